@@ -1,0 +1,54 @@
+# Every target sets up what it needs, from the committed lock, and redoes nothing the second time.
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+UV := $(shell command -v uv)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint fix evals soak lock clean
+
+help:  ## What there is
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+$(READY): requirements.lock pyproject.toml
+ifdef UV
+	@test -x $(BIN)/python || uv venv --quiet --python '>=3.11' $(VENV)
+	@uv pip install --quiet --python $(BIN)/python -r requirements.lock
+	@uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+else
+	@test -x $(BIN)/python || python3 -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --no-deps -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+endif
+	@touch $@
+
+demo: $(READY)  ## Replay a shipped dialogue: what was whispered, judged, refused, kept (no key, no network)
+	@$(BIN)/souffleur demo
+
+test: lint  ## Lint, types, tests with coverage
+	@$(BIN)/coverage erase
+	@$(BIN)/coverage run -m pytest -q -m "not soak"
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report
+
+lint: $(READY)  ## Style and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+fix: $(READY)  ## Mend what can be mended by machine
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+evals: $(READY)  ## Replay every recorded dialogue and report
+	@$(BIN)/python -m evals
+
+soak: $(READY)  ## The long campaigns
+	@$(BIN)/pytest -q -m soak
+
+lock:  ## Resolve the dependencies anew
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+	  --no-emit-index-url --group dev --group build pyproject.toml -o requirements.lock
+
+clean:  ## Remove what the other targets made
+	rm -rf $(VENV) build *.egg-info .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,1 @@
+"""The judge, the graphs, and the door to a model."""

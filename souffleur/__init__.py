@@ -1,0 +1,68 @@
+"""Souffleur: a memory worth having, for companion chatbots."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from loguru import logger
+
+if TYPE_CHECKING:
+    from souffleur.agents.chat import Chat, Message, Reply, Request
+    from souffleur.knowledge.knowledge_base import KnowledgeBase
+    from souffleur.knowledge.memory import Category, Kind, Memory, State
+    from souffleur.knowledge.operation import Importance, Outcome, Verdict
+    from souffleur.knowledge.policy import Policy, Rule
+    from souffleur.runtime import Receipt, Souffleur
+    from souffleur.settings import Settings
+    from souffleur.whisper import Recall
+
+_HOMES = {
+    "Category": "souffleur.knowledge.memory",
+    "Chat": "souffleur.agents.chat",
+    "Importance": "souffleur.knowledge.operation",
+    "Kind": "souffleur.knowledge.memory",
+    "KnowledgeBase": "souffleur.knowledge.knowledge_base",
+    "Memory": "souffleur.knowledge.memory",
+    "Message": "souffleur.agents.chat",
+    "Outcome": "souffleur.knowledge.operation",
+    "Policy": "souffleur.knowledge.policy",
+    "Recall": "souffleur.whisper",
+    "Receipt": "souffleur.runtime",
+    "Reply": "souffleur.agents.chat",
+    "Request": "souffleur.agents.chat",
+    "Rule": "souffleur.knowledge.policy",
+    "Settings": "souffleur.settings",
+    "Souffleur": "souffleur.runtime",
+    "State": "souffleur.knowledge.memory",
+    "Verdict": "souffleur.knowledge.operation",
+}
+
+__all__ = [
+    "Category",
+    "Chat",
+    "Importance",
+    "Kind",
+    "KnowledgeBase",
+    "Memory",
+    "Message",
+    "Outcome",
+    "Policy",
+    "Recall",
+    "Receipt",
+    "Reply",
+    "Request",
+    "Rule",
+    "Settings",
+    "Souffleur",
+    "State",
+    "Verdict",
+]
+
+
+logger.disable("souffleur")  # a library is silent until its host says `logger.enable("souffleur")`
+
+
+def __getattr__(name: str) -> Any:
+    """Names are loaded on first use (PEP 562), so that `import souffleur` stays quick."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'souffleur' has no attribute {name!r}")

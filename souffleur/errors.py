@@ -1,0 +1,94 @@
+"""Everything souffleur raises on purpose.
+
+SouffleurError
+├── SettingsError          a setting is missing or cannot be right
+├── StoreError             Qdrant refused, or could not be reached
+│   ├── StoreBusyError     the path is in use by another process
+│   ├── StoreMismatchError the data were written by another schema, embedder or dimension
+│   └── ConflictError      somebody else changed the memory meanwhile
+├── NotFoundError          no memory, turn or ledger entry has that id
+├── UndoError              the change cannot be taken back as things stand
+├── EmbedderError          the embedder failed, or answered with other rows than asked for
+├── PromptError            a prompt is missing, or was rendered without one of its names
+├── EndpointError          the model's endpoint failed: network, status, time-out
+├── AnswerError            the model answered, but not in the shape asked for
+├── RecordingError         no recorded answer fits this request: recorded for other words
+└── DialogueError          a dialogue file cannot be read
+"""
+
+
+class SouffleurError(Exception):
+    """Base of all errors below; its text is one sentence that says what to do."""
+
+
+class SettingsError(SouffleurError):
+    """A setting is missing or cannot be right."""
+
+
+class StoreError(SouffleurError):
+    """Qdrant refused, or could not be reached."""
+
+
+class StoreBusyError(StoreError):
+    """The path is in use by another process."""
+
+
+class StoreMismatchError(StoreError):
+    """The data were written by another schema, embedder or dimension."""
+
+
+class ConflictError(StoreError):
+    """Somebody else changed the memory meanwhile."""
+
+
+class NotFoundError(SouffleurError):
+    """No memory, turn or ledger entry has that id."""
+
+
+class UndoError(SouffleurError):
+    """The change cannot be taken back as things stand."""
+
+
+class EmbedderError(SouffleurError):
+    """The embedder failed, or answered with other rows than asked for."""
+
+
+class PromptError(SouffleurError):
+    """A prompt is missing, or was rendered without one of its names."""
+
+
+class EndpointError(SouffleurError):
+    """The model's endpoint failed: network, status, time-out."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        retryable: bool = True,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        """HTTP status, where there was one."""
+        self.retryable = retryable
+        """False where asking again cannot help: a wrong key, an unknown model."""
+        self.retry_after = retry_after
+        """Seconds the endpoint asked us to wait."""
+
+
+class AnswerError(SouffleurError):
+    """The model answered, but not in the shape asked for."""
+
+    def __init__(self, message: str, *, answer: str = "") -> None:
+        super().__init__(message)
+        self.answer = answer
+        """What the model said, as it said it."""
+
+
+class RecordingError(SouffleurError):
+    """No recorded answer fits this request: it was recorded for other words."""
+
+
+class DialogueError(SouffleurError):
+    """A dialogue file cannot be read."""

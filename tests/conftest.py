@@ -1,0 +1,50 @@
+"""What every test starts from: no keys, no tracing, and no network but the loopback."""
+
+import ipaddress
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+from hypothesis import settings
+
+from tests.stub import Behaviour, Stub
+
+for name in list(os.environ):
+    ours = name.startswith("SOUFFLEUR_") and not name.startswith("SOUFFLEUR_TEST_")
+    if ours or name.startswith(("OPENAI_", "LANGCHAIN_")) or name.lower().endswith("_proxy"):
+        del os.environ[name]
+os.environ["LANGSMITH_TRACING"] = "false"
+
+
+def _forbid_network(event: str, args: tuple[object, ...]) -> None:
+    if event not in ("socket.connect", "socket.getaddrinfo"):
+        return
+    address = args[1] if event == "socket.connect" else args
+    host = address[0] if isinstance(address, tuple) else None
+    if isinstance(host, str) and host not in ("", "localhost"):
+        try:
+            loopback = ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            loopback = False
+        if not loopback:
+            raise RuntimeError(f"A test may not reach {host}: serve it on the loopback.")
+
+
+# A busy machine is no falsifying example.
+settings.register_profile("souffleur", deadline=None)
+settings.load_profile("souffleur")
+
+sys.addaudithook(_forbid_network)
+
+
+@pytest.fixture
+def stub() -> Iterator[Callable[..., Stub]]:
+    """Starts endpoints: `stub(behaviour, …)` is one that runs until the test ends."""
+    with ExitStack() as stack:
+
+        def start(*behaviours: Behaviour) -> Stub:
+            return stack.enter_context(Stub(*behaviours))
+
+        yield start

@@ -1,0 +1,97 @@
+"""The house itself: what is shipped, what imports what, and what loading it costs."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import souffleur
+
+ROOT = Path(__file__).parent.parent
+HEAVY = (
+    "langgraph",
+    "qdrant_client",
+    "qdrant_edge",
+    "langchain_openai",
+    "langchain_core",
+    "openai",
+)
+
+
+def test_every_package_folder_is_listed() -> None:
+    """A folder missing from pyproject would work here and be absent from the wheel."""
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    moved = setuptools["package-dir"]
+    listed = {moved.get(name, name.replace(".", "/")) for name in setuptools["packages"]}
+    tops = {folder.split("/")[0] for folder in listed}
+    found = {
+        init.parent.relative_to(ROOT).as_posix()
+        for top in tops
+        for init in (ROOT / top).rglob("__init__.py")
+        if not any(parent.is_symlink() for parent in init.parents)
+    }
+    assert found == listed
+
+
+def test_the_public_names_are_all_there() -> None:
+    """`__all__` is sorted, and each name in it loads from the module that owns it."""
+    assert souffleur.__all__ == sorted(souffleur.__all__)
+    for name in souffleur.__all__:
+        assert getattr(souffleur, name).__name__ in {name, "Callable"}
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    """A typo is told as for any module."""
+    with pytest.raises(AttributeError, match="no attribute 'Prompter'"):
+        _ = souffleur.Prompter
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import souffleur",
+        "import souffleur; souffleur.Souffleur, souffleur.Settings, souffleur.Memory",
+        "import sys; sys.argv = ['souffleur', '--help']\n"
+        "from souffleur.cli import app\n"
+        "try: app()\nexcept SystemExit: pass",
+    ],
+    ids=["import", "names", "help"],
+)
+def test_loading_is_light(code: str) -> None:
+    """Neither `import souffleur` nor `souffleur --help` loads langgraph, qdrant or openai."""
+    check = f"\nimport sys\nprint([name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code + check], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+ALLOWED = {
+    "knowledge": {"knowledge", "errors"},
+    "prompts": {"prompts", "errors"},
+    "agents": {"agents", "knowledge", "prompts", "errors"},
+}
+
+
+@pytest.mark.parametrize("room", ALLOWED)
+def test_arrows_point_one_way(room: str) -> None:
+    """No room imports what stands above it."""
+    seen = set()
+    for file in (ROOT / room).glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            seen |= {name.split(".")[1] for name in names if name and name.startswith("souffleur.")}
+    assert seen <= ALLOWED[room]
+
+
+def test_only_agents_speak_to_a_model() -> None:
+    """`knowledge` has no chat model in it, nor a clock of its own."""
+    for file in (ROOT / "knowledge").glob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        assert "ChatOpenAI" not in text
+        assert ".now(" not in text
+        assert "time.time(" not in text

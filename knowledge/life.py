@@ -1,0 +1,138 @@
+"""How a memory lives: its value now, when something must next happen, what use does to it.
+
+    effective(m, now) = m.importance x rate ^ max(0, days(now - m.anchor_at) - m.grace_days)
+
+Nothing is written as time passes, so a run that is late, early, doubled or missed changes no
+value. One function serves ranking, review and pruning.
+"""
+
+import math
+from datetime import datetime, timedelta
+
+from souffleur.knowledge.memory import Category, Due, Kind, Memory, State
+from souffleur.knowledge.operation import Importance
+from souffleur.knowledge.policy import Policy
+
+_LASTING = frozenset({Category.SYSTEM, Category.CORE, Category.PROFILE})
+
+
+def lasts(memory: Memory, policy: Policy) -> bool:
+    """Whether it never fades: system, core, profile, or important enough."""
+    return memory.category in _LASTING or (
+        policy.lasting_at is not None and memory.importance >= policy.lasting_at
+    )
+
+
+def amplitude(memory: Memory, policy: Policy) -> float:
+    """Its value at the anchor, before any fading."""
+    return memory.importance * (1 + policy.use_weight * math.log1p(memory.uses))
+
+
+def effective(memory: Memory, now: datetime, policy: Policy) -> float:
+    """Its value now, 0 or more, in the policy's own unit."""
+    if lasts(memory, policy):
+        return amplitude(memory, policy)
+    faded = max(0.0, memory.since(now) - memory.grace_days)
+    return amplitude(memory, policy) * math.pow(policy.rule(memory.category).rate, faded)
+
+
+def crossing(memory: Memory, below: float, policy: Policy) -> datetime | None:
+    """When its value falls below a threshold; None: never.
+
+    The closed form solved for time: anchor + grace + ln(below / amplitude) / ln(rate) days.
+    """
+    rate = policy.rule(memory.category).rate
+    start = amplitude(memory, policy)
+    if start < below:
+        return memory.anchor_at
+    if rate == 1 or below <= 0 or lasts(memory, policy):
+        return None
+    days = memory.grace_days + math.log(below / start) / math.log(rate)
+    return _later(memory.anchor_at, days)
+
+
+def due(memory: Memory, policy: Policy) -> tuple[datetime, Due] | None:
+    """The next thing that must happen to it, and when; None: nothing ever."""
+    if memory.state is not State.ACTIVE:
+        return None
+    rule = policy.rule(memory.category)
+    candidates: list[tuple[datetime | None, Due]] = [(memory.expires_at, Due.EXPIRE)]
+    if not lasts(memory, policy):
+        candidates.append((_promotion(memory, policy), Due.PROMOTION))
+        if rule.at_most_days is not None:
+            candidates.append((_later(memory.created_at, rule.at_most_days), Due.FORGET))
+        if rule.review_below is not None:
+            candidates.append((crossing(memory, rule.review_below, policy), Due.REVIEW))
+        elif rule.archive_below is not None:
+            candidates.append((crossing(memory, rule.archive_below, policy), Due.ARCHIVE))
+        elif rule.forget_below is not None:
+            candidates.append((crossing(memory, rule.forget_below, policy), Due.FORGET))
+    known = [(when, what) for when, what in candidates if when is not None]
+    return min(known, default=None)
+
+
+def scheduled(memory: Memory, policy: Policy) -> Memory:
+    """The memory with `due_at` and `due_for` as they follow from everything else."""
+    when, what = due(memory, policy) or (None, None)
+    return memory.model_copy(update={"due_at": when, "due_for": what})
+
+
+def initial(kind: Kind, label: Importance, policy: Policy) -> float:
+    """What a new memory starts with."""
+    return policy.initial_by_kind.get(kind, policy.initial[label])
+
+
+def boosted(memory: Memory, now: datetime, policy: Policy) -> Memory:
+    """As it stands after it shaped a reply; never worth less than before."""
+    value = effective(memory, now, policy)
+    reinforcement = policy.reinforcement
+    update: dict[str, object] = {"uses": memory.uses + 1, "last_used_at": now}
+    if not lasts(memory, policy):
+        update["anchor_at"] = now
+        if reinforcement.way == "add":
+            raised = min(value + reinforcement.step, reinforcement.ceiling)
+            update["importance"] = max(value, raised)
+        elif reinforcement.way == "approach":
+            update["importance"] = value + max(0.0, 1 - value) * reinforcement.step
+    return memory.model_copy(update=update)
+
+
+def kept(memory: Memory, now: datetime, policy: Policy) -> Memory:
+    """As it stands after a review said KEEP: of the question that was due."""
+    if memory.due_for is Due.PROMOTION:
+        value = effective(memory, now, policy)
+        return memory.model_copy(update={"asked_at": now, "asked_value": value})
+    grace = min(max(memory.grace_days, 1.0) * 2, policy.keep_grace_days)
+    return memory.model_copy(
+        update={
+            "importance": max(policy.keep_value, effective(memory, now, policy)),
+            "anchor_at": now,
+            "grace_days": max(grace, memory.grace_days),
+        }
+    )
+
+
+def promoted(memory: Memory, now: datetime, policy: Policy) -> Memory:
+    """As it stands after a review said PROMOTE: core, and fading no more."""
+    return memory.model_copy(
+        update={"category": Category.CORE, "importance": policy.core_value, "anchor_at": now}
+    )
+
+
+def _promotion(memory: Memory, policy: Policy) -> datetime | None:
+    if policy.promote_at is None or amplitude(memory, policy) < policy.promote_at:
+        return None
+    if memory.asked_at is None or memory.asked_value is None:
+        return memory.anchor_at
+    if amplitude(memory, policy) >= memory.asked_value + policy.ask_again_above:
+        return max(memory.anchor_at, memory.asked_at)
+    again = _later(memory.asked_at, policy.ask_again_days)
+    return again if effective(memory, again, policy) >= policy.promote_at else None
+
+
+def _later(moment: datetime, days: float) -> datetime:
+    """`moment` plus days, at the end of the calendar where it would overrun."""
+    try:
+        return moment + timedelta(days=days)
+    except OverflowError:
+        return datetime.max.replace(tzinfo=moment.tzinfo)

@@ -1,0 +1,173 @@
+"""A memory: one sentence about somebody, and all that is known about that sentence."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+SCHEMA = 1
+"""Version of the payload below; recorded with the data."""
+
+
+class Category(StrEnum):
+    """How a memory lives: the row of the policy's table that rules it."""
+
+    SYSTEM = "system"
+    CORE = "core"
+    FACT = "fact"
+    EPISODE = "episode"
+    PROFILE = "profile"
+    SKILL = "skill"
+
+
+class Kind(StrEnum):
+    """What a memory is."""
+
+    PREFERENCE = "preference"
+    FACT = "fact"
+    LESSON = "lesson"
+    GOAL = "goal"
+    CONTEXT = "context"
+    PATTERN = "pattern"
+    SKILL = "skill"
+    EXPERIENCE = "experience"
+    WORKFLOW = "workflow"
+    DECISION = "decision"
+    TODO = "todo"
+    PROMISE = "promise"
+    RELATIONSHIP = "relationship"
+    BOUNDARY = "boundary"
+    MOMENT = "moment"
+
+
+PROCEDURAL = frozenset({Kind.SKILL, Kind.WORKFLOW, Kind.EXPERIENCE, Kind.LESSON})
+"""Kinds that are know-how; they live in the category `skill` and fade slowest."""
+
+
+class State(StrEnum):
+    """Where a memory stands; only `active` is in a default read path."""
+
+    ACTIVE = "active"
+    PENDING = "pending"
+    SUPERSEDED = "superseded"
+    ARCHIVED = "archived"
+    FORGOTTEN = "forgotten"
+
+
+class Source(StrEnum):
+    """Who brought a memory in."""
+
+    USER = "user"
+    BACKGROUND_AI = "background_ai"
+    SYSTEM = "system"
+    IMPORT = "import"
+
+
+class Speaker(StrEnum):
+    """Whose words they are."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+class Due(StrEnum):
+    """What must next happen to a memory."""
+
+    PROMOTION = "promotion"
+    REVIEW = "review"
+    ARCHIVE = "archive"
+    FORGET = "forget"
+    EXPIRE = "expire"
+
+
+class Frozen(BaseModel):
+    """Data that never changes in place; functions return new data."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_enum_values=False)
+
+
+class Evidence(Frozen):
+    """The words a memory rests on."""
+
+    turn_id: str
+    speaker: Speaker
+    quote: str
+    """The exact words."""
+    at: AwareDatetime | None = None
+    """When they were said."""
+
+
+class Relation(Frozen):
+    """A link to another memory."""
+
+    to: str
+    """Id of the other memory."""
+    type: str
+    """supports, contradicts or refines."""
+    strength: float = Field(default=0.5, ge=0, le=1)
+
+
+class Memory(Frozen):
+    """One memory, one Qdrant point. Its vector is the embedding of `content`."""
+
+    id: str
+    """uuid5 of (verdict, position of the op): applying a verdict twice writes once."""
+    user_id: str
+    """Who it is about. Always filtered: no read crosses users."""
+    agent_id: str = "default"
+    """The persona that learnt it."""
+    content: str = Field(min_length=1, max_length=2000)
+    """One self-contained sentence, third person, absolute dates, in the user's language."""
+    category: Category = Category.FACT
+    kind: Kind = Kind.FACT
+    importance: float = Field(default=1.0, ge=0)
+    """Base value at `anchor_at`. Never overwritten by decay."""
+    anchor_at: AwareDatetime
+    """When it was last reinforced."""
+    grace_days: float = Field(default=7.0, ge=0)
+    """How long it then rests before fading, in days."""
+    due_at: AwareDatetime | None = None
+    """When something must next happen to it; None: never. Derived, see `life.due`."""
+    due_for: Due | None = None
+    """What must happen then."""
+    asked_at: AwareDatetime | None = None
+    """When a promotion review last said KEEP."""
+    asked_value: float | None = None
+    """Its value at that time: not asked again until well above it, or 30 days later."""
+    confidence: float = Field(default=0.8, ge=0, le=1)
+    verified: bool = False
+    """Confirmed by the user."""
+    source: Source = Source.BACKGROUND_AI
+    valid_from: AwareDatetime | None = None
+    """Since when it is true in the world."""
+    valid_until: AwareDatetime | None = None
+    """Until when it was true in the world."""
+    expires_at: AwareDatetime | None = None
+    """When a todo, plan or context is over."""
+    supersedes: tuple[str, ...] = ()
+    superseded_by: str | None = None
+    relations: tuple[Relation, ...] = ()
+    state: State = State.ACTIVE
+    evidence: tuple[Evidence, ...] = ()
+    entities: tuple[str, ...] = ()
+    """Names it mentions."""
+    topics: tuple[str, ...] = ()
+    data: dict[str, Any] = Field(default_factory=dict)
+    """Structured data of the host's own."""
+    uses: int = Field(default=0, ge=0)
+    """Times a judge found that it shaped a reply. Only use reinforces."""
+    recalls: int = Field(default=0, ge=0)
+    """Times it was merely retrieved."""
+    last_used_at: AwareDatetime | None = None
+    created_at: AwareDatetime
+    updated_at: AwareDatetime
+    revision: int = Field(default=1, ge=1)
+    """Guards concurrent writes: each change adds one."""
+    written_by: str = ""
+    """Id of the ledger entry that wrote this revision."""
+    schema_version: int = SCHEMA
+
+    def since(self, moment: datetime) -> float:
+        """Days from the anchor to `moment`, never negative."""
+        return max(0.0, (moment - self.anchor_at).total_seconds() / 86400)

@@ -1,0 +1,292 @@
+"""Operations: the only way anything changes, what each may do, and what became of it."""
+
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+from uuid import UUID, uuid5
+
+from pydantic import AwareDatetime, Field
+
+from souffleur.knowledge.memory import Frozen, Kind, Memory, Speaker
+
+NAMESPACE = UUID("6f0c9d5e-6b3f-5d0e-9a57-8d1f3f3c9f10")
+"""Root of every deterministic id in a store."""
+
+
+def derive_id(*parts: object) -> str:
+    """A UUID that depends on the parts alone.
+
+    >>> derive_id("turn", 1) == derive_id("turn", 1) != derive_id("turn", 2)
+    True
+    """
+    return str(uuid5(NAMESPACE, "\x1f".join(str(part) for part in parts)))
+
+
+def is_id(text: str) -> bool:
+    """Whether a text can be an id at all.
+
+    >>> is_id(derive_id("turn", 1)), is_id("m1")
+    (True, False)
+    """
+    try:
+        return str(UUID(text)) == text
+    except ValueError:
+        return False
+
+
+class Importance(StrEnum):
+    """How much a judge thinks it matters; the policy turns it into a number."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+class Add(Frozen):
+    """Keep something new."""
+
+    op: Literal["ADD"] = "ADD"
+    reason: str
+    quote: str
+    """The exact words it rests on; host and user may leave it empty."""
+    content: str = Field(min_length=1, max_length=2000)
+    kind: Kind = Kind.FACT
+    importance: Importance = Importance.MEDIUM
+    entities: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    valid_from: AwareDatetime | None = None
+    expires_at: AwareDatetime | None = None
+    keep_both: bool = False
+    """A near-duplicate was shown to the judge, who wants both."""
+
+
+class Update(Frozen):
+    """Replace what is no longer so; the old one stays as history."""
+
+    op: Literal["UPDATE"] = "UPDATE"
+    target: str
+    reason: str
+    quote: str
+    content: str = Field(min_length=1, max_length=2000)
+    kind: Kind | None = None
+    """None: as before. Likewise below."""
+    importance: Importance | None = None
+    entities: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    valid_from: AwareDatetime | None = None
+    expires_at: AwareDatetime | None = None
+
+
+class Boost(Frozen):
+    """It shaped the reply: reinforce it."""
+
+    op: Literal["BOOST"] = "BOOST"
+    target: str
+    reason: str
+
+
+class Delete(Frozen):
+    """It was wrong, or the user wants it gone: a tombstone, restorable."""
+
+    op: Literal["DELETE"] = "DELETE"
+    target: str
+    reason: str
+    quote: str
+
+
+class Skip(Frozen):
+    """Nothing worth keeping."""
+
+    op: Literal["SKIP"] = "SKIP"
+    reason: str
+
+
+class Promote(Frozen):
+    """A reviewer found it to be core."""
+
+    op: Literal["PROMOTE"] = "PROMOTE"
+    target: str
+    reason: str
+
+
+class Keep(Frozen):
+    """A reviewer found it worth keeping as it is."""
+
+    op: Literal["KEEP"] = "KEEP"
+    target: str
+    reason: str
+
+
+class Merge(Frozen):
+    """Several memories become one; the originals are archived and linked."""
+
+    op: Literal["MERGE"] = "MERGE"
+    targets: tuple[str, ...] = Field(min_length=2)
+    reason: str
+    content: str = Field(min_length=1, max_length=2000)
+    importance: float | None = None
+
+
+class Archive(Frozen):
+    """Out of every default read path, but kept."""
+
+    op: Literal["ARCHIVE"] = "ARCHIVE"
+    target: str
+    reason: str
+
+
+class Forget(Frozen):
+    """A tombstone set by schedule, host or user."""
+
+    op: Literal["FORGET"] = "FORGET"
+    target: str
+    reason: str
+
+
+class Restore(Frozen):
+    """Back to life, anchored now."""
+
+    op: Literal["RESTORE"] = "RESTORE"
+    target: str
+    reason: str
+
+
+class Confirm(Frozen):
+    """The user says that it is so."""
+
+    op: Literal["CONFIRM"] = "CONFIRM"
+    target: str
+    reason: str
+
+
+class Edit(Frozen):
+    """The user or host changes the words, in place; the ledger keeps the old ones."""
+
+    op: Literal["EDIT"] = "EDIT"
+    target: str
+    reason: str
+    content: str = Field(min_length=1, max_length=2000)
+
+
+Op = Annotated[
+    Add
+    | Update
+    | Boost
+    | Delete
+    | Skip
+    | Promote
+    | Keep
+    | Merge
+    | Archive
+    | Forget
+    | Restore
+    | Confirm
+    | Edit,
+    Field(discriminator="op"),
+]
+
+
+class Who(StrEnum):
+    """Who decides."""
+
+    MONITOR = "monitor"
+    REVIEWER = "reviewer"
+    CONSOLIDATOR = "consolidator"
+    SCHEDULE = "schedule"
+    USER = "user"
+    HOST = "host"
+
+
+class By(Frozen):
+    """The author of a verdict."""
+
+    who: Who
+    model: str = ""
+    prompt: str = ""
+    """Name and content hash of the prompt it was asked with."""
+
+
+class Said(Frozen):
+    """One message of the turns a verdict is about."""
+
+    turn_id: str
+    speaker: Speaker
+    text: str
+    at: AwareDatetime
+
+
+class Verdict(Frozen):
+    """What somebody decided about one user's memories, with all that the checks need."""
+
+    id: str
+    """Ids of memories and ledger entries derive from it: the same verdict writes once."""
+    user_id: str
+    agent_id: str = "default"
+    by: By
+    at: AwareDatetime
+    reason: str = ""
+    ops: tuple[Op, ...]
+    shown: dict[str, str] | None = None
+    """The handles the author saw (`m1`) and the ids behind them; None: targets are real ids."""
+    injected: frozenset[str] = frozenset()
+    """Ids of the memories that were whispered before the reply."""
+    said: tuple[Said, ...] = ()
+
+
+class Refusal(StrEnum):
+    """Why an op was not carried out."""
+
+    UNKNOWN_ID = "unknown_id"
+    UNGROUNDED = "ungrounded"
+    NOT_THE_USER = "not_the_user"
+    PROTECTED = "protected"
+    ECHO = "echo"
+    DUPLICATE = "duplicate"
+    SENSITIVE = "sensitive"
+    TOO_MANY = "too_many"
+    COMMAND = "command"
+    """The quote is itself an operation, such as "[DELETE:m1]": words are data."""
+    USELESS = "useless"
+    """It would change nothing: the memory already is so."""
+    CONFLICT = "conflict"
+    """The memory was changed by another process between judging and writing."""
+
+
+class Change(Frozen):
+    """One memory before and after an op; `before` is None where it was made."""
+
+    before: Memory | None
+    after: Memory
+
+
+class Outcome(Frozen):
+    """What became of one op: a line of the ledger."""
+
+    id: str
+    """uuid5 of (verdict, position): the ledger id that `undo` takes."""
+    verdict_id: str
+    position: int
+    of: int
+    """How many ops the verdict had."""
+    user_id: str
+    agent_id: str
+    turn_ids: tuple[str, ...] = ()
+    by: By
+    at: AwareDatetime
+    op: str
+    """ADD, UPDATE, … or UNDO."""
+    details: dict[str, Any] = Field(default_factory=dict)
+    """The op as it was asked for."""
+    reason: str = ""
+    quote: str = ""
+    changes: tuple[Change, ...] = ()
+    refused: Refusal | None = None
+    detail: str = ""
+    """For a refusal: one sentence that says why."""
+    undoes: str | None = None
+    """For UNDO: the ledger entry it takes back."""
+    undone_by: str | None = None
+
+    @property
+    def memory_ids(self) -> tuple[str, ...]:
+        """The memories it touched."""
+        return tuple(change.after.id for change in self.changes)

@@ -1,0 +1,79 @@
+"""What tests build their scenes from: memories, verdicts, and a store in a folder."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from souffleur.knowledge import life
+from souffleur.knowledge.embedder import make_embedder
+from souffleur.knowledge.journal import Turn, turn_point_id
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.memory import Memory, Speaker
+from souffleur.knowledge.operation import By, Op, Said, Verdict, Who, derive_id
+from souffleur.knowledge.policy import COMPANION, Policy
+from souffleur.knowledge.store import Place, open_knowledge
+
+NOW = datetime(2026, 1, 3, 10, 0, tzinfo=UTC)
+
+
+def days(count: float) -> timedelta:
+    """That many days."""
+    return timedelta(days=count)
+
+
+def memory(content: str = "Ann likes tea.", policy: Policy = COMPANION, **fields: Any) -> Memory:
+    """A memory made at NOW, with its due time set."""
+    base: dict[str, Any] = {
+        "id": derive_id("test", content),
+        "user_id": "ann",
+        "content": content,
+        "anchor_at": NOW,
+        "created_at": NOW,
+        "updated_at": NOW,
+    }
+    return life.scheduled(Memory(**{**base, **fields}), policy)
+
+
+def turn(
+    user: str, assistant: str = "", *, turn_id: str = "1", user_id: str = "ann", **fields: Any
+) -> Turn:
+    """A turn of session s1 at NOW."""
+    base: dict[str, Any] = {
+        "id": turn_point_id(user_id, "default", "s1", turn_id),
+        "turn_id": turn_id,
+        "user_id": user_id,
+        "session_id": "s1",
+        "at": NOW,
+        "user": user,
+        "assistant": assistant,
+    }
+    return Turn(**{**base, **fields})
+
+
+def verdict(
+    *ops: Op,
+    user: str = "",
+    assistant: str = "",
+    who: Who = Who.MONITOR,
+    name: object = "v1",
+    **fields: Any,
+) -> Verdict:
+    """A verdict on one turn in which `user` and `assistant` said so."""
+    said = [(Speaker.USER, user), (Speaker.ASSISTANT, assistant)]
+    base: dict[str, Any] = {
+        "id": derive_id("test verdict", name),
+        "user_id": "ann",
+        "by": By(who=who),
+        "at": NOW,
+        "ops": ops,
+        "said": [Said(turn_id="t1", speaker=s, text=text, at=NOW) for s, text in said if text],
+    }
+    return Verdict(**{**base, **fields})
+
+
+async def open_base(
+    folder: Path, policy: Policy = COMPANION, *, hold: bool = False, dimension: int = 128
+) -> KnowledgeBase:
+    """A store in a folder, with the embedder that needs no model."""
+    embedder = make_embedder(f"hash:{dimension}")
+    return await open_knowledge(Place(folder=folder), embedder, policy, hold=hold)

@@ -1,0 +1,212 @@
+"""What an op may not do: every rule by which code refuses what a judgement asked for. Pure."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from souffleur.knowledge.memory import Category, Kind, Memory, Speaker, State
+from souffleur.knowledge.operation import (
+    Add,
+    Delete,
+    Edit,
+    Forget,
+    Merge,
+    Op,
+    Refusal,
+    Restore,
+    Skip,
+    Update,
+    Verdict,
+    Who,
+)
+from souffleur.knowledge.privacy import find_secret
+from souffleur.knowledge.wording import find_quote, nothing_new, same
+
+MOST_OPS = 8
+MOST_DELETIONS = 3
+
+Refused = tuple[Refusal, str]
+"""Why, and the same in one sentence."""
+
+_PERSONS = frozenset({Who.USER, Who.HOST})
+
+_COMMAND = re.compile(
+    r"[\[【［]\s*(?:ADD|UPDATE|BOOST|DELETE|SKIP|PROMOTE|KEEP)\s*(?:[:：]\s*[\w-]+\s*)?[\]】］]",
+    re.I,
+)
+
+_ASKS_TO_FORGET = re.compile(
+    r"forget|delete|remove|erase|wipe|drop (?:that|it|this)"
+    r"|(?:don'?t|do not|stop|no longer) (?:remember|keep)"
+    r"|忘|删|别(?:再)?记|不要(?:再)?记|不用(?:再)?记|抹掉|清除|消して|消去|削除|忘れ|잊어|삭제|지워",
+    re.I,
+)
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What the rules look at besides the op."""
+
+    verdict: Verdict
+    targets: tuple[Memory, ...] = ()
+    """The op's memories as they are now; fewer than it names where some are unknown."""
+    twin: Memory | None = None
+    """An active memory of this user with the same text, if there is one."""
+    injected: tuple[Memory, ...] = ()
+    """The memories that were whispered before the reply."""
+    taken: int = 0
+    """Ops of this verdict that came before."""
+    deletions: int = 0
+    """Deletions of this verdict that came before."""
+    touched: frozenset[str] = field(default_factory=frozenset)
+    """Memories that earlier ops of this verdict named."""
+
+    @property
+    def by_person(self) -> bool:
+        """Whether a user or host decided: they need no quote and no limit."""
+        return self.verdict.by.who in _PERSONS
+
+
+Rule = Callable[[Op, Sight], Refused | None]
+
+
+def refuse(op: Op, sight: Sight) -> Refused | None:
+    """The first rule that the op breaks; None: it may be carried out."""
+    return next((refused for rule in RULES if (refused := rule(op, sight))), None)
+
+
+def names(op: Op) -> tuple[str, ...]:
+    """The handles or ids an op names."""
+    if isinstance(op, Merge):
+        return op.targets
+    return () if isinstance(op, Add | Skip) else (op.target,)
+
+
+def asks_to_forget(text: str) -> bool:
+    """Whether somebody asks, in so many words, that something be forgotten.
+
+    >>> asks_to_forget("把我前任的事忘了吧"), asks_to_forget("I moved to Lyon")
+    (True, False)
+    """
+    return bool(_ASKS_TO_FORGET.search(text))
+
+
+def _too_many(op: Op, sight: Sight) -> Refused | None:
+    if sight.by_person:
+        return None
+    if sight.taken >= MOST_OPS:
+        return Refusal.TOO_MANY, f"a verdict may hold {MOST_OPS} ops"
+    if isinstance(op, Delete) and sight.deletions >= MOST_DELETIONS:
+        return Refusal.TOO_MANY, f"a verdict may delete {MOST_DELETIONS} memories"
+    if sight.touched.intersection(memory.id for memory in sight.targets):
+        return Refusal.TOO_MANY, "an earlier op of this verdict already changes that memory"
+    return None
+
+
+def _unknown(op: Op, sight: Sight) -> Refused | None:
+    known = {memory.id for memory in sight.targets}
+    shown = sight.verdict.shown
+    for name in names(op):
+        if (name if shown is None else shown.get(name)) not in known:
+            return Refusal.UNKNOWN_ID, f"{name!r} was not among the memories shown"
+    return None
+
+
+def _pointless(op: Op, sight: Sight) -> Refused | None:
+    for memory in sight.targets:
+        gone = memory.state in {State.SUPERSEDED, State.ARCHIVED, State.FORGOTTEN}
+        if gone and not isinstance(op, Restore):
+            return Refusal.USELESS, f"the memory is already {memory.state}"
+        if memory.state is State.ACTIVE and isinstance(op, Restore):
+            return Refusal.USELESS, "the memory is active as it is"
+    if isinstance(op, Update | Edit) and same(op.content, sight.targets[0].content):
+        return Refusal.USELESS, "it says the same as the memory it would replace"
+    return None
+
+
+def _sensitive(op: Op, sight: Sight) -> Refused | None:
+    if not isinstance(op, Add | Update | Edit | Merge):
+        return None
+    texts = [op.content] if isinstance(op, Edit | Merge) else [op.content, op.quote]
+    for text in texts:
+        if secret := find_secret(text):
+            return Refusal.SENSITIVE, f"it holds {secret}"
+    return None
+
+
+def _ungrounded(op: Op, sight: Sight) -> Refused | None:
+    if sight.verdict.by.who is not Who.MONITOR or not isinstance(op, Add | Update | Delete):
+        return None
+    if _COMMAND.search(op.quote):
+        return Refusal.COMMAND, "the quote is itself an operation; words are data"
+    speakers = _speakers(op.quote, sight.verdict)
+    if not speakers:
+        return Refusal.UNGROUNDED, "the quote is not in what was said"
+    if Speaker.USER not in speakers and not _is_promise(op, sight.targets):
+        return Refusal.NOT_THE_USER, "it rests only on the assistant's words"
+    return None
+
+
+def _protected(op: Op, sight: Sight) -> Refused | None:
+    who = sight.verdict.by.who
+    for memory in sight.targets:
+        if memory.category is Category.SYSTEM and who is not Who.HOST:
+            return Refusal.PROTECTED, "only the host changes what the persona is"
+        if memory.category is not Category.CORE or sight.by_person:
+            continue
+        if isinstance(op, Forget) or (isinstance(op, Delete) and not _asked(op, sight.verdict)):
+            return Refusal.PROTECTED, "a core memory goes only when the user asks for it"
+    return None
+
+
+def _echoed(op: Op, sight: Sight) -> Refused | None:
+    if not isinstance(op, Add) or sight.by_person or op.keep_both:
+        return None
+    for memory in sight.injected:
+        if nothing_new(op.content, memory.content) and not same(op.content, memory.content):
+            return Refusal.ECHO, f"it restates what was whispered: {memory.content!r}"
+    return None
+
+
+def _duplicate(op: Op, sight: Sight) -> Refused | None:
+    twin = sight.twin
+    if twin is None or not isinstance(op, Add | Update | Edit):
+        return None
+    if twin.id in {memory.id for memory in sight.targets}:
+        return None
+    if twin.id in sight.verdict.injected:
+        return Refusal.ECHO, f"it restates what was whispered: {twin.content!r}"
+    return Refusal.DUPLICATE, "an active memory says the same"
+
+
+RULES: tuple[Rule, ...] = (
+    _unknown,
+    _too_many,
+    _protected,
+    _pointless,
+    _sensitive,
+    _ungrounded,
+    _duplicate,
+    _echoed,
+)
+
+
+def _speakers(quote: str, verdict: Verdict) -> set[Speaker]:
+    return {said.speaker for said in verdict.said if find_quote(quote, said.text)}
+
+
+def _is_promise(op: Add | Update | Delete, targets: Sequence[Memory]) -> bool:
+    """A promise rests on the words of whoever gave it."""
+    if isinstance(op, Add):
+        return op.kind is Kind.PROMISE
+    return isinstance(op, Update) and targets[0].kind is Kind.PROMISE
+
+
+def _asked(op: Delete, verdict: Verdict) -> bool:
+    """The user's own message that holds the quote asks to forget."""
+    return any(
+        said.speaker is Speaker.USER
+        and find_quote(op.quote, said.text)
+        and asks_to_forget(said.text)
+        for said in verdict.said
+    )

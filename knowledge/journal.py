@@ -1,0 +1,258 @@
+"""The journal: raw turns and the ledger, one Qdrant collection, the durable record of all done.
+
+A verdict is written here, whole, before any memory changes (a redo log): each entry holds the
+memories before and after. A crash is finished by writing the same `after` again.
+"""
+
+import hashlib
+import itertools
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import Any
+
+from pydantic import AwareDatetime, Field
+
+from souffleur.errors import NotFoundError
+from souffleur.knowledge.collection import (
+    Collection,
+    Condition,
+    Filter,
+    IndexType,
+    Is,
+    OneOf,
+    Order,
+    Payload,
+    Point,
+)
+from souffleur.knowledge.memory import Frozen, Speaker
+from souffleur.knowledge.operation import Outcome, Said, derive_id, is_id
+
+INDEXES: dict[str, IndexType] = {
+    "user_id": "tenant",
+    "agent_id": "keyword",
+    "type": "keyword",
+    "session_id": "keyword",
+    "state": "keyword",
+    "seq": "integer",
+    "at": "datetime",
+    "verdict_id": "keyword",
+    "turn_ids": "keyword",
+    "memory_ids": "keyword",
+    "applied": "bool",
+}
+
+META_ID = derive_id("meta")
+
+
+class TurnState(StrEnum):
+    """Where a turn stands."""
+
+    PENDING = "pending"
+    JUDGED = "judged"
+    FAILED = "failed"
+    """Judged in vain three times; waits to be judged again on request."""
+
+
+class Turn(Frozen):
+    """One exchange, as it was said."""
+
+    id: str
+    """Derived from user, agent, session and `turn_id`: a turn seen twice is one turn."""
+    turn_id: str
+    """The host's own id."""
+    user_id: str
+    agent_id: str = "default"
+    session_id: str
+    seq: int = 0
+    """Order of arrival in this journal."""
+    at: AwareDatetime
+    user: str = ""
+    assistant: str = ""
+    injected: tuple[str, ...] = ()
+    """Ids of the memories whispered before the reply."""
+    state: TurnState = TurnState.PENDING
+    version: int = 0
+    """How often the reply was replaced (swipe, regenerate)."""
+    tries: int = 0
+    error: str = ""
+    """Why the latest try failed."""
+    judged: dict[str, Any] = Field(default_factory=dict)
+    """Reason, model, prompt, calls, tokens and cost of the judgement."""
+
+    @property
+    def digest(self) -> str:
+        """Hash of the words; another digest under the same id is another reply."""
+        return hashlib.sha256(f"{self.user}\x1f{self.assistant}".encode()).hexdigest()[:16]
+
+    def said(self) -> tuple[Said, ...]:
+        """Its messages in order; an empty one was not said."""
+        both = ((Speaker.USER, self.user), (Speaker.ASSISTANT, self.assistant))
+        return tuple(
+            Said(turn_id=self.id, speaker=speaker, text=text, at=self.at)
+            for speaker, text in both
+            if text
+        )
+
+
+def turn_point_id(user_id: str, agent_id: str, session_id: str, turn_id: str) -> str:
+    """The id of a turn's point."""
+    return derive_id("turn", user_id, agent_id, session_id, turn_id)
+
+
+class Journal:
+    """Turns and ledger entries over a collection."""
+
+    def __init__(self, collection: Collection, *, last_seq: int) -> None:
+        self.collection = collection
+        self._seq = itertools.count(last_seq + 1)
+
+    @classmethod
+    async def open(cls, collection: Collection) -> "Journal":
+        """The journal of a collection, counting on from its last entry."""
+        newest, _ = await collection.scroll(Filter(), limit=1, order=Order("seq", descending=True))
+        return cls(collection, last_seq=newest[0].payload["seq"] if newest else 0)
+
+    def record(self, turn: Turn) -> Turn | None:
+        """Write a turn durably before returning; None where it is already there, word for word.
+
+        The same id with other words becomes the next version, to be judged anew.
+        """
+        known = self.collection.get_now([turn.id])
+        if known:
+            old = _turn(known[0].payload)
+            if old.digest == turn.digest:
+                return None
+            turn = turn.model_copy(update={"version": old.version + 1, "seq": old.seq})
+        else:
+            turn = turn.model_copy(update={"seq": next(self._seq)})
+        self.collection.put_now([Point(turn.id, _turn_payload(turn))])
+        return turn
+
+    async def turn(self, point_id: str) -> Turn:
+        """A turn by the id of its point."""
+        found = await self.collection.get([point_id] if is_id(point_id) else [])
+        if not found or found[0].payload["type"] != "turn":
+            raise NotFoundError(f"no turn has the id {point_id!r}")
+        return _turn(found[0].payload)
+
+    async def turns(
+        self, *, state: TurnState | None = None, user_id: str | None = None
+    ) -> list[Turn]:
+        """All turns in a state, in order of arrival."""
+        must: list[Condition] = [Is("type", "turn")]
+        must += [Is("state", state)] if state else []
+        must += [Is("user_id", user_id)] if user_id else []
+        found = [_turn(point.payload) for point in await self._all(Filter(tuple(must)))]
+        return sorted(found, key=lambda turn: turn.seq)
+
+    async def recent(self, user_id: str, session_id: str, *, limit: int) -> list[Turn]:
+        """The latest turns of a session, oldest first."""
+        must = (Is("type", "turn"), Is("user_id", user_id), Is("session_id", session_id))
+        found, _ = await self.collection.scroll(
+            Filter(must), limit=limit, order=Order("seq", descending=True)
+        )
+        return [_turn(point.payload) for point in reversed(found)]
+
+    async def mark(self, turns: Iterable[Turn], **fields: Any) -> None:
+        """Change bookkeeping fields of turns; their words and vectors stay."""
+        await self.collection.merge_payload([turn.id for turn in turns], fields)
+
+    async def write(self, outcomes: Sequence[Outcome]) -> None:
+        """Write what is about to be done; see `settle`."""
+        await self.collection.put(
+            [
+                Point(outcome.id, self._entry_payload(outcome, next(self._seq)))
+                for outcome in outcomes
+            ]
+        )
+
+    async def settle(self, outcomes: Sequence[Outcome]) -> None:
+        """Note that it has been done."""
+        await self.collection.merge_payload([o.id for o in outcomes], {"applied": True})
+
+    async def rewrite(self, outcome: Outcome) -> None:
+        """Correct an entry whose op could not be carried out after all, or was undone."""
+        payload = self._entry_payload(outcome, 0)
+        del payload["seq"], payload["applied"]
+        await self.collection.merge_payload([outcome.id], payload)
+
+    async def unsettled(self) -> list[list[Outcome]]:
+        """Verdicts begun and not finished, in order; incomplete ones are dropped first."""
+        found = await self._all(Filter((Is("type", "entry"), Is("applied", False))))
+        found.sort(key=lambda point: point.payload["seq"])
+        groups: dict[str, list[Outcome]] = {}
+        for point in found:
+            outcome = _outcome(point.payload)
+            groups.setdefault(outcome.verdict_id, []).append(outcome)
+        whole = []
+        for group in groups.values():
+            if await self._is_whole(group):
+                whole.append(group)
+            else:
+                await self.collection.delete([outcome.id for outcome in group])
+        return whole
+
+    async def entry(self, entry_id: str) -> Outcome:
+        """A ledger entry by its id."""
+        found = await self.collection.get([entry_id] if is_id(entry_id) else [])
+        if not found or found[0].payload["type"] != "entry":
+            raise NotFoundError(f"no ledger entry has the id {entry_id!r}")
+        return _outcome(found[0].payload)
+
+    async def entries(
+        self,
+        user_id: str | None = None,
+        *,
+        memory_id: str | None = None,
+        turn_id: str | None = None,
+    ) -> list[Outcome]:
+        """Ledger entries, oldest first."""
+        must: list[Condition] = [Is("type", "entry")]
+        must += [Is("user_id", user_id)] if user_id else []
+        must += [Is("memory_ids", memory_id)] if memory_id else []
+        must += [Is("turn_ids", turn_id)] if turn_id else []
+        found = await self._all(Filter(tuple(must)))
+        found.sort(key=lambda point: point.payload["seq"])
+        return [_outcome(point.payload) for point in found]
+
+    async def meta(self) -> Payload | None:
+        """What the store was made with; None: it is new."""
+        found = await self.collection.get([META_ID])
+        return found[0].payload["made_with"] if found else None
+
+    async def set_meta(self, made_with: Payload) -> None:
+        """Record what the store is made with."""
+        payload = {"type": "meta", "user_id": "", "made_with": made_with}
+        await self.collection.put([Point(META_ID, payload)])
+
+    async def _is_whole(self, group: Sequence[Outcome]) -> bool:
+        ids = OneOf("verdict_id", (group[0].verdict_id,))
+        return await self.collection.count(Filter((Is("type", "entry"), ids))) == group[0].of
+
+    async def _all(self, filter: Filter) -> list[Point]:
+        points: list[Point] = []
+        after: str | None = None
+        while True:
+            page, after = await self.collection.scroll(filter, limit=1000, after=after)
+            points += page
+            if after is None:
+                return points
+
+    @staticmethod
+    def _entry_payload(outcome: Outcome, seq: int) -> Payload:
+        payload = outcome.model_dump(mode="json")
+        derived = {"type": "entry", "seq": seq, "applied": False}
+        return {**payload, **derived, "memory_ids": list(outcome.memory_ids)}
+
+
+def _turn_payload(turn: Turn) -> Payload:
+    return {**turn.model_dump(mode="json"), "type": "turn"}
+
+
+def _turn(payload: Payload) -> Turn:
+    return Turn.model_validate({k: v for k, v in payload.items() if k != "type"})
+
+
+def _outcome(payload: Payload) -> Outcome:
+    derived = {"type", "seq", "applied", "memory_ids"}
+    return Outcome.model_validate({k: v for k, v in payload.items() if k not in derived})

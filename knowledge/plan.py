@@ -1,0 +1,238 @@
+"""What an op would change: from memories as they are to memories as they would be. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from souffleur.knowledge import life
+from souffleur.knowledge.memory import (
+    PROCEDURAL,
+    Category,
+    Evidence,
+    Kind,
+    Memory,
+    Relation,
+    Source,
+    Speaker,
+    State,
+)
+from souffleur.knowledge.operation import (
+    Add,
+    Archive,
+    Boost,
+    Change,
+    Confirm,
+    Delete,
+    Edit,
+    Forget,
+    Importance,
+    Keep,
+    Merge,
+    Op,
+    Promote,
+    Restore,
+    Skip,
+    Update,
+    Verdict,
+    Who,
+    derive_id,
+)
+from souffleur.knowledge.policy import Policy
+from souffleur.knowledge.wording import find_quote
+
+_SOURCES = {Who.USER: Source.USER, Who.HOST: Source.SYSTEM}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a plan needs besides the op."""
+
+    verdict: Verdict
+    position: int
+    policy: Policy
+    hold: bool = False
+    """What a model adds waits as `pending` for the user's yes."""
+
+    @property
+    def new_id(self) -> str:
+        """The id of a memory made by this op."""
+        return derive_id("memory", self.verdict.id, self.position)
+
+    @property
+    def entry_id(self) -> str:
+        """The id of this op's ledger entry."""
+        return derive_id("entry", self.verdict.id, self.position)
+
+
+def plan(op: Op, targets: Sequence[Memory], scene: Scene) -> tuple[Change, ...]:
+    """The changes an op stands for; `targets` are its memories as they are now.
+
+    Every memory in the result has the next revision, the writer and the due time set.
+    """
+    pairs = _changes(op, targets, scene)
+    return tuple(Change(before=old, after=_stamped(old, new, scene)) for old, new in pairs)
+
+
+def category_of(kind: Kind) -> Category:
+    """How a newly added kind lives."""
+    return Category.SKILL if kind in PROCEDURAL else Category.FACT
+
+
+def _changes(op: Op, targets: Sequence[Memory], scene: Scene) -> list[tuple[Memory | None, Memory]]:
+    match op:
+        case Skip():
+            return []
+        case Add():
+            return [(None, _added(op, scene))]
+        case Update():
+            return _updated(op, targets[0], scene)
+        case Merge():
+            return _merged(op, targets, scene)
+        case _:
+            return [(targets[0], _single(op, targets[0], scene))]
+
+
+def _single(op: Op, old: Memory, scene: Scene) -> Memory:
+    now, policy = scene.verdict.at, scene.policy
+    match op:
+        case Boost():
+            return life.boosted(old, now, policy)
+        case Keep():
+            return life.kept(old, now, policy)
+        case Promote():
+            return life.promoted(old, now, policy)
+        case Delete() | Forget():
+            return old.model_copy(update={"state": State.FORGOTTEN})
+        case Archive():
+            return old.model_copy(update={"state": State.ARCHIVED})
+        case Restore():
+            update = {"state": State.ACTIVE, "anchor_at": now, "superseded_by": None}
+            return old.model_copy(update={**update, "valid_until": None})
+        case Confirm():
+            update = {"state": State.ACTIVE, "verified": True, "confidence": 1.0}
+            return old.model_copy(update={**update, "anchor_at": now})
+        case Edit():
+            update = {"content": op.content, "verified": True, "source": Source.USER}
+            return old.model_copy(update={**update, "anchor_at": now})
+        case _:
+            raise TypeError(f"no plan for {op.op}")
+
+
+def _added(op: Add, scene: Scene) -> Memory:
+    verdict, policy = scene.verdict, scene.policy
+    by_person = verdict.by.who in _SOURCES
+    category = category_of(op.kind)
+    return Memory(
+        id=scene.new_id,
+        user_id=verdict.user_id,
+        agent_id=verdict.agent_id,
+        content=op.content.strip(),
+        category=category,
+        kind=op.kind,
+        importance=life.initial(op.kind, op.importance, policy),
+        anchor_at=verdict.at,
+        grace_days=policy.rule(category).grace_days,
+        confidence=1.0 if by_person else 0.8,
+        verified=verdict.by.who is Who.USER,
+        source=_SOURCES.get(verdict.by.who, Source.BACKGROUND_AI),
+        valid_from=op.valid_from or verdict.at,
+        expires_at=op.expires_at,
+        state=State.PENDING if scene.hold and not by_person else State.ACTIVE,
+        evidence=evidence_for(op.quote, verdict),
+        entities=op.entities,
+        topics=op.topics,
+        created_at=verdict.at,
+        updated_at=verdict.at,
+    )
+
+
+def _updated(op: Update, old: Memory, scene: Scene) -> list[tuple[Memory | None, Memory]]:
+    verdict, policy = scene.verdict, scene.policy
+    since = op.valid_from or verdict.at
+    kind = op.kind or old.kind
+    start = life.initial(kind, op.importance or Importance.MEDIUM, policy)
+    new = old.model_copy(
+        update={
+            "id": scene.new_id,
+            "content": op.content.strip(),
+            "kind": kind,
+            **_home(old, kind, policy),
+            "importance": max(start, life.effective(old, verdict.at, policy)),
+            "anchor_at": verdict.at,
+            "source": _SOURCES.get(verdict.by.who, Source.BACKGROUND_AI),
+            "verified": verdict.by.who is Who.USER,
+            "valid_from": since,
+            "valid_until": None,
+            "expires_at": op.expires_at,
+            "supersedes": (old.id,),
+            "evidence": evidence_for(op.quote, verdict),
+            "entities": op.entities or old.entities,
+            "topics": op.topics or old.topics,
+            "recalls": 0,
+            "created_at": verdict.at,
+            "revision": 0,
+        }
+    )
+    gone = old.model_copy(
+        update={"state": State.SUPERSEDED, "superseded_by": new.id, "valid_until": since}
+    )
+    return [(None, new), (old, gone)]
+
+
+def _home(old: Memory, kind: Kind, policy: Policy) -> dict[str, object]:
+    """The category for a kind that changed: a problem solved is a lesson, and lives longer."""
+    if kind == old.kind or old.category not in {Category.FACT, Category.SKILL}:
+        return {}
+    category = category_of(kind)
+    return {"category": category, "grace_days": policy.rule(category).grace_days}
+
+
+def _merged(
+    op: Merge, targets: Sequence[Memory], scene: Scene
+) -> list[tuple[Memory | None, Memory]]:
+    verdict, policy = scene.verdict, scene.policy
+    best = max(targets, key=lambda memory: life.effective(memory, verdict.at, policy))
+    one = best.model_copy(
+        update={
+            "id": scene.new_id,
+            "content": op.content.strip(),
+            "importance": op.importance or life.effective(best, verdict.at, policy),
+            "anchor_at": verdict.at,
+            "supersedes": tuple(memory.id for memory in targets),
+            "evidence": tuple(item for memory in targets for item in memory.evidence),
+            "entities": tuple(dict.fromkeys(e for memory in targets for e in memory.entities)),
+            "topics": tuple(dict.fromkeys(t for memory in targets for t in memory.topics)),
+            "uses": sum(memory.uses for memory in targets),
+            "recalls": 0,
+            "created_at": verdict.at,
+            "revision": 0,
+        }
+    )
+    link = Relation(to=one.id, type="refines", strength=1.0)
+    archived = [
+        memory.model_copy(update={"state": State.ARCHIVED, "relations": (*memory.relations, link)})
+        for memory in targets
+    ]
+    return [(None, one), *zip(targets, archived, strict=True)]
+
+
+def _stamped(old: Memory | None, new: Memory, scene: Scene) -> Memory:
+    revision = old.revision + 1 if old else 1
+    return life.scheduled(
+        new.model_copy(
+            update={
+                "revision": revision,
+                "updated_at": scene.verdict.at,
+                "written_by": scene.entry_id,
+            }
+        ),
+        scene.policy,
+    )
+
+
+def evidence_for(quote: str, verdict: Verdict) -> tuple[Evidence, ...]:
+    """The message that holds the quote; the user's words before the assistant's."""
+    ordered = sorted(verdict.said, key=lambda said: said.speaker is not Speaker.USER)
+    for said in ordered:
+        if quote and find_quote(quote, said.text):
+            return (Evidence(turn_id=said.turn_id, speaker=said.speaker, quote=quote, at=said.at),)
+    return ()

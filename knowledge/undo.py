@@ -1,0 +1,79 @@
+"""Undo: what it takes to make an entry of the ledger as if it had not been. Pure."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from souffleur.errors import UndoError
+from souffleur.knowledge import life
+from souffleur.knowledge.memory import Memory, State
+from souffleur.knowledge.operation import By, Change, Outcome, derive_id
+from souffleur.knowledge.policy import Policy
+
+
+def can_undo(entry: Outcome) -> bool:
+    """Whether it changed something and has not been taken back."""
+    return bool(entry.changes) and entry.refused is None and entry.undone_by is None
+
+
+def plan_undo(
+    entry: Outcome, current: Mapping[str, Memory], *, by: By, now: datetime, policy: Policy
+) -> Outcome:
+    """The entry that takes back `entry`; `current` are its memories as they are now, by id.
+
+    A memory that the entry made is forgotten; one that it changed gets its former content,
+    state and value again. UndoError where a later change of words or state stands on it.
+    """
+    if entry.undone_by:
+        raise UndoError(f"it was undone already, by ledger entry {entry.undone_by}")
+    if entry.refused is not None or not entry.changes:
+        raise UndoError("it changed nothing, so there is nothing to undo")
+    undo_id = derive_id("undo", entry.id)
+    changes = tuple(
+        Change(
+            before=current[change.after.id],
+            after=_restored(change, current[change.after.id], undo_id, now, policy),
+        )
+        for change in entry.changes
+    )
+    return Outcome(
+        id=undo_id,
+        verdict_id=undo_id,
+        position=0,
+        of=1,
+        user_id=entry.user_id,
+        agent_id=entry.agent_id,
+        turn_ids=entry.turn_ids,
+        by=by,
+        at=now,
+        op="UNDO",
+        details={"undoes": entry.op},
+        reason=f"takes back {entry.op}",
+        changes=changes,
+        undoes=entry.id,
+    )
+
+
+def _restored(
+    change: Change, current: Memory, undo_id: str, now: datetime, policy: Policy
+) -> Memory:
+    made = change.after
+    if current.revision != made.revision and _moved_on(made, current):
+        raise UndoError(
+            f"memory {current.id} was changed again since; undo the later change first "
+            f"(`souffleur history {current.id}` shows it)"
+        )
+    if change.before is None:
+        former = current.model_copy(update={"state": State.FORGOTTEN})
+    else:
+        former = change.before.model_copy(update={"recalls": current.recalls})
+    stamp = {"revision": current.revision + 1, "updated_at": now, "written_by": undo_id}
+    return life.scheduled(former.model_copy(update=stamp), policy)
+
+
+def _moved_on(made: Memory, current: Memory) -> bool:
+    """Whether more than its strength has changed since."""
+    return (made.content, made.state, made.category) != (
+        current.content,
+        current.state,
+        current.category,
+    )

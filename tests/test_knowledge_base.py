@@ -1,0 +1,377 @@
+"""KnowledgeBase: applying, refusing, searching, history and undo, on a real store."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from souffleur.errors import NotFoundError, StoreMismatchError, UndoError
+from souffleur.knowledge.embedder import make_embedder
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.memory import Category, Kind, Memory, Source, State
+from souffleur.knowledge.operation import (
+    Add,
+    Archive,
+    Boost,
+    By,
+    Confirm,
+    Delete,
+    Edit,
+    Forget,
+    Keep,
+    Merge,
+    Outcome,
+    Promote,
+    Refusal,
+    Restore,
+    Skip,
+    Update,
+    Who,
+)
+from souffleur.knowledge.policy import COMPANION, EVERBOT
+from souffleur.knowledge.search import Query
+from souffleur.knowledge.store import Place, open_knowledge
+from tests.build import NOW, days, open_base, turn, verdict
+
+USER = By(who=Who.USER)
+
+
+@pytest.fixture
+async def base(tmp_path: Path) -> AsyncIterator[KnowledgeBase]:
+    knowledge = await open_base(tmp_path)
+    yield knowledge
+    await knowledge.close()
+
+
+def an_add(content: str = "Ann likes green tea.", **fields: Any) -> Add:
+    return Add(**{"reason": "new", "quote": "", "content": content, **fields})
+
+
+async def keep(base: KnowledgeBase, content: str = "Ann likes green tea.", **fields: Any) -> Memory:
+    """Have a memory in the store."""
+    told = verdict(an_add(content, **fields), who=Who.HOST, name=content)
+    (outcome,) = await base.apply(told)
+    return outcome.changes[0].after
+
+
+async def by_hand(base: KnowledgeBase, op: Any, **fields: Any) -> Outcome:
+    (outcome,) = await base.apply(verdict(op, who=Who.USER, name=(op, fields), **fields))
+    return outcome
+
+
+async def test_the_same_verdict_writes_once(base: KnowledgeBase) -> None:
+    """Applied twice, a verdict leaves one memory and returns the same outcomes."""
+    told = verdict(an_add(quote="green tea"), user="I like green tea")
+    assert await base.apply(told) == await base.apply(told)
+    assert len(await base.list("ann")) == 1
+    assert len(await base.journal.entries("ann")) == 1
+
+
+async def test_an_update_keeps_history(base: KnowledgeBase) -> None:
+    """The old memory is superseded until the day the new one holds; each names the other."""
+    old = await keep(base, "Ann uses Vue.")
+    since = NOW + days(3)
+    op = Update(target=old.id, reason="r", quote="", content="Ann uses React.", valid_from=since)
+    new, gone = (change.after for change in (await by_hand(base, op)).changes)
+    assert (gone.state, gone.superseded_by, gone.valid_until) == (State.SUPERSEDED, new.id, since)
+    assert (new.supersedes, new.valid_from) == ((old.id,), since)
+    assert [memory.content for memory in await base.list("ann")] == ["Ann uses React."]
+
+
+async def test_what_was_true_then_can_be_asked(base: KnowledgeBase) -> None:
+    """`as_of` finds the superseded memory before the change, and the new one after it."""
+    old = await keep(base, "Ann uses Vue for the web.")
+    since = NOW + days(30)
+    op = Update(
+        target=old.id, reason="r", quote="", content="Ann uses React for the web.", valid_from=since
+    )
+    await by_hand(base, op, at=since)
+
+    async def then(moment: Any) -> list[str]:
+        query = Query("ann", "what does Ann use for the web", NOW + days(60), as_of=moment)
+        return [found.memory.content for found in await base.search(query)]
+
+    assert await then(NOW + days(10)) == ["Ann uses Vue for the web."]
+    assert await then(NOW + days(40)) == ["Ann uses React for the web."]
+
+
+@pytest.mark.parametrize(
+    ("op", "expected"),
+    [
+        (Delete(target="x", reason="r", quote=""), {"state": State.FORGOTTEN}),
+        (Forget(target="x", reason="r"), {"state": State.FORGOTTEN}),
+        (Archive(target="x", reason="r"), {"state": State.ARCHIVED}),
+        (Boost(target="x", reason="r"), {"uses": 1, "importance": 1.3}),
+        (Promote(target="x", reason="r"), {"category": Category.CORE, "importance": 3.0}),
+        (Keep(target="x", reason="r"), {"grace_days": 14.0}),
+        (Confirm(target="x", reason="r"), {"verified": True, "confidence": 1.0}),
+        (Edit(target="x", reason="r", content="Ann loves tea."), {"content": "Ann loves tea."}),
+    ],
+)
+async def test_each_op_does_what_it_says(
+    base: KnowledgeBase, op: Any, expected: dict[str, object]
+) -> None:
+    """Every op on one memory changes just the fields it stands for, and can be undone."""
+    one = await keep(base)
+    outcome = await by_hand(base, op.model_copy(update={"target": one.id}))
+    after = await base.get(one.id)
+    assert after == outcome.changes[0].after
+    assert {key: getattr(after, key) for key in expected} == expected
+    await base.undo(outcome.id, by=USER, now=NOW)
+    back = await base.get(one.id)
+    ignored = {"revision", "updated_at", "written_by"}
+    assert back.model_dump(exclude=ignored) == one.model_dump(exclude=ignored)
+
+
+async def test_a_forgotten_memory_can_be_restored(base: KnowledgeBase) -> None:
+    """RESTORE brings a tombstone back to life."""
+    one = await keep(base)
+    await by_hand(base, Forget(target=one.id, reason="r"))
+    await by_hand(base, Restore(target=one.id, reason="r"))
+    assert [memory.id for memory in await base.list("ann")] == [one.id]
+
+
+async def test_a_merge_links_and_archives_the_originals(base: KnowledgeBase) -> None:
+    """Several become one; nothing of where they came from is lost."""
+    first, second = await keep(base, "Ann likes tea."), await keep(base, "Ann drinks tea daily.")
+    op = Merge(targets=(first.id, second.id), reason="r", content="Ann likes tea and has it daily.")
+    one = (await by_hand(base, op)).changes[0].after
+    assert set(one.supersedes) == {first.id, second.id}
+    archived = await base.get(first.id)
+    assert (archived.state, archived.relations[0].to) == (State.ARCHIVED, one.id)
+
+
+async def test_history_tells_all_in_order(base: KnowledgeBase) -> None:
+    """Each change of a memory is in its history with its reason."""
+    one = await keep(base)
+    await by_hand(base, Boost(target=one.id, reason="it helped"))
+    await by_hand(base, Forget(target=one.id, reason="enough"))
+    assert [(o.op, o.reason) for o in await base.history(one.id)] == [
+        ("ADD", "new"),
+        ("BOOST", "it helped"),
+        ("FORGET", "enough"),
+    ]
+
+
+async def test_undoing_an_add_forgets_it(base: KnowledgeBase) -> None:
+    """What an entry made is gone; the ledger shows the undo; a second undo is refused."""
+    outcome = await by_hand(base, an_add())
+    undone = await base.undo(outcome.id, by=USER, now=NOW)
+    assert await base.list("ann") == []
+    assert (await base.journal.entry(outcome.id)).undone_by == undone.id
+    with pytest.raises(UndoError, match="undone already"):
+        await base.undo(outcome.id, by=USER, now=NOW)
+
+
+async def test_undoing_an_update_brings_the_old_one_back(base: KnowledgeBase) -> None:
+    """The former sentence is active again and the new one gone."""
+    old = await keep(base, "Ann uses Vue.")
+    op = Update(target=old.id, reason="r", quote="", content="Ann uses React.")
+    outcome = await by_hand(base, op)
+    await base.undo(outcome.id, by=USER, now=NOW)
+    assert [memory.content for memory in await base.list("ann")] == ["Ann uses Vue."]
+
+
+async def test_a_later_change_stands_in_the_way_of_undo(base: KnowledgeBase) -> None:
+    """What was edited since is not silently thrown away."""
+    outcome = await by_hand(base, an_add())
+    edit = Edit(target=outcome.memory_ids[0], reason="r", content="Ann adores green tea.")
+    await by_hand(base, edit)
+    with pytest.raises(UndoError, match="changed again since"):
+        await base.undo(outcome.id, by=USER, now=NOW)
+
+
+async def test_a_refused_op_cannot_be_undone(base: KnowledgeBase) -> None:
+    """There is nothing to take back where nothing was changed."""
+    (refused,) = await base.apply(verdict(an_add(quote="never said"), user="hello"))
+    with pytest.raises(UndoError, match="changed nothing"):
+        await base.undo(refused.id, by=USER, now=NOW)
+
+
+async def test_a_refused_op_is_in_the_ledger(base: KnowledgeBase) -> None:
+    """The reason is there by name and in words, and no memory was made."""
+    (refused,) = await base.apply(verdict(an_add(quote="never said"), user="hello"))
+    assert (refused.refused, refused.changes) == (Refusal.UNGROUNDED, ())
+    assert (await base.journal.entries("ann"))[0] == refused
+
+
+async def test_the_same_text_is_kept_once(base: KnowledgeBase) -> None:
+    """An ADD that differs only in case, width or punctuation is a duplicate."""
+    await keep(base, "主人喜欢绿茶。")
+    op = an_add("主人 喜欢绿茶", quote="绿茶")
+    (outcome,) = await base.apply(verdict(op, user="我喜欢绿茶"))
+    assert outcome.refused is Refusal.DUPLICATE
+
+
+async def test_a_verdict_cannot_say_the_same_twice(base: KnowledgeBase) -> None:
+    """Of two equal ADDs in one verdict the second is refused."""
+    op = an_add(quote="green tea")
+    outcomes = await base.apply(verdict(op, op, user="green tea"))
+    assert [o.refused for o in outcomes] == [None, Refusal.DUPLICATE]
+
+
+async def test_what_was_whispered_is_not_learnt_again(base: KnowledgeBase) -> None:
+    """An ADD with nothing beyond an injected memory is an echo."""
+    one = await keep(base, "Ann likes green tea and white cats.")
+    op = an_add("Ann likes white cats.", quote="white cats")
+    told = verdict(op, user="white cats", injected=frozenset({one.id}))
+    assert (await base.apply(told))[0].refused is Refusal.ECHO
+
+
+async def test_handles_stand_for_what_was_shown(base: KnowledgeBase) -> None:
+    """m1 is the memory shown under it; a handle that was not shown is refused."""
+    one = await keep(base)
+    ops = Boost(target="m1", reason="r"), Boost(target="m2", reason="r")
+    known, unknown = await base.apply(verdict(*ops, shown={"m1": one.id}))
+    assert known.memory_ids == (one.id,)
+    assert unknown.refused is Refusal.UNKNOWN_ID
+
+
+async def test_no_verdict_reaches_another_user(base: KnowledgeBase) -> None:
+    """A memory of somebody else is as unknown as one that does not exist."""
+    one = await keep(base)
+    told = verdict(Forget(target=one.id, reason="r"), who=Who.USER, user_id="bob")
+    assert (await base.apply(told))[0].refused is Refusal.UNKNOWN_ID
+    with pytest.raises(NotFoundError):
+        await base.get(one.id, user_id="bob")
+
+
+async def test_reading_makes_nothing_younger(base: KnowledgeBase) -> None:
+    """A retrieval is counted, and nothing else about the memory changes."""
+    one = await keep(base)
+    await base.search(Query("ann", "green tea", NOW + days(5)))
+    await base.note_recalled([one.id, one.id])
+    after = await base.get(one.id)
+    assert after.recalls > 0
+    assert after.model_copy(update={"recalls": 0}) == one
+
+
+async def test_search_finds_by_word_and_says_why(base: KnowledgeBase) -> None:
+    """The right memory comes first, with the parts of its score."""
+    await keep(base, "主人喜欢喝绿茶。")
+    await keep(base, "主人住在里昂。")
+    best, *_ = await base.search(Query("ann", "来杯茶吗？绿茶", NOW))
+    assert best.memory.content == "主人喜欢喝绿茶。"
+    assert best.relevant
+    assert {"cosine", "lexical", "importance", "recency"} <= best.parts.keys()
+
+
+async def test_nothing_relevant_passes_the_gate(base: KnowledgeBase) -> None:
+    """A message about something else calls nothing up."""
+    await keep(base, "Ann's birthday is on 16 March.")
+    hits = await base.search(Query("ann", "Any idea why my docker build fails?", NOW))
+    assert [hit for hit in hits if hit.relevant] == []
+
+
+async def test_a_name_leads_to_what_else_is_known_about_it(base: KnowledgeBase) -> None:
+    """One hop along an entity brings a memory that shares no word with the question."""
+    await keep(base, "Ann's cat is called Tofu.", entities=("Tofu",))
+    other = await keep(base, "Allergic to chicken since the vet's visit.", entities=("Tofu",))
+    hits = await base.search(Query("ann", "How is Tofu, your cat?", NOW))
+    assert other.id in [hit.memory.id for hit in hits if hit.parts["hop"]]
+
+
+@pytest.mark.parametrize(
+    "state", [State.SUPERSEDED, State.ARCHIVED, State.FORGOTTEN, State.PENDING]
+)
+async def test_what_is_not_active_is_in_no_default_read(base: KnowledgeBase, state: State) -> None:
+    """Neither search nor list nor ranking returns it."""
+    one = await keep(base)
+    await base.memories.merge_payload([one.id], {"state": state})
+    assert await base.search(Query("ann", "green tea", NOW)) == []
+    assert await base.list("ann") == []
+    assert await base.most_valuable("ann", limit=5, now=NOW) == []
+    assert await base.get_many("ann", [one.id]) == []
+
+
+async def test_what_has_expired_is_in_no_default_read(base: KnowledgeBase) -> None:
+    """A plan whose time is over is not found any more."""
+    await keep(base, "Ann has an exam.", expires_at=NOW + days(1))
+    assert await base.search(Query("ann", "exam", NOW))
+    assert await base.search(Query("ann", "exam", NOW + days(2))) == []
+
+
+async def test_proposals_wait_where_extraction_is_off(tmp_path: Path) -> None:
+    """What a model adds is pending until the user confirms it."""
+    base = await open_base(tmp_path, hold=True)
+    (outcome,) = await base.apply(verdict(an_add(quote="tea"), user="tea"))
+    proposed = await base.get(outcome.memory_ids[0])
+    assert proposed.state is State.PENDING
+    await by_hand(base, Confirm(target=proposed.id, reason="yes"))
+    assert [memory.id for memory in await base.list("ann")] == [proposed.id]
+    await base.close()
+
+
+async def test_who_said_it_is_kept(base: KnowledgeBase) -> None:
+    """The user's own entries are verified, a model's are not."""
+    mine = (await by_hand(base, an_add())).changes[0].after
+    (outcome,) = await base.apply(verdict(an_add("Ann likes cats.", quote="cats"), user="cats"))
+    theirs = outcome.changes[0].after
+    assert (mine.source, mine.verified) == (Source.USER, True)
+    assert (theirs.source, theirs.verified) == (Source.BACKGROUND_AI, False)
+
+
+async def test_know_how_lives_as_a_skill(base: KnowledgeBase) -> None:
+    """A lesson goes into the category that fades slowest."""
+    lesson = await keep(base, "Docker needs proxy-env.", kind=Kind.LESSON)
+    assert (lesson.category, lesson.grace_days) == (Category.SKILL, 30)
+
+
+async def test_a_crash_between_ledger_and_memory_is_finished(base: KnowledgeBase) -> None:
+    """A verdict that was only written down is carried out by `recover`, once."""
+    one = turn("I like green tea", "noted")
+    base.journal.record(one)
+    planned = await base._plan(verdict(an_add(quote="green tea"), user=one.user), [one])
+    await base.journal.write(planned)
+    assert await base.recover() == 1
+    assert await base.recover() == 0
+    assert [memory.content for memory in await base.list("ann")] == ["Ann likes green tea."]
+    assert (await base.journal.turn(one.id)).state == "judged"
+
+
+async def test_half_a_verdict_is_as_none(base: KnowledgeBase) -> None:
+    """A verdict that was not written down whole is dropped, and its turn still waits."""
+    one = turn("green tea, cats", "noted")
+    base.journal.record(one)
+    ops = an_add(quote="green tea"), an_add("Ann likes cats.", quote="cats")
+    planned = await base._plan(verdict(*ops, user=one.user), [one])
+    await base.journal.write(planned[:1])
+    assert await base.recover() == 0
+    assert await base.list("ann") == []
+    assert await base.journal.entries("ann") == []
+    assert (await base.journal.turn(one.id)).state == "pending"
+
+
+async def test_a_change_by_another_process_is_not_overwritten(base: KnowledgeBase) -> None:
+    """A memory that moved on between planning and writing is left alone, and the ledger says so."""
+    one = await keep(base)
+    planned = await base._plan(verdict(Boost(target=one.id, reason="r"), who=Who.USER), [])
+    await base.memories.merge_payload([one.id], {"revision": 5, "written_by": "somebody"})
+    await base.journal.write(planned)
+    (outcome,) = await base._carry_out(planned)
+    assert outcome.refused is Refusal.CONFLICT
+    assert (await base.journal.entry(outcome.id)).refused is Refusal.CONFLICT
+    assert (await base.get(one.id)).uses == 0
+
+
+async def test_another_embedder_is_a_plain_error(tmp_path: Path) -> None:
+    """A store opened with an embedder of the same dimension but another name says what to set."""
+    await (await open_base(tmp_path)).close()
+    other = make_embedder("hash:128")
+    other.name = "openai:other"
+    with pytest.raises(StoreMismatchError, match="SOUFFLEUR_EMBEDDER=hash:128"):
+        await open_knowledge(Place(folder=tmp_path), other, COMPANION)
+
+
+async def test_another_policy_is_a_plain_error(tmp_path: Path) -> None:
+    """Memories do not silently start to live by another policy."""
+    await (await open_base(tmp_path)).close()
+    with pytest.raises(StoreMismatchError, match="SOUFFLEUR_POLICY=companion"):
+        await open_base(tmp_path, EVERBOT)
+
+
+async def test_skip_changes_nothing(base: KnowledgeBase) -> None:
+    """A SKIP is in the ledger and nowhere else."""
+    (outcome,) = await base.apply(verdict(Skip(reason="small talk")))
+    assert (outcome.op, outcome.changes, outcome.refused) == ("SKIP", (), None)

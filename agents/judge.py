@@ -1,0 +1,107 @@
+"""The only door to a model: asks for an answer of a given type, and lets nothing else through."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+
+from pydantic import BaseModel
+
+from souffleur.agents.answers import read_answer
+from souffleur.agents.chat import Chat, Form, Message, Request, Usage
+from souffleur.agents.lines import INSTRUCTION, OPS
+from souffleur.agents.schema import Schema, portable_schema
+from souffleur.errors import AnswerError, EndpointError
+
+T = TypeVar("T", bound=BaseModel)
+
+LADDER: tuple[Form, ...] = ("json_schema", "json_object", "text")
+
+_REFUSALS = {400, 404, 422, 501}
+_NAMES_THE_FORM = re.compile(
+    r"response.?format|json.?(schema|object|mode)|structured.?output|schema|grammar", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class Judged(Generic[T]):
+    """An answer, and what it took."""
+
+    value: T
+    text: str
+    """What the model said, as it said it."""
+    usage: Usage
+    model: str
+    form: Form
+
+
+class Judge:
+    """Asks one question at a time, and remembers in which form its endpoint takes them."""
+
+    def __init__(self, chat: Chat, *, form: Form = "json_schema") -> None:
+        self._chat = chat
+        self._rung = LADDER.index(form)
+
+    @property
+    def form(self) -> Form:
+        """The form in which the next question is put."""
+        return LADDER[self._rung]
+
+    async def ask(self, messages: Sequence[Message], answer: type[T], *, name: str) -> Judged[T]:
+        """One answer of the type `answer`, which is called `name` on the wire.
+
+        Asks once; again only where the endpoint refuses the form, one rung lower and for good.
+        Raises EndpointError; AnswerError if the answer does not fit, with a message that may be
+        sent back to the model for its repair. Of such an answer nothing is used.
+        """
+        schema = portable_schema(answer)
+        lines = _speaks_lines(schema)
+        while True:
+            rung = self._rung
+            request = _request(messages, name, schema, LADDER[rung], lines)
+            try:
+                reply = await self._chat(request)
+            except EndpointError as error:
+                if not _refuses_form(error) or rung + 1 == len(LADDER):
+                    raise
+                self._rung = max(self._rung, rung + 1)
+                continue
+            if reply.finish == "length":
+                raise AnswerError("The answer was cut off: give a shorter one.", answer=reply.text)
+            value = read_answer(reply.text, answer, lines=lines)
+            return Judged(value, reply.text, reply.usage, reply.model, request.form)
+
+
+def _request(
+    messages: Sequence[Message], name: str, schema: Schema, form: Form, lines: bool
+) -> Request:
+    if form == "json_schema":
+        return Request(tuple(messages), name, schema, form)
+    if form == "text" and lines:
+        return Request(_instructed(messages, INSTRUCTION), name, None, form)
+    compact = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
+    demand = f"Answer with one JSON object and nothing else, by this JSON schema:\n{compact}"
+    return Request(_instructed(messages, demand), name, None, form)
+
+
+def _instructed(messages: Sequence[Message], instruction: str) -> tuple[Message, ...]:
+    """The messages, with the instruction at the end of the last system message."""
+    places = [place for place, message in enumerate(messages) if message.role == "system"]
+    if not places:
+        return (Message("system", instruction), *messages)
+    last = messages[places[-1]]
+    told = replace(last, content=f"{last.content.rstrip()}\n\n{instruction}")
+    return (*messages[: places[-1]], told, *messages[places[-1] + 1 :])
+
+
+def _refuses_form(error: EndpointError) -> bool:
+    return error.status in _REFUSALS and bool(_NAMES_THE_FORM.search(str(error)))
+
+
+def _speaks_lines(schema: Schema) -> bool:
+    """Whether the answer is a list of operations, all of which the line protocol has."""
+    items = schema["properties"].get("ops", {}).get("items", {})
+    members = items.get("anyOf", [items])
+    ops = {op for m in members for op in m.get("properties", {}).get("op", {}).get("enum", ())}
+    return bool(ops) and ops <= set(OPS)

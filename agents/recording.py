@@ -1,0 +1,213 @@
+"""Recorded answers: what a real model said, kept in a file, to be played back without one.
+
+A file is JSON lines. The first says where the answers come from:
+
+    {"format": 1, "model": "…", "recorded_at": "…", "note": "…"}
+
+Each other one is an answer, or the failure of one, as it came:
+
+    {"key": "…", "name": "verdict", "seen": "…", "form": "json_schema", "answer": {"text": …}}
+    {"key": "…", "name": "verdict", "seen": "…", "form": "text", "failure": {"message": …}}
+"""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from souffleur.agents.chat import Chat, Form, Reply, Request, Usage, request_key
+from souffleur.errors import AnswerError, RecordingError
+
+FORMAT = 1
+
+_SEEN = 80
+"""Characters of the last user message that a line repeats, for whoever reads the file."""
+
+Entry = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Recording:
+    header: Entry
+    entries: dict[str, Entry] = field(default_factory=dict)
+    """By request key, in the order of the file; of two with one key, the first."""
+
+
+class Recorder:
+    """A `Chat` that asks another one, and writes each answer down before it is used.
+
+    What the file already holds is not asked again, so an interrupted recording goes on where it
+    stopped. An EndpointError is not written down: it says nothing about the model.
+    """
+
+    def __init__(
+        self, chat: Chat, path: Path | str, *, model: str, now: datetime, note: str = ""
+    ) -> None:
+        """Raises RecordingError if the file holds another model's answers, or is none of ours."""
+        self._chat = chat
+        self._path = Path(path)
+        self.used: list[str] = []
+        """Keys of the requests so far, for `prune`."""
+        if not self._path.exists() or not self._path.stat().st_size:
+            header = {
+                "format": FORMAT,
+                "model": model,
+                "recorded_at": now.isoformat(),
+                "note": note,
+            }
+            _replace(self._path, [header])
+        recording = _load(self._path)
+        if recording.header["model"] != model:
+            raise RecordingError(
+                f"{self._path} holds answers of {recording.header['model']}, not of {model}: record"
+                " to another file, or delete this one first."
+            )
+        _drop_torn_line(self._path)
+        self._entries = recording.entries
+
+    async def __call__(self, request: Request) -> Reply:
+        """The answer, from the file or the model. Raises what the model's chat raises."""
+        key = request_key(request)
+        self.used.append(key)
+        if key not in self._entries:
+            entry = await _asked(self._chat, request, key)
+            if key not in self._entries:
+                self._append(entry)
+                self._entries[key] = entry
+        return _reply(self._entries[key])
+
+    def _append(self, entry: Entry) -> None:
+        with self._path.open("ab") as file:
+            file.write(_line(entry))
+            file.flush()
+
+
+class Player:
+    """A `Chat` that answers from a file alone."""
+
+    def __init__(self, path: Path | str) -> None:
+        """Raises RecordingError if the file is missing or none of ours."""
+        self._path = Path(path)
+        self._recording = _load(self._path)
+        self.used: list[str] = []
+        """Keys of the requests so far, for `prune`."""
+
+    @property
+    def model(self) -> str:
+        """The model that was recorded."""
+        return str(self._recording.header["model"])
+
+    @property
+    def form(self) -> Form:
+        """The form the endpoint took in the end; a `Judge` of this player starts with it."""
+        entries = list(self._recording.entries.values())
+        form: Form = entries[-1]["form"] if entries else "json_schema"
+        return form
+
+    async def __call__(self, request: Request) -> Reply:
+        """The recorded answer. Raises RecordingError where there is none, and recorded failures."""
+        key = request_key(request)
+        if key not in self._recording.entries:
+            header = self._recording.header
+            raise RecordingError(
+                f"The recording {self._path} is stale: it has no answer to {request.name} about"
+                f" {_seen(request)!r}, so the prompt or the dialogue has changed since"
+                f" {str(header['recorded_at'])[:10]}, when {header['model']} answered; record again"
+                " with `souffleur replay FILE --record PATH`."
+            )
+        self.used.append(key)
+        return _reply(self._recording.entries[key])
+
+
+def prune(path: Path | str, used_keys: Iterable[str]) -> None:
+    """Rewrites the file at once, with only the answers to these requests, in their order.
+
+    Raises RecordingError if the file is missing or none of ours.
+    """
+    recording = _load(Path(path))
+    keys = [key for key in dict.fromkeys(used_keys) if key in recording.entries]
+    _replace(Path(path), [recording.header, *(recording.entries[key] for key in keys)])
+
+
+async def _asked(chat: Chat, request: Request, key: str) -> Entry:
+    entry = {"key": key, "name": request.name, "seen": _seen(request), "form": request.form}
+    try:
+        return {**entry, "answer": asdict(await chat(request))}
+    except AnswerError as error:
+        return {**entry, "failure": {"message": str(error), "text": error.answer}}
+
+
+def _reply(entry: Entry) -> Reply:
+    if "failure" in entry:
+        raise AnswerError(entry["failure"]["message"], answer=entry["failure"]["text"])
+    answer = entry["answer"]
+    return Reply(answer["text"], answer["finish"], Usage(**answer["usage"]), answer["model"])
+
+
+def _seen(request: Request) -> str:
+    said = [message.content for message in request.messages if message.role == "user"]
+    text = " ".join(said[-1].split()) if said else ""
+    return text if len(text) <= _SEEN else text[: _SEEN - 1] + "…"
+
+
+def _load(path: Path) -> _Recording:
+    if not path.is_file():
+        raise RecordingError(
+            f"There is no recording at {path}: make one with `souffleur replay FILE --record PATH`."
+        )
+    lines = list(_read(path))
+    if not lines or lines[0].get("format") != FORMAT or "model" not in lines[0]:
+        raise RecordingError(
+            f"{path} is no recording of format {FORMAT}: record again with `souffleur replay FILE"
+            " --record PATH`."
+        )
+    entries: dict[str, Entry] = {}
+    for entry in lines[1:]:
+        entries.setdefault(entry["key"], entry)
+    return _Recording(lines[0], entries)
+
+
+def _read(path: Path) -> Iterator[Entry]:
+    """Each line. The last one, if it lacks its end, was being written when the power went."""
+    *whole, _ = path.read_bytes().split(b"\n")
+    for number, line in enumerate(whole, start=1):
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            entry = None
+        if not isinstance(entry, dict) or (number > 1 and not _complete(entry)):
+            raise RecordingError(
+                f"Line {number} of {path} cannot be read: delete it, and record again."
+            )
+        yield entry
+
+
+def _complete(entry: Entry) -> bool:
+    return {"key", "form"} <= entry.keys() and ("answer" in entry or "failure" in entry)
+
+
+def _drop_torn_line(path: Path) -> None:
+    whole = path.read_bytes().rpartition(b"\n")[0] + b"\n"
+    if len(whole) < path.stat().st_size:
+        os.truncate(path, len(whole))
+
+
+def _line(entry: Entry) -> bytes:
+    try:
+        return json.dumps(entry, ensure_ascii=False).encode() + b"\n"
+    except UnicodeEncodeError:
+        # Half an emoji has no UTF-8, but an escape.
+        return json.dumps(entry).encode() + b"\n"
+
+
+def _replace(path: Path, entries: Iterable[Entry]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.new")
+    with draft.open("wb") as file:
+        file.writelines(_line(entry) for entry in entries)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)

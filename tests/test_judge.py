@@ -1,0 +1,384 @@
+"""The judge: whole answers in, checked values out, and nothing salvaged from broken ones."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import date
+from typing import Annotated, Any, Literal
+
+import pytest
+from hypothesis import given, strategies as st
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from souffleur.agents.answers import read_answer
+from souffleur.agents.chat import Form, Message, Reply, Request, Usage
+from souffleur.agents.endpoint import Endpoint
+from souffleur.agents.judge import Judge
+from souffleur.errors import AnswerError, EndpointError
+from tests.stub import Behaviour, Stub, chatty, fail, fenced, say, takes, thoughtful, truncated
+
+Start = Callable[..., Stub]
+
+
+class Add(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    op: Literal["ADD"]
+    content: str
+    importance: Literal["low", "medium", "high"] = "medium"
+    since: date | None = None
+
+    @field_validator("content")
+    @classmethod
+    def _says_something(cls, content: str) -> str:
+        if not content.strip():
+            raise ValueError("must say something")
+        return content
+
+
+class Delete(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+    op: Literal["DELETE"]
+    id: str
+
+
+class Verdict(BaseModel):
+    """Every field has a default, so that half an answer would pass if it were let through."""
+
+    model_config = ConfigDict(extra="ignore")
+    reason: str = ""
+    ops: list[Annotated[Add | Delete, Field(discriminator="op")]] = []
+
+
+class Summary(BaseModel):
+    topics: list[str]
+
+
+MESSAGES = (Message("system", "You judge."), Message("user", "我喜欢茶"))
+VERDICT = Verdict(
+    reason="new", ops=[Add(op="ADD", content='茶 "{}"'), Delete(op="DELETE", id="m1")]
+)
+WORDS = VERDICT.model_dump_json()
+LINES = "[ADD] 喜欢茶\n[DELETE:m1]"
+
+
+def judge(stub: Stub, **settings: Any) -> Judge:
+    return Judge(Endpoint(base_url=stub.base_url, model="m", timeout=10), **settings)
+
+
+def read(text: str) -> Verdict:
+    return read_answer(text, Verdict, lines=True)
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [say(WORDS), fenced(WORDS), thoughtful(WORDS), chatty(WORDS)],
+    ids=["plain", "fenced", "thoughts", "prose"],
+)
+async def test_answer_is_read(stub: Start, behaviour: Behaviour) -> None:
+    """An answer is found in fences, after thoughts and in prose, and comes with what it took."""
+    judged = await judge(stub(behaviour)).ask(MESSAGES, Verdict, name="verdict")
+    assert judged.value == VERDICT
+    assert judged.usage == Usage(1, 1000, 400, 50)
+    assert (judged.model, judged.form) == ("stub-1", "json_schema")
+    assert WORDS in judged.text
+
+
+async def test_first_rung_is_a_strict_schema(stub: Start) -> None:
+    """A strict schema is asked for first, and the prompt stays as it is."""
+    server = stub(say(WORDS))
+    await judge(server).ask(MESSAGES, Verdict, name="verdict")
+    [body] = server.requests
+    assert [message["content"] for message in body["messages"]] == ["You judge.", "我喜欢茶"]
+    demanded = body["response_format"]["json_schema"]
+    assert (demanded["name"], demanded["strict"]) == ("verdict", True)
+    assert "oneOf" not in json.dumps(demanded)
+
+
+async def test_second_rung_is_told_the_schema(stub: Start) -> None:
+    """Where only JSON can be demanded, the system message says JSON, and which."""
+    server = stub(takes("json_object", WORDS))
+    judged = await judge(server).ask(MESSAGES, Verdict, name="verdict")
+    assert (judged.value, judged.form) == (VERDICT, "json_object")
+    first, second = server.requests
+    assert first["response_format"]["type"] == "json_schema"
+    system, user = (message["content"] for message in second["messages"])
+    assert system.startswith("You judge.\n\n")
+    assert "JSON" in system
+    assert '"enum":["ADD"]' in system
+    assert user == "我喜欢茶"
+
+
+async def test_last_rung_speaks_lines(stub: Start) -> None:
+    """Where nothing can be demanded, the line protocol is explained, and understood."""
+    server = stub(takes(None, LINES))
+    judged = await judge(server).ask(MESSAGES, Verdict, name="verdict")
+    assert judged.form == "text"
+    assert [op.op for op in judged.value.ops] == ["ADD", "DELETE"]
+    assert "[UPDATE:m3]" in server.requests[-1]["messages"][0]["content"]
+
+
+async def test_last_rung_speaks_json_where_there_are_no_operations(stub: Start) -> None:
+    """An answer that is no list of operations is asked for as JSON, in words."""
+    server = stub(takes(None, '{"topics": ["茶"]}'))
+    judged = await judge(server).ask(MESSAGES, Summary, name="summary")
+    assert (judged.value, judged.form) == (Summary(topics=["茶"]), "text")
+    system = server.requests[-1]["messages"][0]["content"]
+    assert "JSON" in system
+    assert "[ADD]" not in system
+
+
+async def test_rung_is_remembered(stub: Start) -> None:
+    """A form that was refused once is not tried again."""
+    server = stub(takes(None, LINES))
+    asker = judge(server)
+    for _ in range(2):
+        await asker.ask(MESSAGES, Verdict, name="verdict")
+    assert len(server.requests) == 4
+    assert asker.form == "text"
+
+
+async def test_ladder_may_begin_lower(stub: Start) -> None:
+    """A judge that is told the form asks once, in that form."""
+    server = stub(takes("json_object", WORDS))
+    await judge(server, form="json_object").ask(MESSAGES, Verdict, name="verdict")
+    assert len(server.requests) == 1
+
+
+async def test_instruction_gets_a_message_of_its_own(stub: Start) -> None:
+    """Without a system message, the instruction is the first message."""
+    server = stub(say(LINES))
+    await judge(server, form="text").ask(MESSAGES[1:], Verdict, name="verdict")
+    assert [message["role"] for message in server.requests[0]["messages"]] == ["system", "user"]
+
+
+async def test_instruction_goes_to_the_last_system_message(stub: Start) -> None:
+    """Of several system messages the last gets the instruction, and all keep their places."""
+    server = stub(say(LINES))
+    messages = [Message("system", "a"), Message("user", "b"), Message("system", "c"), MESSAGES[1]]
+    await judge(server, form="text").ask(messages, Verdict, name="verdict")
+    sent = [message["content"] for message in server.requests[0]["messages"]]
+    assert [text.partition("\n")[0] for text in sent] == ["a", "b", "c", "我喜欢茶"]
+    assert [len(text) > 100 for text in sent] == [False, False, True, False]
+
+
+async def test_late_refusal_does_not_climb_back() -> None:
+    """A refusal of the first form that arrives late does not undo that of the second."""
+    first_may_fail = asyncio.Event()
+    forms: list[Form] = []
+
+    async def chat(request: Request) -> Reply:
+        forms.append(request.form)
+        if request.form == "json_schema" and request.messages[-1].content == "slow":
+            await first_may_fail.wait()
+        if request.form == "text":
+            return Reply(LINES)
+        raise EndpointError("no response_format here", status=400)
+
+    asker = Judge(chat)
+    slow = asyncio.ensure_future(asker.ask([Message("user", "slow")], Verdict, name="verdict"))
+    await asyncio.sleep(0)
+    await asker.ask([Message("user", "fast")], Verdict, name="verdict")
+    first_may_fail.set()
+    assert (await slow).form == "text"
+    assert forms == ["json_schema", "json_schema", "json_object", "text", "text"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "'response_format' of type 'json_schema' is not supported with this model",
+        "Invalid schema for response_format 'verdict': 'oneOf' is not permitted",
+        "This response_format type is unavailable now",
+        "failed to parse grammar",
+        "extra fields not permitted: json_schema",
+    ],
+)
+@pytest.mark.parametrize("status", [400, 404, 422, 501])
+async def test_refused_form_steps_down(stub: Start, status: int, message: str) -> None:
+    """A refusal that names the form leads one rung down."""
+    judged = await judge(stub(fail(status, message), say(WORDS))).ask(
+        MESSAGES, Verdict, name="verdict"
+    )
+    assert judged.form == "json_object"
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        fail(400, "temperature must be 1"),
+        fail(401, "json_schema"),
+        fail(404, "model 'm' not found"),
+        fail(429, "schema"),
+        fail(500, "response_format"),
+    ],
+    ids=["other parameter", "key", "model", "rate", "server"],
+)
+async def test_other_refusals_do_not(stub: Start, behaviour: Behaviour) -> None:
+    """A refusal for another reason is raised, and the form is kept."""
+    server = stub(behaviour)
+    asker = judge(server)
+    with pytest.raises(EndpointError):
+        await asker.ask(MESSAGES, Verdict, name="verdict")
+    assert (len(server.requests), asker.form) == (1, "json_schema")
+
+
+async def test_ladder_has_an_end(stub: Start) -> None:
+    """An endpoint that refuses every form is asked three times, and its error is raised."""
+    server = stub(fail(400, "response_format"))
+    with pytest.raises(EndpointError):
+        await judge(server).ask(MESSAGES, Verdict, name="verdict")
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "words"),
+    [
+        (truncated(WORDS), "cut off before its end"),
+        (say('{"ops": [] "reason": ""}'), "broken"),
+        (say("I would rather not."), "no JSON object"),
+        (say("<think>" + WORDS), "no JSON object"),
+        (say(f"[{WORDS}]"), "not an array"),
+        (say(f'{WORDS} or {{"ops": []}}'), "2 different JSON objects"),
+        (say('{"ops": [{"op": "ADD", "content": NaN}]}'), "broken"),
+    ],
+    ids=["truncated", "broken", "prose", "only thoughts", "array", "two", "nan"],
+)
+async def test_unusable_answer_fails_closed(stub: Start, behaviour: Behaviour, words: str) -> None:
+    """Of an answer that is not whole, or not one, nothing is used; what was said is kept."""
+    server = stub(behaviour)
+    with pytest.raises(AnswerError, match=words) as caught:
+        await judge(server).ask(MESSAGES, Verdict, name="verdict")
+    assert caught.value.answer
+    assert len(server.requests) == 1
+
+
+async def test_cut_off_lines_fail_closed() -> None:
+    """Lines that any chat says were cut off are not used, though they could be read."""
+
+    async def chat(_: Request) -> Reply:
+        return Reply("[DELETE:m1]", finish="length")
+
+    with pytest.raises(AnswerError, match="cut off"):
+        await Judge(chat, form="text").ask(MESSAGES, Verdict, name="verdict")
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (
+            {"ops": [{"op": "ADD", "content": "x", "importance": "huge"}]},
+            "ops.0.importance: must be one of low, medium, high (was 'huge')",
+        ),
+        ({"ops": [{"op": "ADD"}]}, "ops.0.content: is missing"),
+        ({"ops": [{"op": "GROW"}]}, "ops.0.op: must be one of ADD, DELETE (was 'GROW')"),
+        ({"ops": [{"content": "x"}]}, "ops.0.op: is missing"),
+        ({"ops": ["ADD"]}, "ops.0: must be an object (was 'ADD')"),
+        ({"ops": {}}, "ops: must be a valid list (was {})"),
+        ({"ops": [{"op": "ADD", "content": " "}]}, "ops.0.content: must say something (was ' ')"),
+        (
+            {"reason": 1, "ops": [{"op": "DELETE", "id": None}]},
+            "reason: must be a valid string (was 1); ops.0.id: must be a valid string (was None)",
+        ),
+        (
+            {"ops": [{"op": "ADD", "content": ["x" * 99]}]},
+            f"ops.0.content: must be a valid string (was ['{'x' * 37}…)",
+        ),
+    ],
+)
+def test_faults_are_listed(data: Any, message: str) -> None:
+    """A misshapen answer is answered with what is wrong and where, in words for a model."""
+    with pytest.raises(AnswerError) as caught:
+        read(json.dumps(data))
+    assert str(caught.value) == message
+
+
+def test_long_list_of_faults_is_cut() -> None:
+    """Of many faults eight are told, and how many more there are."""
+    with pytest.raises(AnswerError, match=r"ops\.7\.content: is missing; and 12 more$"):
+        read(json.dumps({"ops": [{"op": "ADD"}] * 20}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<think>\n{WORDS[:20]}\n</think>{WORDS}",
+        f"<thinking>{{}}</thinking>\n{WORDS}",
+        f'so {{"ops": ...\nthat is it.</think>\n{WORDS}',
+        f"<think>a</think>\n<think>b</think>\n```\n{WORDS}\n```",
+        f"{WORDS}\n\n{WORDS}",
+        f"Using {{braces}}: {WORDS}",
+        f"```json\n{WORDS}\n```\nDone.",
+    ],
+)
+def test_wrappings_are_taken_off(text: str) -> None:
+    """Thoughts, closed or begun in the prompt, fences, prose and repetition do no harm."""
+    assert read(text) == VERDICT
+
+
+@pytest.mark.parametrize("said", ["<think>", "</think>", "```", "[DELETE:m1]", "\n<think>\n", "}"])
+def test_words_inside_the_answer_are_left_alone(said: str) -> None:
+    """What looks like a wrapping inside a string belongs to the string."""
+    verdict = Verdict(ops=[Add(op="ADD", content=f"wrote {said}")])
+    assert read(verdict.model_dump_json()) == verdict
+    assert read(f"Here:\n{verdict.model_dump_json(indent=1)}") == verdict
+
+
+def test_whole_json_is_taken_as_it_is() -> None:
+    """Where the text is JSON from end to end, not even the end of thoughts is looked for."""
+    verdict = Verdict(ops=[Add(op="ADD", content="wrote </think>{")])
+    assert read(verdict.model_dump_json()) == verdict
+
+
+def test_half_an_emoji_does_no_harm() -> None:
+    """An answer with half an emoji is read, with the replacement character in its place."""
+    assert read('{"reason": "so \ud83d"}') == Verdict(reason="so \ufffd")
+
+
+def test_lines_are_understood_on_every_rung() -> None:
+    """Lines are read where there is no JSON, unless the answer is no list of operations."""
+    assert [op.op for op in read(f"<think>\n[ADD] no\n</think>\n{LINES}").ops] == ["ADD", "DELETE"]
+    with pytest.raises(AnswerError, match="no JSON object"):
+        read_answer(LINES, Verdict, lines=False)
+
+
+@given(st.integers(0, len(WORDS) - 1), st.sampled_from(["{}", "```json\n{}", "<think>a</think>{}"]))
+def test_no_part_of_an_answer_is_used(length: int, wrapping: str) -> None:
+    """Wherever an answer is cut, it is an AnswerError."""
+    with pytest.raises(AnswerError):
+        read(wrapping.replace("{}", WORDS[:length]))
+
+
+BRACKETS = ["{", "}", "[", "]", "<", ">", '"', "\\", ":", ",", "\n"]
+PIECES = ["```", "<think>", "</think>", "[ADD]", '"ops"', '"op":"ADD"', "\ud83d", "1e999", "null"]
+SHARDS = st.sampled_from(BRACKETS + PIECES)
+
+
+@given(st.text() | st.lists(SHARDS, max_size=30).map("".join))
+def test_any_text_is_a_verdict_or_an_answer_error(text: str) -> None:
+    """Nothing a model may say raises anything but AnswerError."""
+    with suppress(AnswerError):
+        assert isinstance(read(text), Verdict)
+
+
+@pytest.mark.parametrize(
+    "text", ["{" * 50_000, '{"a":' * 50_000, '{"' * 50_000, "<think>" * 20_000]
+)
+def test_hostile_text_is_read_in_time(text: str) -> None:
+    """Deep or endless brackets are an AnswerError too, and soon."""
+    with pytest.raises(AnswerError):
+        read(text)
+
+
+@pytest.mark.parametrize("form", ["json_schema", "json_object", "text"])
+async def test_prompt_is_the_same_each_time(form: Form) -> None:
+    """The same question is the same request, so that a recording of it can be found."""
+    asked: list[Request] = []
+
+    async def chat(request: Request) -> Reply:
+        asked.append(request)
+        return Reply(WORDS)
+
+    for _ in range(2):
+        await Judge(chat, form=form).ask(MESSAGES, Verdict, name="verdict")
+    assert asked[0] == asked[1]

@@ -1,0 +1,93 @@
+"""How a turn, the talk before it and what is known are written into a question."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from souffleur.knowledge.journal import Turn
+from souffleur.knowledge.memory import Category, Memory, Speaker
+from souffleur.knowledge.operation import Add, Said, Verdict
+
+_WEEKDAYS = {
+    "en": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+    "zh": ("星期一", "星期二", "星期三", "星期四", "星期五", "星期六", "星期日"),
+}
+_NONE = {"en": "(none)", "zh": "（无）"}
+_SAYS = {"en": ": ", "zh": "："}
+
+
+@dataclass(frozen=True)
+class Persona:
+    """How the two are called, and where and in which language they live."""
+
+    user: str = "user"
+    """The user's title, as it stands in memories."""
+    assistant: str = "assistant"
+    zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
+    language: str | None = None
+    """Of the prompts; None: what is spoken."""
+
+
+def clock(moment: datetime, zone: ZoneInfo, language: str) -> str:
+    """The time as a person there would write it.
+
+    >>> from datetime import timezone
+    >>> clock(datetime(2026, 1, 3, 10, 5, tzinfo=timezone.utc), ZoneInfo("Asia/Shanghai"), "en")
+    '2026-01-03 18:05 Saturday (Asia/Shanghai)'
+    """
+    there = moment.astimezone(zone)
+    return f"{there:%Y-%m-%d %H:%M} {_WEEKDAYS[language][there.weekday()]} ({zone.key})"
+
+
+def list_known(
+    memories: Sequence[Memory], whispered: set[str], zone: ZoneInfo, language: str
+) -> str:
+    """One line a memory: its handle, a star where it was whispered, kind, date and content."""
+    lines = []
+    for place, memory in enumerate(memories, start=1):
+        star = "*" if memory.id in whispered else ""
+        kind = "core" if memory.category is Category.CORE else str(memory.kind)
+        day = f"{memory.created_at.astimezone(zone):%Y-%m-%d}"
+        lines.append(f"m{place}{star} [{kind}, {day}] {_one_line(memory.content)}")
+    return "\n".join(lines) or _NONE[language]
+
+
+def talk(messages: Sequence[Said], persona: Persona, language: str) -> str:
+    """Messages as a dialogue, one paragraph each."""
+    lines = [_message(said, persona, language) for said in messages]
+    return "\n".join(lines) or _NONE[language]
+
+
+def turns_to_judge(turns: Sequence[Turn], persona: Persona, language: str) -> str:
+    """The turns, with the time of each where there are several."""
+    parts = []
+    for turn in turns:
+        head = f"[{clock(turn.at, persona.zone, language)}]\n" if len(turns) > 1 else ""
+        parts.append(head + talk(turn.said(), persona, language))
+    return "\n\n".join(parts)
+
+
+def list_pairs(near: Mapping[int, Memory], verdict: Verdict, shown: Sequence[Memory]) -> str:
+    """What would be added beside what is nearly the same."""
+    handle = {memory.id: f"m{place}" for place, memory in enumerate(shown, start=1)}
+    lines = []
+    for place, memory in near.items():
+        op = verdict.ops[place]
+        if isinstance(op, Add):
+            lines.append(f"- ADD {op.content!r} ~ {handle[memory.id]} {memory.content!r}")
+    return "\n".join(lines)
+
+
+def _message(said: Said, persona: Persona, language: str) -> str:
+    name = persona.user if said.speaker is Speaker.USER else persona.assistant
+    return f"{name}{_SAYS[language]}{_indented(said.text)}"
+
+
+def _indented(text: str) -> str:
+    """Further lines of a message are set in, so that none can pose as a heading of ours."""
+    return text.strip().replace("\n", "\n    ")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

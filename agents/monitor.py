@@ -1,0 +1,220 @@
+"""KnowledgeMonitor: after each turn, judge what is worth keeping, then keep it.
+
+START -> gather -> judge -> check -> apply -> END
+                     ^--------' once, if the answer was unusable or nearly known already
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from langsmith import tracing_context
+
+from souffleur.agents.chat import Message, Usage
+from souffleur.agents.exchange import Persona, clock, list_known, list_pairs, talk, turns_to_judge
+from souffleur.agents.judge import Judge
+from souffleur.agents.verdict import MonitorAnswer, Reading, handles, to_ops
+from souffleur.errors import AnswerError
+from souffleur.knowledge.journal import Turn
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.operation import By, Outcome, Said, Verdict, Who, derive_id
+from souffleur.knowledge.search import Query
+from souffleur.prompts import language_of, render, stamp
+
+if TYPE_CHECKING:
+    from langgraph.graph.state import CompiledStateGraph
+
+MOST_SHOWN = 20
+"""Known memories in a prompt: the whispered, the related, then the most valuable."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the nodes need besides the state."""
+
+    judge: Judge
+    knowledge: KnowledgeBase
+    persona: Persona
+
+
+class State(TypedDict, total=False):
+    """One run: some consecutive turns of one session."""
+
+    turns: Sequence[Turn]
+    """At least one; all of one user, persona and session."""
+    earlier: Sequence[Said]
+    """The messages before, for reference."""
+    language: str
+    shown: list[Memory]
+    """Known memories, in the order of their handles m1, m2, …"""
+    messages: list[Message]
+    """The conversation with the judge."""
+    answer: MonitorAnswer | None
+    problem: str
+    """Why the judge must answer again; empty: it need not."""
+    rounds: int
+    usage: Usage
+    model: str
+    verdict: Verdict
+    outcomes: list[Outcome]
+
+
+async def gather(state: State, runtime: Runtime[Context]) -> State:
+    """Look up what is known and write the question."""
+    context, turns = runtime.context, state["turns"]
+    persona = context.persona
+    spoken = "\n".join(turn.user or turn.assistant for turn in turns)
+    language = persona.language or language_of(spoken)
+    shown = await _known(context.knowledge, turns)
+    whispered = {id for turn in turns for id in turn.injected}
+    names = {"user": persona.user, "assistant": persona.assistant}
+    question = render(
+        "exchange",
+        language,
+        **names,
+        now=clock(turns[-1].at, persona.zone, language),
+        known=list_known(shown, whispered, persona.zone, language),
+        earlier=talk(state["earlier"], persona, language),
+        exchange=turns_to_judge(turns, persona, language),
+    )
+    rules = Message("system", render("monitor", language, **names))
+    return {
+        "language": language,
+        "shown": shown,
+        "messages": [rules, Message("user", question)],
+        "rounds": 0,
+        "usage": Usage(),
+        "model": "",
+    }
+
+
+async def judge(state: State, runtime: Runtime[Context]) -> State:
+    """Ask the model."""
+    rounds = state["rounds"] + 1
+    try:
+        judged = await runtime.context.judge.ask(state["messages"], MonitorAnswer, name="monitor")
+    except AnswerError as error:
+        said = Message("assistant", error.answer or "(empty)")
+        messages = [*state["messages"], said]
+        return {"answer": None, "problem": str(error), "messages": messages, "rounds": rounds}
+    return {
+        "answer": judged.value,
+        "problem": "",
+        "messages": [*state["messages"], Message("assistant", judged.text)],
+        "rounds": rounds,
+        "usage": state["usage"] + judged.usage,
+        "model": judged.model,
+    }
+
+
+async def check(state: State, runtime: Runtime[Context]) -> State:
+    """Find what makes an answer unusable or near to what is known; say so to the judge, once."""
+    answer, language = state["answer"], state["language"]
+    problem = state["problem"] or _unknown_handles(answer, state["shown"])
+    if problem or answer is None:
+        if state["rounds"] > 1:
+            raise AnswerError(problem, answer=state["messages"][-1].content)
+        return _again(state, render("repair", language, problem=problem))
+    verdict = _verdict(state, answer, runtime.context)
+    if state["rounds"] == 1:
+        near = await runtime.context.knowledge.near_duplicates(verdict)
+        if near:
+            shown = [*state["shown"], *(m for m in near.values() if m not in state["shown"])]
+            pairs = list_pairs(near, verdict, shown)
+            return {"shown": shown, **_again(state, render("near", language, pairs=pairs))}
+    return {"verdict": verdict, "problem": ""}
+
+
+async def apply(state: State, runtime: Runtime[Context]) -> State:
+    """Carry the verdict out."""
+    turns = state["turns"]
+    outcomes = await runtime.context.knowledge.apply(state["verdict"], turns=turns)
+    return {"outcomes": outcomes}
+
+
+def route(state: State) -> str:
+    """Back to the judge while there is a problem."""
+    return "judge" if state["problem"] else "apply"
+
+
+class KnowledgeMonitor:
+    """The graph, compiled once."""
+
+    def __init__(self, context: Context) -> None:
+        graph = StateGraph(State, context_schema=Context)
+        graph.add_node(gather)
+        graph.add_node(judge)
+        graph.add_node(check)
+        graph.add_node(apply)
+        graph.add_edge(START, "gather")
+        graph.add_edge("gather", "judge")
+        graph.add_edge("judge", "check")
+        graph.add_conditional_edges("check", route, ["judge", "apply"])
+        graph.add_edge("apply", END)
+        self.graph: CompiledStateGraph[State, Context, Any, Any] = graph.compile(
+            name="knowledge-monitor"
+        )
+        self.context = context
+
+    async def run(self, turns: Sequence[Turn], earlier: Sequence[Said] = ()) -> State:
+        """Judge consecutive turns of one session in one call, and apply what was judged.
+
+        Raises EndpointError or AnswerError where no usable answer was to be had; then nothing
+        has changed.
+        """
+        with tracing_context(enabled=False):  # a host's tracing must not upload private talk
+            result: Any = await self.graph.ainvoke(
+                {"turns": turns, "earlier": earlier}, {"recursion_limit": 12}, context=self.context
+            )
+        done: State = result
+        return done
+
+
+async def _known(knowledge: KnowledgeBase, turns: Sequence[Turn]) -> list[Memory]:
+    """The whispered memories, those the turns touch, and the most valuable up to a limit."""
+    user_id, now = turns[0].user_id, turns[-1].at
+    whispered = [id for turn in turns for id in turn.injected]
+    chosen = await knowledge.get_many(user_id, whispered)
+    for turn in turns:
+        for text in (turn.user, turn.assistant):
+            query = Query(user_id=user_id, text=text, now=now, limit=MOST_SHOWN // 2)
+            chosen += [hit.memory for hit in await knowledge.search(query) if hit.relevant]
+    chosen += await knowledge.most_valuable(user_id, limit=MOST_SHOWN, now=now)
+    return list({memory.id: memory for memory in chosen}.values())[:MOST_SHOWN]
+
+
+def _unknown_handles(answer: MonitorAnswer | None, shown: Sequence[Memory]) -> str:
+    known = {f"m{place}" for place in range(1, len(shown) + 1)}
+    unknown = [name for name in handles(answer) if name not in known] if answer else []
+    return "".join(f"- {name} is not among the known memories\n" for name in unknown)
+
+
+def _again(state: State, question: str) -> State:
+    return {"messages": [*state["messages"], Message("user", question)], "problem": question}
+
+
+def _verdict(state: State, answer: MonitorAnswer, context: Context) -> Verdict:
+    turns = state["turns"]
+    now, persona = turns[-1].at, context.persona
+    reading = Reading(
+        now=now,
+        zone=persona.zone,
+        speakers=(persona.user, persona.assistant),
+        keep_both=state["rounds"] > 1,
+    )
+    prompt = stamp("monitor", state["language"])
+    return Verdict(
+        id=derive_id("verdict", *(f"{turn.id}@{turn.version}" for turn in turns)),
+        user_id=turns[0].user_id,
+        agent_id=turns[0].agent_id,
+        by=By(who=Who.MONITOR, model=state["model"], prompt=prompt),
+        at=now,
+        reason=answer.reason,
+        ops=to_ops(answer, reading),
+        shown={f"m{place}": memory.id for place, memory in enumerate(state["shown"], start=1)},
+        injected=frozenset(id for turn in turns for id in turn.injected),
+        said=tuple(said for turn in turns for said in turn.said()),
+    )

@@ -1,0 +1,194 @@
+"""What the monitor may answer, and how its words become operations."""
+
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from souffleur.knowledge.memory import Kind
+from souffleur.knowledge.operation import Add, Boost, Delete, Importance, Op, Skip, Update
+
+FOLLOW_UP = timedelta(days=7)
+"""A plan stays for a while after its day: "how did it go?" is asked then."""
+
+
+def _fold(value: Any) -> Any:
+    return value.strip().casefold() if isinstance(value, str) else value
+
+
+def _named_in_capitals(ops: Any) -> Any:
+    """Operations with `op` in capitals, as the discriminator wants it: "add" is meant well."""
+    if not isinstance(ops, list):
+        return ops
+    return [
+        {**part, "op": part["op"].strip().upper()}
+        if isinstance(part, dict) and isinstance(part.get("op"), str)
+        else part
+        for part in ops
+    ]
+
+
+def _handle(value: Any) -> Any:
+    """`[m3]`, `M3` and `m3*` all mean m3."""
+    return value.strip().strip("[]【】*#").casefold() if isinstance(value, str) else value
+
+
+def _day(value: str | None) -> str | None:
+    if value is None or not value.strip() or value.strip().casefold() in {"null", "none"}:
+        return None
+    try:
+        datetime.fromisoformat(value.strip())
+    except ValueError:
+        raise ValueError("must be a date such as 2026-03-16, or null") from None
+    return value.strip()
+
+
+Day = Annotated[str | None, AfterValidator(_day)]
+Handle = Annotated[str, BeforeValidator(_handle)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class AddAnswer(_Part):
+    """Something new."""
+
+    op: Literal["ADD"]
+    reason: str
+    quote: str
+    content: str = Field(min_length=1, max_length=2000)
+    kind: Annotated[Kind, BeforeValidator(_fold)]
+    importance: Annotated[Importance, BeforeValidator(_fold)]
+    entities: list[str] = []
+    since: Day = None
+    until: Day = None
+
+
+class UpdateAnswer(_Part):
+    """Something known that is different now; a kind or importance of null stays as it is."""
+
+    op: Literal["UPDATE"]
+    id: Handle
+    reason: str
+    quote: str
+    content: str = Field(min_length=1, max_length=2000)
+    kind: Annotated[Kind | None, BeforeValidator(_fold)] = None
+    importance: Annotated[Importance | None, BeforeValidator(_fold)] = None
+    entities: list[str] = []
+    since: Day = None
+    until: Day = None
+
+
+class BoostAnswer(_Part):
+    """Something known that shaped the reply."""
+
+    op: Literal["BOOST"]
+    id: Handle
+    reason: str
+
+
+class DeleteAnswer(_Part):
+    """Something known that must go."""
+
+    op: Literal["DELETE"]
+    id: Handle
+    reason: str
+    quote: str
+
+
+class SkipAnswer(_Part):
+    """Nothing to keep."""
+
+    op: Literal["SKIP"]
+    reason: str = ""
+
+
+OpAnswer = Annotated[
+    AddAnswer | UpdateAnswer | BoostAnswer | DeleteAnswer | SkipAnswer, Field(discriminator="op")
+]
+
+
+class MonitorAnswer(_Part):
+    """A whole answer: the argument first, then the operations."""
+
+    reason: str
+    ops: Annotated[list[OpAnswer], BeforeValidator(_named_in_capitals)]
+
+
+def handles(answer: MonitorAnswer) -> list[str]:
+    """The handles an answer names."""
+    return [part.id for part in answer.ops if not isinstance(part, AddAnswer | SkipAnswer)]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is needed to read an answer."""
+
+    now: datetime
+    zone: ZoneInfo
+    speakers: tuple[str, ...] = ()
+    """Names of the two who talk: every memory is about them, so as entities they say nothing."""
+    keep_both: bool = False
+    """The judge has seen what is nearly the same, and wants to ADD all the same."""
+
+
+def to_ops(answer: MonitorAnswer, reading: Reading) -> tuple[Op, ...]:
+    """The operations an answer stands for; SKIP stands only where there is nothing else."""
+    parts = [part for part in answer.ops if not isinstance(part, SkipAnswer)]
+    if not parts:
+        reasons = [part.reason for part in answer.ops] + [answer.reason]
+        return (Skip(reason=next((reason for reason in reasons if reason), "")),)
+    return tuple(_to_op(part, reading) for part in parts)
+
+
+def _to_op(part: AddAnswer | UpdateAnswer | BoostAnswer | DeleteAnswer, reading: Reading) -> Op:
+    match part:
+        case BoostAnswer():
+            return Boost(target=part.id, reason=part.reason)
+        case DeleteAnswer():
+            return Delete(target=part.id, reason=part.reason, quote=part.quote)
+    shared: dict[str, Any] = {
+        "reason": part.reason,
+        "quote": part.quote,
+        "content": part.content,
+        "kind": part.kind,
+        "importance": part.importance,
+        "entities": _names(part.entities, reading.speakers),
+        "valid_from": _start(part.since, reading),
+        "expires_at": _end(part.until, reading),
+    }
+    if isinstance(part, UpdateAnswer):
+        return Update(target=part.id, **shared)
+    return Add(keep_both=reading.keep_both, **shared)
+
+
+def _names(entities: list[str], speakers: tuple[str, ...]) -> tuple[str, ...]:
+    ignored = {name.casefold() for name in speakers}
+    names = (name.strip() for name in entities)
+    return tuple(dict.fromkeys(name for name in names if name and name.casefold() not in ignored))
+
+
+def _start(day: str | None, reading: Reading) -> datetime | None:
+    """The start of the day; what only will be true is known from now on all the same."""
+    start = _moment(day, reading.zone)
+    return start if start is None or start <= reading.now else None
+
+
+def _end(day: str | None, reading: Reading) -> datetime | None:
+    """A week after the day; a day gone by is no end."""
+    start = _moment(day, reading.zone)
+    if start is None or start + timedelta(days=1) <= reading.now:
+        return None
+    return start + timedelta(days=1) + FOLLOW_UP
+
+
+def _moment(day: str | None, zone: ZoneInfo) -> datetime | None:
+    if day is None:
+        return None
+    if len(day) == 10:
+        return datetime.combine(date.fromisoformat(day), time(), zone)
+    moment = datetime.fromisoformat(day)
+    return moment if moment.tzinfo else moment.replace(tzinfo=zone)

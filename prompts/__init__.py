@@ -1,0 +1,58 @@
+"""The words, one Markdown file each, in en/ and zh/.
+
+A prompt is text with `${name}` holes. A hole without a value is an error; nothing is filled in
+at import.
+"""
+
+import hashlib
+import re
+from functools import cache
+from importlib.resources import files
+from string import Template
+
+from souffleur.errors import PromptError
+
+LANGUAGES = ("en", "zh")
+
+_HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
+_KANA = re.compile(r"[\u3040-\u30ff]")
+
+
+def render(name: str, language: str, /, **values: object) -> str:
+    """The prompt with its holes filled.
+
+    Raises PromptError for an unknown prompt or language, or a missing value.
+    """
+    template = Template(_read(name, language))
+    missing = sorted(set(template.get_identifiers()) - values.keys())
+    if missing:
+        raise PromptError(f"prompt {name!r} ({language}) needs {', '.join(map(repr, missing))}")
+    return template.substitute({key: str(value) for key, value in values.items()})
+
+
+def stamp(name: str, language: str) -> str:
+    """Name, language and content hash of a prompt: what the ledger says a judge was asked with."""
+    digest = hashlib.sha256(_read(name, language).encode()).hexdigest()[:8]
+    return f"{name}.{language}@{digest}"
+
+
+def language_of(text: str) -> str:
+    """The language of the prompts that fits what is spoken.
+
+    >>> language_of("今天好累 lol"), language_of("so tired 😂"), language_of("今日は疲れたよ")
+    ('zh', 'en', 'en')
+    """
+    if _KANA.search(text):
+        return "en"
+    han = len(_HAN.findall(text))
+    return "zh" if han and han * 3 >= len(re.findall(r"[A-Za-z]+", text)) else "en"
+
+
+@cache
+def _read(name: str, language: str) -> str:
+    if language not in LANGUAGES:
+        raise PromptError(f"there are no prompts in {language!r}; choose one of {LANGUAGES}")
+    try:
+        return (files(__name__) / language / f"{name}.md").read_text(encoding="utf-8").strip()
+    except FileNotFoundError as error:
+        raise PromptError(f"there is no prompt {name!r} in {language!r}") from error

@@ -1,0 +1,75 @@
+"""Prompts: complete in both languages, strict about holes, short in their fixed part."""
+
+from pathlib import Path
+from string import Template
+
+import pytest
+
+from souffleur.agents.monitor import KnowledgeMonitor
+from souffleur.errors import PromptError
+from souffleur.prompts import LANGUAGES, language_of, render, stamp
+from souffleur.tokens import estimate_tokens
+
+FOLDER = Path(__file__).parent.parent / "prompts"
+NAMES = sorted(path.stem for path in (FOLDER / "en").glob("*.md"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_prompt_has_the_same_holes_in_each_language(name: str) -> None:
+    """What is filled in English is filled in Chinese."""
+    holes = [
+        set(Template((FOLDER / language / f"{name}.md").read_text()).get_identifiers())
+        for language in LANGUAGES
+    ]
+    assert holes[0] == holes[1]
+
+
+def test_a_hole_without_a_value_is_an_error() -> None:
+    """The error names the prompt and what it needs."""
+    with pytest.raises(PromptError, match=r"prompt 'whisper' .* needs 'user'"):
+        render("whisper", "en")
+
+
+def test_an_unknown_prompt_is_an_error() -> None:
+    """Neither a made-up prompt nor a made-up language renders."""
+    with pytest.raises(PromptError, match="no prompt 'poem'"):
+        render("poem", "en")
+    with pytest.raises(PromptError, match="no prompts in 'tlh'"):
+        render("whisper", "tlh")
+
+
+def test_what_is_filled_in_is_not_read_again() -> None:
+    """A dollar sign in somebody's words fills no hole."""
+    assert "${user} $5" in render("whisper", "en", user="${user} $5")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_rules_of_the_monitor_are_short(language: str) -> None:
+    """The fixed part of the prompt stays under 1,500 tokens, by an estimate that errs upward."""
+    rules = render("monitor", language, user="主人", assistant="小祥")
+    assert estimate_tokens(rules) < {"en": 1500, "zh": 1900}[language]
+
+
+def test_a_stamp_changes_with_the_words() -> None:
+    """The ledger can tell by which words a judge was asked."""
+    assert stamp("monitor", "en").startswith("monitor.en@")
+    assert stamp("monitor", "en") != stamp("monitor", "zh")
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [("今天用 Docker 部署", "zh"), ("hello", "en"), ("今日は寒い", "en"), ("", "en"), ("好", "zh")],
+)
+def test_the_language_is_what_is_spoken(text: str, language: str) -> None:
+    """Chinese gets Chinese prompts, all else English ones."""
+    assert language_of(text) == language
+
+
+def test_the_graph_is_the_picture() -> None:
+    """The monitor's nodes are those its docstring draws."""
+    from souffleur.agents import monitor
+
+    assert monitor.__doc__ is not None
+    for node in ("gather", "judge", "check", "apply"):
+        assert node in monitor.__doc__
+    assert KnowledgeMonitor.__doc__

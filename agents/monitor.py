@@ -17,10 +17,10 @@ from souffleur.agents.exchange import Persona, clock, list_known, list_pairs, ta
 from souffleur.agents.judge import Judge
 from souffleur.agents.verdict import MonitorAnswer, Reading, handles, to_ops
 from souffleur.errors import AnswerError
-from souffleur.knowledge.journal import Turn
+from souffleur.knowledge.journal import Turn, verdict_id
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
-from souffleur.knowledge.operation import By, Outcome, Said, Verdict, Who, derive_id
+from souffleur.knowledge.operation import By, Outcome, Said, Verdict, Who
 from souffleur.knowledge.search import Query
 from souffleur.prompts import language_of, render, stamp
 
@@ -207,7 +207,7 @@ def _verdict(state: State, answer: MonitorAnswer, context: Context) -> Verdict:
     )
     prompt = stamp("monitor", state["language"])
     return Verdict(
-        id=derive_id("verdict", *(f"{turn.id}@{turn.version}" for turn in turns)),
+        id=verdict_id(turns),
         user_id=turns[0].user_id,
         agent_id=turns[0].agent_id,
         by=By(who=Who.MONITOR, model=state["model"], prompt=prompt),

@@ -6,7 +6,7 @@ memories before and after. A crash is finished by writing the same `after` again
 
 import hashlib
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -99,6 +99,11 @@ def turn_point_id(user_id: str, agent_id: str, session_id: str, turn_id: str) ->
     return derive_id("turn", user_id, agent_id, session_id, turn_id)
 
 
+def verdict_id(turns: Sequence[Turn]) -> str:
+    """The id of the verdict on these turns as they were said: judged again, it is the same."""
+    return derive_id("verdict", *(f"{turn.id}@{turn.version}" for turn in turns))
+
+
 class Journal:
     """Turns and ledger entries over a collection."""
 
@@ -153,9 +158,23 @@ class Journal:
         )
         return [_turn(point.payload) for point in reversed(found)]
 
-    async def mark(self, turns: Iterable[Turn], **fields: Any) -> None:
-        """Change bookkeeping fields of turns; their words and vectors stay."""
-        await self.collection.merge_payload([turn.id for turn in turns], fields)
+    async def mark(self, turns: Sequence[Turn], **fields: Any) -> None:
+        """Change bookkeeping fields of turns; their words and vectors stay.
+
+        A turn whose reply was replaced meanwhile is left alone: it waits to be judged anew.
+        """
+        stored = await self.collection.get([turn.id for turn in turns])
+        versions = {turn.id: turn.version for turn in turns}
+        same = [point.id for point in stored if point.payload["version"] == versions[point.id]]
+        await self.collection.merge_payload(same, fields)
+
+    async def mark_judged(self, outcomes: Sequence[Outcome]) -> None:
+        """After a crash: the turns of a verdict that was written down are judged."""
+        ids = list(dict.fromkeys(id for outcome in outcomes for id in outcome.turn_ids))
+        turns = [_turn(point.payload) for point in await self.collection.get(ids)]
+        verdict = outcomes[0].verdict_id
+        judged = [turn for turn in turns if turn.version == 0 or verdict_id([turn]) == verdict]
+        await self.mark(judged, state=TurnState.JUDGED, error="")
 
     async def write(self, outcomes: Sequence[Outcome]) -> None:
         """Write what is about to be done; see `settle`."""

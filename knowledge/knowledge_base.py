@@ -189,11 +189,8 @@ class KnowledgeBase:
         """Finish what a crash interrupted; returns how many verdicts that were."""
         unfinished = await self.journal.unsettled()
         for outcomes in unfinished:
-            turn_ids = list(dict.fromkeys(id for o in outcomes for id in o.turn_ids))
             if outcomes[0].op != "UNDO":
-                await self.journal.collection.merge_payload(
-                    turn_ids, {"state": TurnState.JUDGED, "error": ""}
-                )
+                await self.journal.mark_judged(outcomes)
             await self._carry_out(outcomes)
         return len(unfinished)
 

@@ -1,0 +1,91 @@
+"""How the rooms are joined: settings in, a Souffleur out."""
+
+from collections.abc import Awaitable, Callable
+from zoneinfo import ZoneInfo
+
+from pydantic import SecretStr
+
+from souffleur.agents.chat import Chat
+from souffleur.agents.endpoint import Endpoint, Prices
+from souffleur.agents.exchange import Persona
+from souffleur.agents.judge import Judge
+from souffleur.agents.monitor import Context, KnowledgeMonitor
+from souffleur.knowledge.embedder import Embedder, make_embedder
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.policy import POLICIES
+from souffleur.knowledge.store import Place, open_knowledge
+from souffleur.runtime import Clock, Souffleur
+from souffleur.settings import Settings
+
+OPENAI = "https://api.openai.com/v1"
+
+
+async def wire(
+    cls: type[Souffleur], settings: Settings, chat: Chat | None, clock: Clock
+) -> Souffleur:
+    """A started Souffleur. Raises what opening the store raises."""
+    knowledge = await open_store(settings)
+    aclose: Callable[[], Awaitable[None]] | None = None
+    if chat is None and settings.has_model:
+        endpoint = make_endpoint(settings)
+        chat, aclose = endpoint, endpoint.aclose
+    monitor = KnowledgeMonitor(_context(settings, knowledge, chat)) if chat else None
+    memory = cls(knowledge, monitor, settings, clock=clock, aclose=aclose)
+    await memory.start()
+    return memory
+
+
+async def open_store(settings: Settings) -> KnowledgeBase:
+    """The store that the settings name."""
+    place = Place(
+        folder=settings.folder,
+        power_safe=settings.durability == "power",
+        url=settings.qdrant_url,
+        api_key=_plain(settings.qdrant_api_key),
+        shards=settings.shards,
+        replicas=settings.replicas,
+    )
+    policy = POLICIES[settings.policy]
+    embedder = _embedder(settings)
+    return await open_knowledge(place, embedder, policy, hold=not settings.auto_extract)
+
+
+def make_endpoint(settings: Settings) -> Endpoint:
+    """The model endpoint that the settings name."""
+    return Endpoint(
+        base_url=settings.base_url or OPENAI,
+        api_key=_plain(settings.api_key),
+        model=settings.model,
+        timeout=settings.timeout,
+        temperature=settings.temperature,
+        max_tokens=settings.max_tokens,
+        prices=Prices(input=settings.price_in, output=settings.price_out),
+    )
+
+
+def persona(settings: Settings) -> Persona:
+    """How the two are called."""
+    return Persona(
+        user=settings.user_title,
+        assistant=settings.assistant_name,
+        zone=ZoneInfo(settings.timezone),
+        language=settings.language,
+    )
+
+
+def _context(settings: Settings, knowledge: KnowledgeBase, chat: Chat) -> Context:
+    judge = Judge(chat, form=settings.answer_form)
+    return Context(judge=judge, knowledge=knowledge, persona=persona(settings))
+
+
+def _embedder(settings: Settings) -> Embedder:
+    return make_embedder(
+        settings.embedder,
+        base_url=settings.embedder_base_url or settings.base_url,
+        api_key=_plain(settings.embedder_api_key or settings.api_key),
+        timeout=settings.timeout,
+    )
+
+
+def _plain(secret: SecretStr | None) -> str | None:
+    return secret.get_secret_value() if secret else None

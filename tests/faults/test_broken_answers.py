@@ -1,0 +1,147 @@
+"""Every way an endpoint can fail, over real HTTP: nothing changes, and nothing is lost."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from souffleur.knowledge.journal import Turn, TurnState
+from souffleur.runtime import Souffleur
+from souffleur.settings import Settings
+from tests.build import NOW
+from tests.scripted import add, answer, boost
+from tests.stub import (
+    Behaviour,
+    Stub,
+    chatty,
+    fail,
+    fenced,
+    hang_up,
+    say,
+    send,
+    slow,
+    thoughtful,
+    truncated,
+)
+
+Start = Callable[..., Stub]
+
+GOOD = json.dumps(answer(add("Ann likes tea.", "I like tea")))
+WRONG_TYPES = json.dumps(answer(add("Ann likes tea.", "I like tea", importance=7)))
+UNKNOWN_ID = json.dumps(answer(boost("m9")))
+
+BROKEN: dict[str, Behaviour] = {
+    "prose": say("Nothing worth remembering here, I think."),
+    "truncated JSON": truncated(GOOD),
+    "cut off by length": say(GOOD[:40], finish="length"),
+    "thoughts without an answer": say("<think>Is tea a preference? I wonder"),
+    "a fence around half of it": say(f"```json\n{GOOD[:50]}"),
+    "unknown ids": say(UNKNOWN_ID),
+    "wrong types": say(WRONG_TYPES),
+    "another object": say('{"memories": []}'),
+    "empty": say(""),
+    "no content": say(None),
+    "a refusal": say(None, refusal="I can't help with that."),
+    "a content filter": say(None, finish="content_filter"),
+    "no choices": send({"id": "x", "object": "chat.completion", "choices": []}),
+    "a page of HTML": send("<html>Bad gateway</html>", "text/html"),
+    "429": fail(429, "slow down", retry_after="0"),
+    "500": fail(500, "oops"),
+    "a closed connection": hang_up,
+    "a time-out": slow(5.0, say(GOOD)),
+}
+
+
+def settings(folder: Path, endpoint: Stub, **fields: Any) -> Settings:
+    base: dict[str, Any] = {"path": folder, "embedder": "hash:64", "retry_pause": 0.0}
+    names = {"user_title": "Ann", "assistant_name": "Mo"}
+    there = {"base_url": endpoint.base_url, "model": "stub", "timeout": 0.5}
+    return Settings(**{**base, **names, **there, **fields})
+
+
+async def observed(memory: Souffleur) -> Turn:
+    """One turn, observed and judged as well as it can be."""
+    memory.observe(user_id="ann", session_id="s", user="I like tea", assistant="ok", turn_id="t")
+    await memory.flush()
+    (turn,) = await memory.knowledge.journal.turns()
+    return turn
+
+
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN.keys())
+async def test_three_failures_set_the_turn_aside(
+    tmp_path: Path, stub: Start, broken: Behaviour
+) -> None:
+    """After three tries nothing has changed, the turn says why, and it can be judged again."""
+    endpoint = stub(broken)
+    async with Souffleur.open(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
+        turn = await observed(memory)
+        assert (turn.state, turn.tries) == (TurnState.FAILED, 3)
+        assert turn.error
+        assert await memory.knowledge.list("ann") == []
+        assert await memory.knowledge.journal.entries("ann") == []
+    async with Souffleur.open(settings(tmp_path, stub(say(GOOD)))) as memory:
+        assert await memory.retry() == 1
+        await memory.flush()
+        assert [one.content for one in await memory.knowledge.list("ann")] == ["Ann likes tea."]
+        assert await memory.knowledge.journal.turns(state=TurnState.FAILED) == []
+
+
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN.keys())
+async def test_a_passing_failure_leaves_no_trace(
+    tmp_path: Path, stub: Start, broken: Behaviour
+) -> None:
+    """Where a later try succeeds, the turn is judged once and the memory is there once."""
+    endpoint = stub(broken, broken, say(GOOD))
+    async with Souffleur.open(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
+        assert (await observed(memory)).state is TurnState.JUDGED
+        assert len(await memory.knowledge.list("ann")) == 1
+        assert len(await memory.knowledge.journal.entries("ann")) == 1
+
+
+@pytest.mark.parametrize("dressed", [fenced, thoughtful, chatty], ids=lambda one: one.__name__)
+async def test_an_answer_in_wrapping_is_an_answer(
+    tmp_path: Path, stub: Start, dressed: Callable[[str], Behaviour]
+) -> None:
+    """Fences, thoughts and prose around a whole answer cost no second call."""
+    endpoint = stub(dressed(GOOD))
+    async with Souffleur.open(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
+        assert (await observed(memory)).state is TurnState.JUDGED
+        assert len(endpoint.requests) == 1
+
+
+async def test_a_wrong_key_is_not_tried_again(tmp_path: Path, stub: Start) -> None:
+    """What trying again cannot mend is set aside at once."""
+    endpoint = stub(fail(401, "bad key"))
+    async with Souffleur.open(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
+        turn = await observed(memory)
+        assert (turn.state, turn.tries, len(endpoint.requests)) == (TurnState.FAILED, 1, 1)
+
+
+async def test_one_bad_turn_does_not_take_the_others(tmp_path: Path, stub: Start) -> None:
+    """Of turns judged together in vain, each is tried alone, and only the bad one fails."""
+
+    def reply(body: dict[str, Any]) -> str:
+        return "no idea" if "poison" in json.dumps(body["messages"][1]) else GOOD
+
+    endpoint = stub(say(reply))
+    async with Souffleur.open(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
+        for name in ("poison", "I like tea"):
+            memory.observe(user_id="ann", session_id=name, user=name, assistant="ok", turn_id=name)
+        await memory.flush()
+        states = {turn.turn_id: turn.state for turn in await memory.knowledge.journal.turns()}
+        assert states == {"poison": TurnState.FAILED, "I like tea": TurnState.JUDGED}
+
+
+async def test_an_endpoint_that_knows_no_schema_is_asked_in_words(
+    tmp_path: Path, stub: Start
+) -> None:
+    """The ladder goes down to the line protocol, and stays there."""
+    lines = "[ADD] Ann likes tea.\nquote: I like tea\nreason: new"
+    endpoint = stub(
+        fail(400, "response_format not supported"), fail(400, "json_object? no"), say(lines)
+    )
+    async with Souffleur.open(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
+        assert (await observed(memory)).state is TurnState.JUDGED
+        assert len(await memory.knowledge.list("ann")) == 1

@@ -1,0 +1,41 @@
+"""The command line: `souffleur --help` lists it.
+
+Exit codes: 0 done; 1 it failed; 2 a wrong option or setting; 3 nothing of that name was found;
+4 the store is in use by another process.
+"""
+
+import sys
+
+import typer
+
+from souffleur.cli import memories, talk
+from souffleur.errors import NotFoundError, SettingsError, SouffleurError, StoreBusyError
+
+app = typer.Typer(
+    name="souffleur",
+    help="A memory worth having, for companion chatbots.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+memories.register(app)
+talk.register(app)
+
+CODES: tuple[tuple[type[SouffleurError], int], ...] = (
+    (SettingsError, 2),
+    (NotFoundError, 3),
+    (StoreBusyError, 4),
+    (SouffleurError, 1),
+)
+
+
+def main() -> None:
+    """The console script."""
+    try:
+        app()
+    except SouffleurError as error:
+        print(f"souffleur: {error}", file=sys.stderr)
+        sys.exit(next(code for kind, code in CODES if isinstance(error, kind)))
+    except KeyboardInterrupt:
+        sys.exit(130)

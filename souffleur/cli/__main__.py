@@ -1,0 +1,5 @@
+"""`python -m souffleur.cli`."""
+
+from souffleur.cli import main
+
+main()

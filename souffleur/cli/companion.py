@@ -1,0 +1,67 @@
+"""A companion in the terminal: the smallest host there is."""
+
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+
+from souffleur.agents.chat import Message, Request
+from souffleur.cli.show import console
+from souffleur.errors import AnswerError, EndpointError
+from souffleur.prompts import language_of, render
+from souffleur.runtime import Souffleur
+from souffleur.settings import Settings
+from souffleur.wiring import make_endpoint
+
+if TYPE_CHECKING:
+    from souffleur.agents.chat import Chat
+
+HISTORY = 20
+"""Messages of this talk that the companion sees."""
+
+
+async def converse(settings: Settings, user_id: str, session_id: str) -> None:
+    """Read a line, recall, reply, observe; an empty line or end of input ends it."""
+    endpoint = make_endpoint(settings)
+    history: list[Message] = []
+    try:
+        async with Souffleur.open(settings) as memory:
+            while line := _read(settings.user_title):
+                await _exchange(memory, endpoint, user_id, session_id, line, history)
+            with console.status("judging what was said …"):
+                await memory.flush(settings.drain)
+    finally:
+        await endpoint.aclose()
+
+
+async def _exchange(
+    memory: Souffleur,
+    chat: "Chat",
+    user_id: str,
+    session_id: str,
+    line: str,
+    history: list[Message],
+) -> None:
+    whisper = await memory.recall(user_id=user_id, session_id=session_id, text=line)
+    name, language = memory.settings.assistant_name, language_of(line)
+    system = render("companion", language, assistant=name, memories=whisper.text)
+    said = Message("user", line)
+    messages = (Message("system", system), *history[-HISTORY:], said)
+    try:
+        reply = await chat(Request(messages, "companion"))
+    except (EndpointError, AnswerError) as error:
+        console.print(f"[red]{escape(str(error))}[/]")
+        return
+    console.print(f"[bold]{escape(name)}[/]  {escape(reply.text)}")
+    history += [said, Message("assistant", reply.text)]
+    receipt = memory.observe(
+        user_id=user_id, session_id=session_id, user=line, assistant=reply.text
+    )
+    if receipt.trouble:
+        console.print(f"[red]{escape(receipt.trouble)}[/]")
+
+
+def _read(title: str) -> str:
+    try:
+        return console.input(f"[bold]{escape(title)}[/]  ").strip()
+    except EOFError:
+        return ""

@@ -1,0 +1,192 @@
+"""Commands on memories: remember, list, show, search, history, undo, forget, retry."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from souffleur.cli.door import (
+    AnyUser,
+    AsJson,
+    User,
+    Yes,
+    find_entry_id,
+    find_memory_id,
+    with_memory,
+)
+
+if TYPE_CHECKING:
+    from souffleur.runtime import Souffleur
+
+MemoryId = Annotated[str, typer.Argument(help="Id of a memory, or its beginning.")]
+EntryId = Annotated[str, typer.Argument(help="Id of a ledger entry, from `history`.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the app."""
+    for command in (remember, show, search, history, undo, forget, retry):
+        app.command()(command)
+    app.command("list")(list_)
+
+
+def remember(
+    text: Annotated[str, typer.Argument(help="One sentence, as it is to be kept.")],
+    user: User = "me",
+    kind: Annotated[str, typer.Option(help="preference, fact, promise, …")] = "fact",
+    as_json: AsJson = False,
+) -> None:
+    """Keep a sentence, without a judge."""
+
+    async def work(memory: "Souffleur") -> Any:
+        from souffleur.errors import SettingsError
+        from souffleur.knowledge.memory import Kind
+
+        if kind not in tuple(Kind):
+            raise SettingsError(f"there is no kind {kind!r}; choose one of {', '.join(Kind)}")
+        return await memory.remember(text, user_id=user, kind=Kind(kind))
+
+    _print_outcomes([with_memory(work)], as_json)
+
+
+def list_(
+    user: AnyUser = None,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Turns that could not be judged.")
+    ] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Superseded and forgotten ones too.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List memories, the most valuable first, or the turns that failed."""
+    from souffleur.cli import show as render
+
+    async def work(memory: "Souffleur") -> None:
+        from souffleur.knowledge.journal import TurnState
+        from souffleur.knowledge.memory import State
+
+        if failed:
+            journal = memory.knowledge.journal
+            render.turns(await journal.turns(state=TurnState.FAILED, user_id=user), as_json)
+            return
+        states = tuple(State) if every else (State.ACTIVE, State.PENDING)
+        found = await memory.knowledge.list(user, states=states)
+        render.memories(found, memory.clock(), memory.knowledge.policy, as_json, owner=user is None)
+
+    with_memory(work)
+
+
+def show(
+    id: Annotated[str, typer.Argument(help="Id of a memory, or its beginning.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show one memory with everything known about it."""
+    from souffleur.cli import show as render
+
+    async def work(memory: "Souffleur") -> None:
+        knowledge = memory.knowledge
+        one = await knowledge.get(await find_memory_id(knowledge, id))
+        render.memory(one, memory.clock(), knowledge.policy, as_json)
+
+    with_memory(work)
+
+
+def search(
+    text: Annotated[str, typer.Argument(help="What to look for.")],
+    user: User = "me",
+    limit: Annotated[int, typer.Option(min=1, max=100)] = 10,
+    explain: Annotated[bool, typer.Option("--explain", help="Take the scores apart.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Search a user's memories."""
+    from souffleur.cli import show as render
+
+    async def work(memory: "Souffleur") -> None:
+        from souffleur.knowledge.search import Query
+
+        query = Query(user, text, memory.clock(), limit=limit)
+        render.found(await memory.knowledge.search(query), as_json, explain=explain)
+
+    with_memory(work)
+
+
+def history(
+    id: Annotated[str, typer.Argument(help="Id of a memory, or its beginning.")],
+    as_json: AsJson = False,
+) -> None:
+    """All that happened to a memory: who, when, why, on which words."""
+
+    async def work(memory: "Souffleur") -> Any:
+        return await memory.knowledge.history(await find_memory_id(memory.knowledge, id))
+
+    _print_outcomes(with_memory(work), as_json)
+
+
+def undo(
+    id: Annotated[str, typer.Argument(help="Id of a ledger entry, from `history`.")],
+    as_json: AsJson = False,
+) -> None:
+    """Take back a change."""
+
+    async def work(memory: "Souffleur") -> Any:
+        from souffleur.knowledge.operation import By, Who
+
+        entry = await find_entry_id(memory.knowledge, id)
+        return await memory.knowledge.undo(entry, by=By(who=Who.USER), now=memory.clock())
+
+    _print_outcomes([with_memory(work)], as_json)
+
+
+def forget(
+    query: Annotated[str, typer.Argument(help="Id of a memory, or words that say which.")],
+    user: User = "me",
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Forget a memory, or all that a text clearly means; undoable."""
+    from souffleur.cli import show as render
+    from souffleur.errors import NotFoundError
+
+    async def work(memory: "Souffleur") -> Any:
+        meant = await memory.matches(query, user_id=user)
+        if not meant:
+            raise NotFoundError(f"no memory of {user!r} is clearly meant by {query!r}")
+        if not yes:
+            render.found(meant, False)
+            typer.confirm(f"Forget {len(meant)}?", abort=True, err=True)
+        return await memory.forget(query, user_id=user)
+
+    _print_outcomes(with_memory(work), as_json)
+
+
+def retry(user: AnyUser = None) -> None:
+    """Judge again the turns that failed; needs the model's endpoint."""
+    from souffleur.cli.door import enter
+    from souffleur.errors import SettingsError
+    from souffleur.settings import load_settings
+
+    async def work() -> tuple[int, int]:
+        from souffleur.knowledge.journal import TurnState
+        from souffleur.runtime import Souffleur
+
+        settings = load_settings()
+        if not settings.has_model:
+            raise SettingsError(
+                "no model is configured; set SOUFFLEUR_BASE_URL or SOUFFLEUR_API_KEY"
+            )
+        async with Souffleur.open(settings) as memory:
+            tried = await memory.retry(user_id=user)
+            await memory.flush()
+            left = await memory.knowledge.journal.turns(state=TurnState.FAILED, user_id=user)
+            return tried, len(left)
+
+    tried, left = enter(work())
+    typer.echo(f"{tried - left} of {tried} turns judged, {left} failed again")
+    raise typer.Exit(1 if left else 0)
+
+
+def _print_outcomes(outcomes: Any, as_json: bool) -> None:
+    from souffleur.cli import show as render
+
+    render.outcomes(outcomes, as_json)
+    if outcomes and all(outcome.refused for outcome in outcomes):
+        raise typer.Exit(1)

@@ -1,0 +1,232 @@
+"""How things look: tables for a person, JSON for a program."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from pydantic import BaseModel
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress
+from rich.table import Table
+
+from souffleur.knowledge.journal import Turn
+from souffleur.knowledge.life import effective
+from souffleur.knowledge.memory import Memory, State
+from souffleur.knowledge.operation import Outcome
+from souffleur.knowledge.policy import Policy
+from souffleur.knowledge.search import Found
+from souffleur.replay import Played
+
+console = Console(highlight=False)
+
+_COLOURS = {
+    "ADD": "green",
+    "UPDATE": "yellow",
+    "BOOST": "cyan",
+    "DELETE": "red",
+    "FORGET": "red",
+    "UNDO": "magenta",
+    "SKIP": "dim",
+}
+
+
+def memories(
+    found: Sequence[Memory], now: datetime, policy: Policy, as_json: bool, *, owner: bool = False
+) -> None:
+    """A table of memories, the most valuable first."""
+    worth = {memory.id: effective(memory, now, policy) for memory in found}
+    ranked = sorted(found, key=lambda memory: (-worth[memory.id], memory.id))
+    if as_json:
+        _print_json([{**_plain(memory), "effective": worth[memory.id]} for memory in ranked])
+        return
+    if not ranked:
+        console.print("[dim]no memories[/dim]")
+        return
+    table = Table("id", *(["user"] if owner else []), "kind", "now", "uses", "due", "memory")
+    for memory in ranked:
+        table.add_row(
+            memory.id[:8],
+            *([escape(memory.user_id)] if owner else []),
+            memory.category if memory.category in {"core", "system"} else memory.kind,
+            f"{worth[memory.id]:.2f}",
+            str(memory.uses),
+            f"{memory.due_at:%Y-%m-%d} {memory.due_for}" if memory.due_at else "",
+            escape(memory.content) + _state_mark(memory),
+        )
+    console.print(table)
+
+
+def memory(one: Memory, now: datetime, policy: Policy, as_json: bool) -> None:
+    """Everything about one memory."""
+    fields = {**_plain(one), "effective": round(effective(one, now, policy), 4)}
+    if as_json:
+        _print_json(fields)
+        return
+    table = Table(show_header=False)
+    for key, value in fields.items():
+        if value not in (None, [], {}, ""):
+            shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            table.add_row(key, escape(shown))
+    console.print(table)
+
+
+def found(hits: Sequence[Found], as_json: bool, *, explain: bool = False) -> None:
+    """Search results, best first."""
+    if as_json:
+        _print_json(
+            [
+                {
+                    "id": hit.memory.id,
+                    "content": hit.memory.content,
+                    "score": round(hit.score, 4),
+                    "relevance": round(hit.relevance, 4),
+                    "effective": round(hit.effective, 4),
+                    **({"parts": hit.parts} if explain else {}),
+                }
+                for hit in hits
+            ]
+        )
+        return
+    table = Table("id", "score", *(["because"] if explain else []), "memory")
+    for hit in hits:
+        parts = "  ".join(f"{key} {value:.2f}" for key, value in hit.parts.items() if value)
+        content = escape(hit.memory.content)
+        row = [hit.memory.id[:8], f"{hit.score:.2f}", *([parts] if explain else []), content]
+        table.add_row(*row, style=None if hit.relevant else "dim")
+    console.print(table)
+
+
+def outcomes(entries: Iterable[Outcome], as_json: bool) -> None:
+    """Ledger entries, oldest first."""
+    listed = list(entries)
+    if as_json:
+        _print_json([_plain(entry) for entry in listed])
+        return
+    table = Table("entry", "when", "who", "op", "what and why")
+    for entry in listed:
+        who = entry.by.who + (f"\n[dim]{escape(entry.by.model)}[/dim]" if entry.by.model else "")
+        when = f"{entry.at:%Y-%m-%d %H:%M}"
+        table.add_row(entry.id[:8], when, who, _op(entry), "\n".join(_story(entry)))
+    console.print(table)
+
+
+def turns(failed: Sequence[Turn], as_json: bool) -> None:
+    """Turns and why they were not judged."""
+    if as_json:
+        _print_json([_plain(turn) for turn in failed])
+        return
+    if not failed:
+        console.print("[dim]no turn has failed[/dim]")
+        return
+    table = Table("turn", "when", "user", "tries", "said", "why it failed")
+    for turn in failed:
+        table.add_row(
+            escape(turn.turn_id[:12]),
+            f"{turn.at:%Y-%m-%d %H:%M}",
+            escape(turn.user_id),
+            str(turn.tries),
+            escape(turn.user[:60]),
+            escape(turn.error),
+        )
+    console.print(table)
+
+
+def played(turn: Played, place: int, names: tuple[str, str], zone: ZoneInfo) -> None:
+    """One replayed turn: what was whispered, said, decided and refused."""
+    at = f"{turn.exchange.at.astimezone(zone):%Y-%m-%d %H:%M}"
+    note = f"  [dim italic]{escape(turn.exchange.note)}[/]" if turn.exchange.note else ""
+    console.rule(f"[bold]{place}[/]  {escape(turn.session_id)}  {at}{note}", align="left")
+    for memory in _whispered(turn):
+        console.print(f"  [blue]whispered[/]  {escape(memory)}")
+    console.print(f"[bold]{escape(names[0])}[/]  {escape(turn.exchange.user)}")
+    console.print(f"[bold]{escape(names[1])}[/]  {escape(turn.exchange.assistant)}")
+    if turn.turn.error:
+        console.print(f"  [red]not judged[/]  {escape(turn.turn.error)}")
+    for entry in turn.outcomes:
+        story = _story(entry)
+        console.print(f"  {_op(entry)}  {story[0] if story else ''}")
+        for line in story[1:]:
+            console.print(f"      {line}")
+
+
+def _whispered(turn: Played) -> list[str]:
+    return [line[2:] for line in turn.whisper.text.splitlines() if line.startswith("- ")]
+
+
+def _op(entry: Outcome) -> str:
+    if entry.refused:
+        return f"[red strike]{entry.op}[/]"
+    return f"[{_COLOURS.get(entry.op, 'white')}]{entry.op}[/]"
+
+
+def _story(entry: Outcome) -> list[str]:
+    """What an op did, on which words, and why; for a refused one, why not."""
+    lines = [escape(text) for text in _contents(entry)]
+    if entry.refused:
+        lines.append(f"[red]refused: {entry.refused}[/]  {escape(entry.detail)}")
+    if entry.quote:
+        lines.append(f"[dim]on “{escape(entry.quote)}”[/]")
+    if entry.reason:
+        lines.append(f"[dim]because {escape(entry.reason)}[/]")
+    if entry.undone_by:
+        lines.append(f"[magenta]undone by {entry.undone_by[:8]}[/]")
+    return lines
+
+
+def _contents(entry: Outcome) -> list[str]:
+    if entry.op == "UPDATE" and len(entry.changes) == 2:
+        new, old = entry.changes
+        return [new.after.content, f"(was: {old.after.content})"]
+    if entry.changes:
+        return [change.after.content for change in entry.changes]
+    return [str(entry.details["content"])] if "content" in entry.details else []
+
+
+def _state_mark(memory: Memory) -> str:
+    return "" if memory.state is State.ACTIVE else f"  [dim]({memory.state})[/]"
+
+
+def _plain(model: BaseModel) -> dict[str, Any]:
+    return model.model_dump(mode="json")
+
+
+def _print_json(data: Any) -> None:
+    print(json.dumps(data, ensure_ascii=False, indent=2))
+
+
+def played_json(turn: Played) -> None:
+    """One replayed turn as a line of JSON."""
+    line = {
+        "session": turn.session_id,
+        "at": turn.exchange.at.isoformat(),
+        "user": turn.exchange.user,
+        "assistant": turn.exchange.assistant,
+        "whispered": _whispered(turn),
+        "state": turn.turn.state,
+        "error": turn.turn.error,
+        "ops": [_plain(entry) for entry in turn.outcomes],
+    }
+    print(json.dumps(line, ensure_ascii=False))
+
+
+def tally(entries: Sequence[Outcome]) -> None:
+    """How many ops of each kind there were, and how many were refused."""
+    done = Counter(entry.op for entry in entries if entry.refused is None)
+    refused = Counter(str(entry.refused) for entry in entries if entry.refused)
+    parts = [f"{count} {op}" for op, count in sorted(done.items())]
+    parts += [f"{count} refused as {why}" for why, count in sorted(refused.items())]
+    console.print(" · ".join(parts), style="dim")
+
+
+@contextmanager
+def progress(total: int, *, hidden: bool) -> Iterator[Callable[[], None]]:
+    """A bar on standard error while a person waits; call it once a step."""
+    err = Console(stderr=True)
+    with Progress(console=err, transient=True, disable=hidden or not err.is_terminal) as bar:
+        task = bar.add_task("judging", total=total)
+        yield lambda: bar.advance(task)

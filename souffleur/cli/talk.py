@@ -1,0 +1,144 @@
+"""Commands that talk: demo, replay, chat."""
+
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from souffleur.cli.door import User, enter
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from souffleur.agents.chat import Chat
+    from souffleur.dialogue import Dialogue
+    from souffleur.runtime import Souffleur
+    from souffleur.settings import Settings
+
+DEMO_EMBEDDER = "hash:512"
+"""What the shipped recording was made with: another one shows other memories."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the app."""
+    for command in (demo, replay, chat):
+        app.command()(command)
+
+
+def demo() -> None:
+    """Replay the shipped dialogue with recorded answers: no key, no network, no trace."""
+    from souffleur.agents.recording import Player
+
+    folder = Path(str(files("souffleur.demo")))
+    player = Player(folder / "recording.jsonl")
+    _play(folder / "dialogue.yaml", player, None, embedder=DEMO_EMBEDDER)
+
+
+def replay(
+    file: Annotated[Path, typer.Argument(help="A dialogue file (YAML).")],
+    record: Annotated[
+        Path | None, typer.Option(help="Keep the model's answers in this file.")
+    ] = None,
+    recorded: Annotated[
+        Path | None, typer.Option(help="Take the answers from this file; no model is asked.")
+    ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Into SOUFFLEUR_PATH, not into a throw-away store.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a turn.")] = False,
+) -> None:
+    """Replay a dialogue through the memory, live against the configured endpoint."""
+    from souffleur.agents.recording import Player
+    from souffleur.errors import SettingsError
+    from souffleur.settings import load_settings, need_model
+
+    if record and recorded:
+        raise SettingsError("--record and --recorded exclude each other")
+    if recorded is None:
+        need_model(load_settings())
+    player = Player(recorded) if recorded else None
+    _play(file, player, record, keep=keep, as_json=as_json)
+
+
+def chat(user: User = "me", session: str = "terminal") -> None:
+    """Talk to a companion in the terminal; an empty line ends it."""
+    from souffleur.cli.companion import converse
+    from souffleur.settings import load_settings, need_model
+
+    enter(converse(need_model(load_settings()), user, session))
+
+
+def _play(
+    file: Path,
+    chat: "Chat | None",
+    record: Path | None,
+    *,
+    embedder: str | None = None,
+    keep: bool = False,
+    as_json: bool = False,
+) -> None:
+    import tempfile
+
+    from souffleur.dialogue import read_dialogue
+    from souffleur.replay import settings_for
+    from souffleur.settings import load_settings
+
+    dialogue = read_dialogue(file)
+    settings = settings_for(dialogue, load_settings(embedder=embedder))
+    if keep:
+        enter(_replay(dialogue, settings, chat, record, as_json))
+        return
+    with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
+        passing = settings.model_copy(update={"path": Path(folder), "qdrant_url": None})
+        enter(_replay(dialogue, passing, chat, record, as_json))
+
+
+async def _replay(
+    dialogue: "Dialogue",
+    settings: "Settings",
+    chat: "Chat | None",
+    record: Path | None,
+    as_json: bool,
+) -> None:
+    from zoneinfo import ZoneInfo
+
+    from souffleur.cli import show
+    from souffleur.replay import replay as play
+    from souffleur.runtime import Souffleur
+
+    names = (dialogue.user.title, dialogue.assistant.name)
+    zone = ZoneInfo(dialogue.timezone)
+    live = chat is None
+    chat = _recorder(settings, record) if record else chat
+    async with Souffleur.open(settings, chat=chat) as memory:
+        place = 0
+        with show.progress(len(dialogue), hidden=not live) as step:
+            async for turn in play(dialogue, memory):
+                place += 1
+                if as_json:
+                    show.played_json(turn)
+                else:
+                    show.played(turn, place, names, zone)
+                step()
+        if not as_json:
+            end = dialogue.sessions[-1].turns[-1].at
+            await _sum_up(memory, dialogue.user.id, end)
+
+
+async def _sum_up(memory: "Souffleur", user_id: str, end: "datetime") -> None:
+    from souffleur.cli import show
+
+    knowledge = memory.knowledge
+    show.console.rule("[bold]what is remembered, and what it is worth at the end[/]", align="left")
+    show.memories(await knowledge.list(user_id), end, knowledge.policy, False)
+    show.tally(await knowledge.journal.entries(user_id))
+
+
+def _recorder(settings: "Settings", path: Path) -> "Chat":
+    from datetime import UTC, datetime
+
+    from souffleur.agents.recording import Recorder
+    from souffleur.wiring import make_endpoint
+
+    return Recorder(make_endpoint(settings), path, model=settings.model, now=datetime.now(UTC))

@@ -1,0 +1,1 @@
+"""The shipped dialogue and its recorded answers."""

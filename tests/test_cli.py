@@ -1,0 +1,236 @@
+"""The command line: what it prints, for a person and for a program, and its exit codes."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from souffleur import cli
+from tests.build import open_base
+from tests.scripted import add, answer
+from tests.stub import Stub, fail, say
+
+Run = Callable[..., tuple[int, str, str]]
+ME = ("--user", "ann")
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command on a store of this test: exit code, standard output, standard error."""
+    monkeypatch.setenv("SOUFFLEUR_PATH", str(tmp_path / "store"))
+    monkeypatch.setenv("SOUFFLEUR_EMBEDDER", "hash:64")
+    monkeypatch.setenv("COLUMNS", "160")
+
+    def command(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["souffleur", *words])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        said = capfd.readouterr()
+        return code, said.out, said.err
+
+    return command
+
+
+def process(*words: str, typed: str = "") -> subprocess.CompletedProcess[str]:
+    """The command as a process of its own, with something typed into it."""
+    command = [sys.executable, "-P", "-m", "souffleur.cli", *words]
+    return subprocess.run(command, input=typed, capture_output=True, text=True, check=False)
+
+
+def data(run: Run, *words: str) -> Any:
+    """What a command prints for a program."""
+    code, out, err = run(*words, "--json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+def test_help_lists_the_commands(run: Run) -> None:
+    """Each command of the README is there."""
+    _, out, _ = run("--help")
+    for command in ("demo", "replay", "chat", "remember", "list", "show", "search", "history"):
+        assert command in out
+
+
+def test_a_memory_from_birth_to_undo(run: Run) -> None:
+    """remember, list, show, search, forget, history and undo work on one another's output."""
+    (kept,) = data(run, "remember", "Ann likes green tea.", *ME)
+    id = kept["changes"][0]["after"]["id"]
+    (listed,) = data(run, "list", *ME)
+    assert (listed["id"], listed["effective"]) == (id, 1.5)
+    assert data(run, "show", id[:6])["content"] == "Ann likes green tea."
+    assert data(run, "search", "green tea", *ME, "--explain")[0]["parts"]["lexical"] > 0
+    (gone,) = data(run, "forget", "green tea", *ME, "--yes")
+    assert data(run, "list", *ME) == []
+    assert data(run, "list", *ME, "--all")[0]["state"] == "forgotten"
+    assert [entry["op"] for entry in data(run, "history", id)] == ["ADD", "FORGET"]
+    data(run, "undo", gone["id"][:8])
+    assert data(run, "list", *ME)[0]["id"] == id
+
+
+def test_tables_are_for_people(run: Run) -> None:
+    """The same commands print tables with the content, the reason and the id."""
+    run("remember", "Ann likes green tea.", *ME)
+    _, listed, _ = run("list")
+    assert "Ann likes green tea." in listed
+    assert "ann" in listed
+    id = data(run, "list")[0]["id"]
+    assert id[:8] in listed
+    assert "told to remember" in run("history", id[:8])[1]
+    assert "importance" in run("show", id[:8])[1]
+    assert "Ann likes green tea." in run("search", "tea", *ME)[1]
+    assert "no turn has failed" in run("list", "--failed")[1]
+
+
+def test_forgetting_asks_first(run: Run) -> None:
+    """Without --yes nothing is forgotten unless somebody says yes."""
+    run("remember", "Ann likes green tea.", *ME)
+    done = process("forget", "green tea", *ME, typed="n\n")
+    assert done.returncode == 1
+    assert "Forget 1?" in done.stderr
+    assert len(data(run, "list")) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("show", "abc"), 3, "there is no memory whose id starts with 'abc'"),
+        (("undo", "abc"), 3, "there is no ledger entry whose id starts with 'abc'"),
+        (("forget", "unicorns", "--yes"), 3, "no memory of 'me' is clearly meant"),
+        (("remember", "x", "--kind", "poem"), 2, "there is no kind 'poem'"),
+        (("replay", "nowhere.yaml"), 2, "no model is configured"),
+        (("chat",), 2, "no model is configured"),
+        (("retry",), 2, "no model is configured"),
+        (("replay", "a.yaml", "--record", "b", "--recorded", "c"), 2, "exclude each other"),
+        (("dance",), 2, "No such command"),
+    ],
+)
+def test_errors_are_one_plain_sentence(
+    run: Run, words: tuple[str, ...], code: int, message: str
+) -> None:
+    """Each kind of error has its exit code, and no traceback."""
+    got, _, err = run(*words)
+    assert got == code
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_a_refused_sentence_exits_with_one(run: Run) -> None:
+    """A secret is not kept, and the exit code says so."""
+    code, out, _ = run("remember", "The door code is 4471#", *ME)
+    assert code == 1
+    assert "sensitive" in out
+
+
+async def test_a_store_in_use_has_its_own_code(run: Run, tmp_path: Path) -> None:
+    """Another process gets one sentence that names the path and the way out."""
+    base = await open_base(tmp_path / "store", dimension=64)
+    done = await asyncio.to_thread(process, "list")
+    await base.close()
+    assert done.returncode == 4
+    assert str(tmp_path / "store") in done.stderr
+    assert "SOUFFLEUR_QDRANT_URL" in done.stderr
+    assert done.stderr.count("\n") <= 2
+
+
+DIALOGUE = """
+title: tea
+user: {id: ann, title: Ann}
+assistant: {id: mo, name: Mo}
+sessions:
+  - id: s1
+    turns:
+      - {at: "2026-01-03T18:00:00+00:00", user: I like tea, assistant: Noted, note: a taste}
+      - {at: "2026-01-03T18:05:00+00:00", user: "tea?", assistant: "Green!"}
+"""
+GOOD = json.dumps(answer(add("Ann likes tea.", "I like tea")))
+SKIP = '{"reason": "small talk", "ops": []}'
+
+
+def test_a_replay_is_recorded_and_played_back(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stub: Callable[..., Stub]
+) -> None:
+    """Recorded live, a dialogue plays offline; changed, it is called stale in plain words."""
+    file, recording = tmp_path / "tea.yaml", tmp_path / "tea.jsonl"
+    file.write_text(DIALOGUE)
+    monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say(GOOD), say(SKIP)).base_url)
+    code, live, err = run("replay", str(file), "--record", str(recording))
+    assert (code, err) == (0, "")
+    monkeypatch.delenv("SOUFFLEUR_BASE_URL")
+    code, played, _ = run("replay", str(file), "--recorded", str(recording))
+    assert (code, played) == (0, live)
+    for text in (
+        "a taste",
+        "whispered",
+        "Ann likes tea.",
+        "on “I like tea”",
+        "because new",
+        "1 ADD",
+    ):
+        assert text in played
+    file.write_text(DIALOGUE.replace("I like tea", "I love tea"))
+    code, _, err = run("replay", str(file), "--recorded", str(recording))
+    assert code == 1
+    assert "stale" in err
+    assert "--record" in err
+
+
+def test_failed_turns_are_listed_and_judged_again(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stub: Callable[..., Stub]
+) -> None:
+    """`list --failed` shows why, and `retry` judges them when the endpoint is well."""
+    file = tmp_path / "tea.yaml"
+    file.write_text(DIALOGUE)
+    monkeypatch.setenv("SOUFFLEUR_RETRY_PAUSE", "0")
+    monkeypatch.setenv("SOUFFLEUR_USER_TITLE", "Ann")
+    monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(fail(500, "oops")).base_url)
+    assert run("replay", str(file), "--keep")[0] == 0
+    failed = data(run, "list", "--failed")
+    assert [turn["tries"] for turn in failed] == [3, 3]
+    assert "oops" in run("list", "--failed")[1]
+    monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say(GOOD), say(SKIP)).base_url)
+    code, out, _ = run("retry")
+    assert (code, out.strip()) == (0, "2 of 2 turns judged, 0 failed again")
+    assert data(run, "list")[0]["content"] == "Ann likes tea."
+
+
+def test_json_of_a_replay_is_a_line_a_turn(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stub: Callable[..., Stub]
+) -> None:
+    """A program reads one object a turn."""
+    file = tmp_path / "tea.yaml"
+    file.write_text(DIALOGUE)
+    monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say(GOOD), say(SKIP)).base_url)
+    _, out, _ = run("replay", str(file), "--json")
+    first, second = (json.loads(line) for line in out.splitlines())
+    assert first["ops"][0]["op"] == "ADD"
+    assert second["whispered"] == ["Ann likes tea."]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sessions: [", "is not YAML"),
+        ("sessions: []", "sessions"),
+        (DIALOGUE.replace("18:05", "17:05"), "time runs backward"),
+        (DIALOGUE.replace("18:05:00+00:00", "noon"), "sessions.0.turns.1.at"),
+    ],
+)
+def test_a_bad_dialogue_says_where(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
+) -> None:
+    """The error names the file and the place in it."""
+    monkeypatch.setenv("SOUFFLEUR_BASE_URL", "http://127.0.0.1:9/v1")
+    file = tmp_path / "bad.yaml"
+    file.write_text(text)
+    code, _, err = run("replay", str(file))
+    assert code == 1
+    assert str(file) in err
+    assert message in err

@@ -40,7 +40,7 @@ fix: $(READY)  ## Mend what can be mended by machine
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-evals: $(READY)  ## Replay every recorded dialogue and report
+evals: $(READY)  ## Measure: how long the host waits, as the store grows
 	@$(BIN)/python -m evals
 
 soak: $(READY)  ## The long campaigns

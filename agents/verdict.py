@@ -7,11 +7,9 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from souffleur.knowledge.life import ends
 from souffleur.knowledge.memory import Kind
 from souffleur.knowledge.operation import Add, Boost, Delete, Importance, Op, Skip, Update
-
-FOLLOW_UP = timedelta(days=7)
-"""A plan stays for a while after its day: "how did it go?" is asked then."""
 
 
 def _fold(value: Any) -> Any:
@@ -182,7 +180,7 @@ def _end(day: str | None, reading: Reading) -> datetime | None:
     start = _moment(day, reading.zone)
     if start is None or start + timedelta(days=1) <= reading.now:
         return None
-    return start + timedelta(days=1) + FOLLOW_UP
+    return ends(start)
 
 
 def _moment(day: str | None, zone: ZoneInfo) -> datetime | None:

@@ -3,12 +3,13 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from souffleur.errors import NotFoundError
 from souffleur.knowledge import check, undo
 from souffleur.knowledge.collection import (
+    Between,
     Collection,
     Condition,
     Filter,
@@ -19,7 +20,7 @@ from souffleur.knowledge.collection import (
 )
 from souffleur.knowledge.embedder import Embedder
 from souffleur.knowledge.journal import Journal, Turn, TurnState
-from souffleur.knowledge.life import effective
+from souffleur.knowledge.life import effective, ends
 from souffleur.knowledge.memory import Memory, State
 from souffleur.knowledge.operation import (
     Add,
@@ -157,6 +158,14 @@ class KnowledgeBase:
         memories = [to_memory(point) for point in page]
         memories.sort(key=lambda m: (-effective(m, now, self.policy), m.created_at, m.id))
         return memories[:limit]
+
+    async def plans_near(self, user_id: str, *, limit: int, now: datetime) -> Memories:
+        """Active memories of what happens within three days, or did in the last two."""
+        near = Between("expires_at", ends(now - timedelta(days=3)), ends(now + timedelta(days=3)))
+        allowed = readable(Query(user_id, "", now))
+        both = Filter((*allowed.must, near), allowed.must_not)
+        page, _ = await self.memories.scroll(both, limit=limit, order=Order("expires_at"))
+        return [to_memory(point) for point in page]
 
     async def history(self, memory_id: str, *, user_id: str | None = None) -> Outcomes:
         """All that ever happened to a memory, oldest first."""

@@ -13,6 +13,9 @@ from souffleur.knowledge.memory import Category, Due, Kind, Memory, State
 from souffleur.knowledge.operation import Importance
 from souffleur.knowledge.policy import Policy
 
+FOLLOW_UP = timedelta(days=7)
+"""A plan stays for a while after its day: "how did it go?" is asked then."""
+
 _LASTING = frozenset({Category.SYSTEM, Category.CORE, Category.PROFILE})
 
 
@@ -117,6 +120,16 @@ def promoted(memory: Memory, now: datetime, policy: Policy) -> Memory:
     return memory.model_copy(
         update={"category": Category.CORE, "importance": policy.core_value, "anchor_at": now}
     )
+
+
+def ends(day: datetime) -> datetime:
+    """When a plan for the day that starts then expires.
+
+    >>> from datetime import timezone
+    >>> str(ends(datetime(2026, 1, 14, tzinfo=timezone.utc)))
+    '2026-01-22 00:00:00+00:00'
+    """
+    return day + timedelta(days=1) + FOLLOW_UP
 
 
 def _promotion(memory: Memory, policy: Policy) -> datetime | None:

@@ -30,11 +30,11 @@ from souffleur.knowledge.records import to_memory
 if TYPE_CHECKING:
     from souffleur.knowledge.embedder import Embedder
 
-GATE = 0.25
+GATE = 0.3
 """Relevance below which a memory is not whispered."""
 CANDIDATES = 40
 """Hits taken from each list."""
-CONTEXT_WEIGHT = 0.6
+CONTEXT_WEIGHT = 0.4
 """What the talk before counts against the message itself."""
 HOP_SHARE = 0.6
 """Part of a hit's relevance that reaches a memory about the same name."""

@@ -45,6 +45,7 @@ EARLIER_MESSAGES = 6
 RESIDENT = frozenset({Kind.FACT, Kind.PREFERENCE, Kind.RELATIONSHIP, Kind.BOUNDARY})
 """Kinds that may accompany every message; plans and moments come when they are called for."""
 RESIDENT_AMONG = 30
+NEAR_PLANS = 2
 SURE = 0.45
 """Relevance from which `forget` takes a memory to be meant."""
 
@@ -286,8 +287,9 @@ class Souffleur:
         best = await knowledge.most_valuable(
             user_id, limit=RESIDENT_AMONG, categories=(Category.FACT,), now=now
         )
-        resident = [memory for memory in best if memory.kind in RESIDENT][: settings.resident]
-        return Shelf([*system, *core], resident, found)
+        lasting = [memory for memory in best if memory.kind in RESIDENT][: settings.resident]
+        near = await knowledge.plans_near(user_id, limit=NEAR_PLANS, now=now)
+        return Shelf([*system, *core], [*near, *lasting], found)
 
     async def _decide(
         self, ops: Sequence[Op], user_id: str, agent_id: str, at: datetime | None

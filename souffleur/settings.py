@@ -65,12 +65,13 @@ class Settings(BaseSettings):
 
     window: int = Field(default=30, ge=2)
     """Messages of a session kept word for word."""
-    recall_limit: int = Field(default=8, ge=0)
+    recall_limit: int = Field(default=6, ge=0)
     """Memories a message may call up, besides the core."""
     recall_tokens: int = Field(default=600, ge=50)
     """Budget of the whispered block."""
     resident: int = Field(default=3, ge=0)
-    """The most important facts accompany every message, called for or not."""
+    """The most important facts accompany every message, called for or not; so do two plans whose
+    day is near."""
     tries: int = Field(default=3, ge=1)
     """Judgements tried before a turn is set aside as failed."""
     retry_pause: float = Field(default=2.0, ge=0)

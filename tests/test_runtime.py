@@ -275,6 +275,20 @@ async def test_core_and_the_most_important_are_always_there(tmp_path: Path) -> N
         ]
 
 
+async def test_a_plan_comes_to_mind_when_its_day_is_near(tmp_path: Path) -> None:
+    """An exam is whispered three days before and two after, whatever is said; not a week before."""
+    script = [answer(add("Ann has an exam on 2026-01-20.", "exam", until="2026-01-20"))]
+    async with opened(tmp_path, script, resident=0) as memory:
+        memory.observe(**ME, user="exam on the 20th", assistant="ok")
+        await memory.flush()
+
+        async def whispered(day: int) -> bool:
+            at = NOW.replace(day=day)
+            return "exam" in (await memory.recall(**ME, text="早", at=at)).text
+
+        assert [day for day in range(3, 32) if await whispered(day)] == [17, 18, 19, 20, 21, 22]
+
+
 async def test_a_boost_makes_a_memory_last(tmp_path: Path) -> None:
     """A memory that shaped a reply is worth more at the end of its grace than an unused one."""
     script = [answer(add("Ann likes tea.", "tea")), answer(boost("m1"))]

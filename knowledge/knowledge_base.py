@@ -323,6 +323,7 @@ def _outcome(
     refused: check.Refused | None,
 ) -> Outcome:
     verdict = scene.verdict
+    told = refused is None or refused[0] is not Refusal.SENSITIVE
     return Outcome(
         id=scene.entry_id,
         verdict_id=verdict.id,
@@ -334,9 +335,9 @@ def _outcome(
         by=verdict.by,
         at=verdict.at,
         op=op.op,
-        details=_details(op, verdict),
-        reason=op.reason,
-        quote=getattr(op, "quote", ""),
+        details=_details(op, verdict) if told else {"withheld": "it held a secret"},
+        reason=op.reason if told else "",
+        quote=getattr(op, "quote", "") if told else "",
         changes=changes,
         refused=refused[0] if refused else None,
         detail=refused[1] if refused else "",

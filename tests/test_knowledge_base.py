@@ -196,6 +196,14 @@ async def test_a_refused_op_is_in_the_ledger(base: KnowledgeBase) -> None:
     assert (await base.journal.entries("ann"))[0] == refused
 
 
+async def test_a_refused_secret_is_not_in_the_ledger(base: KnowledgeBase) -> None:
+    """That something was refused is told, and what it was is not."""
+    op = an_add("Ann's key is sk-test-9fQ2demoXb71LkZt04", quote="sk-test-9fQ2demoXb71LkZt04")
+    (refused,) = await base.apply(verdict(op, user="my key: sk-test-9fQ2demoXb71LkZt04"))
+    assert refused.refused is Refusal.SENSITIVE
+    assert "sk-test" not in (await base.journal.entry(refused.id)).model_dump_json()
+
+
 async def test_the_same_text_is_kept_once(base: KnowledgeBase) -> None:
     """An ADD that differs only in case, width or punctuation is a duplicate."""
     await keep(base, "主人喜欢绿茶。")

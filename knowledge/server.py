@@ -267,6 +267,23 @@ def connect(url: str, api_key: str | None, timeout: int) -> QdrantClient:
         )
 
 
+async def stored_dimension(url: str, api_key: str | None, name: str) -> int | None:
+    """Dimension of the dense vectors of a collection of the server; None if there is none."""
+
+    def look() -> int | None:
+        client = connect(url, api_key, timeout=10)
+        with client_errors("open", name, url):
+            try:
+                if not client.collection_exists(name):
+                    return None
+                vectors = client.get_collection(name).config.params.vectors
+                return vectors[DENSE].size if isinstance(vectors, dict) else None
+            finally:
+                client.close()
+
+    return await asyncio.to_thread(look)
+
+
 def is_local(client: QdrantClient) -> bool:
     """Whether the client keeps the points itself."""
     options = client.init_options

@@ -12,6 +12,9 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import SCHEMA
 from souffleur.knowledge.policy import Policy
 
+COLLECTIONS = {"memories": records.INDEXES, "journal": journal_records.INDEXES}
+"""All that a store is: there is no second database."""
+
 
 @dataclass(frozen=True)
 class Place:
@@ -40,8 +43,10 @@ async def open_knowledge(
     dimension = await embedder.find_dimension()
     opened: list[Collection] = []
     try:
-        opened.append(await _open(place, Layout("memories", dimension, records.INDEXES)))
-        opened.append(await _open(place, Layout("journal", dimension, journal_records.INDEXES)))
+        opened.append(await open_collection(place, Layout("memories", dimension, records.INDEXES)))
+        opened.append(
+            await open_collection(place, Layout("journal", dimension, journal_records.INDEXES))
+        )
         journal = await Journal.open(opened[1])
         await _check_made_with(journal, place, embedder, dimension, policy)
     except SouffleurError:
@@ -51,7 +56,8 @@ async def open_knowledge(
     return KnowledgeBase(opened[0], journal, embedder, policy, hold=hold)
 
 
-async def _open(place: Place, layout: Layout) -> Collection:
+async def open_collection(place: Place, layout: Layout) -> Collection:
+    """One collection of a store, made there if there is none."""
     if place.url:
         from souffleur.knowledge.server import ServerCollection
 
@@ -85,18 +91,18 @@ async def _check_made_with(
         return
     if made_with["schema"] != SCHEMA:
         raise StoreMismatchError(
-            f"The store at {place} has schema {made_with['schema']}, this version reads {SCHEMA}: "
-            "run `souffleur migrate`."
+            f"The store at {place} has schema {made_with['schema']} and this version reads "
+            f"{SCHEMA}: copy it with `souffleur migrate NEW_PATH`."
         )
     if made_with["embedder"] != embedder.name:
         raise StoreMismatchError(
             f"The store at {place} was made with the embedder {made_with['embedder']!r}, not "
-            f"{embedder.name!r}: set SOUFFLEUR_EMBEDDER={made_with['embedder']}, or run "
-            "`souffleur reembed` to embed its memories anew."
+            f"{embedder.name!r}: set SOUFFLEUR_EMBEDDER={made_with['embedder']}, or copy it, "
+            "embedded anew, with `souffleur migrate NEW_PATH`."
         )
     if made_with["policy"] != policy.name:
         raise StoreMismatchError(
             f"The memories at {place} live by the policy {made_with['policy']!r}, not "
-            f"{policy.name!r}: set SOUFFLEUR_POLICY={made_with['policy']}, or run "
-            "`souffleur migrate` to recompute when each is due."
+            f"{policy.name!r}: set SOUFFLEUR_POLICY={made_with['policy']}, or copy them, with "
+            "new due times, with `souffleur migrate NEW_PATH`."
         )

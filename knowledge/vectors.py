@@ -44,7 +44,7 @@ def check_stored(layout: Layout, stored: int, place: str) -> None:
         raise StoreMismatchError(
             f"The collection '{layout.name}' at '{place}' holds vectors of {stored} dimensions, "
             f"and the embedder makes {layout.dimension}: set SOUFFLEUR_EMBEDDER to the embedder "
-            "the store was made with, or SOUFFLEUR_PATH to another place."
+            "the store was made with, or copy it with `souffleur migrate NEW_PATH`."
         )
 
 

@@ -37,7 +37,14 @@ async def wire(
 
 async def open_store(settings: Settings) -> KnowledgeBase:
     """The store that the settings name."""
-    place = Place(
+    policy, embedder = POLICIES[settings.policy], settings_embedder(settings)
+    hold = not settings.auto_extract
+    return await open_knowledge(make_place(settings), embedder, policy, hold=hold)
+
+
+def make_place(settings: Settings) -> Place:
+    """Where the store of the settings is."""
+    return Place(
         folder=settings.folder,
         power_safe=settings.durability == "power",
         url=settings.qdrant_url,
@@ -45,9 +52,6 @@ async def open_store(settings: Settings) -> KnowledgeBase:
         shards=settings.shards,
         replicas=settings.replicas,
     )
-    policy = POLICIES[settings.policy]
-    embedder = _embedder(settings)
-    return await open_knowledge(place, embedder, policy, hold=not settings.auto_extract)
 
 
 def make_endpoint(settings: Settings) -> Endpoint:
@@ -78,7 +82,8 @@ def _context(settings: Settings, knowledge: KnowledgeBase, chat: Chat) -> Contex
     return Context(judge=judge, knowledge=knowledge, persona=persona(settings))
 
 
-def _embedder(settings: Settings) -> Embedder:
+def settings_embedder(settings: Settings) -> Embedder:
+    """The embedder that the settings name."""
     return make_embedder(
         settings.embedder,
         base_url=settings.embedder_base_url or settings.base_url,

@@ -234,3 +234,19 @@ def test_a_bad_dialogue_says_where(
     assert code == 1
     assert str(file) in err
     assert message in err
+
+
+def test_a_store_is_copied_for_another_embedder(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mismatch names the command, and the command gives a store that opens."""
+    data(run, "remember", "Ann likes green tea.", *ME)
+    monkeypatch.setenv("SOUFFLEUR_EMBEDDER", "hash:256")
+    code, _, err = run("list")
+    assert code == 1
+    assert "souffleur migrate" in err
+    code, out, err = run("migrate", str(tmp_path / "new"))
+    assert (code, err) == (0, "")
+    assert out.strip().endswith(f"set SOUFFLEUR_PATH={tmp_path / 'new'} to use them")
+    monkeypatch.setenv("SOUFFLEUR_PATH", str(tmp_path / "new"))
+    assert data(run, "search", "tea", *ME)[0]["content"] == "Ann likes green tea."

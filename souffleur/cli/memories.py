@@ -23,7 +23,7 @@ EntryId = Annotated[str, typer.Argument(help="Id of a ledger entry, from `histor
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the app."""
-    for command in (remember, show, search, history, undo, forget, retry):
+    for command in (remember, show, search, history, undo, forget, retry, migrate):
         app.command()(command)
     app.command("list")(list_)
 
@@ -182,6 +182,33 @@ def retry(user: AnyUser = None) -> None:
     tried, left = enter(work())
     typer.echo(f"{tried - left} of {tried} turns judged, {left} failed again")
     raise typer.Exit(1 if left else 0)
+
+
+def migrate(
+    to: Annotated[str, typer.Argument(help="An empty folder, or the URL of a Qdrant server.")],
+) -> None:
+    """Copy the whole store, for the embedder and policy that are set now; the old one stays."""
+    from pathlib import Path
+
+    from souffleur.cli.door import enter
+    from souffleur.cli.show import progress
+
+    async def work() -> int:
+        from souffleur.knowledge.migration import copy_store
+        from souffleur.knowledge.policy import POLICIES
+        from souffleur.settings import load_settings
+        from souffleur.wiring import make_place, settings_embedder
+
+        settings = load_settings()
+        there = {"qdrant_url": to} if "://" in to else {"qdrant_url": None, "path": Path(to)}
+        target = make_place(settings.model_copy(update=there))
+        embedder, policy = settings_embedder(settings), POLICIES[settings.policy]
+        with progress("copying") as step:
+            return await copy_store(make_place(settings), target, embedder, policy, step=step)
+
+    copied = enter(work())
+    name = "SOUFFLEUR_QDRANT_URL" if "://" in to else "SOUFFLEUR_PATH"
+    typer.echo(f"{copied} memories copied; set {name}={to} to use them")
 
 
 def _print_outcomes(outcomes: Any, as_json: bool) -> None:

@@ -224,9 +224,9 @@ def tally(entries: Sequence[Outcome]) -> None:
 
 
 @contextmanager
-def progress(total: int, *, hidden: bool) -> Iterator[Callable[[], None]]:
-    """A bar on standard error while a person waits; call it once a step."""
+def progress(what: str, *, hidden: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error while a person waits; call it with what is done and the total."""
     err = Console(stderr=True)
     with Progress(console=err, transient=True, disable=hidden or not err.is_terminal) as bar:
-        task = bar.add_task("judging", total=total)
-        yield lambda: bar.advance(task)
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -113,14 +113,14 @@ async def _replay(
     chat = _recorder(settings, record) if record else chat
     async with Souffleur.open(settings, chat=chat) as memory:
         place = 0
-        with show.progress(len(dialogue), hidden=not live) as step:
+        with show.progress("judging", hidden=not live) as step:
             async for turn in play(dialogue, memory):
                 place += 1
                 if as_json:
                     show.played_json(turn)
                 else:
                     show.played(turn, place, names, zone)
-                step()
+                step(place, len(dialogue))
         if not as_json:
             end = dialogue.sessions[-1].turns[-1].at
             await _sum_up(memory, dialogue.user.id, end)

@@ -123,12 +123,13 @@ async def test_one_bad_turn_does_not_take_the_others(tmp_path: Path, stub: Start
     """Of turns judged together in vain, each is tried alone, and only the bad one fails."""
 
     def reply(body: dict[str, Any]) -> str:
-        return "no idea" if "poison" in json.dumps(body["messages"][1]) else GOOD
+        exchange = body["messages"][1]["content"].partition("The exchange to judge")[2]
+        return "no idea" if "poison" in exchange else GOOD
 
     endpoint = stub(say(reply))
-    async with Souffleur.open(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
+    async with Souffleur.open(settings(tmp_path, endpoint, tries=1), clock=lambda: NOW) as memory:
         for name in ("poison", "I like tea"):
-            memory.observe(user_id="ann", session_id=name, user=name, assistant="ok", turn_id=name)
+            memory.observe(user_id="ann", session_id="s", user=name, assistant="ok", turn_id=name)
         await memory.flush()
         states = {turn.turn_id: turn.state for turn in await memory.knowledge.journal.turns()}
         assert states == {"poison": TurnState.FAILED, "I like tea": TurnState.JUDGED}

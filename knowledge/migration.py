@@ -1,0 +1,125 @@
+"""Migration: a whole store copied to an empty place, for another embedder, policy or home.
+
+The old store is only read, so that a copy that was interrupted is thrown away and made anew.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from souffleur.errors import NotFoundError, StoreMismatchError
+from souffleur.knowledge import life, records
+from souffleur.knowledge.collection import Collection, Filter, Layout, Point
+from souffleur.knowledge.embedder import Embedder
+from souffleur.knowledge.journal import META_ID, Journal
+from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.policy import POLICIES, Policy
+from souffleur.knowledge.store import COLLECTIONS, Place, open_collection, open_knowledge
+
+PAGE = 64
+"""Points copied at once; as many texts are embedded in one request."""
+
+
+async def copy_store(
+    source: Place,
+    target: Place,
+    embedder: Embedder,
+    policy: Policy,
+    *,
+    step: Callable[[int, int], None] = lambda done, total: None,
+) -> int:
+    """Copy memories and journal; memories are embedded anew and live by `policy`.
+
+    `step` is called with the points done and in total. Returns the number of memories. Raises
+    NotFoundError where there is no store at `source`, StoreMismatchError where `target` holds
+    something already.
+    """
+    dimension = await _stored_dimension(source)
+    async with AsyncExitStack() as closing:
+        old = []
+        for name, indexes in COLLECTIONS.items():
+            collection = await open_collection(source, Layout(name, dimension, indexes))
+            closing.push_async_callback(collection.close)
+            old.append(collection)
+        return await _copy(old[0], old[1], target, embedder, policy, step)
+
+
+def carried(memory: Memory, old: Policy, new: Policy) -> Memory:
+    """A memory as it lives by another policy: its importance to scale, its grace by the new rule.
+
+    >>> from souffleur.knowledge.policy import COMPANION, EVERBOT
+    >>> COMPANION.core_value, EVERBOT.core_value
+    (3.0, 1.0)
+    """
+    if old.name == new.name:
+        return life.scheduled(memory, new)
+    scale = new.core_value / old.core_value
+    asked = memory.asked_value * scale if memory.asked_value is not None else None
+    usual = memory.grace_days == old.rule(memory.category).grace_days
+    grace = new.rule(memory.category).grace_days if usual else memory.grace_days
+    update = {"importance": memory.importance * scale, "asked_value": asked, "grace_days": grace}
+    return life.scheduled(memory.model_copy(update=update), new)
+
+
+async def _copy(
+    memories: Collection,
+    journal: Collection,
+    target: Place,
+    embedder: Embedder,
+    policy: Policy,
+    step: Callable[[int, int], None],
+) -> int:
+    made_with = await Journal(journal, last_seq=0).meta()
+    if made_with is None:
+        raise NotFoundError("there is no store to migrate: SOUFFLEUR_PATH names an empty one")
+    former = POLICIES[made_with["policy"]]
+    count = await memories.count(Filter())
+    total = count + await journal.count(Filter())
+    new = await open_knowledge(target, embedder, policy)
+    try:
+        await _check_empty(new.memories, new.journal.collection, target)
+        done = 0
+        async for page in _pages(memories):
+            kept = [carried(records.to_memory(point), former, policy) for point in page]
+            vectors = await embedder.embed([memory.content for memory in kept])
+            await new.memories.put(
+                [records.to_point(m, vector) for m, vector in zip(kept, vectors, strict=True)]
+            )
+            done += len(page)
+            step(done, total)
+        async for page in _pages(journal):
+            await new.journal.collection.put([point for point in page if point.id != META_ID])
+            done += len(page)
+            step(done, total)
+    finally:
+        await new.close()
+    return count
+
+
+async def _check_empty(memories: Collection, journal: Collection, target: Place) -> None:
+    if await memories.count(Filter()) or await journal.count(Filter()) > 1:  # one: what it is
+        raise StoreMismatchError(f"{target} holds memories already: name an empty place.")
+
+
+async def _pages(collection: Collection) -> AsyncIterator[list[Point]]:
+    after: str | None = None
+    while True:
+        page, after = await collection.scroll(Filter(), limit=PAGE, after=after)
+        if page:
+            yield page
+        if after is None:
+            return
+
+
+async def _stored_dimension(place: Place) -> int:
+    if place.url:
+        from souffleur.knowledge import server
+
+        found = await server.stored_dimension(place.url, place.api_key, "memories")
+    else:
+        from souffleur.knowledge import edge
+
+        found = edge.stored_dimension((place.folder or Path()) / "memories")
+    if found is None:
+        raise NotFoundError(f"there is no store at {place}: set SOUFFLEUR_PATH to the one to copy")
+    return found

@@ -45,7 +45,7 @@ EARLIER_MESSAGES = 6
 RESIDENT = frozenset({Kind.FACT, Kind.PREFERENCE, Kind.RELATIONSHIP, Kind.BOUNDARY})
 """Kinds that may accompany every message; plans and moments come when they are called for."""
 RESIDENT_AMONG = 30
-NEAR_PLANS = 2
+NEAR_PLANS = 3
 SURE = 0.45
 """Relevance from which `forget` takes a memory to be meant."""
 

@@ -70,7 +70,7 @@ class Settings(BaseSettings):
     recall_tokens: int = Field(default=600, ge=50)
     """Budget of the whispered block."""
     resident: int = Field(default=3, ge=0)
-    """The most important facts accompany every message, called for or not; so do two plans whose
+    """The most important facts accompany every message, called for or not; so do three plans whose
     day is near."""
     tries: int = Field(default=3, ge=1)
     """Judgements tried before a turn is set aside as failed."""

@@ -195,9 +195,11 @@ class Journal:
         del payload["seq"], payload["applied"]
         await self.collection.merge_payload([outcome.id], payload)
 
-    async def unsettled(self) -> list[list[Outcome]]:
+    async def unsettled(self, user_id: str | None = None) -> list[list[Outcome]]:
         """Verdicts begun and not finished, in order; incomplete ones are dropped first."""
-        found = await self._all(Filter((Is("type", "entry"), Is("applied", False))))
+        must: list[Condition] = [Is("type", "entry"), Is("applied", False)]
+        must += [Is("user_id", user_id)] if user_id else []
+        found = await self._all(Filter(tuple(must)))
         found.sort(key=lambda point: point.payload["seq"])
         groups: dict[str, list[Outcome]] = {}
         for point in found:

@@ -330,7 +330,7 @@ async def test_a_crash_between_ledger_and_memory_is_finished(base: KnowledgeBase
     """A verdict that was only written down is carried out by `recover`, once."""
     one = turn("I like green tea", "noted")
     base.journal.record(one)
-    planned = await base._plan(verdict(an_add(quote="green tea"), user=one.user), [one])
+    planned = await base.writer.plan(verdict(an_add(quote="green tea"), user=one.user), [one])
     await base.journal.write(planned)
     assert await base.recover() == 1
     assert await base.recover() == 0
@@ -343,7 +343,7 @@ async def test_half_a_verdict_is_as_none(base: KnowledgeBase) -> None:
     one = turn("green tea, cats", "noted")
     base.journal.record(one)
     ops = an_add(quote="green tea"), an_add("Ann likes cats.", quote="cats")
-    planned = await base._plan(verdict(*ops, user=one.user), [one])
+    planned = await base.writer.plan(verdict(*ops, user=one.user), [one])
     await base.journal.write(planned[:1])
     assert await base.recover() == 0
     assert await base.list("ann") == []
@@ -354,10 +354,10 @@ async def test_half_a_verdict_is_as_none(base: KnowledgeBase) -> None:
 async def test_a_change_by_another_process_is_not_overwritten(base: KnowledgeBase) -> None:
     """A memory that moved on between planning and writing is left alone, and the ledger says so."""
     one = await keep(base)
-    planned = await base._plan(verdict(Boost(target=one.id, reason="r"), who=Who.USER), [])
+    planned = await base.writer.plan(verdict(Boost(target=one.id, reason="r"), who=Who.USER), [])
     await base.memories.merge_payload([one.id], {"revision": 5, "written_by": "somebody"})
     await base.journal.write(planned)
-    (outcome,) = await base._carry_out(planned)
+    (outcome,) = await base.writer.carry_out(planned)
     assert outcome.refused is Refusal.CONFLICT
     assert (await base.journal.entry(outcome.id)).refused is Refusal.CONFLICT
     assert (await base.get(one.id)).uses == 0

@@ -1,0 +1,216 @@
+"""The writer: verdicts become ledger entries, and ledger entries become memories, once each."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from souffleur.knowledge import check
+from souffleur.knowledge.collection import Collection, Filter, Is
+from souffleur.knowledge.embedder import Embedder
+from souffleur.knowledge.journal import Journal, Turn, TurnState
+from souffleur.knowledge.memory import Memory, State
+from souffleur.knowledge.operation import (
+    Add,
+    Change,
+    Delete,
+    Edit,
+    Op,
+    Outcome,
+    Refusal,
+    Update,
+    Verdict,
+    is_id,
+)
+from souffleur.knowledge.plan import Scene, plan
+from souffleur.knowledge.policy import Policy
+from souffleur.knowledge.records import fingerprint, to_memory, to_point
+
+Outcomes = list[Outcome]
+Vector = tuple[float, ...]
+
+
+class Writer:
+    """The only hand that changes memories. One at a time for each user is the caller's duty."""
+
+    def __init__(
+        self,
+        memories: Collection,
+        journal: Journal,
+        embedder: Embedder,
+        policy: Policy,
+        *,
+        hold: bool = False,
+    ) -> None:
+        self._memories = memories
+        self._journal = journal
+        self._embedder = embedder
+        self._policy = policy
+        self._hold = hold
+
+    async def carry(self, verdict: Verdict, turns: Sequence[Turn]) -> Outcomes:
+        """Write a verdict down, then do it; of one that was written before, say what became."""
+        await self.finish(verdict.user_id)
+        done = await self._done(verdict)
+        outcomes = done or await self.plan(verdict, turns)
+        if not done:
+            await self._vectors(outcomes)  # an embedder that fails must fail before the ledger
+            await self._journal.write(outcomes)
+        await self._judge(turns, verdict)
+        return done or await self.carry_out(outcomes)
+
+    async def finish(self, user_id: str | None = None) -> int:
+        """Do what was written down and not done, for a crash or a store out of reach.
+
+        Returns how many verdicts that were.
+        """
+        unfinished = await self._journal.unsettled(user_id)
+        for outcomes in unfinished:
+            if outcomes[0].op != "UNDO":
+                await self._journal.mark_judged(outcomes)
+            await self.carry_out(outcomes)
+        return len(unfinished)
+
+    async def _done(self, verdict: Verdict) -> Outcomes:
+        ids = [Scene(verdict, place, self._policy).entry_id for place in range(len(verdict.ops))]
+        found = await self._journal.collection.get(ids)
+        return [await self._journal.entry(point.id) for point in found]
+
+    async def plan(self, verdict: Verdict, turns: Sequence[Turn]) -> Outcomes:
+        """What becomes of each op: what it changes, or why it is refused. Nothing is written."""
+        injected = tuple(to_memory(p) for p in await self._memories.get(sorted(verdict.injected)))
+        mine = tuple(memory for memory in injected if memory.user_id == verdict.user_id)
+        outcomes: Outcomes = []
+        added: set[str] = set()
+        deletions, touched = 0, frozenset[str]()
+        for place, op in enumerate(verdict.ops):
+            targets = await self._targets(op, verdict)
+            sight = check.Sight(
+                verdict=verdict,
+                targets=targets,
+                twin=await self._twin(op, verdict.user_id),
+                injected=mine,
+                taken=place,
+                deletions=deletions,
+                touched=touched,
+            )
+            refused = check.refuse(op, sight) or _said_twice(op, added)
+            scene = Scene(verdict, place, self._policy, hold=self._hold)
+            changes = () if refused else plan(op, targets, scene)
+            outcomes.append(_outcome(op, scene, turns, changes, refused))
+            if refused is None:
+                deletions += isinstance(op, Delete)
+                touched |= {memory.id for memory in targets}
+                added |= {fingerprint(op.content)} if isinstance(op, Add | Update) else set()
+        return outcomes
+
+    async def _targets(self, op: Op, verdict: Verdict) -> tuple[Memory, ...]:
+        named = check.names(op)
+        shown = verdict.shown
+        ids = [name if shown is None else shown.get(name, "") for name in named]
+        points = await self._memories.get([id for id in ids if is_id(id)])
+        memories = [to_memory(point) for point in points]
+        return tuple(memory for memory in memories if memory.user_id == verdict.user_id)
+
+    async def _twin(self, op: Op, user_id: str) -> Memory | None:
+        if not isinstance(op, Add | Update | Edit):
+            return None
+        same = (
+            Is("user_id", user_id),
+            Is("state", State.ACTIVE),
+            Is("fingerprint", fingerprint(op.content)),
+        )
+        page, _ = await self._memories.scroll(Filter(same), limit=1)
+        return to_memory(page[0]) if page else None
+
+    async def _judge(self, turns: Sequence[Turn], verdict: Verdict) -> None:
+        if turns:
+            judged = {"reason": verdict.reason, **verdict.by.model_dump(mode="json")}
+            await self._journal.mark(turns, state=TurnState.JUDGED, error="", judged=judged)
+
+    async def carry_out(self, outcomes: Sequence[Outcome]) -> Outcomes:
+        """Write every `after`. Doing it again, after a crash, does no harm."""
+        vectors = await self._vectors(outcomes)
+        done = []
+        for outcome in outcomes:
+            lost = None
+            for change in outcome.changes:
+                if not await self._write(change, vectors[change.after.content]):
+                    lost = await self._conflict(outcome, change)
+                    break
+            if outcome.undoes and lost is None:
+                undone = await self._journal.entry(outcome.undoes)
+                await self._journal.rewrite(undone.model_copy(update={"undone_by": outcome.id}))
+            done.append(lost or outcome)
+        await self._journal.settle(outcomes)
+        return done
+
+    async def _vectors(self, outcomes: Sequence[Outcome]) -> dict[str, Vector]:
+        """The embedding of every `after`, by content; the embedder remembers the latest."""
+        texts = {change.after.content: None for o in outcomes for change in o.changes}
+        return dict(zip(texts, await self._embedder.embed(list(texts)), strict=True))
+
+    async def _write(self, change: Change, vector: Vector) -> bool:
+        point = to_point(change.after, vector)
+        if change.before is None:
+            there = await self._memories.get([point.id])
+            if not there:
+                await self._memories.put([point])
+            return True
+        if await self._memories.replace(point, revision=change.before.revision):
+            return True
+        there = await self._memories.get([point.id])
+        return (
+            bool(there)
+            and there[0].payload["revision"] >= change.after.revision
+            and (there[0].payload["written_by"] == change.after.written_by)
+        )
+
+    async def _conflict(self, outcome: Outcome, change: Change) -> Outcome:
+        detail = f"memory {change.after.id} was changed by another process meanwhile"
+        lost = outcome.model_copy(
+            update={"refused": Refusal.CONFLICT, "detail": detail, "changes": ()}
+        )
+        await self._journal.rewrite(lost)
+        return lost
+
+
+def _outcome(
+    op: Op,
+    scene: Scene,
+    turns: Sequence[Turn],
+    changes: tuple[Change, ...],
+    refused: check.Refused | None,
+) -> Outcome:
+    verdict = scene.verdict
+    told = refused is None or refused[0] is not Refusal.SENSITIVE
+    return Outcome(
+        id=scene.entry_id,
+        verdict_id=verdict.id,
+        position=scene.position,
+        of=len(verdict.ops),
+        user_id=verdict.user_id,
+        agent_id=verdict.agent_id,
+        turn_ids=tuple(turn.id for turn in turns),
+        by=verdict.by,
+        at=verdict.at,
+        op=op.op,
+        details=_details(op, verdict) if told else {"withheld": "it held a secret"},
+        reason=op.reason if told else "",
+        quote=getattr(op, "quote", "") if told else "",
+        changes=changes,
+        refused=refused[0] if refused else None,
+        detail=refused[1] if refused else "",
+    )
+
+
+def _details(op: Op, verdict: Verdict) -> dict[str, Any]:
+    """The op as asked for, with real ids where it named handles that were shown."""
+    asked = op.model_dump(mode="json", exclude_defaults=True, exclude={"reason", "quote"})
+    if isinstance(asked.get("target"), str) and verdict.shown:
+        asked["target"] = verdict.shown.get(asked["target"], asked["target"])
+    return asked
+
+
+def _said_twice(op: Op, added: set[str]) -> check.Refused | None:
+    if isinstance(op, Add | Update) and fingerprint(op.content) in added:
+        return Refusal.DUPLICATE, "an earlier op of this verdict says the same"
+    return None

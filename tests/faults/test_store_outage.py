@@ -1,0 +1,103 @@
+"""A store that is out of reach for a moment: what was written down is done later, and once."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from souffleur.errors import StoreError
+from souffleur.knowledge.collection import Collection, Point
+from souffleur.knowledge.journal import TurnState
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.operation import Add, Boost, Who
+from souffleur.runtime import Souffleur
+from souffleur.settings import Settings
+from tests.build import NOW, open_base, verdict
+from tests.scripted import Scripted, add, answer
+
+
+class Unsteady:
+    """A collection that refuses its next writes, as many as it is told."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self.refusals = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._collection, name)
+
+    def put_now(self, points: Sequence[Point]) -> None:
+        self._refuse()
+        self._collection.put_now(points)
+
+    async def put(self, points: Sequence[Point]) -> None:
+        self._refuse()
+        await self._collection.put(points)
+
+    async def replace(self, point: Point, *, revision: int) -> bool:
+        self._refuse()
+        return await self._collection.replace(point, revision=revision)
+
+    def _refuse(self) -> None:
+        if self.refusals:
+            self.refusals -= 1
+            raise StoreError("the store is out of reach")
+
+
+async def unsteady(folder: Path) -> tuple[KnowledgeBase, Unsteady]:
+    """A store whose memories can be put out of reach."""
+    base = await open_base(folder)
+    memories = Unsteady(base.memories)
+    return KnowledgeBase(memories, base.journal, base.embedder, base.policy), memories
+
+
+async def test_a_verdict_written_down_is_done_before_the_next(tmp_path: Path) -> None:
+    """A write that failed after the ledger is made good, in order, when the user comes next."""
+    base, memories = await unsteady(tmp_path)
+    tea = verdict(Add(reason="r", quote="", content="Ann likes tea."), who=Who.HOST)
+    memories.refusals = 1
+    with pytest.raises(StoreError):
+        await base.apply(tea)
+    assert await base.list("ann") == []
+    (entry,) = await base.journal.entries("ann")
+    boost = Boost(target=entry.memory_ids[0], reason="r")
+    await base.apply(verdict(boost, who=Who.HOST, name=2))
+    (kept,) = await base.list("ann")
+    assert (kept.content, kept.uses) == ("Ann likes tea.", 1)
+    await base.close()
+
+
+async def test_a_turn_is_judged_once_although_the_store_failed(tmp_path: Path) -> None:
+    """The judge is asked again, but the first verdict stands, and the memory is there once."""
+    base, memories = await unsteady(tmp_path)
+    from souffleur.agents.exchange import Persona
+    from souffleur.agents.judge import Judge
+    from souffleur.agents.monitor import Context, KnowledgeMonitor
+
+    answers = [answer(add("Ann likes tea.", "tea")), answer(add("Ann loves tea.", "tea"))]
+    context = Context(Judge(Scripted(answers)), base, Persona(user="Ann", assistant="Mo"))
+    settings = Settings(path=tmp_path, retry_pause=0.0)
+    memory = Souffleur(base, KnowledgeMonitor(context), settings, clock=lambda: NOW)
+    memories.refusals = 1
+    memory.observe(user_id="ann", user="tea", assistant="ok")
+    await memory.flush()
+    (turn,) = await base.journal.turns()
+    assert turn.state is TurnState.JUDGED
+    assert [one.content for one in await base.list("ann")] == ["Ann likes tea."]
+    assert len(await base.journal.entries("ann")) == 1
+    await memory.close()
+
+
+async def test_a_turn_that_could_not_be_written_is_written_later(tmp_path: Path) -> None:
+    """With the journal out of reach `observe` says so, keeps the turn, and `flush` writes it."""
+    base = await open_base(tmp_path)
+    journal = Unsteady(base.journal.collection)
+    base.journal.collection = journal
+    memory = Souffleur(base, None, Settings(path=tmp_path), clock=lambda: NOW)
+    journal.refusals = 1
+    assert "out of reach" in memory.observe(user_id="ann", user="tea").trouble
+    assert await base.journal.turns() == []
+    assert await memory.flush()
+    assert len(await base.journal.turns()) == 1
+    await memory.close()

@@ -122,6 +122,11 @@ def load_settings(**overrides: object) -> Settings:
         raise SettingsError(f"a setting cannot be right: {wrong}") from error
 
 
+def default_settings() -> Settings:
+    """The defaults, whatever the environment says."""
+    return Settings(**{name: field.default for name, field in Settings.model_fields.items()})
+
+
 def need_model(settings: Settings) -> Settings:
     """The settings, where they name a model; SettingsError where they do not."""
     if not settings.has_model:

@@ -12,12 +12,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from souffleur.agents.chat import Chat
+    from souffleur.agents.recording import Player
     from souffleur.dialogue import Dialogue
     from souffleur.runtime import Souffleur
     from souffleur.settings import Settings
-
-DEMO_EMBEDDER = "hash:512"
-"""What the shipped recording was made with: another one shows other memories."""
 
 
 def register(app: typer.Typer) -> None:
@@ -29,10 +27,11 @@ def register(app: typer.Typer) -> None:
 def demo() -> None:
     """Replay the shipped dialogue with recorded answers: no key, no network, no trace."""
     from souffleur.agents.recording import Player
+    from souffleur.settings import default_settings
 
     folder = Path(str(files("souffleur.demo")))
     player = Player(folder / "recording.jsonl")
-    _play(folder / "dialogue.yaml", player, None, embedder=DEMO_EMBEDDER)
+    _play(folder / "dialogue.yaml", default_settings(), player, None)
 
 
 def replay(
@@ -55,10 +54,9 @@ def replay(
 
     if record and recorded:
         raise SettingsError("--record and --recorded exclude each other")
-    if recorded is None:
-        need_model(load_settings())
+    settings = load_settings() if recorded else need_model(load_settings())
     player = Player(recorded) if recorded else None
-    _play(file, player, record, keep=keep, as_json=as_json)
+    _play(file, settings, player, record, keep=keep, as_json=as_json)
 
 
 def chat(user: User = "me", session: str = "terminal") -> None:
@@ -71,10 +69,10 @@ def chat(user: User = "me", session: str = "terminal") -> None:
 
 def _play(
     file: Path,
-    chat: "Chat | None",
+    chosen: "Settings",
+    chat: "Player | None",
     record: Path | None,
     *,
-    embedder: str | None = None,
     keep: bool = False,
     as_json: bool = False,
 ) -> None:
@@ -82,10 +80,11 @@ def _play(
 
     from souffleur.dialogue import read_dialogue
     from souffleur.replay import settings_for
-    from souffleur.settings import load_settings
 
     dialogue = read_dialogue(file)
-    settings = settings_for(dialogue, load_settings(embedder=embedder))
+    settings = settings_for(dialogue, chosen)
+    if chat is not None:  # asked in another form than it was recorded, it would look stale
+        settings = settings.model_copy(update={"answer_form": chat.form})
     if keep:
         enter(_replay(dialogue, settings, chat, record, as_json))
         return

@@ -43,6 +43,8 @@ class Users(RuleBasedStateMachine):
         super().__init__()
         self.memory = Souffleur(self.base, None, Settings(recall_tokens=400), clock=lambda: NOW)
         self.steps = itertools.count()
+        self.ids: list[str] = []
+        """All memories in the order they were made: the same one in each run of an example."""
 
     @initialize()
     def name_them(self) -> None:
@@ -56,9 +58,6 @@ class Users(RuleBasedStateMachine):
         found: list[Memory] = self.do(self.base.list(self.names[user], states=everything))
         return found
 
-    def all_ids(self) -> list[str]:
-        return [memory.id for user in USERS for memory in self.own(user)]
-
     def change(self, user: str, op: Op, who: Who) -> None:
         """An op of one user leaves every memory of the others as it is."""
         before = {other: self.own(other) for other in USERS if other != user}
@@ -69,7 +68,9 @@ class Users(RuleBasedStateMachine):
             user_id=self.names[user],
             name=(self.names[user], next(self.steps)),
         )
-        self.do(self.base.apply(told))
+        outcomes = self.do(self.base.apply(told))
+        made = [c.after.id for o in outcomes for c in o.changes if c.before is None]
+        self.ids += made
         assert {other: self.own(other) for other in before} == before
 
     @rule(user=users, text=texts, who=st.sampled_from([Who.USER, Who.MONITOR]))
@@ -80,9 +81,9 @@ class Users(RuleBasedStateMachine):
     @rule(user=users, data=st.data(), kind=st.integers(0, 4))
     def change_anything(self, user: str, data: st.DataObject, kind: int) -> None:
         """A target may be anybody's: only the user's own may be hit."""
-        if not (ids := self.all_ids()):
+        if not self.ids:
             return
-        target = data.draw(st.sampled_from(ids))
+        target = self.ids[data.draw(st.integers(0, len(self.ids) - 1))]
         words = {"target": target, "reason": "r"}
         content = f"{self.names[user]} says so"
         ops: list[Op] = [
@@ -98,7 +99,7 @@ class Users(RuleBasedStateMachine):
     def undo(self, user: str, data: st.DataObject) -> None:
         entries = self.do(self.base.journal.entries(self.names[user]))
         if entries:
-            entry = data.draw(st.sampled_from(entries))
+            entry = entries[data.draw(st.integers(0, len(entries) - 1))]
             try:
                 self.do(self.base.undo(entry.id, by=By(who=Who.USER), now=NOW))
             except SouffleurError:
@@ -118,9 +119,9 @@ class Users(RuleBasedStateMachine):
     @rule(user=users, data=st.data())
     def ask_for_anybodys(self, user: str, data: st.DataObject) -> None:
         """By id, another's memory and its history are as unknown as one that does not exist."""
-        if not (ids := self.all_ids()):
+        if not self.ids:
             return
-        id, name = data.draw(st.sampled_from(ids)), self.names[user]
+        id, name = self.ids[data.draw(st.integers(0, len(self.ids) - 1))], self.names[user]
         if id in {memory.id for memory in self.own(user)}:
             assert self.do(self.base.get(id, user_id=name)).user_id == name
             return

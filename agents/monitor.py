@@ -19,7 +19,7 @@ from souffleur.agents.verdict import MonitorAnswer, Reading, handles, to_ops
 from souffleur.errors import AnswerError
 from souffleur.knowledge.journal import Turn, verdict_id
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.memory import Kind, Memory
 from souffleur.knowledge.operation import By, Outcome, Said, Verdict, Who
 from souffleur.knowledge.search import Query
 from souffleur.prompts import language_of, render, stamp
@@ -27,8 +27,10 @@ from souffleur.prompts import language_of, render, stamp
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
-MOST_SHOWN = 20
-"""Known memories in a prompt: the whispered, the related, then the most valuable."""
+MOST_SHOWN = 24
+"""Known memories in a prompt: the whispered, the related, then those a change could make stale."""
+PASSING = frozenset({Kind.MOMENT, Kind.PROMISE, Kind.CONTEXT, Kind.EXPERIENCE})
+"""Kinds that tell what was: a move makes the old address wrong, not the farewell party."""
 
 
 @dataclass(frozen=True)
@@ -182,8 +184,12 @@ async def _known(knowledge: KnowledgeBase, turns: Sequence[Turn]) -> list[Memory
         for text in (turn.user, turn.assistant):
             query = Query(user_id=user_id, text=text, now=now, limit=MOST_SHOWN // 2)
             chosen += [hit.memory for hit in await knowledge.search(query) if hit.relevant]
-    chosen += await knowledge.most_valuable(user_id, limit=MOST_SHOWN, now=now)
-    return list({memory.id: memory for memory in chosen}.values())[:MOST_SHOWN]
+    shown = list({memory.id: memory for memory in chosen}.values())[:MOST_SHOWN]
+    best = await knowledge.most_valuable(user_id, limit=4 * MOST_SHOWN, now=now)
+    rest = [memory for memory in best if memory.id not in {one.id for one in shown}]
+    lasting_first = sorted(rest, key=lambda memory: memory.kind in PASSING)
+    filled = {memory.id for memory in lasting_first[: MOST_SHOWN - len(shown)]}
+    return shown + [memory for memory in rest if memory.id in filled]
 
 
 def _unknown_handles(answer: MonitorAnswer | None, shown: Sequence[Memory]) -> str:

@@ -185,7 +185,7 @@ async def _hop(
     reach: dict[str, float] = {}
     memories: dict[str, Memory] = {}
     for found in best:
-        for memory in await _neighbours(collection, allowed, found.memory):
+        for memory in await _neighbours(collection, query, allowed, found.memory):
             if memory.id not in seen:
                 memories[memory.id] = memory
                 reach[memory.id] = max(reach.get(memory.id, 0), HOP_SHARE * found.relevance)
@@ -193,13 +193,25 @@ async def _hop(
     return sorted(new, key=_order)[:HOP_MOST]
 
 
-async def _neighbours(collection: Collection, allowed: Filter, memory: Memory) -> Iterable[Memory]:
+async def _neighbours(
+    collection: Collection, query: Query, allowed: Filter, memory: Memory
+) -> Iterable[Memory]:
     points: list[Point] = []
     for name in memory.entities[:3]:
         about = Filter((*allowed.must, Is("entities", name)), allowed.must_not)
         page, _ = await collection.scroll(about, limit=COMMON_NAME + 1)
         points += page if len(page) <= COMMON_NAME else []
     linked = await collection.get([relation.to for relation in memory.relations])
-    user, state = memory.user_id, State.ACTIVE
-    points += [p for p in linked if p.payload["user_id"] == user and p.payload["state"] == state]
-    return [to_memory(point) for point in points]
+    related = (to_memory(point) for point in linked)
+    return [*map(to_memory, points), *(one for one in related if _may_read(one, query))]
+
+
+def _may_read(memory: Memory, query: Query) -> bool:
+    """What `readable` says of a point that was not found by a filter; of now, not of then."""
+    ends = (memory.expires_at, memory.valid_until)
+    return (
+        memory.user_id == query.user_id
+        and memory.state is State.ACTIVE
+        and query.agent_id in {None, memory.agent_id}
+        and all(end is None or end > query.now for end in ends)
+    )

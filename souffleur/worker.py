@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from loguru import logger
 
-from souffleur.errors import EndpointError, SouffleurError
+from souffleur.errors import EndpointError, SouffleurError, StoreError
 from souffleur.knowledge.journal import Journal, Turn, TurnState
 
 JudgeTurns = Callable[[Sequence[Turn]], Awaitable[None]]
@@ -84,13 +84,15 @@ class Worker:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _serve(self, user_id: str) -> None:
-        while user_id in self._again:
-            self._again.discard(user_id)
-            while turns := await self._waiting(user_id):
-                async with self._slots:
-                    pause = await self._try(_together(turns))
-                await asyncio.sleep(pause)
-        self._tasks.pop(user_id, None)
+        try:
+            while user_id in self._again:
+                self._again.discard(user_id)
+                while turns := await self._waiting(user_id):
+                    async with self._slots:
+                        pause = await self._try(_together(turns))
+                    await asyncio.sleep(pause)
+        except StoreError as error:  # what waits is safe there, and taken up by the next wake
+            logger.bind(user=user_id).error("turns wait until the store is back: {}", error)
 
     async def _try(self, turns: Sequence[Turn]) -> float:
         """Judge once; returns the seconds to wait before going on."""

@@ -1,6 +1,7 @@
 """KnowledgeBase: applying, refusing, searching, history and undo, on a real store."""
 
 from collections.abc import AsyncIterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -291,6 +292,21 @@ async def test_what_is_not_active_is_in_no_default_read(base: KnowledgeBase, sta
     assert await base.list("ann") == []
     assert await base.most_valuable("ann", limit=5, now=NOW) == []
     assert await base.get_many("ann", [one.id]) == []
+
+
+async def test_a_relation_leads_to_what_may_be_read(base: KnowledgeBase) -> None:
+    """A linked memory comes along while it is in force, and not once it has expired."""
+    other = await keep(base, "Vet visit paid in cash.", expires_at=NOW + days(1))
+    tofu = await keep(base, "Ann's cat is called Tofu.")
+    link = {"to": other.id, "type": "supports", "strength": 0.5}
+    await base.memories.merge_payload([tofu.id], {"relations": [link]})
+
+    async def found(now: datetime) -> list[str]:
+        hits = await base.search(Query("ann", "How is Tofu, your cat?", now))
+        return [hit.memory.id for hit in hits if hit.relevant]
+
+    assert await found(NOW) == [tofu.id, other.id]
+    assert await found(NOW + days(2)) == [tofu.id]
 
 
 async def test_what_has_expired_is_in_no_default_read(base: KnowledgeBase) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from souffleur.agents.exchange import Persona
 from souffleur.agents.judge import Judge
-from souffleur.agents.monitor import Context, KnowledgeMonitor
+from souffleur.agents.monitor import MOST_SHOWN, Context, KnowledgeMonitor
 from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Refusal
@@ -111,6 +111,23 @@ async def test_whispered_memories_are_shown_first_and_marked(base: KnowledgeBase
     after = await monitor(base, chat).run([turn("what a day", "ok", turn_id="2", injected=(cats,))])
     assert "m1* [fact, 2026-01-03] Ann likes cats." in chat.requests[0].messages[1].content
     assert after["outcomes"][0].memory_ids == (cats,)
+
+
+async def test_what_a_change_could_make_stale_is_shown(base: KnowledgeBase) -> None:
+    """An old address is shown although many later and livelier moments are worth more."""
+    home = add("Ann lives at Woodlands.", "there")
+    await monitor(base, Scripted([answer(home)])).run([turn("there", "ok")])
+    for place in range(MOST_SHOWN + 4):
+        moment = add(f"Ann saw film {place}.", "film", kind="moment", importance="high")
+        at, name = NOW + days(20), f"film {place}"
+        chat = Scripted([answer(moment)] * 2)  # the films are near-duplicates of one another
+        await monitor(base, chat).run([turn("film", turn_id=name, at=at)])
+    chat = Scripted([SKIP])
+    await monitor(base, chat).run([turn("j'ai déménagé", turn_id="x", at=NOW + days(50))])
+    question = chat.requests[0].messages[1].content
+    assert "Ann lives at Woodlands." in question
+    assert f"m{MOST_SHOWN} " in question
+    assert f"m{MOST_SHOWN + 1} " not in question
 
 
 async def test_a_refused_op_does_not_take_the_others_with_it(base: KnowledgeBase) -> None:

@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from souffleur.agents.exchange import Persona
+from souffleur.agents.judge import Judge
+from souffleur.agents.monitor import Context, KnowledgeMonitor
 from souffleur.errors import StoreError
 from souffleur.knowledge.collection import Collection, Point
 from souffleur.knowledge.journal import TurnState
@@ -14,7 +17,7 @@ from souffleur.knowledge.operation import Add, Boost, Who
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, open_base, verdict
-from tests.scripted import Scripted, add, answer
+from tests.scripted import SKIP, Scripted, add, answer
 
 
 class Unsteady:
@@ -34,6 +37,10 @@ class Unsteady:
     async def put(self, points: Sequence[Point]) -> None:
         self._refuse()
         await self._collection.put(points)
+
+    async def merge_payload(self, ids: Sequence[str], payload: dict[str, Any]) -> None:
+        self._refuse()
+        await self._collection.merge_payload(ids, payload)
 
     async def replace(self, point: Point, *, revision: int) -> bool:
         self._refuse()
@@ -71,10 +78,6 @@ async def test_a_verdict_written_down_is_done_before_the_next(tmp_path: Path) ->
 async def test_a_turn_is_judged_once_although_the_store_failed(tmp_path: Path) -> None:
     """The judge is asked again, but the first verdict stands, and the memory is there once."""
     base, memories = await unsteady(tmp_path)
-    from souffleur.agents.exchange import Persona
-    from souffleur.agents.judge import Judge
-    from souffleur.agents.monitor import Context, KnowledgeMonitor
-
     answers = [answer(add("Ann likes tea.", "tea")), answer(add("Ann loves tea.", "tea"))]
     context = Context(Judge(Scripted(answers)), base, Persona(user="Ann", assistant="Mo"))
     settings = Settings(path=tmp_path, retry_pause=0.0)
@@ -86,6 +89,27 @@ async def test_a_turn_is_judged_once_although_the_store_failed(tmp_path: Path) -
     assert turn.state is TurnState.JUDGED
     assert [one.content for one in await base.list("ann")] == ["Ann likes tea."]
     assert len(await base.journal.entries("ann")) == 1
+    await memory.close()
+
+
+async def test_the_worker_outlives_a_store_out_of_reach(tmp_path: Path) -> None:
+    """Turns that could not even be marked as failed wait, and are judged when the store is back."""
+    base, _ = await unsteady(tmp_path)
+    journal = Unsteady(base.journal.collection)
+    base.journal.collection = journal
+    context = Context(Judge(Scripted(lambda _: SKIP)), base, Persona(user="Ann", assistant="Mo"))
+    memory = Souffleur(
+        base,
+        KnowledgeMonitor(context),
+        Settings(path=tmp_path, retry_pause=0.0),
+        clock=lambda: NOW,
+    )
+    memory.observe(user_id="ann", user="tea", assistant="ok")
+    journal.refusals = 2
+    await memory.flush()
+    assert [turn.state for turn in await base.journal.turns()] == [TurnState.PENDING]
+    await memory.flush()
+    assert [turn.state for turn in await base.journal.turns()] == [TurnState.JUDGED]
     await memory.close()
 
 

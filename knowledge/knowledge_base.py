@@ -30,7 +30,7 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.records import fingerprint, to_memory
-from souffleur.knowledge.search import Found, Query, readable, search
+from souffleur.knowledge.search import Found, Query, over, readable, search
 from souffleur.knowledge.writer import Writer
 
 Memories = list[Memory]
@@ -118,17 +118,20 @@ class KnowledgeBase:
         *,
         states: Sequence[State] = (State.ACTIVE,),
         category: str | None = None,
-        agent_id: str | None = None,
+        now: datetime | None = None,
     ) -> Memories:
-        """Memories of a user (None: of everybody, for the owner of the store), oldest first."""
+        """Memories of a user (None: of everybody, for the owner of the store), oldest first.
+
+        With `now`, without those that have expired or ended by then.
+        """
         must: list[Condition] = [OneOf("state", tuple(states))]
         must += [Is("user_id", user_id)] if user_id is not None else []
         must += [Is("category", category)] if category else []
-        must += [Is("agent_id", agent_id)] if agent_id else []
+        wanted = Filter(tuple(must), over(now) if now else ())
         memories: Memories = []
         after: str | None = None
         while True:
-            page, after = await self.memories.scroll(Filter(tuple(must)), limit=_PAGE, after=after)
+            page, after = await self.memories.scroll(wanted, limit=_PAGE, after=after)
             memories += [to_memory(point) for point in page]
             if after is None:
                 return sorted(memories, key=lambda memory: (memory.created_at, memory.id))

@@ -39,6 +39,7 @@ CONTEXT_WEIGHT = 0.4
 HOP_SHARE = 0.6
 """Part of a hit's relevance that reaches a memory about the same name."""
 HOP_MOST = 3
+INSTANT = timedelta(microseconds=1)
 COMMON_NAME = 6
 """A name on more memories than this says nothing."""
 
@@ -80,6 +81,12 @@ class Found:
         return self.relevance >= GATE
 
 
+def over(moment: datetime) -> tuple[Condition, Condition]:
+    """What has expired, or ceased to be true, by then."""
+    high = moment + INSTANT
+    return Between("expires_at", high=high), Between("valid_until", high=high)
+
+
 def readable(query: Query) -> Filter:
     """What a read may return: this user's, in force; never archived, forgotten or pending."""
     must: list[Condition] = [Is("user_id", query.user_id)]
@@ -89,12 +96,10 @@ def readable(query: Query) -> Filter:
     if query.categories:
         must.append(OneOf("category", query.categories))
     moment = query.as_of or query.now
-    instant = timedelta(microseconds=1)
-    must_not.append(Between("expires_at", high=moment + instant))
-    must_not.append(Between("valid_until", high=moment + instant))
+    must_not += over(moment)
     if query.as_of:
         must.append(OneOf("state", (State.ACTIVE, State.SUPERSEDED)))
-        must_not.append(Between("valid_from", low=moment + instant))
+        must_not.append(Between("valid_from", low=moment + INSTANT))
     else:
         must.append(Is("state", State.ACTIVE))
     return Filter(tuple(must), tuple(must_not))

@@ -280,8 +280,8 @@ class Souffleur:
 
     async def _shelf(self, user_id: str, text: str, context: str, now: datetime) -> Shelf:
         knowledge, settings = self.knowledge, self.settings
-        core = await knowledge.list(user_id, category=Category.CORE)
-        system = await knowledge.list(user_id, category=Category.SYSTEM)
+        core = await knowledge.list(user_id, category=Category.CORE, now=now)
+        system = await knowledge.list(user_id, category=Category.SYSTEM, now=now)
         query = Query(user_id, text, now, context=context, limit=settings.recall_limit)
         found = [hit for hit in await knowledge.search(query) if hit.relevant]
         best = await knowledge.most_valuable(

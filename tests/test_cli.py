@@ -182,6 +182,19 @@ def test_a_replay_is_recorded_and_played_back(
     assert "--record" in err
 
 
+def test_a_refusal_is_shown_with_its_reason(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stub: Callable[..., Stub]
+) -> None:
+    """A person sees what was refused, by which name, and why, beside what was done."""
+    file = tmp_path / "tea.yaml"
+    file.write_text(DIALOGUE)
+    both = answer(add("Ann is rich.", "I am rich"), add("Ann likes tea.", "I like tea"))
+    monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say(json.dumps(both)), say(SKIP)).base_url)
+    _, out, _ = run("replay", str(file))
+    assert "refused: ungrounded  the quote is not in what was said" in out
+    assert "1 refused as ungrounded" in out
+
+
 def test_failed_turns_are_listed_and_judged_again(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stub: Callable[..., Stub]
 ) -> None:

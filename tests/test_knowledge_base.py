@@ -314,6 +314,8 @@ async def test_what_has_expired_is_in_no_default_read(base: KnowledgeBase) -> No
     await keep(base, "Ann has an exam.", expires_at=NOW + days(1))
     assert await base.search(Query("ann", "exam", NOW))
     assert await base.search(Query("ann", "exam", NOW + days(2))) == []
+    assert await base.list("ann", now=NOW + days(2)) == []
+    assert await base.most_valuable("ann", limit=5, now=NOW + days(2)) == []
 
 
 async def test_proposals_wait_where_extraction_is_off(tmp_path: Path) -> None:

@@ -69,7 +69,8 @@ def list_(
             render.turns(await journal.turns(state=TurnState.FAILED, user_id=user), as_json)
             return
         states = tuple(State) if every else (State.ACTIVE, State.PENDING)
-        found = await memory.knowledge.list(user, states=states)
+        now = None if every else memory.clock()
+        found = await memory.knowledge.list(user, states=states, now=now)
         render.memories(found, memory.clock(), memory.knowledge.policy, as_json, owner=user is None)
 
     with_memory(work)

@@ -9,10 +9,11 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress
-from rich.table import Table
+from rich.table import Column, Table
 
 from souffleur.knowledge.journal import Turn
 from souffleur.knowledge.life import effective
@@ -47,7 +48,8 @@ def memories(
     if not ranked:
         console.print("[dim]no memories[/dim]")
         return
-    table = Table("id", *(["user"] if owner else []), "kind", "now", "uses", "due", "memory")
+    columns = ["id", *(["user"] if owner else []), "kind", "now", "uses", "due"]
+    table = Table(*columns, Column("memory", overflow="fold"), box=box.SIMPLE_HEAD)
     for memory in ranked:
         table.add_row(
             memory.id[:8],
@@ -55,7 +57,7 @@ def memories(
             memory.category if memory.category in {"core", "system"} else memory.kind,
             f"{worth[memory.id]:.2f}",
             str(memory.uses),
-            f"{memory.due_at:%Y-%m-%d} {memory.due_for}" if memory.due_at else "",
+            f"{memory.due_at:%Y-%m-%d}\n[dim]{memory.due_for}[/]" if memory.due_at else "",
             escape(memory.content) + _state_mark(memory),
         )
     console.print(table)
@@ -67,7 +69,7 @@ def memory(one: Memory, now: datetime, policy: Policy, as_json: bool) -> None:
     if as_json:
         _print_json(fields)
         return
-    table = Table(show_header=False)
+    table = Table("field", Column("value", overflow="fold"), show_header=False, box=None)
     for key, value in fields.items():
         if value not in (None, [], {}, ""):
             shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -92,7 +94,8 @@ def found(hits: Sequence[Found], as_json: bool, *, explain: bool = False) -> Non
             ]
         )
         return
-    table = Table("id", "score", *(["because"] if explain else []), "memory")
+    columns = ["id", "score", *(["because"] if explain else [])]
+    table = Table(*columns, Column("memory", overflow="fold"), box=box.SIMPLE_HEAD)
     for hit in hits:
         parts = "  ".join(f"{key} {value:.2f}" for key, value in hit.parts.items() if value)
         content = escape(hit.memory.content)
@@ -107,7 +110,8 @@ def outcomes(entries: Iterable[Outcome], as_json: bool) -> None:
     if as_json:
         _print_json([_plain(entry) for entry in listed])
         return
-    table = Table("entry", "when", "who", "op", "what and why")
+    columns = ["entry", "when", "who", "op"]
+    table = Table(*columns, Column("what and why", overflow="fold"), box=box.SIMPLE_HEAD)
     for entry in listed:
         who = entry.by.who + (f"\n[dim]{escape(entry.by.model)}[/dim]" if entry.by.model else "")
         when = f"{entry.at:%Y-%m-%d %H:%M}"
@@ -123,7 +127,8 @@ def turns(failed: Sequence[Turn], as_json: bool) -> None:
     if not failed:
         console.print("[dim]no turn has failed[/dim]")
         return
-    table = Table("turn", "when", "user", "tries", "said", "why it failed")
+    columns = ["turn", "when", "user", "tries", "said"]
+    table = Table(*columns, Column("why it failed", overflow="fold"), box=box.SIMPLE_HEAD)
     for turn in failed:
         table.add_row(
             escape(turn.turn_id[:12]),
@@ -220,6 +225,7 @@ def tally(entries: Sequence[Outcome]) -> None:
     refused = Counter(str(entry.refused) for entry in entries if entry.refused)
     parts = [f"{count} {op}" for op, count in sorted(done.items())]
     parts += [f"{count} refused as {why}" for why, count in sorted(refused.items())]
+    parts += [] if refused else ["nothing was refused"]
     console.print(" · ".join(parts), style="dim")
 
 

@@ -675,7 +675,9 @@ async def test_a_killed_process_loses_no_acknowledged_point(
     for _ in range(15):
         writer.stdout.readline()
     writer.send_signal(signal.SIGKILL)
-    acknowledged = 15 + len(writer.communicate()[0].splitlines())
+    # Not `communicate`, which reads past the lines that `readline` has taken in advance.
+    acknowledged = 15 + len(writer.stdout.read().splitlines())
+    writer.wait()
     collection = EdgeCollection.open(tmp_path, PLAIN)
     total = await collection.count(Filter())
     counts = [await collection.count(Filter((Is("batch", n),))) for n in range(acknowledged)]

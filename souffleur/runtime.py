@@ -67,7 +67,7 @@ class Souffleur:
 
         async with Souffleur.open() as memory:
             whisper = await memory.recall(user_id="u1", session_id="s1", text=message)
-            reply = await my_model(system=persona + whisper.text, …)
+            reply = await my_model(system=persona + whisper.text, user=message)
             memory.observe(user_id="u1", session_id="s1", user=message, assistant=reply)
 
     `recall` calls no model and never fails a turn. `observe` is durable before it returns, waits

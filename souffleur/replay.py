@@ -56,7 +56,6 @@ async def _play(
     whisper = await memory.recall(
         user_id=user_id,
         session_id=session_id,
-        agent_id=agent_id,
         text=exchange.user,
         at=exchange.at,
     )

@@ -124,11 +124,14 @@ class Souffleur:
         user_id: str,
         session_id: str = "default",
         text: str,
-        agent_id: str = "default",
         at: datetime | None = None,
         incognito: bool = False,
     ) -> Recall:
-        """What to remember for the reply to `text`. Never raises: see `trouble`."""
+        """What to remember for the reply to `text`. Never raises: see `trouble`.
+
+        All personas share what is known of a user; `agent_id` only says who learnt it. To keep
+        personas apart, make the persona a part of `user_id`.
+        """
         if incognito:
             return Recall()
         now = at or self.clock()

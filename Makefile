@@ -46,7 +46,7 @@ evals: $(READY)  ## Measure: how long the host waits, as the store grows
 	@$(BIN)/python -m evals
 
 soak: $(READY)  ## The long campaigns
-	@$(BIN)/pytest -q -m soak
+	@$(BIN)/pytest -q -m soak --hypothesis-profile=soak
 
 lock:  ## Resolve the dependencies anew
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \

@@ -32,8 +32,9 @@ def _forbid_network(event: str, args: tuple[object, ...]) -> None:
             raise RuntimeError(f"A test may not reach {host}: serve it on the loopback.")
 
 
-# A busy machine is no falsifying example.
-settings.register_profile("souffleur", deadline=None)
+# A busy machine is no falsifying example; and what is red here is red there, while soak explores.
+settings.register_profile("souffleur", deadline=None, derandomize=True)
+settings.register_profile("soak", deadline=None)
 settings.load_profile("souffleur")
 
 sys.addaudithook(_forbid_network)

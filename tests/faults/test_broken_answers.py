@@ -54,10 +54,15 @@ BROKEN: dict[str, Behaviour] = {
 }
 
 
+def patience(broken: Behaviour) -> float:
+    """Seconds to wait for an endpoint: short where waiting is what is tried."""
+    return 0.5 if broken is BROKEN["a time-out"] else 10.0
+
+
 def settings(folder: Path, endpoint: Stub, **fields: Any) -> Settings:
     base: dict[str, Any] = {"path": folder, "embedder": "hash:64", "retry_pause": 0.0}
     names = {"user_title": "Ann", "assistant_name": "Mo"}
-    there = {"base_url": endpoint.base_url, "model": "stub", "timeout": 0.5}
+    there = {"base_url": endpoint.base_url, "model": "stub", "timeout": 10.0}
     return Settings(**{**base, **names, **there, **fields})
 
 
@@ -75,7 +80,8 @@ async def test_three_failures_set_the_turn_aside(
 ) -> None:
     """After three tries nothing has changed, the turn says why, and it can be judged again."""
     endpoint = stub(broken)
-    async with Souffleur.open(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
+    chosen = settings(tmp_path, endpoint, timeout=patience(broken))
+    async with Souffleur.open(chosen, clock=lambda: NOW) as memory:
         turn = await observed(memory)
         assert (turn.state, turn.tries) == (TurnState.FAILED, 3)
         assert turn.error
@@ -94,7 +100,8 @@ async def test_a_passing_failure_leaves_no_trace(
 ) -> None:
     """Where a later try succeeds, the turn is judged once and the memory is there once."""
     endpoint = stub(broken, broken, say(GOOD))
-    async with Souffleur.open(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
+    chosen = settings(tmp_path, endpoint, timeout=patience(broken))
+    async with Souffleur.open(chosen, clock=lambda: NOW) as memory:
         assert (await observed(memory)).state is TurnState.JUDGED
         assert len(await memory.knowledge.list("ann")) == 1
         assert len(await memory.knowledge.journal.entries("ann")) == 1

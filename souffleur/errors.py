@@ -4,8 +4,7 @@ SouffleurError
 ├── SettingsError          a setting is missing or cannot be right
 ├── StoreError             Qdrant refused, or could not be reached
 │   ├── StoreBusyError     the path is in use by another process
-│   ├── StoreMismatchError the data were written by another schema, embedder or dimension
-│   └── ConflictError      somebody else changed the memory meanwhile
+│   └── StoreMismatchError the data were written by another schema, embedder or dimension
 ├── NotFoundError          no memory, turn or ledger entry has that id
 ├── UndoError              the change cannot be taken back as things stand
 ├── EmbedderError          the embedder failed, or answered with other rows than asked for
@@ -35,10 +34,6 @@ class StoreBusyError(StoreError):
 
 class StoreMismatchError(StoreError):
     """The data were written by another schema, embedder or dimension."""
-
-
-class ConflictError(StoreError):
-    """Somebody else changed the memory meanwhile."""
 
 
 class NotFoundError(SouffleurError):

@@ -180,6 +180,9 @@ def test_a_replay_is_recorded_and_played_back(
     assert code == 1
     assert "stale" in err
     assert "--record" in err
+    monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say(SKIP)).base_url)
+    assert run("replay", str(file), "--record", str(recording))[0] == 0
+    assert len(recording.read_text().splitlines()) == 3  # the header, and an answer a turn
 
 
 def test_a_refusal_is_shown_with_its_reason(

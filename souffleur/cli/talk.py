@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from souffleur.agents.chat import Chat
-    from souffleur.agents.recording import Player
+    from souffleur.agents.recording import Player, Recorder
     from souffleur.dialogue import Dialogue
     from souffleur.runtime import Souffleur
     from souffleur.settings import Settings
@@ -102,6 +102,7 @@ async def _replay(
 ) -> None:
     from zoneinfo import ZoneInfo
 
+    from souffleur.agents.recording import prune
     from souffleur.cli import show
     from souffleur.replay import replay as play
     from souffleur.runtime import Souffleur
@@ -109,7 +110,8 @@ async def _replay(
     names = (dialogue.user.title, dialogue.assistant.name)
     zone = ZoneInfo(dialogue.timezone)
     live = chat is None
-    chat = _recorder(settings, record) if record else chat
+    recorder = _recorder(settings, record) if record else None
+    chat = recorder or chat
     async with Souffleur.open(settings, chat=chat) as memory:
         place = 0
         with show.progress("judging", hidden=not live) as step:
@@ -120,6 +122,8 @@ async def _replay(
                 else:
                     show.played(turn, place, names, zone)
                 step(place, len(dialogue))
+        if recorder and record:
+            prune(record, recorder.used)  # answers to a former wording of the dialogue
         if not as_json:
             end = dialogue.sessions[-1].turns[-1].at
             await _sum_up(memory, dialogue.user.id, end)
@@ -134,7 +138,7 @@ async def _sum_up(memory: "Souffleur", user_id: str, end: "datetime") -> None:
     show.tally(await knowledge.journal.entries(user_id))
 
 
-def _recorder(settings: "Settings", path: Path) -> "Chat":
+def _recorder(settings: "Settings", path: Path) -> "Recorder":
     from datetime import UTC, datetime
 
     from souffleur.agents.recording import Recorder

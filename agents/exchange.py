@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from souffleur.knowledge.journal import Turn
 from souffleur.knowledge.memory import Category, Memory, Speaker
 from souffleur.knowledge.operation import Add, Said, Verdict
+from souffleur.knowledge.turn import Turn
 
 _WEEKDAYS = {
     "en": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
     "zh": ("星期一", "星期二", "星期三", "星期四", "星期五", "星期六", "星期日"),
 }
-_NONE = {"en": "(none)", "zh": "（无）"}
+NONE = {"en": "(none)", "zh": "（无）"}
 _SAYS = {"en": ": ", "zh": "："}
 
 
@@ -50,13 +50,13 @@ def list_known(
         kind = "core" if memory.category is Category.CORE else str(memory.kind)
         day = f"{memory.created_at.astimezone(zone):%Y-%m-%d}"
         lines.append(f"m{place}{star} [{kind}, {day}] {_one_line(memory.content)}")
-    return "\n".join(lines) or _NONE[language]
+    return "\n".join(lines) or NONE[language]
 
 
 def talk(messages: Sequence[Said], persona: Persona, language: str) -> str:
     """Messages as a dialogue, one paragraph each."""
     lines = [_message(said, persona, language) for said in messages]
-    return "\n".join(lines) or _NONE[language]
+    return "\n".join(lines) or NONE[language]
 
 
 def turns_to_judge(turns: Sequence[Turn], persona: Persona, language: str) -> str:

@@ -15,13 +15,14 @@ from langsmith import tracing_context
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.exchange import Persona, clock, list_known, list_pairs, talk, turns_to_judge
 from souffleur.agents.judge import Judge
+from souffleur.agents.rounds import ask
 from souffleur.agents.verdict import MonitorAnswer, Reading, handles, to_ops
 from souffleur.errors import AnswerError
-from souffleur.knowledge.journal import Turn, verdict_id
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Kind, Memory
 from souffleur.knowledge.operation import By, Outcome, Said, Verdict, Who
 from souffleur.knowledge.search import Query
+from souffleur.knowledge.turn import Turn, verdict_id
 from souffleur.prompts import language_of, render, stamp
 
 if TYPE_CHECKING:
@@ -95,20 +96,14 @@ async def gather(state: State, runtime: Runtime[Context]) -> State:
 
 async def judge(state: State, runtime: Runtime[Context]) -> State:
     """Ask the model."""
-    rounds = state["rounds"] + 1
-    try:
-        judged = await runtime.context.judge.ask(state["messages"], MonitorAnswer, name="monitor")
-    except AnswerError as error:
-        said = Message("assistant", error.answer or "(empty)")
-        messages = [*state["messages"], said]
-        return {"answer": None, "problem": str(error), "messages": messages, "rounds": rounds}
+    asked = await ask(runtime.context.judge, state["messages"], MonitorAnswer, "monitor")
     return {
-        "answer": judged.value,
-        "problem": "",
-        "messages": [*state["messages"], Message("assistant", judged.text)],
-        "rounds": rounds,
-        "usage": state["usage"] + judged.usage,
-        "model": judged.model,
+        "answer": asked.answer,
+        "problem": asked.problem,
+        "messages": asked.messages,
+        "rounds": state["rounds"] + 1,
+        "usage": state["usage"] + asked.usage,
+        "model": asked.model or state["model"],
     }
 
 

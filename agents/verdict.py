@@ -113,6 +113,8 @@ class MonitorAnswer(_Part):
     """A whole answer: the argument first, then the operations."""
 
     reason: str
+    big: bool = False
+    """It changes who the user is: the portrait is to be written anew."""
     ops: Annotated[list[OpAnswer], BeforeValidator(_named_in_capitals)]
 
 

@@ -154,7 +154,7 @@ def _protected(op: Op, sight: Sight) -> Refused | None:
             return Refusal.PROTECTED, "only the host changes what the persona is"
         if memory.category is not Category.CORE or sight.by_person:
             continue
-        if isinstance(op, Forget) or (isinstance(op, Delete) and not _asked(op, sight.verdict)):
+        if not asked_for(op, sight.verdict) and isinstance(op, Forget | Delete):
             return Refusal.PROTECTED, "a core memory goes only when the user asks for it"
     return None
 
@@ -171,6 +171,8 @@ def _echoed(op: Op, sight: Sight) -> Refused | None:
 def _duplicate(op: Op, sight: Sight) -> Refused | None:
     twin = sight.twin
     if twin is None or not isinstance(op, Add | Update | Edit):
+        return None
+    if isinstance(op, Add) and op.category is Category.EPISODE:  # one may talk of the same again
         return None
     if twin.id in {memory.id for memory in sight.targets}:
         return None
@@ -202,9 +204,11 @@ def _is_promise(op: Add | Update | Delete, targets: Sequence[Memory]) -> bool:
     return isinstance(op, Update) and targets[0].kind is Kind.PROMISE
 
 
-def _asked(op: Delete, verdict: Verdict) -> bool:
-    """The user's own message that holds the quote asks to forget."""
-    return any(
+def asked_for(op: Op, verdict: Verdict) -> bool:
+    """Whether a person wants it forgotten: by hand, or in the message that holds the quote."""
+    if verdict.by.who in _PERSONS:
+        return isinstance(op, Forget | Delete)
+    return isinstance(op, Delete) and any(
         said.speaker is Speaker.USER
         and find_quote(op.quote, said.text)
         and asks_to_forget(said.text)

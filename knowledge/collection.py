@@ -14,6 +14,9 @@ Payload = dict[str, Any]
 
 Scalar = str | int | bool
 
+PAGE = 1000
+"""Points that `read_all` takes at once."""
+
 
 @dataclass(frozen=True)
 class Sparse:
@@ -197,3 +200,14 @@ class Collection(Protocol):
     async def close(self) -> None:
         """Flush and let go of the data. Closing twice is harmless."""
         ...
+
+
+async def read_all(collection: Collection, filter: Filter) -> list[Point]:
+    """All points that match, page by page, without vectors."""
+    points: list[Point] = []
+    after: str | None = None
+    while True:
+        page, after = await collection.scroll(filter, limit=PAGE, after=after)
+        points += page
+        if after is None:
+            return points

@@ -1,19 +1,18 @@
 """The journal: raw turns and the ledger, one Qdrant collection, the durable record of all done.
 
+Sessions and their segments lie in the same collection; `sessions.py` reads them.
+
 A verdict is written here, whole, before any memory changes (a redo log): each entry holds the
 memories before and after. A crash is finished by writing the same `after` again.
 """
 
-import hashlib
 import itertools
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import Any
-
-from pydantic import AwareDatetime, Field
 
 from souffleur.errors import NotFoundError
 from souffleur.knowledge.collection import (
+    Between,
     Collection,
     Condition,
     Filter,
@@ -23,9 +22,25 @@ from souffleur.knowledge.collection import (
     Order,
     Payload,
     Point,
+    read_all,
 )
-from souffleur.knowledge.memory import Frozen, Speaker
 from souffleur.knowledge.operation import Outcome, Said, derive_id, is_id
+from souffleur.knowledge.session import (
+    USUAL,
+    Segment,
+    Session,
+    WindowRule,
+    heard,
+    session_point_id,
+)
+from souffleur.knowledge.talk_records import (
+    segment_point,
+    session_point,
+    to_session,
+    to_turn,
+    turn_point,
+)
+from souffleur.knowledge.turn import Turn, TurnState, digest_of, verdict_id
 
 INDEXES: dict[str, IndexType] = {
     "user_id": "tenant",
@@ -39,69 +54,12 @@ INDEXES: dict[str, IndexType] = {
     "turn_ids": "keyword",
     "memory_ids": "keyword",
     "applied": "bool",
+    "embedded": "bool",
+    "expunged": "bool",
+    "hidden": "bool",
 }
 
 META_ID = derive_id("meta")
-
-
-class TurnState(StrEnum):
-    """Where a turn stands."""
-
-    PENDING = "pending"
-    JUDGED = "judged"
-    FAILED = "failed"
-    """Judged in vain three times; waits to be judged again on request."""
-
-
-class Turn(Frozen):
-    """One exchange, as it was said."""
-
-    id: str
-    """Derived from user, agent, session and `turn_id`: a turn seen twice is one turn."""
-    turn_id: str
-    """The host's own id."""
-    user_id: str
-    agent_id: str = "default"
-    session_id: str
-    seq: int = 0
-    """Order of arrival in this journal."""
-    at: AwareDatetime
-    user: str = ""
-    assistant: str = ""
-    injected: tuple[str, ...] = ()
-    """Ids of the memories whispered before the reply."""
-    state: TurnState = TurnState.PENDING
-    version: int = 0
-    """How often the reply was replaced (swipe, regenerate)."""
-    tries: int = 0
-    error: str = ""
-    """Why the latest try failed."""
-    judged: dict[str, Any] = Field(default_factory=dict)
-    """Reason, model, prompt, calls, tokens and cost of the judgement."""
-
-    @property
-    def digest(self) -> str:
-        """Hash of the words; another digest under the same id is another reply."""
-        return hashlib.sha256(f"{self.user}\x1f{self.assistant}".encode()).hexdigest()[:16]
-
-    def said(self) -> tuple[Said, ...]:
-        """Its messages in order; an empty one was not said."""
-        both = ((Speaker.USER, self.user), (Speaker.ASSISTANT, self.assistant))
-        return tuple(
-            Said(turn_id=self.id, speaker=speaker, text=text, at=self.at)
-            for speaker, text in both
-            if text
-        )
-
-
-def turn_point_id(user_id: str, agent_id: str, session_id: str, turn_id: str) -> str:
-    """The id of a turn's point."""
-    return derive_id("turn", user_id, agent_id, session_id, turn_id)
-
-
-def verdict_id(turns: Sequence[Turn]) -> str:
-    """The id of the verdict on these turns as they were said: judged again, it is the same."""
-    return derive_id("verdict", *(f"{turn.id}@{turn.version}" for turn in turns))
 
 
 class Journal:
@@ -117,20 +75,27 @@ class Journal:
         newest, _ = await collection.scroll(Filter(), limit=1, order=Order("seq", descending=True))
         return cls(collection, last_seq=newest[0].payload["seq"] if newest else 0)
 
-    def record(self, turn: Turn) -> Turn | None:
+    def record(self, turn: Turn, rule: WindowRule = USUAL) -> Turn | None:
         """Write a turn durably before returning; None where it is already there, word for word.
 
-        The same id with other words becomes the next version, to be judged anew.
+        The same id with other words becomes the next version, to be judged anew. The turn, the
+        window that holds it and the segments that leave the window for it are one write.
         """
-        known = self.collection.get_now([turn.id])
-        if known:
-            old = _turn(known[0].payload)
-            if old.digest == turn.digest:
-                return None
-            turn = turn.model_copy(update={"version": old.version + 1, "seq": old.seq})
-        else:
-            turn = turn.model_copy(update={"seq": next(self._seq)})
-        self.collection.put_now([Point(turn.id, _turn_payload(turn))])
+        session_id = session_point_id(turn.user_id, turn.session_id)
+        found = {p.id: p.payload for p in self.collection.get_now([turn.id, session_id])}
+        old = to_turn(found[turn.id]) if turn.id in found else None
+        turn = turn.model_copy(update={"digest": digest_of(turn)})
+        if old and old.digest == turn.digest:
+            return None
+        place = {"version": old.version + 1, "seq": old.seq} if old else {"seq": next(self._seq)}
+        turn = turn.model_copy(update=place)
+        session = to_session(found[session_id]) if session_id in found else _new_session(turn)
+        segments: list[Segment] = []
+        if old is None or any(held.id == turn.id for held in session.window):
+            session = session.model_copy(update={"agent_id": turn.agent_id})
+            session, segments = heard(session, turn.held, rule)
+        points = [turn_point(turn), session_point(session)]
+        self.collection.put_now([*points, *map(segment_point, segments)])
         return turn
 
     async def turn(self, point_id: str) -> Turn:
@@ -138,7 +103,7 @@ class Journal:
         found = await self.collection.get([point_id] if is_id(point_id) else [])
         if not found or found[0].payload["type"] != "turn":
             raise NotFoundError(f"no turn has the id {point_id!r}")
-        return _turn(found[0].payload)
+        return to_turn(found[0].payload)
 
     async def turns(
         self, *, state: TurnState | None = None, user_id: str | None = None
@@ -147,16 +112,24 @@ class Journal:
         must: list[Condition] = [Is("type", "turn")]
         must += [Is("state", state)] if state else []
         must += [Is("user_id", user_id)] if user_id else []
-        found = [_turn(point.payload) for point in await self._all(Filter(tuple(must)))]
+        found = [
+            to_turn(point.payload) for point in await read_all(self.collection, Filter(tuple(must)))
+        ]
         return sorted(found, key=lambda turn: turn.seq)
 
-    async def recent(self, user_id: str, session_id: str, *, limit: int) -> list[Turn]:
-        """The latest turns of a session, oldest first."""
-        must = (Is("type", "turn"), Is("user_id", user_id), Is("session_id", session_id))
+    async def before(self, turn: Turn, *, limit: int) -> list[Said]:
+        """The latest messages before a turn of the same session, oldest first."""
+        must = (
+            Is("type", "turn"),
+            Is("user_id", turn.user_id),
+            Is("session_id", turn.session_id),
+            Between("seq", high=turn.seq),
+        )
         found, _ = await self.collection.scroll(
             Filter(must), limit=limit, order=Order("seq", descending=True)
         )
-        return [_turn(point.payload) for point in reversed(found)]
+        said = [said for point in reversed(found) for said in to_turn(point.payload).said()]
+        return said[-limit:]
 
     async def mark(self, turns: Sequence[Turn], **fields: Any) -> None:
         """Change bookkeeping fields of turns; their words and vectors stay.
@@ -171,7 +144,7 @@ class Journal:
     async def mark_judged(self, outcomes: Sequence[Outcome]) -> None:
         """After a crash: the turns of a verdict that was written down are judged."""
         ids = list(dict.fromkeys(id for outcome in outcomes for id in outcome.turn_ids))
-        turns = [_turn(point.payload) for point in await self.collection.get(ids)]
+        turns = [to_turn(point.payload) for point in await self.collection.get(ids)]
         verdict = outcomes[0].verdict_id
         judged = [turn for turn in turns if turn.version == 0 or verdict_id([turn]) == verdict]
         await self.mark(judged, state=TurnState.JUDGED, error="")
@@ -199,7 +172,7 @@ class Journal:
         """Verdicts begun and not finished, in order; incomplete ones are dropped first."""
         must: list[Condition] = [Is("type", "entry"), Is("applied", False)]
         must += [Is("user_id", user_id)] if user_id else []
-        found = await self._all(Filter(tuple(must)))
+        found = await read_all(self.collection, Filter(tuple(must)))
         found.sort(key=lambda point: point.payload["seq"])
         groups: dict[str, list[Outcome]] = {}
         for point in found:
@@ -232,7 +205,7 @@ class Journal:
         must += [Is("user_id", user_id)] if user_id else []
         must += [Is("memory_ids", memory_id)] if memory_id else []
         must += [Is("turn_ids", turn_id)] if turn_id else []
-        found = await self._all(Filter(tuple(must)))
+        found = await read_all(self.collection, Filter(tuple(must)))
         found.sort(key=lambda point: point.payload["seq"])
         return [_outcome(point.payload) for point in found]
 
@@ -250,15 +223,6 @@ class Journal:
         ids = OneOf("verdict_id", (group[0].verdict_id,))
         return await self.collection.count(Filter((Is("type", "entry"), ids))) == group[0].of
 
-    async def _all(self, filter: Filter) -> list[Point]:
-        points: list[Point] = []
-        after: str | None = None
-        while True:
-            page, after = await self.collection.scroll(filter, limit=1000, after=after)
-            points += page
-            if after is None:
-                return points
-
     @staticmethod
     def _entry_payload(outcome: Outcome, seq: int) -> Payload:
         payload = outcome.model_dump(mode="json")
@@ -266,12 +230,11 @@ class Journal:
         return {**payload, **derived, "memory_ids": list(outcome.memory_ids)}
 
 
-def _turn_payload(turn: Turn) -> Payload:
-    return {**turn.model_dump(mode="json"), "type": "turn"}
-
-
-def _turn(payload: Payload) -> Turn:
-    return Turn.model_validate({k: v for k, v in payload.items() if k != "type"})
+def _new_session(turn: Turn) -> Session:
+    id = session_point_id(turn.user_id, turn.session_id)
+    return Session(
+        id=id, user_id=turn.user_id, session_id=turn.session_id, since=turn.at, at=turn.at
+    )
 
 
 def _outcome(payload: Payload) -> Outcome:

@@ -3,6 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from souffleur.errors import NotFoundError
@@ -16,11 +17,12 @@ from souffleur.knowledge.collection import (
     OneOf,
     Order,
     Search as VectorSearch,
+    read_all,
 )
 from souffleur.knowledge.embedder import Embedder
-from souffleur.knowledge.journal import Journal, Turn
+from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.life import effective, ends
-from souffleur.knowledge.memory import Memory, State
+from souffleur.knowledge.memory import Category, Memory, State
 from souffleur.knowledge.operation import (
     Add,
     By,
@@ -29,8 +31,22 @@ from souffleur.knowledge.operation import (
     is_id,
 )
 from souffleur.knowledge.policy import Policy
+from souffleur.knowledge.privacy import find_secret
 from souffleur.knowledge.records import fingerprint, to_memory
-from souffleur.knowledge.search import Found, Query, over, readable, search
+from souffleur.knowledge.search import (
+    Found,
+    Query,
+    Scope,
+    order,
+    over,
+    readable,
+    said,
+    search,
+    search_turns,
+)
+from souffleur.knowledge.sessions import Sessions
+from souffleur.knowledge.talk_records import to_turn
+from souffleur.knowledge.turn import Turn
 from souffleur.knowledge.writer import Writer
 
 Memories = list[Memory]
@@ -39,7 +55,8 @@ Vector = tuple[float, ...]
 
 NEAR = 0.95
 """Cosine from which two memories are near-duplicates."""
-_PAGE = 1000
+AT_ONCE = 64
+"""Raw turns embedded in one request."""
 
 
 class KnowledgeBase:
@@ -57,12 +74,18 @@ class KnowledgeBase:
         policy: Policy,
         *,
         hold: bool = False,
+        raw_days: int = 30,
     ) -> None:
-        """With `hold`, what a model proposes waits as `pending`."""
+        """With `hold`, what a model proposes waits as `pending`.
+
+        Raw turns are found for `raw_days`; 0: until they are summarised.
+        """
         self.memories = memories
         self.journal = journal
+        self.sessions = Sessions(journal)
         self.embedder = embedder
         self.policy = policy
+        self.raw_days = raw_days
         self.writer = Writer(memories, journal, embedder, policy, hold=hold)
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -97,8 +120,71 @@ class KnowledgeBase:
         return undone
 
     async def search(self, query: Query) -> list[Found]:
-        """The memories a text calls for, best first."""
-        return await search(self.memories, self.embedder, self.policy, query)
+        """What a text calls for of all that the query's scope names, best first."""
+        found = await search(self.memories, self.embedder, self.policy, query)
+        if Scope.TURNS in query.scope:
+            raw = replace(query, raw_since=self._raw_since(query.now))
+            found += await search_turns(self.journal.collection, self.embedder, raw)
+        return sorted(found, key=order)[: query.limit]
+
+    async def told(self, query: Query) -> list[Memory | Turn]:
+        """The episodes and raw turns of a time, oldest first; the query's text says nothing.
+
+        Up to `query.limit` of each, the latest ones.
+        """
+        newest = Order("created_at", descending=True)
+        episodes, _ = await self.memories.scroll(
+            readable(query, Scope.EPISODES), limit=query.limit, order=newest
+        )
+        raw = said(replace(query, raw_since=self._raw_since(query.now)))
+        turns, _ = await self.journal.collection.scroll(
+            raw, limit=query.limit, order=Order("at", descending=True)
+        )
+        said_then = [to_turn(point.payload) for point in reversed(turns)]
+        told_then: list[Memory | Turn] = [to_memory(point) for point in reversed(episodes)]
+        return told_then + [turn for turn in said_then if not find_secret(turn.words)]
+
+    async def learnt(self, query: Query) -> list[Found]:
+        """The memories first learnt in a time, by age; the query's text says nothing."""
+        order_by = Order("created_at")
+        page, _ = await self.memories.scroll(readable(query), limit=query.limit, order=order_by)
+        found = [to_memory(point) for point in page]
+        return [Found(one, 1.0, 1.0, effective(one, query.now, self.policy)) for one in found]
+
+    async def episodes(self, user_id: str, *, limit: int, now: datetime) -> Memories:
+        """The latest episodes of a user, newest first."""
+        latest = Order("created_at", descending=True)
+        allowed = readable(Query(user_id, "", now), Scope.EPISODES)
+        page, _ = await self.memories.scroll(allowed, limit=limit, order=latest)
+        return [to_memory(point) for point in page]
+
+    async def portraits(self, user_id: str) -> Memories:
+        """All versions of a user's portrait, in whatever state, newest first."""
+        must = (Is("user_id", user_id), Is("category", Category.PROFILE))
+        found = [to_memory(point) for point in await read_all(self.memories, Filter(must))]
+        return sorted(found, key=lambda memory: -int(memory.data.get("version", 0)))
+
+    async def portrait(self, user_id: str) -> Memory | None:
+        """The portrait in force; None: there is none yet."""
+        must = (
+            Is("user_id", user_id),
+            Is("category", Category.PROFILE),
+            Is("state", State.ACTIVE),
+        )
+        latest = Order("created_at", descending=True)
+        page, _ = await self.memories.scroll(Filter(must), limit=1, order=latest)
+        return to_memory(page[0]) if page else None
+
+    async def embed_turns(self, user_id: str | None = None) -> int:
+        """Make raw turns findable by their words; returns how many."""
+        count = 0
+        while turns := await self.sessions.unembedded(user_id, limit=AT_ONCE):
+            self.sessions.embed(turns, await self.embedder.embed([turn.words for turn in turns]))
+            count += len(turns)
+        return count
+
+    def _raw_since(self, now: datetime) -> datetime | None:
+        return now - timedelta(days=self.raw_days) if self.raw_days else None
 
     async def get(self, memory_id: str, *, user_id: str | None = None) -> Memory:
         """A memory by its id, in whatever state; NotFoundError where this user has none such."""
@@ -128,13 +214,8 @@ class KnowledgeBase:
         must += [Is("user_id", user_id)] if user_id is not None else []
         must += [Is("category", category)] if category else []
         wanted = Filter(tuple(must), over(now) if now else ())
-        memories: Memories = []
-        after: str | None = None
-        while True:
-            page, after = await self.memories.scroll(wanted, limit=_PAGE, after=after)
-            memories += [to_memory(point) for point in page]
-            if after is None:
-                return sorted(memories, key=lambda memory: (memory.created_at, memory.id))
+        memories = [to_memory(point) for point in await read_all(self.memories, wanted)]
+        return sorted(memories, key=lambda memory: (memory.created_at, memory.id))
 
     async def most_valuable(
         self, user_id: str, *, limit: int, categories: Sequence[str] = (), now: datetime

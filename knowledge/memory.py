@@ -168,6 +168,12 @@ class Memory(Frozen):
     """Id of the ledger entry that wrote this revision."""
     schema_version: int = SCHEMA
 
+    @property
+    def searchable(self) -> str:
+        """The text it is found by: of an episode, its topics and key facts as well."""
+        facts = self.data.get("key_facts", ()) if self.category is Category.EPISODE else ()
+        return "\n".join((self.content, *facts, *(self.topics if facts else ())))
+
     def since(self, moment: datetime) -> float:
         """Days from the anchor to `moment`, never negative."""
         return max(0.0, (moment - self.anchor_at).total_seconds() / 86400)

@@ -81,19 +81,25 @@ async def _copy(
         done = 0
         async for page in _pages(memories):
             kept = [carried(records.to_memory(point), former, policy) for point in page]
-            vectors = await embedder.embed([memory.content for memory in kept])
+            vectors = await embedder.embed([memory.searchable for memory in kept])
             await new.memories.put(
                 [records.to_point(m, vector) for m, vector in zip(kept, vectors, strict=True)]
             )
             done += len(page)
             step(done, total)
         async for page in _pages(journal):
-            await new.journal.collection.put([point for point in page if point.id != META_ID])
+            await new.journal.collection.put([_unembedded(p) for p in page if p.id != META_ID])
             done += len(page)
             step(done, total)
     finally:
         await new.close()
     return count
+
+
+def _unembedded(point: Point) -> Point:
+    """A point of the journal without vectors: raw turns are embedded anew in the background."""
+    embedded = {"embedded": False} if point.payload["type"] == "turn" else {}
+    return Point(point.id, {**point.payload, **embedded})
 
 
 async def _check_empty(memories: Collection, journal: Collection, target: Place) -> None:

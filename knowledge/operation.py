@@ -6,7 +6,7 @@ from uuid import UUID, uuid5
 
 from pydantic import AwareDatetime, Field
 
-from souffleur.knowledge.memory import Frozen, Kind, Memory, Speaker
+from souffleur.knowledge.memory import Category, Frozen, Kind, Memory, Speaker
 
 NAMESPACE = UUID("6f0c9d5e-6b3f-5d0e-9a57-8d1f3f3c9f10")
 """Root of every deterministic id in a store."""
@@ -49,12 +49,16 @@ class Add(Frozen):
     quote: str
     """The exact words it rests on; host and user may leave it empty."""
     content: str = Field(min_length=1, max_length=2000)
+    category: Category | None = None
+    """None: as the kind lives."""
     kind: Kind = Kind.FACT
     importance: Importance = Importance.MEDIUM
     entities: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
     valid_from: AwareDatetime | None = None
     expires_at: AwareDatetime | None = None
+    data: dict[str, Any] = Field(default_factory=dict)
+    """Structured data, kept with the memory."""
     keep_both: bool = False
     """A near-duplicate was shown to the judge, who wants both."""
 
@@ -74,6 +78,7 @@ class Update(Frozen):
     topics: tuple[str, ...] = ()
     valid_from: AwareDatetime | None = None
     expires_at: AwareDatetime | None = None
+    data: dict[str, Any] = Field(default_factory=dict)
 
 
 class Boost(Frozen):
@@ -189,6 +194,8 @@ class Who(StrEnum):
     """Who decides."""
 
     MONITOR = "monitor"
+    SUMMARIZER = "summarizer"
+    PROFILE_WRITER = "profile_writer"
     REVIEWER = "reviewer"
     CONSOLIDATOR = "consolidator"
     SCHEDULE = "schedule"

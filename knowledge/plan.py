@@ -72,6 +72,15 @@ def plan(op: Op, targets: Sequence[Memory], scene: Scene) -> tuple[Change, ...]:
     return tuple(Change(before=old, after=_stamped(old, new, scene)) for old, new in pairs)
 
 
+def withdrawn(memory: Memory, without: str, scene: Scene) -> Change:
+    """An episode or portrait that tells of what is to be forgotten: gone, to be written anew."""
+    left_out = [*memory.data.get("without", ()), without]
+    gone = memory.model_copy(
+        update={"state": State.FORGOTTEN, "data": {**memory.data, "without": left_out}}
+    )
+    return Change(before=memory, after=_stamped(memory, gone, scene))
+
+
 def category_of(kind: Kind) -> Category:
     """How a newly added kind lives."""
     return Category.SKILL if kind in PROCEDURAL else Category.FACT
@@ -120,7 +129,7 @@ def _single(op: Op, old: Memory, scene: Scene) -> Memory:
 def _added(op: Add, scene: Scene) -> Memory:
     verdict, policy = scene.verdict, scene.policy
     by_person = verdict.by.who in _SOURCES
-    category = category_of(op.kind)
+    category = op.category or category_of(op.kind)
     return Memory(
         id=scene.new_id,
         user_id=verdict.user_id,
@@ -135,11 +144,12 @@ def _added(op: Add, scene: Scene) -> Memory:
         verified=verdict.by.who is Who.USER,
         source=_SOURCES.get(verdict.by.who, Source.BACKGROUND_AI),
         valid_from=op.valid_from or verdict.at,
-        expires_at=op.expires_at,
+        expires_at=op.expires_at or life.gone_at(category, verdict.at, policy),
         state=State.PENDING if scene.hold and not by_person else State.ACTIVE,
         evidence=evidence_for(op.quote, verdict),
         entities=op.entities,
         topics=op.topics,
+        data=op.data,
         created_at=verdict.at,
         updated_at=verdict.at,
     )
@@ -162,11 +172,12 @@ def _updated(op: Update, old: Memory, scene: Scene) -> list[tuple[Memory | None,
             "verified": verdict.by.who is Who.USER,
             "valid_from": since,
             "valid_until": None,
-            "expires_at": op.expires_at,
+            "expires_at": op.expires_at or life.gone_at(old.category, verdict.at, policy),
             "supersedes": (old.id,),
             "evidence": evidence_for(op.quote, verdict),
             "entities": op.entities or old.entities,
             "topics": op.topics or old.topics,
+            "data": op.data or old.data,
             "recalls": 0,
             "created_at": verdict.at,
             "revision": 0,

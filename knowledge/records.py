@@ -36,10 +36,10 @@ def fingerprint(text: str) -> str:
 
 
 def to_point(memory: Memory, dense: tuple[float, ...]) -> Point:
-    """The point of a memory; `dense` is the embedding of its content."""
+    """The point of a memory; `dense` is the embedding of its `searchable` text."""
     payload = memory.model_dump(mode="json")
     payload["fingerprint"] = fingerprint(memory.content)
-    return Point(memory.id, payload, dense, encode_document(memory.content))
+    return Point(memory.id, payload, dense, encode_document(memory.searchable))
 
 
 def to_memory(point: Point) -> Memory:

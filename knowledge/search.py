@@ -1,4 +1,4 @@
-"""Search: dense and lexical nearness, weighted by effective importance and recency.
+"""Search over memories, episodes and raw turns: nearness, weighted by importance and recency.
 
 Both lists come from the engine in one round trip and are fused here, by score, not by rank: ranks
 cannot tell whether the best hit is any good, and a whisper needs a gate. Fusing by score also did
@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from souffleur.knowledge import life
@@ -20,28 +21,43 @@ from souffleur.knowledge.collection import (
     Is,
     OneOf,
     Point,
-    Search,
 )
-from souffleur.knowledge.lexical import encode_query
-from souffleur.knowledge.memory import Memory, State
+from souffleur.knowledge.memory import Category, Memory, State
+from souffleur.knowledge.nearness import find_near
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.records import to_memory
+from souffleur.knowledge.talk_records import to_turn
+from souffleur.knowledge.turn import Turn
 
 if TYPE_CHECKING:
     from souffleur.knowledge.embedder import Embedder
 
 GATE = 0.3
 """Relevance below which a memory is not whispered."""
-CANDIDATES = 40
-"""Hits taken from each list."""
 CONTEXT_WEIGHT = 0.4
 """What the talk before counts against the message itself."""
 HOP_SHARE = 0.6
 """Part of a hit's relevance that reaches a memory about the same name."""
 HOP_MOST = 3
 INSTANT = timedelta(microseconds=1)
+NARRATIVE = (Category.EPISODE, Category.PROFILE)
+"""Told by a model from many turns; no judge of single turns sees or changes them."""
 COMMON_NAME = 6
 """A name on more memories than this says nothing."""
+
+
+class Scope(StrEnum):
+    """What a search looks through."""
+
+    MEMORIES = "memories"
+    """Facts, core and skills: what the judge knows of."""
+    EPISODES = "episodes"
+    """What was talked about, told in short."""
+    TURNS = "turns"
+    """What was said, word for word."""
+
+
+EVERYWHERE = tuple(Scope)
 
 
 @dataclass(frozen=True)
@@ -59,13 +75,21 @@ class Query:
     """What was true then, superseded memories included; None: what is true now."""
     limit: int = 8
     categories: tuple[str, ...] = ()
+    """Only these; where none is named, `scope` says which."""
+    scope: tuple[Scope, ...] = (Scope.MEMORIES,)
+    since: datetime | None = None
+    """Only what was learnt, or talked about, from then on …"""
+    until: datetime | None = None
+    """… and before this."""
+    raw_since: datetime | None = None
+    """Raw turns from before then have expired."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A memory and why it came up."""
+    """A memory, an episode or a raw turn, and why it came up."""
 
-    memory: Memory
+    item: Memory | Turn
     score: float
     """What it is ranked by: relevance, weighted by importance and recency."""
     relevance: float
@@ -74,6 +98,31 @@ class Found:
     """Its importance now, in the policy's unit."""
     parts: dict[str, float] = field(default_factory=dict)
     """The score taken apart: cosine, lexical, importance, recency, hop."""
+
+    @property
+    def memory(self) -> Memory:
+        """The memory or episode; TypeError for a raw turn, which only `Scope.TURNS` brings."""
+        if isinstance(self.item, Turn):
+            raise TypeError("this is a raw turn: read `item`")
+        return self.item
+
+    @property
+    def scope(self) -> Scope:
+        """Where it was found."""
+        if isinstance(self.item, Turn):
+            return Scope.TURNS
+        episode = self.item.category is Category.EPISODE
+        return Scope.EPISODES if episode else Scope.MEMORIES
+
+    @property
+    def text(self) -> str:
+        """What it says, or what was said."""
+        return self.item.words if isinstance(self.item, Turn) else self.item.content
+
+    @property
+    def at(self) -> datetime:
+        """When it was learnt or said."""
+        return self.item.at if isinstance(self.item, Turn) else self.item.created_at
 
     @property
     def relevant(self) -> bool:
@@ -87,7 +136,7 @@ def over(moment: datetime) -> tuple[Condition, Condition]:
     return Between("expires_at", high=high), Between("valid_until", high=high)
 
 
-def readable(query: Query) -> Filter:
+def readable(query: Query, scope: Scope = Scope.MEMORIES) -> Filter:
     """What a read may return: this user's, in force; never archived, forgotten or pending."""
     must: list[Condition] = [Is("user_id", query.user_id)]
     must_not: list[Condition] = []
@@ -95,6 +144,10 @@ def readable(query: Query) -> Filter:
         must.append(Is("agent_id", query.agent_id))
     if query.categories:
         must.append(OneOf("category", query.categories))
+    elif scope is Scope.EPISODES:
+        must.append(Is("category", Category.EPISODE))
+    else:
+        must_not.append(OneOf("category", NARRATIVE))
     moment = query.as_of or query.now
     must_not += over(moment)
     if query.as_of:
@@ -102,77 +155,85 @@ def readable(query: Query) -> Filter:
         must_not.append(Between("valid_from", low=moment + INSTANT))
     else:
         must.append(Is("state", State.ACTIVE))
+    must += _within(query, scope)
     return Filter(tuple(must), tuple(must_not))
+
+
+def said(query: Query) -> Filter:
+    """The raw turns a read may return: this user's, in the time asked for, not expired."""
+    must: list[Condition] = [Is("type", "turn"), Is("user_id", query.user_id)]
+    must += [Is("agent_id", query.agent_id)] if query.agent_id else []
+    since = max(filter(None, (query.since, query.raw_since)), default=None)
+    must.append(Between("at", since, query.until or query.now + INSTANT))
+    return Filter(tuple(must), (Is("hidden", True), Is("expunged", True)))
+
+
+def _within(query: Query, scope: Scope) -> list[Condition]:
+    if query.since is None and query.until is None:
+        return []
+    if scope is Scope.EPISODES:  # talk that lasted into the time, or began in it
+        return [Between("created_at", low=query.since), Between("valid_from", high=query.until)]
+    return [Between("created_at", query.since, query.until)]
 
 
 async def search(
     collection: Collection, embedder: "Embedder", policy: Policy, query: Query
 ) -> list[Found]:
-    """Up to `query.limit` memories, best first; ties by id, so that order is stable."""
-    texts = [text for text in (query.text, query.context) if text.strip()]
-    if not texts:
+    """Up to `query.limit` memories and episodes, best first; ties by id: the order is stable."""
+    allowed = [readable(query, scope) for scope in query.scope if scope is not Scope.TURNS]
+    if not allowed:
         return []
-    allowed = readable(query)
     corpus = Filter((Is("user_id", query.user_id), Is("state", State.ACTIVE)))
-    hits = await collection.search(
-        [
-            ask
-            for text, vector in zip(texts, await embedder.embed_queries(texts), strict=True)
-            for ask in (
-                Search(vector, allowed, CANDIDATES),
-                Search(encode_query(text), allowed, CANDIDATES, idf_within=corpus),
-            )
-        ]
-    )
-    scale = math.log1p(await collection.count(corpus)) or 1.0
-    weights = (1.0, CONTEXT_WEIGHT) if query.text.strip() else (CONTEXT_WEIGHT,)
-    points: dict[str, Point] = {}
-    parts: dict[str, dict[str, float]] = {}
-    for place, found in enumerate(hits):
-        weight, name = weights[place // 2], ("cosine", "lexical")[place % 2]
-        for hit in found:
-            points[hit.point.id] = hit.point
-            mine = parts.setdefault(hit.point.id, {})
-            nearness = (
-                _dense(hit.score, embedder.floor)
-                if name == "cosine"
-                else _lexical(hit.score, scale)
-            )
-            mine[name] = max(mine.get(name, 0.0), weight * nearness)
-    ranked = [_found(to_memory(points[id]), parts[id], query, policy) for id in points]
-    ranked.sort(key=_order)
+    near = await find_near(collection, embedder, _texts(query), allowed, corpus)
+    ranked = [_found(to_memory(point), parts, query, policy) for point, parts in near]
+    ranked.sort(key=order)
     led_to = {
-        found.memory.id: found for found in await _hop(collection, policy, query, allowed, ranked)
+        found.memory.id: found
+        for found in await _hop(collection, policy, query, allowed[0], ranked)
     }
     ranked = [found for found in ranked if found.memory.id not in led_to] + [*led_to.values()]
-    return sorted(ranked, key=_order)[: query.limit]
+    return sorted(ranked, key=order)[: query.limit]
 
 
-def _dense(cosine: float, floor: float) -> float:
-    """Cosine above what unrelated texts reach, scaled to 0..1."""
-    return max(0.0, (cosine - floor) / (1 - floor))
+async def search_turns(collection: Collection, embedder: "Embedder", query: Query) -> list[Found]:
+    """Up to `query.limit` raw turns, best first."""
+    corpus = Filter((Is("user_id", query.user_id), Is("type", "turn"), Is("embedded", True)))
+    near = await find_near(collection, embedder, _texts(query), [said(query)], corpus)
+    ranked = [_heard(to_turn(point.payload), parts, query) for point, parts in near]
+    return sorted(ranked, key=order)[: query.limit]
 
 
-def _lexical(score: float, scale: float) -> float:
-    """Saturating: one term that only this memory has gives about a half."""
-    return score / (score + scale) if score > 0 else 0.0
+def order(found: Found) -> tuple[float, str]:
+    """Best first; equals by id."""
+    return -round(found.score, 6), found.item.id
+
+
+def _texts(query: Query) -> list[tuple[str, float]]:
+    both = ((query.text, 1.0), (query.context, CONTEXT_WEIGHT))
+    return [(text, weight) for text, weight in both if text.strip()]
+
+
+def _heard(turn: Turn, parts: dict[str, float], query: Query) -> Found:
+    relevance = _relevance(parts)
+    recency = math.exp(-max(0.0, (query.now - turn.at).total_seconds()) / 86400 / 30)
+    whole = {**parts, "recency": recency}
+    return Found(turn, relevance * (0.8 + 0.05 * recency), relevance, 0.0, whole)
+
+
+def _relevance(parts: dict[str, float]) -> float:
+    return 1 - (1 - parts.get("cosine", 0.0)) * (1 - parts.get("lexical", 0.0))
 
 
 def _found(
     memory: Memory, parts: dict[str, float], query: Query, policy: Policy, hop: float = 0.0
 ) -> Found:
-    relevance = 1 - (1 - parts.get("cosine", 0.0)) * (1 - parts.get("lexical", 0.0))
-    relevance = max(relevance, hop)
+    relevance = max(_relevance(parts), hop)
     value = life.effective(memory, query.now, policy)
     importance = min(1.0, value / policy.core_value)
     recency = math.exp(-memory.since(query.now) / 30)
     score = relevance * (0.75 + 0.2 * importance + 0.05 * recency)
     whole = {**parts, "importance": importance, "recency": recency, "hop": hop}
     return Found(memory, score, relevance, value, whole)
-
-
-def _order(found: Found) -> tuple[float, str]:
-    return -round(found.score, 6), found.memory.id
 
 
 async def _hop(
@@ -195,7 +256,7 @@ async def _hop(
                 memories[memory.id] = memory
                 reach[memory.id] = max(reach.get(memory.id, 0), HOP_SHARE * found.relevance)
     new = [_found(memory, {}, query, policy, hop=reach[id]) for id, memory in memories.items()]
-    return sorted(new, key=_order)[:HOP_MOST]
+    return sorted(new, key=order)[:HOP_MOST]
 
 
 async def _neighbours(

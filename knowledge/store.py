@@ -33,7 +33,7 @@ class Place:
 
 
 async def open_knowledge(
-    place: Place, embedder: Embedder, policy: Policy, *, hold: bool = False
+    place: Place, embedder: Embedder, policy: Policy, *, hold: bool = False, raw_days: int = 30
 ) -> KnowledgeBase:
     """Open a store, made there if there is none.
 
@@ -53,7 +53,7 @@ async def open_knowledge(
         for collection in opened:
             await collection.close()
         raise
-    return KnowledgeBase(opened[0], journal, embedder, policy, hold=hold)
+    return KnowledgeBase(opened[0], journal, embedder, policy, hold=hold, raw_days=raw_days)
 
 
 async def open_collection(place: Place, layout: Layout) -> Collection:

@@ -6,7 +6,8 @@ from typing import Any
 from souffleur.knowledge import check
 from souffleur.knowledge.collection import Collection, Filter, Is
 from souffleur.knowledge.embedder import Embedder
-from souffleur.knowledge.journal import Journal, Turn, TurnState
+from souffleur.knowledge.forgetting import with_what_rests_on_it
+from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.memory import Memory, State
 from souffleur.knowledge.operation import (
     Add,
@@ -23,6 +24,8 @@ from souffleur.knowledge.operation import (
 from souffleur.knowledge.plan import Scene, plan
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.records import fingerprint, to_memory, to_point
+from souffleur.knowledge.sessions import Sessions
+from souffleur.knowledge.turn import Turn, TurnState
 
 Outcomes = list[Outcome]
 Vector = tuple[float, ...]
@@ -42,6 +45,7 @@ class Writer:
     ) -> None:
         self._memories = memories
         self._journal = journal
+        self._sessions = Sessions(journal)
         self._embedder = embedder
         self._policy = policy
         self._hold = hold
@@ -95,10 +99,15 @@ class Writer:
             refused = check.refuse(op, sight) or _said_twice(op, added)
             scene = Scene(verdict, place, self._policy, hold=self._hold)
             changes = () if refused else plan(op, targets, scene)
-            outcomes.append(_outcome(op, scene, turns, changes, refused))
+            outcome = _outcome(op, scene, turns, changes, refused)
+            if refused is None and check.asked_for(op, verdict):
+                outcome = await with_what_rests_on_it(
+                    outcome, scene, touched, self._memories, self._journal
+                )
+            outcomes.append(outcome)
             if refused is None:
                 deletions += isinstance(op, Delete)
-                touched |= {memory.id for memory in targets}
+                touched |= {memory.id for memory in targets} | set(outcome.memory_ids)
                 added |= {fingerprint(op.content)} if isinstance(op, Add | Update) else set()
         return outcomes
 
@@ -133,19 +142,31 @@ class Writer:
         for outcome in outcomes:
             lost = None
             for change in outcome.changes:
-                if not await self._write(change, vectors[change.after.content]):
+                if not await self._write(change, vectors[change.after.searchable]):
                     lost = await self._conflict(outcome, change)
                     break
             if outcome.undoes and lost is None:
                 undone = await self._journal.entry(outcome.undoes)
                 await self._journal.rewrite(undone.model_copy(update={"undone_by": outcome.id}))
+                await self._hide(undone, hidden=False)
+            elif lost is None:
+                await self._hide(outcome)
             done.append(lost or outcome)
         await self._journal.settle(outcomes)
         return done
 
+    async def _hide(self, outcome: Outcome, *, hidden: bool = True) -> None:
+        resting = outcome.details.get("resting")
+        if resting:
+            await self._sessions.hide(resting["turns"], hidden=hidden)
+            waiting = await self._sessions.waiting(outcome.user_id)
+            touched = [one for one in waiting if set(one.turn_ids) & set(resting["turns"])]
+            told = await self._sessions.get(resting["segments"])
+            await self._sessions.again([*told, *(one for one in touched if one not in told)])
+
     async def _vectors(self, outcomes: Sequence[Outcome]) -> dict[str, Vector]:
-        """The embedding of every `after`, by content; the embedder remembers the latest."""
-        texts = {change.after.content: None for o in outcomes for change in o.changes}
+        """The embedding of every `after`, by text; the embedder remembers the latest."""
+        texts = {change.after.searchable: None for o in outcomes for change in o.changes}
         return dict(zip(texts, await self._embedder.embed(list(texts)), strict=True))
 
     async def _write(self, change: Change, vector: Vector) -> bool:

@@ -9,10 +9,12 @@ import re
 from functools import cache
 from importlib.resources import files
 from string import Template
+from typing import Literal
 
 from souffleur.errors import PromptError
 
-LANGUAGES = ("en", "zh")
+Language = Literal["en", "zh"]
+LANGUAGES: tuple[Language, ...] = ("en", "zh")
 
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _KANA = re.compile(r"[\u3040-\u30ff]")
@@ -36,7 +38,7 @@ def stamp(name: str, language: str) -> str:
     return f"{name}.{language}@{digest}"
 
 
-def language_of(text: str) -> str:
+def language_of(text: str) -> Language:
     """The language of the prompts that fits what is spoken.
 
     >>> language_of("今天好累 lol"), language_of("so tired 😂"), language_of("今日は疲れたよ")

@@ -7,11 +7,12 @@ from loguru import logger
 
 if TYPE_CHECKING:
     from souffleur.agents.chat import Chat, Message, Reply, Request
+    from souffleur.intake import Receipt
     from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.knowledge.memory import Category, Kind, Memory, State
     from souffleur.knowledge.operation import Importance, Outcome, Verdict
     from souffleur.knowledge.policy import Policy, Rule
-    from souffleur.runtime import Receipt, Souffleur
+    from souffleur.runtime import Souffleur
     from souffleur.settings import Settings
     from souffleur.whisper import Recall
 
@@ -26,7 +27,7 @@ _HOMES = {
     "Outcome": "souffleur.knowledge.operation",
     "Policy": "souffleur.knowledge.policy",
     "Recall": "souffleur.whisper",
-    "Receipt": "souffleur.runtime",
+    "Receipt": "souffleur.intake",
     "Reply": "souffleur.agents.chat",
     "Request": "souffleur.agents.chat",
     "Rule": "souffleur.knowledge.policy",

@@ -12,6 +12,7 @@ SouffleurError
 ├── EndpointError          the model's endpoint failed: network, status, time-out
 ├── AnswerError            the model answered, but not in the shape asked for
 ├── RecordingError         no recorded answer fits this request: recorded for other words
+├── MessageError           what was given to remember is no message
 └── DialogueError          a dialogue file cannot be read
 """
 
@@ -83,6 +84,10 @@ class AnswerError(SouffleurError):
 
 class RecordingError(SouffleurError):
     """No recorded answer fits this request: it was recorded for other words."""
+
+
+class MessageError(SouffleurError):
+    """What was given to remember is no message."""
 
 
 class DialogueError(SouffleurError):

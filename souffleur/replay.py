@@ -1,15 +1,23 @@
 """Replay: a dialogue through the real runtime, turn by turn, at the times it was spoken."""
 
+import dataclasses
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
 
+from souffleur.agents.recording import Player
 from souffleur.dialogue import Dialogue, Exchange
 from souffleur.errors import RecordingError
-from souffleur.knowledge.journal import Turn, TurnState, turn_point_id
+from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.operation import Outcome
+from souffleur.knowledge.turn import Turn, TurnState, turn_point_id
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.whisper import Recall
+
+SILENCE = timedelta(minutes=5)
+"""Between two turns; after a shorter one nothing can be due."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +30,24 @@ class Played:
     turn: Turn
     """As judged; its state is `failed` where no usable answer was to be had."""
     outcomes: tuple[Outcome, ...]
+    told: tuple[Memory, ...] = ()
+    """Episodes and portraits written since the turn before."""
+
+
+class StageClock:
+    """A clock that stands at the time of what is played."""
+
+    def __init__(self, at: datetime) -> None:
+        self.at = at
+
+    def __call__(self) -> datetime:
+        """The time on the stage."""
+        return self.at
+
+
+def clock_for(dialogue: Dialogue) -> StageClock:
+    """A clock that stands at the beginning; give it to `Souffleur.open` and to `replay`."""
+    return StageClock(dialogue.sessions[0].turns[0].at)
 
 
 def settings_for(dialogue: Dialogue, settings: Settings) -> Settings:
@@ -36,42 +62,68 @@ def settings_for(dialogue: Dialogue, settings: Settings) -> Settings:
     )
 
 
-async def replay(dialogue: Dialogue, memory: Souffleur) -> AsyncIterator[Played]:
-    """Recall, observe and judge each turn before the next one.
+def as_recorded(player: Player) -> dict[str, Any]:
+    """Settings by which a recording is played: asked otherwise than recorded it would look stale.
+
+    The form of the answers, and the model, by whose name the whispered block is measured.
+    """
+    return {"answer_form": player.form, "model": player.model}
+
+
+async def replay(dialogue: Dialogue, memory: Souffleur, clock: StageClock) -> AsyncIterator[Played]:
+    """Recall, observe and judge each turn before the next one; sessions end where the file's do.
 
     A turn observed in an earlier, interrupted replay of the same store is not judged again.
-    RecordingError where a recorded model has no answer for a turn.
+    RecordingError where a recorded model has no answer for a turn, an episode or a portrait.
     """
-    place = 0
+    user_id, place, seen = dialogue.user.id, 0, set[str]()
     for session in dialogue.sessions:
         for exchange in session.turns:
             place += 1
-            yield await _play(dialogue, session.id, f"{place:04d}", exchange, memory)
+            silence, clock.at = exchange.at - clock.at, exchange.at
+            if silence >= SILENCE:
+                await memory.flush()  # talk that has ended meanwhile is told before it goes on
+            played = await _play(dialogue, session.id, f"{place:04d}", exchange, memory)
+            if exchange is session.turns[-1]:
+                memory.end_session(user_id=user_id, session_id=session.id)
+                await memory.flush()
+            told = [one for one in await _told(memory, user_id) if one.id not in seen]
+            seen |= {one.id for one in told}
+            yield dataclasses.replace(played, told=tuple(told))
 
 
 async def _play(
     dialogue: Dialogue, session_id: str, turn_id: str, exchange: Exchange, memory: Souffleur
 ) -> Played:
     user_id, agent_id = dialogue.user.id, dialogue.assistant.id
-    whisper = await memory.recall(
-        user_id=user_id,
-        session_id=session_id,
-        text=exchange.user,
-        at=exchange.at,
-    )
+    said: Any = {"user_id": user_id, "session_id": session_id, "at": exchange.at}
+    whisper = await memory.recall(**said, text=exchange.user)
     memory.observe(
-        user_id=user_id,
-        session_id=session_id,
+        **said,
         agent_id=agent_id,
         user=exchange.user,
         assistant=exchange.assistant,
         turn_id=turn_id,
-        at=exchange.at,
     )
     await memory.flush()
     journal = memory.knowledge.journal
     turn = await journal.turn(turn_point_id(user_id, agent_id, session_id, turn_id))
-    if turn.state is TurnState.FAILED and turn.error.startswith(RecordingError.__name__):
-        raise RecordingError(turn.error.removeprefix(f"{RecordingError.__name__}: "))
+    if turn.state is TurnState.FAILED:
+        _check_recorded(turn.error)
     outcomes = await journal.entries(user_id, turn_id=turn.id)
     return Played(session_id, exchange, whisper, turn, tuple(outcomes))
+
+
+async def _told(memory: Souffleur, user_id: str) -> list[Memory]:
+    """All episodes and portraits so far, oldest first."""
+    sessions = memory.knowledge.sessions
+    for segment in await sessions.waiting(user_id):
+        _check_recorded(segment.error)
+    _check_recorded((await sessions.upkeep(user_id)).error)
+    episodes = await memory.knowledge.list(user_id, category=Category.EPISODE)
+    return [*episodes, *reversed(await memory.knowledge.portraits(user_id))]
+
+
+def _check_recorded(error: str) -> None:
+    if error.startswith(RecordingError.__name__):
+        raise RecordingError(error.removeprefix(f"{RecordingError.__name__}: "))

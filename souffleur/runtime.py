@@ -1,17 +1,17 @@
 """Souffleur: what a companion touches. `recall` before the reply, `observe` after it."""
 
 import uuid
-from collections.abc import Awaitable, Callable, Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 from loguru import logger
 
-from souffleur.errors import NotFoundError, SouffleurError
-from souffleur.knowledge.journal import Turn, TurnState, turn_point_id
-from souffleur.knowledge.memory import Category, Kind
+from souffleur.caretaker import Caretaker
+from souffleur.errors import NotFoundError, SettingsError, SouffleurError
+from souffleur.intake import Intake, Receipt
+from souffleur.knowledge.memory import Kind, Memory
 from souffleur.knowledge.operation import (
     Add,
     By,
@@ -25,41 +25,26 @@ from souffleur.knowledge.operation import (
     derive_id,
 )
 from souffleur.knowledge.search import Found, Query
-from souffleur.prompts import language_of
+from souffleur.knowledge.turn import Turn, TurnState, turn_point_id
+from souffleur.messages import Messages, to_turns
+from souffleur.opening import Opening
+from souffleur.recollection import Asked, Past, look_everywhere, whisper_for
 from souffleur.settings import Settings, load_settings
-from souffleur.whisper import Recall, Shelf, compose
-from souffleur.window import Windows
+from souffleur.tokens import counter_for
+from souffleur.whisper import Recall
 from souffleur.worker import Patience, Worker
 
 if TYPE_CHECKING:
     from souffleur.agents.chat import Chat
-    from souffleur.agents.monitor import KnowledgeMonitor
     from souffleur.knowledge.knowledge_base import KnowledgeBase
+    from souffleur.wiring import Agents
 
 Clock = Callable[[], datetime]
 
-CONTEXT_MESSAGES = 3
-"""Messages before this one that a recall looks at."""
 EARLIER_MESSAGES = 6
 """Messages before a turn that the monitor sees for reference."""
-RESIDENT = frozenset({Kind.FACT, Kind.PREFERENCE, Kind.RELATIONSHIP, Kind.BOUNDARY})
-"""Kinds that may accompany every message; plans and moments come when they are called for."""
-RESIDENT_AMONG = 30
-NEAR_PLANS = 3
 SURE = 0.45
 """Relevance from which `forget` takes a memory to be meant."""
-
-
-@dataclass(frozen=True)
-class Receipt:
-    """What `observe` gives to the host."""
-
-    turn_id: str
-    """The host's id of the turn, or the one made for it."""
-    new: bool = True
-    """False: this very turn was observed before, or nothing is to be kept."""
-    trouble: str = ""
-    """Why the turn is not durable yet; empty: it is."""
 
 
 class Souffleur:
@@ -77,7 +62,7 @@ class Souffleur:
     def __init__(
         self,
         knowledge: "KnowledgeBase",
-        monitor: "KnowledgeMonitor | None",
+        agents: "Agents | None",
         settings: Settings,
         *,
         clock: Clock,
@@ -86,17 +71,21 @@ class Souffleur:
         self.knowledge = knowledge
         self.settings = settings
         self.clock = clock
-        self._monitor = monitor
+        self._agents = agents
         self._aclose = aclose
-        self._windows = Windows(knowledge.journal, settings.window)
+        self._count = counter_for(settings.model, settings.tokenizer)
         self._whispered: dict[tuple[str, str], tuple[str, ...]] = {}
-        self._unwritten: list[Turn] = []
         self._worker = Worker(
             self._judge,
+            self._tell,
             knowledge.journal,
             patience=Patience(settings.tries, settings.retry_pause),
             parallel=settings.parallel_users,
+            every=settings.judge_every,
         )
+        rule = settings.window_rule
+        self._intake = Intake(knowledge.journal, rule, self._wake)
+        self._caretaker = Caretaker(knowledge, rule, clock=clock, wake=self._wake)
 
     @classmethod
     def open(
@@ -134,24 +123,10 @@ class Souffleur:
         """
         if incognito:
             return Recall()
-        now = at or self.clock()
-        language = self.settings.language or language_of(text)
-        shelf, trouble = Shelf(), ""
-        try:
-            before = await self._windows.messages(user_id, session_id)
-            context = "\n".join(said.text for said in before[-CONTEXT_MESSAGES:])
-            shelf = await self._shelf(user_id, text, context, now)
-        except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
-            trouble = f"{type(error).__name__}: {error}"
-            logger.bind(user=user_id).warning("recall is incomplete: {}", trouble)
-        whisper = compose(
-            shelf,
-            budget=self.settings.recall_tokens,
-            user=self.settings.user_title,
-            language=language,
-            trouble=trouble,
-        )
-        self._whispered[user_id, session_id] = whisper.ids
+        zone = ZoneInfo(self.settings.timezone)
+        asked = Asked(user_id, session_id, text, at or self.clock(), zone)
+        whisper = await whisper_for(self.knowledge, self.settings, asked, self._count)
+        self._whispered[user_id, session_id] = whisper.judged
         return whisper
 
     def observe(
@@ -189,22 +164,82 @@ class Souffleur:
         except ValueError as error:
             logger.error("turn {} cannot be kept: {}", name, error)
             return Receipt(name, new=False, trouble=f"the turn cannot be kept: {error}")
-        return self._record(turn)
+        return self._intake.take(turn)
+
+    def end_session(self, *, user_id: str, session_id: str = "default") -> bool:
+        """Say that a session is over: what is left in its window becomes an episode. Never raises.
+
+        Returns whether there was anything. A silence of `settings.idle_minutes` ends one as well.
+        """
+        try:
+            ended = self.knowledge.sessions.end(user_id, session_id)
+        except SouffleurError as error:  # it will be found silent later
+            logger.bind(user=user_id).error("session {} is not closed yet: {}", session_id, error)
+            return False
+        if ended:
+            self._wake(user_id)
+        return ended
 
     async def remember(
         self,
-        text: str,
+        what: str | Messages,
         *,
         user_id: str,
+        session_id: str = "default",
         agent_id: str = "default",
         kind: Kind = Kind.FACT,
         importance: Importance = Importance.HIGH,
         reason: str = "told to remember",
         at: datetime | None = None,
-    ) -> Outcome:
-        """Keep a sentence as it is, without a judge; refused where it is known or a secret."""
-        op = Add(reason=reason, quote="", content=text, kind=kind, importance=importance)
-        return (await self._decide([op], user_id, agent_id, at))[0]
+    ) -> list[Outcome]:
+        """Keep a sentence as it is, or have some messages judged now, whatever the cadence.
+
+        A sentence is refused where it is known or a secret. Messages are observed as turns of the
+        session, each once, however often they are given; without a model they wait. Raises
+        MessageError for what is no message.
+        """
+        if isinstance(what, str):
+            op = Add(reason=reason, quote="", content=what, kind=kind, importance=importance)
+            return await self._decide([op], user_id, agent_id, at)
+        ids = []
+        for turn in to_turns(what):
+            receipt = self.observe(
+                user_id=user_id,
+                session_id=session_id,
+                user=turn.user,
+                assistant=turn.assistant,
+                agent_id=agent_id,
+                turn_id=turn.turn_id,
+                at=turn.at or at,
+            )
+            ids.append(turn_point_id(user_id, agent_id, session_id, receipt.turn_id))
+        if self._agents:
+            await self._worker.judge_now(user_id)
+        entries = await self.knowledge.journal.entries(user_id)
+        return [entry for entry in entries if set(entry.turn_ids) & set(ids)]
+
+    async def ask(
+        self,
+        text: str,
+        *,
+        user_id: str,
+        session_id: str = "default",
+        at: datetime | None = None,
+        limit: int = 8,
+    ) -> Past:
+        """What was talked about at the time a text names ("上周", "last time"), or on its matter.
+
+        Calls no model. Raises StoreError.
+        """
+        zone = ZoneInfo(self.settings.timezone)
+        asked = Asked(user_id, session_id, text, at or self.clock(), zone)
+        return await look_everywhere(self.knowledge, self.settings.window_rule, asked, limit=limit)
+
+    async def portray(self, *, user_id: str) -> Memory:
+        """Write the portrait anew, due or not. Raises SettingsError without a model."""
+        if self._agents is None:
+            raise SettingsError("there is no model to write a portrait: see SOUFFLEUR_BASE_URL")
+        return await self._agents.narrator.portray(user_id, "asked for")
 
     async def forget(
         self,
@@ -254,17 +289,20 @@ class Souffleur:
         return len(failed)
 
     async def flush(self, seconds: float | None = None) -> bool:
-        """Wait until what was observed is judged and on disk; False where time ran out."""
-        self._write_late()
-        if self._monitor:
+        """Wait until all that is due is judged, told and on disk; False where time ran out."""
+        self._intake.write_late()
+        await self._caretaker.tidy()
+        if self._agents:
             await self._worker.resume()
         done = await self._worker.drain(seconds)
+        await self._caretaker.embed()
         await self.knowledge.flush()
-        return done and not self._unwritten
+        return done and not self._intake.is_late
 
     async def close(self) -> None:
         """Judge for `settings.drain` seconds; what is left waits for the next start."""
-        self._write_late()
+        self._caretaker.stop()
+        self._intake.write_late()
         await self._worker.drain(self.settings.drain)
         await self._worker.stop()
         await self.knowledge.close()
@@ -272,27 +310,15 @@ class Souffleur:
             await self._aclose()
 
     async def start(self) -> None:
-        """Finish what a crash interrupted, and take up waiting turns."""
+        """Finish what a crash interrupted, and take up what waits."""
         finished = await self.knowledge.recover()
         if finished:
             logger.info("finished {} verdicts that a crash had interrupted", finished)
-        if self._monitor:
+        if self._agents:
             await self._worker.resume()
         else:
             logger.info("no model is configured: turns are kept and wait to be judged")
-
-    async def _shelf(self, user_id: str, text: str, context: str, now: datetime) -> Shelf:
-        knowledge, settings = self.knowledge, self.settings
-        core = await knowledge.list(user_id, category=Category.CORE, now=now)
-        system = await knowledge.list(user_id, category=Category.SYSTEM, now=now)
-        query = Query(user_id, text, now, context=context, limit=settings.recall_limit)
-        found = [hit for hit in await knowledge.search(query) if hit.relevant]
-        best = await knowledge.most_valuable(
-            user_id, limit=RESIDENT_AMONG, categories=(Category.FACT,), now=now
-        )
-        lasting = [memory for memory in best if memory.kind in RESIDENT][: settings.resident]
-        near = await knowledge.plans_near(user_id, limit=NEAR_PLANS, now=now)
-        return Shelf([*system, *core], [*near, *lasting], found)
+        self._caretaker.start()
 
     async def _decide(
         self, ops: Sequence[Op], user_id: str, agent_id: str, at: datetime | None
@@ -307,26 +333,8 @@ class Souffleur:
         )
         return await self.knowledge.apply(verdict)
 
-    def _record(self, turn: Turn) -> Receipt:
-        try:
-            kept = self.knowledge.journal.record(turn)
-        except SouffleurError as error:
-            self._unwritten.append(turn)
-            logger.error("turn {} is not on disk yet: {}", turn.turn_id, error)
-            return Receipt(turn.turn_id, trouble=str(error))
-        if kept is None:
-            return Receipt(turn.turn_id, new=False)
-        self._windows.add(kept)
-        self._wake(kept.user_id)
-        return Receipt(turn.turn_id)
-
-    def _write_late(self) -> None:
-        late, self._unwritten = self._unwritten, []
-        for turn in late:
-            self._record(turn)
-
     def _wake(self, user_id: str) -> None:
-        if not self._monitor:
+        if not self._agents:
             return
         try:
             self._worker.wake(user_id)
@@ -334,46 +342,26 @@ class Souffleur:
             logger.bind(user=user_id).warning("no event loop here: the turn waits for `flush`")
 
     async def _judge(self, turns: Sequence[Turn]) -> None:
-        assert self._monitor is not None
+        assert self._agents is not None
+        knowledge = self.knowledge
         for turn in turns:
             if turn.version:
                 by = By(who=Who.HOST)
-                await self.knowledge.undo_turn(turn, by=by, now=self.clock())
-        earlier = await self._windows.before(turns[0], limit=EARLIER_MESSAGES)
-        await self._monitor.run(turns, earlier)
+                await knowledge.undo_turn(turn, by=by, now=self.clock())
+                await knowledge.sessions.again(await knowledge.sessions.holding([turn.id]))
+        earlier = await knowledge.journal.before(turns[0], limit=EARLIER_MESSAGES)
+        state = await self._agents.monitor.run(turns, earlier)
+        answer = state["answer"]
+        if answer and answer.big:
+            upkeep = await knowledge.sessions.upkeep(turns[0].user_id)
+            await knowledge.sessions.save_upkeep(upkeep.model_copy(update={"big": True}))
         for turn in turns:
-            await self.knowledge.note_recalled(turn.injected)
+            await knowledge.note_recalled(turn.injected)
 
-
-class Opening:
-    """A Souffleur about to be opened: `await` it and close it yourself, or use `async with`."""
-
-    def __init__(
-        self, cls: type[Souffleur], settings: Settings, chat: "Chat | None", clock: Clock
-    ) -> None:
-        self._cls, self._settings, self._chat, self._clock = cls, settings, chat, clock
-        self._open: Souffleur | None = None
-
-    async def _start(self) -> Souffleur:
-        from souffleur.wiring import wire  # langgraph and qdrant are loaded here, not on import
-
-        self._open = await wire(self._cls, self._settings, self._chat, self._clock)
-        return self._open
-
-    def __await__(self) -> Generator[Any, None, Souffleur]:
-        return self._start().__await__()
-
-    async def __aenter__(self) -> Souffleur:
-        return await self._start()
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._open:
-            await self._open.close()
+    async def _tell(self, user_id: str) -> float | None:
+        assert self._agents is not None
+        await self._caretaker.embed(user_id)
+        return await self._agents.narrator.run(user_id)
 
 
 def _now() -> datetime:

@@ -1,14 +1,23 @@
 """Settings: one frozen object, made at the edge from SOUFFLEUR_… variables and passed in."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic import (
+    AliasChoices,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from souffleur.errors import SettingsError
 from souffleur.knowledge.policy import POLICIES
+from souffleur.knowledge.session import WindowRule
 
 
 class Settings(BaseSettings):
@@ -63,12 +72,33 @@ class Settings(BaseSettings):
     auto_extract: bool = True
     """False: what the monitor proposes waits for the user's yes."""
 
+    judge_every: int = Field(default=1, ge=0, le=20)
+    """Turns of a session judged together; 0: when the session ends."""
     window: int = Field(default=30, ge=2)
-    """Messages of a session kept word for word."""
+    """Messages of a session held word for word; beyond, the oldest become an episode …"""
+    window_keep: int = Field(default=10, ge=1)
+    """… and these stay."""
+    idle_minutes: float = Field(default=30.0, ge=0)
+    """Silence that ends a session; 0: only `end_session` does."""
+    raw_days: int = Field(default=30)
+    """Days that raw words are kept, 7 to 365; 0: until they are summarised."""
+
     recall_limit: int = Field(default=6, ge=0)
     """Memories a message may call up, besides the core."""
-    recall_tokens: int = Field(default=600, ge=50)
-    """Budget of the whispered block."""
+    recall_episodes: int = Field(default=5, ge=0)
+    """The latest episodes accompany every message."""
+    core_tokens: int = Field(default=200, ge=0)
+    """Budget of the core in the whispered block; likewise the other parts below."""
+    portrait_tokens: int = Field(default=500, ge=0)
+    episode_tokens: int = Field(default=800, ge=0)
+    related_tokens: int = Field(default=400, ge=0)
+    """What the message calls for, and what accompanies it."""
+    past_tokens: int = Field(default=1500, ge=0)
+    """What a question about the past asks for."""
+    whisper_style: Literal["plain", "grouped"] = "plain"
+    """Memories as one list, or under headings by kind."""
+    tokenizer: Path | None = None
+    """A tokenizer file of the companion's model; None: by the model's name, or an estimate."""
     resident: int = Field(default=3, ge=0)
     """The most important facts accompany every message, called for or not; so do three plans whose
     day is near."""
@@ -87,6 +117,19 @@ class Settings(BaseSettings):
             raise ValueError(f"there is no policy {name!r}; choose one of {', '.join(POLICIES)}")
         return name
 
+    @field_validator("raw_days")
+    @classmethod
+    def _some_days(cls, days: int) -> int:
+        if days and not 7 <= days <= 365:
+            raise ValueError("must be 7 to 365 days, or 0 to keep none after summarising")
+        return days
+
+    @model_validator(mode="after")
+    def _keeps_less_than_it_holds(self) -> "Settings":
+        if self.window_keep >= self.window:
+            raise ValueError("SOUFFLEUR_WINDOW_KEEP must be less than SOUFFLEUR_WINDOW")
+        return self
+
     @field_validator("timezone")
     @classmethod
     def _known_zone(cls, name: str) -> str:
@@ -104,6 +147,12 @@ class Settings(BaseSettings):
         return bool(self.base_url or self.api_key)
 
     @property
+    def window_rule(self) -> WindowRule:
+        """When talk leaves the window."""
+        idle = timedelta(minutes=self.idle_minutes) if self.idle_minutes else None
+        return WindowRule(size=self.window, keep=self.window_keep, idle=idle)
+
+    @property
     def folder(self) -> Path:
         """`path`, with ~ resolved."""
         return self.path.expanduser()
@@ -115,11 +164,16 @@ def load_settings(**overrides: object) -> Settings:
         return Settings(**{key: value for key, value in overrides.items() if value is not None})  # type: ignore[arg-type]
     except ValidationError as error:
         wrong = "; ".join(
-            f"SOUFFLEUR_{'_'.join(map(str, item['loc'])).upper().removeprefix('SOUFFLEUR_')}: "
-            f"{item['msg'].removeprefix('Value error, ')}"
+            _name_of(item["loc"]) + item["msg"].removeprefix("Value error, ")
             for item in error.errors()
         )
         raise SettingsError(f"a setting cannot be right: {wrong}") from error
+
+
+def _name_of(place: tuple[int | str, ...]) -> str:
+    """The variable of a field, and a colon; empty where more than one is concerned."""
+    name = "_".join(map(str, place)).upper().removeprefix("SOUFFLEUR_")
+    return f"SOUFFLEUR_{name}: " if name else ""
 
 
 def default_settings() -> Settings:

@@ -1,21 +1,35 @@
 """How the rooms are joined: settings in, a Souffleur out."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from pydantic import SecretStr
 
+from souffleur.agents import monitor, profile_writer, summarizer
 from souffleur.agents.chat import Chat
 from souffleur.agents.endpoint import Endpoint, Prices
 from souffleur.agents.exchange import Persona
 from souffleur.agents.judge import Judge
-from souffleur.agents.monitor import Context, KnowledgeMonitor
+from souffleur.agents.monitor import KnowledgeMonitor
+from souffleur.agents.profile_writer import ProfileWriter
+from souffleur.agents.summarizer import ConversationSummarizer
 from souffleur.knowledge.embedder import Embedder, make_embedder
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.policy import POLICIES
 from souffleur.knowledge.store import Place, open_knowledge
+from souffleur.narrator import Narrator
 from souffleur.runtime import Clock, Souffleur
 from souffleur.settings import Settings
+
+
+@dataclass(frozen=True)
+class Agents:
+    """Those who speak to a model."""
+
+    monitor: KnowledgeMonitor
+    narrator: Narrator
+
 
 OPENAI = "https://api.openai.com/v1"
 
@@ -29,8 +43,8 @@ async def wire(
     if chat is None and settings.has_model:
         endpoint = make_endpoint(settings)
         chat, aclose = endpoint, endpoint.aclose
-    monitor = KnowledgeMonitor(_context(settings, knowledge, chat)) if chat else None
-    memory = cls(knowledge, monitor, settings, clock=clock, aclose=aclose)
+    agents = make_agents(settings, knowledge, chat, clock) if chat else None
+    memory = cls(knowledge, agents, settings, clock=clock, aclose=aclose)
     await memory.start()
     return memory
 
@@ -39,7 +53,9 @@ async def open_store(settings: Settings) -> KnowledgeBase:
     """The store that the settings name."""
     policy, embedder = POLICIES[settings.policy], settings_embedder(settings)
     hold = not settings.auto_extract
-    return await open_knowledge(make_place(settings), embedder, policy, hold=hold)
+    return await open_knowledge(
+        make_place(settings), embedder, policy, hold=hold, raw_days=settings.raw_days
+    )
 
 
 def make_place(settings: Settings) -> Place:
@@ -77,9 +93,20 @@ def persona(settings: Settings) -> Persona:
     )
 
 
-def _context(settings: Settings, knowledge: KnowledgeBase, chat: Chat) -> Context:
+def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock: Clock) -> "Agents":
+    """The graphs, over one judge."""
     judge = Judge(chat, form=settings.answer_form)
-    return Context(judge=judge, knowledge=knowledge, persona=persona(settings))
+    who = persona(settings)
+    return Agents(
+        KnowledgeMonitor(monitor.Context(judge, knowledge, who)),
+        Narrator(
+            knowledge,
+            ConversationSummarizer(summarizer.Context(judge, knowledge, who)),
+            ProfileWriter(profile_writer.Context(judge, knowledge, who)),
+            pause=settings.retry_pause,
+            clock=clock,
+        ),
+    )
 
 
 def settings_embedder(settings: Settings) -> Embedder:

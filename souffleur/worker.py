@@ -1,5 +1,7 @@
 """The worker: judges observed turns in the background, in order for each user, users side by side.
 
+When no turn of a user is waiting, what was talked about is told: episodes, then the portrait.
+
 The queue is the journal: a turn waits there until it is judged, so nothing grows in memory and a
 restart goes on where it stopped.
 """
@@ -12,12 +14,18 @@ from dataclasses import dataclass
 from loguru import logger
 
 from souffleur.errors import EndpointError, SouffleurError, StoreError
-from souffleur.knowledge.journal import Journal, Turn, TurnState
+from souffleur.knowledge.journal import Journal
+from souffleur.knowledge.sessions import Sessions
+from souffleur.knowledge.turn import Turn, TurnState
 
 JudgeTurns = Callable[[Sequence[Turn]], Awaitable[None]]
+Tell = Callable[[str], Awaitable[float | None]]
+"""Keeps up a user's episodes and portrait; seconds until it wants to be called again."""
 
 MOST_AT_ONCE = 5
 """Waiting turns of a session that are judged in one call."""
+SHORTEST_WAIT = 1.0
+"""Seconds before an episode or portrait that failed is tried again, whatever the clock says."""
 LONGEST_PAUSE = 60.0
 """Seconds between two tries, whatever an endpoint asks for."""
 
@@ -41,22 +49,46 @@ class Patience:
 
 
 class Worker:
-    """One task per user with waiting turns, at most `parallel` at once."""
+    """One task per user with something waiting, at most `parallel` at once.
+
+    With `every` above 1, the turns of a session are judged when there are so many; with 0, when
+    the session has ended. `tell` is called when no turn is waiting.
+    """
 
     def __init__(
-        self, judge: JudgeTurns, journal: Journal, *, patience: Patience, parallel: int
+        self,
+        judge: JudgeTurns,
+        tell: Tell,
+        journal: Journal,
+        *,
+        patience: Patience,
+        parallel: int,
+        every: int = 1,
     ) -> None:
         self._judge = judge
+        self._tell = tell
         self._journal = journal
+        self._sessions = Sessions(journal)
         self._patience = patience
+        self._every = every
         self._slots = asyncio.Semaphore(parallel)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()
+        self._forced: set[str] = set()
+        self._later: dict[str, asyncio.TimerHandle] = {}
 
     async def resume(self) -> None:
-        """Take up the turns that a former process left waiting."""
-        for user_id in {turn.user_id for turn in await self._waiting()}:
+        """Take up what a former process left waiting."""
+        users = {turn.user_id for turn in await self._journal.turns(state=TurnState.PENDING)}
+        users |= {segment.user_id for segment in await self._sessions.waiting()}
+        for user_id in users:
             self.wake(user_id)
+
+    async def judge_now(self, user_id: str) -> None:
+        """Judge all that waits of this user, whatever the cadence, and wait for it."""
+        self._forced.add(user_id)
+        self.wake(user_id)
+        await asyncio.wait([self._tasks[user_id]])
 
     def wake(self, user_id: str) -> None:
         """There is a new turn of this user."""
@@ -78,6 +110,8 @@ class Worker:
 
     async def stop(self) -> None:
         """Let go at once; what is waiting stays in the journal."""
+        for handle in self._later.values():
+            handle.cancel()
         tasks = list(self._tasks.values())
         for task in tasks:
             task.cancel()
@@ -87,10 +121,14 @@ class Worker:
         try:
             while user_id in self._again:
                 self._again.discard(user_id)
-                while turns := await self._waiting(user_id):
+                while turns := await self._due(user_id):
                     async with self._slots:
-                        pause = await self._try(_together(turns))
+                        pause = await self._try(_together(turns, max(MOST_AT_ONCE, self._every)))
                     await asyncio.sleep(pause)
+                self._forced.discard(user_id)
+                async with self._slots:
+                    wait = await self._tell(user_id)
+                self._wake_later(user_id, wait)
         except StoreError as error:  # what waits is safe there, and taken up by the next wake
             logger.bind(user=user_id).error("turns wait until the store is back: {}", error)
 
@@ -116,11 +154,30 @@ class Worker:
         )
         return 0.0 if last else self._patience.wait(tries, error)
 
-    async def _waiting(self, user_id: str | None = None) -> list[Turn]:
-        return await self._journal.turns(state=TurnState.PENDING, user_id=user_id)
+    async def _due(self, user_id: str) -> list[Turn]:
+        """The waiting turns that are to be judged now, in order."""
+        waiting = await self._journal.turns(state=TurnState.PENDING, user_id=user_id)
+        if self._every == 1 or user_id in self._forced:
+            return waiting
+        due: set[str] = set()
+        for session_id in {turn.session_id for turn in waiting}:
+            ids = {turn.id for turn in waiting if turn.session_id == session_id}
+            window = {turn.id for turn in await self._sessions.window(user_id, session_id)}
+            enough = self._every and len(ids & window) >= self._every
+            due |= ids if enough else ids - window
+        return [turn for turn in waiting if turn.id in due or turn.tries]
+
+    def _wake_later(self, user_id: str, wait: float | None) -> None:
+        former = self._later.pop(user_id, None)
+        if former:
+            former.cancel()
+        if wait is not None:
+            loop = asyncio.get_running_loop()
+            pause = max(wait, SHORTEST_WAIT)
+            self._later[user_id] = loop.call_later(pause, self.wake, user_id)
 
 
-def _together(turns: Sequence[Turn]) -> list[Turn]:
+def _together(turns: Sequence[Turn], most: int) -> list[Turn]:
     """The first turn and those right behind it that can be judged with it."""
     first = turns[0]
     if first.tries or first.version:
@@ -132,7 +189,7 @@ def _together(turns: Sequence[Turn]) -> list[Turn]:
         ),
         turns,
     )
-    return list(itertools.islice(alike, MOST_AT_ONCE))
+    return list(itertools.islice(alike, most))
 
 
 def _is_bug(error: Exception) -> bool:

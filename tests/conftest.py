@@ -5,10 +5,12 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tests.command import Run, runner
 from tests.stub import Behaviour, Stub
 
 for name in list(os.environ):
@@ -49,3 +51,9 @@ def stub() -> Iterator[Callable[..., Stub]]:
             return stack.enter_context(Stub(*behaviours))
 
         yield start
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command on a store of this test: exit code, standard output, standard error."""
+    return runner(tmp_path, monkeypatch, capfd)

@@ -78,3 +78,31 @@ def delete(handle: str, quote: str) -> dict[str, Any]:
 
 
 SKIP = answer({"op": "SKIP", "reason": "small talk"})
+
+
+def episode(line: str, **fields: Any) -> dict[str, Any]:
+    """An episode as a model writes it."""
+    base: dict[str, Any] = {"reason": "they talked", "small_talk": False, "line": line}
+    tags: dict[str, Any] = {"topics": ["tea", "work", "home"], "intent": "to share", "tone": "calm"}
+    return {**base, **tags, "key_facts": [], "unresolved": None, **fields}
+
+
+SMALL_TALK = episode("", small_talk=True, topics=[])
+
+
+def portrait(*paragraphs: str, **fields: Any) -> dict[str, Any]:
+    """A portrait as a model writes it."""
+    base: dict[str, Any] = {"reason": "it fits", "name": None, "occupation": None}
+    rest: dict[str, Any] = {"paragraphs": list(paragraphs), "changes": [], "dropped": []}
+    return {**base, **rest, **fields}
+
+
+def by_name(**scripts: Script | Answer) -> Script:
+    """A script for each name of a request: monitor, episode, portrait; else small talk."""
+    usual: dict[str, Answer] = {"monitor": SKIP, "episode": SMALL_TALK}
+
+    def answered(request: Request) -> Answer:
+        script = scripts.get(request.name, usual.get(request.name, "no script"))
+        return script(request) if callable(script) else script
+
+    return answered

@@ -6,50 +6,21 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from souffleur import cli
 from tests.build import open_base
+from tests.command import Run, data
 from tests.scripted import add, answer
 from tests.stub import Stub, fail, say
 
-Run = Callable[..., tuple[int, str, str]]
 ME = ("--user", "ann")
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
-    """Runs a command on a store of this test: exit code, standard output, standard error."""
-    monkeypatch.setenv("SOUFFLEUR_PATH", str(tmp_path / "store"))
-    monkeypatch.setenv("SOUFFLEUR_EMBEDDER", "hash:64")
-    monkeypatch.setenv("COLUMNS", "160")
-
-    def command(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["souffleur", *words])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        said = capfd.readouterr()
-        return code, said.out, said.err
-
-    return command
 
 
 def process(*words: str, typed: str = "") -> subprocess.CompletedProcess[str]:
     """The command as a process of its own, with something typed into it."""
     command = [sys.executable, "-P", "-m", "souffleur.cli", *words]
     return subprocess.run(command, input=typed, capture_output=True, text=True, check=False)
-
-
-def data(run: Run, *words: str) -> Any:
-    """What a command prints for a program."""
-    code, out, err = run(*words, "--json")
-    assert code == 0, err
-    return json.loads(out)
 
 
 def test_help_lists_the_commands(run: Run) -> None:
@@ -151,7 +122,7 @@ sessions:
       - {at: "2026-01-03T18:05:00+00:00", user: "tea?", assistant: "Green!"}
 """
 GOOD = json.dumps(answer(add("Ann likes tea.", "I like tea")))
-SKIP = '{"reason": "small talk", "ops": []}'
+SKIP = '{"reason": "small talk", "ops": [], "small_talk": true}'
 
 
 def test_a_replay_is_recorded_and_played_back(
@@ -182,7 +153,9 @@ def test_a_replay_is_recorded_and_played_back(
     assert "--record" in err
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say(SKIP)).base_url)
     assert run("replay", str(file), "--record", str(recording))[0] == 0
-    assert len(recording.read_text().splitlines()) == 3  # the header, and an answer a turn
+    assert (
+        len(recording.read_text().splitlines()) == 4
+    )  # the header, an answer a turn, one on the session
 
 
 def test_a_refusal_is_shown_with_its_reason(

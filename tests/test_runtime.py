@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from souffleur.knowledge.journal import TurnState
 from souffleur.knowledge.memory import State
 from souffleur.knowledge.operation import Refusal
+from souffleur.knowledge.turn import TurnState
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, days
@@ -175,17 +175,17 @@ async def test_incognito_reads_and_writes_nothing(tmp_path: Path) -> None:
 async def test_remember_keeps_the_very_words(tmp_path: Path) -> None:
     """A sentence told to be kept is there, verified, without a model; a secret is refused."""
     async with opened(tmp_path, None) as memory:
-        kept = await memory.remember("Ann likes tea.", user_id="ann")
+        (kept,) = await memory.remember("Ann likes tea.", user_id="ann")
         assert kept.changes[0].after.verified
-        secret = await memory.remember("Ann's password is hunter2000", user_id="ann")
+        (secret,) = await memory.remember("Ann's password is hunter2000", user_id="ann")
         assert secret.refused is Refusal.SENSITIVE
 
 
 async def test_forget_by_words_takes_what_is_meant(tmp_path: Path) -> None:
     """The memory that the words name is forgotten, others stay; by id likewise."""
     async with opened(tmp_path, None) as memory:
-        tea = await memory.remember("Ann likes green tea.", user_id="ann")
-        cat = await memory.remember("Ann has a cat called Tofu.", user_id="ann")
+        (tea,) = await memory.remember("Ann likes green tea.", user_id="ann")
+        (cat,) = await memory.remember("Ann has a cat called Tofu.", user_id="ann")
         assert [o.memory_ids for o in await memory.forget("green tea", user_id="ann")] == [
             tea.memory_ids
         ]
@@ -221,6 +221,7 @@ async def test_a_broken_store_does_not_fail_a_reply(tmp_path: Path) -> None:
         assert whisper.text == ""
         assert "StoreError" in whisper.trouble
         assert memory.observe(**ME, user="tea", assistant="ok").trouble
+        assert not memory.end_session(**ME)
 
 
 async def test_users_are_judged_side_by_side(tmp_path: Path) -> None:
@@ -263,7 +264,7 @@ async def test_close_leaves_what_takes_too_long(tmp_path: Path) -> None:
 async def test_core_and_the_most_important_are_always_there(tmp_path: Path) -> None:
     """Without any match the block still holds the core, and the few most important facts."""
     async with opened(tmp_path, None, resident=1) as memory:
-        low = await memory.remember("Ann has a red bicycle.", user_id="ann")
+        (low,) = await memory.remember("Ann has a red bicycle.", user_id="ann")
         await memory.remember("Ann is allergic to peanuts.", user_id="ann")
         await memory.knowledge.memories.merge_payload(
             [low.memory_ids[0]], {"category": "core", "importance": 3.0}

@@ -23,6 +23,12 @@ def test_the_environment_sets_them(monkeypatch: pytest.MonkeyPatch) -> None:
         ("SOUFFLEUR_TIMEZONE", "Mars/Olympus", "SOUFFLEUR_TIMEZONE: there is no time zone"),
         ("SOUFFLEUR_WINDOW", "many", "SOUFFLEUR_WINDOW"),
         ("SOUFFLEUR_LANGUAGE", "tlh", "SOUFFLEUR_LANGUAGE"),
+        ("SOUFFLEUR_RAW_DAYS", "3", "SOUFFLEUR_RAW_DAYS: must be 7 to 365 days, or 0"),
+        (
+            "SOUFFLEUR_WINDOW",
+            "9",
+            "right: SOUFFLEUR_WINDOW_KEEP must be less than SOUFFLEUR_WINDOW",
+        ),
     ],
 )
 def test_what_cannot_be_right_is_named(

@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from souffleur.cli import memories, talk
+from souffleur.cli import memories, past, talk
 from souffleur.errors import NotFoundError, SettingsError, SouffleurError, StoreBusyError
 
 app = typer.Typer(
@@ -20,6 +20,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 memories.register(app)
+past.register(app)
 talk.register(app)
 
 CODES: tuple[tuple[type[SouffleurError], int], ...] = (

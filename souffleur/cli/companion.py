@@ -27,6 +27,7 @@ async def converse(settings: Settings, user_id: str, session_id: str) -> None:
         async with Souffleur.open(settings) as memory:
             while line := _read(settings.user_title):
                 await _exchange(memory, endpoint, user_id, session_id, line, history)
+            memory.end_session(user_id=user_id, session_id=session_id)
             with console.status("judging what was said …"):
                 await memory.flush(settings.drain)
     finally:

@@ -44,7 +44,7 @@ def remember(
             raise SettingsError(f"there is no kind {kind!r}; choose one of {', '.join(Kind)}")
         return await memory.remember(text, user_id=user, kind=Kind(kind))
 
-    _print_outcomes([with_memory(work)], as_json)
+    _print_outcomes(with_memory(work), as_json)
 
 
 def list_(
@@ -61,8 +61,8 @@ def list_(
     from souffleur.cli import show as render
 
     async def work(memory: "Souffleur") -> None:
-        from souffleur.knowledge.journal import TurnState
         from souffleur.knowledge.memory import State
+        from souffleur.knowledge.turn import TurnState
 
         if failed:
             journal = memory.knowledge.journal
@@ -95,16 +95,24 @@ def search(
     text: Annotated[str, typer.Argument(help="What to look for.")],
     user: User = "me",
     limit: Annotated[int, typer.Option(min=1, max=100)] = 10,
+    scope: Annotated[
+        list[str] | None, typer.Option(help="memories (default), episodes, turns; repeatable.")
+    ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Take the scores apart.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Search a user's memories."""
+    """Search a user's memories, episodes and raw turns."""
     from souffleur.cli import show as render
 
     async def work(memory: "Souffleur") -> None:
-        from souffleur.knowledge.search import Query
+        from souffleur.errors import SettingsError
+        from souffleur.knowledge.search import Query, Scope
 
-        query = Query(user, text, memory.clock(), limit=limit)
+        wanted = scope or [Scope.MEMORIES]
+        if not set(wanted) <= set(Scope):
+            raise SettingsError(f"--scope must be one of {', '.join(Scope)}")
+        through = tuple(Scope(name) for name in wanted)
+        query = Query(user, text, memory.clock(), limit=limit, scope=through)
         render.found(await memory.knowledge.search(query), as_json, explain=explain)
 
     with_memory(work)
@@ -166,7 +174,7 @@ def retry(user: AnyUser = None) -> None:
     from souffleur.settings import load_settings
 
     async def work() -> tuple[int, int]:
-        from souffleur.knowledge.journal import TurnState
+        from souffleur.knowledge.turn import TurnState
         from souffleur.runtime import Souffleur
 
         settings = load_settings()

@@ -15,12 +15,12 @@ from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Column, Table
 
-from souffleur.knowledge.journal import Turn
 from souffleur.knowledge.life import effective
-from souffleur.knowledge.memory import Memory, State
+from souffleur.knowledge.memory import Category, Memory, State
 from souffleur.knowledge.operation import Outcome
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.search import Found
+from souffleur.knowledge.turn import Turn
 from souffleur.replay import Played
 
 console = Console(highlight=False)
@@ -43,7 +43,7 @@ def memories(
     worth = {memory.id: effective(memory, now, policy) for memory in found}
     ranked = sorted(found, key=lambda memory: (-worth[memory.id], memory.id))
     if as_json:
-        _print_json([{**_plain(memory), "effective": worth[memory.id]} for memory in ranked])
+        print_json([{**_plain(memory), "effective": worth[memory.id]} for memory in ranked])
         return
     if not ranked:
         console.print("[dim]no memories[/dim]")
@@ -54,7 +54,7 @@ def memories(
         table.add_row(
             memory.id[:8],
             *([escape(memory.user_id)] if owner else []),
-            memory.category if memory.category in {"core", "system"} else memory.kind,
+            memory.kind if memory.category in {"fact", "skill"} else memory.category,
             f"{worth[memory.id]:.2f}",
             str(memory.uses),
             f"{memory.due_at:%Y-%m-%d}\n[dim]{memory.due_for}[/]" if memory.due_at else "",
@@ -67,7 +67,7 @@ def memory(one: Memory, now: datetime, policy: Policy, as_json: bool) -> None:
     """Everything about one memory."""
     fields = {**_plain(one), "effective": round(effective(one, now, policy), 4)}
     if as_json:
-        _print_json(fields)
+        print_json(fields)
         return
     table = Table("field", Column("value", overflow="fold"), show_header=False, box=None)
     for key, value in fields.items():
@@ -80,11 +80,12 @@ def memory(one: Memory, now: datetime, policy: Policy, as_json: bool) -> None:
 def found(hits: Sequence[Found], as_json: bool, *, explain: bool = False) -> None:
     """Search results, best first."""
     if as_json:
-        _print_json(
+        print_json(
             [
                 {
-                    "id": hit.memory.id,
-                    "content": hit.memory.content,
+                    "id": hit.item.id,
+                    "scope": hit.scope,
+                    "content": hit.text,
                     "score": round(hit.score, 4),
                     "relevance": round(hit.relevance, 4),
                     "effective": round(hit.effective, 4),
@@ -98,8 +99,8 @@ def found(hits: Sequence[Found], as_json: bool, *, explain: bool = False) -> Non
     table = Table(*columns, Column("memory", overflow="fold"), box=box.SIMPLE_HEAD)
     for hit in hits:
         parts = "  ".join(f"{key} {value:.2f}" for key, value in hit.parts.items() if value)
-        content = escape(hit.memory.content)
-        row = [hit.memory.id[:8], f"{hit.score:.2f}", *([parts] if explain else []), content]
+        content = escape(hit.text)
+        row = [hit.item.id[:8], f"{hit.score:.2f}", *([parts] if explain else []), content]
         table.add_row(*row, style=None if hit.relevant else "dim")
     console.print(table)
 
@@ -108,7 +109,7 @@ def outcomes(entries: Iterable[Outcome], as_json: bool) -> None:
     """Ledger entries, oldest first."""
     listed = list(entries)
     if as_json:
-        _print_json([_plain(entry) for entry in listed])
+        print_json([_plain(entry) for entry in listed])
         return
     columns = ["entry", "when", "who", "op"]
     table = Table(*columns, Column("what and why", overflow="fold"), box=box.SIMPLE_HEAD)
@@ -122,7 +123,7 @@ def outcomes(entries: Iterable[Outcome], as_json: bool) -> None:
 def turns(failed: Sequence[Turn], as_json: bool) -> None:
     """Turns and why they were not judged."""
     if as_json:
-        _print_json([_plain(turn) for turn in failed])
+        print_json([_plain(turn) for turn in failed])
         return
     if not failed:
         console.print("[dim]no turn has failed[/dim]")
@@ -157,6 +158,18 @@ def played(turn: Played, place: int, names: tuple[str, str], zone: ZoneInfo) -> 
         console.print(f"  {_op(entry)}  {story[0] if story else ''}")
         for line in story[1:]:
             console.print(f"      {line}")
+    for one in turn.told:
+        _tell(one)
+
+
+def _tell(one: Memory) -> None:
+    """An episode or portrait that was written behind the talk."""
+    name = "EPISODE" if one.category is Category.EPISODE else "PORTRAIT"
+    console.print(f"  [bold magenta]{name}[/]  {escape(one.content)}")
+    for change in one.data.get("changes", ()):
+        console.print(f"      [dim]changed: {escape(str(change))}[/]")
+    if one.data.get("unresolved"):
+        console.print(f"      [dim]open: {escape(one.data['unresolved'])}[/]")
 
 
 def _whispered(turn: Played) -> list[str]:
@@ -200,7 +213,8 @@ def _plain(model: BaseModel) -> dict[str, Any]:
     return model.model_dump(mode="json")
 
 
-def _print_json(data: Any) -> None:
+def print_json(data: Any) -> None:
+    """Data for a program, on standard output."""
     print(json.dumps(data, ensure_ascii=False, indent=2))
 
 
@@ -215,6 +229,7 @@ def played_json(turn: Played) -> None:
         "state": turn.turn.state,
         "error": turn.turn.error,
         "ops": [_plain(entry) for entry in turn.outcomes],
+        "told": [_plain(one) for one in turn.told],
     }
     print(json.dumps(line, ensure_ascii=False))
 

@@ -79,12 +79,12 @@ def _play(
     import tempfile
 
     from souffleur.dialogue import read_dialogue
-    from souffleur.replay import settings_for
+    from souffleur.replay import as_recorded, settings_for
 
     dialogue = read_dialogue(file)
     settings = settings_for(dialogue, chosen)
-    if chat is not None:  # asked in another form than it was recorded, it would look stale
-        settings = settings.model_copy(update={"answer_form": chat.form})
+    if chat is not None:
+        settings = settings.model_copy(update=as_recorded(chat))
     if keep:
         enter(_replay(dialogue, settings, chat, record, as_json))
         return
@@ -104,7 +104,7 @@ async def _replay(
 
     from souffleur.agents.recording import prune
     from souffleur.cli import show
-    from souffleur.replay import replay as play
+    from souffleur.replay import clock_for, replay as play
     from souffleur.runtime import Souffleur
 
     names = (dialogue.user.title, dialogue.assistant.name)
@@ -112,10 +112,11 @@ async def _replay(
     live = chat is None
     recorder = _recorder(settings, record) if record else None
     chat = recorder or chat
-    async with Souffleur.open(settings, chat=chat) as memory:
+    clock = clock_for(dialogue)
+    async with Souffleur.open(settings, chat=chat, clock=clock) as memory:
         place = 0
         with show.progress("judging", hidden=not live) as step:
-            async for turn in play(dialogue, memory):
+            async for turn in play(dialogue, memory, clock):
                 place += 1
                 if as_json:
                     show.played_json(turn)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from souffleur.knowledge.journal import TurnState
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, State
+from souffleur.knowledge.turn import TurnState
 from tests.build import open_base
 from tests.faults.replayer import TURNS
 

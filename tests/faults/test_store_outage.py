@@ -6,16 +6,14 @@ from typing import Any
 
 import pytest
 
-from souffleur.agents.exchange import Persona
-from souffleur.agents.judge import Judge
-from souffleur.agents.monitor import Context, KnowledgeMonitor
 from souffleur.errors import StoreError
 from souffleur.knowledge.collection import Collection, Point
-from souffleur.knowledge.journal import TurnState
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Add, Boost, Who
+from souffleur.knowledge.turn import TurnState
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
+from souffleur.wiring import make_agents
 from tests.build import NOW, open_base, verdict
 from tests.scripted import SKIP, Scripted, add, answer
 
@@ -79,9 +77,9 @@ async def test_a_turn_is_judged_once_although_the_store_failed(tmp_path: Path) -
     """The judge is asked again, but the first verdict stands, and the memory is there once."""
     base, memories = await unsteady(tmp_path)
     answers = [answer(add("Ann likes tea.", "tea")), answer(add("Ann loves tea.", "tea"))]
-    context = Context(Judge(Scripted(answers)), base, Persona(user="Ann", assistant="Mo"))
     settings = Settings(path=tmp_path, retry_pause=0.0)
-    memory = Souffleur(base, KnowledgeMonitor(context), settings, clock=lambda: NOW)
+    agents = make_agents(settings, base, Scripted(answers), lambda: NOW)
+    memory = Souffleur(base, agents, settings, clock=lambda: NOW)
     memories.refusals = 1
     memory.observe(user_id="ann", user="tea", assistant="ok")
     await memory.flush()
@@ -97,13 +95,9 @@ async def test_the_worker_outlives_a_store_out_of_reach(tmp_path: Path) -> None:
     base, _ = await unsteady(tmp_path)
     journal = Unsteady(base.journal.collection)
     base.journal.collection = journal
-    context = Context(Judge(Scripted(lambda _: SKIP)), base, Persona(user="Ann", assistant="Mo"))
-    memory = Souffleur(
-        base,
-        KnowledgeMonitor(context),
-        Settings(path=tmp_path, retry_pause=0.0),
-        clock=lambda: NOW,
-    )
+    settings = Settings(path=tmp_path, retry_pause=0.0)
+    agents = make_agents(settings, base, Scripted(lambda _: SKIP), lambda: NOW)
+    memory = Souffleur(base, agents, settings, clock=lambda: NOW)
     memory.observe(user_id="ann", user="tea", assistant="ok")
     journal.refusals = 2
     await memory.flush()

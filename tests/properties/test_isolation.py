@@ -41,7 +41,7 @@ class Users(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.memory = Souffleur(self.base, None, Settings(recall_tokens=400), clock=lambda: NOW)
+        self.memory = Souffleur(self.base, None, Settings(related_tokens=400), clock=lambda: NOW)
         self.steps = itertools.count()
         self.ids: list[str] = []
         """All memories in the order they were made: the same one in each run of an example."""

@@ -1,0 +1,90 @@
+"""What the summarizer may answer, what is wrong with it, and the operation it becomes."""
+
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from pydantic import BaseModel, ConfigDict
+
+from souffleur.knowledge.details import DetailKind, missing
+from souffleur.knowledge.memory import Category, Kind, Memory
+from souffleur.knowledge.operation import Add, Forget, Op, Update
+from souffleur.knowledge.privacy import find_secret
+from souffleur.knowledge.session import Segment
+
+LONGEST = 400
+"""Characters of an episode's line."""
+MOST_FACTS = 8
+TOPICS = range(3, 6)
+
+
+class EpisodeAnswer(BaseModel):
+    """A whole answer: the argument first."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    reason: str
+    small_talk: bool
+    line: str = ""
+    topics: list[str] = []
+    intent: str = ""
+    tone: str = ""
+    key_facts: list[str] = []
+    unresolved: str | None = None
+
+
+def faults(answer: EpisodeAnswer) -> str:
+    """What makes the answer unusable, a line each; empty: nothing does."""
+    if answer.small_talk:
+        return ""
+    texts = (answer.line, answer.intent, answer.unresolved or "", *answer.key_facts)
+    secrets = {secret for text in texts if (secret := find_secret(text))}
+    found = [f"it holds {secret}: leave it out" for secret in sorted(secrets)]
+    if not answer.line.strip():
+        found.append("line: is empty, and it is no small talk")
+    if len(answer.line) > LONGEST:
+        found.append(f"line: is longer than {LONGEST} characters")
+    if len(answer.topics) not in TOPICS:
+        found.append(f"topics: must be three to five (there are {len(answer.topics)})")
+    return "\n".join(f"- {fault}" for fault in found)
+
+
+def unfounded(answer: EpisodeAnswer, said: str) -> str:
+    """Names and numbers of the answer that are not in the talk; dates are worked out."""
+    told = "\n".join((answer.line, *answer.key_facts, answer.unresolved or ""))
+    alien = [one for one in missing(told, said) if one.kind is not DetailKind.DATE]
+    return "\n".join(f"- {one.text}" for one in alien)
+
+
+def to_ops(
+    answer: EpisodeAnswer, segment: Segment, former: Memory | None, zone: ZoneInfo
+) -> tuple[Op, ...]:
+    """The operation an answer stands for; none for small talk.
+
+    `former` is the episode written from an earlier version of the segment.
+    """
+    if answer.small_talk:
+        return (Forget(target=former.id, reason=answer.reason),) if former else ()
+    told: dict[str, Any] = {
+        "reason": answer.reason,
+        "quote": "",
+        "content": f"[{segment.since.astimezone(zone):%Y-%m-%d %H:%M}] {_one_line(answer.line)}",
+        "kind": Kind.MOMENT,
+        "topics": tuple(answer.topics),
+        "valid_from": segment.since,
+        "data": {
+            "segment_id": segment.id,
+            "session_id": segment.session_id,
+            "messages": segment.messages,
+            "intent": answer.intent,
+            "tone": answer.tone,
+            "key_facts": [_one_line(fact) for fact in answer.key_facts[:MOST_FACTS]],
+            "unresolved": answer.unresolved or None,
+        },
+    }
+    if former:
+        return (Update(target=former.id, **told),)
+    return (Add(category=Category.EPISODE, **told),)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,139 @@
+"""What the profile writer may answer, what is wrong with it, and the operation it becomes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from souffleur.knowledge.details import Detail, DetailKind, find_details, missing
+from souffleur.knowledge.forgetting import tells
+from souffleur.knowledge.memory import Category, Kind, Memory, State
+from souffleur.knowledge.operation import Add, Importance, Op, Update
+from souffleur.knowledge.privacy import find_secret
+from souffleur.knowledge.wording import fold
+
+LONGEST = 1900
+"""Characters of a portrait."""
+PARAGRAPHS = range(3, 6)
+
+
+class Dropped(BaseModel):
+    """A detail of the former portrait that no longer holds."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    detail: str
+    why: str
+
+
+class PortraitAnswer(BaseModel):
+    """A whole answer: the argument first."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    reason: str
+    name: str | None = None
+    occupation: str | None = None
+    paragraphs: list[str]
+    changes: list[str] = []
+    dropped: list[Dropped] = []
+
+    @property
+    def text(self) -> str:
+        """The narrative."""
+        return "\n\n".join(" ".join(paragraph.split()) for paragraph in self.paragraphs)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What a portrait is written from."""
+
+    former: Memory | None
+    """The latest version, in whatever state."""
+    material: str
+    """Memories and new episodes, as the model sees them."""
+    names: tuple[str, ...]
+    """Names known from memories."""
+    until: datetime
+    """When the newest episode ended."""
+
+    @property
+    def without(self) -> tuple[str, ...]:
+        """What was to be forgotten and is in the former portrait."""
+        return tuple(self.former.data.get("without", ())) if self.former else ()
+
+
+def faults(answer: PortraitAnswer, sources: Sources) -> str:
+    """What makes the answer unusable, a line each; empty: nothing does."""
+    found = []
+    if len(answer.paragraphs) not in PARAGRAPHS:
+        found.append(f"paragraphs: must be three to five (there are {len(answer.paragraphs)})")
+    if not all(paragraph.strip() for paragraph in answer.paragraphs):
+        found.append("paragraphs: one is empty")
+    if len(answer.text) > LONGEST:
+        found.append(f"paragraphs: longer than {LONGEST} characters in all")
+    if secret := find_secret(answer.text):
+        found.append(f"it holds {secret}: leave it out")
+    found += [
+        f"it still tells what was to be forgotten: {content!r}"
+        for content in sources.without
+        if any(tells(paragraph, content) for paragraph in answer.paragraphs)
+    ]
+    return "\n".join(f"- {fault}" for fault in found)
+
+
+def lost(answer: PortraitAnswer, sources: Sources) -> str:
+    """Names, numbers and dates of the former portrait that are gone and were not said to be."""
+    if sources.former is None:
+        return ""
+    told = "\n".join((answer.text, answer.name or "", answer.occupation or ""))
+    excused = [fold(dropped.detail) for dropped in answer.dropped]
+    forgotten = {one.key for text in sources.without for one in find_details(text, sources.names)}
+    gone = [
+        one
+        for one in missing(sources.former.content, told, sources.names)
+        if one.key not in forgotten and not _excused(one, excused)
+    ]
+    return "\n".join(f"- {one.text}" for one in gone)
+
+
+def unfounded(answer: PortraitAnswer, sources: Sources) -> str:
+    """Names and numbers of the portrait that no source has; dates are worked out."""
+    known = "\n".join((sources.former.content if sources.former else "", sources.material))
+    alien = missing(answer.text, known, sources.names)
+    return "\n".join(f"- {one.text}" for one in alien if one.kind is not DetailKind.DATE)
+
+
+def to_op(answer: PortraitAnswer, sources: Sources) -> Op:
+    """The next version."""
+    former = sources.former
+    told: dict[str, Any] = {
+        "reason": answer.reason,
+        "quote": "",
+        "content": answer.text,
+        "kind": Kind.FACT,
+        "importance": Importance.HIGH,
+        "data": {
+            "version": int(former.data.get("version", 0)) + 1 if former else 1,
+            "name": answer.name,
+            "occupation": answer.occupation,
+            "changes": answer.changes,
+            "dropped": [one.model_dump() for one in answer.dropped if not _told(one, sources)],
+            "until": sources.until.isoformat(),
+        },
+    }
+    if former and former.state in {State.ACTIVE, State.PENDING}:
+        return Update(target=former.id, **told)
+    return Add(category=Category.PROFILE, **told)
+
+
+def _told(dropped: Dropped, sources: Sources) -> bool:
+    """Whether it would tell once more what was to be forgotten."""
+    return any(fold(dropped.detail) in fold(content) for content in sources.without)
+
+
+def _excused(detail: Detail, excused: Sequence[str]) -> bool:
+    sought = fold(detail.text)
+    return any(sought in one or (one and one in sought) for one in excused)

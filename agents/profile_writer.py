@@ -1,0 +1,230 @@
+"""ProfileWriter: the portrait of a user, written anew from the former one and what has come since.
+
+START -> gather -> write -> check -> apply -> END
+                     ^--------' once, if the answer was unusable, lost a detail or invented one
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from langsmith import tracing_context
+
+from souffleur.agents.chat import Message, Usage
+from souffleur.agents.exchange import NONE, Persona, clock
+from souffleur.agents.judge import Judge
+from souffleur.agents.portrait import PortraitAnswer, Sources, faults, lost, to_op, unfounded
+from souffleur.agents.rounds import ask
+from souffleur.errors import AnswerError
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.memory import Category, Memory
+from souffleur.knowledge.operation import By, Outcome, Refusal, Verdict, Who, derive_id
+from souffleur.prompts import language_of, render, stamp
+
+if TYPE_CHECKING:
+    from langgraph.graph.state import CompiledStateGraph
+
+MOST_KNOWN = 40
+"""Memories a portrait is written from: the core, then the most valuable."""
+MOST_EPISODES = 10
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the nodes need besides the state."""
+
+    judge: Judge
+    knowledge: KnowledgeBase
+    persona: Persona
+
+
+class State(TypedDict, total=False):
+    """One run: one user."""
+
+    user_id: str
+    former: Memory | None
+    """The latest version, in whatever state."""
+    episodes: Sequence[Memory]
+    """Since then, oldest first."""
+    why: str
+    now: datetime
+    language: str
+    sources: Sources
+    messages: list[Message]
+    answer: PortraitAnswer | None
+    problem: str
+    rounds: int
+    usage: Usage
+    model: str
+    outcomes: list[Outcome]
+
+
+async def gather(state: State, runtime: Runtime[Context]) -> State:
+    """Read what is known, and write the question."""
+    knowledge, persona = runtime.context.knowledge, runtime.context.persona
+    known = await _known(knowledge, state["user_id"], state["now"])
+    episodes = state["episodes"][-MOST_EPISODES:]
+    lines = "\n".join(f"- [{memory.kind}] {memory.content}" for memory in known)
+    told = "\n\n".join(map(_tell, episodes))
+    former = state["former"]
+    language = persona.language or language_of(f"{lines}\n{told}")
+    sources = Sources(
+        former=former,
+        material=f"{lines}\n\n{told}",
+        names=tuple(dict.fromkeys(name for memory in known for name in memory.entities)),
+        until=max((episode.created_at for episode in episodes), default=state["now"]),
+    )
+    forgotten = "\n".join(f"- {content}" for content in sources.without)
+    question = render(
+        "sources",
+        language,
+        now=clock(state["now"], persona.zone, language),
+        portrait=_present(former) if former else render("cold_start", language),
+        known=lines or NONE[language],
+        episodes=told or NONE[language],
+        without=render("without", language, contents=forgotten) if forgotten else "",
+    )
+    rules = render("portrait", language, user=persona.user, assistant=persona.assistant)
+    return {
+        "language": language,
+        "sources": sources,
+        "messages": [Message("system", rules), Message("user", question)],
+        "rounds": 0,
+        "usage": Usage(),
+        "model": "",
+    }
+
+
+async def write(state: State, runtime: Runtime[Context]) -> State:
+    """Ask the model."""
+    asked = await ask(runtime.context.judge, state["messages"], PortraitAnswer, "portrait")
+    return {
+        "answer": asked.answer,
+        "problem": asked.problem,
+        "messages": asked.messages,
+        "rounds": state["rounds"] + 1,
+        "usage": state["usage"] + asked.usage,
+        "model": asked.model or state["model"],
+    }
+
+
+async def check(state: State, runtime: Runtime[Context]) -> State:
+    """Find what is unusable, lost or invented; say so to the model, once."""
+    answer, sources, language = state["answer"], state["sources"], state["language"]
+    problem = state["problem"] or (faults(answer, sources) if answer else "")
+    gone = await asyncio.to_thread(lost, answer, sources) if answer and not problem else ""
+    if state["rounds"] > 1:
+        if problem or gone:
+            raise AnswerError(problem or f"lost without a reason:\n{gone}")
+        return {"problem": ""}
+    if problem:
+        return _again(state, render("repair", language, problem=problem))
+    if gone:
+        return _again(state, render("lost", language, details=gone))
+    alien = await asyncio.to_thread(unfounded, answer, sources) if answer else ""
+    if alien:
+        return _again(state, render("unfounded", language, problems=alien))
+    return {"problem": ""}
+
+
+async def apply(state: State, runtime: Runtime[Context]) -> State:
+    """Write the next version."""
+    return {"outcomes": await runtime.context.knowledge.apply(_verdict(state))}
+
+
+def route(state: State) -> str:
+    """Back to the model while there is a problem."""
+    return "write" if state["problem"] else "apply"
+
+
+class ProfileWriter:
+    """The graph, compiled once."""
+
+    def __init__(self, context: Context) -> None:
+        graph = StateGraph(State, context_schema=Context)
+        graph.add_node(gather)
+        graph.add_node(write)
+        graph.add_node(check)
+        graph.add_node(apply)
+        graph.add_edge(START, "gather")
+        graph.add_edge("gather", "write")
+        graph.add_edge("write", "check")
+        graph.add_conditional_edges("check", route, ["write", "apply"])
+        graph.add_edge("apply", END)
+        self.graph: CompiledStateGraph[State, Context, Any, Any] = graph.compile(
+            name="profile-writer"
+        )
+        self.context = context
+
+    async def run(
+        self,
+        user_id: str,
+        former: Memory | None,
+        episodes: Sequence[Memory],
+        *,
+        why: str,
+        now: datetime,
+    ) -> Memory:
+        """Write the next version of a portrait; returns it.
+
+        `former` is the latest version in whatever state, `episodes` are those since. Raises
+        EndpointError or AnswerError where no usable answer was to be had; then nothing has changed.
+        """
+        given: State = {"user_id": user_id, "former": former, "episodes": episodes}
+        given |= {"why": why, "now": now}
+        with tracing_context(enabled=False):  # a host's tracing must not upload private talk
+            state: Any = await self.graph.ainvoke(
+                given, {"recursion_limit": 12}, context=self.context
+            )
+        (written,) = state["outcomes"]
+        if written.refused is Refusal.USELESS and former:  # it still says all there is to say
+            return former
+        if written.refused:
+            raise AnswerError(f"the portrait was refused: {written.detail}")
+        version: Memory = written.changes[0].after
+        return version
+
+
+async def _known(knowledge: KnowledgeBase, user_id: str, now: datetime) -> list[Memory]:
+    core = await knowledge.list(user_id, category=Category.CORE, now=now)
+    best = await knowledge.most_valuable(user_id, limit=MOST_KNOWN, now=now)
+    every = {memory.id: memory for memory in (*core, *best)}
+    return sorted(list(every.values())[:MOST_KNOWN], key=lambda m: (m.created_at, m.id))
+
+
+def _tell(episode: Memory) -> str:
+    facts = [f"- {fact}" for fact in episode.data.get("key_facts", ())]
+    still_open = episode.data.get("unresolved")
+    return "\n".join([episode.content, *facts, *([f"- ? {still_open}"] if still_open else [])])
+
+
+def _present(portrait: Memory) -> str:
+    head = [str(portrait.data[key]) for key in ("name", "occupation") if portrait.data.get(key)]
+    return "\n\n".join([*([" / ".join(head)] if head else []), portrait.content])
+
+
+def _again(state: State, question: str) -> State:
+    return {"messages": [*state["messages"], Message("user", question)], "problem": question}
+
+
+def _verdict(state: State) -> Verdict:
+    answer, sources = state["answer"], state["sources"]
+    assert answer is not None
+    op = to_op(answer, sources)
+    after = sources.former.id if sources.former else ""
+    return Verdict(
+        id=derive_id("portrait", state["user_id"], after),
+        user_id=state["user_id"],
+        by=By(
+            who=Who.PROFILE_WRITER,
+            model=state["model"],
+            prompt=stamp("portrait", state["language"]),
+        ),
+        at=state["now"],
+        reason=f"{state['why']}; {answer.reason}",
+        ops=(op,),
+    )

@@ -1,0 +1,201 @@
+"""ConversationSummarizer: talk that has left the window becomes an episode.
+
+START -> gather -> write -> check -> apply -> END
+                     ^--------' once, if the answer was unusable or not founded on the talk
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from langsmith import tracing_context
+
+from souffleur.agents.chat import Message, Usage
+from souffleur.agents.episode import EpisodeAnswer, faults, to_ops, unfounded
+from souffleur.agents.exchange import NONE, Persona, clock, talk, turns_to_judge
+from souffleur.agents.judge import Judge
+from souffleur.agents.rounds import ask
+from souffleur.errors import AnswerError
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.operation import By, Outcome, Verdict, Who, derive_id
+from souffleur.knowledge.session import FEWEST, Segment
+from souffleur.knowledge.turn import Turn
+from souffleur.prompts import language_of, render, stamp
+
+if TYPE_CHECKING:
+    from langgraph.graph.state import CompiledStateGraph
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the nodes need besides the state."""
+
+    judge: Judge
+    knowledge: KnowledgeBase
+    persona: Persona
+
+
+class State(TypedDict, total=False):
+    """One run: one segment."""
+
+    segment: Segment
+    turns: Sequence[Turn]
+    """Those of the segment that may be told, oldest first."""
+    former: Memory | None
+    """The episode written from an earlier version of the segment, if it is in force."""
+    language: str
+    messages: list[Message]
+    answer: EpisodeAnswer | None
+    problem: str
+    rounds: int
+    usage: Usage
+    model: str
+    outcomes: list[Outcome]
+
+
+async def gather(state: State, runtime: Runtime[Context]) -> State:
+    """Read the talk, and write the question."""
+    knowledge, persona = runtime.context.knowledge, runtime.context.persona
+    segment, turns = state["segment"], state["turns"]
+    language = persona.language or language_of("\n".join(turn.user for turn in turns))
+    before = await _before(knowledge, segment)
+    question = render(
+        "stretch",
+        language,
+        since=clock(segment.since, persona.zone, language),
+        until=clock(segment.at, persona.zone, language),
+        before=before.content if before else NONE[language],
+        talk=turns_to_judge(turns, persona, language),
+    )
+    rules = render("episode", language, user=persona.user, assistant=persona.assistant)
+    return {
+        "language": language,
+        "former": await _former(knowledge, segment),
+        "messages": [Message("system", rules), Message("user", question)],
+        "rounds": 0,
+        "usage": Usage(),
+        "model": "",
+    }
+
+
+async def write(state: State, runtime: Runtime[Context]) -> State:
+    """Ask the model."""
+    asked = await ask(runtime.context.judge, state["messages"], EpisodeAnswer, "episode")
+    return {
+        "answer": asked.answer,
+        "problem": asked.problem,
+        "messages": asked.messages,
+        "rounds": state["rounds"] + 1,
+        "usage": state["usage"] + asked.usage,
+        "model": asked.model or state["model"],
+    }
+
+
+async def check(state: State, runtime: Runtime[Context]) -> State:
+    """Find what makes the answer unusable, or what nobody said; say so to the model, once."""
+    answer, language, first = state["answer"], state["language"], state["rounds"] == 1
+    problem = state["problem"] or (faults(answer) if answer else "")
+    if problem and not first:
+        raise AnswerError(problem, answer=state["messages"][-1].content)
+    if problem:
+        return _again(state, render("repair", language, problem=problem))
+    if answer and first:
+        said = [said for turn in state["turns"] for said in turn.said()]
+        talked = talk(said, runtime.context.persona, language)
+        alien = await asyncio.to_thread(unfounded, answer, talked)  # long texts take a while
+        if alien:
+            return _again(state, render("unfounded", language, problems=alien))
+    return {"problem": ""}
+
+
+async def apply(state: State, runtime: Runtime[Context]) -> State:
+    """Write the episode, or nothing where it was small talk."""
+    verdict = _verdict(state, runtime.context)
+    return {"outcomes": await runtime.context.knowledge.apply(verdict) if verdict.ops else []}
+
+
+def route(state: State) -> str:
+    """Back to the model while there is a problem."""
+    return "write" if state["problem"] else "apply"
+
+
+class ConversationSummarizer:
+    """The graph, compiled once."""
+
+    def __init__(self, context: Context) -> None:
+        graph = StateGraph(State, context_schema=Context)
+        graph.add_node(gather)
+        graph.add_node(write)
+        graph.add_node(check)
+        graph.add_node(apply)
+        graph.add_edge(START, "gather")
+        graph.add_edge("gather", "write")
+        graph.add_edge("write", "check")
+        graph.add_conditional_edges("check", route, ["write", "apply"])
+        graph.add_edge("apply", END)
+        self.graph: CompiledStateGraph[State, Context, Any, Any] = graph.compile(
+            name="conversation-summarizer"
+        )
+        self.context = context
+
+    async def run(self, segment: Segment) -> str | None:
+        """Summarise a segment; the id of its episode, None where it deserves none.
+
+        A segment whose episode is written already costs no call. Raises EndpointError or
+        AnswerError where no usable answer was to be had; then nothing has changed.
+        """
+        knowledge = self.context.knowledge
+        episode_id = derive_id("memory", episode_verdict_id(segment), 0)
+        if await knowledge.memories.get([episode_id]):  # a crash came between it and the segment
+            return episode_id
+        turns = [turn for turn in await knowledge.sessions.turns(segment) if not turn.hidden]
+        if sum(turn.messages for turn in turns) < FEWEST:
+            return None
+        with tracing_context(enabled=False):  # a host's tracing must not upload private talk
+            state: Any = await self.graph.ainvoke(
+                {"segment": segment, "turns": turns}, {"recursion_limit": 12}, context=self.context
+            )
+        made = [entry for entry in state["outcomes"] if entry.op in {"ADD", "UPDATE"}]
+        if made and made[0].refused:
+            raise AnswerError(f"the episode was refused: {made[0].detail}")
+        return made[0].changes[0].after.id if made else None
+
+
+def episode_verdict_id(segment: Segment) -> str:
+    """The id of the verdict on this version of a segment: summarised again, it is the same."""
+    return derive_id("episode", segment.id, segment.version)
+
+
+async def _before(knowledge: KnowledgeBase, segment: Segment) -> Memory | None:
+    """The episode of the segment before this one in the same session."""
+    earlier = await knowledge.sessions.segments(segment.user_id, session_id=segment.session_id)
+    ids = [one.episode_id for one in earlier if one.number < segment.number and one.episode_id]
+    found = await knowledge.get_many(segment.user_id, ids[:1])
+    return found[0] if found else None
+
+
+async def _former(knowledge: KnowledgeBase, segment: Segment) -> Memory | None:
+    ids = [segment.episode_id] if segment.episode_id else []
+    return next(iter(await knowledge.get_many(segment.user_id, ids)), None)
+
+
+def _again(state: State, question: str) -> State:
+    return {"messages": [*state["messages"], Message("user", question)], "problem": question}
+
+
+def _verdict(state: State, context: Context) -> Verdict:
+    segment, answer = state["segment"], state["answer"]
+    assert answer is not None
+    return Verdict(
+        id=episode_verdict_id(segment),
+        user_id=segment.user_id,
+        agent_id=segment.agent_id,
+        by=By(who=Who.SUMMARIZER, model=state["model"], prompt=stamp("episode", state["language"])),
+        at=segment.at,
+        reason=answer.reason,
+        ops=to_ops(answer, segment, state["former"], context.persona.zone),
+    )

@@ -1,0 +1,172 @@
+"""Working memory: the turns of a session still held word for word, and when they become a segment.
+
+A segment is a stretch of talk that has left the window and waits to become an episode. Segments
+follow each other without gap, so every turn is in exactly one of them or in the window. Pure.
+"""
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from pydantic import AwareDatetime
+
+from souffleur.knowledge.memory import Frozen
+from souffleur.knowledge.operation import derive_id
+
+FEWEST = 3
+"""Messages below which a stretch of talk leaves no episode."""
+
+
+class WindowRule(Frozen):
+    """When talk leaves the window."""
+
+    size: int = 30
+    """Messages held at most."""
+    keep: int = 10
+    """Messages that stay when the window overflows."""
+    idle: timedelta | None = timedelta(minutes=30)
+    """Silence that ends a session; None: only the host ends one."""
+
+
+USUAL = WindowRule()
+
+
+class Held(Frozen):
+    """A turn in the window."""
+
+    id: str
+    """Of the turn's point."""
+    at: AwareDatetime
+    messages: int
+
+
+class Session(Frozen):
+    """One session of a user: its window, and how many segments have left it."""
+
+    id: str
+    user_id: str
+    session_id: str
+    agent_id: str = "default"
+    """The persona of the latest turn."""
+    window: tuple[Held, ...] = ()
+    """Oldest first."""
+    since: AwareDatetime
+    at: AwareDatetime
+    """When the latest turn was said."""
+    segments: int = 0
+
+    @property
+    def messages(self) -> int:
+        """Messages in the window."""
+        return sum(held.messages for held in self.window)
+
+
+class SegmentState(StrEnum):
+    """Where a segment stands."""
+
+    WAITING = "waiting"
+    """Waits to be summarised: a placeholder for its episode."""
+    WRITTEN = "written"
+    SMALL_TALK = "small_talk"
+    """Too short, or judged to hold nothing worth an episode."""
+
+
+class Segment(Frozen):
+    """A stretch of talk that has left the window."""
+
+    id: str
+    user_id: str
+    agent_id: str
+    session_id: str
+    number: int
+    """Place among the segments of its session, from 0."""
+    turn_ids: tuple[str, ...]
+    """Ids of the points of its turns, oldest first."""
+    messages: int
+    since: AwareDatetime
+    at: AwareDatetime
+    """When its latest turn was said."""
+    state: SegmentState = SegmentState.WAITING
+    version: int = 0
+    """How often it had to be summarised anew: a reply was replaced, or something forgotten."""
+    episode_id: str | None = None
+    """The memory written from it."""
+    tries: int = 0
+    retry_at: AwareDatetime | None = None
+    error: str = ""
+    """Why the latest try failed."""
+    expunged: bool = False
+    """The words of its turns have expired."""
+
+
+def session_point_id(user_id: str, session_id: str) -> str:
+    """The id of a session's point."""
+    return derive_id("session", user_id, session_id)
+
+
+def heard(session: Session, turn: Held, rule: WindowRule) -> tuple[Session, list[Segment]]:
+    """The session after a turn, and the segments that leave the window for it.
+
+    What was said before a silence leaves whole; of a window that overflows, the oldest part.
+
+    >>> from datetime import UTC
+    >>> at = datetime(2026, 1, 3, tzinfo=UTC)
+    >>> session = Session(id="s", user_id="ann", session_id="s1", since=at, at=at)
+    >>> for place in range(16):
+    ...     session, left = heard(session, Held(id=str(place), at=at, messages=2), WindowRule())
+    >>> session.messages, [segment.messages for segment in left]
+    (10, [22])
+    """
+    segments: list[Segment] = []
+    if any(held.id == turn.id for held in session.window):
+        replaced = tuple(turn if held.id == turn.id else held for held in session.window)
+        session = session.model_copy(update={"window": replaced})
+    else:
+        if rule.idle is not None and turn.at - session.at >= rule.idle:
+            session, segments = ended(session)
+        window = (*session.window, turn)
+        session = session.model_copy(update={"window": window, "at": max(session.at, turn.at)})
+    if session.messages > rule.size:
+        session, older = _cut(session, _overflow(session.window, rule.keep))
+        segments += older
+    return session, segments
+
+
+def ended(session: Session) -> tuple[Session, list[Segment]]:
+    """The session with an empty window, and the segment that was in it, if anything was."""
+    return _cut(session, len(session.window))
+
+
+def is_idle(session: Session, now: datetime, rule: WindowRule) -> bool:
+    """Whether its talk has ended by silence and is still in the window."""
+    return rule.idle is not None and bool(session.window) and now - session.at >= rule.idle
+
+
+def _overflow(window: tuple[Held, ...], keep: int) -> int:
+    """How many turns leave, so that the newest that stay hold at least `keep` messages."""
+    staying = 0
+    for place in range(len(window) - 1, 0, -1):
+        staying += window[place].messages
+        if staying >= keep:
+            return place
+    return max(0, len(window) - 1)
+
+
+def _cut(session: Session, count: int) -> tuple[Session, list[Segment]]:
+    if count == 0:
+        return session, []
+    left, rest = session.window[:count], session.window[count:]
+    messages = sum(held.messages for held in left)
+    segment = Segment(
+        id=derive_id("segment", session.id, session.segments),
+        user_id=session.user_id,
+        agent_id=session.agent_id,
+        session_id=session.session_id,
+        number=session.segments,
+        turn_ids=tuple(held.id for held in left),
+        messages=messages,
+        since=left[0].at,
+        at=left[-1].at,
+        state=SegmentState.WAITING if messages >= FEWEST else SegmentState.SMALL_TALK,
+    )
+    counted = {"window": rest, "segments": session.segments + 1}
+    return session.model_copy(update=counted), [segment]

@@ -1,0 +1,231 @@
+"""Sessions: what is in the window, what has left it, and how long raw words are kept."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from souffleur.knowledge.collection import (
+    Between,
+    Collection,
+    Condition,
+    Filter,
+    Is,
+    Order,
+    Point,
+    read_all,
+)
+from souffleur.knowledge.journal import Journal
+from souffleur.knowledge.lexical import encode_document
+from souffleur.knowledge.portrait import Upkeep
+from souffleur.knowledge.privacy import find_secret
+from souffleur.knowledge.session import (
+    Segment,
+    SegmentState,
+    WindowRule,
+    ended,
+    is_idle,
+    session_point_id,
+)
+from souffleur.knowledge.talk_records import (
+    segment_point,
+    session_point,
+    to_segment,
+    to_session,
+    to_turn,
+    to_upkeep,
+    turn_point,
+    upkeep_point,
+)
+from souffleur.knowledge.turn import Turn, TurnState
+
+Vector = tuple[float, ...]
+
+LATEST = 50
+"""Segments looked at to find when the talk before this one was."""
+
+
+class Sessions:
+    """The sessions, segments and raw turns in a journal."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    @property
+    def _collection(self) -> Collection:
+        return self._journal.collection
+
+    async def window(self, user_id: str, session_id: str) -> list[Turn]:
+        """The turns of a session still held word for word, oldest first."""
+        found = await self._collection.get([session_point_id(user_id, session_id)])
+        if not found:
+            return []
+        return await self._turns([held.id for held in to_session(found[0].payload).window])
+
+    def end(self, user_id: str, session_id: str) -> bool:
+        """Close a session, durably: its window becomes a segment. False where it held nothing."""
+        found = self._collection.get_now([session_point_id(user_id, session_id)])
+        session, segments = ended(to_session(found[0].payload)) if found else (None, [])
+        if session is None or not segments:
+            return False
+        self._collection.put_now([session_point(session), *map(segment_point, segments)])
+        return True
+
+    async def end_idle(self, now: datetime, rule: WindowRule) -> set[str]:
+        """Close every session that has been silent for long; whose they were."""
+        if rule.idle is None:
+            return set()
+        users = set()
+        late = (Is("state", "open"), Between("at", high=now - rule.idle + _INSTANT))
+        for point in await self._all(Is("type", "session"), *late):
+            session = to_session(point.payload)
+            if is_idle(session, now, rule) and self.end(session.user_id, session.session_id):
+                users.add(session.user_id)
+        return users
+
+    async def waiting(self, user_id: str | None = None) -> list[Segment]:
+        """The segments that wait to be summarised, in order of time."""
+        must: list[Condition] = [Is("state", SegmentState.WAITING)]
+        must += [Is("user_id", user_id)] if user_id else []
+        found = await self._all(Is("type", "segment"), *must)
+        return sorted(map(_segment, found), key=lambda segment: (segment.at, segment.number))
+
+    async def segments(
+        self, user_id: str, *, session_id: str | None = None, limit: int = LATEST
+    ) -> list[Segment]:
+        """The latest segments of a user, newest first."""
+        must: list[Condition] = [Is("type", "segment"), Is("user_id", user_id)]
+        must += [Is("session_id", session_id)] if session_id else []
+        order = Order("at", descending=True)
+        page, _ = await self._collection.scroll(Filter(tuple(must)), limit=limit, order=order)
+        return [_segment(point) for point in page]
+
+    async def holding(self, turn_ids: Iterable[str]) -> list[Segment]:
+        """The segments that hold any of these turns."""
+        found: dict[str, Segment] = {}
+        for turn_id in turn_ids:
+            for point in await self._all(Is("type", "segment"), Is("turn_ids", turn_id)):
+                found[point.id] = _segment(point)
+        return list(found.values())
+
+    async def turns(self, segment: Segment) -> list[Turn]:
+        """The turns of a segment, as they are now, oldest first."""
+        return await self._turns(segment.turn_ids)
+
+    async def save(self, segments: Sequence[Segment]) -> None:
+        """Write segments as they now stand."""
+        await self._collection.put([segment_point(segment) for segment in segments])
+
+    async def again(self, segments: Iterable[Segment]) -> None:
+        """Have segments summarised anew, also those that are being summarised just now."""
+        fresh = {"state": SegmentState.WAITING, "tries": 0, "retry_at": None, "error": ""}
+        await self.save(
+            [
+                segment.model_copy(update={**fresh, "version": segment.version + 1})
+                for segment in segments
+            ]
+        )
+
+    async def get(self, segment_ids: Sequence[str]) -> list[Segment]:
+        """Segments by their ids."""
+        return [_segment(point) for point in await self._collection.get(segment_ids)]
+
+    async def hide(self, turn_ids: Sequence[str], *, hidden: bool = True) -> None:
+        """Take turns out of every read path, or back in; their words stay until they expire."""
+        await self._collection.merge_payload(list(turn_ids), {"hidden": hidden})
+
+    async def unembedded(self, user_id: str | None = None, *, limit: int) -> list[Turn]:
+        """Turns that cannot be found by their words yet."""
+        must: list[Condition] = [Is("type", "turn"), Is("embedded", False), Is("expunged", False)]
+        must += [Is("user_id", user_id)] if user_id else []
+        page, _ = await self._collection.scroll(Filter(tuple(must)), limit=limit)
+        return [to_turn(point.payload) for point in page]
+
+    def embed(self, turns: Sequence[Turn], vectors: Sequence[Vector]) -> None:
+        """Make turns findable; those whose words have changed meanwhile are left for later.
+
+        A turn that holds a secret is never found.
+        """
+        given = {
+            turn.id: (turn.digest, vector) for turn, vector in zip(turns, vectors, strict=True)
+        }
+        points = []
+        for point in self._collection.get_now(list(given)):
+            turn, (digest, vector) = to_turn(point.payload), given[point.id]
+            if turn.digest != digest or turn.expunged:
+                continue
+            payload = turn_point(turn.model_copy(update={"embedded": True})).payload
+            words = turn.words
+            if words and not find_secret(words):
+                points.append(Point(turn.id, payload, vector, encode_document(words)))
+            else:
+                points.append(Point(turn.id, payload))
+        self._collection.put_now(points)
+
+    def expunge(self, turn_ids: Sequence[str]) -> None:
+        """Drop the words and vectors of turns for good; that they were said stays known."""
+        gone = {"user": "", "assistant": "", "expunged": True, "embedded": False}
+        found = [to_turn(point.payload) for point in self._collection.get_now(list(turn_ids))]
+        self._collection.put_now([turn_point(turn.model_copy(update=gone)) for turn in found])
+
+    async def expire(self, now: datetime, days: int) -> int:
+        """Drop the words of all that was said before, summarised and judged; returns turns dropped.
+
+        `days` 0: as soon as it is summarised.
+        """
+        must: list[Condition] = [Is("type", "segment"), Is("expunged", False)]
+        must += [Between("at", high=now - timedelta(days=days))] if days else []
+        dropped = 0
+        for point in await self._all(*must, but=[Is("state", SegmentState.WAITING)]):
+            segment = _segment(point)
+            turns = await self._turns(segment.turn_ids)
+            if any(turn.state is not TurnState.JUDGED for turn in turns):
+                continue
+            self.expunge(segment.turn_ids)
+            await self.save([segment.model_copy(update={"expunged": True})])
+            dropped += len(turns)
+        return dropped
+
+    async def before_this(
+        self, user_id: str, session_id: str, now: datetime, rule: WindowRule
+    ) -> tuple[datetime, datetime] | None:
+        """When the talk before this one began and ended; None: there was none.
+
+        A talk is what follows each other in a session without a silence that ends one.
+        """
+        idle = rule.idle or timedelta(minutes=30)
+        begun = await self._begun(user_id, session_id, now)
+        start, end, of = begun, None, session_id
+        for segment in await self.segments(user_id):
+            if segment.at >= now:
+                continue
+            if segment.session_id == of and start - segment.at < idle:
+                start = segment.since
+            elif end is None:
+                start, end, of = segment.since, segment.at, segment.session_id
+        return (start, end) if end else None
+
+    async def _begun(self, user_id: str, session_id: str, now: datetime) -> datetime:
+        window = await self.window(user_id, session_id)
+        return window[0].at if window else now
+
+    async def upkeep(self, user_id: str) -> Upkeep:
+        """What is noted about the portrait of a user."""
+        fresh = Upkeep(user_id=user_id)
+        found = await self._collection.get([fresh.id])
+        return to_upkeep(found[0].payload) if found else fresh
+
+    async def save_upkeep(self, upkeep: Upkeep) -> None:
+        """Write it as it now stands."""
+        await self._collection.put([upkeep_point(upkeep)])
+
+    async def _turns(self, ids: Sequence[str]) -> list[Turn]:
+        return [to_turn(point.payload) for point in await self._collection.get(list(ids))]
+
+    async def _all(self, *must: Condition, but: Sequence[Condition] = ()) -> list[Point]:
+        return await read_all(self._collection, Filter(tuple(must), tuple(but)))
+
+
+_INSTANT = timedelta(microseconds=1)
+
+
+def _segment(point: Point) -> Segment:
+    return to_segment(point.payload)

@@ -1,0 +1,95 @@
+"""A turn: one exchange as it was said, and where its judgement stands."""
+
+import hashlib
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any
+
+from pydantic import AwareDatetime, Field
+
+from souffleur.knowledge.memory import Frozen, Speaker
+from souffleur.knowledge.operation import Said, derive_id
+from souffleur.knowledge.session import Held
+
+
+class TurnState(StrEnum):
+    """Where a turn stands."""
+
+    PENDING = "pending"
+    JUDGED = "judged"
+    FAILED = "failed"
+    """Judged in vain three times; waits to be judged again on request."""
+
+
+class Turn(Frozen):
+    """One exchange, as it was said."""
+
+    id: str
+    """Derived from user, agent, session and `turn_id`: a turn seen twice is one turn."""
+    turn_id: str
+    """The host's own id."""
+    user_id: str
+    agent_id: str = "default"
+    session_id: str
+    seq: int = 0
+    """Order of arrival in this journal."""
+    at: AwareDatetime
+    user: str = ""
+    assistant: str = ""
+    injected: tuple[str, ...] = ()
+    """Ids of the memories whispered before the reply."""
+    state: TurnState = TurnState.PENDING
+    version: int = 0
+    """How often the reply was replaced (swipe, regenerate)."""
+    tries: int = 0
+    error: str = ""
+    """Why the latest try failed."""
+    judged: dict[str, Any] = Field(default_factory=dict)
+    """Reason, model, prompt, calls, tokens and cost of the judgement."""
+    digest: str = ""
+    """Hash of the words, kept when they expire; another one under the same id is another reply."""
+    embedded: bool = False
+    """Whether it can be found by its words: its vectors are written in the background."""
+    hidden: bool = False
+    """It tells of what was to be forgotten: never found, never summarised."""
+    expunged: bool = False
+    """Its words have expired, or were to be forgotten."""
+
+    @property
+    def messages(self) -> int:
+        """How many were said: one or two."""
+        return bool(self.user) + bool(self.assistant)
+
+    @property
+    def words(self) -> str:
+        """All that was said: the text it is found by."""
+        return "\n".join(text for text in (self.user, self.assistant) if text)
+
+    @property
+    def held(self) -> Held:
+        """What the window knows of it."""
+        return Held(id=self.id, at=self.at, messages=self.messages)
+
+    def said(self) -> tuple[Said, ...]:
+        """Its messages in order; an empty one was not said."""
+        both = ((Speaker.USER, self.user), (Speaker.ASSISTANT, self.assistant))
+        return tuple(
+            Said(turn_id=self.id, speaker=speaker, text=text, at=self.at)
+            for speaker, text in both
+            if text
+        )
+
+
+def turn_point_id(user_id: str, agent_id: str, session_id: str, turn_id: str) -> str:
+    """The id of a turn's point."""
+    return derive_id("turn", user_id, agent_id, session_id, turn_id)
+
+
+def verdict_id(turns: Sequence[Turn]) -> str:
+    """The id of the verdict on these turns as they were said: judged again, it is the same."""
+    return derive_id("verdict", *(f"{turn.id}@{turn.version}" for turn in turns))
+
+
+def digest_of(turn: Turn) -> str:
+    """Hash of a turn's words."""
+    return hashlib.sha256(f"{turn.user}\x1f{turn.assistant}".encode()).hexdigest()[:16]

@@ -1,0 +1,154 @@
+"""How the past looks: episodes, raw turns and portraits, with their dates."""
+
+import difflib
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from rich import box
+from rich.markup import escape
+from rich.table import Column, Table
+
+from souffleur.cli.show import console, print_json
+from souffleur.knowledge.memory import Memory, State
+from souffleur.knowledge.search import Found
+from souffleur.knowledge.session import Segment
+from souffleur.knowledge.turn import Turn
+from souffleur.prompts import render
+from souffleur.recollection import Past
+from souffleur.settings import Settings
+
+_SENTENCES = re.compile(r"(?<=[。！？!?])|(?<=\.)\s+|\n+")
+
+
+def past(found: Past, settings: Settings, as_json: bool) -> None:
+    """What a question about the past brought, with its dates."""
+    if as_json:
+        span = [moment.isoformat() if moment else None for moment in (found.since, found.until)]
+        phrase = found.period.phrase if found.period else None
+        items = [_item(hit) for hit in found.found]
+        print_json({"phrase": phrase, "since": span[0], "until": span[1], "found": items})
+        return
+    if found.since and found.until:
+        begin, end = (_local(moment, settings) for moment in (found.since, found.until))
+        console.print(f"[dim]{begin} to {end}[/dim]")
+    if not found.found:
+        console.print("[dim]nothing is known of that[/dim]")
+        return
+    table = Table("when", "", Column("what", overflow="fold"), box=box.SIMPLE_HEAD)
+    for hit in found.found:
+        table.add_row(_local(hit.at, settings), hit.scope[:-1], escape(_what(hit, settings)))
+    console.print(table)
+
+
+def episodes(
+    told: Sequence[Memory], waiting: Sequence[Segment], settings: Settings, as_json: bool
+) -> None:
+    """Episodes, newest first, below the placeholders of those that wait."""
+    if as_json:
+        lists = {"waiting": waiting, "episodes": told}
+        print_json({key: [one.model_dump(mode="json") for one in of] for key, of in lists.items()})
+        return
+    if not told and not waiting:
+        console.print("[dim]no episodes[/dim]")
+        return
+    for segment in reversed(waiting):
+        tries = f", tried {segment.tries} times: {segment.error}" if segment.tries else ""
+        when = _local(segment.since, settings)
+        console.print(f"[yellow]{when}  {segment.messages} messages wait{escape(tries)}[/]")
+    for episode in told:
+        _print_episode(episode)
+
+
+def portrait(one: Memory | None, settings: Settings, as_json: bool) -> None:
+    """The portrait in force, or a plain sentence where there is none."""
+    if as_json:
+        print_json(one.model_dump(mode="json") if one else None)
+    elif one is None:
+        console.print(render("cold_start", settings.language or "en"))
+    else:
+        console.print(f"[dim]{escape(_head(one, settings))}[/dim]\n")
+        console.print(escape(one.content))
+
+
+def versions(found: Sequence[Memory], settings: Settings, as_json: bool) -> None:
+    """All versions, newest first, with what each changed."""
+    if as_json:
+        print_json([one.model_dump(mode="json") for one in found])
+        return
+    for one in found:
+        state = "" if one.state is State.ACTIVE else f" ({one.state})"
+        console.rule(f"[bold]{escape(_head(one, settings))}{state}", align="left")
+        for change in one.data.get("changes", ()):
+            console.print(f"  [yellow]changed[/]  {escape(str(change))}")
+        for dropped in one.data.get("dropped", ()):
+            console.print(
+                f"  [red]dropped[/]  {escape(dropped['detail'])}: {escape(dropped['why'])}"
+            )
+        console.print(escape(one.content))
+
+
+def difference(found: Sequence[Memory], as_json: bool) -> None:
+    """What the latest version says that the one before did not, and the other way round."""
+    new, old = ([*found[:2], None, None])[:2]
+    lines = diff(old.content if old else "", new.content if new else "")
+    if as_json:
+        print_json(lines)
+        return
+    for line in lines or ["  there is no change to show"]:
+        colour = {"+": "green", "-": "red"}.get(line[0], "dim")
+        console.print(f"[{colour}]{escape(line)}[/]")
+
+
+def diff(old: str, new: str) -> list[str]:
+    """The sentences of both, each marked as added (+), gone (-) or kept (two spaces).
+
+    >>> diff("安住里昂。安喝咖啡。", "安住里昂。安喝茶。")
+    ['  安住里昂。', '- 安喝咖啡。', '+ 安喝茶。']
+    """
+    was, now = _sentences(old), _sentences(new)
+    return [line for line in difflib.ndiff(was, now) if not line.startswith("?")]
+
+
+def _sentences(text: str) -> list[str]:
+    return [part.strip() for part in _SENTENCES.split(text) if part and part.strip()]
+
+
+def _print_episode(episode: Memory) -> None:
+    data = episode.data
+    console.print(f"[bold]{escape(episode.content)}[/]")
+    tags = " · ".join([*episode.topics, data.get("intent", ""), data.get("tone", "")])
+    console.print(f"  [dim]{escape(tags)}[/]")
+    for fact in data.get("key_facts", ()):
+        console.print(f"  - {escape(fact)}")
+    if data.get("unresolved"):
+        console.print(f"  [yellow]? {escape(data['unresolved'])}[/]")
+
+
+def _what(hit: Found, settings: Settings) -> str:
+    if isinstance(hit.item, Turn):
+        both = ((settings.user_title, hit.item.user), (settings.assistant_name, hit.item.assistant))
+        return "\n".join(f"{name}: {text}" for name, text in both if text)
+    facts = [f"- {fact}" for fact in hit.item.data.get("key_facts", ())]
+    return "\n".join([hit.item.content, *facts])
+
+
+def _item(hit: Found) -> dict[str, Any]:
+    return {
+        "scope": hit.scope,
+        "at": hit.at.isoformat(),
+        "score": round(hit.score, 4),
+        "item": hit.item.model_dump(mode="json"),
+    }
+
+
+def _head(one: Memory, settings: Settings) -> str:
+    known = [str(one.data[key]) for key in ("name", "occupation") if one.data.get(key)]
+    version = f"version {one.data.get('version', 1)}, {_local(one.created_at, settings)}"
+    return " · ".join([*known, version])
+
+
+def _local(moment: datetime, settings: Settings) -> str:
+    return f"{moment.astimezone(ZoneInfo(settings.timezone)):%Y-%m-%d %H:%M}"

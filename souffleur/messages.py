@@ -1,0 +1,61 @@
+"""Messages as chat hosts keep them, and the turns they make."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from souffleur.errors import MessageError
+
+Messages = Sequence[Mapping[str, Any]]
+"""Each with `role` (user or assistant), `content` and, if known, `at` (an aware datetime)."""
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """A turn made of messages."""
+
+    turn_id: str
+    """Derived from its place and words: the same messages make the same turns."""
+    user: str
+    assistant: str
+    at: datetime | None
+
+
+def to_turns(messages: Messages) -> list[Exchanged]:
+    """The turns of some messages: what the user says, and the replies up to when they speak again.
+
+    System and tool messages are left out. Raises MessageError for what is no message.
+
+    >>> said = [("user", "hi"), ("assistant", "ho"), ("user", "so"), ("user", "so")]
+    >>> turns = to_turns([{"role": role, "content": text} for role, text in said])
+    >>> [(turn.user, turn.assistant) for turn in turns]
+    [('hi', 'ho'), ('so\\nso', '')]
+    """
+    turns: list[dict[str, Any]] = []
+    for place, message in enumerate(messages):
+        role, content, at = _read(message, place)
+        if role not in ("user", "assistant") or not content.strip():
+            continue
+        begins = role == "user" and (not turns or bool(turns[-1]["assistant"]))
+        if begins or not turns:
+            turns.append({"user": [], "assistant": [], "at": at})
+        turns[-1][role].append(content)
+    return [_exchanged(turn, place) for place, turn in enumerate(turns)]
+
+
+def _read(message: Mapping[str, Any], place: int) -> tuple[str, str, datetime | None]:
+    role, content = message.get("role"), message.get("content")
+    at = message.get("at")
+    if not isinstance(role, str) or not isinstance(content, str):
+        raise MessageError(f"message {place} needs a role and a text: {{'role': …, 'content': …}}")
+    if at is not None and (not isinstance(at, datetime) or at.tzinfo is None):
+        raise MessageError(f"message {place}: `at` must be a datetime with a time zone")
+    return role, content, at
+
+
+def _exchanged(turn: dict[str, Any], place: int) -> Exchanged:
+    user, assistant = "\n".join(turn["user"]), "\n".join(turn["assistant"])
+    digest = hashlib.sha256(f"{user}\x1f{assistant}".encode()).hexdigest()[:12]
+    return Exchanged(f"{place:04d}-{digest}", user, assistant, turn["at"])

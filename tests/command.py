@@ -1,0 +1,41 @@
+"""The command line as tests run it."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from souffleur import cli
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def data(run: Run, *words: str) -> Any:
+    """What a command prints for a program."""
+    code, out, err = run(*words, "--json")
+    assert code == 0, err
+    return json.loads(out)
+
+
+def runner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Run:
+    """Runs a command on a store in a folder: exit code, standard output, standard error."""
+    monkeypatch.setenv("SOUFFLEUR_PATH", str(tmp_path / "store"))
+    monkeypatch.setenv("SOUFFLEUR_EMBEDDER", "hash:64")
+    monkeypatch.setenv("COLUMNS", "160")
+
+    def command(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["souffleur", *words])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+        said = capfd.readouterr()
+        return code, said.out, said.err
+
+    return command

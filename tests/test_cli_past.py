@@ -1,0 +1,130 @@
+"""The commands about the past: ask, episodes, profile, as a person and a program see them."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.command import Run, data
+from tests.scripted import SKIP, add, answer, episode, portrait
+from tests.stub import Body, Stub, fail, say
+
+ME = ("--user", "ann")
+FACTS = ["Ann drinks sencha.", "Ann Roux lives in Lyon."]
+TOLD = episode("Ann talked about tea.", key_facts=FACTS, unresolved="which tea to buy")
+THREE = ("Ann lives in Lyon.", "She drinks sencha.", "She looks for tea.")
+
+
+def model(portraits: list[dict[str, object]]) -> Callable[[Body], str]:
+    """Answers by the name of the schema asked for."""
+
+    def reply(body: Body) -> str:
+        name = body["response_format"]["json_schema"]["name"]
+        kept = answer(add("Ann likes tea.", "I like tea"))
+        said = "I like tea" in body["messages"][1]["content"].rpartition("## ")[2]
+        monitor = kept if said else SKIP
+        answers = {"monitor": monitor, "episode": TOLD}
+        return json.dumps(answers[name] if name in answers else portraits.pop(0))
+
+    return reply
+
+
+def dialogue(folder: Path) -> Path:
+    """Two turns of yesterday."""
+    at = (datetime.now(UTC) - timedelta(days=1)).replace(hour=12, minute=0, second=0)
+    turns = [
+        {"at": at.isoformat(), "user": "I like tea", "assistant": "Noted"},
+        {"at": (at + timedelta(minutes=1)).isoformat(), "user": "bye", "assistant": "Bye"},
+    ]
+    who = {"user": {"id": "ann", "title": "Ann"}, "assistant": {"id": "mo", "name": "Mo"}}
+    file = folder / "tea.yaml"
+    file.write_text(json.dumps({**who, "sessions": [{"id": "s1", "turns": turns}]}))
+    return file
+
+
+@pytest.fixture
+def told(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stub: Callable[..., Stub]
+) -> Run:
+    """A store in which yesterday's talk was told; two portraits can be written."""
+    first = portrait(*THREE, name="Ann Roux", occupation="baker")
+    changed = [*THREE[:2], "She found her tea."]
+    second = {**first, "paragraphs": changed, "changes": ["She found her tea."]}
+    monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say(model([first, second]))).base_url)
+    monkeypatch.setenv("SOUFFLEUR_USER_TITLE", "Ann")
+    code, out, err = run("replay", str(dialogue(tmp_path)), "--keep")
+    assert (code, err) == (0, "")
+    assert "EPISODE" in out
+    return run
+
+
+def test_ask_about_yesterday(told: Run) -> None:
+    """What was talked about is shown with its date; for a program with the span and the item."""
+    _, out, _ = told("ask", "what did we talk about yesterday?", *ME)
+    assert "Ann talked about tea." in out
+    assert "Ann drinks sencha." in out
+    past = data(told, "ask", "昨天我们聊了什么", *ME)
+    assert past["phrase"] == "昨天"
+    assert past["since"] < past["found"][0]["at"] < past["until"]
+    assert "nothing is known" in told("ask", "what did we talk about last month?", *ME)[1]
+    words = data(told, "ask", "who said that they like tea?", *ME)
+    assert {item["scope"] for item in words["found"]} >= {"memories", "turns"}
+
+
+def test_episodes_are_listed(told: Run) -> None:
+    """Newest first, with facts and what is open."""
+    _, out, _ = told("episodes", *ME)
+    for text in ("Ann talked about tea.", "- Ann drinks sencha.", "? which tea to buy", "to share"):
+        assert text in out
+    listed = data(told, "episodes", *ME)
+    assert (len(listed["episodes"]), listed["waiting"]) == (1, [])
+    assert told("episodes", "--user", "bob")[1].strip() == "no episodes"
+
+
+def test_a_placeholder_is_listed_with_its_trouble(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stub: Callable[..., Stub]
+) -> None:
+    """What could not be summarised yet is shown, and why."""
+    monkeypatch.setenv("SOUFFLEUR_RETRY_PAUSE", "0")
+    monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(fail(500, "oops")).base_url)
+    run("replay", str(dialogue(tmp_path)), "--keep")
+    _, out, _ = run("episodes", *ME)
+    assert "4 messages wait" in out
+    assert "oops" in out
+
+
+def test_the_profile_is_written_shown_and_compared(told: Run) -> None:
+    """Cold start is a plain sentence; then there are versions, and what changed."""
+    assert "nothing is known yet" in told("profile", *ME)[1]
+    assert data(told, "profile", *ME) is None
+    _, out, _ = told("profile", "--write", *ME)
+    assert "Ann Roux · baker · version 1" in out
+    assert "She looks for tea." in out
+    told("profile", "--write", *ME)
+    _, out, _ = told("profile", "--history", *ME)
+    assert out.index("version 2") < out.index("version 1")
+    assert "changed  She found her tea." in out
+    _, out, _ = told("profile", "--diff", *ME)
+    assert "- She looks for tea." in out
+    assert "+ She found her tea." in out
+    assert data(told, "profile", *ME)["data"]["version"] == 2
+    assert "+ She found her tea." in data(told, "profile", "--diff", *ME)
+    assert [one["data"]["version"] for one in data(told, "profile", "--history", *ME)] == [2, 1]
+
+
+def test_raw_turns_can_be_searched(told: Run) -> None:
+    """`search --scope` looks where it is told, and names what it knows."""
+    hits = data(told, "search", "tea", "--scope", "turns", *ME)
+    assert (hits[0]["scope"], hits[0]["content"]) == ("turns", "I like tea\nNoted")
+    code, _, err = told("search", "tea", "--scope", "dreams", *ME)
+    assert code == 2
+    assert "memories, episodes, turns" in err
+
+
+def test_writing_a_profile_needs_a_model(run: Run) -> None:
+    """Without one the error says what to set."""
+    code, _, err = run("profile", "--write", *ME)
+    assert code == 2
+    assert "SOUFFLEUR_BASE_URL" in err

@@ -1,0 +1,176 @@
+"""Questions about the past: what was talked about, when, and where it is found."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from souffleur.agents.chat import Request
+from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.search import EVERYWHERE, Query, Scope
+from souffleur.knowledge.turn import Turn
+from tests.build import NOW, days
+from tests.scripted import Answer, by_name, episode, portrait
+from tests.stage import Stage, staged
+
+
+def tell(request: Request) -> Answer:
+    """An episode that tells the first thing that was said."""
+    talk = request.messages[1].content.rpartition("\n## ")[2]
+    first = talk.partition("Ann: ")[2].partition("\n")[0]
+    return episode(f"Ann talked about {first}.")
+
+
+async def talked(stage: Stage, session: str, at: Any, *lines: str, reply: str = "ok") -> None:
+    """A whole session that begins at a time."""
+    stage.clock.at = at
+    await stage.say(*lines, session=session, reply=reply)
+    await stage.end(session)
+
+
+def texts(found: Any) -> list[str]:
+    """What was found, without its date."""
+    return [hit.text.rpartition("] ")[2].replace("\nok", "") for hit in found]
+
+
+async def test_yesterday_and_last_week(tmp_path: Path) -> None:
+    """Each time brings the episodes of that time, in order, and no others."""
+    async with staged(tmp_path, by_name(episode=tell)) as stage:  # NOW is a Saturday
+        await talked(stage, "a", NOW - days(8), "old things", "x")
+        await talked(stage, "b", NOW - days(3), "the exam", "x")
+        await talked(stage, "c", NOW - days(1), "the party", "x")
+        stage.clock.at = NOW
+        for question, told in {
+            "what did we talk about yesterday?": ["Ann talked about the party."],
+            "what did we talk about this week?": [
+                "Ann talked about the exam.",
+                "Ann talked about the party.",
+            ],
+            "上周我们聊了什么？": ["Ann talked about old things."],
+            "前天我们聊了什么？": [],
+        }.items():
+            past = await stage.memory.ask(question, user_id="ann")
+            assert texts(past.found) == told, question
+
+
+async def test_last_time_is_the_talk_before_this_one(tmp_path: Path) -> None:
+    """Neither this session nor an older one: the talk that ended before this one began."""
+    async with staged(tmp_path, by_name(episode=tell)) as stage:
+        await talked(stage, "a", NOW - days(5), "the exam", "x")
+        await talked(stage, "b", NOW - days(2), "the party", "x")
+        stage.clock.at = NOW
+        await stage.say("good morning", session="c")
+        for question in ("what did we talk about last time?", "上次我们聊了什么？"):
+            past = await stage.memory.ask(question, user_id="ann", session_id="c")
+            assert texts(past.found) == ["Ann talked about the party."]
+            whisper = await stage.memory.recall(user_id="ann", session_id="c", text=question)
+            assert "the party" in whisper.text
+
+
+async def test_last_time_in_one_endless_session(tmp_path: Path) -> None:
+    """In a host that knows one session only, silence tells the talks apart."""
+    async with staged(tmp_path, by_name(episode=tell)) as stage:
+        for back, line in ((4, "the exam"), (2, "the party"), (0, "good morning")):
+            stage.clock.at = NOW - days(back)
+            await stage.say(line, "hm")
+        past = await stage.memory.ask("上次聊了什么？", user_id="ann", session_id="s1")
+        assert texts(past.found) == ["Ann talked about the party."]
+
+
+async def test_the_days_are_those_of_the_user(tmp_path: Path) -> None:
+    """At 23:30 UTC it is tomorrow in Paris: what was said there counts by its clock."""
+    async with staged(tmp_path, by_name(episode=tell)) as stage:
+        late = NOW.replace(hour=23, minute=30)
+        await talked(stage, "a", late, "the exam", "x")
+        stage.clock.at = late + timedelta(hours=2)
+        past = await stage.memory.ask("what did we talk about today?", user_id="ann")
+        assert texts(past.found) == ["Ann talked about the exam."]
+        past = await stage.memory.ask("what did we talk about yesterday?", user_id="ann")
+        assert past.found == ()
+
+
+async def test_words_said_are_found_word_for_word(tmp_path: Path) -> None:
+    """A detail that no episode tells is whispered from the raw turn, with its date."""
+    async with staged(tmp_path, by_name(episode=tell)) as stage:
+        await talked(
+            stage, "a", NOW - days(3), "hello", "推荐一本小说吧", reply="那就《山茶文具店》"
+        )
+        stage.clock.at = NOW
+        ask: Any = {"user_id": "ann", "session_id": "z"}
+        whisper = await stage.memory.recall(**ask, text="你推荐我的那本小说叫什么来着？")
+        assert "山茶文具店" in whisper.text
+        assert "2025-12-31 11:00" in whisper.text
+        assert len(whisper.turn_ids) == 1
+        plain = await stage.memory.recall(**ask, text="我也想写小说")
+        assert plain.turn_ids == ()
+        await stage.say("推荐一本小说吧", session="z", reply="那就《步履不停》")
+        again = await stage.memory.recall(**ask, text="你推荐我的那本小说叫什么来着？")
+        assert again.turn_ids == whisper.turn_ids  # what was just said stands in the window
+
+
+async def test_a_secret_is_not_whispered_from_raw_turns(tmp_path: Path) -> None:
+    """Neither by its words nor by its time."""
+    async with staged(tmp_path, by_name()) as stage:  # no episode comes between
+        await talked(stage, "a", NOW - days(1), "hello", "the door code is 4471#")
+        stage.clock.at = NOW
+        for question in ("what did I say about the door code?", "what did I say yesterday?"):
+            whisper = await stage.memory.recall(user_id="ann", session_id="z", text=question)
+            assert "4471" not in whisper.text
+        assert "hello" in whisper.text
+
+
+async def test_long_ago_brings_what_was_learnt_then(tmp_path: Path) -> None:
+    """Where episodes and words have passed, the memories of that time answer."""
+    async with staged(tmp_path, by_name(episode=tell)) as stage:
+        await stage.memory.remember("Ann's exam is hard.", user_id="ann", at=NOW - days(60))
+        await stage.memory.remember("Ann likes tea.", user_id="ann", at=NOW)
+        past = await stage.memory.ask("in November I told you something", user_id="ann")
+        assert texts(past.found) == ["Ann's exam is hard."]
+
+
+async def test_one_search_through_everything(tmp_path: Path) -> None:
+    """One call with a scope finds memories, episodes and raw turns, each where it is asked for."""
+    async with staged(tmp_path, by_name(episode=tell)) as stage:
+        await stage.memory.remember("Ann likes sencha.", user_id="ann", at=NOW)
+        await talked(stage, "a", NOW, "sencha", "more sencha")
+        query: Any = {"user_id": "ann", "text": "sencha", "now": stage.clock.at}
+        for scope in EVERYWHERE:
+            found = await stage.knowledge.search(Query(**query, scope=(scope,)))
+            assert found
+            assert {hit.scope for hit in found} == {scope}
+            assert all(isinstance(hit.item, Turn if scope == "turns" else Memory) for hit in found)
+        found = await stage.knowledge.search(Query(**query, scope=EVERYWHERE))
+        assert {hit.scope for hit in found} == set(Scope)
+        assert [hit.score for hit in found] == sorted((h.score for h in found), reverse=True)
+        turn = next(hit for hit in found if hit.scope is Scope.TURNS)
+        with pytest.raises(TypeError, match="raw turn"):
+            _ = turn.memory
+
+
+async def test_the_raw_turns_of_another_are_not_found(tmp_path: Path) -> None:
+    """Neither by words nor by time does anybody see what another said."""
+    async with staged(tmp_path, by_name(episode=tell)) as stage:
+        await talked(stage, "a", NOW - days(1), "sencha", "more sencha")
+        stage.clock.at = NOW
+        for question in ("what did I say about sencha?", "what did we talk about yesterday?"):
+            assert (await stage.memory.ask(question, user_id="bob")).found == ()
+            whisper = await stage.memory.recall(user_id="bob", session_id="a", text=question)
+            assert whisper.text == ""
+
+
+async def test_the_judge_sees_no_episode_among_the_known(tmp_path: Path) -> None:
+    """Whispered episodes and portraits are not shown to the one who may change what it sees."""
+    script = by_name(episode=tell, portrait=portrait("Ann lives.", "She talks.", "That is all."))
+    async with staged(tmp_path, script) as stage:
+        await stage.memory.remember("Ann likes the sea.", user_id="ann", at=NOW - days(2))
+        await talked(stage, "a", NOW - days(1), "the sea", "x")
+        await stage.memory.portray(user_id="ann")
+        stage.clock.at = NOW
+        whisper = await stage.memory.recall(user_id="ann", session_id="b", text="the sea?")
+        assert whisper.episodes
+        assert whisper.portrait
+        await stage.say("the sea?", session="b")
+        known = stage.asked("monitor")[-1].messages[1].content.partition("## Earlier")[0]
+        assert "m1* [fact, 2026-01-01] Ann likes the sea." in known
+        assert "m2" not in known

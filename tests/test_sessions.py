@@ -1,0 +1,54 @@
+"""Sessions in the journal: raw turns that change while they are embedded, and words that expire."""
+
+from pathlib import Path
+
+from souffleur.knowledge.session import WindowRule
+from tests.build import NOW, days, open_base, turn
+
+
+async def test_words_that_changed_meanwhile_are_embedded_later(tmp_path: Path) -> None:
+    """Vectors of a former reply, or of words that are gone, are not written."""
+    base = await open_base(tmp_path)
+    for place in ("1", "2"):
+        base.journal.record(turn("tea?", "green", turn_id=place))
+    turns = await base.sessions.unembedded(limit=9)
+    vectors = await base.embedder.embed([one.words for one in turns])
+    base.journal.record(turn("tea?", "black", turn_id="1"))
+    base.sessions.expunge([one.id for one in turns if one.turn_id == "2"])
+    base.sessions.embed(turns, vectors)
+    assert [one.assistant for one in await base.sessions.unembedded(limit=9)] == ["black"]
+    assert [one.embedded for one in await base.journal.turns()] == [False, False]
+    assert await base.embed_turns() == 1
+    assert await base.sessions.unembedded(limit=9) == []
+    await base.close()
+
+
+async def test_what_is_idle_is_ended_for_every_user(tmp_path: Path) -> None:
+    """Sessions silent for long are closed, whose they are is told; the others go on."""
+    base = await open_base(tmp_path)
+    for user, age in (("ann", 2.0), ("bob", 1.0), ("cleo", 0.0)):
+        for place in ("1", "2"):
+            said = turn("tea?", "ok", user_id=user, turn_id=place, at=NOW - days(age))
+            base.journal.record(said)
+    assert await base.sessions.end_idle(NOW, WindowRule()) == {"ann", "bob"}
+    assert await base.sessions.end_idle(NOW, WindowRule()) == set()
+    assert await base.sessions.end_idle(NOW + days(9), WindowRule(idle=None)) == set()
+    assert len(await base.sessions.waiting()) == 2
+    assert len(await base.sessions.window("cleo", "s1")) == 2
+    await base.close()
+
+
+async def test_words_expire_once_told(tmp_path: Path) -> None:
+    """What is in a window or waits to be told stays, however old; a second look drops nothing."""
+    base = await open_base(tmp_path)
+    base.journal.record(turn("tea?", "ok", at=NOW - days(90)))
+    assert await base.sessions.expire(NOW, 30) == 0
+    base.sessions.end("ann", "s1")  # two messages: small talk, nothing to tell
+    assert await base.sessions.expire(NOW, 30) == 0  # not judged yet
+    await base.journal.mark(await base.journal.turns(), state="judged")
+    assert await base.sessions.expire(NOW - days(61), 30) == 0
+    assert await base.sessions.expire(NOW, 30) == 1
+    assert await base.sessions.expire(NOW, 30) == 0
+    (gone,) = await base.journal.turns()
+    assert (gone.user, gone.expunged) == ("", True)
+    await base.close()

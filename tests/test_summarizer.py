@@ -1,0 +1,227 @@
+"""ConversationSummarizer and ProfileWriter: what is checked, and what is asked again."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from souffleur.agents import profile_writer, summarizer
+from souffleur.agents.exchange import Persona
+from souffleur.agents.judge import Judge
+from souffleur.errors import AnswerError, EndpointError
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.memory import Category, Memory, State
+from souffleur.knowledge.operation import Add
+from souffleur.knowledge.session import Segment, SegmentState
+from tests.build import NOW, days, open_base, turn, verdict
+from tests.scripted import SMALL_TALK, Answer, Scripted, episode, portrait
+
+PERSONA = Persona(user="Ann", assistant="Mo")
+TEA = episode("Ann talked about tea.")
+PLAIN = portrait("Ann lives in Lyon.", "She has 2 cats.", "She paints.", name="Ann Roux")
+
+
+@asynccontextmanager
+async def base_of(folder: Path) -> AsyncIterator[KnowledgeBase]:
+    base = await open_base(folder)
+    yield base
+    await base.close()
+
+
+async def segment_of(base: KnowledgeBase, *lines: str) -> Segment:
+    """A closed session in which these were said."""
+    for place, line in enumerate(lines):
+        base.journal.record(turn(line, "ok", turn_id=str(place)))
+    base.sessions.end("ann", "s1")
+    (segment,) = await base.sessions.waiting("ann")
+    return segment
+
+
+async def summarise(base: KnowledgeBase, segment: Segment, *answers: Answer) -> Scripted:
+    """Run the summarizer over scripted answers."""
+    chat = Scripted(answers)
+    context = summarizer.Context(Judge(chat), base, PERSONA)
+    await summarizer.ConversationSummarizer(context).run(segment)
+    return chat
+
+
+async def describe(
+    base: KnowledgeBase, former: Memory | None, *answers: Answer, facts: tuple[str, ...] = ()
+) -> tuple[Memory, Scripted]:
+    """Run the profile writer over scripted answers, with one new episode of these facts."""
+    chat = Scripted(answers)
+    told = Memory(
+        id="e",
+        user_id="ann",
+        content="[2026-01-03 11:00] They talked.",
+        category=Category.EPISODE,
+        data={"key_facts": list(facts)},
+        anchor_at=NOW,
+        created_at=NOW,
+        updated_at=NOW,
+    )
+    writer = profile_writer.ProfileWriter(profile_writer.Context(Judge(chat), base, PERSONA))
+    return await writer.run("ann", former, [told], why="test", now=NOW + days(1)), chat
+
+
+@pytest.mark.parametrize(
+    ("faulty", "complaint"),
+    [
+        ("I cannot.", "holds no JSON"),
+        (episode("Ann's password is hunter2000!"), "a password"),
+        (episode("Tea.", key_facts=["The key is sk-live-9f8e7d6c5b4a3210"]), "an API key"),
+        (episode("Tea.", topics=["tea"]), "topics: must be three to five"),
+        (episode(" "), "line: is empty"),
+        (episode("Ann has 7 cats."), "7"),
+        (episode("Ann likes the band “Zebra Crossing”."), "Zebra Crossing"),
+    ],
+)
+async def test_a_faulty_episode_is_sent_back_once(
+    tmp_path: Path, faulty: Answer, complaint: str
+) -> None:
+    """The model is told what is wrong; the second answer stands."""
+    async with base_of(tmp_path) as base:
+        segment = await segment_of(base, "tea?", "sencha!")
+        chat = await summarise(base, segment, faulty, TEA)
+        assert complaint in chat.requests[1].messages[-1].content
+        (one,) = await base.list("ann")
+        assert one.content.endswith("Ann talked about tea.")
+
+
+async def test_a_number_counted_from_the_talk_may_stay(tmp_path: Path) -> None:
+    """What is insisted on, having been asked about, is kept: it may follow from what was said."""
+    async with base_of(tmp_path) as base:
+        counted = episode("Ann asked 7 times for tea.")
+        await summarise(base, await segment_of(base, "tea?", "tea!"), counted, counted)
+        assert len(await base.list("ann")) == 1
+
+
+@pytest.mark.parametrize("answers", [("no", "no"), (EndpointError("busy"),)])
+async def test_an_unusable_summary_changes_nothing(
+    tmp_path: Path, answers: tuple[Answer, ...]
+) -> None:
+    """After two unusable answers, or a failed call, there is no episode and the error is told."""
+    async with base_of(tmp_path) as base:
+        with pytest.raises((AnswerError, EndpointError)):
+            await summarise(base, await segment_of(base, "tea?", "sencha!"), *answers)
+        assert await base.list("ann") == []
+
+
+async def test_small_talk_replaces_an_episode_by_nothing(tmp_path: Path) -> None:
+    """A segment told anew that turns out to be small talk takes its former episode back."""
+    async with base_of(tmp_path) as base:
+        segment = await segment_of(base, "tea?", "sencha!")
+        await summarise(base, segment, TEA)
+        (one,) = await base.list("ann")
+        again = segment.model_copy(update={"version": 1, "episode_id": one.id})
+        await summarise(base, again, SMALL_TALK)
+        assert (await base.get(one.id)).state is State.FORGOTTEN
+
+
+async def test_hidden_turns_are_not_told(tmp_path: Path) -> None:
+    """What was to be forgotten is not in the question; with too little left nothing is asked."""
+    async with base_of(tmp_path) as base:
+        segment = await segment_of(base, "tea?", "Tom called", "sencha!")
+        await base.sessions.hide([segment.turn_ids[1]])
+        chat = await summarise(base, segment, TEA)
+        assert "Tom" not in chat.requests[0].messages[1].content
+        await base.sessions.hide(segment.turn_ids[:2])
+        again = segment.model_copy(update={"version": 1})
+        assert (await summarise(base, again)).requests == []
+
+
+async def test_what_the_talk_before_told_is_shown(tmp_path: Path) -> None:
+    """The second segment of a session is written with the first episode in sight."""
+    async with base_of(tmp_path) as base:
+        first = await segment_of(base, "tea?", "sencha!")
+        chat = Scripted([TEA, TEA])
+        writer = summarizer.ConversationSummarizer(summarizer.Context(Judge(chat), base, PERSONA))
+        done = {"state": SegmentState.WRITTEN, "episode_id": await writer.run(first)}
+        await base.sessions.save([first.model_copy(update=done)])
+        for place in ("8", "9"):
+            base.journal.record(turn("more", "ok", turn_id=place, at=NOW + days(1)))
+        base.sessions.end("ann", "s1")
+        (second,) = await base.sessions.waiting("ann")
+        await writer.run(second)
+        assert "Ann talked about tea." in chat.requests[1].messages[1].content
+
+
+async def test_the_first_portrait(tmp_path: Path) -> None:
+    """It has its paragraphs, name and version, and is written from memories and episodes."""
+    async with base_of(tmp_path) as base:
+        add = Add(reason="r", quote="Lyon", content="Ann lives in Lyon.", entities=("Lyon",))
+        await base.apply(verdict(add, user="I live in Lyon"))
+        facts = ("Ann has 2 cats.", "Ann Roux paints.")
+        one, chat = await describe(base, None, PLAIN, facts=facts)
+        assert one.content == "Ann lives in Lyon.\n\nShe has 2 cats.\n\nShe paints."
+        assert (one.category, one.data["name"], one.data["version"]) == ("profile", "Ann Roux", 1)
+        question = chat.requests[0].messages[1].content
+        assert "Ann lives in Lyon." in question
+        assert "Ann has 2 cats." in question
+        assert await base.portrait("ann") == one
+
+
+@pytest.mark.parametrize(
+    ("faulty", "complaint"),
+    [
+        (portrait("Ann lives in Lyon.", "She paints.", "She sings."), "2 cats"),
+        (portrait("Ann lives in Lyon.", "She has 2 cats.", "She ran 42 km."), "42"),
+        (portrait("Ann lives in Lyon.", "She has 2 cats."), "three to five"),
+        (portrait("Ann lives in Lyon.", "She has 2 cats.", " "), "one is empty"),
+        (portrait("Ann. " * 400, "She has 2 cats.", "Lyon."), "longer than"),
+        (portrait("Lyon.", "2 cats.", "The door code is 4471#"), "a door or lock code"),
+    ],
+)
+async def test_a_faulty_portrait_is_sent_back_once(
+    tmp_path: Path, faulty: Answer, complaint: str
+) -> None:
+    """What it lost, invented or has too much of is named; the second answer stands."""
+    async with base_of(tmp_path) as base:
+        facts = ("Ann lives in Lyon with 2 cats. Ann Roux paints.",)
+        former, _ = await describe(base, None, PLAIN, facts=facts)
+        better = portrait("Ann lives in Lyon.", "She has 2 cats.", "She paints and sings.")
+        new, chat = await describe(base, former, faulty, better)
+        assert complaint in chat.requests[1].messages[-1].content
+        assert new.content.endswith("She paints and sings.")
+        assert (await base.get(former.id)).state is State.SUPERSEDED
+
+
+async def test_a_detail_may_go_with_a_reason(tmp_path: Path) -> None:
+    """What is said to be dropped, and why, is not asked about; the version keeps the reason."""
+    async with base_of(tmp_path) as base:
+        facts = ("Ann lives in Lyon with 2 cats. Ann Roux paints.",)
+        former, _ = await describe(base, None, PLAIN, facts=facts)
+        gone = {"detail": "2 cats", "why": "they were given away"}
+        answer = portrait("Ann lives in Lyon.", "She has no cats.", "She paints.", dropped=[gone])
+        new, chat = await describe(base, former, answer)
+        assert len(chat.requests) == 1
+        assert new.data["dropped"] == [gone]
+
+
+async def test_a_portrait_that_loses_details_twice_changes_nothing(tmp_path: Path) -> None:
+    """The former version stays in force, and the error names what was lost."""
+    async with base_of(tmp_path) as base:
+        facts = ("Ann lives in Lyon with 2 cats. Ann Roux paints.",)
+        former, _ = await describe(base, None, PLAIN, facts=facts)
+        poor = portrait("Ann lives in Lyon.", "She paints.", "She sings.")
+        with pytest.raises(AnswerError, match="2"):
+            await describe(base, former, poor, poor)
+        assert await base.portrait("ann") == former
+
+
+async def test_nothing_new_is_no_new_version(tmp_path: Path) -> None:
+    """The same words again leave the former version as it is."""
+    async with base_of(tmp_path) as base:
+        facts = ("Ann lives in Lyon with 2 cats. Ann Roux paints.",)
+        former, _ = await describe(base, None, PLAIN, facts=facts)
+        same, _ = await describe(base, former, PLAIN)
+        assert same == former
+
+
+@pytest.mark.parametrize("room", [summarizer, profile_writer])
+def test_the_graph_is_the_picture(room: Any) -> None:
+    """The nodes are those the docstring draws."""
+    for node in ("gather", "write", "check", "apply"):
+        assert node in room.__doc__

@@ -1,0 +1,177 @@
+"""Questions about the past after a replayed dialogue: what `recall` gives, and what is answered.
+
+    python -m evals.questions evals/dialogues/three_evenings.yaml \\
+        --recorded evals/recordings/three_evenings.jsonl
+
+Beside DIALOGUE.yaml lies DIALOGUE.questions.yaml. A question is answerable from the block when all
+its expectations, regular expressions, are found there.
+"""
+
+import argparse
+import asyncio
+import re
+import tempfile
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import AwareDatetime, BaseModel, ConfigDict
+from rich.console import Console
+from rich.markup import escape
+
+from souffleur.agents.chat import Chat, Message, Request
+from souffleur.agents.endpoint import Endpoint
+from souffleur.agents.recording import Player, Recorder, prune
+from souffleur.dialogue import Dialogue, read_dialogue
+from souffleur.knowledge.memory import Category, Memory
+from souffleur.prompts import language_of, render
+from souffleur.replay import as_recorded, clock_for, replay, settings_for
+from souffleur.runtime import Souffleur
+from souffleur.settings import Settings, default_settings, load_settings, need_model
+from souffleur.whisper import Recall
+from souffleur.wiring import make_endpoint
+
+
+class Question(BaseModel):
+    """One question, and what its answer needs."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    at: AwareDatetime
+    session: str = "q"
+    ask: str
+    expect: list[str] = []
+    """Regular expressions; all of them must be found."""
+    never_said: bool = False
+    """It was never talked about: the right answer is that one does not know."""
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What came of a question."""
+
+    question: Question
+    whisper: Recall
+    reply: str
+
+    @property
+    def answerable(self) -> bool:
+        """Whether the block holds all that an answer needs."""
+        return all(re.search(sought, self.whisper.text) for sought in self.question.expect)
+
+    @property
+    def answered(self) -> bool:
+        """Whether the reply does."""
+        return all(re.search(sought, self.reply) for sought in self.question.expect)
+
+
+@dataclass(frozen=True)
+class Told:
+    """A whole run."""
+
+    episodes: list[Memory]
+    """Oldest first, in whatever state."""
+    portraits: list[Memory]
+    """Oldest first."""
+    answers: list[Answered]
+
+
+def read_questions(dialogue: Path) -> list[Question]:
+    """The questions that belong to a dialogue file, in order."""
+    file = dialogue.with_suffix(".questions.yaml")
+    raw: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return [Question.model_validate(part) for part in raw["questions"]]
+
+
+async def run(
+    dialogue: Dialogue, questions: list[Question], settings: Settings, chat: Chat
+) -> Told:
+    """Replay a dialogue into a fresh store, then ask each question at its time."""
+    clock = clock_for(dialogue)
+    user_id = dialogue.user.id
+    async with Souffleur.open(settings, chat=chat, clock=clock) as memory:
+        async for _ in replay(dialogue, memory, clock):
+            pass
+        answers = []
+        for question in questions:
+            clock.at = question.at
+            await memory.flush()
+            answers.append(await _ask(question, memory, chat, user_id))
+        episodes = await memory.knowledge.list(user_id, category=Category.EPISODE)
+        portraits = await memory.knowledge.portraits(user_id)
+        return Told(episodes, portraits[::-1], answers)
+
+
+def report(told: Told, console: Console) -> None:
+    """Episodes, portraits, and each question with its block and answer."""
+    for episode in told.episodes:
+        console.print(f"[magenta]EPISODE[/]  {escape(episode.content)}")
+        for fact in episode.data["key_facts"]:
+            console.print(f"    - {escape(fact)}")
+        console.print(f"    [dim]open: {escape(str(episode.data['unresolved']))}[/]")
+    for portrait in told.portraits:
+        version, changes = portrait.data["version"], portrait.data["changes"]
+        console.print(f"\n[magenta]PORTRAIT {version}[/]  {escape(portrait.content)}")
+        console.print(f"    [dim]changes: {escape('; '.join(changes))}[/]")
+    for place, one in enumerate(told.answers, start=1):
+        mark = "[green]answerable[/]" if one.answerable else "[red]not answerable[/]"
+        console.rule(f"{place}  {escape(one.question.ask)}  {mark}", align="left")
+        console.print(escape(one.whisper.text), style="dim")
+        right = "[green]" if one.answered else "[red]"
+        console.print(f"{right}answer[/]  {escape(one.reply)}")
+    answerable = sum(one.answerable for one in told.answers)
+    answered = sum(one.answered for one in told.answers)
+    console.rule()
+    console.print(f"{answerable} of {len(told.answers)} answerable from the block; ", end="")
+    console.print(f"{answered} replies hold what was expected")
+
+
+async def _ask(question: Question, memory: Souffleur, chat: Chat, user_id: str) -> Answered:
+    whisper = await memory.recall(
+        user_id=user_id, session_id=question.session, text=question.ask, at=question.at
+    )
+    language = language_of(question.ask)
+    name = memory.settings.assistant_name
+    system = render("companion", language, assistant=name, memories=whisper.text)
+    messages = (Message("system", system), Message("user", question.ask))
+    reply = await chat(Request(messages, "companion"))
+    return Answered(question, whisper, reply.text)
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("dialogue", type=Path)
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--record", type=Path, help="ask the model, and keep its answers here")
+    mode.add_argument("--recorded", type=Path, help="take the answers from here")
+    given = parser.parse_args()
+    dialogue, questions = read_dialogue(given.dialogue), read_questions(given.dialogue)
+    chat: Player | Recorder | Endpoint
+    if given.recorded:
+        chat = Player(given.recorded)
+        asked = default_settings().model_copy(update=as_recorded(chat))
+    else:
+        asked = need_model(load_settings())
+        chat = _endpoint(asked, given.record)
+    with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
+        fresh = {"path": Path(folder), "qdrant_url": None}
+        settings = settings_for(dialogue, asked).model_copy(update=fresh)
+        told = asyncio.run(run(dialogue, questions, settings, chat))
+    if given.record and isinstance(chat, Recorder):
+        prune(given.record, chat.used)
+    report(told, Console(highlight=False, width=120))
+
+
+def _endpoint(settings: Settings, record: Path | None) -> Recorder | Endpoint:
+    endpoint = make_endpoint(settings)
+    if record is None:
+        return endpoint
+    return Recorder(endpoint, record, model=settings.model, now=datetime.now(UTC))
+
+
+if __name__ == "__main__":
+    main()

@@ -29,7 +29,7 @@ demo: $(READY)  ## Replay a shipped dialogue: what was whispered, judged, refuse
 
 test: lint  ## Lint, types, tests with coverage
 	@$(BIN)/coverage erase
-	@$(BIN)/coverage run -m pytest -q -m "not soak"
+	@$(BIN)/coverage run -m pytest -q -m "not soak" -n auto --dist loadfile
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
 

@@ -6,16 +6,15 @@ START -> gather -> judge -> check -> apply -> END
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
-from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langsmith import tracing_context
 
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.exchange import Persona, clock, list_known, list_pairs, talk, turns_to_judge
 from souffleur.agents.judge import Judge
-from souffleur.agents.rounds import ask
+from souffleur.agents.rounds import Update, again, ask, begin, compile_rounds
 from souffleur.agents.verdict import MonitorAnswer, Reading, handles, to_ops
 from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -24,9 +23,6 @@ from souffleur.knowledge.operation import By, Outcome, Said, Verdict, Who
 from souffleur.knowledge.search import Query
 from souffleur.knowledge.turn import Turn, verdict_id
 from souffleur.prompts import language_of, render, stamp
-
-if TYPE_CHECKING:
-    from langgraph.graph.state import CompiledStateGraph
 
 MOST_SHOWN = 24
 """Known memories in a prompt: the whispered, the related, then those a change could make stale."""
@@ -65,7 +61,7 @@ class State(TypedDict, total=False):
     outcomes: list[Outcome]
 
 
-async def gather(state: State, runtime: Runtime[Context]) -> State:
+async def gather(state: State, runtime: Runtime[Context]) -> Update:
     """Look up what is known and write the question."""
     context, turns = runtime.context, state["turns"]
     persona = context.persona
@@ -83,76 +79,50 @@ async def gather(state: State, runtime: Runtime[Context]) -> State:
         earlier=talk(state["earlier"], persona, language),
         exchange=turns_to_judge(turns, persona, language),
     )
-    rules = Message("system", render("monitor", language, **names))
+    rules = render("monitor", language, **names)
     return {
         "language": language,
         "shown": shown,
-        "messages": [rules, Message("user", question)],
-        "rounds": 0,
-        "usage": Usage(),
-        "model": "",
+        **begin(rules, question),
     }
 
 
-async def judge(state: State, runtime: Runtime[Context]) -> State:
+async def judge(state: State, runtime: Runtime[Context]) -> Update:
     """Ask the model."""
-    asked = await ask(runtime.context.judge, state["messages"], MonitorAnswer, "monitor")
-    return {
-        "answer": asked.answer,
-        "problem": asked.problem,
-        "messages": asked.messages,
-        "rounds": state["rounds"] + 1,
-        "usage": state["usage"] + asked.usage,
-        "model": asked.model or state["model"],
-    }
+    return await ask(state, runtime.context.judge, MonitorAnswer, "monitor")
 
 
-async def check(state: State, runtime: Runtime[Context]) -> State:
+async def check(state: State, runtime: Runtime[Context]) -> Update:
     """Find what makes an answer unusable or near to what is known; say so to the judge, once."""
     answer, language = state["answer"], state["language"]
     problem = state["problem"] or _unknown_handles(answer, state["shown"])
     if problem or answer is None:
         if state["rounds"] > 1:
             raise AnswerError(problem, answer=state["messages"][-1].content)
-        return _again(state, render("repair", language, problem=problem))
+        return again(state, render("repair", language, problem=problem))
     verdict = _verdict(state, answer, runtime.context)
     if state["rounds"] == 1:
         near = await runtime.context.knowledge.near_duplicates(verdict)
         if near:
             shown = [*state["shown"], *(m for m in near.values() if m not in state["shown"])]
             pairs = list_pairs(near, verdict, shown)
-            return {"shown": shown, **_again(state, render("near", language, pairs=pairs))}
+            return {"shown": shown, **again(state, render("near", language, pairs=pairs))}
     return {"verdict": verdict, "problem": ""}
 
 
-async def apply(state: State, runtime: Runtime[Context]) -> State:
+async def apply(state: State, runtime: Runtime[Context]) -> Update:
     """Carry the verdict out."""
     turns = state["turns"]
     outcomes = await runtime.context.knowledge.apply(state["verdict"], turns=turns)
     return {"outcomes": outcomes}
 
 
-def route(state: State) -> str:
-    """Back to the judge while there is a problem."""
-    return "judge" if state["problem"] else "apply"
-
-
 class KnowledgeMonitor:
     """The graph, compiled once."""
 
     def __init__(self, context: Context) -> None:
-        graph = StateGraph(State, context_schema=Context)
-        graph.add_node(gather)
-        graph.add_node(judge)
-        graph.add_node(check)
-        graph.add_node(apply)
-        graph.add_edge(START, "gather")
-        graph.add_edge("gather", "judge")
-        graph.add_edge("judge", "check")
-        graph.add_conditional_edges("check", route, ["judge", "apply"])
-        graph.add_edge("apply", END)
-        self.graph: CompiledStateGraph[State, Context, Any, Any] = graph.compile(
-            name="knowledge-monitor"
+        self.graph = compile_rounds(
+            "knowledge-monitor", State, Context, gather=gather, ask=judge, check=check, apply=apply
         )
         self.context = context
 
@@ -191,10 +161,6 @@ def _unknown_handles(answer: MonitorAnswer | None, shown: Sequence[Memory]) -> s
     known = {f"m{place}" for place in range(1, len(shown) + 1)}
     unknown = [name for name in handles(answer) if name not in known] if answer else []
     return "".join(f"- {name} is not among the known memories\n" for name in unknown)
-
-
-def _again(state: State, question: str) -> State:
-    return {"messages": [*state["messages"], Message("user", question)], "problem": question}
 
 
 def _verdict(state: State, answer: MonitorAnswer, context: Context) -> Verdict:

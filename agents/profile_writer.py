@@ -8,9 +8,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
-from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langsmith import tracing_context
 
@@ -18,15 +17,12 @@ from souffleur.agents.chat import Message, Usage
 from souffleur.agents.exchange import NONE, Persona, clock
 from souffleur.agents.judge import Judge
 from souffleur.agents.portrait import PortraitAnswer, Sources, faults, lost, to_op, unfounded
-from souffleur.agents.rounds import ask
+from souffleur.agents.rounds import Update, again, ask, begin, compile_rounds
 from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.operation import By, Outcome, Refusal, Verdict, Who, derive_id
 from souffleur.prompts import language_of, render, stamp
-
-if TYPE_CHECKING:
-    from langgraph.graph.state import CompiledStateGraph
 
 MOST_KNOWN = 40
 """Memories a portrait is written from: the core, then the most valuable."""
@@ -63,7 +59,7 @@ class State(TypedDict, total=False):
     outcomes: list[Outcome]
 
 
-async def gather(state: State, runtime: Runtime[Context]) -> State:
+async def gather(state: State, runtime: Runtime[Context]) -> Update:
     """Read what is known, and write the question."""
     knowledge, persona = runtime.context.knowledge, runtime.context.persona
     known = await _known(knowledge, state["user_id"], state["now"])
@@ -92,27 +88,16 @@ async def gather(state: State, runtime: Runtime[Context]) -> State:
     return {
         "language": language,
         "sources": sources,
-        "messages": [Message("system", rules), Message("user", question)],
-        "rounds": 0,
-        "usage": Usage(),
-        "model": "",
+        **begin(rules, question),
     }
 
 
-async def write(state: State, runtime: Runtime[Context]) -> State:
+async def write(state: State, runtime: Runtime[Context]) -> Update:
     """Ask the model."""
-    asked = await ask(runtime.context.judge, state["messages"], PortraitAnswer, "portrait")
-    return {
-        "answer": asked.answer,
-        "problem": asked.problem,
-        "messages": asked.messages,
-        "rounds": state["rounds"] + 1,
-        "usage": state["usage"] + asked.usage,
-        "model": asked.model or state["model"],
-    }
+    return await ask(state, runtime.context.judge, PortraitAnswer, "portrait")
 
 
-async def check(state: State, runtime: Runtime[Context]) -> State:
+async def check(state: State, runtime: Runtime[Context]) -> Update:
     """Find what is unusable, lost or invented; say so to the model, once."""
     answer, sources, language = state["answer"], state["sources"], state["language"]
     problem = state["problem"] or (faults(answer, sources) if answer else "")
@@ -122,41 +107,26 @@ async def check(state: State, runtime: Runtime[Context]) -> State:
             raise AnswerError(problem or f"lost without a reason:\n{gone}")
         return {"problem": ""}
     if problem:
-        return _again(state, render("repair", language, problem=problem))
+        return again(state, render("repair", language, problem=problem))
     if gone:
-        return _again(state, render("lost", language, details=gone))
+        return again(state, render("lost", language, details=gone))
     alien = await asyncio.to_thread(unfounded, answer, sources) if answer else ""
     if alien:
-        return _again(state, render("unfounded", language, problems=alien))
+        return again(state, render("unfounded", language, problems=alien))
     return {"problem": ""}
 
 
-async def apply(state: State, runtime: Runtime[Context]) -> State:
+async def apply(state: State, runtime: Runtime[Context]) -> Update:
     """Write the next version."""
     return {"outcomes": await runtime.context.knowledge.apply(_verdict(state))}
-
-
-def route(state: State) -> str:
-    """Back to the model while there is a problem."""
-    return "write" if state["problem"] else "apply"
 
 
 class ProfileWriter:
     """The graph, compiled once."""
 
     def __init__(self, context: Context) -> None:
-        graph = StateGraph(State, context_schema=Context)
-        graph.add_node(gather)
-        graph.add_node(write)
-        graph.add_node(check)
-        graph.add_node(apply)
-        graph.add_edge(START, "gather")
-        graph.add_edge("gather", "write")
-        graph.add_edge("write", "check")
-        graph.add_conditional_edges("check", route, ["write", "apply"])
-        graph.add_edge("apply", END)
-        self.graph: CompiledStateGraph[State, Context, Any, Any] = graph.compile(
-            name="profile-writer"
+        self.graph = compile_rounds(
+            "profile-writer", State, Context, gather=gather, ask=write, check=check, apply=apply
         )
         self.context = context
 
@@ -205,10 +175,6 @@ def _tell(episode: Memory) -> str:
 def _present(portrait: Memory) -> str:
     head = [str(portrait.data[key]) for key in ("name", "occupation") if portrait.data.get(key)]
     return "\n\n".join([*([" / ".join(head)] if head else []), portrait.content])
-
-
-def _again(state: State, question: str) -> State:
-    return {"messages": [*state["messages"], Message("user", question)], "problem": question}
 
 
 def _verdict(state: State) -> Verdict:

@@ -1,38 +1,75 @@
-"""Rounds: a model is asked, its answer is checked, and once it may be asked again."""
+"""Rounds: a model is asked, its answer is checked, and once it may be asked again.
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+START -> gather -> (ask) -> check -> apply -> END
+                     ^--------' while there is a problem
+"""
 
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from langgraph.graph import END, START, StateGraph
 from pydantic import BaseModel
 
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.judge import Judge
 from souffleur.errors import AnswerError
 
+if TYPE_CHECKING:
+    from langgraph.graph.state import CompiledStateGraph
+
 T = TypeVar("T", bound=BaseModel)
 
 
-@dataclass(frozen=True)
-class Round(Generic[T]):
-    """What one question brought."""
+Update = dict[str, Any]
+"""What a node changes in the state.
 
-    answer: T | None
-    """None: it was unusable."""
-    messages: list[Message]
-    """The conversation, with the answer as it was said."""
-    problem: str = ""
-    """Why it was unusable."""
-    usage: Usage = field(default_factory=Usage)
-    model: str = ""
+A round changes `answer` (None: it was unusable), `problem` (why to ask again; empty: no need),
+`messages` (the conversation so far), `rounds`, `usage` and `model`.
+"""
 
 
-async def ask(judge: Judge, messages: Sequence[Message], answer: type[T], name: str) -> Round[T]:
+def begin(rules: str, question: str) -> Update:
+    """What the state holds before the first round."""
+    messages = [Message("system", rules), Message("user", question)]
+    return {"messages": messages, "rounds": 0, "usage": Usage(), "model": ""}
+
+
+async def ask(state: Any, judge: Judge, answer: type[T], name: str) -> Update:
     """Ask once; an unusable answer is a problem, an endpoint that fails an error."""
+    rounds = state["rounds"] + 1
     try:
-        judged = await judge.ask(messages, answer, name=name)
+        judged = await judge.ask(state["messages"], answer, name=name)
     except AnswerError as error:
         said = Message("assistant", error.answer or "(empty)")
-        return Round(None, [*messages, said], problem=str(error))
-    said = Message("assistant", judged.text)
-    return Round(judged.value, [*messages, said], usage=judged.usage, model=judged.model)
+        unusable = {"answer": None, "problem": str(error), "rounds": rounds}
+        return {**unusable, "messages": [*state["messages"], said]}
+    return {
+        "answer": judged.value,
+        "problem": "",
+        "messages": [*state["messages"], Message("assistant", judged.text)],
+        "rounds": rounds,
+        "usage": state["usage"] + judged.usage,
+        "model": judged.model,
+    }
+
+
+def again(state: Any, question: str) -> Update:
+    """What the state becomes where the model is asked once more."""
+    return {"messages": [*state["messages"], Message("user", question)], "problem": question}
+
+
+def compile_rounds(
+    name: str, state: type, context: type, *, gather: Any, ask: Any, check: Any, apply: Any
+) -> "CompiledStateGraph[Any, Any, Any, Any]":
+    """The graph of these nodes, each under its own name."""
+    graph: StateGraph[Any, Any, Any, Any] = StateGraph(state, context_schema=context)
+    asking = ask.__name__
+    for node in (gather, ask, check, apply):
+        graph.add_node(node)
+    graph.add_edge(START, "gather")
+    graph.add_edge("gather", asking)
+    graph.add_edge(asking, "check")
+    graph.add_conditional_edges(
+        "check", lambda state: asking if state["problem"] else "apply", [asking, "apply"]
+    )
+    graph.add_edge("apply", END)
+    return graph.compile(name=name)

@@ -7,9 +7,8 @@ START -> gather -> write -> check -> apply -> END
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
-from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from langsmith import tracing_context
 
@@ -17,7 +16,7 @@ from souffleur.agents.chat import Message, Usage
 from souffleur.agents.episode import EpisodeAnswer, faults, to_ops, unfounded
 from souffleur.agents.exchange import NONE, Persona, clock, talk, turns_to_judge
 from souffleur.agents.judge import Judge
-from souffleur.agents.rounds import ask
+from souffleur.agents.rounds import Update, again, ask, begin, compile_rounds
 from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
@@ -25,9 +24,6 @@ from souffleur.knowledge.operation import By, Outcome, Verdict, Who, derive_id
 from souffleur.knowledge.session import FEWEST, Segment
 from souffleur.knowledge.turn import Turn
 from souffleur.prompts import language_of, render, stamp
-
-if TYPE_CHECKING:
-    from langgraph.graph.state import CompiledStateGraph
 
 
 @dataclass(frozen=True)
@@ -57,7 +53,7 @@ class State(TypedDict, total=False):
     outcomes: list[Outcome]
 
 
-async def gather(state: State, runtime: Runtime[Context]) -> State:
+async def gather(state: State, runtime: Runtime[Context]) -> Update:
     """Read the talk, and write the question."""
     knowledge, persona = runtime.context.knowledge, runtime.context.persona
     segment, turns = state["segment"], state["turns"]
@@ -75,70 +71,50 @@ async def gather(state: State, runtime: Runtime[Context]) -> State:
     return {
         "language": language,
         "former": await _former(knowledge, segment),
-        "messages": [Message("system", rules), Message("user", question)],
-        "rounds": 0,
-        "usage": Usage(),
-        "model": "",
+        **begin(rules, question),
     }
 
 
-async def write(state: State, runtime: Runtime[Context]) -> State:
+async def write(state: State, runtime: Runtime[Context]) -> Update:
     """Ask the model."""
-    asked = await ask(runtime.context.judge, state["messages"], EpisodeAnswer, "episode")
-    return {
-        "answer": asked.answer,
-        "problem": asked.problem,
-        "messages": asked.messages,
-        "rounds": state["rounds"] + 1,
-        "usage": state["usage"] + asked.usage,
-        "model": asked.model or state["model"],
-    }
+    return await ask(state, runtime.context.judge, EpisodeAnswer, "episode")
 
 
-async def check(state: State, runtime: Runtime[Context]) -> State:
+async def check(state: State, runtime: Runtime[Context]) -> Update:
     """Find what makes the answer unusable, or what nobody said; say so to the model, once."""
     answer, language, first = state["answer"], state["language"], state["rounds"] == 1
     problem = state["problem"] or (faults(answer) if answer else "")
     if problem and not first:
         raise AnswerError(problem, answer=state["messages"][-1].content)
     if problem:
-        return _again(state, render("repair", language, problem=problem))
+        return again(state, render("repair", language, problem=problem))
     if answer and first:
         said = [said for turn in state["turns"] for said in turn.said()]
         talked = talk(said, runtime.context.persona, language)
         alien = await asyncio.to_thread(unfounded, answer, talked)  # long texts take a while
         if alien:
-            return _again(state, render("unfounded", language, problems=alien))
+            return again(state, render("unfounded", language, problems=alien))
     return {"problem": ""}
 
 
-async def apply(state: State, runtime: Runtime[Context]) -> State:
+async def apply(state: State, runtime: Runtime[Context]) -> Update:
     """Write the episode, or nothing where it was small talk."""
     verdict = _verdict(state, runtime.context)
     return {"outcomes": await runtime.context.knowledge.apply(verdict) if verdict.ops else []}
-
-
-def route(state: State) -> str:
-    """Back to the model while there is a problem."""
-    return "write" if state["problem"] else "apply"
 
 
 class ConversationSummarizer:
     """The graph, compiled once."""
 
     def __init__(self, context: Context) -> None:
-        graph = StateGraph(State, context_schema=Context)
-        graph.add_node(gather)
-        graph.add_node(write)
-        graph.add_node(check)
-        graph.add_node(apply)
-        graph.add_edge(START, "gather")
-        graph.add_edge("gather", "write")
-        graph.add_edge("write", "check")
-        graph.add_conditional_edges("check", route, ["write", "apply"])
-        graph.add_edge("apply", END)
-        self.graph: CompiledStateGraph[State, Context, Any, Any] = graph.compile(
-            name="conversation-summarizer"
+        self.graph = compile_rounds(
+            "conversation-summarizer",
+            State,
+            Context,
+            gather=gather,
+            ask=write,
+            check=check,
+            apply=apply,
         )
         self.context = context
 
@@ -181,10 +157,6 @@ async def _before(knowledge: KnowledgeBase, segment: Segment) -> Memory | None:
 async def _former(knowledge: KnowledgeBase, segment: Segment) -> Memory | None:
     ids = [segment.episode_id] if segment.episode_id else []
     return next(iter(await knowledge.get_many(segment.user_id, ids)), None)
-
-
-def _again(state: State, question: str) -> State:
-    return {"messages": [*state["messages"], Message("user", question)], "problem": question}
 
 
 def _verdict(state: State, context: Context) -> Verdict:

@@ -10,7 +10,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,10 @@ def _operations(memory: Souffleur) -> dict[str, Callable[[int], Awaitable[None]]
         text = f"{ASKED[count % len(ASKED)]} {count}"  # another text each time: nothing is cached
         await memory.recall(user_id="ann", session_id="s", text=text, at=NOW)
 
+    async def past(count: int) -> None:
+        text = f"what did we say about place {count} yesterday?"
+        await memory.recall(user_id="ann", session_id="s", text=text, at=NOW + timedelta(days=1))
+
     async def observe(count: int) -> None:
         memory.observe(user_id="bob", session_id=str(count), user=f"hi {count}", at=NOW)
 
@@ -82,7 +86,12 @@ def _operations(memory: Souffleur) -> dict[str, Callable[[int], Awaitable[None]]
         memory.observe(user_id="ann", session_id="s", user=said, assistant="ok", at=NOW)
         await memory.flush()
 
-    return {"recall": recall, "observe": observe, "a judged turn, less the model": judged}
+    return {
+        "recall": recall,
+        "observe": observe,
+        "a judged turn, less the model": judged,
+        "recall, asked about yesterday": past,
+    }
 
 
 async def _time(

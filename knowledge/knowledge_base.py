@@ -22,7 +22,7 @@ from souffleur.knowledge.collection import (
 from souffleur.knowledge.embedder import Embedder
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.life import effective, ends
-from souffleur.knowledge.memory import Category, Memory, State
+from souffleur.knowledge.memory import Category, Due, Memory, State
 from souffleur.knowledge.operation import (
     Add,
     By,
@@ -34,6 +34,7 @@ from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy import find_secret
 from souffleur.knowledge.records import fingerprint, to_memory
 from souffleur.knowledge.search import (
+    INSTANT,
     Found,
     Query,
     Scope,
@@ -228,6 +229,23 @@ class KnowledgeBase:
         memories.sort(key=lambda m: (-effective(m, now, self.policy), m.created_at, m.id))
         return memories[:limit]
 
+    async def due(
+        self, now: datetime, what: Sequence[Due], *, user_id: str | None = None, limit: int
+    ) -> Memories:
+        """Active memories to which something must happen by now, the longest due first.
+
+        Read by index: what is not due is not looked at.
+        """
+        wanted = _due_by(now, what, user_id)
+        page, _ = await self.memories.scroll(wanted, limit=limit, order=Order("due_at"))
+        return [to_memory(point) for point in page]
+
+    async def count_due(
+        self, now: datetime, what: Sequence[Due], *, user_id: str | None = None
+    ) -> int:
+        """How many there are."""
+        return await self.memories.count(_due_by(now, what, user_id))
+
     async def plans_near(self, user_id: str, *, limit: int, now: datetime) -> Memories:
         """Active memories of what happens within three days, or did in the last two."""
         near = Between("expires_at", ends(now - timedelta(days=3)), ends(now + timedelta(days=3)))
@@ -275,6 +293,16 @@ class KnowledgeBase:
         """Flush and let go of the store."""
         await self.memories.close()
         await self.journal.collection.close()
+
+
+def _due_by(now: datetime, what: Sequence[Due], user_id: str | None) -> Filter:
+    must: list[Condition] = [
+        Is("state", State.ACTIVE),
+        OneOf("due_for", tuple(what)),
+        Between("due_at", high=now + INSTANT),
+    ]
+    must += [Is("user_id", user_id)] if user_id else []
+    return Filter(tuple(must))
 
 
 def _same(op: Add, memory: Memory) -> bool:

@@ -61,7 +61,8 @@ def due(memory: Memory, policy: Policy) -> tuple[datetime, Due] | None:
     rule = policy.rule(memory.category)
     candidates: list[tuple[datetime | None, Due]] = [(memory.expires_at, Due.EXPIRE)]
     if not lasts(memory, policy):
-        candidates.append((_promotion(memory, policy), Due.PROMOTION))
+        if memory.expires_at is None:  # what has an end is no core memory
+            candidates.append((_promotion(memory, policy), Due.PROMOTION))
         if rule.at_most_days is not None:
             candidates.append((_later(memory.created_at, rule.at_most_days), Due.FORGET))
         if rule.review_below is not None:
@@ -143,8 +144,9 @@ def _promotion(memory: Memory, policy: Policy) -> datetime | None:
         return None
     if memory.asked_at is None or memory.asked_value is None:
         return memory.anchor_at
-    if amplitude(memory, policy) >= memory.asked_value + policy.ask_again_above:
-        return max(memory.anchor_at, memory.asked_at)
+    used_since = memory.anchor_at > memory.asked_at  # else the base is from before the question
+    if used_since and amplitude(memory, policy) >= memory.asked_value + policy.ask_again_above:
+        return memory.anchor_at
     again = _later(memory.asked_at, policy.ask_again_days)
     return again if effective(memory, again, policy) >= policy.promote_at else None
 

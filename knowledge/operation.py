@@ -96,6 +96,8 @@ class Delete(Frozen):
     target: str
     reason: str
     quote: str
+    trail: tuple[str, ...] = ()
+    """What a reviewer thought and looked up before."""
 
 
 class Skip(Frozen):
@@ -111,6 +113,8 @@ class Promote(Frozen):
     op: Literal["PROMOTE"] = "PROMOTE"
     target: str
     reason: str
+    trail: tuple[str, ...] = ()
+    """What a reviewer thought and looked up before."""
 
 
 class Keep(Frozen):
@@ -119,6 +123,8 @@ class Keep(Frozen):
     op: Literal["KEEP"] = "KEEP"
     target: str
     reason: str
+    trail: tuple[str, ...] = ()
+    """What a reviewer thought and looked up before."""
 
 
 class Merge(Frozen):

@@ -36,6 +36,7 @@ from souffleur.worker import Patience, Worker
 
 if TYPE_CHECKING:
     from souffleur.agents.chat import Chat
+    from souffleur.agents.reviewer import MemoryReviewer
     from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.wiring import Agents
 
@@ -240,6 +241,13 @@ class Souffleur:
         if self._agents is None:
             raise SettingsError("there is no model to write a portrait: see SOUFFLEUR_BASE_URL")
         return await self._agents.narrator.portray(user_id, "asked for")
+
+    @property
+    def reviewer(self) -> "MemoryReviewer":
+        """The reviewer, for `souffleur.runs`. Raises SettingsError without a model."""
+        if self._agents is None:
+            raise SettingsError("there is no model to review memories: see SOUFFLEUR_BASE_URL")
+        return self._agents.reviewer
 
     async def forget(
         self,

@@ -6,13 +6,14 @@ from zoneinfo import ZoneInfo
 
 from pydantic import SecretStr
 
-from souffleur.agents import monitor, profile_writer, summarizer
+from souffleur.agents import monitor, profile_writer, reviewer, summarizer
 from souffleur.agents.chat import Chat
 from souffleur.agents.endpoint import Endpoint, Prices
 from souffleur.agents.exchange import Persona
 from souffleur.agents.judge import Judge
 from souffleur.agents.monitor import KnowledgeMonitor
 from souffleur.agents.profile_writer import ProfileWriter
+from souffleur.agents.reviewer import MemoryReviewer
 from souffleur.agents.summarizer import ConversationSummarizer
 from souffleur.knowledge.embedder import Embedder, make_embedder
 from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -29,6 +30,7 @@ class Agents:
 
     monitor: KnowledgeMonitor
     narrator: Narrator
+    reviewer: MemoryReviewer
 
 
 OPENAI = "https://api.openai.com/v1"
@@ -106,6 +108,7 @@ def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock:
             pause=settings.retry_pause,
             clock=clock,
         ),
+        MemoryReviewer(reviewer.Context(judge, knowledge, who)),
     )
 
 

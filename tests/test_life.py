@@ -137,10 +137,19 @@ def test_after_keep_a_promotion_is_not_asked_again_soon() -> None:
     """KEEP rests the question for 30 days, or until the value has risen by 0.6."""
     kept = life.scheduled(life.kept(memory(importance=2.5), NOW, COMPANION), COMPANION)
     assert kept.due_for is Due.REVIEW  # by day 30 it will have fallen below 2.5
-    raised = life.scheduled(
-        kept.model_copy(update={"importance": 2.8, "asked_value": 2.1}), COMPANION
-    )
-    assert raised.due_for is Due.PROMOTION
+    used = {"importance": 2.8, "asked_value": 2.1, "anchor_at": NOW + days(1)}
+    raised = life.scheduled(kept.model_copy(update=used), COMPANION)
+    assert (raised.due_for, raised.due_at) == (Due.PROMOTION, NOW + days(1))
+
+
+def test_a_question_answered_late_is_not_due_again_at_once() -> None:
+    """A memory that has faded since it became due is kept, and rests, as it was not used since."""
+    late = NOW + days(20)
+    kept = life.scheduled(life.kept(memory(importance=2.9), late, COMPANION), COMPANION)
+    assert kept.asked_value is not None
+    assert kept.asked_value < 2.3
+    assert kept.due_at is not None
+    assert kept.due_at > late
 
 
 def test_what_survives_review_is_asked_about_less_and_less() -> None:

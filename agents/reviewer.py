@@ -1,0 +1,219 @@
+"""MemoryReviewer: think, look up, and decide whether a memory is promoted, kept or let go.
+
+START -> gather -> think -> decide -> END
+                    ^  |
+                    |  v
+                   search              three rounds at most; an unusable answer is asked again once
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from langsmith import tracing_context
+
+from souffleur.agents.chat import Message, Usage
+from souffleur.agents.exchange import NONE, Persona, clock
+from souffleur.agents.judge import Judge
+from souffleur.agents.review import MOST_ROUNDS, Action, ReviewAnswer, fault, to_op
+from souffleur.agents.rounds import Update, again, ask, begin
+from souffleur.errors import AnswerError
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.memory import Due, Memory
+from souffleur.knowledge.operation import By, Verdict, Who, derive_id
+from souffleur.knowledge.search import EVERYWHERE, Found, Query, Scope
+from souffleur.knowledge.turn import Turn
+from souffleur.prompts import language_of, render, stamp
+
+if TYPE_CHECKING:
+    from langgraph.graph.state import CompiledStateGraph
+
+RULES = {Due.PROMOTION: "promote", Due.REVIEW: "decay"}
+"""The prompt for what is due."""
+RELATED = 5
+FOUND = 6
+"""Hits a search brings."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the nodes need besides the state."""
+
+    judge: Judge
+    knowledge: KnowledgeBase
+    persona: Persona
+
+
+class State(TypedDict, total=False):
+    """One run: one memory."""
+
+    memory: Memory
+    now: datetime
+    language: str
+    messages: list[Message]
+    answer: ReviewAnswer | None
+    problem: str
+    rounds: int
+    searches: int
+    repaired: bool
+    trail: tuple[str, ...]
+    """What was thought and looked up so far, for the ledger."""
+    usage: Usage
+    model: str
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a review came to, not carried out yet."""
+
+    memory: Memory
+    verdict: Verdict
+    usage: Usage
+
+    @property
+    def op(self) -> Any:
+        """PROMOTE, KEEP or DELETE."""
+        return self.verdict.ops[0]
+
+
+async def gather(state: State, runtime: Runtime[Context]) -> Update:
+    """Look up what is related, and write the question."""
+    memory, persona = state["memory"], runtime.context.persona
+    language = persona.language or language_of(memory.content)
+    query = Query(memory.user_id, memory.content, state["now"], limit=RELATED + 1)
+    hits = await runtime.context.knowledge.search(query)
+    related = [hit for hit in hits if hit.item.id != memory.id][:RELATED]
+    question = render(
+        "review",
+        language,
+        now=clock(state["now"], persona.zone, language),
+        memory=f"[{memory.kind}] {memory.content}",
+        life=_life(memory, persona, language),
+        related=_list(related, persona, language),
+    )
+    names = {"user": persona.user, "assistant": persona.assistant}
+    rules = render(RULES[_question(memory)], language, **names)
+    start = {"language": language, "searches": 0, "repaired": False, "trail": ()}
+    return {**start, **begin(rules, question)}
+
+
+async def think(state: State, runtime: Runtime[Context]) -> Update:
+    """Ask the model; an answer that is not allowed is asked again, once."""
+    update = await ask(state, runtime.context.judge, ReviewAnswer, "review")
+    answer, round_ = update["answer"], state["searches"] + 1
+    problem = update["problem"] or fault(answer, _question(state["memory"]), round_)
+    if not problem:
+        return update
+    if state["repaired"]:
+        raise AnswerError(problem, answer=update["messages"][-1].content)
+    question = render("repair", state["language"], problem=problem)
+    return {**update, **again({**state, **update}, question), "repaired": True}
+
+
+async def search(state: State, runtime: Runtime[Context]) -> Update:
+    """Look up what the reviewer asked for, through memories, episodes and raw turns."""
+    answer, memory, language = state["answer"], state["memory"], state["language"]
+    assert answer is not None
+    assert answer.query is not None
+    query = Query(memory.user_id, answer.query, state["now"], limit=FOUND + 1, scope=EVERYWHERE)
+    hits = await runtime.context.knowledge.search(query)
+    found = [hit for hit in hits if hit.item.id != memory.id and hit.relevant][:FOUND]
+    searches = state["searches"] + 1
+    left = MOST_ROUNDS - 1 - searches
+    more = render("rounds_left", language, count=left) if left else render("last_round", language)
+    told = render(
+        "looked_up",
+        language,
+        query=answer.query,
+        found=_list(found, runtime.context.persona, language),
+        left=more,
+    )
+    ids = ", ".join(hit.item.id for hit in found) or "nothing"
+    step = f"{answer.reason} | SEARCH {answer.query} | {ids}"
+    return {
+        "messages": [*state["messages"], Message("user", told)],
+        "searches": searches,
+        "trail": (*state["trail"], step),
+    }
+
+
+async def decide(state: State) -> Update:
+    """Nothing is left to ask."""
+    return {"problem": ""}
+
+
+def route(state: State) -> str:
+    """Back to thinking while there is a problem, on to search or to the end."""
+    if state["problem"]:
+        return "think"
+    answer = state["answer"]
+    return "search" if answer and answer.action is Action.SEARCH else "decide"
+
+
+class MemoryReviewer:
+    """The graph, compiled once."""
+
+    def __init__(self, context: Context) -> None:
+        graph: StateGraph[Any, Any, Any, Any] = StateGraph(State, context_schema=Context)
+        for node in (gather, think, search, decide):
+            graph.add_node(node)
+        graph.add_edge(START, "gather")
+        graph.add_edge("gather", "think")
+        graph.add_conditional_edges("think", route, ["think", "search", "decide"])
+        graph.add_edge("search", "think")
+        graph.add_edge("decide", END)
+        self.graph: CompiledStateGraph[Any, Any, Any, Any] = graph.compile(name="memory-reviewer")
+        self.context = context
+
+    async def run(self, memory: Memory, now: datetime) -> Decision:
+        """What is to become of a memory that is due; nothing is changed.
+
+        Raises EndpointError or AnswerError where no usable decision was to be had.
+        """
+        with tracing_context(enabled=False):  # a host's tracing must not upload private talk
+            state: Any = await self.graph.ainvoke(
+                {"memory": memory, "now": now}, {"recursion_limit": 20}, context=self.context
+            )
+        prompt = stamp(RULES[_question(memory)], state["language"])
+        verdict = Verdict(
+            id=derive_id("review", memory.id, memory.revision),
+            user_id=memory.user_id,
+            agent_id=memory.agent_id,
+            by=By(who=Who.REVIEWER, model=state["model"], prompt=prompt),
+            at=now,
+            reason=state["answer"].reason,
+            ops=(to_op(state["answer"], memory.id, state["trail"]),),
+        )
+        return Decision(memory, verdict, state["usage"])
+
+
+def _question(memory: Memory) -> Due:
+    return Due.PROMOTION if memory.due_for is Due.PROMOTION else Due.REVIEW
+
+
+def _life(memory: Memory, persona: Persona, language: str) -> str:
+    used = memory.last_used_at
+    return render(
+        "life",
+        language,
+        created=f"{memory.created_at.astimezone(persona.zone):%Y-%m-%d}",
+        uses=memory.uses,
+        used=f"{used.astimezone(persona.zone):%Y-%m-%d}" if used else NONE[language],
+        quote=memory.evidence[0].quote if memory.evidence else NONE[language],
+    )
+
+
+def _list(hits: Sequence[Found], persona: Persona, language: str) -> str:
+    lines = []
+    for hit in hits:
+        day = f"{hit.at.astimezone(persona.zone):%Y-%m-%d}"
+        if isinstance(hit.item, Turn):
+            both = ((persona.user, hit.item.user), (persona.assistant, hit.item.assistant))
+            said = " / ".join(f"{name}: {' '.join(text.split())}" for name, text in both if text)
+            lines.append(f"- [{Scope.TURNS[:-1]}, {day}] {said}")
+        else:
+            lines.append(f"- [{hit.item.kind}, {day}] {' '.join(hit.text.split())}")
+    return "\n".join(lines) or NONE[language]

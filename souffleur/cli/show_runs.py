@@ -1,0 +1,55 @@
+"""How runs look: what was done with each memory and why, and what it cost."""
+
+from collections import Counter
+from dataclasses import asdict
+
+from rich import box
+from rich.markup import escape
+from rich.table import Column, Table
+
+from souffleur.cli.show import console, print_json
+from souffleur.runs import Line, Report
+
+_COLOURS = {
+    "PROMOTE": "green",
+    "KEEP": "cyan",
+    "DELETE": "red",
+    "FORGET": "red",
+    "ARCHIVE": "yellow",
+    "FAILED": "red reverse",
+}
+
+
+def run(report: Report, as_json: bool) -> None:
+    """A table, one line a memory, and the sums."""
+    if as_json:
+        whole = asdict(report)
+        whole["began"] = report.began.isoformat()
+        whole["lines"] = [_plain(line) for line in report.lines]
+        print_json(whole)
+        return
+    if report.lines:
+        columns = [Column("memory", overflow="fold"), Column("because", overflow="fold")]
+        table = Table("user", "op", *columns, box=box.SIMPLE_HEAD)
+        for line in report.lines:
+            op = f"[{_COLOURS.get(line.op, 'dim')}]{line.op}[/]"
+            why = "\n".join(
+                [*(f"[dim]{escape(step)}[/]" for step in line.trail), escape(line.reason)]
+            )
+            table.add_row(escape(line.memory.user_id), op, escape(line.memory.content), why)
+        console.print(table)
+    done = Counter(line.op for line in report.lines)
+    sums = " · ".join(f"{count} {op}" for op, count in sorted(done.items())) or "nothing was due"
+    would = "would be: " if report.dry_run else ""
+    console.print(f"{report.name}: {would}{sums}")
+    if report.calls:
+        cost = f", ${report.cost:.4f}" if report.cost else ""
+        console.print(f"[dim]{report.calls} calls, {report.tokens} tokens{cost}[/]")
+    if report.stopped:
+        console.print(f"[yellow]not all is done: {report.stopped}[/]")
+
+
+def _plain(line: Line) -> dict[str, object]:
+    known = {"user_id": line.memory.user_id, "content": line.memory.content}
+    told = {"op": line.op, "reason": line.reason, "trail": list(line.trail)}
+    return {"id": line.memory.id, **known, **told}

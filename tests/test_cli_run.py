@@ -1,0 +1,119 @@
+"""`souffleur run`, as a person and a program see it."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from souffleur.knowledge.memory import Kind
+from souffleur.knowledge.operation import Add, Who
+from tests.build import NOW, days, open_base, verdict
+from tests.command import Run, data
+from tests.stub import Body, Stub, fail, say
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """Memories of long ago: three facts that have faded, and a plan that is over."""
+    folder = tmp_path / "store"
+
+    async def fill() -> None:
+        base = await open_base(folder, dimension=64)
+        plan = {"kind": Kind.TODO, "expires_at": NOW + days(8)}
+        adds = [Add(reason="r", quote="", content=f"Ann likes tea {n}.") for n in range(3)]
+        adds.append(Add(reason="r", quote="", content="Ann has an exam.", **plan))
+        await base.apply(verdict(*adds, who=Who.HOST))
+        await base.close()
+
+    asyncio.run(fill())
+    return folder
+
+
+def reviewer(body: Body) -> str:
+    """Keeps the first, lets the second go after a search, and the third at once."""
+    asked = body["messages"][1]["content"].partition("## Related")[0]
+    if "tea 0" in asked:
+        return json.dumps({"reason": "she may want it", "action": "KEEP", "query": None})
+    if "tea 1" in asked and len(body["messages"]) == 2:
+        return json.dumps({"reason": "is it so?", "action": "SEARCH", "query": "tea"})
+    return json.dumps({"reason": "nobody asks", "action": "DELETE", "query": None})
+
+
+def test_decay_lets_go_what_is_over(run: Run, store: Path) -> None:
+    """A dry run only says so; without a model, faded facts go as well, at the last threshold."""
+    code, out, _ = run("run", "decay", "--dry-run")
+    assert code == 0
+    assert "would be: 4 FORGET" in out
+    assert len(data(run, "list")) == 3  # the plan is over and is listed no more
+    code, out, _ = run("run", "decay")
+    assert "decay: 4 FORGET" in out
+    assert "expired on 2026-01-11" in out
+    assert run("run", "decay")[1].strip() == "decay: nothing was due"
+
+
+def test_review_asks_a_model(
+    run: Run, store: Path, monkeypatch: pytest.MonkeyPatch, stub: Callable[..., Stub]
+) -> None:
+    """Each decision is told with its reason and what was looked up, and stands in the ledger."""
+    monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say(reviewer)).base_url)
+    report = data(run, "run", "review", "--dry-run")
+    assert sorted(line["op"] for line in report["lines"]) == ["DELETE", "DELETE", "KEEP"]
+    code, out, _ = run("run", "review")
+    assert code == 0
+    for text in ("she may want it", "is it so? | SEARCH tea", "2 DELETE · 1 KEEP", "4 calls"):
+        assert text in out
+    (kept,) = data(run, "list")
+    assert kept["content"] == "Ann likes tea 0."
+    assert data(run, "history", kept["id"])[-1]["by"]["who"] == "reviewer"
+
+
+def test_what_could_not_be_asked_is_told(
+    run: Run, store: Path, monkeypatch: pytest.MonkeyPatch, stub: Callable[..., Stub]
+) -> None:
+    """With the endpoint down the exit code is 1, and all is as it was."""
+    monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(fail(500, "oops")).base_url)
+    code, out, _ = run("run", "review")
+    assert code == 1
+    assert "3 FAILED" in out
+    assert len(data(run, "list")) == 3
+
+
+def test_a_review_needs_a_model(run: Run) -> None:
+    """Without one the error says what to set."""
+    code, _, err = run("run", "review")
+    assert (code, "SOUFFLEUR_BASE_URL" in err) == (2, True)
+
+
+def test_an_interrupt_ends_it_cleanly(store: Path, stub: Callable[..., Stub]) -> None:
+    """What is under way ends, the report is printed, and the next run does the rest."""
+
+    def slow(body: Body) -> str:
+        time.sleep(1)
+        return reviewer(body)
+
+    endpoint = stub(say(slow))
+    settings: dict[str, Any] = {
+        "SOUFFLEUR_PATH": str(store),
+        "SOUFFLEUR_EMBEDDER": "hash:64",
+        "SOUFFLEUR_BASE_URL": endpoint.base_url,
+    }
+    command = [sys.executable, "-P", "-m", "souffleur.cli", "run", "review", "--json"]
+    child = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, **settings}
+    )
+    while not endpoint.requests:
+        time.sleep(0.05)
+    child.send_signal(signal.SIGTERM)
+    out, _ = child.communicate(timeout=30)
+    report = json.loads(out)
+    assert child.returncode == 0
+    assert report["stopped"] == "it was asked to stop"
+    assert len(report["lines"]) == 1

@@ -1,0 +1,254 @@
+"""Runs over what is due: what they do, what they may cost, and what they read."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from souffleur.agents.chat import Reply, Request
+from souffleur.agents.exchange import Persona
+from souffleur.agents.judge import Judge
+from souffleur.agents.reviewer import Context, MemoryReviewer
+from souffleur.errors import EndpointError
+from souffleur.knowledge.collection import Collection, Filter, Point
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.memory import Category, Due, Kind, Memory, State
+from souffleur.knowledge.operation import Add, Boost, Who
+from souffleur.knowledge.records import to_point
+from souffleur.runs import Limits, Report, run_decay, run_review
+from tests.build import NOW, days, memory, open_base, verdict
+from tests.scripted import Script, Scripted
+
+LATER = NOW + days(40)
+"""When every plain fact of NOW is due for review."""
+
+
+@asynccontextmanager
+async def base_of(folder: Path) -> AsyncIterator[KnowledgeBase]:
+    base = await open_base(folder, dimension=64)
+    yield base
+    await base.close()
+
+
+async def know(base: KnowledgeBase, *contents: str, user_id: str = "ann", **fields: Any) -> None:
+    """Facts told by the host at NOW."""
+    adds = [Add(reason="r", quote="", content=content, **fields) for content in contents]
+    name = (user_id, *contents)
+    await base.apply(verdict(*adds, who=Who.HOST, name=name, user_id=user_id))
+
+
+def reviewer(base: KnowledgeBase, script: Script) -> MemoryReviewer:
+    return MemoryReviewer(Context(Judge(Scripted(script)), base, Persona(user="Ann")))
+
+
+def always(action: str) -> Script:
+    return lambda _: {"reason": "because", "action": action, "query": None}
+
+
+def ops(report: Report) -> list[str]:
+    return [line.op for line in report.lines]
+
+
+async def test_what_is_over_is_let_go_by_rule(tmp_path: Path) -> None:
+    """A plan a week after its day, an episode after a fortnight; facts wait for a reviewer."""
+    async with base_of(tmp_path) as base:
+        await know(base, "Ann has an exam.", kind=Kind.TODO, expires_at=NOW + days(8))
+        await know(base, "[2026-01-03 10:00] Tea.", category=Category.EPISODE, kind=Kind.MOMENT)
+        await know(base, "Ann likes tea.")
+        assert ops(await run_decay(base, NOW + days(7))) == []
+        report = await run_decay(base, LATER)
+        assert sorted(ops(report)) == ["FORGET", "FORGET"]
+        assert report.due == 2
+        assert [one.content for one in await base.list("ann")] == ["Ann likes tea."]
+        assert ops(await run_decay(base, LATER)) == []  # run twice is run once
+        _, entry = await base.history(report.lines[0].memory.id)
+        assert (entry.by.who, entry.op) == (Who.SCHEDULE, "FORGET")
+
+
+async def test_without_a_reviewer_faded_facts_go_at_the_last_threshold(tmp_path: Path) -> None:
+    """Below 0.5 they wait; below 0.3 nobody will be asked, and they are forgotten."""
+    async with base_of(tmp_path) as base:
+        await know(base, "Ann likes tea.")
+        early = await run_decay(base, NOW + days(22), has_reviewer=False)
+        assert ops(early) == ["WAITS"]
+        late = await run_decay(base, NOW + days(32), has_reviewer=False)
+        assert ops(late) == ["FORGET"]
+
+
+async def test_a_dry_run_changes_nothing(tmp_path: Path) -> None:
+    """It says what would be done, and why; the store is as it was."""
+    async with base_of(tmp_path) as base:
+        await know(base, "Ann has an exam.", kind=Kind.TODO, expires_at=NOW + days(8))
+        await know(base, "Ann likes tea.", "Ann likes milk.")
+        before = await base.list("ann")
+        decayed = await run_decay(base, LATER, dry_run=True)
+        reviewed = await run_review(base, reviewer(base, always("DELETE")), LATER, dry_run=True)
+        assert (ops(decayed), ops(reviewed)) == (["FORGET"], ["DELETE", "DELETE"])
+        assert reviewed.lines[0].reason == "because"
+        assert await base.list("ann") == before
+
+
+async def test_kept_memories_are_asked_about_less_and_less(tmp_path: Path) -> None:
+    """After KEEP the rest before the next question doubles: 7, 14, 28 days and then fading."""
+    async with base_of(tmp_path) as base:
+        await know(base, "Ann likes tea.")
+        now, grace = LATER, []
+        for _ in range(3):
+            await run_review(base, reviewer(base, always("KEEP")), now)
+            (one,) = await base.list("ann")
+            grace.append(one.grace_days)
+            assert one.due_at is not None
+            assert one.due_at > now
+            now = one.due_at
+        assert grace == [14.0, 28.0, 56.0]
+
+
+async def test_a_promoted_memory_is_core_and_never_due(tmp_path: Path) -> None:
+    """Used often enough it is asked about once, and then fades no more."""
+    async with base_of(tmp_path) as base:
+        await know(base, "Ann likes tea.")
+        (one,) = await base.list("ann")
+        for count in range(6):
+            await base.apply(verdict(Boost(target=one.id, reason="r"), who=Who.HOST, name=count))
+        report = await run_review(base, reviewer(base, always("PROMOTE")), NOW)
+        assert ops(report) == ["PROMOTE"]
+        (core,) = await base.list("ann", category=Category.CORE)
+        assert (core.importance, core.due_at) == (3.0, None)
+        assert (await run_review(base, reviewer(base, always("DELETE")), NOW + days(3650))).due == 0
+
+
+async def test_no_run_deletes_more_than_its_share(tmp_path: Path) -> None:
+    """Of eight it deletes five and keeps the others for the next run; a limit may say fewer."""
+    async with base_of(tmp_path) as base:
+        await know(base, *(f"Ann likes tea {n}." for n in range(8)))
+        report = await run_review(base, reviewer(base, always("DELETE")), LATER)
+        assert (report.count("DELETE"), report.count("WAITS")) == (5, 3)
+        assert len(await base.list("ann")) == 3
+        limits = Limits(deletions=1)
+        report = await run_review(base, reviewer(base, always("DELETE")), LATER, limits=limits)
+        assert (report.count("DELETE"), report.count("WAITS")) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("limits", "stop", "stopped"),
+    [
+        (Limits(calls=2), lambda: False, "it may make 2 calls"),
+        (Limits(memories=2), lambda: False, "it may look at 2 memories"),
+        (Limits(), lambda: True, "it was asked to stop"),
+    ],
+)
+async def test_a_run_that_was_stopped_goes_on_later(
+    tmp_path: Path, limits: Limits, stop: Callable[[], bool], stopped: str
+) -> None:
+    """It says why it ended; the next run does the rest, and nothing is asked about twice."""
+    async with base_of(tmp_path) as base:
+        await know(base, *(f"Ann likes tea {n}." for n in range(5)))
+        first = await run_review(
+            base, reviewer(base, always("KEEP")), LATER, limits=limits, stop=stop
+        )
+        assert first.stopped == stopped
+        rest = await run_review(base, reviewer(base, always("KEEP")), LATER)
+        assert (len(first.lines) + len(rest.lines), rest.stopped) == (5, "")
+        asked = [line.memory.id for line in (*first.lines, *rest.lines)]
+        assert len(set(asked)) == 5
+
+
+async def test_a_failure_leaves_it_due(tmp_path: Path) -> None:
+    """One that could not be asked about is told, the others are done, and it comes up again."""
+
+    def script(request: Request) -> Any:
+        if "tea 1" in request.messages[1].content.partition("## Related")[0]:
+            return EndpointError("busy")
+        return {"reason": "r", "action": "KEEP", "query": None}
+
+    async with base_of(tmp_path) as base:
+        await know(base, *(f"Ann likes tea {n}." for n in range(3)))
+        report = await run_review(base, reviewer(base, script), LATER)
+        assert sorted(ops(report)) == ["FAILED", "KEEP", "KEEP"]
+        assert await base.count_due(LATER, [Due.REVIEW]) == 1
+
+
+async def test_what_was_used_meanwhile_is_not_deleted(tmp_path: Path) -> None:
+    """A memory that changed while it was thought about is left alone."""
+    async with base_of(tmp_path) as base:
+        await know(base, "Ann likes tea.")
+        (one,) = await base.list("ann")
+
+        async def chat(request: Request) -> Reply:
+            boost = Boost(target=one.id, reason="r")
+            await base.apply(verdict(boost, who=Who.HOST, name="meanwhile"))
+            return await Scripted(always("DELETE"))(request)
+
+        writer = MemoryReviewer(Context(Judge(chat), base, Persona(user="Ann")))
+        assert ops(await run_review(base, writer, LATER)) == ["CHANGED"]
+        assert (await base.get(one.id)).state is State.ACTIVE
+
+
+async def test_users_are_reviewed_side_by_side(tmp_path: Path) -> None:
+    """One waiting for its model holds up no other, and a run may be of one user."""
+    async with base_of(tmp_path) as base:
+        for user in ("ann", "bob"):
+            await know(base, "Likes tea.", user_id=user)
+        both = asyncio.Barrier(2)
+
+        async def chat(request: Request) -> Reply:
+            await both.wait()  # neither comes through alone
+            return await Scripted(always("KEEP"))(request)
+
+        writer = MemoryReviewer(Context(Judge(chat), base, Persona(user="Ann")))
+        assert len((await run_review(base, writer, LATER)).lines) == 2
+        keeper = reviewer(base, always("KEEP"))
+        mine = await run_review(base, keeper, LATER + days(99), user_id="bob")
+        assert {line.memory.user_id for line in mine.lines} == {"bob"}
+
+
+class Counted:
+    """A collection that counts the points it gives."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self.points = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._collection, name)
+
+    async def scroll(self, *args: Any, **more: Any) -> Any:
+        page, after = await self._collection.scroll(*args, **more)
+        self.points += len(page)
+        return page, after
+
+    async def get(self, ids: Sequence[str], *, vectors: bool = False) -> list[Point]:
+        found = await self._collection.get(ids, vectors=vectors)
+        self.points += len(found)
+        return found
+
+    async def search(self, queries: Any) -> Any:
+        hits = await self._collection.search(queries)
+        self.points += sum(map(len, hits))
+        return hits
+
+
+@pytest.mark.parametrize(
+    "size", [1_000, pytest.param(100_000, marks=pytest.mark.soak)], ids=["1000", "100000"]
+)
+async def test_a_run_reads_what_is_due_and_little_else(tmp_path: Path, size: int) -> None:
+    """With a hundred due, a small multiple of a hundred points is read, however many there are."""
+    async with base_of(tmp_path) as base:
+        due = [_one(place, expires_at=NOW + days(1)) for place in range(100)]
+        rest = [_one(place) for place in range(100, size)]
+        for start in range(0, size, 1000):
+            page = [*due, *rest][start : start + 1000]
+            await base.memories.put([to_point(one, (1.0, *[0.0] * 63)) for one in page])
+        assert await base.memories.count(Filter()) == size
+        counted = Counted(base.memories)
+        watched = KnowledgeBase(counted, base.journal, base.embedder, base.policy)
+        report = await run_decay(watched, NOW + days(2))
+        assert report.count("FORGET") == 100
+        assert counted.points <= 700
+
+
+def _one(place: int, **fields: Any) -> Memory:
+    return memory(f"Ann likes thing {place}.", **fields)

@@ -1,0 +1,223 @@
+"""Memories that are due, reviewed by a model, beside what a person expected before.
+
+python -m evals.reviews evals/reviews.yaml --recorded evals/recordings/reviews.jsonl
+"""
+
+import argparse
+import asyncio
+import tempfile
+from dataclasses import dataclass
+from datetime import UTC, datetime, time
+from pathlib import Path
+from typing import Any, Literal
+from zoneinfo import ZoneInfo
+
+import yaml
+from pydantic import AwareDatetime, BaseModel, ConfigDict
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Column, Table
+
+from souffleur.agents.chat import Chat
+from souffleur.agents.endpoint import Endpoint
+from souffleur.agents.exchange import Persona
+from souffleur.agents.judge import Judge
+from souffleur.agents.recording import Player, Recorder, prune
+from souffleur.agents.reviewer import Context, MemoryReviewer
+from souffleur.knowledge import life
+from souffleur.knowledge.embedder import make_embedder
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.memory import Evidence, Kind, Memory, Speaker
+from souffleur.knowledge.operation import derive_id
+from souffleur.knowledge.policy import COMPANION
+from souffleur.knowledge.records import to_point
+from souffleur.knowledge.store import Place, open_knowledge
+from souffleur.knowledge.turn import Turn, turn_point_id
+from souffleur.settings import load_settings, need_model
+from souffleur.wiring import make_endpoint
+
+ZONE = ZoneInfo("Asia/Shanghai")
+SIDE_BY_SIDE = 6
+DUE_VALUE = {"promotion": 2.6, "decay": 1.0}
+"""Importance at the anchor; an unused 1.0 is due for review after three weeks."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Known(_Part):
+    """A memory of a case."""
+
+    content: str
+    kind: Kind = Kind.FACT
+    created: str
+    """A date."""
+    quote: str = ""
+    uses: int = 0
+    last_used: str | None = None
+
+
+class Said(_Part):
+    """A raw turn of a case."""
+
+    at: AwareDatetime
+    user: str
+    assistant: str = ""
+
+
+class Case(_Part):
+    """One memory that is due, and the world around it."""
+
+    name: str
+    language: Literal["en", "zh"]
+    question: Literal["promotion", "decay"]
+    user: str
+    assistant: str
+    now: AwareDatetime
+    memory: Known
+    others: list[Known] = []
+    turns: list[Said] = []
+    expect: str | list[str]
+    """PROMOTE, KEEP or DELETE, or those of them that can be defended."""
+    needs_search: bool = False
+    why: str
+
+    @property
+    def expected(self) -> list[str]:
+        """The decisions that can be defended."""
+        return [self.expect] if isinstance(self.expect, str) else self.expect
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """What a reviewer made of a case."""
+
+    case: Case
+    op: str
+    reason: str
+    trail: tuple[str, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether it is what the person expected."""
+        return self.op in self.case.expected
+
+
+def read_cases(file: Path) -> list[Case]:
+    """The cases of a file, in order."""
+    raw: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return [Case.model_validate(part) for part in raw["cases"]]
+
+
+async def run(cases: list[Case], judge: Judge) -> list[Reviewed]:
+    """Review each case in a store of its own, some side by side."""
+    slots = asyncio.Semaphore(SIDE_BY_SIDE)
+
+    async def one(case: Case) -> Reviewed:
+        async with slots:
+            with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
+                return await _review(case, judge, Path(folder))
+
+    return list(await asyncio.gather(*(one(case) for case in cases)))
+
+
+def report(reviewed: list[Reviewed], console: Console) -> None:
+    """A line a case, and how many agree."""
+    columns = [Column("reason", overflow="fold")]
+    table = Table("case", "expected", "decided", "searches", *columns, box=box.SIMPLE_HEAD)
+    for one in reviewed:
+        expected = "/".join(one.case.expected)
+        colour = "green" if one.agrees else "red"
+        searches = f"{len(one.trail)}{' (needed)' if one.case.needs_search else ''}"
+        row = (one.case.name, expected, f"[{colour}]{one.op}[/]", searches, escape(one.reason))
+        table.add_row(*row)
+    console.print(table)
+    console.print(f"{sum(one.agrees for one in reviewed)} of {len(reviewed)} as expected")
+
+
+async def _review(case: Case, judge: Judge, folder: Path) -> Reviewed:
+    base = await open_knowledge(Place(folder=folder), make_embedder("hash:512"), COMPANION)
+    try:
+        memory = _memory(case, case.memory, due=True)
+        await _put(base, [memory, *(_memory(case, other) for other in case.others)])
+        for place, said in enumerate(case.turns):
+            base.journal.record(_turn(said, place))
+        await base.embed_turns()
+        persona = Persona(case.user, case.assistant, ZONE, case.language)
+        reviewer = MemoryReviewer(Context(judge, base, persona))
+        decision = await reviewer.run(memory, case.now)
+        return Reviewed(case, decision.op.op, decision.op.reason, decision.op.trail)
+    finally:
+        await base.close()
+
+
+async def _put(base: KnowledgeBase, memories: list[Memory]) -> None:
+    vectors = await base.embedder.embed([memory.searchable for memory in memories])
+    pairs = zip(memories, vectors, strict=True)
+    await base.memories.put([to_point(memory, vector) for memory, vector in pairs])
+
+
+def _memory(case: Case, known: Known, *, due: bool = False) -> Memory:
+    created = _noon(known.created)
+    used = _noon(known.last_used) if known.last_used else None
+    anchor = used or created
+    said = Evidence(turn_id="", speaker=Speaker.USER, quote=known.quote, at=created)
+    memory = life.scheduled(
+        Memory(
+            id=derive_id("case", case.name, known.content),
+            user_id="someone",
+            content=known.content,
+            kind=known.kind,
+            importance=DUE_VALUE[case.question] if due else 1.0,
+            anchor_at=anchor,
+            evidence=(said,) if known.quote else (),
+            uses=known.uses,
+            last_used_at=used,
+            created_at=created,
+            updated_at=anchor,
+        ),
+        COMPANION,
+    )
+    if due and (memory.due_at is None or memory.due_at > case.now):
+        raise ValueError(f"{case.name}: the memory is not due at {case.now}")
+    return memory
+
+
+def _turn(said: Said, place: int) -> Turn:
+    id = turn_point_id("someone", "default", "s", str(place))
+    words = {"user": said.user, "assistant": said.assistant}
+    return Turn(id=id, turn_id=str(place), user_id="someone", session_id="s", at=said.at, **words)
+
+
+def _noon(day: str) -> datetime:
+    return datetime.combine(datetime.fromisoformat(day).date(), time(12), ZONE)
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("cases", type=Path)
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--record", type=Path, help="ask the model, and keep its answers here")
+    mode.add_argument("--recorded", type=Path, help="take the answers from here")
+    given = parser.parse_args()
+    chat: Chat = Player(given.recorded) if given.recorded else _endpoint(given.record)
+    form = chat.form if isinstance(chat, Player) else load_settings().answer_form
+    reviewed = asyncio.run(run(read_cases(given.cases), Judge(chat, form=form)))
+    if isinstance(chat, Recorder):
+        prune(given.record, chat.used)
+    report(reviewed, Console(highlight=False, width=140))
+
+
+def _endpoint(record: Path | None) -> Recorder | Endpoint:
+    settings = need_model(load_settings())
+    endpoint = make_endpoint(settings)
+    if record is None:
+        return endpoint
+    return Recorder(endpoint, record, model=settings.model, now=datetime.now(UTC))
+
+
+if __name__ == "__main__":
+    main()

@@ -5,7 +5,7 @@ START -> gather -> judge -> check -> apply -> END
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, TypedDict
 
 from langgraph.runtime import Runtime
@@ -184,4 +184,5 @@ def _verdict(state: State, answer: MonitorAnswer, context: Context) -> Verdict:
         shown={f"m{place}": memory.id for place, memory in enumerate(state["shown"], start=1)},
         injected=frozenset(id for turn in turns for id in turn.injected),
         said=tuple(said for turn in turns for said in turn.said()),
+        cost=asdict(state["usage"]),
     )

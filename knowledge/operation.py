@@ -135,6 +135,9 @@ class Merge(Frozen):
     reason: str
     content: str = Field(min_length=1, max_length=2000)
     importance: float | None = None
+    category: Category | None = None
+    """None: as the best of them; another one brings its own grace and end. Likewise below."""
+    kind: Kind | None = None
 
 
 class Archive(Frozen):
@@ -243,6 +246,8 @@ class Verdict(Frozen):
     injected: frozenset[str] = frozenset()
     """Ids of the memories that were whispered before the reply."""
     said: tuple[Said, ...] = ()
+    cost: dict[str, float] = Field(default_factory=dict)
+    """What it took: calls, input_tokens, output_tokens, cost in dollars."""
 
 
 class Refusal(StrEnum):

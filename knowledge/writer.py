@@ -132,7 +132,8 @@ class Writer:
 
     async def _judge(self, turns: Sequence[Turn], verdict: Verdict) -> None:
         if turns:
-            judged = {"reason": verdict.reason, **verdict.by.model_dump(mode="json")}
+            by = verdict.by.model_dump(mode="json")
+            judged = {"reason": verdict.reason, **by, **verdict.cost}
             await self._journal.mark(turns, state=TurnState.JUDGED, error="", judged=judged)
 
     async def carry_out(self, outcomes: Sequence[Outcome]) -> Outcomes:

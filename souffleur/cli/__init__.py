@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from souffleur.cli import memories, past, run, talk
+from souffleur.cli import memories, past, report, run, talk
 from souffleur.errors import NotFoundError, SettingsError, SouffleurError, StoreBusyError
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
 memories.register(app)
 past.register(app)
 run.register(app)
+report.register(app)
 talk.register(app)
 
 CODES: tuple[tuple[type[SouffleurError], int], ...] = (

@@ -1,0 +1,127 @@
+"""How the report of a store looks in a terminal: its health, then tables."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from rich import box
+from rich.markup import escape
+from rich.table import Column, Table
+
+from souffleur.cli.show import console, print_json
+from souffleur.knowledge.quality import BIN, Counts, Mention, Pair, Quality
+from souffleur.report import Health, health, to_json
+from souffleur.settings import Settings
+
+SHOWN = 10
+"""Of a list, so many are named; the page and the JSON name more."""
+_BAR = 30
+"""Of the longest bar, in characters."""
+_COLOURS = {Health.OK: "green", Health.WARNING: "yellow", Health.BROKEN: "red"}
+
+
+def report(quality: Quality, settings: Settings, as_json: bool) -> None:
+    """All that was measured."""
+    if as_json:
+        print_json(to_json(quality))
+        return
+    whose = "everybody" if quality.user_id is None else quality.user_id
+    when = _local(quality.at, settings)
+    console.print(f"[dim]the memories of {escape(whose)}, {when}; {quality.users} users[/]")
+    doctor(quality, as_json)
+    _kept(quality)
+    _due(quality)
+    _pairs("the same words", quality.duplicates)
+    cut = f", of the {quality.compared:,} newest" if quality.is_cut else ""
+    _pairs(f"nearly the same{cut}", quality.near_duplicates)
+    _pairs("open contradictions", quality.contradictions)
+    _mentions("stale", quality.stale, settings)
+    _mentions("never recalled", quality.never_recalled, settings)
+    _talk(quality, settings)
+
+
+def doctor(quality: Quality, as_json: bool) -> None:
+    """Whether the store is healthy, and what to do."""
+    state, findings = health(quality)
+    if as_json:
+        print_json({"state": str(state), "findings": findings})
+        return
+    console.print(f"health: [bold {_COLOURS[state]}]{state}[/]")
+    for finding in findings:
+        console.print(f"  - {escape(finding)}", soft_wrap=True)
+
+
+def _kept(quality: Quality) -> None:
+    _bars("memories by state", quality.states)
+    _bars("active ones by category", quality.categories)
+    _bars("by kind", quality.kinds)
+    last = len(quality.importance) - 1
+    names = [f"{place * BIN:.2f}" + ("+" if place == last else "") for place in range(last + 1)]
+    bins = dict(zip(names, quality.importance, strict=True)) if quality.active else {}
+    _bars("by importance now, from …", bins)
+
+
+def _due(quality: Quality) -> None:
+    _bars("due within 7 days", quality.due_soon)
+    _bars("overdue", quality.overdue)
+
+
+def _talk(quality: Quality, settings: Settings) -> None:
+    _bars("turns", quality.turns)
+    _bars("segments", quality.segments)
+    if quality.waiting_since:
+        console.print(f"the oldest has waited since {_local(quality.waiting_since, settings)}")
+    if quality.failures:
+        table = _table("failures", len(quality.failures), "what", "user", "tries")
+        for one in quality.failures[:SHOWN]:
+            table.add_row(one.what, escape(one.user_id), str(one.tries), escape(one.error))
+        console.print(table)
+    _bars("carried out", quality.verdicts)
+    _bars("refused", quality.refusals)
+    cost = quality.cost
+    spent = f"{cost.input_tokens:,} tokens in, {cost.output_tokens:,} out, ${cost.dollars:.4f}"
+    console.print(f"{quality.undone:,} undone; judging turns: {cost.calls:,} calls, {spent}")
+
+
+def _bars(heading: str, counts: Counts) -> None:
+    if not counts:
+        return
+    most = max(counts.values()) or 1
+    table = Table(title=heading, title_justify="left", show_header=False, box=None)
+    for name, many in counts.items():
+        table.add_row(escape(name), f"{many:,}", "[blue]" + "█" * -(-_BAR * many // most) + "[/]")
+    console.print(table)
+
+
+def _pairs(heading: str, pairs: Sequence[Pair]) -> None:
+    if not pairs:
+        return
+    table = _table(heading, len(pairs), "user", "ids")
+    for pair in pairs[:SHOWN]:
+        ids = f"{pair.first.id[:8]}\n{pair.second.id[:8]}"
+        both = f"{escape(pair.first.content)}\n{escape(pair.second.content)}"
+        table.add_row(escape(pair.first.user_id), ids, both)
+    console.print(table)
+
+
+def _mentions(heading: str, mentions: Sequence[Mention], settings: Settings) -> None:
+    if not mentions:
+        return
+    table = _table(heading, len(mentions), "id", "user", "worth", "learnt")
+    for one in mentions[:SHOWN]:
+        learnt = _local(one.created_at, settings)
+        row = [one.id[:8], escape(one.user_id), f"{one.value:.2f}", learnt]
+        table.add_row(*row, escape(one.content))
+    console.print(table)
+
+
+def _table(heading: str, total: int, *columns: str) -> Table:
+    """Headed by how many there are, and how many of them are named."""
+    named = f", {SHOWN} of them" if total > SHOWN else ""
+    title = f"{heading}: {total:,}{named}"
+    last = Column("", overflow="fold")
+    return Table(*columns, last, title=title, title_justify="left", box=box.SIMPLE_HEAD)
+
+
+def _local(moment: datetime, settings: Settings) -> str:
+    return f"{moment.astimezone(ZoneInfo(settings.timezone)):%Y-%m-%d %H:%M}"

@@ -1,0 +1,41 @@
+"""`souffleur report` and `souffleur doctor`."""
+
+import asyncio
+from pathlib import Path
+
+from souffleur.knowledge.turn import TurnState
+from tests.build import open_base, turn
+from tests.command import Run, data
+
+ME = ("--user", "ann")
+
+
+def test_a_store_is_reported(run: Run, tmp_path: Path) -> None:
+    """For a person, a program, and as a page; of one user or of all."""
+    run("remember", "Ann likes <b>tea</b>.", *ME)
+    run("remember", "Bob likes milk.", "--user", "bob")
+    assert data(run, "report")["users"] == 2
+    assert data(run, "report", *ME)["states"] == {"active": 1}
+    assert "active" in run("report")[1]
+    page = tmp_path / "page.html"
+    assert f"written to {page}" in run("report", "--html", str(page))[1].replace("\n", "")
+    text = page.read_text(encoding="utf-8")
+    assert "<svg" in text
+    assert "<b>tea</b>" not in text
+
+
+def test_the_doctor_has_an_exit_code(run: Run, tmp_path: Path) -> None:
+    """0 where all is well, 1 where turns could not be judged, with what to do."""
+    assert run("doctor")[0] == 0
+
+    async def break_it() -> None:
+        base = await open_base(tmp_path / "store", dimension=64)
+        base.journal.record(turn("hello", "hi"))
+        failed = {"state": TurnState.FAILED, "error": "no model"}
+        await base.journal.mark(await base.journal.turns(), **failed)
+        await base.close()
+
+    asyncio.run(break_it())
+    code, out, _ = run("doctor")
+    assert code == 1
+    assert "souffleur retry" in out

@@ -1,0 +1,412 @@
+"""The quality report: a store with a bit of everything, in numbers, as page, JSON and health."""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from souffleur.cli import show_report
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.memory import Category, Kind, Memory, Relation, State
+from souffleur.knowledge.operation import Add, By, Op, Skip, Who
+from souffleur.knowledge.portrait import Upkeep
+from souffleur.knowledge.quality import Cost, Failure, Mention, Pair, Quality, measure
+from souffleur.knowledge.records import to_point
+from souffleur.knowledge.turn import TurnState
+from souffleur.report import Health, health, to_html, to_json
+from souffleur.settings import Settings
+from tests.build import NOW, days, memory, open_base, turn, verdict
+
+EVIL = "<script>alert('é')</script>"
+ZONE = ZoneInfo("Asia/Shanghai")
+
+
+@pytest.fixture
+async def base(tmp_path: Path) -> AsyncIterator[KnowledgeBase]:
+    """An empty store."""
+    opened = await open_base(tmp_path)
+    yield opened
+    await opened.close()
+
+
+def aged(content: str, age: float, **fields: Any) -> Memory:
+    """A memory made, anchored and last changed so many days ago."""
+    then = NOW - days(age)
+    at = {"anchor_at": then, "created_at": then, "updated_at": then}
+    return memory(content, **{**at, **fields})
+
+
+def against(one: Memory, other: Memory) -> Memory:
+    link = Relation(to=other.id, type="contradicts")
+    return one.model_copy(update={"relations": (link,)})
+
+
+async def put(base: KnowledgeBase, memories: Sequence[Memory]) -> None:
+    vectors = await base.embedder.embed([one.content for one in memories])
+    await base.memories.put([to_point(*both) for both in zip(memories, vectors, strict=True)])
+
+
+async def keep_memories(base: KnowledgeBase) -> None:
+    """Ten of ann's that are active, one of bob's, and three that are not."""
+    lyon, oslo = aged("Ann lives in Lyon.", 2), aged("Ann lives in Oslo.", 1)
+    cats, dogs = aged("Ann has two cats.", 2), aged("Ann has no cats, but dogs.", 1)
+    ended = dogs.model_copy(update={"valid_until": NOW})
+    chess = "Ann plays chess with Tom on a Sunday."
+    await put(
+        base,
+        [
+            memory("Ann likes tea.", importance=2.5, created_at=NOW - days(1)),
+            memory("ann likes  TEA", importance=0.7),
+            memory("Ann likes tea.", id=bob_id(), user_id=EVIL),
+            memory("Ann plays chess with Tom on Sundays.", kind=Kind.PATTERN),
+            memory(chess, created_at=NOW - days(3), expires_at=NOW + days(3)),
+            aged("Ann once had a cold.", 100, kind=Kind.CONTEXT),
+            aged("Ann is a baker.", 120, category=Category.CORE, importance=3.0),
+            aged("Ann talked about films.", 40, category=Category.EPISODE),
+            against(lyon, oslo),
+            against(oslo, lyon),
+            against(cats, ended),
+            against(ended, cats),
+            memory("Ann used to smoke.", state=State.SUPERSEDED),
+            memory("Ann owes Bob.", state=State.FORGOTTEN),
+            memory("Ann may move.", state=State.PENDING),
+        ],
+    )
+
+
+def bob_id() -> str:
+    return memory("of bob").id
+
+
+async def keep_talk(base: KnowledgeBase) -> None:
+    """Five turns, of which two were judged in one call; segments and portraits, one of each bad."""
+    said = [turn("tea?", "ok", turn_id=str(n), at=NOW - days((4 - n) / 1440)) for n in range(5)]
+    for one in said:
+        base.journal.record(one)
+    turns = await base.journal.turns()
+    ops: list[Op] = [
+        Add(reason="r", quote="two cups", content="Ann drinks two cups."),
+        Add(reason="r", quote="never said", content="Ann drinks wine."),
+    ]
+    two, _ = await base.apply(verdict(*ops, user="two cups"), turns=turns[:2])
+    await base.apply(verdict(Skip(reason="r"), name=2), turns=turns[2:3])
+    cost = {"calls": 2, "input_tokens": 900, "output_tokens": 40, "cost": 0.01}
+    await base.journal.mark(turns[:2], judged={"reason": "r", **cost})
+    await base.journal.mark(turns[2:3], judged={"reason": "r", **cost})
+    await base.journal.mark(turns[3:4], state=TurnState.FAILED, tries=3, error="500: oops")
+    await base.undo(two.id, by=By(who=Who.USER), now=NOW)
+    base.sessions.end("ann", "s1")
+    (left,) = await base.sessions.waiting()
+    failed = left.model_copy(update={"tries": 2, "error": "cut off"})
+    await base.sessions.save([failed, left.model_copy(update={"id": bob_id()})])
+    await base.sessions.save_upkeep(Upkeep(user_id="ann", tries=1, error="lost a name"))
+    await base.sessions.save_upkeep(Upkeep(user_id=EVIL))
+
+
+def contents(mentions: Sequence[Mention]) -> list[str]:
+    return [one.content for one in mentions]
+
+
+def both(pairs: Sequence[Pair]) -> list[tuple[str, str]]:
+    return [(pair.first.content, pair.second.content) for pair in pairs]
+
+
+async def test_what_is_kept_is_counted(base: KnowledgeBase) -> None:
+    """States are of all memories; categories, kinds and values of the active ones."""
+    await keep_memories(base)
+    found = await measure(base, NOW)
+    assert found.users == 2
+    assert found.states == {"active": 12, "forgotten": 1, "pending": 1, "superseded": 1}
+    assert found.categories == {"fact": 10, "core": 1, "episode": 1}
+    assert found.kinds == {"fact": 10, "context": 1, "pattern": 1}
+    # nothing: the cold and the films; 0.7: tea; 1.0: the usual; 2.5: tea; 3.0: the core
+    assert found.importance == (2, 0, 1, 0, 7, 0, 0, 0, 0, 0, 1, 0, 1)
+    assert sum(found.importance) == found.active == 12
+
+
+async def test_what_is_due_is_counted(base: KnowledgeBase) -> None:
+    """By what for: soon, overdue, overdue for more than a day; and by day for a month."""
+    await keep_memories(base)
+    found = await measure(base, NOW)
+    assert found.due_soon == {"expire": 1}
+    assert found.overdue == {"forget": 1, "promotion": 1, "review": 1}
+    assert found.late == {"forget": 1, "review": 1}
+    assert {day: n for day, n in enumerate(found.due_by_day) if n} == {
+        3: 1,
+        13: 1,
+        18: 2,
+        19: 2,
+        20: 2,
+    }
+    half = await measure(base, NOW + days(0.5))
+    assert (half.overdue["promotion"], half.late) == (1, {"forget": 1, "review": 1})
+    later = await measure(base, NOW + days(3))
+    assert later.overdue == {"expire": 1, "forget": 1, "promotion": 1, "review": 1}
+    assert later.late["promotion"] == 1
+
+
+async def test_what_stands_beside_each_other(base: KnowledgeBase) -> None:
+    """Doubles and contradictions of a user, the older one first; what has ended is no longer so."""
+    await keep_memories(base)
+    found = await measure(base, NOW)
+    assert both(found.duplicates) == [("Ann likes tea.", "ann likes  TEA")]
+    chess = ("Ann plays chess with Tom on a Sunday.", "Ann plays chess with Tom on Sundays.")
+    assert both(found.near_duplicates) == [chess]
+    assert found.near_duplicates[0].cosine == pytest.approx(0.9994, abs=0.001)
+    assert both(found.contradictions) == [("Ann lives in Lyon.", "Ann lives in Oslo.")]
+    assert (found.compared, found.is_cut) == (12, False)
+    assert both((await measure(base, NOW - days(1))).contradictions) == [
+        ("Ann has two cats.", "Ann has no cats, but dogs."),
+        ("Ann lives in Lyon.", "Ann lives in Oslo."),
+    ]
+
+
+async def test_what_is_unused(base: KnowledgeBase) -> None:
+    """Stale is old and worth little; episodes are never said to be never recalled."""
+    await keep_memories(base)
+    found = await measure(base, NOW)
+    assert contents(found.stale) == ["Ann once had a cold."]
+    assert found.stale[0].value == pytest.approx(0.95**93)
+    assert contents(found.never_recalled) == ["Ann is a baker.", "Ann once had a cold."]
+    await base.note_recalled([found.stale[0].id])
+    assert contents((await measure(base, NOW)).never_recalled) == ["Ann is a baker."]
+
+
+async def test_what_was_said_and_decided(base: KnowledgeBase) -> None:
+    """Turns, segments, failures, ops and refusals; what was judged in one call is paid once."""
+    await keep_talk(base)
+    found = await measure(base, NOW)
+    assert found.turns == {"judged": 3, "failed": 1, "pending": 1}
+    assert found.segments == {"waiting": 2}
+    assert (found.waiting, found.waiting_since) == (3, NOW)
+    assert [(one.what, one.user_id, one.tries, one.error) for one in found.failures] == [
+        ("portrait", "ann", 1, "lost a name"),
+        ("segment", "ann", 2, "cut off"),
+        ("turn", "ann", 3, "500: oops"),
+    ]
+    assert found.verdicts == {"ADD": 1, "SKIP": 1, "UNDO": 1}
+    assert (found.refusals, found.undone) == ({"ungrounded": 1}, 1)
+    assert found.cost == Cost(4, 1800, 80, 0.02)
+
+
+async def test_one_user_alone(base: KnowledgeBase) -> None:
+    """Asked about one user, nothing of another is told."""
+    await keep_memories(base)
+    await keep_talk(base)
+    found = await measure(base, NOW, user_id=EVIL)
+    assert (found.users, found.active, found.turns, found.verdicts) == (1, 1, {}, {})
+    assert (found.duplicates, found.contradictions, found.failures) == ((), (), ())
+    assert "Lyon" not in to_html(found, title="t", zone=ZONE)
+
+
+async def test_an_empty_store(base: KnowledgeBase) -> None:
+    """All is nought, and well; the page is there."""
+    found = await measure(base, NOW)
+    assert (found.users, found.states, found.turns, found.compared) == (0, {}, {}, 0)
+    assert (found.importance, found.due_by_day) == ((0,) * 13, (0,) * 30)
+    assert (found.waiting_since, found.cost) == (None, Cost())
+    assert health(found) == (Health.OK, [])
+    assert "There is nothing to do." in to_html(found, title="t", zone=ZONE)
+    assert to_json(found)["duplicates"] == {"count": 0, "first": []}
+
+
+async def test_a_large_store_is_compared_in_part(base: KnowledgeBase) -> None:
+    """The newest are compared, with all of the same user; the page says how many of how many."""
+    old = aged("Ann plays chess with Tom on Sundays.", 3)
+    others = [aged(f"Ann met {name} once.", 9) for name in ("Tom", "Kim", "Lee")]
+    theirs = aged(old.content, 4, id=bob_id(), user_id="bob")
+    await put(base, [old, *others, theirs, memory("Ann plays chess with Tom on a Sunday.")])
+    found = await measure(base, NOW, most_compared=1)
+    assert (found.compared, found.is_cut, len(found.near_duplicates)) == (1, True, 1)
+    assert "Only the 1 newest of 6 were compared" in to_html(found, title="t", zone=ZONE)
+
+
+class Tags(HTMLParser):
+    """Checks that tags are closed in order, and collects their names and what they point to."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+        self.attributes: set[str] = set()
+        self.words: list[str] = []
+        self._open: list[str] = []
+        self.feed(page)
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+        if tag != "meta":
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+async def test_the_page_is_whole_and_harmless(base: KnowledgeBase) -> None:
+    """Tags are closed, nothing is fetched or run, and what people wrote is text wherever it is."""
+    await keep_talk(base)
+    await put(base, [memory(EVIL), memory(f"{EVIL}!"), aged(f"old {EVIL}", 200, user_id=EVIL)])
+    evil = {"state": TurnState.FAILED, "error": EVIL}
+    await base.journal.mark((await base.journal.turns())[4:], **evil)
+    found = await measure(base, NOW)
+    for page in (
+        to_html(found, title=EVIL, zone=ZONE),
+        to_html(await measure(base, NOW, user_id=EVIL), title="t", zone=ZONE),
+    ):
+        tags = Tags(page)
+        assert not tags.names & {"script", "link", "img", "iframe", "image", "use", "a"}
+        assert not tags.attributes & {"src", "href", "style", "onload"}
+        assert "url(" not in page
+        assert "@import" not in page
+        assert tags.words.count(EVIL) >= 2
+    words = Tags(to_html(found, title=EVIL, zone=ZONE)).words
+    assert [words.count(text) for text in (f"{EVIL}!", f"old {EVIL}")] == [1, 2]
+
+
+async def test_the_page_shows_what_was_measured(base: KnowledgeBase) -> None:
+    """Plots have a column for each bin and day, in the reader's time; tables are counted."""
+    await keep_memories(base)
+    await keep_talk(base)
+    page = to_html(await measure(base, NOW), title="Ann's store", zone=ZONE)
+    words = " ".join(Tags(page).words)
+    assert "2026-01-03 18:00" in words
+    for told in ("1 to 1.25: 7", "3 and more: 1", "24 hours from 2026-01-06 18:00: 1", "Stale: 1"):
+        assert told in words
+    assert "500: oops" in words
+    assert page.count("<title>") == 1 + 13 + 30
+    assert "prefers-color-scheme: dark" in page
+    many = [aged(f"Ann saw film {n}.", 200) for n in range(60)]
+    await put(base, many)
+    found = await measure(base, NOW)
+    words = " ".join(Tags(to_html(found, title="t", zone=ZONE)).words)
+    assert len(to_json(found)["stale"]["first"]) == 50
+    assert "Stale: 61" in words
+    assert "and 11 more" in words
+
+
+async def test_the_json_is_plain(base: KnowledgeBase) -> None:
+    """All of it can be written as JSON; lists are counted, and named up to a limit."""
+    await keep_memories(base)
+    await keep_talk(base)
+    told = json.loads(json.dumps(to_json(await measure(base, NOW))))
+    assert (told["at"], told["user_id"]) == ("2026-01-03T10:00:00+00:00", None)
+    assert told["importance"][4] == 7
+    assert told["cost"]["input_tokens"] == 1800
+    assert told["stale"]["count"] == 1
+    assert told["stale"]["first"][0]["content"] == "Ann once had a cold."
+    assert told["duplicates"]["first"][0]["second"]["content"] == "ann likes  TEA"
+    assert told["health"]["state"] == "broken"
+
+
+def well() -> Quality:
+    """An empty store, as if it had been measured."""
+    none: dict[str, int] = {}
+    counts: dict[str, Any] = dict.fromkeys(
+        ("states", "categories", "kinds", "due_soon", "overdue", "late", "turns", "segments"), none
+    )
+    lists: dict[str, Any] = dict.fromkeys(
+        ("duplicates", "near_duplicates", "stale", "never_recalled", "contradictions", "failures"),
+        (),
+    )
+    return Quality(
+        at=NOW,
+        user_id=None,
+        users=0,
+        importance=(0,) * 13,
+        due_by_day=(0,) * 30,
+        compared=0,
+        waiting_since=None,
+        verdicts=none,
+        refusals=none,
+        undone=0,
+        cost=Cost(),
+        **counts,
+        **lists,
+    )
+
+
+def mention(name: str) -> Mention:
+    return Mention(name, "ann o'hara", "Ann likes tea.", 1.0, NOW)
+
+
+FAILED = Failure("turn", "t", "ann", NOW, 3, "oops")
+PAIR = Pair(mention("m1"), mention("m2"))
+
+
+@pytest.mark.parametrize(
+    ("trouble", "state", "advice"),
+    [
+        (
+            {"turns": {"failed": 2}, "failures": (FAILED,)},
+            Health.BROKEN,
+            "2 turns were set aside|souffleur retry`",
+        ),
+        ({"failures": (Failure("segment", "s", "ann", NOW, 1, "oops"),)}, Health.WARNING, "(oops)"),
+        ({"late": {"promotion": 1, "review": 1}}, Health.WARNING, "2 memories|run review`"),
+        ({"late": {"expire": 1}}, Health.WARNING, "1 memory has been due|run decay`"),
+        ({"overdue": {"review": 9}, "due_soon": {"review": 9}}, Health.OK, ""),
+        ({"duplicates": (PAIR,)}, Health.WARNING, "souffleur forget m2 --user 'ann o'\"'\"'hara'`"),
+        ({"near_duplicates": (PAIR,)}, Health.OK, ""),
+        ({"contradictions": (PAIR,)}, Health.WARNING, "1 pair of|souffleur forget`"),
+    ],
+)
+def test_each_trouble_has_its_sentence(trouble: dict[str, Any], state: Health, advice: str) -> None:
+    """What is wrong is said once, with what to do; what is normal is not said."""
+    found, findings = health(replace(well(), **trouble))
+    assert found is state
+    assert len(findings) == bool(advice)
+    for part in filter(None, advice.split("|")):
+        assert part in findings[0]
+
+
+@pytest.mark.parametrize(
+    ("waited", "state"),
+    [(0.9, Health.OK), (1.1, Health.WARNING), (6.9, Health.WARNING), (7.1, Health.BROKEN)],
+)
+def test_waiting_is_no_trouble_for_a_day(waited: float, state: Health) -> None:
+    """After a day it is worth a look; after a week nothing seems to judge at all."""
+    turns = {"pending": 3}
+    found = health(replace(well(), turns=turns, waiting_since=NOW - days(waited)))
+    assert found[0] is state
+    assert found[1] == [] or "3 turns and segments wait" in found[1][0]
+
+
+def test_the_worst_is_said_first() -> None:
+    """What breaks stands above what warns."""
+    late = replace(well(), late={"review": 1}, turns={"failed": 1})
+    state, findings = health(late)
+    assert state is Health.BROKEN
+    assert [finding.split()[1] for finding in findings] == ["turn", "memory"]
+
+
+async def test_the_report_in_a_terminal(
+    base: KnowledgeBase, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A person sees tables, a program JSON; markup in what people wrote is text."""
+    await keep_memories(base)
+    await keep_talk(base)
+    await put(base, [aged("Ann likes [red]wine[/red].", 200)])
+    found = await measure(base, NOW)
+    show_report.report(found, Settings(timezone="Asia/Shanghai"), False)
+    out = capsys.readouterr().out
+    for told in ("health: broken", "2026-01-03 18:00", "[red]wine[/red]", "stale: 2", "500: oops"):
+        assert told in out
+    show_report.report(found, Settings(), True)
+    assert json.loads(capsys.readouterr().out) == to_json(found)
+    show_report.doctor(found, True)
+    assert json.loads(capsys.readouterr().out)["state"] == "broken"
+    show_report.report(well(), Settings(), False)
+    assert "health: ok" in capsys.readouterr().out

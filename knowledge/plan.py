@@ -206,6 +206,12 @@ def _merged(
         update={
             "id": scene.new_id,
             "content": op.content.strip(),
+            **_settled(best, op.category or best.category, scene),
+            "kind": op.kind or best.kind,
+            "valid_from": min((m.valid_from for m in targets if m.valid_from), default=None),
+            "last_used_at": max((m.last_used_at for m in targets if m.last_used_at), default=None),
+            "verified": all(memory.verified for memory in targets),
+            "source": _SOURCES.get(verdict.by.who, Source.BACKGROUND_AI),
             "importance": op.importance or life.effective(best, verdict.at, policy),
             "anchor_at": verdict.at,
             "supersedes": tuple(memory.id for memory in targets),
@@ -224,6 +230,18 @@ def _merged(
         for memory in targets
     ]
     return [(None, one), *zip(targets, archived, strict=True)]
+
+
+def _settled(best: Memory, category: Category, scene: Scene) -> dict[str, object]:
+    """What follows from the category of a merged memory that is not that of the best."""
+    if category == best.category:
+        return {}
+    return {
+        "category": category,
+        "grace_days": scene.policy.rule(category).grace_days,
+        "expires_at": life.gone_at(category, scene.verdict.at, scene.policy),
+        "data": {},  # what an episode knows of its segment is not a fact's
+    }
 
 
 def _stamped(old: Memory | None, new: Memory, scene: Scene) -> Memory:

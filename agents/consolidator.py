@@ -1,0 +1,164 @@
+"""Consolidator: old, little-used memories and expiring episodes become fewer.
+
+START -> gather -> write -> check -> apply -> END
+                     ^--------' once, if the answer was unusable, lost a detail or invented one
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypedDict
+
+from langgraph.runtime import Runtime
+from langsmith import tracing_context
+
+from souffleur.agents.chat import Message, Usage
+from souffleur.agents.exchange import Persona, clock
+from souffleur.agents.judge import Judge
+from souffleur.agents.merging import (
+    MOST_MERGED,
+    MergingAnswer,
+    faults,
+    list_memories,
+    to_ops,
+    unfaithful,
+)
+from souffleur.agents.rounds import Update, again, ask, begin, compile_rounds
+from souffleur.errors import AnswerError
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.operation import By, Outcome, Verdict, Who, derive_id
+from souffleur.prompts import language_of, render, stamp
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the nodes need besides the state."""
+
+    judge: Judge
+    knowledge: KnowledgeBase
+    persona: Persona
+
+
+class State(TypedDict, total=False):
+    """One run: one group, of one user and one persona."""
+
+    now: datetime
+    language: str
+    shown: dict[str, Memory]
+    """The group by its handles m1, m2, …, oldest first."""
+    messages: list[Message]
+    answer: MergingAnswer | None
+    problem: str
+    rounds: int
+    usage: Usage
+    model: str
+    outcomes: list[Outcome]
+
+
+async def gather(state: State, runtime: Runtime[Context]) -> Update:
+    """Write the question."""
+    persona, shown = runtime.context.persona, state["shown"]
+    contents = "\n".join(memory.content for memory in shown.values())
+    language = persona.language or language_of(contents)
+    question = render(
+        "group",
+        language,
+        now=clock(state["now"], persona.zone, language),
+        memories=list_memories(shown, persona.zone),
+    )
+    rules = render("consolidate", language, user=persona.user, assistant=persona.assistant)
+    return {"language": language, **begin(rules, question)}
+
+
+async def write(state: State, runtime: Runtime[Context]) -> Update:
+    """Ask the model."""
+    return await ask(state, runtime.context.judge, MergingAnswer, "consolidate")
+
+
+async def check(state: State, runtime: Runtime[Context]) -> Update:
+    """Find what is unusable, lost or invented; say so to the model, once."""
+    answer, shown, persona = state["answer"], state["shown"], runtime.context.persona
+    problem = state["problem"] or (faults(answer, shown) if answer else "")
+    if answer and not problem:  # long texts take a while
+        called = f"{persona.user}\n{persona.assistant}"
+        problem = await asyncio.to_thread(unfaithful, answer, shown, persona.zone, called)
+    if problem and state["rounds"] > 1:
+        raise AnswerError(problem, answer=state["messages"][-1].content)
+    if problem:
+        return again(state, render("repair", state["language"], problem=problem))
+    return {"problem": ""}
+
+
+async def apply(state: State, runtime: Runtime[Context]) -> Update:
+    """Merge, unless one of the memories was changed or used while the model thought."""
+    knowledge, group = runtime.context.knowledge, list(state["shown"].values())
+    current = await knowledge.get_many(group[0].user_id, [memory.id for memory in group])
+    if _revisions(current) != _revisions(group):
+        return {"outcomes": []}
+    return {"outcomes": await knowledge.apply(_verdict(state, knowledge))}
+
+
+class Consolidator:
+    """The graph, compiled once."""
+
+    def __init__(self, context: Context) -> None:
+        self.graph = compile_rounds(
+            "consolidator", State, Context, gather=gather, ask=write, check=check, apply=apply
+        )
+        self.context = context
+
+    async def run(self, group: Sequence[Memory], *, now: datetime) -> list[Outcome]:
+        """Make fewer memories of a group that `grouping.groups` found; what became of each.
+
+        A SKIP where the model would rather leave all alone; nothing where one of them was changed
+        meanwhile. A group that was decided on before, in the same revisions, costs no call.
+        Raises EndpointError or AnswerError where no usable answer was to be had, ValueError for
+        memories of several users or personas; then nothing has changed.
+        """
+        if len({(memory.user_id, memory.agent_id) for memory in group}) != 1:
+            raise ValueError("a group is of one user and one persona: see `grouping.groups`")
+        if decided := await self._decided(group):
+            return decided
+        shown = {f"m{place}": memory for place, memory in enumerate(group, start=1)}
+        with tracing_context(enabled=False):  # a host's tracing must not upload private talk
+            state: Any = await self.graph.ainvoke(
+                {"shown": shown, "now": now}, {"recursion_limit": 12}, context=self.context
+            )
+        outcomes: list[Outcome] = state["outcomes"]
+        return outcomes
+
+    async def _decided(self, group: Sequence[Memory]) -> list[Outcome]:
+        """What became of an earlier verdict on the same; finished, if a crash came between."""
+        knowledge, verdict = self.context.knowledge, consolidation_id(group)
+        entries = [derive_id("entry", verdict, place) for place in range(MOST_MERGED)]
+        if not await knowledge.journal.collection.get(entries):
+            return []
+        await knowledge.recover()
+        found = await knowledge.journal.collection.get(entries)
+        return [await knowledge.journal.entry(point.id) for point in found]
+
+
+def consolidation_id(group: Sequence[Memory]) -> str:
+    """The id of the verdict on these memories as they are: in whatever order, it is the same."""
+    return derive_id("consolidate", *(part for pair in _revisions(group) for part in pair))
+
+
+def _revisions(memories: Sequence[Memory]) -> list[tuple[str, int]]:
+    return sorted((memory.id, memory.revision) for memory in memories)
+
+
+def _verdict(state: State, knowledge: KnowledgeBase) -> Verdict:
+    answer, group = state["answer"], list(state["shown"].values())
+    assert answer is not None
+    prompt = stamp("consolidate", state["language"])
+    return Verdict(
+        id=consolidation_id(group),
+        user_id=group[0].user_id,
+        agent_id=group[0].agent_id,
+        by=By(who=Who.CONSOLIDATOR, model=state["model"], prompt=prompt),
+        at=state["now"],
+        reason=answer.reason,
+        ops=to_ops(answer, state["shown"], state["now"], knowledge.policy),
+    )

@@ -1,0 +1,173 @@
+"""What the consolidator may answer, what is wrong with it, and the operations it becomes."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from souffleur.knowledge import life
+from souffleur.knowledge.details import missing
+from souffleur.knowledge.memory import Category, Kind, Memory
+from souffleur.knowledge.operation import Importance, Merge, Op, Skip
+from souffleur.knowledge.policy import Policy
+from souffleur.knowledge.privacy import find_secret
+
+MOST_MERGED = 3
+"""Memories that a group may become."""
+LONGEST = 600
+"""Characters of one of them."""
+
+_STAMP = re.compile(r"\A\[\d{4}-\d\d-\d\d \d\d:\d\d\]\s*")
+"""When the talk of an episode began: its links and evidence keep that."""
+
+Shown = Mapping[str, Memory]
+"""Memories by the handles under which the model saw them."""
+
+
+class Merged(BaseModel):
+    """One memory made from several."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    sources: list[str] = Field(alias="from")
+    """Their handles."""
+    content: str
+
+    @property
+    def text(self) -> str:
+        """The content on one line."""
+        return _one_line(self.content)
+
+
+class MergingAnswer(BaseModel):
+    """A whole answer: the argument first."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    reason: str
+    merged: list[Merged]
+    left: list[str] = []
+    """Handles of what had better stay as it is."""
+
+    @property
+    def taken(self) -> set[str]:
+        """Handles of what is merged; the rest stays."""
+        return {handle for one in self.merged for handle in one.sources}
+
+
+def list_memories(shown: Shown, zone: ZoneInfo) -> str:
+    """A line for each memory, and one for each fact of an episode."""
+    lines = []
+    for handle, memory in shown.items():
+        first, *facts = _tell(memory)
+        lines.append(f"{handle} [{memory.kind}, {_day(memory, zone)}] {first}")
+        lines += [f"   - {fact}" for fact in facts]
+    return "\n".join(lines)
+
+
+def faults(answer: MergingAnswer, shown: Shown) -> str:
+    """What makes the answer unusable, a line each; empty: nothing does."""
+    found = _handle_faults(answer, shown)
+    if len(answer.merged) > MOST_MERGED:
+        found.append(f"merged: at most {MOST_MERGED} (there are {len(answer.merged)})")
+    if not answer.merged and set(answer.left) != set(shown):
+        found.append("merged: may be empty only if all memories are left")
+    for one in answer.merged:
+        where = f"merged from {', '.join(one.sources)}"
+        if len(set(one.sources)) < 2:
+            found.append(f"{where}: a memory is made from two or more")
+        if not one.text:
+            found.append(f"{where}: content is empty")
+        if len(one.text) > LONGEST:
+            found.append(f"{where}: content is longer than {LONGEST} characters")
+        if secret := find_secret(one.text):
+            found.append(f"{where}: it holds {secret}: leave it out")
+    return "\n".join(f"- {fault}" for fault in found)
+
+
+def unfaithful(answer: MergingAnswer, shown: Shown, zone: ZoneInfo, known: str = "") -> str:
+    """Names, numbers and dates that the merging lost or invented, a line each.
+
+    What stands in another merged memory, or in one that stays, is not lost. `known` is how the
+    two are called, which may come and go. The answer must be free of `faults`.
+    """
+    names = tuple(dict.fromkeys(name for memory in shown.values() for name in memory.entities))
+    stays = [_material(memory) for handle, memory in shown.items() if handle not in answer.taken]
+    held = "\n".join((known, *(one.text for one in answer.merged), *stays))
+    found = []
+    for one in answer.merged:
+        sources = [shown[handle] for handle in one.sources]
+        where = f"merged from {', '.join(one.sources)}"
+        lost = missing("\n".join(map(_material, sources)), held, names)
+        dated = (f"{_day(memory, zone)}\n" + "\n".join(_tell(memory)) for memory in sources)
+        alien = missing(one.text, "\n".join((known, *dated)), names)
+        found += [f"{where}: {detail.text!r} is lost, put it back" for detail in lost]
+        found += [f"{where}: {detail.text!r} is in none of these memories" for detail in alien]
+    return "\n".join(f"- {fault}" for fault in found)
+
+
+def to_ops(answer: MergingAnswer, shown: Shown, now: datetime, policy: Policy) -> tuple[Op, ...]:
+    """The operations an answer stands for; where all is left alone, that is noted."""
+    merges = [
+        _merge(one, [shown[handle] for handle in one.sources], answer.reason, now, policy)
+        for one in answer.merged
+    ]
+    return tuple(merges) or (Skip(reason=answer.reason),)
+
+
+def _merge(
+    one: Merged, sources: Sequence[Memory], reason: str, now: datetime, policy: Policy
+) -> Merge:
+    fields: dict[str, Any] = {
+        "targets": tuple(memory.id for memory in sources),
+        "reason": reason,
+        "content": one.text,
+        "importance": _importance(sources, now, policy),
+    }
+    if any(memory.category is Category.EPISODE for memory in sources):  # no talk, and no end
+        fields |= {"category": Category.FACT, "kind": Kind.MOMENT}
+    return Merge(**fields)
+
+
+def _importance(sources: Sequence[Memory], now: datetime, policy: Policy) -> float | None:
+    """What the merged memory starts with; None: the value of the best.
+
+    Old memories have faded: with their value it would be due for review the day it is written.
+    """
+    least = policy.initial[Importance.LOW]
+    best = max(life.effective(memory, now, policy) for memory in sources)
+    return least if best < least else None
+
+
+def _handle_faults(answer: MergingAnswer, shown: Shown) -> list[str]:
+    times = Counter([*(name for one in answer.merged for name in one.sources), *answer.left])
+    unknown = [f"{name} is not among the memories" for name in times if name not in shown]
+    return unknown + [f"{name} is named twice" for name, count in times.items() if count > 1]
+
+
+def _tell(memory: Memory) -> list[str]:
+    """What a memory says; of an episode, its facts and what is open as well."""
+    if memory.category is not Category.EPISODE:
+        return [_one_line(memory.content)]
+    facts = [*memory.data.get("key_facts", ()), memory.data.get("unresolved") or ""]
+    return [_one_line(str(text)) for text in (memory.content, *facts) if text]
+
+
+def _material(memory: Memory) -> str:
+    """What may not be lost of a memory."""
+    lines = _tell(memory)
+    if memory.category is Category.EPISODE:
+        lines[0] = _STAMP.sub("", lines[0])
+    return "\n".join(lines)
+
+
+def _day(memory: Memory, zone: ZoneInfo) -> str:
+    return f"{memory.created_at.astimezone(zone):%Y-%m-%d}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from souffleur.cli import memories, past, report, run, talk
+from souffleur.cli import memories, past, report, run, schedule, talk
 from souffleur.errors import NotFoundError, SettingsError, SouffleurError, StoreBusyError
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ memories.register(app)
 past.register(app)
 run.register(app)
 report.register(app)
+schedule.register(app)
 talk.register(app)
 
 CODES: tuple[tuple[type[SouffleurError], int], ...] = (

@@ -1,6 +1,7 @@
 """The one door from the command line into async code."""
 
 import asyncio
+import signal
 import sys
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -86,3 +87,12 @@ def _now() -> Any:
     from datetime import UTC, datetime
 
     return datetime.now(UTC)
+
+
+def stop_on_signal() -> asyncio.Event:
+    """Set by the first interrupt: what is under way ends, nothing new begins."""
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopping.set)
+    return stopping

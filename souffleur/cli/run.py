@@ -1,7 +1,5 @@
 """`souffleur run`: reviews and decay, by hand or by cron."""
 
-import asyncio
-import signal
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -55,6 +53,7 @@ def run(
 
 
 async def _run(name: RunName, user: str | None, dry_run: bool, limits: "Limits") -> "Report":
+    from souffleur.cli.door import stop_on_signal
     from souffleur.cli.show import progress
     from souffleur.runs import run_decay, run_review
     from souffleur.runtime import Souffleur
@@ -72,7 +71,7 @@ async def _run(name: RunName, user: str | None, dry_run: bool, limits: "Limits")
                     has_reviewer=memory.settings.has_model,
                     step=step,
                 )
-            stopping = _stop_on_signal()
+            stopping = stop_on_signal()
             return await run_review(
                 knowledge,
                 memory.reviewer,
@@ -83,12 +82,3 @@ async def _run(name: RunName, user: str | None, dry_run: bool, limits: "Limits")
                 stop=stopping.is_set,
                 step=step,
             )
-
-
-def _stop_on_signal() -> asyncio.Event:
-    """Set by the first interrupt: what is under way ends, nothing new begins."""
-    stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopping.set)
-    return stopping

@@ -22,8 +22,10 @@ from souffleur.agents.review import MOST_ROUNDS, Action, ReviewAnswer, fault, to
 from souffleur.agents.rounds import Update, again, ask, begin
 from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.life import has_faded
 from souffleur.knowledge.memory import Due, Memory
 from souffleur.knowledge.operation import By, Verdict, Who, derive_id
+from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.search import EVERYWHERE, Found, Query, Scope
 from souffleur.knowledge.turn import Turn
 from souffleur.prompts import language_of, render, stamp
@@ -53,6 +55,8 @@ class State(TypedDict, total=False):
     memory: Memory
     now: datetime
     language: str
+    due: Due
+    """The question: of promotion or of keeping."""
     messages: list[Message]
     answer: ReviewAnswer | None
     problem: str
@@ -95,8 +99,10 @@ async def gather(state: State, runtime: Runtime[Context]) -> Update:
         related=_list(related, persona, language),
     )
     names = {"user": persona.user, "assistant": persona.assistant}
-    rules = render(RULES[_question(memory)], language, **names)
-    start = {"language": language, "searches": 0, "repaired": False, "trail": ()}
+    question_due = _question(memory, state["now"], runtime.context.knowledge.policy)
+    rules = render(RULES[question_due], language, **names)
+    start: Update = {"language": language, "due": question_due}
+    start |= {"searches": 0, "repaired": False, "trail": ()}
     return {**start, **begin(rules, question)}
 
 
@@ -104,7 +110,7 @@ async def think(state: State, runtime: Runtime[Context]) -> Update:
     """Ask the model; an answer that is not allowed is asked again, once."""
     update = await ask(state, runtime.context.judge, ReviewAnswer, "review")
     answer, round_ = update["answer"], state["searches"] + 1
-    problem = update["problem"] or fault(answer, _question(state["memory"]), round_)
+    problem = update["problem"] or fault(answer, state["due"], round_)
     if not problem:
         return update
     if state["repaired"]:
@@ -177,7 +183,7 @@ class MemoryReviewer:
             state: Any = await self.graph.ainvoke(
                 {"memory": memory, "now": now}, {"recursion_limit": 20}, context=self.context
             )
-        prompt = stamp(RULES[_question(memory)], state["language"])
+        prompt = stamp(RULES[state["due"]], state["language"])
         verdict = Verdict(
             id=derive_id("review", memory.id, memory.revision),
             user_id=memory.user_id,
@@ -190,8 +196,10 @@ class MemoryReviewer:
         return Decision(memory, verdict, state["usage"])
 
 
-def _question(memory: Memory) -> Due:
-    return Due.PROMOTION if memory.due_for is Due.PROMOTION else Due.REVIEW
+def _question(memory: Memory, now: datetime, policy: Policy) -> Due:
+    """A promotion that was due and has faded meanwhile is a question of keeping."""
+    worth = memory.due_for is Due.PROMOTION and not has_faded(memory, now, policy)
+    return Due.PROMOTION if worth else Due.REVIEW
 
 
 def _life(memory: Memory, persona: Persona, language: str) -> str:

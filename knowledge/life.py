@@ -102,10 +102,12 @@ def boosted(memory: Memory, now: datetime, policy: Policy) -> Memory:
 
 
 def kept(memory: Memory, now: datetime, policy: Policy) -> Memory:
-    """As it stands after a review said KEEP: of the question that was due."""
+    """As it stands after a review said KEEP: of every question that was due by then."""
     if memory.due_for is Due.PROMOTION:
         value = effective(memory, now, policy)
-        return memory.model_copy(update={"asked_at": now, "asked_value": value})
+        memory = memory.model_copy(update={"asked_at": now, "asked_value": value})
+        if not has_faded(memory, now, policy):
+            return memory
     grace = min(max(memory.grace_days, 1.0) * 2, policy.keep_grace_days)
     return memory.model_copy(
         update={
@@ -114,6 +116,12 @@ def kept(memory: Memory, now: datetime, policy: Policy) -> Memory:
             "grace_days": max(grace, memory.grace_days),
         }
     )
+
+
+def has_faded(memory: Memory, now: datetime, policy: Policy) -> bool:
+    """Whether it is below the value at which it is due for review, whatever else is due."""
+    below = policy.rule(memory.category).review_below
+    return below is not None and effective(memory, now, policy) < below
 
 
 def promoted(memory: Memory, now: datetime, policy: Policy) -> Memory:

@@ -152,6 +152,15 @@ def test_a_question_answered_late_is_not_due_again_at_once() -> None:
     assert kept.due_at > late
 
 
+def test_keep_answers_every_question_that_was_due() -> None:
+    """Asked about promotion when it has long faded, a kept memory is not due for review at once."""
+    late = NOW + days(90)
+    kept = life.scheduled(life.kept(memory(importance=2.6), late, COMPANION), COMPANION)
+    assert (kept.importance, kept.grace_days, kept.due_for) == (0.5, 14.0, Due.REVIEW)
+    assert kept.due_at is not None
+    assert kept.due_at > late
+
+
 def test_what_survives_review_is_asked_about_less_and_less() -> None:
     """KEEP in a decay review sets 0.5 and doubles the grace: 7, 14, 28 … at most 90 days."""
     one, then, graces = memory(importance=0.5), NOW, []

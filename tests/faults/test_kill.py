@@ -37,8 +37,9 @@ def live(folder: Path, seconds: float | None) -> str:
 
 
 def environment() -> dict[str, str]:
-    """Of a child process that is to find the tests."""
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
+    """Of a child process that is to find the tests, and is not measured: it dies anyway."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("COVERAGE_")}
+    return {**kept, "PYTHONPATH": str(ROOT)}
 
 
 @pytest.mark.parametrize(

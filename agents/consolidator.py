@@ -6,7 +6,6 @@ START -> gather -> write -> check -> apply -> END
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypedDict
 
@@ -14,8 +13,7 @@ from langgraph.runtime import Runtime
 from langsmith import tracing_context
 
 from souffleur.agents.chat import Message, Usage
-from souffleur.agents.exchange import Persona, clock
-from souffleur.agents.judge import Judge
+from souffleur.agents.exchange import clock
 from souffleur.agents.merging import (
     MOST_MERGED,
     MergingAnswer,
@@ -24,21 +22,12 @@ from souffleur.agents.merging import (
     to_ops,
     unfaithful,
 )
-from souffleur.agents.rounds import Update, again, ask, begin, compile_rounds
+from souffleur.agents.rounds import Context, Update, again, ask, begin, compile_rounds
 from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import By, Outcome, Verdict, Who, derive_id
 from souffleur.prompts import language_of, render, stamp
-
-
-@dataclass(frozen=True)
-class Context:
-    """What the nodes need besides the state."""
-
-    judge: Judge
-    knowledge: KnowledgeBase
-    persona: Persona
 
 
 class State(TypedDict, total=False):

@@ -5,16 +5,15 @@ START -> gather -> judge -> check -> apply -> END
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, TypedDict
 
 from langgraph.runtime import Runtime
 from langsmith import tracing_context
 
 from souffleur.agents.chat import Message, Usage
-from souffleur.agents.exchange import Persona, clock, list_known, list_pairs, talk, turns_to_judge
-from souffleur.agents.judge import Judge
-from souffleur.agents.rounds import Update, again, ask, begin, compile_rounds
+from souffleur.agents.exchange import clock, list_known, list_pairs, talk, turns_to_judge
+from souffleur.agents.rounds import Context, Update, again, ask, begin, compile_rounds
 from souffleur.agents.verdict import MonitorAnswer, Reading, handles, to_ops
 from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -28,15 +27,6 @@ MOST_SHOWN = 24
 """Known memories in a prompt: the whispered, the related, then those a change could make stale."""
 PASSING = frozenset({Kind.MOMENT, Kind.PROMISE, Kind.CONTEXT, Kind.EXPERIENCE})
 """Kinds that tell what was: a move makes the old address wrong, not the farewell party."""
-
-
-@dataclass(frozen=True)
-class Context:
-    """What the nodes need besides the state."""
-
-    judge: Judge
-    knowledge: KnowledgeBase
-    persona: Persona
 
 
 class State(TypedDict, total=False):

@@ -6,7 +6,6 @@ START -> gather -> write -> check -> apply -> END
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypedDict
 
@@ -14,10 +13,9 @@ from langgraph.runtime import Runtime
 from langsmith import tracing_context
 
 from souffleur.agents.chat import Message, Usage
-from souffleur.agents.exchange import NONE, Persona, clock
-from souffleur.agents.judge import Judge
+from souffleur.agents.exchange import NONE, clock
 from souffleur.agents.portrait import PortraitAnswer, Sources, faults, lost, to_op, unfounded
-from souffleur.agents.rounds import Update, again, ask, begin, compile_rounds
+from souffleur.agents.rounds import Context, Update, again, ask, begin, compile_rounds
 from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory
@@ -27,15 +25,6 @@ from souffleur.prompts import language_of, render, stamp
 MOST_KNOWN = 40
 """Memories a portrait is written from: the core, then the most valuable."""
 MOST_EPISODES = 10
-
-
-@dataclass(frozen=True)
-class Context:
-    """What the nodes need besides the state."""
-
-    judge: Judge
-    knowledge: KnowledgeBase
-    persona: Persona
 
 
 class State(TypedDict, total=False):

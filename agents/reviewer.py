@@ -17,11 +17,9 @@ from langsmith import tracing_context
 
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.exchange import NONE, Persona, clock
-from souffleur.agents.judge import Judge
 from souffleur.agents.review import MOST_ROUNDS, Action, ReviewAnswer, fault, to_op
-from souffleur.agents.rounds import Update, again, ask, begin
+from souffleur.agents.rounds import Context, Update, again, ask, begin
 from souffleur.errors import AnswerError
-from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.life import has_faded
 from souffleur.knowledge.memory import Due, Memory
 from souffleur.knowledge.operation import By, Verdict, Who, derive_id
@@ -38,15 +36,6 @@ RULES = {Due.PROMOTION: "promote", Due.REVIEW: "decay"}
 RELATED = 5
 FOUND = 6
 """Hits a search brings."""
-
-
-@dataclass(frozen=True)
-class Context:
-    """What the nodes need besides the state."""
-
-    judge: Judge
-    knowledge: KnowledgeBase
-    persona: Persona
 
 
 class State(TypedDict, total=False):

@@ -4,19 +4,31 @@ START -> gather -> (ask) -> check -> apply -> END
                      ^--------' while there is a problem
 """
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from langgraph.graph import END, START, StateGraph
 from pydantic import BaseModel
 
 from souffleur.agents.chat import Message, Usage
+from souffleur.agents.exchange import Persona
 from souffleur.agents.judge import Judge
 from souffleur.errors import AnswerError
+from souffleur.knowledge.knowledge_base import KnowledgeBase
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
 T = TypeVar("T", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the nodes of every graph need besides their state."""
+
+    judge: Judge
+    knowledge: KnowledgeBase
+    persona: Persona
 
 
 Update = dict[str, Any]

@@ -6,7 +6,6 @@ START -> gather -> write -> check -> apply -> END
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from langgraph.runtime import Runtime
@@ -14,9 +13,8 @@ from langsmith import tracing_context
 
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.episode import EpisodeAnswer, faults, to_ops, unfounded
-from souffleur.agents.exchange import NONE, Persona, clock, talk, turns_to_judge
-from souffleur.agents.judge import Judge
-from souffleur.agents.rounds import Update, again, ask, begin, compile_rounds
+from souffleur.agents.exchange import NONE, clock, talk, turns_to_judge
+from souffleur.agents.rounds import Context, Update, again, ask, begin, compile_rounds
 from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
@@ -24,15 +22,6 @@ from souffleur.knowledge.operation import By, Outcome, Verdict, Who, derive_id
 from souffleur.knowledge.session import FEWEST, Segment
 from souffleur.knowledge.turn import Turn
 from souffleur.prompts import language_of, render, stamp
-
-
-@dataclass(frozen=True)
-class Context:
-    """What the nodes need besides the state."""
-
-    judge: Judge
-    knowledge: KnowledgeBase
-    persona: Persona
 
 
 class State(TypedDict, total=False):

@@ -24,7 +24,8 @@ from souffleur.agents.endpoint import Endpoint
 from souffleur.agents.exchange import Persona
 from souffleur.agents.judge import Judge
 from souffleur.agents.recording import Player, Recorder, prune
-from souffleur.agents.reviewer import Context, MemoryReviewer
+from souffleur.agents.reviewer import MemoryReviewer
+from souffleur.agents.rounds import Context
 from souffleur.knowledge import life
 from souffleur.knowledge.embedder import make_embedder
 from souffleur.knowledge.knowledge_base import KnowledgeBase

@@ -6,7 +6,6 @@ from zoneinfo import ZoneInfo
 
 from pydantic import SecretStr
 
-from souffleur.agents import monitor, profile_writer, reviewer, summarizer
 from souffleur.agents.chat import Chat
 from souffleur.agents.endpoint import Endpoint, Prices
 from souffleur.agents.exchange import Persona
@@ -14,6 +13,7 @@ from souffleur.agents.judge import Judge
 from souffleur.agents.monitor import KnowledgeMonitor
 from souffleur.agents.profile_writer import ProfileWriter
 from souffleur.agents.reviewer import MemoryReviewer
+from souffleur.agents.rounds import Context
 from souffleur.agents.summarizer import ConversationSummarizer
 from souffleur.knowledge.embedder import Embedder, make_embedder
 from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -98,17 +98,17 @@ def persona(settings: Settings) -> Persona:
 def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock: Clock) -> "Agents":
     """The graphs, over one judge."""
     judge = Judge(chat, form=settings.answer_form)
-    who = persona(settings)
+    context = Context(judge, knowledge, persona(settings))
     return Agents(
-        KnowledgeMonitor(monitor.Context(judge, knowledge, who)),
+        KnowledgeMonitor(context),
         Narrator(
             knowledge,
-            ConversationSummarizer(summarizer.Context(judge, knowledge, who)),
-            ProfileWriter(profile_writer.Context(judge, knowledge, who)),
+            ConversationSummarizer(context),
+            ProfileWriter(context),
             pause=settings.retry_pause,
             clock=clock,
         ),
-        MemoryReviewer(reviewer.Context(judge, knowledge, who)),
+        MemoryReviewer(context),
     )
 
 

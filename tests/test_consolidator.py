@@ -11,10 +11,11 @@ import pytest
 
 from souffleur.agents import consolidator
 from souffleur.agents.chat import Chat, Reply, Request
-from souffleur.agents.consolidator import Consolidator, Context, consolidation_id
+from souffleur.agents.consolidator import Consolidator, consolidation_id
 from souffleur.agents.exchange import Persona
 from souffleur.agents.judge import Judge
 from souffleur.agents.merging import MergingAnswer, faults, list_memories, unfaithful
+from souffleur.agents.rounds import Context
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.grouping import groups
 from souffleur.knowledge.journal import Journal

@@ -7,7 +7,8 @@ import pytest
 
 from souffleur.agents.exchange import Persona
 from souffleur.agents.judge import Judge
-from souffleur.agents.monitor import MOST_SHOWN, Context, KnowledgeMonitor
+from souffleur.agents.monitor import MOST_SHOWN, KnowledgeMonitor
+from souffleur.agents.rounds import Context
 from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Refusal

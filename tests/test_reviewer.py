@@ -10,6 +10,7 @@ import pytest
 from souffleur.agents import reviewer
 from souffleur.agents.exchange import Persona
 from souffleur.agents.judge import Judge
+from souffleur.agents.rounds import Context
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Due, Memory, State
@@ -47,7 +48,7 @@ async def review(
     base: KnowledgeBase, memory: Memory, *answers: Answer
 ) -> tuple[reviewer.Decision, Scripted]:
     chat = Scripted(answers)
-    context = reviewer.Context(Judge(chat), base, Persona(user="Ann", assistant="Mo"))
+    context = Context(Judge(chat), base, Persona(user="Ann", assistant="Mo"))
     now = max(NOW + days(1), memory.due_at or NOW)
     return await reviewer.MemoryReviewer(context).run(memory, now), chat
 

@@ -11,7 +11,8 @@ import pytest
 from souffleur.agents.chat import Reply, Request
 from souffleur.agents.exchange import Persona
 from souffleur.agents.judge import Judge
-from souffleur.agents.reviewer import Context, MemoryReviewer
+from souffleur.agents.reviewer import MemoryReviewer
+from souffleur.agents.rounds import Context
 from souffleur.errors import EndpointError
 from souffleur.knowledge.collection import Collection, Filter, Point
 from souffleur.knowledge.knowledge_base import KnowledgeBase

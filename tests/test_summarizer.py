@@ -10,6 +10,7 @@ import pytest
 from souffleur.agents import profile_writer, summarizer
 from souffleur.agents.exchange import Persona
 from souffleur.agents.judge import Judge
+from souffleur.agents.rounds import Context
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory, State
@@ -42,7 +43,7 @@ async def segment_of(base: KnowledgeBase, *lines: str) -> Segment:
 async def summarise(base: KnowledgeBase, segment: Segment, *answers: Answer) -> Scripted:
     """Run the summarizer over scripted answers."""
     chat = Scripted(answers)
-    context = summarizer.Context(Judge(chat), base, PERSONA)
+    context = Context(Judge(chat), base, PERSONA)
     await summarizer.ConversationSummarizer(context).run(segment)
     return chat
 
@@ -62,7 +63,7 @@ async def describe(
         created_at=NOW,
         updated_at=NOW,
     )
-    writer = profile_writer.ProfileWriter(profile_writer.Context(Judge(chat), base, PERSONA))
+    writer = profile_writer.ProfileWriter(Context(Judge(chat), base, PERSONA))
     return await writer.run("ann", former, [told], why="test", now=NOW + days(1)), chat
 
 
@@ -137,7 +138,7 @@ async def test_what_the_talk_before_told_is_shown(tmp_path: Path) -> None:
     async with base_of(tmp_path) as base:
         first = await segment_of(base, "tea?", "sencha!")
         chat = Scripted([TEA, TEA])
-        writer = summarizer.ConversationSummarizer(summarizer.Context(Judge(chat), base, PERSONA))
+        writer = summarizer.ConversationSummarizer(Context(Judge(chat), base, PERSONA))
         done = {"state": SegmentState.WRITTEN, "episode_id": await writer.run(first)}
         await base.sessions.save([first.model_copy(update=done)])
         for place in ("8", "9"):

@@ -11,7 +11,8 @@ from hypothesis import Phase, given, settings, strategies as st
 
 from souffleur.agents.exchange import Persona
 from souffleur.agents.judge import Judge
-from souffleur.agents.reviewer import Context, MemoryReviewer
+from souffleur.agents.reviewer import MemoryReviewer
+from souffleur.agents.rounds import Context
 from souffleur.knowledge import life
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, State

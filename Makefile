@@ -43,7 +43,7 @@ fix: $(READY)  ## Mend what can be mended by machine
 	@$(BIN)/ruff format .
 
 evals: $(READY)  ## Measure: how long the host waits, as the store grows
-	@$(BIN)/python -m evals
+	@$(BIN)/python -m souffleur.evals
 
 soak: $(READY)  ## The long campaigns
 	@$(BIN)/pytest -q -m soak --hypothesis-profile=soak

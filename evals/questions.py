@@ -1,6 +1,6 @@
 """Questions about the past after a replayed dialogue: what `recall` gives, and what is answered.
 
-    python -m evals.questions evals/dialogues/three_evenings.yaml \\
+    python -m souffleur.evals.questions evals/dialogues/three_evenings.yaml \\
         --recorded evals/recordings/three_evenings.jsonl
 
 Beside DIALOGUE.yaml lies DIALOGUE.questions.yaml. A question is answerable from the block when all

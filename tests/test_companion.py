@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evals.performance import measure, report
 from souffleur.cli.companion import converse
+from souffleur.evals.performance import measure, report
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.scripted import add, answer

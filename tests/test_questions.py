@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from evals.questions import Question, Told, read_questions, report, run
 from souffleur.agents.recording import Player
 from souffleur.dialogue import Dialogue, read_dialogue
+from souffleur.evals.questions import Question, Told, read_questions, report, run
 from souffleur.knowledge.memory import State
 from souffleur.replay import as_recorded, settings_for
 from souffleur.settings import Settings

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from evals.reviews import Case, Reviewed, read_cases, report, run
 from souffleur.agents.judge import Judge
 from souffleur.agents.recording import Player
+from souffleur.evals.reviews import Case, Reviewed, read_cases, report, run
 
 EVALS = Path(__file__).parent.parent / "evals"
 RECORDING = EVALS / "recordings" / "reviews.jsonl"

@@ -6,6 +6,7 @@ START -> gather -> write -> check -> apply -> END
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, TypedDict
 
@@ -182,4 +183,5 @@ def _verdict(state: State) -> Verdict:
         at=state["now"],
         reason=f"{state['why']}; {answer.reason}",
         ops=(op,),
+        cost=asdict(state["usage"]),
     )

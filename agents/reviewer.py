@@ -7,7 +7,7 @@ START -> gather -> think -> decide -> END
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -181,6 +181,7 @@ class MemoryReviewer:
             at=now,
             reason=state["answer"].reason,
             ops=(to_op(state["answer"], memory.id, state["trail"]),),
+            cost=asdict(state["usage"]),
         )
         return Decision(memory, verdict, state["usage"])
 

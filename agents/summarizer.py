@@ -6,6 +6,7 @@ START -> gather -> write -> check -> apply -> END
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any, TypedDict
 
 from langgraph.runtime import Runtime
@@ -159,4 +160,5 @@ def _verdict(state: State, context: Context) -> Verdict:
         at=segment.at,
         reason=answer.reason,
         ops=to_ops(answer, segment, state["former"], context.persona.zone),
+        cost=asdict(state["usage"]),
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from souffleur.knowledge.memory import Category, Kind, Memory, Speaker, State
 from souffleur.knowledge.operation import (
     Add,
+    Contradict,
     Delete,
     Edit,
     Forget,
@@ -24,6 +25,7 @@ from souffleur.knowledge.wording import find_quote, nothing_new, same
 
 MOST_OPS = 8
 MOST_DELETIONS = 3
+"""In one verdict, besides those that the user asks for in so many words."""
 
 Refused = tuple[Refusal, str]
 """Why, and the same in one sentence."""
@@ -79,6 +81,8 @@ def names(op: Op) -> tuple[str, ...]:
     """The handles or ids an op names."""
     if isinstance(op, Merge):
         return op.targets
+    if isinstance(op, Contradict):
+        return op.stays, op.ends
     return () if isinstance(op, Add | Skip) else (op.target,)
 
 
@@ -96,7 +100,8 @@ def _too_many(op: Op, sight: Sight) -> Refused | None:
         return None
     if sight.taken >= MOST_OPS:
         return Refusal.TOO_MANY, f"a verdict may hold {MOST_OPS} ops"
-    if isinstance(op, Delete) and sight.deletions >= MOST_DELETIONS:
+    unasked = isinstance(op, Delete) and not asked_for(op, sight.verdict)
+    if unasked and sight.deletions >= MOST_DELETIONS:
         return Refusal.TOO_MANY, f"a verdict may delete {MOST_DELETIONS} memories"
     if sight.touched.intersection(memory.id for memory in sight.targets):
         return Refusal.TOO_MANY, "an earlier op of this verdict already changes that memory"
@@ -115,12 +120,31 @@ def _unknown(op: Op, sight: Sight) -> Refused | None:
 def _pointless(op: Op, sight: Sight) -> Refused | None:
     for memory in sight.targets:
         gone = memory.state in {State.SUPERSEDED, State.ARCHIVED, State.FORGOTTEN}
-        if gone and not isinstance(op, Restore):
+        fades_on = isinstance(op, Forget) and memory.state is State.ARCHIVED
+        if gone and not fades_on and not isinstance(op, Restore):
             return Refusal.USELESS, f"the memory is already {memory.state}"
         if memory.state is State.ACTIVE and isinstance(op, Restore):
             return Refusal.USELESS, "the memory is active as it is"
     if isinstance(op, Update | Edit) and same(op.content, sight.targets[0].content):
         return Refusal.USELESS, "it says the same as the memory it would replace"
+    return None
+
+
+def _contradictory(op: Op, sight: Sight) -> Refused | None:
+    if not isinstance(op, Contradict):
+        return None
+    stays, ends = sight.targets[0], sight.targets[-1]
+    if stays.id == ends.id:
+        return Refusal.USELESS, "a memory does not contradict itself"
+    if op.settled:
+        if sight.by_person or (ends.category is not Category.CORE and not ends.verified):
+            return None
+        return Refusal.PROTECTED, "a core or confirmed memory ends only by the user's word"
+    pairs = ((stays, ends), (ends, stays))
+    if all(
+        (other.id, "contradicts") in {(r.to, r.type) for r in m.relations} for m, other in pairs
+    ):
+        return Refusal.USELESS, "the two are linked as contradicting already"
     return None
 
 
@@ -186,6 +210,7 @@ RULES: tuple[Rule, ...] = (
     _too_many,
     _protected,
     _pointless,
+    _contradictory,
     _sensitive,
     _ungrounded,
     _duplicate,

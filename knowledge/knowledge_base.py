@@ -99,6 +99,10 @@ class KnowledgeBase:
         async with self._locks[verdict.user_id]:
             return await self.writer.carry(verdict, turns)
 
+    async def preview(self, verdict: Verdict) -> Outcomes:
+        """What `apply` would make of a verdict; nothing is written."""
+        return await self.writer.plan(verdict, ())
+
     async def undo(self, entry_id: str, *, by: By, now: datetime) -> Outcome:
         """Take back a ledger entry; a new entry says so.
 
@@ -232,7 +236,7 @@ class KnowledgeBase:
     async def due(
         self, now: datetime, what: Sequence[Due], *, user_id: str | None = None, limit: int
     ) -> Memories:
-        """Active memories to which something must happen by now, the longest due first.
+        """Memories to which something must happen by now, the longest due first.
 
         Read by index: what is not due is not looked at.
         """
@@ -297,7 +301,7 @@ class KnowledgeBase:
 
 def _due_by(now: datetime, what: Sequence[Due], user_id: str | None) -> Filter:
     must: list[Condition] = [
-        Is("state", State.ACTIVE),
+        OneOf("state", (State.ACTIVE, State.ARCHIVED)),  # what is archived may fade on
         OneOf("due_for", tuple(what)),
         Between("due_at", high=now + INSTANT),
     ]

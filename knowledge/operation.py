@@ -140,6 +140,20 @@ class Merge(Frozen):
     kind: Kind | None = None
 
 
+class Contradict(Frozen):
+    """Two memories exclude each other: both say so, and if it is settled which holds, one ends."""
+
+    op: Literal["CONTRADICT"] = "CONTRADICT"
+    stays: str
+    ends: str
+    """Where it is not settled, either may be named here."""
+    reason: str
+    until: AwareDatetime | None = None
+    """Until when the one that ends was true; None: until the other came to hold."""
+    settled: bool = False
+    """It ends now; else both stay as they are, linked, and a report shows them."""
+
+
 class Archive(Frozen):
     """Out of every default read path, but kept."""
 
@@ -190,6 +204,7 @@ Op = Annotated[
     | Promote
     | Keep
     | Merge
+    | Contradict
     | Archive
     | Forget
     | Restore
@@ -207,6 +222,7 @@ class Who(StrEnum):
     PROFILE_WRITER = "profile_writer"
     REVIEWER = "reviewer"
     CONSOLIDATOR = "consolidator"
+    ARBITER = "arbiter"
     SCHEDULE = "schedule"
     USER = "user"
     HOST = "host"
@@ -300,6 +316,8 @@ class Outcome(Frozen):
     refused: Refusal | None = None
     detail: str = ""
     """For a refusal: one sentence that says why."""
+    cost: dict[str, float] = Field(default_factory=dict)
+    """What the whole verdict took; at its first op alone."""
     undoes: str | None = None
     """For UNDO: the ledger entry it takes back."""
     undone_by: str | None = None

@@ -21,6 +21,7 @@ from souffleur.knowledge.operation import (
     Boost,
     Change,
     Confirm,
+    Contradict,
     Delete,
     Edit,
     Forget,
@@ -38,6 +39,8 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.wording import find_quote
+
+_AGAINST = "contradicts"
 
 _SOURCES = {Who.USER: Source.USER, Who.HOST: Source.SYSTEM}
 
@@ -96,6 +99,8 @@ def _changes(op: Op, targets: Sequence[Memory], scene: Scene) -> list[tuple[Memo
             return _updated(op, targets[0], scene)
         case Merge():
             return _merged(op, targets, scene)
+        case Contradict():
+            return _contradicted(op, targets, scene)
         case _:
             return [(targets[0], _single(op, targets[0], scene))]
 
@@ -174,6 +179,7 @@ def _updated(op: Update, old: Memory, scene: Scene) -> list[tuple[Memory | None,
             "valid_until": None,
             "expires_at": op.expires_at or life.gone_at(old.category, verdict.at, policy),
             "supersedes": (old.id,),
+            "relations": _lasting(old.relations),
             "evidence": evidence_for(op.quote, verdict),
             "entities": op.entities or old.entities,
             "topics": op.topics or old.topics,
@@ -215,6 +221,7 @@ def _merged(
             "importance": op.importance or life.effective(best, verdict.at, policy),
             "anchor_at": verdict.at,
             "supersedes": tuple(memory.id for memory in targets),
+            "relations": _lasting(best.relations),
             "evidence": tuple(item for memory in targets for item in memory.evidence),
             "entities": tuple(dict.fromkeys(e for memory in targets for e in memory.entities)),
             "topics": tuple(dict.fromkeys(t for memory in targets for t in memory.topics)),
@@ -230,6 +237,38 @@ def _merged(
         for memory in targets
     ]
     return [(None, one), *zip(targets, archived, strict=True)]
+
+
+def _lasting(relations: tuple[Relation, ...]) -> tuple[Relation, ...]:
+    """The links that a memory in new words keeps: what it excludes is to be judged anew."""
+    return tuple(link for link in relations if link.type != _AGAINST)
+
+
+def _contradicted(
+    op: Contradict, targets: Sequence[Memory], scene: Scene
+) -> list[tuple[Memory | None, Memory]]:
+    """The one that stays comes first: cut short by another process, an open contradiction is left.
+
+    The other becomes history, as by an UPDATE: never due, and found as of its time.
+    """
+    stays, ends = targets
+    linked, gone = _against(stays, ends.id), _against(ends, stays.id)
+    if op.settled:
+        until = min(op.until or stays.valid_from or stays.created_at, scene.verdict.at)
+        ended = {
+            "state": State.SUPERSEDED,
+            "superseded_by": stays.id,
+            "valid_until": max(until, ends.valid_from or until),
+        }
+        gone = gone.model_copy(update=ended)
+    return [(stays, linked), (ends, gone)]
+
+
+def _against(memory: Memory, other: str) -> Memory:
+    if any(link.to == other and link.type == _AGAINST for link in memory.relations):
+        return memory
+    link = Relation(to=other, type=_AGAINST, strength=1.0)
+    return memory.model_copy(update={"relations": (*memory.relations, link)})
 
 
 def _settled(best: Memory, category: Category, scene: Scene) -> dict[str, object]:

@@ -273,11 +273,14 @@ async def _neighbours(
 
 
 def _may_read(memory: Memory, query: Query) -> bool:
-    """What `readable` says of a point that was not found by a filter; of now, not of then."""
-    ends = (memory.expires_at, memory.valid_until)
+    """What `readable` says, of a point that was not found by a filter."""
+    moment, ends = query.as_of or query.now, (memory.expires_at, memory.valid_until)
+    then = {State.ACTIVE, State.SUPERSEDED} if query.as_of else {State.ACTIVE}
+    began = query.as_of is None or memory.valid_from is None or memory.valid_from <= moment
     return (
         memory.user_id == query.user_id
-        and memory.state is State.ACTIVE
+        and memory.state in then
         and query.agent_id in {None, memory.agent_id}
-        and all(end is None or end > query.now for end in ends)
+        and began
+        and all(end is None or end > moment for end in ends)
     )

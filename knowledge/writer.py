@@ -221,6 +221,7 @@ def _outcome(
         changes=changes,
         refused=refused[0] if refused else None,
         detail=refused[1] if refused else "",
+        cost={} if scene.position else verdict.cost,
     )
 
 

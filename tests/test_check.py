@@ -129,10 +129,13 @@ def test_asking_to_forget_is_understood(text: str, expected: bool) -> None:
 
 
 def test_a_verdict_is_limited() -> None:
-    """At most eight ops, three deletions, and one op for each memory."""
+    """At most eight ops, three deletions that were not asked for, and one op for each memory."""
     assert why(an_add("cat"), taken=8) is Refusal.TOO_MANY
     assert why(an_add("cat"), taken=7) is None
-    assert why(DELETE, TEA, user="forget the tea", deletions=3) is Refusal.TOO_MANY
+    wrong = DELETE.model_copy(update={"quote": "never liked tea"})
+    assert why(wrong, TEA, user="I never liked tea", deletions=3) is Refusal.TOO_MANY
+    assert why(wrong, TEA, user="I never liked tea", deletions=2) is None
+    assert why(DELETE, TEA, user="please forget the tea", deletions=5) is None
     assert why(BOOST, TEA, touched=frozenset({TEA.id})) is Refusal.TOO_MANY
 
 

@@ -1,0 +1,175 @@
+"""Arbiter: of two memories that exclude each other now, the one that no longer holds ends.
+
+START -> gather -> judge -> check -> apply -> END
+                     ^--------' once, if the answer was unusable
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any, TypedDict
+
+from langgraph.runtime import Runtime
+from langsmith import tracing_context
+
+from souffleur.agents.chat import Message, Usage
+from souffleur.agents.exchange import clock
+from souffleur.agents.rounds import Context, Update, again, ask, begin, compile_rounds
+from souffleur.agents.ruling import FIRST, RulingAnswer, faults, list_asked, list_rivals, to_op
+from souffleur.errors import AnswerError
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.memory import Memory, State as MemoryState
+from souffleur.knowledge.operation import By, Op, Outcome, Verdict, Who
+from souffleur.knowledge.records import fingerprint
+from souffleur.knowledge.rivals import Rivals, ruling_entry, ruling_id
+from souffleur.prompts import language_of, render, stamp
+
+
+class State(TypedDict, total=False):
+    """One run: one memory and its rivals."""
+
+    now: datetime
+    dry_run: bool
+    """Say what would become of them, and change nothing."""
+    language: str
+    shown: dict[str, Memory]
+    """The memory as m1, its rivals as m2, m3, …"""
+    messages: list[Message]
+    answer: RulingAnswer | None
+    problem: str
+    rounds: int
+    usage: Usage
+    model: str
+    outcomes: list[Outcome]
+
+
+async def gather(state: State, runtime: Runtime[Context]) -> Update:
+    """Write the question."""
+    persona, shown = runtime.context.persona, state["shown"]
+    contents = "\n".join(memory.content for memory in shown.values())
+    language = persona.language or language_of(contents)
+    question = render(
+        "rivals",
+        language,
+        now=clock(state["now"], persona.zone, language),
+        memories=list_rivals(shown, persona.zone),
+        pairs=list_asked(shown),
+    )
+    rules = render("arbitrate", language, user=persona.user, assistant=persona.assistant)
+    return {"language": language, **begin(rules, question)}
+
+
+async def judge(state: State, runtime: Runtime[Context]) -> Update:
+    """Ask the model."""
+    return await ask(state, runtime.context.judge, RulingAnswer, "arbitrate")
+
+
+async def check(state: State, runtime: Runtime[Context]) -> Update:
+    """Find what makes the answer unusable; say so to the model, once."""
+    answer = state["answer"]
+    problem = state["problem"] or (faults(answer, state["shown"]) if answer else "")
+    if problem and state["rounds"] > 1:
+        raise AnswerError(problem, answer=state["messages"][-1].content)
+    if problem:
+        return again(state, render("repair", state["language"], problem=problem))
+    return {"problem": ""}
+
+
+async def apply(state: State, runtime: Runtime[Context]) -> Update:
+    """Rule on each pair by what the two are now; not on what was reworded or ended meanwhile.
+
+    A verdict for each pair: one and the same memory may exclude several.
+    """
+    knowledge, shown, answer = runtime.context.knowledge, state["shown"], state["answer"]
+    assert answer is not None
+    carry = knowledge.preview if state["dry_run"] else knowledge.apply
+    outcomes: list[Outcome] = []
+    ended: set[str] = set()
+    for handle in list(shown)[1:]:
+        asked = {name: shown[name] for name in (FIRST, handle)}
+        pair = await _as_they_are(knowledge, asked)
+        if len(pair) < 2 or ended & {memory.id for memory in pair.values()}:
+            continue
+        op = to_op(answer.of(handle), pair, state["now"], runtime.context.persona.zone)
+        cost = {} if outcomes else asdict(state["usage"])
+        done = await carry(_verdict(state, list(pair.values()), op, cost))
+        changed = [change.after for outcome in done for change in outcome.changes]
+        ended |= {memory.id for memory in changed if memory.state is not MemoryState.ACTIVE}
+        outcomes += done
+    return {"outcomes": outcomes}
+
+
+class Arbiter:
+    """The graph, compiled once."""
+
+    def __init__(self, context: Context) -> None:
+        self.graph = compile_rounds(
+            "arbiter", State, Context, gather=gather, ask=judge, check=check, apply=apply
+        )
+        self.context = context
+
+    async def run(self, rivals: Rivals, *, now: datetime, dry_run: bool = False) -> list[Outcome]:
+        """Judge a memory and those that `rivals` found, in one call; what became of each pair.
+
+        A CONTRADICT where the two exclude each other, a SKIP where they do not; nothing where one
+        was reworded or ended meanwhile. Pairs that were ruled on before, in the same words, are
+        not asked about again, also if that was undone: their former outcomes come first. What the
+        call took is the `cost` of the first new outcome.
+        Raises EndpointError or AnswerError where no usable answer was to be had, ValueError for
+        memories of several users or personas; then nothing has changed.
+        """
+        everyone = (rivals.memory, *rivals.others)
+        if len({(memory.user_id, memory.agent_id) for memory in everyone}) != 1:
+            raise ValueError("rivals are of one user and one persona: see `rivals.rivals`")
+        decided = await self._decided(rivals)
+        ruled = {outcome.verdict_id for outcome in decided}
+        left = [one for one in rivals.others if ruling_id(rivals.memory, one) not in ruled]
+        named = {f"m{place}": one for place, one in enumerate((rivals.memory, *left), start=1)}
+        current = await _as_they_are(self.context.knowledge, named)
+        if FIRST not in current or len(current) < 2:
+            return decided
+        shown = {f"m{place}": one for place, one in enumerate(current.values(), start=1)}
+        with tracing_context(enabled=False):  # a host's tracing must not upload private talk
+            state: Any = await self.graph.ainvoke(
+                {"shown": shown, "now": now, "dry_run": dry_run},
+                {"recursion_limit": 12},
+                context=self.context,
+            )
+        outcomes: list[Outcome] = state["outcomes"]
+        return decided + outcomes
+
+    async def _decided(self, rivals: Rivals) -> list[Outcome]:
+        """What became of earlier verdicts on these; finished, if a crash came between."""
+        knowledge = self.context.knowledge
+        entries = [ruling_entry(rivals.memory, other) for other in rivals.others]
+        found = await knowledge.journal.collection.get(entries)
+        if not all(point.payload["applied"] for point in found):
+            await knowledge.recover()
+            found = await knowledge.journal.collection.get(entries)
+        return [await knowledge.journal.entry(point.id) for point in found]
+
+
+async def _as_they_are(knowledge: KnowledgeBase, shown: dict[str, Memory]) -> dict[str, Memory]:
+    """These memories as they are now, without those that are not active or in other words."""
+    memories = list(shown.values())
+    ids = [memory.id for memory in memories]
+    current = {memory.id: memory for memory in await knowledge.get_many(memories[0].user_id, ids)}
+    return {
+        handle: current[memory.id]
+        for handle, memory in shown.items()
+        if memory.id in current
+        and fingerprint(current[memory.id].content) == fingerprint(memory.content)
+    }
+
+
+def _verdict(state: State, pair: Sequence[Memory], op: Op, cost: dict[str, float]) -> Verdict:
+    prompt = stamp("arbitrate", state["language"])
+    return Verdict(
+        id=ruling_id(*pair),
+        user_id=pair[0].user_id,
+        agent_id=pair[0].agent_id,
+        by=By(who=Who.ARBITER, model=state["model"], prompt=prompt),
+        at=state["now"],
+        ops=(op,),
+        cost=cost,
+    )

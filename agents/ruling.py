@@ -1,0 +1,147 @@
+"""What the arbiter may answer, what is wrong with it, and the operation each pair becomes."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from souffleur.agents.verdict import Day, Handle
+from souffleur.knowledge.memory import Category, Memory, Speaker
+from souffleur.knowledge.operation import Contradict, Op, Skip
+
+FIRST = "m1"
+"""The handle of the memory that all the others are held against."""
+UNCLEAR = "unclear"
+
+Shown = Mapping[str, Memory]
+"""Memories by the handles under which the model saw them."""
+
+
+def _yes_or_no(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value.strip().casefold() if isinstance(value, str) else value
+
+
+def _or_unclear(value: Any) -> Any:
+    return UNCLEAR if value is None else value
+
+
+class PairAnswer(BaseModel):
+    """What is said of two memories: the argument first."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    pair: list[Handle]
+    reason: str
+    exclude: Annotated[Literal["yes", "no"], BeforeValidator(_yes_or_no)]
+    """Whether both cannot be true now."""
+    holds: Annotated[Handle, BeforeValidator(_or_unclear)] = UNCLEAR
+    """The handle of the one that is true now, or `unclear`."""
+    since: Day = None
+    """From which day, if the memories say so."""
+
+
+class RulingAnswer(BaseModel):
+    """A whole answer: each pair once."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    pairs: list[PairAnswer]
+
+    def of(self, handle: str) -> PairAnswer:
+        """What is said of the first memory and this one; there must be no `faults`."""
+        return next(said for said in self.pairs if handle in said.pair)
+
+
+def list_rivals(shown: Shown, zone: ZoneInfo) -> str:
+    """A line for each memory, and one for the words it rests on."""
+    lines = []
+    for handle, memory in shown.items():
+        told, start = memory.created_at.astimezone(zone), memory.valid_from
+        marks = [str(memory.kind), f"{told:%Y-%m-%d}"]
+        if start and start.astimezone(zone).date() != told.date():
+            marks.append(f"since {start.astimezone(zone):%Y-%m-%d}")
+        marks += ["verified"] if memory.verified else []
+        lines.append(f"{handle} [{', '.join(marks)}] {_one_line(memory.content)}")
+        lines += [f"   - {_one_line(item.quote)}" for item in memory.evidence[:1] if item.quote]
+    return "\n".join(lines)
+
+
+def list_asked(shown: Shown) -> str:
+    """The pairs to judge, a line each."""
+    return "\n".join(f"- {FIRST}, {handle}" for handle in shown if handle != FIRST)
+
+
+def faults(answer: RulingAnswer, shown: Shown) -> str:
+    """What makes the answer unusable, a line each; empty: nothing does."""
+    asked = [frozenset((FIRST, handle)) for handle in shown if handle != FIRST]
+    times = Counter(frozenset(said.pair) for said in answer.pairs)
+    found = [f"pair {_named(pair)}: is not asked for" for pair in times if pair not in asked]
+    found += [f"pair {_named(pair)}: is judged twice" for pair in asked if times[pair] > 1]
+    found += [f"pair {_named(pair)}: is missing" for pair in asked if not times[pair]]
+    found += [
+        f"pair {_named(said.pair)}: holds must be one of the two, or {UNCLEAR}"
+        for said in answer.pairs
+        if said.exclude == "yes" and said.holds not in {*said.pair, UNCLEAR}
+    ]
+    return "\n".join(f"- {fault}" for fault in found)
+
+
+def to_op(said: PairAnswer, pair: Shown, now: datetime, zone: ZoneInfo) -> Op:
+    """The operation that an answer on a pair stands for.
+
+    The model names what holds; code settles it only if that is the later or the better grounded
+    of the two, and neither a core nor a confirmed memory would end.
+    """
+    if said.exclude == "no":
+        return Skip(reason=said.reason)
+    one, other = pair
+    holds = said.holds if said.holds in pair else one
+    stays, ends = pair[holds], pair[other if holds == one else one]
+    if said.holds == UNCLEAR or not may_end(ends, stays):
+        return Contradict(stays=stays.id, ends=ends.id, reason=said.reason)
+    since = _start(said.since, zone)
+    return Contradict(
+        stays=stays.id,
+        ends=ends.id,
+        reason=said.reason,
+        until=since if since and since <= now else None,
+        settled=True,
+    )
+
+
+def may_end(memory: Memory, other: Memory) -> bool:
+    """Whether a memory may give way to another that a model holds to be true now."""
+    if memory.category is Category.CORE or memory.verified:
+        return False
+    return _age(other) > _age(memory) or grounding(other) > grounding(memory)
+
+
+def grounding(memory: Memory) -> int:
+    """How well a memory is grounded: 2 confirmed by the user, 1 on the user's own words, 0 less."""
+    if memory.verified:
+        return 2
+    return int(any(item.speaker is Speaker.USER for item in memory.evidence))
+
+
+def _age(memory: Memory) -> tuple[datetime, datetime]:
+    return memory.valid_from or memory.created_at, memory.created_at
+
+
+def _start(day: str | None, zone: ZoneInfo) -> datetime | None:
+    if day is None:
+        return None
+    moment = datetime.fromisoformat(day)
+    return moment if moment.tzinfo else moment.replace(tzinfo=zone)
+
+
+def _named(pair: Sequence[str] | frozenset[str]) -> str:
+    return " and ".join(sorted(pair)) or "of nothing"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

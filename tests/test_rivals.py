@@ -1,0 +1,308 @@
+"""Rivals: which memories may exclude each other, which never do, and what is read to find out."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from souffleur.knowledge.collection import Filter, Point
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.memory import Category, Kind, Memory, Relation, State
+from souffleur.knowledge.operation import (
+    Archive,
+    Boost,
+    By,
+    Edit,
+    Op,
+    Outcome,
+    Restore,
+    Skip,
+    Verdict,
+    Who,
+    derive_id,
+)
+from souffleur.knowledge.records import to_point
+from souffleur.knowledge.rivals import JUDGED, MOST, Rivals, owners, rivals, ruling_id
+from tests.build import NOW, days, memory, open_base, verdict
+
+LATER = NOW + days(30)
+LYON, OSLO = "Ann lives in a flat in Lyon.", "Ann lives in a flat in Oslo."
+FAR = "The vet wants cash."
+CITIES = ("Lyon", "Oslo", "Rome", "Bonn", "Kyiv", "Bern", "Riga", "Baku", "Lima", "Doha")
+
+
+@pytest.fixture
+async def base(tmp_path: Path) -> AsyncIterator[KnowledgeBase]:
+    knowledge = await open_base(tmp_path)
+    yield knowledge
+    await knowledge.close()
+
+
+async def keep(base: KnowledgeBase, *memories: Memory) -> None:
+    """Put memories into the store as they are."""
+    vectors = await base.embedder.embed([one.searchable for one in memories])
+    await base.memories.put([to_point(one, v) for one, v in zip(memories, vectors, strict=True)])
+
+
+def homes(user_id: str = "ann", **fields: Any) -> tuple[Memory, Memory]:
+    """Two memories that exclude each other; the fields are those of the older one."""
+    old = memory(LYON, id=derive_id(user_id, LYON), user_id=user_id)
+    id, made = derive_id(user_id, OSLO), NOW + days(9)
+    new = memory(OSLO, id=id, user_id=user_id, created_at=made)
+    return old.model_copy(update=fields), new
+
+
+def told(found: Sequence[Rivals]) -> list[tuple[str, list[str]]]:
+    return [(one.memory.content, [other.content for other in one.others]) for one in found]
+
+
+async def change(base: KnowledgeBase, op: Op, at: datetime = LATER) -> Outcome:
+    (outcome,) = await base.apply(verdict(op, who=Who.USER, name=(op, at), at=at))
+    return outcome
+
+
+async def test_two_near_memories_are_rivals_once(base: KnowledgeBase) -> None:
+    """The newer one comes first; what has nothing to do with them is not among them."""
+    await keep(base, *homes(), memory(FAR))
+    assert told(await rivals(base, "ann", LATER, None)) == [(OSLO, [LYON])]
+
+
+async def test_a_shared_name_makes_rivals(base: KnowledgeBase) -> None:
+    """However far apart they are, and however the name is written."""
+    names = {
+        "same": ("Tofu", "Tofu"),
+        "louder": ("TOFU", "Tofu"),
+        "one of two": ("Tofu Tom", "Rex tofu"),
+        "different": ("Tofu", "Rex"),
+        "one has none": ("Tofu", ""),
+        "no names": ("!", "?"),
+    }
+    for user_id, pair in names.items():
+        texts = ("Ask the vet what Tofu may eat.", "Chicken gives Tofu no trouble.")
+        for place, (text, named) in enumerate(zip(texts, pair, strict=True)):
+            id, made = derive_id(user_id, text), NOW + days(place)
+            one = memory(text, id=id, user_id=user_id, created_at=made)
+            await keep(base, one.model_copy(update={"entities": tuple(named.split())}))
+    found = [user_id for user_id in names if await rivals(base, user_id, LATER, None)]
+    assert found == ["same", "louder", "one of two"]
+
+
+async def test_a_shared_name_is_found_in_a_crowd(base: KnowledgeBase) -> None:
+    """Among many that are nearer, though not near: as it is filed, or as it stands in the words."""
+    texts = {"filed": "Allergic to chicken.", "in the words": "TOFU is allergic to chicken."}
+    for user_id, text in texts.items():
+        name = "Tofu" if user_id == "filed" else "TOFU"
+        made: dict[str, Any] = {"id": derive_id(user_id), "created_at": LATER}
+        new = memory("Tofu has roast daily.", entities=("Tofu",), **made)
+        old = memory(text, entities=(name,))
+        crowd = [memory(f"{user_id} {place}") for place in range(80)]
+        mine = [one.model_copy(update={"user_id": user_id}) for one in (new, old, *crowd)]
+        rows = [axis(0), axis(1), *(leaning(2 + place) for place in range(80))]
+        await base.memories.put([to_point(one, row) for one, row in zip(mine, rows, strict=True)])
+        assert told(await rivals(base, user_id, LATER, LATER)) == [(new.content, [text])]
+
+
+def axis(place: int) -> tuple[float, ...]:
+    """A vector of unit length along one of 128 axes."""
+    return tuple(float(at == place) for at in range(128))
+
+
+def leaning(place: int) -> tuple[float, ...]:
+    """One whose cosine with the first axis is 0.4, and with others of its sort 0.16."""
+    return (0.4, *(0.84**0.5 * value for value in axis(place)[1:]))
+
+
+NO_RIVALS: dict[str, dict[str, Any]] = {
+    "another kind": {"kind": Kind.PREFERENCE},
+    "another persona": {"agent_id": "mo"},
+    "an episode": {"category": Category.EPISODE},
+    "a portrait": {"category": Category.PROFILE},
+    "of the host": {"category": Category.SYSTEM},
+    "waiting": {"state": State.PENDING},
+    "archived": {"state": State.ARCHIVED},
+    "superseded": {"state": State.SUPERSEDED},
+    "forgotten": {"state": State.FORGOTTEN},
+    "expired": {"expires_at": LATER},
+    "no longer so": {"valid_until": LATER},
+    "not so yet": {"valid_from": LATER + days(1)},
+    "in the same words": {"content": OSLO.upper()},
+}
+
+
+async def test_what_cannot_be_so_now_has_no_rivals(base: KnowledgeBase) -> None:
+    """Nor has what is of another kind or persona, or says the same; whichever is newer."""
+    found = {}
+    for name, fields in NO_RIVALS.items():
+        for made in (NOW, NOW + days(20)):
+            user_id = f"{name} {made}"
+            await keep(base, *homes(user_id, created_at=made, **fields))
+            found[name, made] = told(await rivals(base, user_id, LATER, None))
+    assert {name: pairs for name, pairs in found.items() if pairs} == {}
+
+
+async def test_categories_do_not_keep_rivals_apart(base: KnowledgeBase) -> None:
+    """A core memory may be contradicted by a fact; what still holds, for a while, as well."""
+    while_ = {"valid_from": LATER, "valid_until": LATER + days(1), "expires_at": LATER + days(1)}
+    for category in JUDGED:
+        await keep(base, *homes(category, category=category, **while_))
+        assert len(await rivals(base, category, LATER, None)) == 1
+
+
+async def test_what_is_tied_already_is_left_out(base: KnowledgeBase) -> None:
+    """As contradicting, in either direction, or as replacing each other."""
+    ties: dict[str, Callable[[str], dict[str, Any]]] = {
+        "contradicts": lambda other: {"relations": (Relation(to=other, type="contradicts"),)},
+        "supports": lambda other: {"relations": (Relation(to=other, type="supports"),)},
+        "replaces": lambda other: {"supersedes": (other,)},
+        "replaced": lambda other: {"superseded_by": other},
+    }
+    found = {}
+    for name, tie in ties.items():
+        for place in (0, 1):
+            pair = list(homes(f"{name} {place}"))
+            pair[place] = pair[place].model_copy(update=tie(pair[1 - place].id))
+            await keep(base, *pair)
+            found[name, place] = len(await rivals(base, f"{name} {place}", LATER, None))
+    assert {name for (name, _), count in found.items() if count} == {"supports"}
+    assert len(found) == 8
+
+
+async def test_no_pair_crosses_users(base: KnowledgeBase) -> None:
+    """Each has a home of its own, and that excludes nothing."""
+    (lyon, _), (_, oslo) = homes("ann"), homes("bob")
+    await keep(base, lyon, oslo)
+    assert await rivals(base, "ann", LATER, None) == await rivals(base, "bob", LATER, None) == []
+
+
+async def test_each_pair_comes_once_and_the_nearest_eight(base: KnowledgeBase) -> None:
+    """Where all are near to all, none is in two groups with the same other."""
+    cities = ["Lyon", "Oslo", "Rome", "Bonn", "Kyiv", "Bern", "Riga", "Baku", "Lima", "Doha"]
+    made = [
+        memory(f"Ann lives in a flat in {city}.", created_at=NOW + days(place))
+        for place, city in enumerate(cities)
+    ]
+    await keep(base, *made)
+    found = await rivals(base, "ann", LATER, None)
+    pairs = [frozenset((one.memory.id, other.id)) for one in found for other in one.others]
+    assert len(pairs) == len(set(pairs)) >= 40
+    assert max(len(one.others) for one in found) == MOST == 8
+    assert found[0].memory == made[-1]
+    first, *rows = await base.embedder.embed(
+        [one.content for one in (found[0].memory, *found[0].others)]
+    )
+    cosines = [sum(a * b for a, b in zip(first, row, strict=True)) for row in rows]
+    assert cosines == sorted(cosines, reverse=True)
+
+
+async def test_only_what_is_new_is_looked_at(base: KnowledgeBase) -> None:
+    """Made at or after the moment; against all that is older."""
+    await keep(base, *homes())
+    made = NOW + days(9)
+    assert told(await rivals(base, "ann", LATER, made)) == [(OSLO, [LYON])]
+    assert await rivals(base, "ann", LATER, made + days(1)) == []
+    assert await owners(base, LATER, made) == ["ann"]
+    assert await owners(base, LATER, made, "bob") == []
+    assert await owners(base, LATER, made + days(1)) == []
+
+
+async def test_what_is_reworded_or_brought_back_is_new(base: KnowledgeBase) -> None:
+    """An edit and a restored memory are looked at again; a memory that was used is not."""
+    lyon, oslo = homes()
+    await keep(base, lyon, oslo)
+    await change(base, Boost(target=lyon.id, reason="r"))
+    assert await rivals(base, "ann", LATER, LATER) == []
+    edited = await change(base, Edit(target=lyon.id, reason="r", content="Ann lives in a flat."))
+    assert told(await rivals(base, "ann", LATER, LATER)) == [("Ann lives in a flat.", [OSLO])]
+    assert await owners(base, LATER, LATER) == ["ann"]
+    assert await owners(base, LATER, LATER, "bob") == []
+    soon = LATER + days(1)
+    await base.undo(edited.id, by=By(who=Who.USER), now=soon)
+    assert told(await rivals(base, "ann", soon, soon)) == [(LYON, [OSLO])]
+    await change(base, Archive(target=oslo.id, reason="r"), soon)
+    assert await rivals(base, "ann", soon, soon) == []
+    later = LATER + days(2)
+    await change(base, Restore(target=oslo.id, reason="r"), later)
+    assert told(await rivals(base, "ann", later, later)) == [(OSLO, [LYON])]
+
+
+async def test_a_judged_pair_comes_back_only_in_other_words(base: KnowledgeBase) -> None:
+    """Its verdict is known by the wording of both: use changes nothing, an edit does."""
+    lyon, oslo = homes()
+    await keep(base, lyon, oslo)
+    ruling = ruling_id(oslo, lyon)
+    assert ruling == ruling_id(lyon, oslo.model_copy(update={"content": OSLO.upper()}))
+    by = By(who=Who.ARBITER)
+    await base.apply(
+        Verdict(id=ruling, user_id="ann", by=by, at=LATER, ops=(Skip(reason="two flats"),))
+    )
+    await change(base, Boost(target=lyon.id, reason="r"))
+    assert await rivals(base, "ann", LATER, None) == []
+    await change(base, Edit(target=lyon.id, reason="r", content="Ann lives in a flat."))
+    assert len(await rivals(base, "ann", LATER, None)) == 1
+
+
+async def test_judged_pairs_make_room_for_others(base: KnowledgeBase) -> None:
+    """Of ten near ones, those that were not among the first eight come next time."""
+    cities = [
+        "Lyon",
+        "Oslo",
+        "Rome",
+        "Bonn",
+        "Kyiv",
+        "Bern",
+        "Riga",
+        "Baku",
+        "Lima",
+        "Doha",
+        "Cork",
+    ]
+    made = [memory(f"Ann lives in a flat in {city}.") for city in cities[:-1]]
+    new = memory(f"Ann lives in a flat in {cities[-1]}.", created_at=LATER)
+    await keep(base, *made, new)
+    (first,) = await rivals(base, "ann", LATER, LATER)
+    for other in first.others:
+        told_so = verdict(Skip(reason="r"), who=Who.ARBITER, id=ruling_id(new, other))
+        await base.apply(told_so)
+    (second,) = await rivals(base, "ann", LATER, LATER)
+    assert (len(first.others), len(second.others)) == (8, 2)
+    assert {one.id for one in (*first.others, *second.others)} == {one.id for one in made}
+
+
+async def test_nothing_is_read_where_nothing_is_new(base: KnowledgeBase) -> None:
+    """Of 300 old memories none is read; a new one reads what it may contradict."""
+    await keep(base, *(memory(f"Ann likes thing {place}.") for place in range(300)))
+    counted = Counted(base.memories)
+    base.memories = counted
+    assert await rivals(base, "ann", LATER, LATER) == []
+    assert counted.read == 0
+    await keep(base, memory(LYON, created_at=LATER))
+    await rivals(base, "ann", LATER, LATER)
+    assert counted.read < 100
+
+
+class Counted:
+    """A collection that counts the points it returns."""
+
+    def __init__(self, collection: Any) -> None:
+        self._collection = collection
+        self.read = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._collection, name)
+
+    async def scroll(self, filter: Filter, **how: Any) -> tuple[list[Point], str | None]:
+        page, after = await self._collection.scroll(filter, **how)
+        self.read += len(page)
+        return page, after
+
+    async def get(self, ids: Sequence[str], **how: Any) -> list[Point]:
+        found: list[Point] = await self._collection.get(ids, **how)
+        self.read += len(found)
+        return found
+
+    async def search(self, queries: Any) -> list[list[Any]]:
+        answers: list[list[Any]] = await self._collection.search(queries)
+        self.read += sum(map(len, answers))
+        return answers

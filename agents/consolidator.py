@@ -6,6 +6,7 @@ START -> gather -> write -> check -> apply -> END
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, TypedDict
 
@@ -27,6 +28,7 @@ from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import By, Outcome, Verdict, Who, derive_id
+from souffleur.knowledge.records import fingerprint
 from souffleur.prompts import language_of, render, stamp
 
 
@@ -34,6 +36,8 @@ class State(TypedDict, total=False):
     """One run: one group, of one user and one persona."""
 
     now: datetime
+    dry_run: bool
+    """Say what would become of them, and change nothing."""
     language: str
     shown: dict[str, Memory]
     """The group by its handles m1, m2, …, oldest first."""
@@ -86,7 +90,9 @@ async def apply(state: State, runtime: Runtime[Context]) -> Update:
     current = await knowledge.get_many(group[0].user_id, [memory.id for memory in group])
     if _revisions(current) != _revisions(group):
         return {"outcomes": []}
-    return {"outcomes": await knowledge.apply(_verdict(state, knowledge))}
+    verdict = _verdict(state, knowledge)
+    carry = knowledge.preview if state["dry_run"] else knowledge.apply
+    return {"outcomes": await carry(verdict)}
 
 
 class Consolidator:
@@ -98,11 +104,14 @@ class Consolidator:
         )
         self.context = context
 
-    async def run(self, group: Sequence[Memory], *, now: datetime) -> list[Outcome]:
+    async def run(
+        self, group: Sequence[Memory], *, now: datetime, dry_run: bool = False
+    ) -> list[Outcome]:
         """Make fewer memories of a group that `grouping.groups` found; what became of each.
 
         A SKIP where the model would rather leave all alone; nothing where one of them was changed
-        meanwhile. A group that was decided on before, in the same revisions, costs no call.
+        meanwhile. A group that was decided on before, in the same words, costs no call, also if
+        that was undone.
         Raises EndpointError or AnswerError where no usable answer was to be had, ValueError for
         memories of several users or personas; then nothing has changed.
         """
@@ -113,7 +122,9 @@ class Consolidator:
         shown = {f"m{place}": memory for place, memory in enumerate(group, start=1)}
         with tracing_context(enabled=False):  # a host's tracing must not upload private talk
             state: Any = await self.graph.ainvoke(
-                {"shown": shown, "now": now}, {"recursion_limit": 12}, context=self.context
+                {"shown": shown, "now": now, "dry_run": dry_run},
+                {"recursion_limit": 12},
+                context=self.context,
             )
         outcomes: list[Outcome] = state["outcomes"]
         return outcomes
@@ -130,8 +141,9 @@ class Consolidator:
 
 
 def consolidation_id(group: Sequence[Memory]) -> str:
-    """The id of the verdict on these memories as they are: in whatever order, it is the same."""
-    return derive_id("consolidate", *(part for pair in _revisions(group) for part in pair))
+    """The id of the verdict on these memories as they are worded, in whatever order."""
+    worded = sorted((memory.id, fingerprint(memory.content)) for memory in group)
+    return derive_id("consolidate", *(part for pair in worded for part in pair))
 
 
 def _revisions(memories: Sequence[Memory]) -> list[tuple[str, int]]:
@@ -150,4 +162,5 @@ def _verdict(state: State, knowledge: KnowledgeBase) -> Verdict:
         at=state["now"],
         reason=answer.reason,
         ops=to_ops(answer, state["shown"], state["now"], knowledge.policy),
+        cost=asdict(state["usage"]),
     )

@@ -29,8 +29,8 @@ UNUSED = timedelta(days=90)
 """Neither made, reinforced nor used for this long: old."""
 FEW_USES = 5
 """Used less often than this: little used."""
-EXPIRING = timedelta(days=2)
-"""An episode with no more than this left is about to expire."""
+EXPIRING = timedelta(days=4)
+"""An episode with no more than this left, or none, and not yet let go, is about to expire."""
 SIZES = range(3, 9)
 """Memories in a group."""
 NEAR = 0.5
@@ -41,6 +41,15 @@ SHARED = 2
 Vector = tuple[float, ...]
 
 _LASTING = (Category.SYSTEM, Category.CORE, Category.PROFILE)
+
+
+async def owners(knowledge: KnowledgeBase, now: datetime, user_id: str | None = None) -> list[str]:
+    """The users with enough memories for a group, sorted; with `user_id`, that one if so."""
+    counts: Counter[str] = Counter()
+    for wanted in (_unused(user_id, now, knowledge.policy), _expiring(user_id, now)):
+        points = await read_all(knowledge.memories, wanted)
+        counts.update(str(point.payload["user_id"]) for point in points)
+    return sorted(user for user, count in counts.items() if count >= SIZES.start)
 
 
 async def groups(knowledge: KnowledgeBase, user_id: str, now: datetime) -> list[list[Memory]]:
@@ -87,25 +96,25 @@ def group(
 
 
 def is_old(memory: Memory, now: datetime) -> bool:
-    """Whether it has long been neither made, reinforced nor used, and was seldom used before."""
-    moments = (memory.last_used_at, memory.created_at, memory.anchor_at)
-    return memory.uses < FEW_USES and max(filter(None, moments)) < now - UNUSED
+    """Whether it was long not used, and seldom before. That a review kept it is no use."""
+    last = memory.last_used_at or memory.created_at
+    return memory.uses < FEW_USES and last < now - UNUSED
 
 
 def is_expiring(memory: Memory, now: datetime) -> bool:
-    """Whether it is an episode that is about to expire, and has not yet."""
+    """Whether it is an episode that is about to expire, or has while nobody was there."""
     ends = memory.expires_at
-    return memory.category is Category.EPISODE and ends is not None and now < ends <= now + EXPIRING
+    return memory.category is Category.EPISODE and ends is not None and ends <= now + EXPIRING
 
 
 def _may_go(memory: Memory, now: datetime) -> bool:
     return is_expiring(memory, now) or is_old(memory, now)
 
 
-def _unused(user_id: str, now: datetime, policy: Policy) -> Filter:
+def _unused(user_id: str | None, now: datetime, policy: Policy) -> Filter:
     """Old enough, fading, and without an end of its own, such as a plan has."""
     must: list[Condition] = [
-        Is("user_id", user_id),
+        *_of(user_id),
         Is("state", State.ACTIVE),
         Between("created_at", high=now - UNUSED),
         AnyOf((Missing("expires_at"), Is("category", Category.EPISODE))),
@@ -116,15 +125,19 @@ def _unused(user_id: str, now: datetime, policy: Policy) -> Filter:
     return Filter(tuple(must), (OneOf("category", _LASTING), *over(now)))
 
 
-def _expiring(user_id: str, now: datetime) -> Filter:
+def _expiring(user_id: str | None, now: datetime) -> Filter:
     return Filter(
         (
-            Is("user_id", user_id),
+            *_of(user_id),
             Is("state", State.ACTIVE),
             Is("category", Category.EPISODE),
-            Between("expires_at", now + INSTANT, now + EXPIRING + INSTANT),
+            Between("expires_at", high=now + EXPIRING + INSTANT),
         )
     )
+
+
+def _of(user_id: str | None) -> list[Condition]:
+    return [] if user_id is None else [Is("user_id", user_id)]
 
 
 def _alike(memory: Memory) -> tuple[str, ...]:

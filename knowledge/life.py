@@ -56,9 +56,12 @@ def crossing(memory: Memory, below: float, policy: Policy) -> datetime | None:
 
 def due(memory: Memory, policy: Policy) -> tuple[datetime, Due] | None:
     """The next thing that must happen to it, and when; None: nothing ever."""
+    rule = policy.rule(memory.category)
+    if memory.state is State.ARCHIVED and rule.archive_below and rule.forget_below:
+        gone = crossing(memory, rule.forget_below, policy)
+        return (gone, Due.FORGET) if gone else None
     if memory.state is not State.ACTIVE:
         return None
-    rule = policy.rule(memory.category)
     candidates: list[tuple[datetime | None, Due]] = [(memory.expires_at, Due.EXPIRE)]
     if not lasts(memory, policy):
         if memory.expires_at is None:  # what has an end is no core memory

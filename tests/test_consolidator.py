@@ -21,7 +21,7 @@ from souffleur.knowledge.grouping import groups
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, State
-from souffleur.knowledge.operation import Boost, Merge, Outcome, Who, derive_id
+from souffleur.knowledge.operation import Boost, By, Edit, Merge, Outcome, Who, derive_id
 from souffleur.knowledge.records import to_point
 from souffleur.prompts import LANGUAGES, render, stamp
 from souffleur.tokens import estimate_tokens
@@ -142,7 +142,7 @@ async def test_consolidating_twice_is_consolidating_once(tmp_path: Path) -> None
 
 
 async def test_what_is_left_alone_is_not_asked_about_again(tmp_path: Path) -> None:
-    """All left is a SKIP in the ledger; the same memories, unchanged, cost no further call."""
+    """All left is a SKIP in the ledger; the same memories cost no further call till reworded."""
     async with base_of(tmp_path, *teas()) as base:
         chat = Scripted([merging(left=ALL), GOOD])
         for _ in range(2):
@@ -152,7 +152,22 @@ async def test_what_is_left_alone_is_not_asked_about_again(tmp_path: Path) -> No
         used = verdict(Boost(target=teas()[0].id, reason="r"), who=Who.HOST)
         await base.apply(used)
         await consolidate(base, chat, LATER + days(91))
-        assert len(await base.list("ann")) == 1
+        assert len(chat.requests) == 1
+        edit = Edit(target=teas()[0].id, reason="r", content="Ann likes green tea, and milk.")
+        await base.apply(verdict(edit, who=Who.HOST, name="edit"))
+        await consolidate(base, chat, LATER + days(91))
+        assert len(chat.requests) == 2
+
+
+async def test_what_was_undone_is_not_made_again(tmp_path: Path) -> None:
+    """Who takes a merge back wants the memories as they were, and is not asked each day."""
+    async with base_of(tmp_path, *teas()) as base:
+        chat = Scripted([GOOD])
+        (outcome,) = await consolidate(base, chat)
+        await base.undo(outcome.id, by=By(who=Who.USER), now=LATER)
+        await consolidate(base, chat, LATER + days(1))
+        assert len(chat.requests) == 1
+        assert len(await base.list("ann")) == len(teas())
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from souffleur.knowledge.collection import Filter, Point
-from souffleur.knowledge.grouping import NEAR, SIZES, group, groups, is_expiring, is_old
+from souffleur.knowledge.grouping import NEAR, SIZES, group, groups, is_expiring, is_old, owners
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, State
 from souffleur.knowledge.operation import derive_id
@@ -130,27 +130,27 @@ def test_two_names_or_topics_in_common_make_near(fields: dict[str, Any], sizes: 
 
 
 def test_a_memory_is_old_after_90_days_and_little_used_below_5() -> None:
-    """Whatever made it younger counts, and the bounds are exact."""
+    """Made or used counts, kept by a review does not, and the bounds are exact."""
     assert not is_old(note(0), note(0).anchor_at + days(90))
     assert is_old(note(0), NOW + days(90.01))
-    for younger in ("created_at", "anchor_at", "last_used_at"):
+    for younger in ("created_at", "last_used_at"):
         assert not is_old(note(0, **{younger: NOW + days(1)}), NOW + days(90.5))
+    assert is_old(note(0, anchor_at=NOW + days(80)), NOW + days(90.5))  # kept by a review
     assert is_old(note(0, uses=4), LATER)
     assert not is_old(note(0, uses=5), LATER)
 
 
-def test_an_episode_is_about_to_expire_in_its_last_two_days() -> None:
-    """Neither earlier, nor once it has expired, nor is a plan."""
+def test_an_episode_is_about_to_expire_in_its_last_four_days() -> None:
+    """Not earlier, still where it has expired and was not let go, and no plan is."""
     episode = note(0, category=Category.EPISODE, expires_at=NOW + days(14))
-    assert not is_expiring(episode, NOW + days(11.9))
-    assert is_expiring(episode, NOW + days(12))
-    assert not is_expiring(episode, NOW + days(14))
+    assert not is_expiring(episode, NOW + days(9.9))
+    assert is_expiring(episode, NOW + days(10))
+    assert is_expiring(episode, NOW + days(14))
     assert not is_expiring(note(0, expires_at=NOW + days(14)), NOW + days(13))
 
 
 MAY_NOT_GO: dict[str, dict[str, Any]] = {
     "made lately": {"created_at": LATER - days(90), "anchor_at": NOW},
-    "reinforced lately": {"anchor_at": LATER - days(90)},
     "used lately": {"last_used_at": LATER - days(1)},
     "often used": {"uses": 5},
     "core": {"category": Category.CORE},
@@ -165,7 +165,6 @@ MAY_NOT_GO: dict[str, dict[str, Any]] = {
     "no longer so": {"valid_until": LATER - days(1)},
     "soon no longer so": {"valid_until": LATER + days(1)},
     "lasting": {"importance": 3.0},
-    "expired episodes": {"category": Category.EPISODE, "expires_at": LATER},
 }
 DIFFERS: dict[str, dict[str, Any]] = {
     "another kind": {"kind": Kind.GOAL},
@@ -192,18 +191,30 @@ async def test_only_what_is_old_and_little_used_is_grouped(tmp_path: Path) -> No
 
 
 async def test_expiring_episodes_are_grouped_whatever_their_kind(tmp_path: Path) -> None:
-    """Three that are about to expire, near to each other, are a group, used or not; in time."""
+    """Three that are about to expire, near to each other, are a group, used or not."""
     base = await open_base(tmp_path)
     kinds = (Kind.MOMENT, Kind.EXPERIENCE, Kind.CONTEXT)
     ends: dict[str, Any] = {"category": Category.EPISODE, "expires_at": NOW + days(14)}
     ends["last_used_at"] = NOW + days(9)
     await keep(base, *(memory(t, kind=k, **ends) for t, k in zip(TEAS, kinds, strict=True)))
-    early = await groups(base, "ann", NOW + days(11))
-    (found,) = await groups(base, "ann", NOW + days(12))
-    late = await groups(base, "ann", NOW + days(110))
+    early = await groups(base, "ann", NOW + days(9))
+    (found,) = await groups(base, "ann", NOW + days(10))
+    (late,) = await groups(base, "ann", NOW + days(110))  # nobody was there meanwhile
     await base.close()
-    assert early == late == []
-    assert {one.kind for one in found} == set(kinds)
+    assert early == []
+    assert {one.kind for one in found} == {one.kind for one in late} == set(kinds)
+
+
+async def test_owners_are_the_users_with_enough_for_a_group(tmp_path: Path) -> None:
+    """Two old memories are not enough, nor are young ones; one user alone can be asked for."""
+    base = await open_base(tmp_path)
+    await keep(base, *teas("ann"), *teas("bea")[:2], *teas("cy"))
+    at = NOW + days(91)
+    assert await owners(base, NOW + days(30)) == []
+    assert await owners(base, at) == ["ann", "cy"]
+    assert await owners(base, at, "cy") == ["cy"]
+    assert await owners(base, at, "bea") == []
+    await base.close()
 
 
 async def test_where_episodes_never_expire_old_ones_are_grouped(tmp_path: Path) -> None:

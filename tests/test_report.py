@@ -15,10 +15,12 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, Relation, State
 from souffleur.knowledge.operation import Add, By, Op, Skip, Who
 from souffleur.knowledge.portrait import Upkeep
-from souffleur.knowledge.quality import Cost, Failure, Mention, Pair, Quality, measure
+from souffleur.knowledge.quality import Quality, measure
 from souffleur.knowledge.records import to_point
+from souffleur.knowledge.tally import Cost, Failure, Mention, Pair
 from souffleur.knowledge.turn import TurnState
-from souffleur.report import Health, health, to_html, to_json
+from souffleur.report import Health, health, to_json
+from souffleur.report_page import to_html
 from souffleur.settings import Settings
 from tests.build import NOW, days, memory, open_base, turn, verdict
 
@@ -194,6 +196,16 @@ async def test_what_was_said_and_decided(base: KnowledgeBase) -> None:
     assert found.cost == Cost(4, 1800, 80, 0.02)
 
 
+async def test_a_cost_counts_once(base: KnowledgeBase) -> None:
+    """That of a review or an episode, which has no turn, and that of a turn, noted twice."""
+    spent = {"calls": 2, "input_tokens": 900, "output_tokens": 40, "cost": 0.01}
+    base.journal.record(turn("tea?", "ok"))
+    turns = await base.journal.turns()
+    await base.apply(verdict(Skip(reason="r"), Skip(reason="r"), cost=spent), turns=turns)
+    await base.apply(verdict(Skip(reason="r"), name=2, cost=spent))
+    assert (await measure(base, NOW)).cost == Cost(4, 1800, 80, 0.02)
+
+
 async def test_one_user_alone(base: KnowledgeBase) -> None:
     """Asked about one user, nothing of another is told."""
     await keep_memories(base)
@@ -318,7 +330,15 @@ def well() -> Quality:
         ("states", "categories", "kinds", "due_soon", "overdue", "late", "turns", "segments"), none
     )
     lists: dict[str, Any] = dict.fromkeys(
-        ("duplicates", "near_duplicates", "stale", "never_recalled", "contradictions", "failures"),
+        (
+            "duplicates",
+            "near_duplicates",
+            "stale",
+            "never_recalled",
+            "contradictions",
+            "failures",
+            "runs",
+        ),
         (),
     )
     return Quality(
@@ -340,6 +360,12 @@ def well() -> Quality:
 
 def mention(name: str) -> Mention:
     return Mention(name, "ann o'hara", "Ann likes tea.", 1.0, NOW)
+
+
+def test_the_older_of_a_pair_stands_first() -> None:
+    """However the two were found."""
+    old, new = replace(mention("z"), created_at=NOW - days(1)), mention("a")
+    assert Pair.of(old, new) == Pair.of(new, old) == Pair(old, new)
 
 
 FAILED = Failure("turn", "t", "ann", NOW, 3, "oops")

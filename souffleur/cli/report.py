@@ -29,7 +29,7 @@ def report(
     async def work(memory: "Souffleur") -> None:
         from zoneinfo import ZoneInfo
 
-        from souffleur.report import to_html
+        from souffleur.report_page import to_html
 
         quality = await _measured(memory, user)
         if html:

@@ -9,8 +9,9 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from souffleur.cli.show import console, print_json
-from souffleur.knowledge.quality import BIN, Counts, Mention, Pair, Quality
-from souffleur.report import Health, health, to_json
+from souffleur.knowledge.quality import Quality
+from souffleur.knowledge.tally import BIN, Counts, Mention, Pair
+from souffleur.report import Health, count, duration, health, outcome, spent, to_json
 from souffleur.settings import Settings
 
 SHOWN = 10
@@ -38,6 +39,7 @@ def report(quality: Quality, settings: Settings, as_json: bool) -> None:
     _mentions("stale", quality.stale, settings)
     _mentions("never recalled", quality.never_recalled, settings)
     _talk(quality, settings)
+    _runs(quality, settings)
 
 
 def doctor(quality: Quality, as_json: bool) -> None:
@@ -74,13 +76,27 @@ def _talk(quality: Quality, settings: Settings) -> None:
     if quality.failures:
         table = _table("failures", len(quality.failures), "what", "user", "tries")
         for one in quality.failures[:SHOWN]:
-            table.add_row(one.what, escape(one.user_id), str(one.tries), escape(one.error))
+            table.add_row(
+                one.what, escape(one.user_id or "everybody"), str(one.tries), escape(one.error)
+            )
         console.print(table)
     _bars("carried out", quality.verdicts)
     _bars("refused", quality.refusals)
     cost = quality.cost
     spent = f"{cost.input_tokens:,} tokens in, {cost.output_tokens:,} out, ${cost.dollars:.4f}"
-    console.print(f"{quality.undone:,} undone; judging turns: {cost.calls:,} calls, {spent}")
+    console.print(f"{quality.undone:,} undone; models: {cost.calls:,} calls, {spent}")
+
+
+def _runs(quality: Quality, settings: Settings) -> None:
+    if not quality.runs:
+        return
+    named = quality.runs[:SHOWN]
+    console.print(f"[italic]the latest {count(len(named), 'run')}; cost: {spent(*named)}[/]")
+    for run in named:
+        whose = escape(f"{run.name} of {run.of_user or 'everybody'}")
+        took = f"took {duration(run.ended - run.began)}; cost: {spent(run)}"
+        console.print(f"{_local(run.began, settings)}  {whose} [dim]{took}[/]", soft_wrap=True)
+        console.print(f"  {escape(outcome(run))}", soft_wrap=True)
 
 
 def _bars(heading: str, counts: Counts) -> None:

@@ -92,11 +92,15 @@ class Narrator:
         _log(error, segment.user_id, "a segment waits to be summarised", failed_segment.tries)
         return pause
 
-    async def _portray(self, user_id: str) -> float | None:
+    async def why_due(self, user_id: str) -> str:
+        """Why the portrait is to be written now; empty: it is not."""
         former, upkeep, episodes = await self._stand(user_id)
-        why = why_due(former, episodes, upkeep, self._clock())
-        if not why:
+        return why_due(former, episodes, upkeep, self._clock())
+
+    async def _portray(self, user_id: str) -> float | None:
+        if not (why := await self.why_due(user_id)):
             return None
+        upkeep = await self._knowledge.sessions.upkeep(user_id)
         waits = self._left(upkeep.retry_at)
         if waits is not None:
             return waits

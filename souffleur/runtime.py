@@ -36,8 +36,9 @@ from souffleur.worker import Patience, Worker
 
 if TYPE_CHECKING:
     from souffleur.agents.chat import Chat
-    from souffleur.agents.reviewer import MemoryReviewer
     from souffleur.knowledge.knowledge_base import KnowledgeBase
+    from souffleur.runs.errand import Errand, Report
+    from souffleur.schedule import Schedule
     from souffleur.wiring import Agents
 
 Clock = Callable[[], datetime]
@@ -69,7 +70,7 @@ class Souffleur:
         clock: Clock,
         aclose: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        self.knowledge = knowledge
+        self.knowledge: KnowledgeBase = knowledge
         self.settings = settings
         self.clock = clock
         self._agents = agents
@@ -87,6 +88,7 @@ class Souffleur:
         rule = settings.window_rule
         self._intake = Intake(knowledge.journal, rule, self._wake)
         self._caretaker = Caretaker(knowledge, rule, clock=clock, wake=self._wake)
+        self._schedule: Schedule | None = None
 
     @classmethod
     def open(
@@ -238,16 +240,32 @@ class Souffleur:
 
     async def portray(self, *, user_id: str) -> Memory:
         """Write the portrait anew, due or not. Raises SettingsError without a model."""
-        if self._agents is None:
-            raise SettingsError("there is no model to write a portrait: see SOUFFLEUR_BASE_URL")
-        return await self._agents.narrator.portray(user_id, "asked for")
+        return await self.agents.narrator.portray(user_id, "asked for")
 
     @property
-    def reviewer(self) -> "MemoryReviewer":
-        """The reviewer, for `souffleur.runs`. Raises SettingsError without a model."""
+    def has_model(self) -> bool:
+        """Whether there is a model to judge, to tell and to review."""
+        return self._agents is not None
+
+    @property
+    def agents(self) -> "Agents":
+        """Those who speak to a model. Raises SettingsError where there is none."""
         if self._agents is None:
-            raise SettingsError("there is no model to review memories: see SOUFFLEUR_BASE_URL")
-        return self._agents.reviewer
+            raise SettingsError("there is no model to ask: see SOUFFLEUR_BASE_URL")
+        return self._agents
+
+    async def run(self, name: str, errand: "Errand | None" = None) -> "Report":
+        """Do what is due of one kind now: decay, review, consolidate, profile, contradictions,
+        purge or report.
+
+        Raises SettingsError for another name, or without a model where one is needed.
+        """
+        from souffleur.runs.errand import Errand
+        from souffleur.runs.jobs import RUNS, perform
+
+        if name not in RUNS:
+            raise SettingsError(f"no run is called {name!r}: choose one of {', '.join(RUNS)}")
+        return await perform(self, name, errand or Errand(self.clock()))
 
     async def forget(
         self,
@@ -309,6 +327,8 @@ class Souffleur:
 
     async def close(self) -> None:
         """Judge for `settings.drain` seconds; what is left waits for the next start."""
+        if self._schedule:
+            await self._schedule.stop()
         self._caretaker.stop()
         self._intake.write_late()
         await self._worker.drain(self.settings.drain)
@@ -327,6 +347,13 @@ class Souffleur:
         else:
             logger.info("no model is configured: turns are kept and wait to be judged")
         self._caretaker.start()
+        if self.settings.schedule:
+            from souffleur.runs.jobs import jobs_of
+            from souffleur.schedule import Schedule
+
+            jobs = jobs_of(self)
+            self._schedule = Schedule(self.knowledge.journal, jobs, clock=self.clock)
+            await self._schedule.start()
 
     async def _decide(
         self, ops: Sequence[Op], user_id: str, agent_id: str, at: datetime | None

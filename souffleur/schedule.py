@@ -34,7 +34,7 @@ class Job:
     """Its watermark is kept under this name."""
     every: timedelta
     work: Callable[[datetime], Awaitable[None]]
-    """Called with the time; what it raises is logged, and it is called again at the next wake."""
+    """Called with the time; what it raises is logged, and it is tried again, ever less often."""
     at_hour: int | None = None
     """The hour of the day in UTC, for work that is done every day or every so many days."""
 
@@ -72,6 +72,10 @@ class Schedule:
         # Ours, since APScheduler's shutdown cancels what it has started instead of waiting for it.
         self._tasks: dict[str, asyncio.Task[bool]] = {}
         self._working: set[str] = set()
+        self._alone = asyncio.Lock()
+        """One job at a time, in their order: after a pause many are due at once."""
+        self._failures: dict[str, tuple[int, datetime]] = {}
+        """Of each job that fails, how often in a row, and until when it rests."""
         self._stopping = False
         self._scheduler: Any = None
 
@@ -157,17 +161,26 @@ class Schedule:
         return task
 
     async def _attend(self, job: Job, now: datetime) -> bool:
+        times, until = self._failures.get(job.name, (0, now))
+        if now < until:
+            return False
         try:
-            return await self._run(job, now)
+            async with self._alone:
+                done = await self._run(job, now)
         except Exception as error:  # noqa: BLE001  the worker's edge: the other jobs go on
+            pause = min(WAKE * 2**times, job.every)
+            self._failures[job.name] = (times + 1, now + pause)
             bug = None if isinstance(error, SouffleurError) else error  # its traceback says more
             logger.bind(job=job.name).opt(exception=bug).error(
-                "the job {} failed, the next wake tries it again: {}: {}",
+                "the job {} failed, it is tried again in {}: {}: {}",
                 job.name,
+                pause,
                 type(error).__name__,
                 error,
             )
             return False
+        self._failures.pop(job.name, None)
+        return done
 
     async def _run(self, job: Job, now: datetime) -> bool:
         leads = await self._leader.lead(now)

@@ -107,6 +107,8 @@ class Settings(BaseSettings):
     retry_pause: float = Field(default=2.0, ge=0)
     """Seconds before the second try; doubles from there."""
     parallel_users: int = Field(default=8, ge=1)
+    schedule: bool = False
+    """Run reviews, decay and the other jobs inside the host, as `souffleur schedule` does alone."""
     drain: float = Field(default=10.0, ge=0)
     """Seconds `close` waits for turns that are being judged."""
 

@@ -6,7 +6,9 @@ from zoneinfo import ZoneInfo
 
 from pydantic import SecretStr
 
+from souffleur.agents.arbiter import Arbiter
 from souffleur.agents.chat import Chat
+from souffleur.agents.consolidator import Consolidator
 from souffleur.agents.endpoint import Endpoint, Prices
 from souffleur.agents.exchange import Persona
 from souffleur.agents.judge import Judge
@@ -31,6 +33,8 @@ class Agents:
     monitor: KnowledgeMonitor
     narrator: Narrator
     reviewer: MemoryReviewer
+    consolidator: Consolidator
+    arbiter: Arbiter
 
 
 OPENAI = "https://api.openai.com/v1"
@@ -109,6 +113,8 @@ def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock:
             clock=clock,
         ),
         MemoryReviewer(context),
+        Consolidator(context),
+        Arbiter(context),
     )
 
 

@@ -6,9 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from souffleur.cli.schedule import jobs_of
 from souffleur.knowledge.memory import Kind
 from souffleur.knowledge.operation import Add, Who
+from souffleur.runs.jobs import RUNS, jobs_of
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, days, verdict
@@ -21,13 +21,13 @@ async def test_a_scheduled_run_lets_go_what_is_over(tmp_path: Path) -> None:
     async with Souffleur.open(settings, clock=lambda: NOW) as memory:
         plan = Add(reason="r", quote="", content="Exam.", kind=Kind.TODO, expires_at=NOW + days(1))
         await memory.knowledge.apply(verdict(plan, who=Who.HOST))
-        (decay,) = jobs_of(memory)
+        decay, *_ = jobs_of(memory)
         assert decay.name == "decay"
         await decay.work(NOW + days(2))
         assert await memory.knowledge.list("ann") == []
     modelled = settings.model_copy(update={"base_url": "http://127.0.0.1:9/v1"})
     async with Souffleur.open(modelled, chat=by_name()) as memory:  # type: ignore[arg-type]
-        assert [job.name for job in jobs_of(memory)] == ["decay", "review"]
+        assert [job.name for job in jobs_of(memory)] == list(RUNS)
 
 
 def test_it_runs_until_it_is_stopped(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_it_runs_until_it_is_stopped(tmp_path: Path) -> None:
         env={**os.environ, "SOUFFLEUR_PATH": str(tmp_path), "SOUFFLEUR_EMBEDDER": "hash:64"},
     )
     assert child.stdout is not None
-    assert child.stdout.readline().startswith("scheduled: decay;")
+    assert child.stdout.readline().startswith("scheduled: decay, purge, report;")
     child.send_signal(signal.SIGTERM)
     child.communicate(timeout=30)
     assert child.returncode == 0

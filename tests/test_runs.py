@@ -19,7 +19,7 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Due, Kind, Memory, State
 from souffleur.knowledge.operation import Add, Boost, Who
 from souffleur.knowledge.records import to_point
-from souffleur.runs import Limits, Report, run_decay, run_review
+from souffleur.runs import Errand, Limits, Report, run_decay, run_review
 from tests.build import NOW, days, memory, open_base, verdict
 from tests.scripted import Script, Scripted
 
@@ -59,12 +59,12 @@ async def test_what_is_over_is_let_go_by_rule(tmp_path: Path) -> None:
         await know(base, "Ann has an exam.", kind=Kind.TODO, expires_at=NOW + days(8))
         await know(base, "[2026-01-03 10:00] Tea.", category=Category.EPISODE, kind=Kind.MOMENT)
         await know(base, "Ann likes tea.")
-        assert ops(await run_decay(base, NOW + days(7))) == []
-        report = await run_decay(base, LATER)
+        assert ops(await run_decay(base, Errand(NOW + days(7)))) == []
+        report = await run_decay(base, Errand(LATER))
         assert sorted(ops(report)) == ["FORGET", "FORGET"]
         assert report.due == 2
         assert [one.content for one in await base.list("ann")] == ["Ann likes tea."]
-        assert ops(await run_decay(base, LATER)) == []  # run twice is run once
+        assert ops(await run_decay(base, Errand(LATER))) == []  # run twice is run once
         _, entry = await base.history(report.lines[0].memory.id)
         assert (entry.by.who, entry.op) == (Who.SCHEDULE, "FORGET")
 
@@ -73,9 +73,9 @@ async def test_without_a_reviewer_faded_facts_go_at_the_last_threshold(tmp_path:
     """Below 0.5 they wait; below 0.3 nobody will be asked, and they are forgotten."""
     async with base_of(tmp_path) as base:
         await know(base, "Ann likes tea.")
-        early = await run_decay(base, NOW + days(22), has_reviewer=False)
+        early = await run_decay(base, Errand(NOW + days(22)), has_reviewer=False)
         assert ops(early) == ["WAITS"]
-        late = await run_decay(base, NOW + days(32), has_reviewer=False)
+        late = await run_decay(base, Errand(NOW + days(32)), has_reviewer=False)
         assert ops(late) == ["FORGET"]
 
 
@@ -85,8 +85,10 @@ async def test_a_dry_run_changes_nothing(tmp_path: Path) -> None:
         await know(base, "Ann has an exam.", kind=Kind.TODO, expires_at=NOW + days(8))
         await know(base, "Ann likes tea.", "Ann likes milk.")
         before = await base.list("ann")
-        decayed = await run_decay(base, LATER, dry_run=True)
-        reviewed = await run_review(base, reviewer(base, always("DELETE")), LATER, dry_run=True)
+        decayed = await run_decay(base, Errand(LATER, dry_run=True))
+        reviewed = await run_review(
+            base, reviewer(base, always("DELETE")), Errand(LATER, dry_run=True)
+        )
         assert (ops(decayed), ops(reviewed)) == (["FORGET"], ["DELETE", "DELETE"])
         assert reviewed.lines[0].reason == "because"
         assert await base.list("ann") == before
@@ -98,7 +100,7 @@ async def test_kept_memories_are_asked_about_less_and_less(tmp_path: Path) -> No
         await know(base, "Ann likes tea.")
         now, grace = LATER, []
         for _ in range(3):
-            await run_review(base, reviewer(base, always("KEEP")), now)
+            await run_review(base, reviewer(base, always("KEEP")), Errand(now))
             (one,) = await base.list("ann")
             grace.append(one.grace_days)
             assert one.due_at is not None
@@ -114,22 +116,26 @@ async def test_a_promoted_memory_is_core_and_never_due(tmp_path: Path) -> None:
         (one,) = await base.list("ann")
         for count in range(6):
             await base.apply(verdict(Boost(target=one.id, reason="r"), who=Who.HOST, name=count))
-        report = await run_review(base, reviewer(base, always("PROMOTE")), NOW)
+        report = await run_review(base, reviewer(base, always("PROMOTE")), Errand(NOW))
         assert ops(report) == ["PROMOTE"]
         (core,) = await base.list("ann", category=Category.CORE)
         assert (core.importance, core.due_at) == (3.0, None)
-        assert (await run_review(base, reviewer(base, always("DELETE")), NOW + days(3650))).due == 0
+        assert (
+            await run_review(base, reviewer(base, always("DELETE")), Errand(NOW + days(3650)))
+        ).due == 0
 
 
 async def test_no_run_deletes_more_than_its_share(tmp_path: Path) -> None:
     """Of eight it deletes five and keeps the others for the next run; a limit may say fewer."""
     async with base_of(tmp_path) as base:
         await know(base, *(f"Ann likes tea {n}." for n in range(8)))
-        report = await run_review(base, reviewer(base, always("DELETE")), LATER)
+        report = await run_review(base, reviewer(base, always("DELETE")), Errand(LATER))
         assert (report.count("DELETE"), report.count("WAITS")) == (5, 3)
         assert len(await base.list("ann")) == 3
         limits = Limits(deletions=1)
-        report = await run_review(base, reviewer(base, always("DELETE")), LATER, limits=limits)
+        report = await run_review(
+            base, reviewer(base, always("DELETE")), Errand(LATER, limits=limits)
+        )
         assert (report.count("DELETE"), report.count("WAITS")) == (1, 2)
 
 
@@ -137,7 +143,7 @@ async def test_no_run_deletes_more_than_its_share(tmp_path: Path) -> None:
     ("limits", "stop", "stopped"),
     [
         (Limits(calls=2), lambda: False, "it may make 2 calls"),
-        (Limits(memories=2), lambda: False, "it may look at 2 memories"),
+        (Limits(memories=2), lambda: False, "it may look at 2 of 5"),
         (Limits(), lambda: True, "it was asked to stop"),
     ],
 )
@@ -148,10 +154,10 @@ async def test_a_run_that_was_stopped_goes_on_later(
     async with base_of(tmp_path) as base:
         await know(base, *(f"Ann likes tea {n}." for n in range(5)))
         first = await run_review(
-            base, reviewer(base, always("KEEP")), LATER, limits=limits, stop=stop
+            base, reviewer(base, always("KEEP")), Errand(LATER, limits=limits, stop=stop)
         )
         assert first.stopped == stopped
-        rest = await run_review(base, reviewer(base, always("KEEP")), LATER)
+        rest = await run_review(base, reviewer(base, always("KEEP")), Errand(LATER))
         assert (len(first.lines) + len(rest.lines), rest.stopped) == (5, "")
         asked = [line.memory.id for line in (*first.lines, *rest.lines)]
         assert len(set(asked)) == 5
@@ -167,7 +173,7 @@ async def test_a_failure_leaves_it_due(tmp_path: Path) -> None:
 
     async with base_of(tmp_path) as base:
         await know(base, *(f"Ann likes tea {n}." for n in range(3)))
-        report = await run_review(base, reviewer(base, script), LATER)
+        report = await run_review(base, reviewer(base, script), Errand(LATER))
         assert sorted(ops(report)) == ["FAILED", "KEEP", "KEEP"]
         assert await base.count_due(LATER, [Due.REVIEW]) == 1
 
@@ -184,7 +190,7 @@ async def test_what_was_used_meanwhile_is_not_deleted(tmp_path: Path) -> None:
             return await Scripted(always("DELETE"))(request)
 
         writer = MemoryReviewer(Context(Judge(chat), base, Persona(user="Ann")))
-        assert ops(await run_review(base, writer, LATER)) == ["CHANGED"]
+        assert ops(await run_review(base, writer, Errand(LATER))) == ["CHANGED"]
         assert (await base.get(one.id)).state is State.ACTIVE
 
 
@@ -200,9 +206,9 @@ async def test_users_are_reviewed_side_by_side(tmp_path: Path) -> None:
             return await Scripted(always("KEEP"))(request)
 
         writer = MemoryReviewer(Context(Judge(chat), base, Persona(user="Ann")))
-        assert len((await run_review(base, writer, LATER)).lines) == 2
+        assert len((await run_review(base, writer, Errand(LATER))).lines) == 2
         keeper = reviewer(base, always("KEEP"))
-        mine = await run_review(base, keeper, LATER + days(99), user_id="bob")
+        mine = await run_review(base, keeper, Errand(LATER + days(99), user_id="bob"))
         assert {line.memory.user_id for line in mine.lines} == {"bob"}
 
 
@@ -246,7 +252,7 @@ async def test_a_run_reads_what_is_due_and_little_else(tmp_path: Path, size: int
         assert await base.memories.count(Filter()) == size
         counted = Counted(base.memories)
         watched = KnowledgeBase(counted, base.journal, base.embedder, base.policy)
-        report = await run_decay(watched, NOW + days(2))
+        report = await run_decay(watched, Errand(NOW + days(2)))
         assert report.count("FORGET") == 100
         assert counted.points <= 700
 

@@ -286,7 +286,7 @@ async def test_a_clock_that_was_ahead_stops_no_job_for_years(journal: Journal) -
 
 
 async def test_a_job_that_fails_is_tried_again(journal: Journal, told: list[str]) -> None:
-    """It is logged and done at the next wake that succeeds; the other jobs go on."""
+    """It is logged, rests for longer and longer, and is done in the end; the other jobs go on."""
     stage = Stage(journal, ("review", HOUR, None), ("purge", HOUR, None))
     await stage.wake(times=2)
     stage.broken.add("review")
@@ -296,7 +296,9 @@ async def test_a_job_that_fails_is_tried_again(journal: Journal, told: list[str]
     assert "review is out of order" in told[0]
     assert (await watermarks.read(journal, "review")).done_at is None
     stage.broken.clear()
+    assert await stage.wake(MINUTE) == []  # it failed twice, and rests for two minutes
     assert await stage.wake(MINUTE) == ["review"]
+    assert len(told) == 2
 
 
 async def test_a_store_that_is_gone_fails_no_wake(tmp_path: Path, told: list[str]) -> None:

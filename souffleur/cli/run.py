@@ -1,4 +1,4 @@
-"""`souffleur run`: reviews and decay, by hand or by cron."""
+"""`souffleur run`: what the schedule does, by hand or by cron."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -8,7 +8,7 @@ import typer
 from souffleur.cli.door import AnyUser, AsJson
 
 if TYPE_CHECKING:
-    from souffleur.runs import Limits, Report
+    from souffleur.runs.errand import Limits, Report
 
 
 class RunName(StrEnum):
@@ -16,6 +16,11 @@ class RunName(StrEnum):
 
     REVIEW = "review"
     DECAY = "decay"
+    CONSOLIDATE = "consolidate"
+    PROFILE = "profile"
+    CONTRADICTIONS = "contradictions"
+    PURGE = "purge"
+    REPORT = "report"
 
 
 def register(app: typer.Typer) -> None:
@@ -24,7 +29,7 @@ def register(app: typer.Typer) -> None:
 
 
 def run(
-    name: Annotated[RunName, typer.Argument(help="review asks the model, decay none.")],
+    name: Annotated[RunName, typer.Argument(help="decay, purge and report ask no model.")],
     user: AnyUser = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")
@@ -32,19 +37,16 @@ def run(
     limit: Annotated[int, typer.Option(min=1, help="Memories to look at.")] = 1000,
     calls: Annotated[int, typer.Option(min=1, help="Calls of the model.")] = 1000,
     deletions: Annotated[
-        int | None, typer.Option(min=0, help="At most; by default a fifth, at least five.")
+        int | None,
+        typer.Option(min=0, help="At most; by default, of what a model decides, a fifth."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Do what is due: have a model review memories, or let go what has expired."""
+    """Do what is due: review, decay, consolidate, portraits, contradictions, purge, or a count."""
     from souffleur.cli import show_runs as render
     from souffleur.cli.door import enter
-    from souffleur.runs import Limits
-    from souffleur.settings import load_settings, need_model
+    from souffleur.runs.errand import Limits
 
-    settings = load_settings()
-    if name is RunName.REVIEW:
-        need_model(settings)
     limits = Limits(memories=limit, calls=calls, deletions=deletions)
     report = enter(_run(name, user, dry_run, limits))
     render.run(report, as_json)
@@ -55,30 +57,16 @@ def run(
 async def _run(name: RunName, user: str | None, dry_run: bool, limits: "Limits") -> "Report":
     from souffleur.cli.door import stop_on_signal
     from souffleur.cli.show import progress
-    from souffleur.runs import run_decay, run_review
+    from souffleur.runs.errand import Errand
+    from souffleur.runs.jobs import RUNS
     from souffleur.runtime import Souffleur
+    from souffleur.settings import load_settings, need_model
 
-    async with Souffleur.open() as memory:
-        now, knowledge = memory.clock(), memory.knowledge
+    settings = load_settings()
+    if RUNS[name].asks:
+        need_model(settings)
+    async with Souffleur.open(settings, schedule=False) as memory:
+        stopping = stop_on_signal()
         with progress(name) as step:
-            if name is RunName.DECAY:
-                return await run_decay(
-                    knowledge,
-                    now,
-                    user_id=user,
-                    limits=limits,
-                    dry_run=dry_run,
-                    has_reviewer=memory.settings.has_model,
-                    step=step,
-                )
-            stopping = stop_on_signal()
-            return await run_review(
-                knowledge,
-                memory.reviewer,
-                now,
-                user_id=user,
-                limits=limits,
-                dry_run=dry_run,
-                stop=stopping.is_set,
-                step=step,
-            )
+            errand = Errand(memory.clock(), user, limits, dry_run, stopping.is_set, step)
+            return await memory.run(name, errand)

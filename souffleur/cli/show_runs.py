@@ -1,20 +1,23 @@
 """How runs look: what was done with each memory and why, and what it cost."""
 
 from collections import Counter
-from dataclasses import asdict
 
 from rich import box
 from rich.markup import escape
 from rich.table import Column, Table
 
 from souffleur.cli.show import console, print_json
-from souffleur.runs import Line, Report
+from souffleur.runs.errand import Line, Report
 
 _COLOURS = {
     "PROMOTE": "green",
     "KEEP": "cyan",
+    "MERGE": "blue",
+    "CONTRADICT": "magenta",
+    "PORTRAY": "green",
     "DELETE": "red",
     "FORGET": "red",
+    "PURGE": "red",
     "ARCHIVE": "yellow",
     "FAILED": "red reverse",
 }
@@ -23,10 +26,7 @@ _COLOURS = {
 def run(report: Report, as_json: bool) -> None:
     """A table, one line a memory, and the sums."""
     if as_json:
-        whole = asdict(report)
-        whole["began"] = report.began.isoformat()
-        whole["lines"] = [_plain(line) for line in report.lines]
-        print_json(whole)
+        print_json(_whole(report))
         return
     if report.lines:
         columns = [Column("memory", overflow="fold"), Column("because", overflow="fold")]
@@ -40,13 +40,29 @@ def run(report: Report, as_json: bool) -> None:
         console.print(table)
     done = Counter(line.op for line in report.lines)
     sums = " · ".join(f"{count} {op}" for op, count in sorted(done.items())) or "nothing was due"
-    would = "would be: " if report.dry_run else ""
+    if report.data:
+        sums = " · ".join(f"{name}: {_short(value)}" for name, value in report.data.items())
+    would = "would be: " if report.errand.dry_run else ""
     console.print(f"{report.name}: {would}{sums}")
     if report.calls:
         cost = f", ${report.cost:.4f}" if report.cost else ""
         console.print(f"[dim]{report.calls} calls, {report.tokens} tokens{cost}[/]")
     if report.stopped:
         console.print(f"[yellow]not all is done: {report.stopped}[/]")
+
+
+def _whole(report: Report) -> dict[str, object]:
+    """All but the callables of the errand."""
+    parts = ("name", "due", "calls", "tokens", "cost", "stopped", "data")
+    whole = {name: getattr(report, name) for name in parts}
+    asked = {"began": report.errand.now.isoformat(), "dry_run": report.errand.dry_run}
+    return {**whole, **asked, "lines": [_plain(line) for line in report.lines]}
+
+
+def _short(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{count} {name}" for name, count in value.items()) or "none"
+    return "; ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
 
 
 def _plain(line: Line) -> dict[str, object]:

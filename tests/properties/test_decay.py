@@ -19,7 +19,7 @@ from souffleur.knowledge.memory import Category, Kind, Memory, State
 from souffleur.knowledge.policy import EVERBOT, Policy
 from souffleur.knowledge.records import to_point
 from souffleur.knowledge.search import EVERYWHERE, Query
-from souffleur.runs import Limits, run_decay, run_review
+from souffleur.runs import Errand, Limits, run_decay, run_review
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, days, memory, open_base
@@ -95,8 +95,8 @@ async def everything(base: KnowledgeBase) -> list[Memory]:
 
 async def both(base: KnowledgeBase, now: datetime) -> None:
     """A run of each kind: what was kept may be over all the same."""
-    await run_review(base, keeper(base), now)
-    await run_decay(base, now)
+    await run_review(base, keeper(base), Errand(now))
+    await run_decay(base, Errand(now))
 
 
 @settings(max_examples=8, phases=EXAMPLES)
@@ -127,7 +127,7 @@ def test_sixty_runs_a_minute_apart_are_one_an_hour_later(
         async def work(base: KnowledgeBase, minutes: Any = minutes) -> None:
             await hold(base, made(shapes))
             for minute in minutes:
-                await run_decay(base, NOW + timedelta(minutes=minute))
+                await run_decay(base, Errand(NOW + timedelta(minutes=minute)))
             end = NOW + timedelta(minutes=60)
             kept = await base.list("ann")
             left.append([(one.id, life.effective(one, end, base.policy)) for one in kept])
@@ -144,7 +144,7 @@ def test_a_base_value_is_never_overwritten_by_time() -> None:
         kept = made([(1.5, 0, Category.SKILL), (3.0, 0, Category.FACT), (1.0, 0, Category.CORE)])
         await hold(base, kept)
         for day in range(1, 366, 3):
-            await run_decay(base, NOW + days(day))
+            await run_decay(base, Errand(NOW + days(day)))
         assert [(one.importance, one.anchor_at) for one in await base.list("ann")] == [
             (one.importance, one.anchor_at) for one in sorted(kept, key=lambda one: one.id)
         ]
@@ -166,8 +166,8 @@ def test_core_and_three_and_more_are_untouched_after_ten_years() -> None:
         renamed = [one.model_copy(update={"id": one.id[:-1] + "0"}) for one in passing]
         await hold(base, [*lasting, *renamed])
         for month in range(0, 3660, 30):
-            await run_decay(base, NOW + days(month))
-            await run_review(base, reaper, NOW + days(month), limits=Limits(deletions=99))
+            await run_decay(base, Errand(NOW + days(month)))
+            await run_review(base, reaper, Errand(NOW + days(month), limits=Limits(deletions=99)))
         kept = {one.id: one for one in await base.list("ann")}
         assert kept == {one.id: one for one in lasting}
 
@@ -205,7 +205,7 @@ def test_a_run_reaches_every_due_memory() -> None:
             for n in range(300)
         ]
         await hold(base, plans)
-        report = await run_decay(base, NOW + days(1))
+        report = await run_decay(base, Errand(NOW + days(1)))
         assert report.count("FORGET") == 300
         assert {one.state for one in await everything(base)} == {State.FORGOTTEN}
 
@@ -237,7 +237,7 @@ def test_a_memory_that_archives_comes_to_every_state() -> None:
         one = memory("Ann likes thing 0.", policy=EVERBOT, importance=0.4)
         await hold(base, [one])
         assert one.due_at is not None
-        await run_decay(base, one.due_at)
+        await run_decay(base, Errand(one.due_at))
         assert (await base.get(one.id)).state is State.ARCHIVED
         query = Query("ann", "thing 0", one.due_at, scope=EVERYWHERE)
         assert await base.search(query) == []

@@ -1,0 +1,33 @@
+"""The report run: the numbers of the store, as they stand today, beside those of other days."""
+
+from typing import TYPE_CHECKING
+
+from souffleur.knowledge.quality import measure
+from souffleur.runs.errand import Errand, Report
+
+if TYPE_CHECKING:
+    from souffleur.knowledge.knowledge_base import KnowledgeBase
+
+
+async def run_report(knowledge: "KnowledgeBase", errand: Errand) -> Report:
+    """Count what is in the store, and what is wrong with it; no words, so that it may be kept."""
+    from souffleur.report import health
+
+    quality = await measure(knowledge, errand.now, user_id=errand.user_id)
+    state, findings = health(quality)
+    report = Report("report", errand)
+    report.data = {
+        "health": str(state),
+        "findings": findings,
+        "users": quality.users,
+        "states": quality.states,
+        "categories": quality.categories,
+        "overdue": sum(quality.overdue.values()),
+        "duplicates": len(quality.duplicates),
+        "near_duplicates": len(quality.near_duplicates),
+        "stale": len(quality.stale),
+        "never_recalled": len(quality.never_recalled),
+        "contradictions": len(quality.contradictions),
+        "failures": len(quality.failures),
+    }
+    return report

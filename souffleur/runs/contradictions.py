@@ -1,0 +1,58 @@
+"""The contradictions run: of new memories and older ones that cannot both be true, one ends."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from souffleur.knowledge import run_log
+from souffleur.knowledge.rivals import Rivals, owners, rivals
+from souffleur.runs.errand import Errand, Line, Report, failed, side_by_side, told
+
+if TYPE_CHECKING:
+    from souffleur.agents.arbiter import Arbiter
+    from souffleur.knowledge.knowledge_base import KnowledgeBase
+
+OVERLAP = timedelta(days=2)
+"""A memory is as old as its turn, and may have been judged later, when a model was out of reach."""
+LOOKED_BACK = 20
+"""Records of former runs that are looked through for the last whole one."""
+
+
+async def run_contradictions(
+    knowledge: "KnowledgeBase", arbiter: "Arbiter", errand: Errand
+) -> Report:
+    """Judge what was learnt since the last whole run against what was known before."""
+    since = await _done_until(knowledge, errand.user_id)
+    work: defaultdict[str, list[Rivals]] = defaultdict(list)
+    for user_id in await owners(knowledge, errand.now, since, errand.user_id):
+        work[user_id] = await rivals(knowledge, user_id, errand.now, since)
+    report = Report("contradictions", errand, due=sum(map(len, work.values())))
+
+    async def one(pair: Rivals) -> Sequence[Line]:
+        try:
+            outcomes = await arbiter.run(pair, now=errand.now, dry_run=errand.dry_run)
+        except Exception as error:  # noqa: BLE001  the worker's edge: both stay as they are
+            return [failed(pair.memory, error)]
+        for outcome in outcomes:
+            if outcome.at == errand.now:  # else it was decided, and paid for, by a former run
+                report.spend(outcome.cost)
+        return [
+            told(outcome.changes[-1].after if outcome.changes else pair.memory, outcome)
+            for outcome in outcomes
+        ]
+
+    await side_by_side(report, work, one)
+    return report
+
+
+async def _done_until(knowledge: "KnowledgeBase", user_id: str | None) -> datetime | None:
+    """When the last run over these memories began that was not stopped; None: there was none."""
+    records = await run_log.latest(knowledge.journal, name="contradictions", limit=LOOKED_BACK)
+    whole = (
+        one.began
+        for one in records
+        if not one.stopped and not one.counts.get("FAILED") and one.of_user in {None, user_id}
+    )
+    began = next(whole, None)
+    return began - OVERLAP if began else None

@@ -1,0 +1,82 @@
+"""The decay run: lets go what has expired or faded by rule; calls no model."""
+
+from typing import TYPE_CHECKING
+
+from souffleur.knowledge import life
+from souffleur.knowledge.memory import Due, Memory
+from souffleur.knowledge.operation import Archive, By, Forget, Verdict, Who, derive_id
+from souffleur.runs.errand import Errand, Line, Report, told
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from souffleur.knowledge.knowledge_base import KnowledgeBase
+    from souffleur.knowledge.policy import Policy
+
+PASSING = (Due.EXPIRE, Due.ARCHIVE, Due.FORGET)
+"""What needs no judgement."""
+PAGE = 100
+
+
+async def run_decay(
+    knowledge: "KnowledgeBase", errand: Errand, *, has_reviewer: bool = True
+) -> Report:
+    """Let go what is over.
+
+    Without a reviewer, what is due for review and has fallen below the policy's last threshold is
+    forgotten as well: it would never be asked about.
+    """
+    now, user_id, limits = errand.now, errand.user_id, errand.limits
+    what = PASSING if has_reviewer else (*PASSING, Due.REVIEW)
+    due = await knowledge.count_due(now, what, user_id=user_id)
+    report = Report("decay", errand, due=due)
+    seen: set[str] = set()
+    while not report.is_over() and len(seen) < limits.memories:
+        room = min(PAGE, limits.memories - len(seen))
+        still_due = len(seen) if errand.dry_run else report.count("WAITS", "REFUSED")
+        page = await knowledge.due(now, what, user_id=user_id, limit=room + still_due)
+        fresh = [memory for memory in page if memory.id not in seen]
+        if not fresh:
+            return report
+        for memory in fresh:
+            seen.add(memory.id)
+            report.lines.append(await _let_go(knowledge, memory, report))
+            errand.step(len(seen), due)
+    return report
+
+
+def passes(memory: Memory, now: "datetime", policy: "Policy") -> Archive | Forget | None:
+    """What becomes of a memory by rule alone; None: nothing yet, it waits for a reviewer."""
+    match memory.due_for:
+        case Due.EXPIRE:
+            return Forget(target=memory.id, reason=f"expired on {memory.expires_at:%Y-%m-%d}")
+        case Due.ARCHIVE:
+            return Archive(target=memory.id, reason="its value fell below the policy's threshold")
+        case Due.FORGET:
+            return Forget(target=memory.id, reason="its time, or its value, is over")
+        case _:
+            below = policy.rule(memory.category).forget_below
+            if below is None or life.effective(memory, now, policy) >= below:
+                return None
+            return Forget(target=memory.id, reason="faded, and there is no reviewer to ask")
+
+
+async def _let_go(knowledge: "KnowledgeBase", memory: Memory, report: Report) -> Line:
+    errand = report.errand
+    op, most = passes(memory, errand.now, knowledge.policy), errand.limits.deletions
+    if op is None:
+        return Line(memory, "WAITS", "it is due for review")
+    if most is not None and report.count("FORGET", "ARCHIVE") >= most:
+        return Line(memory, "WAITS", f"it is over, but {most} were let go in this run")
+    if errand.dry_run:
+        return Line(memory, op.op, op.reason)
+    verdict = Verdict(
+        id=derive_id("decay", memory.id, memory.revision),
+        user_id=memory.user_id,
+        agent_id=memory.agent_id,
+        by=By(who=Who.SCHEDULE),
+        at=errand.now,
+        ops=(op,),
+    )
+    (outcome,) = await knowledge.apply(verdict)
+    return told(memory, outcome)

@@ -1,0 +1,169 @@
+"""An errand: what a run is asked to do and may cost; and its report, what came of it."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from loguru import logger
+
+from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.run_log import RunRecord
+
+if TYPE_CHECKING:
+    from souffleur.knowledge.operation import Outcome
+
+T = TypeVar("T")
+
+FEWEST_DELETIONS = 5
+SHARE_DELETED = 0.2
+"""Of what a run looks at, as much may be deleted, or `FEWEST_DELETIONS` if that is more."""
+ERRORS = 5
+"""Kept in the record of a run."""
+
+Step = Callable[[int, int], None]
+"""Is told how many are done, and of how many."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a run may cost and do."""
+
+    memories: int = 1000
+    """Looked at; of consolidation groups, of portraits users."""
+    calls: int = 1000
+    """Of the model."""
+    deletions: int | None = None
+    """None: of what a model decides a fifth of what is looked at, at least five; of what is
+    over by rule all."""
+    parallel: int = 8
+    """Users side by side."""
+
+
+@dataclass(frozen=True)
+class Errand:
+    """What a run is asked to do."""
+
+    now: datetime
+    user_id: str | None = None
+    """Whose memories; None: everybody's."""
+    limits: Limits = Limits()
+    dry_run: bool = False
+    """Say what would be done, and change nothing."""
+    stop: Callable[[], bool] = lambda: False
+    """Whether to end: asked between two memories."""
+    step: Step = lambda done, total: None
+
+
+@dataclass(frozen=True)
+class Line:
+    """What a run did with one memory, or would do."""
+
+    memory: Memory
+    op: str
+    """PROMOTE, KEEP, DELETE, FORGET, …; or FAILED, WAITS, CHANGED, REFUSED."""
+    reason: str
+    trail: tuple[str, ...] = ()
+
+
+@dataclass
+class Report:
+    """What came of a run."""
+
+    name: str
+    errand: Errand
+    due: int = 0
+    """How many were due when it began."""
+    lines: list[Line] = field(default_factory=list)
+    calls: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+    """In dollars."""
+    stopped: str = ""
+    """Why it ended before all was done; empty: it is done."""
+    data: dict[str, Any] = field(default_factory=dict)
+    """Numbers, of a run that counts."""
+
+    def count(self, *ops: str) -> int:
+        """How many lines have one of these ops."""
+        return sum(line.op in ops for line in self.lines)
+
+    def spend(self, cost: Mapping[str, float]) -> None:
+        """Add what a verdict took (see `Verdict.cost`)."""
+        self.calls += int(cost.get("calls", 0))
+        self.tokens += int(cost.get("input_tokens", 0) + cost.get("output_tokens", 0))
+        self.cost += cost.get("cost", 0.0)
+
+    def is_over(self) -> bool:
+        """Whether nothing more may begin; `stopped` says why."""
+        limits = self.errand.limits
+        if self.errand.stop():
+            self.stopped = "it was asked to stop"
+        elif self.calls >= limits.calls:
+            self.stopped = f"it may make {limits.calls} calls"
+        elif len(self.lines) >= limits.memories < self.due:
+            self.stopped = f"it may look at {limits.memories} of {self.due}"
+        else:
+            return False
+        return True
+
+    def most_deletions(self, looked_at: int) -> int:
+        """The cap on what a model may delete of so many."""
+        usual = max(FEWEST_DELETIONS, int(SHARE_DELETED * looked_at))
+        return usual if self.errand.limits.deletions is None else self.errand.limits.deletions
+
+    def record(self, ended: datetime) -> RunRecord:
+        """What is kept of it: numbers, and no words of anybody, as an answer's fault may quote."""
+        failed = [line.reason for line in self.lines if line.op == "FAILED"]
+        failed = [why if "AnswerError" not in why else "AnswerError" for why in failed]
+        return RunRecord(
+            name=self.name,
+            began=self.errand.now,
+            ended=ended,
+            of_user=self.errand.user_id,
+            due=self.due,
+            counts=dict(Counter(line.op for line in self.lines)),
+            errors=tuple(failed[:ERRORS]),
+            calls=self.calls,
+            tokens=self.tokens,
+            cost=self.cost,
+            stopped=self.stopped,
+            data=self.data,
+        )
+
+
+async def side_by_side(
+    report: Report,
+    work: Mapping[str, Sequence[T]],
+    one: Callable[[T], Awaitable[Sequence[Line]]],
+) -> None:
+    """Do each user's work, one piece after the other, users side by side, while it may go on."""
+    slots = asyncio.Semaphore(report.errand.limits.parallel)
+    done = 0
+
+    async def user(mine: Sequence[T]) -> None:
+        nonlocal done
+        async with slots:
+            for piece in mine:
+                if report.is_over():
+                    return
+                report.lines += await one(piece)
+                done += 1
+                report.errand.step(done, report.due)
+
+    await asyncio.gather(*(user(mine) for mine in work.values()))
+
+
+def failed(memory: Memory, error: Exception) -> Line:
+    """The line of what could not be done; it stays due."""
+    logger.bind(user=memory.user_id).warning("not done: {}: {}", memory.id, error)
+    return Line(memory, "FAILED", f"{type(error).__name__}: {error}")
+
+
+def told(memory: Memory, outcome: "Outcome") -> Line:
+    """The line of what became of an op."""
+    if outcome.refused:
+        return Line(memory, "REFUSED", f"{outcome.refused}: {outcome.detail}")
+    return Line(memory, outcome.op, outcome.reason)

@@ -1,0 +1,50 @@
+"""The profile run: portraits that are due are written anew, also where nobody talks."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from souffleur.knowledge.collection import Filter, Is, read_all
+from souffleur.knowledge.memory import Category, Memory, State
+from souffleur.knowledge.records import to_memory
+from souffleur.runs.errand import Errand, Line, Report, failed, side_by_side
+
+if TYPE_CHECKING:
+    from souffleur.knowledge.knowledge_base import KnowledgeBase
+    from souffleur.narrator import Narrator
+
+
+async def run_profile(knowledge: "KnowledgeBase", narrator: "Narrator", errand: Errand) -> Report:
+    """Write each portrait that is due: after five episodes, a week, or something big."""
+    due: dict[str, list[tuple[Memory, str]]] = {}
+    for user_id, anchor in (await _talked_with(knowledge, errand.user_id)).items():
+        if why := await narrator.why_due(user_id):
+            due[user_id] = [(anchor, why)]
+    report = Report("profile", errand, due=len(due))
+
+    async def one(task: tuple[Memory, str]) -> Sequence[Line]:
+        anchor, why = task
+        if errand.dry_run:
+            return [Line(anchor, "PORTRAY", why)]
+        try:
+            portrait = await narrator.portray(anchor.user_id, why)
+        except Exception as error:  # noqa: BLE001  the worker's edge: the former portrait stays
+            return [failed(anchor, error)]
+        for entry in await knowledge.history(portrait.id):
+            report.spend(entry.cost)
+        return [Line(portrait, "PORTRAY", why)]
+
+    await side_by_side(report, due, one)
+    return report
+
+
+async def _talked_with(knowledge: "KnowledgeBase", user_id: str | None) -> dict[str, Memory]:
+    """Users of whom there is an episode, or a portrait out of use, each with one of these."""
+    whose = (Is("user_id", user_id),) if user_id else ()
+    told = (Is("category", Category.EPISODE), Is("state", State.ACTIVE))
+    withdrawn = (Is("category", Category.PROFILE), Is("state", State.FORGOTTEN))
+    found: dict[str, Memory] = {}
+    for sought in (told, withdrawn):
+        for point in await read_all(knowledge.memories, Filter((*whose, *sought))):
+            memory = to_memory(point)
+            found.setdefault(memory.user_id, memory)
+    return dict(sorted(found.items()))

@@ -1,0 +1,31 @@
+"""The purge run: what was forgotten a year ago is erased for good."""
+
+from typing import TYPE_CHECKING
+
+from souffleur.knowledge import run_log
+from souffleur.knowledge.purging import TOMBSTONE, outdated, purge
+from souffleur.runs.errand import Errand, Line, Report
+
+if TYPE_CHECKING:
+    from souffleur.knowledge.knowledge_base import KnowledgeBase
+
+
+async def run_purge(knowledge: "KnowledgeBase", errand: Errand) -> Report:
+    """Erase tombstones, the oldest first, and the records of runs as old."""
+    memories = await outdated(knowledge, errand.now, user_id=errand.user_id)
+    report = Report("purge", errand, due=len(memories))
+    why = f"forgotten more than {TOMBSTONE.days} days ago"
+    most = errand.limits.deletions
+    for memory in memories:
+        if report.is_over():
+            return report
+        if most is not None and report.count("PURGE") >= most:
+            report.stopped = f"it may erase {most}"
+            return report
+        if not errand.dry_run:
+            await purge(knowledge, memory)
+        report.lines.append(Line(memory, "PURGE", why))
+        errand.step(len(report.lines), report.due)
+    if not errand.dry_run and errand.user_id is None:
+        await run_log.drop_old(knowledge.journal, errand.now)
+    return report

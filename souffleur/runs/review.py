@@ -1,0 +1,60 @@
+"""The review run: what is due for promotion or review is decided by a model."""
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from souffleur.knowledge.memory import Due, Memory
+from souffleur.knowledge.operation import Delete
+from souffleur.runs.errand import Errand, Line, Report, failed, side_by_side
+
+if TYPE_CHECKING:
+    from souffleur.agents.reviewer import Decision, MemoryReviewer
+    from souffleur.knowledge.knowledge_base import KnowledgeBase
+
+ASKED = (Due.PROMOTION, Due.REVIEW)
+"""What a reviewer decides."""
+
+
+async def run_review(
+    knowledge: "KnowledgeBase", reviewer: "MemoryReviewer", errand: Errand
+) -> Report:
+    """Have what is due decided, users side by side."""
+    now, user_id, limit = errand.now, errand.user_id, errand.limits.memories
+    due = await knowledge.count_due(now, ASKED, user_id=user_id)
+    report = Report("review", errand, due=due)
+    memories = await knowledge.due(now, ASKED, user_id=user_id, limit=limit)
+    most = report.most_deletions(len(memories))
+    by_user: defaultdict[str, list[Memory]] = defaultdict(list)
+    for memory in memories:
+        by_user[memory.user_id].append(memory)
+
+    async def one(memory: Memory) -> list[Line]:
+        try:
+            decision = await reviewer.run(memory, now)
+        except Exception as error:  # noqa: BLE001  the worker's edge: it stays due, the run goes on
+            return [failed(memory, error)]
+        report.spend(decision.verdict.cost)
+        return [await _carry_out(knowledge, decision, report, most)]
+
+    await side_by_side(report, by_user, one)
+    if due > len(memories) and not report.stopped:
+        report.stopped = f"it may look at {limit} of {due}"
+    return report
+
+
+async def _carry_out(
+    knowledge: "KnowledgeBase", decision: "Decision", report: Report, most: int
+) -> Line:
+    op, memory = decision.op, decision.memory
+    if isinstance(op, Delete) and report.count("DELETE") >= most:
+        why = f"it would be deleted, but {most} were in this run"
+        return Line(memory, "WAITS", why, op.trail)
+    if report.errand.dry_run:
+        return Line(memory, op.op, op.reason, op.trail)
+    current = await knowledge.get(memory.id)
+    if current.revision != memory.revision:
+        return Line(memory, "CHANGED", "it was changed while it was thought about", op.trail)
+    (outcome,) = await knowledge.apply(decision.verdict)
+    if outcome.refused:
+        return Line(memory, "REFUSED", f"{outcome.refused}: {outcome.detail}", op.trail)
+    return Line(memory, op.op, op.reason, op.trail)

@@ -1,0 +1,97 @@
+"""Purging: what was forgotten a year ago leaves no word behind; all else stays."""
+
+from pathlib import Path
+
+import pytest
+
+from souffleur.errors import NotFoundError
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.memory import Memory, State
+from souffleur.knowledge.operation import Add, Forget, Op, Outcome, Update, Who
+from souffleur.knowledge.purging import PURGED, TOMBSTONE, outdated, purge
+from souffleur.runs import Errand, Limits, run_purge
+from tests.build import NOW, days, open_base, verdict
+
+YEAR_ON = NOW + TOMBSTONE + days(1)
+
+
+async def decide(base: KnowledgeBase, *ops: Op, day: float = 0) -> list[Outcome]:
+    """The host decides on a day after NOW."""
+    made = verdict(*ops, who=Who.HOST, name=(day, ops), at=NOW + days(day))
+    return await base.apply(made)
+
+
+async def kept(base: KnowledgeBase, content: str) -> Memory:
+    """A memory of that content."""
+    (outcome,) = await decide(base, Add(reason="told", quote="", content=content))
+    return outcome.changes[0].after
+
+
+async def on_disk(base: KnowledgeBase, word: str) -> bool:
+    """Whether the ledger or a memory holds a word."""
+    entries = [entry.model_dump_json() for entry in await base.journal.entries()]
+    memories = [one.model_dump_json() for one in await base.list(None, states=tuple(State))]
+    return any(word in text for text in entries + memories)
+
+
+async def test_a_tombstone_is_erased_after_a_year(tmp_path: Path) -> None:
+    """Not a day before; earlier versions go with it, and the ledger keeps only who and when."""
+    base = await open_base(tmp_path, dimension=64)
+    first = await kept(base, "Ann loves Zanzibar.")
+    renamed = Update(target=first.id, reason="Zanzibar!", quote="", content="Ann left Zanzibar.")
+    (outcome,) = await decide(base, renamed, day=1)
+    second = outcome.changes[0].after
+    await decide(base, Forget(target=second.id, reason="no Zanzibar"), day=2)
+    await kept(base, "Ann likes tea.")
+    assert await outdated(base, NOW + days(2) + TOMBSTONE) == []
+    assert (await run_purge(base, Errand(NOW + days(366)))).lines == []
+    assert await on_disk(base, "Zanzibar")
+
+    report = await run_purge(base, Errand(NOW + days(368)))
+    assert [(line.memory.id, line.op) for line in report.lines] == [(second.id, "PURGE")]
+    assert not await on_disk(base, "Zanzibar")
+    for gone in (first, second):
+        with pytest.raises(NotFoundError):
+            await base.get(gone.id)
+    ops = [(entry.op, entry.details == PURGED) for entry in await base.journal.entries("ann")]
+    assert ops == [("ADD", True), ("UPDATE", True), ("FORGET", True), ("ADD", False)]
+    assert (await run_purge(base, Errand(NOW + days(368)))).lines == []
+    await base.close()
+
+
+async def test_an_earlier_version_that_lives_again_stays(tmp_path: Path) -> None:
+    """What was restored from the history of a purged memory is no part of it."""
+    base = await open_base(tmp_path, dimension=64)
+    first = await kept(base, "Ann lives in Ulm.")
+    moved = Update(target=first.id, reason="moved", quote="", content="Ann lives in Bonn.")
+    (outcome,) = await decide(base, moved, day=1)
+    await base.undo(outcome.id, by=verdict(who=Who.USER).by, now=NOW + days(2))
+    report = await run_purge(base, Errand(NOW + days(400)))
+    assert [line.memory.content for line in report.lines] == ["Ann lives in Bonn."]
+    assert [one.content for one in await base.list("ann")] == ["Ann lives in Ulm."]
+    assert (await base.history(first.id))[0].details != PURGED
+    await base.close()
+
+
+async def test_a_dry_run_erases_nothing_and_a_cap_holds(tmp_path: Path) -> None:
+    """What would go is told; with a cap the oldest go first and the rest waits."""
+    base = await open_base(tmp_path, dimension=64)
+    for name in ("tea", "milk", "rum"):
+        memory = await kept(base, f"Ann likes {name}.")
+        await decide(base, Forget(target=memory.id, reason="r"), day=len(name))
+    dry = await run_purge(base, Errand(YEAR_ON + days(9), dry_run=True))
+    assert (len(dry.lines), await on_disk(base, "rum")) == (3, True)
+    capped = await run_purge(base, Errand(YEAR_ON + days(9), limits=Limits(deletions=2)))
+    assert (len(capped.lines), capped.stopped) == (2, "it may erase 2")
+    assert await on_disk(base, "milk")
+    assert not await on_disk(base, "rum")
+    await base.close()
+
+
+async def test_only_what_is_forgotten_is_purged(tmp_path: Path) -> None:
+    """An active memory is refused, whoever asks."""
+    base = await open_base(tmp_path, dimension=64)
+    memory = await kept(base, "Ann likes tea.")
+    with pytest.raises(ValueError, match="only what is forgotten is purged"):
+        await purge(base, memory)
+    await base.close()

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,6 +35,9 @@ from souffleur.knowledge.vectors import (
     one_line,
     to_point,
 )
+
+OWNER = "owner.pid"
+"""File that names the process which opened the collection last."""
 
 
 class EdgeCollection:
@@ -83,6 +87,7 @@ class EdgeCollection:
             path.mkdir(parents=True, exist_ok=True)
             # `load` makes what is missing, so that a first start killed halfway can be repeated.
             shard = qdrant.EdgeShard.load(str(path), encode_layout(layout))
+            (path / OWNER).write_text(str(os.getpid()))
             present = shard.info().payload_schema
             for key, kind in layout.indexes.items():
                 if key not in present or present[key].data_type != SCHEMAS[kind]:
@@ -229,13 +234,21 @@ def engine_errors(doing: str, path: Path) -> Iterator[None]:
     except Exception as error:  # the engine raises bare Exception; the text alone tells them apart
         if "WouldBlock" in str(error):
             raise StoreBusyError(
-                f"The store at '{path.parent}' is in use by another process; close it, or share "
+                f"The store at '{path.parent}' is in use by {_owner(path)}; close it, or share "
                 "memories between processes with a Qdrant server: set SOUFFLEUR_QDRANT_URL."
             ) from error
         raise StoreError(
             f"Qdrant Edge could not {doing} the collection '{path.name}' at '{path.parent}': "
             f"{one_line(error)}; correct that and try again."
         ) from error
+
+
+def _owner(path: Path) -> str:
+    """The process that opened a collection last; the engine's lock does not tell."""
+    try:
+        return f"process {int((path / OWNER).read_text())}"
+    except (OSError, ValueError):
+        return "another process"
 
 
 def stored_dimension(path: Path) -> int | None:

@@ -659,7 +659,7 @@ async def test_a_second_process_is_told_how_to_share(
 ) -> None:
     """While another process has the folder it cannot be opened; afterwards it can."""
     holder = child("hold")
-    way_out = rf"'{tmp_path}' is in use by another process; .* set SOUFFLEUR_QDRANT_URL\.$"
+    way_out = rf"'{tmp_path}' is in use by process \d+; .* set SOUFFLEUR_QDRANT_URL\.$"
     with pytest.raises(StoreBusyError, match=way_out):
         EdgeCollection.open(tmp_path, PLAIN)
     holder.communicate("")

@@ -7,7 +7,7 @@ UV := $(shell command -v uv)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fix evals soak lock clean
+.PHONY: help demo test lint fix evals speed soak lock clean
 
 help:  ## What there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -42,7 +42,13 @@ fix: $(READY)  ## Mend what can be mended by machine
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-evals: $(READY)  ## Measure: how long the host waits, as the store grows
+evals: $(READY)  ## Play the recorded suite, mark it, write its page (no key, no network)
+	@mkdir -p build
+	@$(BIN)/souffleur eval run --dialogues evals/careless
+	@$(BIN)/souffleur eval run --out build/evals.json --html build/evals.html
+	@$(BIN)/souffleur eval compare evals/baseline.json build/evals.json
+
+speed: $(READY)  ## Measure: how long the host waits, as the store grows
 	@$(BIN)/python -m souffleur.evals
 
 soak: $(READY)  ## The long campaigns

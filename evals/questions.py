@@ -10,7 +10,6 @@ its expectations, regular expressions, are found there.
 import argparse
 import asyncio
 import re
-import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +24,7 @@ from souffleur.agents.chat import Chat, Message, Request
 from souffleur.agents.endpoint import Endpoint
 from souffleur.agents.recording import Player, Recorder, prune
 from souffleur.dialogue import Dialogue, read_dialogue
+from souffleur.evals.scratch import scratch
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.prompts import language_of, render
 from souffleur.replay import as_recorded, clock_for, replay, settings_for
@@ -157,8 +157,8 @@ def main() -> None:
     else:
         asked = need_model(load_settings())
         chat = _endpoint(asked, given.record)
-    with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
-        fresh = {"path": Path(folder), "qdrant_url": None}
+    with scratch() as folder:
+        fresh = {"path": folder, "qdrant_url": None}
         settings = settings_for(dialogue, asked).model_copy(update=fresh)
         told = asyncio.run(run(dialogue, questions, settings, chat))
     if given.record and isinstance(chat, Recorder):

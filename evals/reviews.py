@@ -5,7 +5,6 @@ python -m souffleur.evals.reviews evals/reviews.yaml --recorded evals/recordings
 
 import argparse
 import asyncio
-import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
 from pathlib import Path
@@ -26,6 +25,7 @@ from souffleur.agents.judge import Judge
 from souffleur.agents.recording import Player, Recorder, prune
 from souffleur.agents.reviewer import MemoryReviewer
 from souffleur.agents.rounds import Context
+from souffleur.evals.scratch import scratch
 from souffleur.knowledge import life
 from souffleur.knowledge.embedder import make_embedder
 from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -118,8 +118,8 @@ async def run(cases: list[Case], judge: Judge) -> list[Reviewed]:
 
     async def one(case: Case) -> Reviewed:
         async with slots:
-            with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
-                return await _review(case, judge, Path(folder))
+            with scratch() as folder:
+                return await _review(case, judge, folder)
 
     return list(await asyncio.gather(*(one(case) for case in cases)))
 

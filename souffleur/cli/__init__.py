@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from souffleur.cli import memories, past, report, run, schedule, talk
+from souffleur.cli import evaluate, memories, past, report, run, schedule, talk
 from souffleur.errors import NotFoundError, SettingsError, SouffleurError, StoreBusyError
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ run.register(app)
 report.register(app)
 schedule.register(app)
 talk.register(app)
+evaluate.register(app)
 
 CODES: tuple[tuple[type[SouffleurError], int], ...] = (
     (SettingsError, 2),

@@ -1,0 +1,232 @@
+"""Results: what was played, how it was marked, and what was measured; kept as one JSON file."""
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from souffleur.errors import DialogueError
+from souffleur.knowledge.memory import Frozen
+
+
+class Call(Frozen):
+    """One question to the model under test."""
+
+    name: str
+    rules: str
+    """Key of its system message in `Run.rules`."""
+    asked: str
+    """The messages after that, as they were sent."""
+    answer: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+    seconds: float | None = None
+    """How long it took; None: it was recorded."""
+
+
+class Done(Frozen):
+    """One op, as the ledger has it."""
+
+    op: str
+    who: str
+    content: str = ""
+    """New, or of the memory that stays."""
+    olds: tuple[str, ...] = ()
+    """Contents of the memories it was done to, as they were before."""
+    kind: str = ""
+    """Of the new content."""
+    reason: str = ""
+    quote: str = ""
+    refused: str = ""
+    """Why code did not let it happen; empty: it was done."""
+
+    @property
+    def words(self) -> str:
+        """What a pattern is searched in: the new content, else the old ones."""
+        return self.content or "\n".join(self.olds)
+
+
+class Standing(StrEnum):
+    """How an op stands beside what was expected."""
+
+    RIGHT = "right"
+    FINE = "fine"
+    """Foreseen, but not demanded."""
+    WRONG = "wrong"
+    REFUSED = "refused"
+    """By code: it counts as not done."""
+
+
+class Nature(StrEnum):
+    """What kind of wrong."""
+
+    NONE = ""
+    WRONG_DELETE = "wrong delete"
+    NOT_USED = "boost of what was not used"
+    MISFILED = "another op was due"
+    """An ADD that says what an UPDATE was to say, or the other way round."""
+    INVENTED = "invented"
+    """Not supported by what was said."""
+    DUPLICATE = "duplicate"
+    """Supported, and known already."""
+    NOISE = "noise"
+    """Supported and new, but not worth keeping."""
+    UNFORESEEN = "unforeseen"
+    """Supported, new and worth keeping: the script may want a `may`."""
+    OTHER = "other"
+
+
+class Mark(Frozen):
+    """The judgement on one op."""
+
+    standing: Standing
+    nature: Nature = Nature.NONE
+    why: str = ""
+    """Which expectation it meets or breaks, or what the referee said."""
+
+
+class Judged(Frozen):
+    """One step beside its expectations."""
+
+    marks: tuple[Mark, ...] = ()
+    """One for each op."""
+    missed: tuple[str, ...] = ()
+    breaches: tuple[str, ...] = ()
+    """Ops that a `never` names."""
+    lost: tuple[str, ...] = ()
+    """Details that were not retained."""
+    misnamed: tuple[str, ...] = ()
+    """Kinds that are not right."""
+    recall: tuple[str, ...] = ()
+    """What the whispered block lacks, or should lack."""
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether all is as expected."""
+        wrong = any(mark.standing is Standing.WRONG for mark in self.marks)
+        return not (wrong or self.missed or self.lost or self.misnamed or self.recall)
+
+
+class Step(Frozen):
+    """A turn, a run or a question, and what came of it."""
+
+    place: str
+    """Where in the script, such as `s1.3`, `review` or `ask.2`."""
+    at: str
+    user: str = ""
+    assistant: str = ""
+    whisper: str = ""
+    """The block, as a host would put it into its prompt."""
+    ranked: tuple[str, ...] = ()
+    """What the message called for, best first."""
+    ops: tuple[Done, ...] = ()
+    told: tuple[str, ...] = ()
+    """Episodes and portraits written then."""
+    calls: tuple[Call, ...] = ()
+    trouble: str = ""
+    """Why nothing could be judged, or not all; empty: all was."""
+    untold: str = ""
+    """Why an episode or portrait could not be written; it is tried again later."""
+    judged: Judged = Judged()
+
+
+class Played(Frozen):
+    """A script, played and marked."""
+
+    name: str
+    about: str = ""
+    title: str = ""
+    steps: tuple[Step, ...] = ()
+    memories: tuple[str, ...] = ()
+    """Active at the end, without episodes and portrait."""
+    end: tuple[str, ...] = ()
+    """What is not as it should be at the end."""
+    counts: dict[str, float] = Field(default_factory=dict)
+    """What was counted, see `scoring` and `metrics`."""
+    failure: str = ""
+    """Why it could not be played to its end; it counts nowhere then."""
+
+    @property
+    def troubles(self) -> list[str]:
+        """Why it, or a step of it, failed."""
+        said = [(step.place, why) for step in self.steps for why in (step.trouble, step.untold)]
+        failure = [self.failure] if self.failure else []
+        return failure + [f"{place}: {why}" for place, why in said if why]
+
+
+class Measured(Frozen):
+    """One metric with its 95 % interval."""
+
+    value: float | None
+    """None: there was nothing to measure."""
+    low: float | None = None
+    high: float | None = None
+
+
+class Run(Frozen):
+    """One suite by one model."""
+
+    model: str
+    mode: Literal["recorded", "live"]
+    scripts: tuple[Played, ...]
+    """By name."""
+    metrics: dict[str, Measured] = Field(default_factory=dict)
+    rules: dict[str, str] = Field(default_factory=dict)
+    """System messages by key."""
+
+    @property
+    def troubles(self) -> list[str]:
+        """Why scripts failed."""
+        return [f"{one.name}: {trouble}" for one in self.scripts for trouble in one.troubles]
+
+
+class Saved(Frozen):
+    """A file of results: one run for each model."""
+
+    format: Literal[1] = 1
+    runs: tuple[Run, ...] = Field(min_length=1)
+
+
+def to_text(saved: Saved) -> str:
+    """As JSON: of the same run always the same."""
+    plain = saved.model_dump(mode="json")
+    return json.dumps(plain, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+
+
+def read_result(path: Path) -> Saved:
+    """A saved file; DialogueError says what is wrong with it."""
+    try:
+        return Saved.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise DialogueError(f"{path} cannot be read: {error.strerror or error}") from error
+    except ValidationError as error:
+        raise DialogueError(
+            f"{path} is no result of `souffleur eval run --out`: {error.errors()[0]['msg']}"
+        ) from error
+
+
+def brief(saved: Saved) -> Saved:
+    """The numbers and marks alone, without what was said and asked: enough to compare with."""
+    return Saved(runs=tuple(_brief(run) for run in saved.runs))
+
+
+def _brief(run: Run) -> Run:
+    scripts = tuple(
+        one.model_copy(update={"steps": tuple(map(_bare, one.steps)), "memories": ()})
+        for one in run.scripts
+    )
+    return run.model_copy(update={"scripts": scripts, "rules": {}})
+
+
+def _bare(step: Step) -> Step:
+    return Step(
+        place=step.place,
+        at=step.at,
+        ops=step.ops,
+        judged=step.judged,
+        trouble=step.trouble,
+        untold=step.untold,
+    )

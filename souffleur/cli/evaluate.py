@@ -1,0 +1,200 @@
+"""`souffleur eval`: run, record, compare and report the suite of scripted dialogues."""
+
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from souffleur.cli.door import AsJson, enter
+
+if TYPE_CHECKING:
+    from souffleur.evals.result import Run, Saved
+    from souffleur.settings import Settings
+
+evals = typer.Typer(help="Measure what the judge does on scripted dialogues.", no_args_is_help=True)
+
+Only = Annotated[str, typer.Option(help="Names of scripts, as a glob.")]
+Dialogues = Annotated[
+    Path | None, typer.Option(help="Folder of scripts; by default those that are shipped.")
+]
+Recordings = Annotated[
+    Path | None, typer.Option(help="Folder of recorded answers; by default the shipped ones.")
+]
+Parallel = Annotated[int, typer.Option(min=1, help="Scripts side by side.")]
+Html = Annotated[Path | None, typer.Option(help="Write a page with plots here.")]
+Out = Annotated[Path | None, typer.Option(help="Keep the result in this JSON file.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the app."""
+    for command in (run, record, compare, report):
+        evals.command()(command)
+    app.add_typer(evals, name="eval")
+
+
+def run(
+    live: Annotated[
+        bool, typer.Option("--live/--recorded", help="Ask the model, or play its recorded answers.")
+    ] = False,
+    judge: Annotated[
+        list[str] | None, typer.Option(help="With --live: a model; several are shown side by side.")
+    ] = None,
+    only: Only = "*",
+    dialogues: Dialogues = None,
+    recordings: Recordings = None,
+    parallel: Parallel = 8,
+    out: Out = None,
+    brief: Annotated[
+        bool, typer.Option("--brief", help="Keep in --out what `compare` needs, and no more.")
+    ] = False,
+    html: Html = None,
+    as_json: AsJson = False,
+) -> None:
+    """Play the scripts and mark them; 1 where one failed. Recorded, it needs no model."""
+    from souffleur.errors import SettingsError
+    from souffleur.evals import result
+    from souffleur.evals.script import find_scripts
+
+    if judge and not live:
+        raise SettingsError("--judge names a model to ask: give --live as well")
+    found = find_scripts(dialogues or _shipped("dialogues"), only)
+    runs = _live(found, judge, parallel) if live else [_recorded(found, recordings)]
+    saved = result.Saved(runs=tuple(runs))
+    if brief and out:
+        out.write_text(result.to_text(result.brief(saved)), encoding="utf-8")
+    _tell(saved, None if brief else out, html, as_json)
+
+
+def record(
+    only: Only = "*",
+    dialogues: Dialogues = None,
+    recordings: Recordings = None,
+    parallel: Parallel = 8,
+    out: Out = None,
+    html: Html = None,
+    as_json: AsJson = False,
+) -> None:
+    """Play the scripts with the configured endpoint, and keep its answers for `run`."""
+    from souffleur.cli.show import progress
+    from souffleur.evals import suite
+    from souffleur.evals.result import Saved
+    from souffleur.evals.script import find_scripts
+
+    settings = _endpoint_settings()
+    found = find_scripts(dialogues or _shipped("dialogues"), only)
+    folder = recordings or _shipped("recordings") / "suite"
+
+    async def work() -> "Run":
+        from souffleur.wiring import make_endpoint
+
+        endpoint = make_endpoint(settings)
+        try:
+            with progress("recording") as step:
+                return await suite.record(
+                    found, folder, settings, endpoint, parallel=parallel, step=step
+                )
+        finally:
+            await endpoint.aclose()
+
+    _tell(Saved(runs=(enter(work()),)), out, html, as_json)
+
+
+def compare(
+    a: Annotated[Path, typer.Argument(help="A result, by `eval run --out`.")],
+    b: Annotated[Path, typer.Argument(help="Another one, which must not be worse.")],
+    as_json: AsJson = False,
+) -> None:
+    """What differs between two results beyond noise; 1 where something got worse."""
+    from dataclasses import asdict
+
+    from souffleur.cli import show_evals
+    from souffleur.cli.show import print_json
+    from souffleur.evals.compare import compare as compared_runs
+    from souffleur.evals.result import read_result
+
+    compared = compared_runs(read_result(a).runs[0], read_result(b).runs[0])
+    if as_json:
+        print_json({**asdict(compared), "regressions": compared.regressions})
+    else:
+        show_evals.comparison(compared)
+    if compared.regressions:
+        raise typer.Exit(1)
+
+
+def report(
+    result: Annotated[Path, typer.Argument(help="A result, by `eval run --out`.")],
+    html: Annotated[Path, typer.Option(help="Write the page here.")],
+) -> None:
+    """One page of a result: tables, plots, and every dialogue with its prompts."""
+    from souffleur.evals.page import to_html
+    from souffleur.evals.result import read_result
+
+    html.write_text(to_html(read_result(result)), encoding="utf-8")
+    typer.echo(f"written to {html}")
+
+
+def _recorded(found: Sequence[Path], recordings: Path | None) -> "Run":
+    from souffleur.cli.door import set_up_log
+    from souffleur.cli.show import progress
+    from souffleur.evals.suite import run_recorded
+
+    set_up_log()
+    folder = recordings or _shipped("recordings") / "suite"
+    with progress("playing") as step:
+        return run_recorded(found, folder, step=step)
+
+
+def _live(found: Sequence[Path], judges: Sequence[str] | None, parallel: int) -> "list[Run]":
+    settings = _endpoint_settings()
+    models = list(dict.fromkeys(judges or [settings.model]))
+
+    async def work() -> "list[Run]":
+        from souffleur.cli.show import progress
+        from souffleur.evals.suite import Cast, run_live
+        from souffleur.wiring import make_endpoint
+
+        runs = []
+        referee = make_endpoint(settings)
+        for model in models:
+            chosen = settings.model_copy(update={"model": model})
+            endpoint = make_endpoint(chosen)
+            try:
+                with progress(model) as step:
+                    cast = Cast(chosen, endpoint, referee, timed=True)
+                    runs.append(await run_live(found, cast, parallel=parallel, step=step))
+            finally:
+                await endpoint.aclose()
+        await referee.aclose()
+        return runs
+
+    return enter(work())
+
+
+def _tell(saved: "Saved", out: Path | None, html: Path | None, as_json: bool) -> None:
+    from souffleur.cli import show_evals
+    from souffleur.evals.page import to_html
+    from souffleur.evals.result import to_text
+
+    if out:
+        out.write_text(to_text(saved), encoding="utf-8")
+    if html:
+        html.write_text(to_html(saved), encoding="utf-8")
+    if as_json:
+        print(to_text(saved), end="")
+    else:
+        show_evals.results(saved)
+    if any(one.troubles for one in saved.runs):
+        raise typer.Exit(1)
+
+
+def _endpoint_settings() -> "Settings":
+    from souffleur.evals.suite import eval_settings
+    from souffleur.settings import load_settings, need_model
+
+    return eval_settings(need_model(load_settings()))
+
+
+def _shipped(name: str) -> Path:
+    return Path(str(files("souffleur.evals"))) / name

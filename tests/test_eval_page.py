@@ -1,0 +1,188 @@
+"""The page of results: whole, self-contained, and safe whatever was said."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from souffleur.evals.drawing import bars, number, whiskers
+from souffleur.evals.page import to_html
+from souffleur.evals.result import (
+    Call,
+    Done,
+    Judged,
+    Mark,
+    Measured,
+    Nature,
+    Played,
+    Run,
+    Saved,
+    Standing,
+    Step,
+)
+
+VOID = {"meta", "br", "rect", "line", "circle"}
+NASTY = "<script>alert('x')</script> & \u202eabc"
+
+
+class Balance(HTMLParser):
+    """Whether every tag is closed in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.add(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+
+def mark(standing: Standing, nature: Nature = Nature.NONE) -> Mark:
+    return Mark(standing=standing, nature=nature, why="the referee said so")
+
+
+def played(words: str = "Lin lives in Jurong.") -> Played:
+    call = Call(
+        name="monitor", rules="k1", asked=f"## Known\n{words}", answer='{"ops": []}', seconds=1.5
+    )
+    step = Step(
+        place="s1.1",
+        at="2026-03-05T20:00:00+08:00",
+        user="I moved.",
+        assistant="Good luck!",
+        whisper=f"- {words} (whispered)",
+        ops=(
+            Done(op="UPDATE", who="monitor", content=words, olds=("Lin lived in Woodlands.",)),
+            Done(op="ADD", who="monitor", content="Lin is on Mars.", kind="fact"),
+            Done(op="ADD", who="monitor", content="Lin's key is 1.", refused="sensitive: a key"),
+        ),
+        told=("[2026-03-05] Lin moved.",),
+        calls=(call,),
+        judged=Judged(
+            marks=(
+                mark(Standing.RIGHT),
+                mark(Standing.WRONG, Nature.INVENTED),
+                mark(Standing.REFUSED),
+            ),
+            missed=("BOOST Woodlands",),
+            lost=("15 minutes (UPDATE moved)",),
+            recall=("not brought: Jurong",),
+        ),
+    )
+    return Played(
+        name="moving",
+        about="cascade",
+        title="Moving house",
+        steps=(step,),
+        memories=(words,),
+        end=("not held: gym",),
+        counts={"turns": 1, "calls": 1, "ADD.wrong": 1, "UPDATE.right": 1},
+    )
+
+
+def run(model: str = "gpt-x", **fields: object) -> Run:
+    base: dict[str, object] = {
+        "model": model,
+        "mode": "recorded",
+        "scripts": (played(),),
+        "metrics": {
+            "all precision": {"value": 0.5, "low": 0.25, "high": 0.75},
+            "invented": {"value": 1, "low": 0, "high": 3},
+        },
+        "rules": {"k1": "You are the background memory."},
+    }
+    return Run.model_validate({**base, **fields})
+
+
+def html(*runs: Run) -> str:
+    return to_html(Saved(runs=runs))
+
+
+def test_the_page_is_whole_and_loads_nothing() -> None:
+    """Every tag is closed; no script, no file, no address."""
+    text = html(run())
+    parser = Balance()
+    parser.feed(text)
+    assert parser.open == []
+    assert not parser.tags & {"script", "link", "img", "iframe"}
+    assert "http" not in re.sub(r"http-equiv", "", text)
+    assert "default-src 'none'" in text
+    assert "prefers-color-scheme: dark" in text
+
+
+def test_all_of_a_dialogue_is_there() -> None:
+    """Turns, ops with their marks, misses, the block, the prompt as sent, and the answer."""
+    text = html(run())
+    for words in (
+        *("I moved.", "Good luck!", "Lin lives in Jurong.", "Lin lived in Woodlands."),
+        *(
+            "UPDATE</bdi> right",
+            "ADD</bdi> wrong",
+            "invented",
+            "sensitive: a key",
+            "ADD</bdi> refused",
+        ),
+        *("BOOST Woodlands", "15 minutes (UPDATE moved)", "not brought: Jurong", "not held: gym"),
+        *("(whispered)", "## Known", "You are the background memory.", "{&quot;ops&quot;: []}"),
+        *("[2026-03-05] Lin moved.", "the referee said so", "1.5 s"),
+    ):
+        assert words in text
+    assert 'href="#run0-moving"' in text
+    assert 'id="run0-moving"' in text
+
+
+def test_what_was_said_stays_words() -> None:
+    """Markup is escaped, and the direction of the text does not leak."""
+    text = html(run(scripts=(played(NASTY),)))
+    assert "<script>" not in text
+    assert "<bdi>&lt;script&gt;" in text
+
+
+def test_models_stand_side_by_side() -> None:
+    """A column each in the tables; a model that has no such number has a dash."""
+    text = html(run(), run("qwen-y", metrics={"all precision": {"value": 0.9}}))
+    head = text[text.index("<h2>How good it is") :]
+    assert head.index("gpt-x") < head.index("qwen-y")
+    assert "0.500 (0.250 to 0.750)" in head
+    assert "0.900" in head
+    assert "–" in head
+    assert 'id="run1-moving"' in text
+
+
+def test_failures_are_said_first() -> None:
+    """Before any number is believed."""
+    failed = Played(name="stale", failure="the recording is stale: record it")
+    text = html(run(scripts=(played(), failed)))
+    assert text.index("the recording is stale") < text.index("How good it is")
+
+
+def test_a_plot_has_its_dot_and_its_line() -> None:
+    """In percent of the width, with a little room at both ends."""
+    drawn = whiskers(Measured(value=0.5, low=0.0, high=1.0), 1.0)
+    assert 'cx="50.00%"' in drawn
+    assert 'x1="3.00%" x2="97.00%"' in drawn
+    assert whiskers(Measured(value=None), 1.0) == ""
+    assert "<line" not in whiskers(Measured(value=0.5), 1.0)
+
+
+def test_bars_are_as_long_as_the_counts() -> None:
+    """The highest is the whole width."""
+    drawn = bars({"missed": 4, "invented": 1})
+    assert 'width="100.0%"' in drawn
+    assert 'width="25.0%"' in drawn
+    assert bars({}) == "<p>None.</p>"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(1.0, "1.000"), (0.0, "0.000"), (3.0, "3"), (2.5, "2.500"), (1234.0, "1,234")],
+)
+def test_numbers_are_short(value: float, said: str) -> None:
+    """Rates with three places, counts with none."""
+    assert number(value) == said

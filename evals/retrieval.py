@@ -210,8 +210,8 @@ def as_json(asked: Sequence[Asked]) -> str:
     )
 
 
-def main() -> None:
-    """The command."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command; None: as it was called."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("set", choices=SETS)
     parser.add_argument("path", type=Path, help="the set's file")
@@ -219,7 +219,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, help="only the first so many conversations")
     parser.add_argument("--half", type=int, choices=(0, 1), help="only every other conversation")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     try:
         asked = asyncio.run(run(_chosen(given), make_embedder(given.embedder)))
     except SouffleurError as error:

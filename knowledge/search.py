@@ -221,7 +221,8 @@ def _heard(turn: Turn, parts: dict[str, float], query: Query) -> Found:
     ranked = _relevance({**parts, "lexical": lexical})
     recency = math.exp(-max(0.0, (query.now - turn.at).total_seconds()) / 86400 / 30)
     whole = {**parts, "recency": recency}
-    return Found(turn, ranked * (0.8 + 0.05 * recency), relevance, 0.0, whole)
+    # Who asks what was said means no time in particular: newness settles near ties, no more.
+    return Found(turn, ranked * (0.84 + 0.01 * recency), relevance, 0.0, whole)
 
 
 def _relevance(parts: dict[str, float]) -> float:

@@ -72,9 +72,9 @@ async def find_near_turns(
 def speakers(turns: Iterable[Payload]) -> set[str]:
     """The names a host writes before what is said, where many of these turns have one.
 
-    >>> said = [{"user": "Ann: Tea?"}, {"user": "Bob: Yes!"}, {"user": "Ann: Here you are."}]
-    >>> sorted(speakers(said)), speakers([{"user": "Note: buy tea"}, {"user": "Done."}])
-    (['Ann', 'Bob'], set())
+    >>> said = [{"user": f"{name}: Tea!"} for name in ("Ann", "Bob", "Ann", "Bob", "PS")]
+    >>> sorted(speakers(said))
+    ['Ann', 'Bob']
     """
     counts: Counter[str] = Counter()
     total = 0
@@ -82,8 +82,7 @@ def speakers(turns: Iterable[Payload]) -> set[str]:
         total += 1
         words = f"{turn.get('user', '')}\n{turn.get('assistant', '')}"
         counts.update(set(_LABEL.findall(words)))
-    few = len(counts) > 1 or counts.total() == total
-    return {name for name, count in counts.items() if few and count >= LABELLED * total}
+    return {name for name, count in counts.items() if count >= max(2, LABELLED * total)}
 
 
 def without_names(text: str, names: Iterable[str]) -> str:
@@ -111,26 +110,29 @@ def _add_up(worded: Sequence[Sequence[Hit]], weights: Sequence[float]) -> dict[s
 
 
 def _lend(points: dict[str, Point], scores: dict[str, float]) -> dict[str, float]:
-    """What each turn's neighbours add to its score."""
-    said = {_place(points[id].payload): id for id in scores}
+    """What each turn's neighbours add to its score; turns whose place is not known have none."""
+    places = {id: _place(point.payload) for id, point in points.items()}
+    counted = {id: place for id, place in places.items() if place[1]}
+    said = {counted[id]: id for id in scores if id in counted}
     lent: dict[str, float] = {}
-    for id, point in points.items():
-        session, place = _place(point.payload)
+    for id, (session, place) in counted.items():
         around = ((said.get((session, place + step)), part) for step, part in LENT.items())
-        near = [(other, part) for other, part in around if other is not None] if place else []
+        near = [(other, part) for other, part in around if other is not None]
         if not near:
             continue
-        at = datetime.fromisoformat(point.payload["at"])
-        lent[id] = _leaning(point.payload) * sum(
-            part * scores[other]
-            for other, part in near
-            if abs(datetime.fromisoformat(points[other].payload["at"]) - at) < TALK
+        at = _at(points[id])
+        lent[id] = _leaning(points[id].payload) * sum(
+            part * scores[other] for other, part in near if abs(_at(points[other]) - at) < TALK
         )
     return lent
 
 
 def _place(payload: Payload) -> tuple[str, int]:
     return payload["session_id"], payload.get("place", 0)
+
+
+def _at(point: Point) -> datetime:
+    return datetime.fromisoformat(point.payload["at"])
 
 
 def _leaning(payload: Payload) -> float:

@@ -156,11 +156,15 @@ async def test_places_go_on_when_a_window_is_left(tmp_path: Path) -> None:
     await base.close()
 
 
-async def test_turns_without_a_place_have_no_neighbours(tmp_path: Path) -> None:
-    """Those of a store that did not count them yet are found by themselves alone."""
+@pytest.mark.parametrize("places", [(0, 0), (0, 1), (1, 0)])
+async def test_turns_without_a_place_have_no_neighbours(
+    tmp_path: Path, places: tuple[int, int]
+) -> None:
+    """Those of a store that did not count them yet neither borrow nor lend."""
     base = await open_base(tmp_path)
     asked, answer = await talk(base, [QUESTION, ANSWER])
-    await base.journal.mark([asked, answer], place=0)
+    for one, place in zip((asked, answer), places, strict=True):
+        await base.journal.mark([one], place=place)
     assert await context_of(base, answer) == 0
     assert (await find(base))[0].item.id == asked.id
     await base.close()

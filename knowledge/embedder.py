@@ -156,7 +156,7 @@ def make_embedder(
     api_key: str | None = None,
     timeout: float = 30.0,
 ) -> Embedder:
-    """The embedder that `spec` names: `hash:512`, `openai:MODEL` or `fastembed:MODEL`.
+    """The embedder that `spec` names: `hash:512`, `minilm`, `openai:MODEL` or `fastembed:MODEL`.
 
     Any LangChain embeddings will do as well. `base_url`, `api_key` and `timeout` (seconds for a
     request, its second try included) are of `openai`. Raises SettingsError for a spec that names
@@ -168,10 +168,14 @@ def make_embedder(
     if isinstance(spec, Embeddings):
         return Embedder(spec, _name(spec), asymmetric=True)
     provider, _, model = spec.partition(":")
+    if spec == "minilm":
+        from souffleur.knowledge.minilm import DIMENSION, FLOOR, MiniLM
+
+        return Embedder(MiniLM(), spec, dimension=DIMENSION, floor=FLOOR)
     if provider not in ("hash", "openai", "fastembed"):
         raise SettingsError(
             f"There is no embedder {spec!r}: set SOUFFLEUR_EMBEDDER to hash:DIMENSION, "
-            "openai:MODEL or fastembed:MODEL."
+            "openai:MODEL or fastembed:MODEL, or to minilm."
         )
     if not model.strip():
         raise SettingsError(f"The embedder {spec!r} names no model: write {provider}:MODEL.")

@@ -87,9 +87,13 @@ class Journal:
         turn = turn.model_copy(update={"digest": digest_of(turn)})
         if old and old.digest == turn.digest:
             return None
-        place = {"version": old.version + 1, "seq": old.seq} if old else {"seq": next(self._seq)}
-        turn = turn.model_copy(update=place)
         session = to_session(found[session_id]) if session_id in found else _new_session(turn)
+        if old:
+            place = {"version": old.version + 1, "seq": old.seq, "place": old.place}
+        else:
+            session = session.model_copy(update={"turns": session.turns + 1})
+            place = {"seq": next(self._seq), "place": session.turns}
+        turn = turn.model_copy(update=place)
         segments: list[Segment] = []
         if old is None or any(held.id == turn.id for held in session.window):
             session = session.model_copy(update={"agent_id": turn.agent_id})

@@ -43,7 +43,7 @@ async def find_near(
             )
         ]
     )
-    scale = math.log1p(await collection.count(corpus)) or 1.0
+    scale = await scale_of(collection, corpus)
     points: dict[str, Point] = {}
     parts: dict[str, Parts] = {}
     for place, found in enumerate(hits):
@@ -52,17 +52,22 @@ async def find_near(
         for hit in found:
             points[hit.point.id] = hit.point
             mine = parts.setdefault(hit.point.id, {})
-            by_sense = name == "cosine"
-            near = _dense(hit.score, embedder.floor) if by_sense else _lexical(hit.score, scale)
+            dense = name == "cosine"
+            near = by_sense(hit.score, embedder.floor) if dense else by_words(hit.score, scale)
             mine[name] = max(mine.get(name, 0.0), weight * near)
     return [(point, parts[id]) for id, point in points.items()]
 
 
-def _dense(cosine: float, floor: float) -> float:
+async def scale_of(collection: Collection, corpus: Filter) -> float:
+    """About the score of one term that only one point of the corpus has."""
+    return math.log1p(await collection.count(corpus)) or 1.0
+
+
+def by_sense(cosine: float, floor: float) -> float:
     """Cosine above what unrelated texts reach, scaled to 0..1."""
     return max(0.0, (cosine - floor) / (1 - floor))
 
 
-def _lexical(score: float, scale: float) -> float:
+def by_words(score: float, scale: float) -> float:
     """Saturating: one term that only this point has gives about a half."""
     return score / (score + scale) if score > 0 else 0.0

@@ -28,6 +28,7 @@ from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.records import to_memory
 from souffleur.knowledge.talk_records import to_turn
 from souffleur.knowledge.turn import Turn
+from souffleur.knowledge.turn_nearness import find_near_turns
 
 if TYPE_CHECKING:
     from souffleur.knowledge.embedder import Embedder
@@ -97,7 +98,7 @@ class Found:
     effective: float
     """Its importance now, in the policy's unit."""
     parts: dict[str, float] = field(default_factory=dict)
-    """The score taken apart: cosine, lexical, importance, recency, hop."""
+    """The score taken apart: cosine, lexical, importance, recency, hop; of turns also context."""
 
     @property
     def memory(self) -> Memory:
@@ -198,7 +199,7 @@ async def search(
 async def search_turns(collection: Collection, embedder: "Embedder", query: Query) -> list[Found]:
     """Up to `query.limit` raw turns, best first."""
     corpus = Filter((Is("user_id", query.user_id), Is("type", "turn"), Is("embedded", True)))
-    near = await find_near(collection, embedder, _texts(query), [said(query)], corpus)
+    near = await find_near_turns(collection, embedder, _texts(query), said(query), corpus)
     ranked = [_heard(to_turn(point.payload), parts, query) for point, parts in near]
     return sorted(ranked, key=order)[: query.limit]
 
@@ -214,10 +215,14 @@ def _texts(query: Query) -> list[tuple[str, float]]:
 
 
 def _heard(turn: Turn, parts: dict[str, float], query: Query) -> Found:
+    """What was said around a turn counts for its rank; only what it says itself passes the gate."""
     relevance = _relevance(parts)
+    lexical = parts["lexical"] + parts["context"]
+    ranked = _relevance({**parts, "lexical": lexical})
     recency = math.exp(-max(0.0, (query.now - turn.at).total_seconds()) / 86400 / 30)
     whole = {**parts, "recency": recency}
-    return Found(turn, relevance * (0.8 + 0.05 * recency), relevance, 0.0, whole)
+    # Who asks what was said means no time in particular: newness settles near ties, no more.
+    return Found(turn, ranked * (0.84 + 0.01 * recency), relevance, 0.0, whole)
 
 
 def _relevance(parts: dict[str, float]) -> float:

@@ -53,6 +53,8 @@ class Session(Frozen):
     at: AwareDatetime
     """When the latest turn was said."""
     segments: int = 0
+    turns: int = 0
+    """Turns said so far, whether or not they have left the window."""
 
     @property
     def messages(self) -> int:

@@ -33,6 +33,8 @@ class Turn(Frozen):
     session_id: str
     seq: int = 0
     """Order of arrival in this journal."""
+    place: int = 0
+    """Order in its session, from 1; 0: not known."""
     at: AwareDatetime
     user: str = ""
     assistant: str = ""

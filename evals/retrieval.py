@@ -1,0 +1,241 @@
+"""How well raw turns are found: a public set through the store, and the ranks of its evidence.
+
+python -m souffleur.evals.retrieval locomo locomo.jsonl.gz --embedder minilm
+
+The sets are not shipped: `souffleur.evals.sets` says which can be read, and from what.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from souffleur.errors import SouffleurError
+from souffleur.evals.sets.form import Conversation, Doc, Question
+from souffleur.evals.sets.known import SETS, read_set
+from souffleur.knowledge.embedder import Embedder, make_embedder
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.policy import COMPANION
+from souffleur.knowledge.search import Query, Scope
+from souffleur.knowledge.store import Place, open_knowledge
+from souffleur.knowledge.turn import Turn, turn_point_id
+
+DEPTHS = (5, 10, 20)
+"""Turns down to which evidence counts as found."""
+DEEP = 10
+"""Turns down to which the reciprocal rank looks."""
+RESAMPLES = 1000
+BEGIN = datetime(2020, 1, 1, tzinfo=UTC)
+"""When talk is taken to begin whose set says nothing of time."""
+STEP = timedelta(minutes=1)
+CONTEXT = 3
+"""Messages before a question that go with it, as with a recall."""
+SIDES = ("user", "assistant")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question, and where its evidence came up."""
+
+    id: str
+    category: str
+    ranks: tuple[int | None, ...]
+    """Of each piece of evidence, from 1; None: not within the deepest depth."""
+    seconds: float
+    """What the search took, the embedding of the question included."""
+
+    def recall(self, depth: int) -> float:
+        """Share of the evidence among the first `depth`.
+
+        >>> Asked("q", "", (1, 7, None), 0.0).recall(5)
+        0.3333333333333333
+        """
+        return sum(rank is not None and rank <= depth for rank in self.ranks) / len(self.ranks)
+
+    @property
+    def reciprocal(self) -> float:
+        """One over the rank of the first evidence; 0 beyond `DEEP`.
+
+        >>> Asked("q", "", (None, 4), 0.0).reciprocal, Asked("q", "", (11,), 0.0).reciprocal
+        (0.25, 0.0)
+        """
+        found = [rank for rank in self.ranks if rank is not None and rank <= DEEP]
+        return 1 / min(found) if found else 0.0
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A mean in per cent, and its interval of 95 %."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:.1f} ({self.low:.1f}-{self.high:.1f})"
+
+
+async def run(conversations: Sequence[Conversation], embedder: Embedder) -> list[Asked]:
+    """Ask every question that has evidence, in one store that holds all the talk.
+
+    Each conversation is of a user of its own, so none finds what another said, and the rarity of
+    words is counted within it.
+    """
+    with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
+        place = Place(folder=Path(folder))
+        base = await open_knowledge(place, embedder, COMPANION, raw_days=0)
+        try:
+            asked: list[Asked] = []
+            for conversation in conversations:
+                asked += await _ask_all(base, conversation)
+            return asked
+        finally:
+            await base.close()
+
+
+async def _ask_all(base: KnowledgeBase, conversation: Conversation) -> list[Asked]:
+    at, keys = BEGIN, {}
+    for doc in conversation.docs:
+        at = doc.at or at + STEP
+        turn = turn_of(doc, conversation.conv_id, at)
+        base.journal.record(turn)
+        keys[turn.id] = {doc.id, doc.session}
+    await base.embed_turns(conversation.conv_id)
+    now = max([at, *(doc.at for doc in conversation.docs if doc.at)]) + STEP
+    return [
+        await _ask(base, conversation.conv_id, question, keys, now)
+        for question in conversation.questions
+        if question.evidence
+    ]
+
+
+async def _ask(
+    base: KnowledgeBase, user_id: str, question: Question, keys: dict[str, set[str]], now: datetime
+) -> Asked:
+    context = "\n".join(question.before[-CONTEXT:])
+    query = Query(
+        user_id, question.text, now, context=context, limit=DEPTHS[-1], scope=(Scope.TURNS,)
+    )
+    begun = time.perf_counter()
+    found = await base.search(query)
+    seconds = time.perf_counter() - begun
+    ranks = {
+        key: rank
+        for rank, hit in reversed(list(enumerate(found, start=1)))
+        for key in keys[hit.item.id]
+    }
+    evidence = dict.fromkeys(question.evidence)
+    return Asked(question.id, question.category, tuple(map(ranks.get, evidence)), seconds)
+
+
+def turn_of(doc: Doc, user_id: str, at: datetime) -> Turn:
+    """A message as a host gives it: one side of a turn; named speakers by a name before it."""
+    side = doc.speaker if doc.speaker in SIDES else "user"
+    text = doc.text if doc.speaker in {"", side} else f"{doc.speaker}: {doc.text}"
+    return Turn(
+        id=turn_point_id(user_id, "default", doc.session, doc.id),
+        turn_id=doc.id,
+        user_id=user_id,
+        session_id=doc.session,
+        at=at,
+        user=text if side == "user" else "",
+        assistant=text if side == "assistant" else "",
+    )
+
+
+def interval(values: Sequence[float]) -> Figure:
+    """The mean of shares in per cent, with a percentile bootstrap over questions (Efron, 1979).
+
+    >>> str(interval([1.0, 1.0, 1.0]))
+    '100.0 (100.0-100.0)'
+    """
+    shares = 100 * np.asarray(values)
+    drawn = np.random.default_rng(0).integers(len(shares), size=(RESAMPLES, len(shares)))
+    low, high = np.percentile(shares[drawn].mean(axis=1), (2.5, 97.5))
+    return Figure(float(shares.mean()), float(low), float(high))
+
+
+def figures(asked: Sequence[Asked]) -> dict[str, Figure]:
+    """Recall at each depth, and the mean reciprocal rank."""
+    found = {f"R@{depth}": interval([one.recall(depth) for one in asked]) for depth in DEPTHS}
+    return {**found, f"MRR@{DEEP}": interval([one.reciprocal for one in asked])}
+
+
+def by_category(asked: Sequence[Asked]) -> dict[str, list[Asked]]:
+    """The questions of each category, and all of them."""
+    categories = sorted({one.category for one in asked})
+    found = {name: [one for one in asked if one.category == name] for name in categories}
+    return {**found, "all": list(asked)}
+
+
+def half_of(conversations: Sequence[Conversation], half: int) -> list[Conversation]:
+    """Every other conversation, or, where there is but one, every other question."""
+    if len(conversations) > 1:
+        return list(conversations[half::2])
+    (one,) = conversations
+    return [Conversation(one.conv_id, one.docs, one.questions[half::2])]
+
+
+def report(asked: Sequence[Asked], console: Console) -> None:
+    """A line a category, and how long a search took."""
+    names = [f"R@{depth}" for depth in DEPTHS] + [f"MRR@{DEEP}"]
+    table = Table("category", "n", *names, box=box.SIMPLE_HEAD)
+    for category, some in by_category(asked).items():
+        table.add_row(category, str(len(some)), *map(str, figures(some).values()))
+    console.print(table)
+    middle = 1000 * float(np.median([one.seconds for one in asked]))
+    console.print(f"In per cent, with intervals of 95 %; a search took {middle:.1f} ms (median).")
+
+
+def as_json(asked: Sequence[Asked]) -> str:
+    """The same for a machine."""
+    return json.dumps(
+        {
+            category: {"n": len(some)} | {k: vars(v) for k, v in figures(some).items()}
+            for category, some in by_category(asked).items()
+        },
+        ensure_ascii=False,
+        indent=2,
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command; None: as it was called."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("set", choices=SETS)
+    parser.add_argument("path", type=Path, help="the set's file")
+    parser.add_argument("--embedder", default="hash:512", help="hash:512, minilm, openai:MODEL …")
+    parser.add_argument("--limit", type=int, help="only the first so many conversations")
+    parser.add_argument("--half", type=int, choices=(0, 1), help="only every other conversation")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    given = parser.parse_args(arguments)
+    try:
+        asked = asyncio.run(run(_chosen(given), make_embedder(given.embedder)))
+    except SouffleurError as error:
+        sys.exit(str(error))
+    if not asked:
+        sys.exit(f"No question of {given.path} has evidence: there is nothing to measure.")
+    if given.json:
+        print(as_json(asked))
+    else:
+        report(asked, Console(highlight=False, width=120))
+
+
+def _chosen(given: argparse.Namespace) -> list[Conversation]:
+    conversations = read_set(given.set, given.path)[: given.limit]
+    return conversations if given.half is None else half_of(conversations, given.half)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""The measurement of how raw turns are found, on a talk made up for it."""
+
+import io
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from souffleur.evals.retrieval import (
+    Asked,
+    as_json,
+    by_category,
+    figures,
+    half_of,
+    interval,
+    main,
+    report,
+    run,
+    turn_of,
+)
+from souffleur.evals.sets.form import Conversation, Doc, Question
+from souffleur.knowledge.embedder import make_embedder
+from tests.build import NOW
+
+ASKED = [
+    Asked("1", "one", (1,), 0.01),
+    Asked("2", "one", (6, None), 0.03),
+    Asked("3", "two", (12,), 0.02),
+    Asked("4", "two", (None,), 0.02),
+]
+
+
+def talk(conv_id: str = "c1") -> Conversation:
+    """Three sessions, with a question to a message, one to a session and one without evidence."""
+    lines = [
+        ("a", "Ann", "I adopted a grey kitten yesterday."),
+        ("a", "Bob", "How lovely!"),
+        ("b", "Ann", "The train to Lyon was late."),
+        ("b", "Bob", "Mine broke down near Dijon."),
+        ("c", "Ann", "I bake bread on Sundays."),
+    ]
+    docs = [
+        Doc(f"d{place}", session, NOW + timedelta(days=ord(session)), speaker, text)
+        for place, (session, speaker, text) in enumerate(lines)
+    ]
+    questions = [
+        Question("q1", "Which kitten did Ann adopt?", "fact", "grey", ("d0",)),
+        Question("q2", "Whose train broke down near Dijon?", "session", "Bob's", ("b",)),
+        Question("q3", "What is never told?", "fact", "", ()),
+    ]
+    return Conversation(conv_id, tuple(docs), tuple(questions))
+
+
+def test_the_figures_by_hand() -> None:
+    """Recall is the share of the evidence within the depth, MRR counts the first ten ranks."""
+    found = {name: round(figure.mean, 2) for name, figure in figures(ASKED).items()}
+    assert found == {"R@5": 25.0, "R@10": 37.5, "R@20": 62.5, "MRR@10": round(100 * 7 / 24, 2)}
+
+
+def test_categories_come_before_the_whole() -> None:
+    """Each question is in its category and in the whole."""
+    found = by_category(ASKED)
+    assert {name: [one.id for one in some] for name, some in found.items()} == {
+        "one": ["1", "2"],
+        "two": ["3", "4"],
+        "all": ["1", "2", "3", "4"],
+    }
+
+
+def test_the_interval_holds_the_mean_and_is_always_the_same() -> None:
+    """It narrows with more questions."""
+    few, many = interval([0.0, 1.0] * 10), interval([0.0, 1.0] * 1000)
+    assert few == interval([0.0, 1.0] * 10)
+    assert few.low < few.mean == many.mean == 50.0 < few.high
+    assert many.high - many.low < (few.high - few.low) / 5
+
+
+async def test_what_was_said_is_asked_for_in_a_store() -> None:
+    """Evidence is found by its message or its session, in each conversation its own."""
+    asked = await run([talk(), talk("c2")], make_embedder("hash:128"))
+    assert [(one.id, one.ranks) for one in asked] == [("q1", (1,)), ("q2", (1,))] * 2
+    assert all(one.seconds > 0 for one in asked)
+
+
+def test_who_speaks_is_told_as_a_host_tells_it() -> None:
+    """A side of the turn for user and assistant; a name before the words of others."""
+    said = {
+        speaker: turn_of(Doc("d", "s", None, speaker, "Tea!"), "u", NOW)
+        for speaker in ("user", "assistant", "Ann", "")
+    }
+    assert {speaker: (turn.user, turn.assistant) for speaker, turn in said.items()} == {
+        "user": ("Tea!", ""),
+        "assistant": ("", "Tea!"),
+        "Ann": ("Ann: Tea!", ""),
+        "": ("Tea!", ""),
+    }
+
+
+def test_halves_share_nothing() -> None:
+    """Every other conversation, or every other question of the only one."""
+    several = [talk(name) for name in "abc"]
+    assert [[one.conv_id for one in half_of(several, half)] for half in (0, 1)] == [
+        ["a", "c"],
+        ["b"],
+    ]
+    halves = [half_of([talk()], half)[0].questions for half in (0, 1)]
+    assert [[one.id for one in half] for half in halves] == [["q1", "q3"], ["q2"]]
+
+
+def test_the_report_and_the_json_tell_the_same() -> None:
+    """A line a category; the median time of a search."""
+    out = io.StringIO()
+    report(ASKED, Console(file=out, width=120))
+    assert "37.5 (0.0-75.0)" in out.getvalue()
+    assert "20.0 ms" in out.getvalue()
+    found = json.loads(as_json(ASKED))
+    assert found["all"]["n"] == 4
+    assert found["all"]["R@10"] == {"mean": 37.5, "low": 0.0, "high": 75.0}
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It reads a set from its path, and says in one line what is wrong."""
+    path = tmp_path / "set.jsonl"
+    doc = {"id": "1", "session": 1, "time": None, "speaker": "user", "text": "I drink tea."}
+    query = {"qid": "q", "query": "tea?", "category": "x", "answer": "", "evidence": ["1"]}
+    raw = {"conv_id": "c", "docs": [doc], "queries": [query]}
+    path.write_text(json.dumps(raw), encoding="utf-8")
+    given = ["beam", str(path), "--embedder", "hash:128", "--json"]
+    main(given)
+    assert json.loads(capsys.readouterr().out)["all"]["R@5"]["mean"] == 100.0
+    raw["queries"] = [{**query, "evidence": []}]
+    path.write_text(json.dumps(raw), encoding="utf-8")
+    with pytest.raises(SystemExit, match="nothing to measure"):
+        main(given)
+    with pytest.raises(SystemExit, match="cannot be read"):
+        main(["beam", str(tmp_path / "none.jsonl")])

@@ -1,0 +1,191 @@
+"""Raw turns are found with what was said around them, as far as that may be read."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.search import Found, Query, Scope
+from souffleur.knowledge.turn import Turn, turn_point_id
+from souffleur.knowledge.turn_nearness import SELF_CONTAINED, without_names
+from tests.build import NOW, open_base, turn
+
+ASKED = "Which kettle does she recommend?"
+QUESTION = "Which kettle would you recommend?"
+ANSWER = "Oh, a copper one, by all means!"
+
+
+async def talk(
+    base: KnowledgeBase,
+    lines: Sequence[str],
+    session: str = "s1",
+    at: datetime = NOW - timedelta(hours=2),
+    step: timedelta = timedelta(minutes=1),
+) -> list[Turn]:
+    """A turn a line, embedded; as they were recorded."""
+    said = []
+    for place, line in enumerate(lines):
+        id = turn_point_id("ann", "default", session, str(place))
+        fields: dict[str, Any] = {"id": id, "session_id": session, "at": at + place * step}
+        recorded = base.journal.record(turn(line, turn_id=str(place), **fields))
+        assert recorded is not None
+        said.append(recorded)
+    await base.embed_turns()
+    return said
+
+
+async def find(base: KnowledgeBase, text: str = ASKED, **fields: Any) -> list[Found]:
+    """What is found among raw turns."""
+    query = Query("ann", text, NOW, scope=(Scope.TURNS,), limit=20, **fields)
+    return await base.search(query)
+
+
+async def context_of(base: KnowledgeBase, one: Turn, **fields: Any) -> float:
+    """What the neighbours of a turn have lent it; 0 where it is not found."""
+    found = {hit.item.id: hit for hit in await find(base, **fields)}
+    return found[one.id].parts["context"] if one.id in found else 0.0
+
+
+async def test_an_answer_is_found_by_its_question(tmp_path: Path) -> None:
+    """It comes right after the question, before what was said elsewhere in the talk."""
+    base = await open_base(tmp_path)
+    fill = [f"Nothing much happened on walk {place}, by all means." for place in range(6)]
+    said = await talk(base, [*fill[:3], QUESTION, ANSWER, *fill[3:]])
+    found = await find(base)
+    assert [hit.item.id for hit in found[:2]] == [said[3].id, said[4].id]
+    assert found[1].parts["context"] > 0
+    await base.close()
+
+
+async def test_the_gate_asks_what_a_turn_says_itself(tmp_path: Path) -> None:
+    """A neighbour's words lift the rank alone: relevance is of a turn's own words and sense."""
+    base = await open_base(tmp_path)
+    _, answer = await talk(base, [QUESTION, ANSWER])
+    hit = next(hit for hit in await find(base) if hit.item.id == answer.id)
+    own = 1 - (1 - hit.parts["lexical"]) * (1 - hit.parts.get("cosine", 0.0))
+    assert hit.relevance == pytest.approx(own)
+    assert hit.score > own
+    assert not hit.relevant
+    await base.close()
+
+
+@pytest.mark.parametrize("way", ["hidden", "expunged", "replaced"])
+async def test_what_may_not_be_read_lends_nothing(tmp_path: Path, way: str) -> None:
+    """Nobody can tell by the order of the rest that a hidden turn held a word."""
+    base = await open_base(tmp_path)
+    asked, answer = await talk(base, [QUESTION, ANSWER])
+    assert await context_of(base, answer) > 0
+    if way == "hidden":
+        await base.sessions.hide([asked.id])
+    elif way == "expunged":
+        base.sessions.expunge([asked.id])
+    else:
+        base.journal.record(asked.model_copy(update={"user": "Never mind."}))
+        await base.embed_turns()
+    assert await context_of(base, answer) == 0
+    if way == "hidden":
+        await base.sessions.hide([asked.id], hidden=False)
+        assert await context_of(base, answer) > 0
+    await base.close()
+
+
+async def test_what_was_not_asked_for_lends_nothing(tmp_path: Path) -> None:
+    """Neither a turn outside the time asked for, nor one of another persona."""
+    base = await open_base(tmp_path)
+    asked, answer = await talk(base, [QUESTION, ANSWER])
+    assert await context_of(base, answer, since=asked.at) > 0
+    assert await context_of(base, answer, since=answer.at) == 0
+    assert await context_of(base, answer, agent_id="default") > 0
+    base.journal.record(asked.model_copy(update={"user": QUESTION, "agent_id": "tutor"}))
+    await base.journal.mark([asked], agent_id="tutor")
+    assert await context_of(base, answer, agent_id="default") == 0
+    await base.close()
+
+
+async def test_a_turn_that_holds_a_secret_lends_nothing(tmp_path: Path) -> None:
+    """It was never embedded, so it is among no hits."""
+    base = await open_base(tmp_path)
+    _, answer = await talk(base, [f"{QUESTION} My kettle password is tea4two!", ANSWER])
+    assert await context_of(base, answer) == 0
+    await base.close()
+
+
+async def test_neighbours_are_of_the_same_talk(tmp_path: Path) -> None:
+    """Neither the end of another session nor what was said an hour before is around a turn."""
+    base = await open_base(tmp_path)
+    await talk(base, [QUESTION], "s1")
+    (other,) = await talk(base, [ANSWER], "s2")
+    _, late = await talk(base, [QUESTION, ANSWER], "s3", step=timedelta(hours=1))
+    assert await context_of(base, other) == 0
+    assert await context_of(base, late) == 0
+    await base.close()
+
+
+async def test_further_off_is_less_and_too_far_nothing(tmp_path: Path) -> None:
+    """What was said two turns before lends half of what one turn before does; three, nothing."""
+    base = await open_base(tmp_path)
+    said = await talk(base, [QUESTION, ANSWER, ANSWER, ANSWER])
+    lent = [await context_of(base, one) for one in said[1:]]
+    assert lent[0] > lent[1] > lent[2] == 0
+    await base.close()
+
+
+async def test_a_long_turn_is_lent_less(tmp_path: Path) -> None:
+    """It says itself what it is about."""
+    base = await open_base(tmp_path)
+    _, short = await talk(base, [QUESTION, ANSWER], "s1")
+    _, long = await talk(base, [QUESTION, ANSWER + " hm" * SELF_CONTAINED], "s2")
+    assert 0 < await context_of(base, long) < await context_of(base, short) / 2
+    await base.close()
+
+
+async def test_places_go_on_when_a_window_is_left(tmp_path: Path) -> None:
+    """A session that was ended counts on; a reply that is replaced keeps its place."""
+    base = await open_base(tmp_path)
+    first, second = await talk(base, ["one", "two"])
+    base.sessions.end("ann", "s1")
+    third = base.journal.record(turn("three", turn_id="9"))
+    again = base.journal.record(second.model_copy(update={"user": "too"}))
+    assert third is not None
+    assert again is not None
+    assert [one.place for one in (first, second, third, again)] == [1, 2, 3, 2]
+    await base.close()
+
+
+@pytest.mark.parametrize("places", [(0, 0), (0, 1), (1, 0)])
+async def test_turns_without_a_place_have_no_neighbours(
+    tmp_path: Path, places: tuple[int, int]
+) -> None:
+    """Those of a store that did not count them yet neither borrow nor lend."""
+    base = await open_base(tmp_path)
+    asked, answer = await talk(base, [QUESTION, ANSWER])
+    for one, place in zip((asked, answer), places, strict=True):
+        await base.journal.mark([one], place=place)
+    assert await context_of(base, answer) == 0
+    assert (await find(base))[0].item.id == asked.id
+    await base.close()
+
+
+async def test_who_speaks_does_not_drown_what_is_asked(tmp_path: Path) -> None:
+    """With names before everything that is said, a name in a question is no sense to look for."""
+    base = await open_base(tmp_path)
+    lines = [f"Caroline: Caroline again, on walk {place}!" for place in range(9)]
+    said = await talk(base, [*lines, "Caroline: I adopted a kitten.", "Mel: Aww!"])
+    cosines = {}
+    for text in ("What did Caroline adopt?", "What did adopt?"):
+        found = {hit.item.id: hit for hit in await find(base, text)}
+        cosines[text] = found[said[9].id].parts["cosine"]
+    assert cosines["What did Caroline adopt?"] == pytest.approx(cosines["What did adopt?"])
+    await base.close()
+
+
+@given(st.text(), st.lists(st.text(min_size=1, max_size=6).filter(str.strip), max_size=3))
+def test_something_is_always_left_to_look_for(text: str, names: list[str]) -> None:
+    """A question of names alone keeps them; no name makes a question longer."""
+    rest = without_names(text, names)
+    assert len(rest) <= max(len(text), len(" ".join(text.split())))
+    assert any(map(str.isalnum, rest)) == any(map(str.isalnum, text))

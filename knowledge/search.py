@@ -204,9 +204,10 @@ async def search_turns(collection: Collection, embedder: "Embedder", query: Quer
     return sorted(ranked, key=order)[: query.limit]
 
 
-def order(found: Found) -> tuple[float, str]:
-    """Best first; equals by id."""
-    return -round(found.score, 6), found.item.id
+def order(found: Found) -> tuple[float, float, str]:
+    """Best first; of equals memories by id, and then turns as they were said."""
+    said = found.item.at.timestamp() if isinstance(found.item, Turn) else 0.0
+    return -round(found.score, 6), said, found.item.id
 
 
 def _texts(query: Query) -> list[tuple[str, float]]:

@@ -189,3 +189,13 @@ def test_something_is_always_left_to_look_for(text: str, names: list[str]) -> No
     rest = without_names(text, names)
     assert len(rest) <= max(len(text), len(" ".join(text.split())))
     assert any(map(str.isalnum, rest)) == any(map(str.isalnum, text))
+
+
+async def test_equals_come_as_they_were_said(tmp_path: Path) -> None:
+    """Turns that have nothing to do with a question are told apart by their time alone."""
+    base = await open_base(tmp_path)
+    said = await talk(base, [f"{word} again" for word in ("Rain", "Fog", "Hail", "Snow", "Sun")])
+    found = await find(base, "qqqq?")
+    assert [hit.score for hit in found] == [0.0] * 5
+    assert [hit.item.id for hit in found] == [one.id for one in said]
+    await base.close()

@@ -1,0 +1,75 @@
+"""The gate: the recorded suite is as good as it must be, and no worse than it was.
+
+Any change of a prompt or a rule comes by here. After one that is meant, record the suite anew, look
+at what moved, and keep the result: `souffleur eval run --brief --out evals/baseline.json`.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from souffleur.evals.compare import compare
+from souffleur.evals.result import Nature, Run, Standing, read_result
+from souffleur.evals.script import find_scripts, read_script
+from souffleur.evals.suite import run_recorded
+
+EVALS = Path(__file__).parent.parent / "evals"
+
+AT_LEAST = {
+    **{f"{op} precision": 0.95 for op in ("all", "ADD", "UPDATE", "BOOST", "DELETE", "SKIP")},
+    **{f"{op} recall": 0.9 for op in ("all", "ADD", "UPDATE", "BOOST", "DELETE", "SKIP")},
+    "update correct": 0.95,
+    "detail retention": 0.95,
+}
+
+
+@pytest.fixture(scope="module")
+def suite() -> Run:
+    """The shipped scripts, by the shipped answers of a real model."""
+    return run_recorded(find_scripts(EVALS / "dialogues"), EVALS / "recordings" / "suite")
+
+
+def test_the_suite_is_whole(suite: Run) -> None:
+    """Every script plays to its end by its recording; half are Chinese."""
+    assert suite.troubles == []
+    assert len(suite.scripts) >= 24
+    scripts = [read_script(file) for file in find_scripts(EVALS / "dialogues")]
+    chinese = [script for script in scripts if script.user.language == "zh"]
+    assert 2 * len(chinese) >= len(scripts) - 1
+
+
+@pytest.mark.parametrize("name", AT_LEAST)
+def test_the_bar_is_met(suite: Run, name: str) -> None:
+    """No number is below what a memory is worth having for."""
+    value = suite.metrics[name].value
+    assert value is not None
+    assert value >= AT_LEAST[name]
+
+
+def test_nothing_is_invented_and_nothing_deleted_wrongly(suite: Run) -> None:
+    """Not one invented fact, and not one deletion that nobody asked for."""
+    wrong = [
+        (one.name, step.place, done.words)
+        for one in suite.scripts
+        for step in one.steps
+        for done, mark in zip(step.ops, step.judged.marks, strict=True)
+        if mark.standing is Standing.WRONG and mark.nature in {Nature.INVENTED, Nature.WRONG_DELETE}
+    ]
+    assert wrong == []
+
+
+def test_it_is_no_worse_than_it_was(suite: Run) -> None:
+    """Against the kept result, no metric fell beyond noise, and no fault is new."""
+    compared = compare(read_result(EVALS / "baseline.json").runs[0], suite)
+    assert (compared.regressions, compared.only_a, compared.only_b) == ([], (), ())
+
+
+def test_a_careless_judge_does_no_harm() -> None:
+    """What it invents, mixes up, repeats, obeys or keeps secret never comes to stand."""
+    run = run_recorded(find_scripts(EVALS / "careless"), EVALS / "none", processes=1)
+    assert run.troubles == []
+    for one in run.scripts:
+        assert one.end == ()
+        done = [op.op for step in one.steps for op in step.ops if not op.refused]
+        assert set(done) <= {"SKIP"}
+        assert sum(bool(op.refused) for step in one.steps for op in step.ops) >= 5

@@ -1,0 +1,243 @@
+"""HaluMem end to end: what a session leaves in the memory, beside what it should leave.
+
+python -m souffleur.evals.halumem halumem.jsonl --sessions 5 --record answers.jsonl
+
+The sessions of a user are replayed through the real runtime into a fresh store. After each, what
+the monitor wrote down in it is taken, and what the store finds (its ten best) for each point that
+replaces an older one; an eval judge marks both, see `halumem_marks`; `halumem_scores` has the
+metrics and their source. The set is not shipped: https://github.com/MemTensor/HaluMem.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Column, Table
+
+from souffleur.agents.chat import Chat
+from souffleur.agents.endpoint import Endpoint
+from souffleur.agents.judge import Judge
+from souffleur.agents.recording import Player, Recorder, prune
+from souffleur.errors import SouffleurError
+from souffleur.evals.estimate import Cost, Estimate, replay_estimate, show_estimate
+from souffleur.evals.halumem_file import GIVE, Part, User, choose
+from souffleur.evals.halumem_marks import BATCH, CASES, Marked, Marker, Scene, batches
+from souffleur.evals.halumem_scores import Rate, measure
+from souffleur.evals.stage import Listener, to_done
+from souffleur.evals.suite import eval_settings
+from souffleur.knowledge.operation import Who
+from souffleur.knowledge.search import Query
+from souffleur.knowledge.turn import TurnState
+from souffleur.prompts import render
+from souffleur.replay import Played, as_recorded, clock_for, replay
+from souffleur.runtime import Souffleur
+from souffleur.settings import Settings, default_settings, load_settings, need_model
+from souffleur.tokens import estimate_tokens
+from souffleur.wiring import make_endpoint
+
+BEST = 10
+"""What the store is asked for at an update, as by the paper's code."""
+WRITES = {"ADD", "UPDATE"}
+
+
+@dataclass(frozen=True)
+class Result:
+    """A whole run."""
+
+    model: str
+    user: str
+    sessions: int
+    turns: int
+    requests: dict[str, int]
+    """By name."""
+    marked: Marked
+    troubles: tuple[str, ...] = ()
+    """Turns that could not be judged."""
+    metrics: dict[str, Rate] = field(default_factory=dict)
+
+
+async def run(user: User, settings: Settings, chat: Chat) -> Result:
+    """Replay and mark. Raises what the model's chat raises while marking, RecordingError always."""
+    listener = Listener(chat)
+    scenes, troubles = await play(user, settings, listener)
+    marked = await Marker(Judge(listener, form=settings.answer_form)).mark(scenes)
+    return Result(
+        model=settings.model,
+        user=user.id,
+        sessions=len(user.parts),
+        turns=len(user.dialogue),
+        requests=dict(sorted(Counter(call.name for call in listener.take()).items())),
+        marked=marked,
+        troubles=tuple(troubles),
+        metrics=measure(marked.covered, marked.extracted, marked.updated),
+    )
+
+
+async def play(user: User, settings: Settings, chat: Chat) -> tuple[list[Scene], list[str]]:
+    """What each session left, and which turns could not be judged."""
+    clock = clock_for(user.dialogue)
+    scenes: list[Scene] = []
+    troubles: list[str] = []
+    async with Souffleur.open(settings, chat=chat, clock=clock) as memory:
+        for part in user.parts:
+            turns = [one async for one in replay(user.saying(part), memory, clock)]
+            troubles += [
+                f"{part.said.id} at {one.turn.at}: {one.turn.error}"
+                for one in turns
+                if one.turn.state is TurnState.FAILED
+            ]
+            if part.scored:
+                scenes.append(await _scene(memory, user, part, turns))
+    return scenes, troubles
+
+
+def estimate(user: User, settings: Settings) -> Estimate:
+    """Requests by name; as many memories are taken to be written down as there are points."""
+    name = {"user": user.name}
+    rules = {
+        kind: estimate_tokens(render(f"halumem_{kind}", "en", **name))
+        for kind in ("integrity", "accuracy", "update")
+    }
+    costs = {f"halumem_{kind}": Cost() for kind in rules}
+    for part in user.parts:
+        updates = sum(point.updates for point in part.points)
+        points = estimate_tokens("\n".join(point.content for point in part.points))
+        talk = estimate_tokens(part.talk)
+        for kind, things, size, each in (
+            ("integrity", len(part.points) - updates, BATCH, 2 * points),
+            ("accuracy", len(part.points), BATCH, talk + 2 * points),
+            ("update", updates, CASES, CASES * BEST * 30),
+        ):
+            calls = len(batches(range(things), size))
+            cost = Cost(calls, calls * (rules[kind] + each), 60 * things)
+            costs[f"halumem_{kind}"] += cost
+    return {**replay_estimate(user.dialogue, settings), **costs}
+
+
+def report(result: Result, console: Console) -> None:
+    """The metrics, what is not right, and the requests."""
+    table = Table("metric", "value", "of", "unmarked", box=box.SIMPLE_HEAD)
+    for name, rate in result.metrics.items():
+        value = "-" if rate.value is None else f"{rate.value:.1%}"
+        table.add_row(name, value, str(rate.of), str(rate.unmarked or ""))
+    console.print(table)
+    wrongs = Table("session", "mark", Column("of", overflow="fold"), Column("why", overflow="fold"))
+    wrongs.box = box.SIMPLE_HEAD
+    for row in _wrong(result.marked):
+        wrongs.add_row(*map(escape, row))
+    console.print(wrongs)
+    for trouble in result.troubles:
+        console.print(f"[red]not judged[/]  {escape(trouble)}")
+    asked = ", ".join(f"{count} {name}" for name, count in result.requests.items())
+    console.print(f"{result.sessions} sessions, {result.turns} turns by {result.model}: {asked}")
+
+
+def as_json(result: Result) -> str:
+    """The whole result for a machine; of the same run always the same."""
+    plain = {name: rate.model_dump() for name, rate in result.metrics.items()}
+    marks = {
+        name: [mark.model_dump() for mark in getattr(result.marked, name)]
+        for name in ("covered", "extracted", "updated")
+    }
+    whole: dict[str, Any] = {**asdict(result), "metrics": plain, "marked": marks}
+    return json.dumps(whole, ensure_ascii=False, indent=1)
+
+
+async def _scene(memory: Souffleur, user: User, part: Part, turns: Sequence[Played]) -> Scene:
+    written = [
+        done.content
+        for one in turns
+        for done in to_done(one.outcomes)
+        if done.op in WRITES and done.who == Who.MONITOR and not done.refused
+    ]
+    found = {}
+    for place, point in enumerate(part.points):
+        if point.updates:
+            query = Query(user.id, point.content, turns[-1].exchange.at, limit=BEST)
+            found[place] = tuple(hit.text for hit in await memory.knowledge.search(query))
+    return Scene(part.said.id, user.name, part.talk, part.points, tuple(written), found)
+
+
+def _wrong(marked: Marked) -> list[tuple[str, str, str, str]]:
+    """What lowers a metric."""
+    names = {None: "not marked", 0: "nothing", 1: "part", 2: "all"}
+    rows = [
+        (one.session, f"{names[one.score]} of a {kind}", one.point.content, one.reason)
+        for one in marked.covered
+        for kind in ["point" if one.point.wanted else "false point"]
+        if one.score != (2 if one.point.wanted else 0)
+    ]
+    rows += [
+        (one.session, f"{names[one.score]} of it is so", one.content, one.reason)
+        for one in marked.extracted
+        if one.score != 2
+    ]
+    return rows + [
+        (one.session, f"update: {one.result or names[None]}", one.point.content, one.reason)
+        for one in marked.updated
+        if one.result != "correct"
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command; None: as it was called."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("file", type=Path, help=GIVE)
+    parser.add_argument("--user", type=int, default=0, help="which line, from 0")
+    parser.add_argument("--sessions", type=int, help="only the first so many")
+    parser.add_argument("--embedder", default="hash:512")
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--record", type=Path, help="ask the model, and keep its answers here")
+    mode.add_argument("--recorded", type=Path, help="take the answers from here")
+    mode.add_argument("--estimate", action="store_true", help="only say what it would cost")
+    parser.add_argument("--json", action="store_true", help="print JSON, with every mark")
+    given = parser.parse_args(arguments)
+    console = Console(highlight=False, width=140)
+    try:
+        user = choose(given.file, given.user, given.sessions)
+        if given.estimate:
+            settings = eval_settings(load_settings())
+            show_estimate(estimate(user, settings), settings, console)
+            return
+        result = _run(user, given)
+    except SouffleurError as error:
+        sys.exit(str(error))
+    if given.json:
+        print(as_json(result))
+    else:
+        report(result, console)
+
+
+def _run(user: User, given: argparse.Namespace) -> Result:
+    chat: Player | Recorder | Endpoint
+    if given.recorded:
+        chat = Player(given.recorded)
+        # A recorded failure is the same at every try.
+        settings = default_settings().model_copy(update={**as_recorded(chat), "tries": 1})
+    else:
+        settings = eval_settings(need_model(load_settings()))
+        chat = make_endpoint(settings)
+        if given.record:
+            now = datetime.now(UTC)
+            chat = Recorder(chat, given.record, model=settings.model, now=now)
+    with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
+        fresh = {"path": Path(folder), "embedder": given.embedder}
+        result = asyncio.run(run(user, settings.model_copy(update=fresh), chat))
+    if given.record and isinstance(chat, Recorder) and not result.troubles:
+        prune(given.record, chat.used)
+    return result
+
+
+if __name__ == "__main__":
+    main()

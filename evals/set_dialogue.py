@@ -1,0 +1,107 @@
+"""A conversation of a public set as a dialogue that can be replayed, and what is drawn of a set."""
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+
+from souffleur.dialogue import AssistantPart, Dialogue, Exchange, SessionPart, UserPart
+from souffleur.evals.sets.form import Conversation, Doc, Question
+from souffleur.prompts import language_of
+
+BEGIN = datetime(2020, 1, 1, tzinfo=UTC)
+"""When talk is taken to begin whose set says nothing of time."""
+STEP = timedelta(minutes=1)
+"""Between messages whose set does not say when they were written."""
+SIDES = ("user", "assistant")
+CALLED = {"en": ("the user", "the assistant"), "zh": ("用户", "助手")}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A conversation, and the questions about it that are asked."""
+
+    conversation: Conversation
+    questions: tuple[Question, ...]
+
+
+def draw(
+    conversations: Sequence[Conversation],
+    *,
+    most_conversations: int | None,
+    most_questions: int | None,
+    seed: int,
+) -> list[Drawn]:
+    """Conversations, and of those questions, by chance but the same for the same seed; in order.
+
+    A conversation of which no question is drawn is left out: its replay would show nothing.
+    """
+    chance = random.Random(seed)
+    asked = [one for one in conversations if one.questions]
+    places = _some(chance, range(len(asked)), most_conversations)
+    pairs = [(place, question) for place in places for question in asked[place].questions]
+    chosen = [pairs[place] for place in _some(chance, range(len(pairs)), most_questions)]
+    return [
+        Drawn(asked[place], tuple(question for _, question in group))
+        for place, group in groupby(chosen, key=lambda pair: pair[0])
+    ]
+
+
+def to_dialogue(conversation: Conversation) -> Dialogue:
+    """The talk in the order of its sessions' times, two messages a turn.
+
+    Named speakers both stand on the user's side, by name, for the memory is to hold what either
+    tells. A time that is missing, or the same as the one before, is a little later than that.
+    """
+    at = BEGIN
+    sessions = []
+    for name, docs in _sessions(conversation.docs):
+        turns = []
+        for pair in _pairs(docs):
+            when = next((doc.at for doc in pair if doc.at), None)
+            at = when if when and when > at else at + STEP
+            turns.append(_exchange(pair, at))
+        sessions.append(SessionPart(id=name, turns=tuple(turns)))
+    title, name = CALLED[language_of("".join(doc.text for doc in conversation.docs))]
+    user = UserPart(id=conversation.conv_id, title=title)
+    return Dialogue(user=user, assistant=AssistantPart(name=name), sessions=tuple(sessions))
+
+
+def _some(chance: random.Random, places: Sequence[int], most: int | None) -> list[int]:
+    few = len(places) if most is None else min(most, len(places))
+    return sorted(chance.sample(places, few))
+
+
+def _sessions(docs: Iterable[Doc]) -> list[tuple[str, list[Doc]]]:
+    """By time where all sessions have one; else as they stand."""
+    grouped: dict[str, list[Doc]] = {}
+    for doc in docs:
+        grouped.setdefault(doc.session, []).append(doc)
+    begun = {name: next((doc.at for doc in part if doc.at), None) for name, part in grouped.items()}
+    known = {name: at for name, at in begun.items() if at}
+    if len(known) < len(begun):
+        return list(grouped.items())
+    return sorted(grouped.items(), key=lambda item: known[item[0]])
+
+
+def _pairs(docs: Iterable[Doc]) -> Iterator[list[Doc]]:
+    """Messages that make a turn: of two speakers, the user's before the assistant's."""
+    pair: list[Doc] = []
+    for doc in docs:
+        follows = len(pair) == 1 and doc.speaker not in {"", "user", pair[0].speaker}
+        if pair and not follows:
+            yield pair
+            pair = []
+        pair.append(doc)
+    if pair:
+        yield pair
+
+
+def _exchange(pair: Sequence[Doc], at: datetime) -> Exchange:
+    words = {"user": "", "assistant": ""}
+    for doc in pair:
+        side = doc.speaker if doc.speaker in SIDES else "user"
+        text = doc.text if doc.speaker in {"", side} else f"{doc.speaker}: {doc.text}"
+        words[side] = "\n".join(filter(None, (words[side], text)))
+    return Exchange(at=at, **words)

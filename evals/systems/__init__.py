@@ -1,0 +1,109 @@
+"""Other memories behind one seam, so that they are played and scored as ours is."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Protocol
+from zoneinfo import ZoneInfo
+
+from souffleur.agents.chat import Chat
+from souffleur.errors import SettingsError
+from souffleur.evals.result import Done
+from souffleur.evals.script import Known, Script
+from souffleur.knowledge.embedder import Embedder
+from souffleur.settings import Settings
+
+
+@dataclass(frozen=True)
+class Means:
+    """What every system is given for one script."""
+
+    script: Script
+    settings: Settings
+    chat: Chat
+    """The endpoint, which counts."""
+    embedder: Embedder
+    """Of the same model as ours."""
+
+    def briefing(self, at: datetime) -> str:
+        """What a host can tell any memory: who talks, when, and in which language to write."""
+        script = self.script
+        local = at.astimezone(ZoneInfo(script.timezone))
+        return (
+            f"The user is called {script.user.title}, the assistant {script.assistant.name}. "
+            f"This was said on {local:%Y-%m-%d, %A, at %H:%M} ({script.timezone}). "
+            "Write memories in the language of the conversation."
+        )
+
+
+@dataclass(frozen=True)
+class Kept:
+    """One memory, as a system holds it."""
+
+    id: str
+    text: str
+
+
+class System(Protocol):
+    """A memory system over a fresh store."""
+
+    async def open(self, known: Sequence[Known]) -> None:
+        """Makes the store, and puts there verbatim, without a model, what is known before."""
+
+    async def turn(self, user: str, assistant: str, at: datetime) -> None:
+        """Takes an exchange; its memories are written when this returns.
+
+        Raises RecordingError, and the EndpointError or AnswerError for which it failed.
+        """
+
+    async def recall(self, text: str, at: datetime, limit: int) -> Sequence[str]:
+        """What its own search finds, best first."""
+
+    async def memories(self) -> Sequence[Kept]:
+        """All that it holds now."""
+
+    def ops(self) -> tuple[Done, ...] | None:
+        """What it says it did at the last turn; None: it does not tell."""
+
+    async def close(self) -> None:
+        """Lets go of the store."""
+
+
+Maker = Callable[[Means], System]
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A system that can be compared with."""
+
+    module: str
+    """Ours, which adapts it."""
+    maker: str
+    package: str
+    """Theirs, as it is imported."""
+    needs: tuple[str, ...] = ()
+    """What else the adapter imports."""
+
+
+OFFERS: Mapping[str, Offer] = {
+    "mem0": Offer("souffleur.evals.systems.mem0", "Mem0", "mem0", ("langchain",)),
+    "langmem": Offer("souffleur.evals.systems.langmem", "LangMem", "langmem"),
+}
+
+
+def maker_of(name: str) -> Maker:
+    """The maker of a system. Raises SettingsError where there is none, or no package for it."""
+    if name not in OFFERS:
+        raise SettingsError(f"there is no system {name!r} to compare with: {', '.join(OFFERS)}")
+    offer = OFFERS[name]
+    missing = [one for one in (offer.package, *offer.needs) if find_spec(one) is None]
+    if missing:
+        raise SettingsError(
+            f"the package {missing[0]}, to compare with {name}, is not installed: run "
+            "`pip install 'souffleur[versus]'`"
+        )
+    maker: Any = getattr(import_module(offer.module), offer.maker)
+    made: Maker = maker
+    return made

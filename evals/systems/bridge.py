@@ -1,0 +1,241 @@
+"""The bridge: our chat and embedder, as LangChain's chat model and embeddings.
+
+So that other systems ask the same endpoint through the same seam: counted, recorded, played back.
+Tools are told in words, and called in JSON: the seam knows messages and the form of an answer.
+"""
+
+import asyncio
+import json
+import re
+import uuid
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeVar
+
+from langchain_core.embeddings import Embeddings
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import BaseModel, ConfigDict
+
+from souffleur.agents.answers import read_answer
+from souffleur.agents.chat import Chat, Form, Message, Reply, Request, Role
+from souffleur.errors import AnswerError, EndpointError, SouffleurError
+from souffleur.evals.systems import Means
+from souffleur.knowledge.embedder import Embedder
+
+T = TypeVar("T")
+
+# The random ids of libraries, with hyphens or without.
+_ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{8}(-?)(?:[0-9a-f]{4}\1){3}[0-9a-f]{12}(?![0-9a-f])")
+_ROLES: dict[str, Role] = {"system": "system", "ai": "assistant"}
+
+
+class _ToolCall(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    tool: str
+    arguments: dict[str, Any]
+
+
+class _ToolCalls(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    calls: list[_ToolCall]
+
+
+class Aliases:
+    """Ids that are random as ids that are the same in every run, by order of appearance.
+
+    Otherwise no request would be the one that was recorded.
+    """
+
+    def __init__(self) -> None:
+        self._to: dict[str, str] = {}
+        self._back: dict[str, str] = {}
+
+    def hide(self, text: str) -> str:
+        """The text with aliases."""
+        return _ID.sub(lambda found: self._alias(found.group()), text)
+
+    def reveal(self, text: str) -> str:
+        """The text with the ids that were meant."""
+        return _ID.sub(lambda found: self._back.get(found.group(), found.group()), text)
+
+    def _alias(self, id: str) -> str:
+        if id not in self._to:
+            made = uuid.uuid5(uuid.NAMESPACE_OID, str(len(self._to)))
+            alias = str(made) if "-" in id else made.hex
+            self._to[id], self._back[alias] = alias, id
+        return self._to[id]
+
+
+class Bridge:
+    """One system's way to the endpoint, on the event loop that made it."""
+
+    def __init__(
+        self, means: Means, name: str, mend: Callable[[str], str] = lambda text: text
+    ) -> None:
+        """`name`: of its requests. `mend`: what is changed in a message before it is sent."""
+        self._chat: Chat = means.chat
+        self._settings = means.settings
+        self._name = name
+        self._mend = mend
+        self._form: Form = "text" if means.settings.answer_form == "text" else "json_object"
+        self._loop = asyncio.get_running_loop()
+        self._aliases = Aliases()
+        self._calls = 0
+        self._failure: SouffleurError | None = None
+        self.model = BridgedModel(bridge=self)
+        self.embeddings = BridgedEmbeddings(means.embedder, self._loop)
+
+    def check(self) -> None:
+        """Raises what the endpoint raised, even if a library has swallowed it."""
+        failure, self._failure = self._failure, None
+        if failure:
+            raise failure
+
+    async def ask(
+        self, messages: Sequence[BaseMessage], tools: Sequence[Any], choice: str | None
+    ) -> AIMessage:
+        """The answer of the model. Raises what the chat raises."""
+        sent = [_plain(message) for message in messages]
+        if tools:
+            sent = _told_of(tools, choice, sent)
+        hidden = [Message(one.role, self._aliases.hide(self._mend(one.content))) for one in sent]
+        try:
+            reply = await self._tried(Request(tuple(hidden), self._name, None, self._form))
+        except SouffleurError as error:
+            self._failure = self._failure or error
+            raise
+        text = self._aliases.reveal(reply.text)
+        self._calls += 1
+        return _called(text, self._calls) if tools else AIMessage(text)
+
+    async def _tried(self, request: Request) -> Reply:
+        """As often as ours tries, where trying again may help."""
+        for attempt in range(1, self._settings.tries):
+            try:
+                return await self._chat(request)
+            except EndpointError as error:
+                if not error.retryable:
+                    raise
+                pause = self._settings.retry_pause * 2 ** (attempt - 1)
+                await asyncio.sleep(max(pause, error.retry_after or 0))
+        return await self._chat(request)
+
+    def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
+        """Done on the loop, from another thread."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+class BridgedModel(BaseChatModel):
+    """A chat model of LangChain's over a bridge."""
+
+    bridge: Any
+
+    @property
+    def _llm_type(self) -> str:
+        return "souffleur"
+
+    def bind_tools(
+        self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
+    ) -> Runnable[Any, AIMessage]:
+        """Itself, told of these tools."""
+        told = [convert_to_openai_tool(tool) for tool in tools]
+        return self.bind(tools=told, tool_choice=tool_choice, **kwargs)
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: Any = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        asked = self.bridge.ask(messages, kwargs.get("tools") or (), kwargs.get("tool_choice"))
+        return _result(self.bridge.wait_for(asked))
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: Any = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        tools, choice = kwargs.get("tools") or (), kwargs.get("tool_choice")
+        return _result(await self.bridge.ask(messages, tools, choice))
+
+
+class BridgedEmbeddings(Embeddings):
+    """Embeddings of LangChain's over our embedder; from other threads they wait for the loop."""
+
+    def __init__(self, embedder: Embedder, loop: asyncio.AbstractEventLoop) -> None:
+        self._embedder = embedder
+        self._loop = loop
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """One vector per text."""
+        return self._wait_for(self.aembed_documents(texts))
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of a text to search with."""
+        return self._wait_for(self.aembed_query(text))
+
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        """One vector per text."""
+        return [list(row) for row in await self._embedder.embed(texts)]
+
+    async def aembed_query(self, text: str) -> list[float]:
+        """The vector of a text to search with."""
+        (row,) = await self._embedder.embed_queries([text])
+        return list(row)
+
+    def _wait_for(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+def _plain(message: BaseMessage) -> Message:
+    text = str(message.text)
+    if isinstance(message, ToolMessage):
+        return Message("user", f"Result of the call {message.tool_call_id}: {text}")
+    if isinstance(message, AIMessage) and message.tool_calls:
+        calls = [
+            {"id": call["id"], "tool": call["name"], "arguments": call["args"]}
+            for call in message.tool_calls
+        ]
+        text = json.dumps({"calls": calls}, ensure_ascii=False, default=str)
+    return Message(_ROLES.get(message.type, "user"), text)
+
+
+def _told_of(tools: Sequence[Any], choice: str | None, messages: list[Message]) -> list[Message]:
+    """The messages, whose system message tells of the tools and how to call them."""
+    functions = [tool["function"] for tool in tools]
+    rule = {None: "No call is needed.", "auto": "No call is needed.", "any": "Call at least one."}
+    told = (
+        'Answer by calling tools, as one JSON object and nothing around it: {"calls": [{"tool": '
+        '"NAME", "arguments": {…}}]}. Several calls may stand in it. '
+        f"{rule.get(choice, f'Call {choice}.')}\n\n<tools>\n"
+        + "\n".join(json.dumps(one, ensure_ascii=False) for one in functions)
+        + "\n</tools>"
+    )
+    if messages and messages[0].role == "system":
+        return [Message("system", f"{messages[0].content}\n\n{told}"), *messages[1:]]
+    return [Message("system", told), *messages]
+
+
+def _called(text: str, number: int) -> AIMessage:
+    """The calls in an answer; where there are none to be read, its words."""
+    try:
+        found = read_answer(text, _ToolCalls, lines=False).calls
+    except AnswerError:
+        return AIMessage(text)
+    calls = [
+        {"name": one.tool, "args": one.arguments, "id": f"call_{number}_{place}"}
+        for place, one in enumerate(found)
+    ]
+    return AIMessage("", tool_calls=calls)
+
+
+def _result(message: AIMessage) -> ChatResult:
+    return ChatResult(generations=[ChatGeneration(message=message)])

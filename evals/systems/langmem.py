@@ -1,0 +1,101 @@
+"""LangMem behind the seam: its store manager over LangGraph's store in memory, deletes allowed."""
+
+import inspect
+import warnings
+from collections import deque
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import langsmith
+from langgraph.store.memory import InMemoryStore
+
+from souffleur.evals.result import Done
+from souffleur.evals.script import Known
+from souffleur.evals.systems import Kept, Means
+from souffleur.evals.systems.bridge import Bridge
+
+ALL = 10_000
+EARLIER = 10
+"""Messages before, for reference: as many as mem0 shows its model."""
+
+
+class LangMem:
+    """`create_memory_store_manager` with its defaults; a fresh one for each turn, told the time."""
+
+    def __init__(self, means: Means) -> None:
+        self._means = means
+        self._bridge = Bridge(means, "langmem")
+        self._namespace = ("memories", means.script.user.id)
+        self._earlier: deque[str] = deque(maxlen=EARLIER)
+        self._store: Any = None
+
+    async def open(self, known: Sequence[Known]) -> None:
+        """Put there in the shape that its own memories have."""
+        dimension = await self._means.embedder.find_dimension()
+        self._store = InMemoryStore(index={"dims": dimension, "embed": self._bridge.embeddings})
+        for place, one in enumerate(known):
+            value = {"kind": "Memory", "content": {"content": one.content}}
+            await self._store.aput(self._namespace, f"known-{place}", value)
+
+    async def turn(self, user: str, assistant: str, at: datetime) -> None:
+        """The exchange to judge; the talk before stands in the instructions."""
+        manager = self._manager(at)
+        said = [{"role": "user", "content": user}, {"role": "assistant", "content": assistant}]
+        try:
+            with langsmith.tracing_context(enabled=False):
+                await manager.ainvoke({"messages": _messages(said)}, {"configurable": {}})
+        finally:
+            self._bridge.check()  # its own errors hide what the endpoint raised
+        self._earlier += [f"{one['role']}: {one['content']}" for one in said]
+
+    async def recall(self, text: str, at: datetime, limit: int) -> Sequence[str]:
+        """The store's search."""
+        found = await self._store.asearch(self._namespace, query=text, limit=limit)
+        return [_text(item) for item in found]
+
+    async def memories(self) -> Sequence[Kept]:
+        """All of the namespace."""
+        held = await self._store.asearch(self._namespace, limit=ALL)
+        return [Kept(item.key, _text(item)) for item in held]
+
+    def ops(self) -> tuple[Done, ...] | None:
+        """It returns what it has put, but not what it has deleted."""
+        return None
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    def _manager(self, at: datetime) -> Any:
+        make = library().create_memory_store_manager
+        usual = inspect.signature(make).parameters["instructions"].default
+        earlier = "\n".join(self._earlier)
+        before = f"\n\nEarlier talk, for reference only:\n{earlier}" if earlier else ""
+        return make(
+            self._bridge.model,
+            instructions=f"{usual}\n\n{self._means.briefing(at)}{before}",
+            enable_deletes=True,
+            namespace=self._namespace,
+            store=self._store,
+        )
+
+
+@cache
+def library() -> Any:
+    """The package."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return import_module("langmem")
+
+
+def _messages(said: Sequence[dict[str, str]]) -> Any:
+    from langchain_core.messages import convert_to_messages
+
+    return convert_to_messages(list(said))
+
+
+def _text(item: Any) -> str:
+    content = item.value["content"]
+    return str(content["content"] if isinstance(content, dict) else content)

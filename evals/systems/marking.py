@@ -1,0 +1,133 @@
+"""Marking all systems alike: by what the store holds and recall brings, whatever ops there are."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from souffleur.evals.expectation import Expectation, found
+from souffleur.evals.result import Played, Step
+from souffleur.evals.scoring import MAKES, Counts, score, score_end, score_recall
+from souffleur.evals.script import Ask, End, RunPart, Script, ScriptTurn
+from souffleur.evals.systems.playing import Performance, parts
+from souffleur.knowledge.embedder import Embedder
+from souffleur.knowledge.knowledge_base import NEAR
+
+TOLD = "told."
+"""Before the counts of ops, which only some systems tell."""
+
+
+async def mark_alike(script: Script, performance: Performance, embedder: Embedder) -> Played:
+    """The script with all that was counted, and what is wrong with its recall and its end."""
+    played = performance.played
+    counts: Counts = Counter()
+    steps: list[Step] = []
+    for step, part, wrote in zip(played.steps, parts(script), performance.wrote, strict=True):
+        counts += _spent(step)
+        if isinstance(part, RunPart):
+            steps.append(step)
+            continue
+        recalled = score_recall(
+            part if isinstance(part, Ask) else part.recall, step.whisper, step.ranked
+        )
+        counts += recalled.counts
+        judged = recalled.judged
+        if not isinstance(part, Ask):
+            missed, breaches = _missed(part, wrote), _breaches(part, wrote)
+            judged = judged.model_copy(update={"missed": missed, "breaches": breaches})
+            counts += Counter({"wrote": len(wrote), "breaches": len(breaches)})
+            counts += _learned(part, len(missed))
+            if performance.tells_ops:
+                counts += _told(part, step)
+                marks = score(part, step, {}).judged.marks
+                judged = judged.model_copy(update={"marks": marks})
+        steps.append(step.model_copy(update={"judged": judged}))
+    wrong, at_end = _ended(script.end, played.memories)
+    counts += at_end
+    counts["near"] += await near_duplicates(played.memories, embedder)
+    counts["scripts"] += 1
+    return played.model_copy(
+        update={"steps": tuple(steps), "end": tuple(wrong), "counts": dict(sorted(counts.items()))}
+    )
+
+
+async def near_duplicates(memories: Sequence[str], embedder: Embedder) -> int:
+    """How many memories have one before them that says nearly the same, by cosine."""
+    import numpy as np
+
+    if len(memories) < 2:
+        return 0
+    rows = np.array(await embedder.embed(memories))
+    nearest = np.tril(rows @ rows.T, -1).max(axis=1)
+    return int((nearest >= NEAR).sum())
+
+
+def _sought(part: ScriptTurn) -> Iterator[Expectation]:
+    """What is to be written, whether as a new memory or in place of an old one."""
+    yield from (one for one in part.expect if one.pattern and MAKES & set(one.op))
+
+
+def _missed(part: ScriptTurn, wrote: Sequence[str]) -> tuple[str, ...]:
+    return tuple(one.label for one in _sought(part) if not any(_says(one, it) for it in wrote))
+
+
+def _learned(part: ScriptTurn, missed: int) -> Counts:
+    sought = len(list(_sought(part)))
+    return Counter({"learned.all": sought, "learned.right": sought - missed})
+
+
+def _breaches(part: ScriptTurn, wrote: Sequence[str]) -> tuple[str, ...]:
+    """What was written and must never be; not what was due in another way, such as an update."""
+    due = [one for one in (*part.expect, *part.may) if one.pattern and MAKES & set(one.op)]
+    nevers = [one for one in part.never if one.pattern and MAKES & set(one.op)]
+    return tuple(
+        f"{one.label}: {text}"
+        for text in wrote
+        for one in nevers
+        if _says(one, text) and not any(_says(other, text) for other in due)
+    )
+
+
+def _says(sought: Expectation, text: str) -> bool:
+    return all(found(pattern, text) for pattern in sought.pattern)
+
+
+def _told(part: ScriptTurn, step: Step) -> Counts:
+    wanted = ("right", "wrong", "met", "missed")
+    scored = score(part, step, {}).counts
+    return Counter(
+        {
+            f"{TOLD}{name}": count
+            for name, count in scored.items()
+            if name.rpartition(".")[2] in wanted and not name.startswith("SKIP")
+        }
+    )
+
+
+def _ended(end: End, memories: Sequence[str]) -> tuple[list[str], Counts]:
+    """What must be there and what must not, counted apart."""
+    unlike, held = score_end(End(holds=end.holds), memories)
+    there, lacked = score_end(End(lacks=end.lacks), memories)
+    counts = Counter(
+        {
+            "holds.all": held["end.all"],
+            "holds.right": held["end.right"],
+            "held_twice": held["held_twice"],
+            "gone.all": lacked["end.all"],
+            "gone.right": lacked["end.right"],
+            "memories": len(memories),
+        }
+    )
+    return [*unlike, *there], counts
+
+
+def _spent(step: Step) -> Counts:
+    """Calls, tokens, dollars and seconds, of whatever the system asked."""
+    counts: Counter[str] = Counter({"turns": bool(step.assistant)})
+    for call in step.calls:
+        counts["calls"] += 1
+        counts["tokens.in"] += call.input_tokens
+        counts["tokens.out"] += call.output_tokens
+        counts["cost"] += call.cost  # type: ignore[assignment]
+        if call.seconds is not None:
+            counts["timed"] += 1
+            counts["seconds"] += call.seconds  # type: ignore[assignment]
+    return counts

@@ -1,0 +1,141 @@
+"""mem0, of its open library, behind the seam: Qdrant in memory, no telemetry, the script's dates.
+
+What its search adds where spaCy and fastembed are installed (entities, BM25), it adds here too.
+"""
+
+import asyncio
+import logging
+import os
+import re
+import tempfile
+import warnings
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cache
+from importlib import import_module
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from souffleur.evals.result import Done
+from souffleur.evals.script import Known
+from souffleur.evals.systems import Kept, Means
+from souffleur.evals.systems.bridge import Bridge
+
+# It dates every prompt by the wall clock, and its open library can be told no other time.
+_DATES = re.compile(r"(?m)^(## (?:Observation|Current) Date\n)\d{4}-\d\d-\d\d$")
+ALL = 10_000
+
+
+class Mem0:
+    """`mem0.Memory`, whose calls run in a thread, one after the other."""
+
+    def __init__(self, means: Means) -> None:
+        self._means = means
+        self._bridge = Bridge(means, "mem0", self._dated)
+        self._user = means.script.user.id
+        self._at = means.script.sessions[0].at
+        self._memory: Any = None
+        self._client: Any = None
+        self._events: list[dict[str, Any]] = []
+
+    async def open(self, known: Sequence[Known]) -> None:
+        """Put there with `infer=False`, as it allows."""
+        dimension = await self._means.embedder.find_dimension()
+        await asyncio.to_thread(self._open, dimension)
+        for one in known:
+            await asyncio.to_thread(
+                self._memory.add,
+                one.content,
+                user_id=self._user,
+                infer=False,
+                metadata={"created_at": one.at.isoformat()},
+            )
+
+    async def turn(self, user: str, assistant: str, at: datetime) -> None:
+        """`add` of both messages; what the two are called, and when it is, as instructions."""
+        self._at = at
+        self._events = []
+        said = [{"role": "user", "content": user}, {"role": "assistant", "content": assistant}]
+        try:
+            added = await asyncio.to_thread(
+                self._memory.add,
+                said,
+                user_id=self._user,
+                prompt=self._means.briefing(at),
+                metadata={"created_at": at.isoformat()},
+            )
+        finally:
+            self._bridge.check()  # its own errors hide what the endpoint raised
+        self._events = added["results"]
+
+    async def recall(self, text: str, at: datetime, limit: int) -> Sequence[str]:
+        """`search`, without its threshold, which is made for embedders that put all texts near."""
+        found = await asyncio.to_thread(
+            self._memory.search,
+            text,
+            filters={"user_id": self._user},
+            top_k=limit,
+            threshold=0.0,
+        )
+        return [str(one["memory"]) for one in found["results"]]
+
+    async def memories(self) -> Sequence[Kept]:
+        """`get_all`."""
+        held = await asyncio.to_thread(
+            self._memory.get_all, filters={"user_id": self._user}, top_k=ALL
+        )
+        return [Kept(str(one["id"]), str(one["memory"])) for one in held["results"]]
+
+    def ops(self) -> tuple[Done, ...]:
+        """The events that `add` returns."""
+        return tuple(_done(one) for one in self._events if one.get("event") != "NONE")
+
+    async def close(self) -> None:
+        """Closes its history and its vectors."""
+        if self._memory is not None:
+            await asyncio.to_thread(self._memory.close)
+            await asyncio.to_thread(self._client.close)
+
+    def _open(self, dimension: int) -> None:
+        from qdrant_client import QdrantClient
+
+        self._client = QdrantClient(":memory:")
+        vectors = {
+            "client": self._client,
+            "path": ":memory:",  # demanded, and not looked at where there is a client
+            "collection_name": "memories",
+            "embedding_model_dims": dimension,
+        }
+        self._memory = library().Memory.from_config(
+            {
+                "llm": {"provider": "langchain", "config": {"model": self._bridge.model}},
+                "embedder": {
+                    "provider": "langchain",
+                    "config": {"model": self._bridge.embeddings, "embedding_dims": dimension},
+                },
+                "vector_store": {"provider": "qdrant", "config": vectors},
+                "history_db_path": ":memory:",
+            }
+        )
+
+    def _dated(self, text: str) -> str:
+        day = self._at.astimezone(ZoneInfo(self._means.script.timezone)).date()
+        return _DATES.sub(rf"\g<1>{day.isoformat()}", text)
+
+
+@cache
+def library() -> Any:
+    """The package, which tells nobody that it is used and writes nothing into the home folder."""
+    os.environ["MEM0_TELEMETRY"] = "False"  # read when it is imported
+    os.environ.setdefault("MEM0_DIR", tempfile.mkdtemp(prefix="souffleur-mem0-"))
+    logging.getLogger("mem0").setLevel(logging.ERROR)  # it warns of each thing not installed
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return import_module("mem0")
+
+
+def _done(event: dict[str, Any]) -> Done:
+    text, old = str(event.get("memory", "")), str(event.get("previous_memory") or "")
+    if event.get("event") == "DELETE":
+        return Done(op="DELETE", who="mem0", olds=(old or text,))
+    return Done(op=str(event.get("event")), who="mem0", content=text, olds=(old,) if old else ())

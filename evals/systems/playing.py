@@ -1,0 +1,122 @@
+"""Playing another system: the same script, turn by turn, at its times; and ours as it is played.
+
+A run of our background jobs is nothing to a system that has none: the step stays empty.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+from souffleur.errors import RecordingError
+from souffleur.evals.playing import play
+from souffleur.evals.result import Played, Step
+from souffleur.evals.scoring import MAKES
+from souffleur.evals.script import Ask, RunPart, Script, ScriptTurn
+from souffleur.evals.stage import Listener
+from souffleur.evals.systems import System
+from souffleur.settings import Settings
+
+
+@dataclass(frozen=True)
+class Performance:
+    """A script played by one system, not marked yet."""
+
+    played: Played
+    wrote: tuple[tuple[str, ...], ...]
+    """Of each step: what stands in the store since then, new or in new words."""
+    tells_ops: bool = True
+
+
+def parts(script: Script) -> list[ScriptTurn | RunPart | Ask]:
+    """What each step is played from, in order."""
+    told = [part.turns if not isinstance(part, RunPart) else (part,) for part in script.sessions]
+    return [*(one for some in told for one in some), *script.asks]
+
+
+async def play_ours(script: Script, settings: Settings, listener: Listener) -> Performance:
+    """Through the real runtime; the ledger tells what was written."""
+    played = await play(script, settings, listener)
+    wrote = tuple(
+        tuple(done.content for done in step.ops if done.op in MAKES and not done.refused)
+        for step in played.steps
+    )
+    return Performance(played, wrote)
+
+
+async def play_theirs(
+    script: Script, system: System, listener: Listener, limits: Sequence[int]
+) -> Performance:
+    """Through the seam; what was written is told by the store before and after.
+
+    `limits`: how many memories each step may call up. A turn that fails is told of in its step.
+    Raises RecordingError where a recorded model has no answer.
+    """
+    try:
+        await system.open(script.known)
+        acts = [act async for act in _acts(script, system, listener, limits)]
+        memories = tuple(sorted(one.text for one in await system.memories()))
+        told = system.ops() is not None
+    finally:
+        await system.close()
+    played = Played(
+        name=script.name,
+        about=script.about,
+        title=script.title,
+        steps=tuple(step for step, _ in acts),
+        memories=memories,
+    )
+    return Performance(played, tuple(wrote for _, wrote in acts), told)
+
+
+def whispered(block: str) -> int:
+    """How many memories and paragraphs stand in a whispered block.
+
+    >>> whispered("## What you remember\\nUse it.\\n\\n### Facts\\n- Likes tea.\\n- Has a cat.")
+    2
+    """
+    below = block.partition("\n###")[2].splitlines()[1:]
+    return sum(1 for line in below if line.strip() and not line.startswith("#"))
+
+
+async def _acts(
+    script: Script, system: System, listener: Listener, limits: Sequence[int]
+) -> AsyncIterator[tuple[Step, tuple[str, ...]]]:
+    held = {one.id: one.text for one in await system.memories()}
+    places = _places(script)
+    for place, part, limit in zip(places, parts(script), limits, strict=True):
+        step = Step(place=place, at=part.at.isoformat())
+        if not isinstance(part, RunPart):
+            step = await _step(step, part, system, limit)
+        now = {one.id: one.text for one in await system.memories()}
+        wrote = tuple(sorted(text for id, text in now.items() if held.get(id) != text))
+        held = now
+        yield step.model_copy(update={"calls": listener.take()}), wrote
+
+
+async def _step(step: Step, part: ScriptTurn | Ask, system: System, limit: int) -> Step:
+    text = part.text if isinstance(part, Ask) else part.user
+    found = tuple(await system.recall(text, part.at, limit))
+    recalled = {"user": text, "whisper": "\n".join(found), "ranked": found}
+    if isinstance(part, Ask):
+        return step.model_copy(update=recalled)
+    trouble = ""
+    try:
+        await system.turn(part.user, part.assistant, part.at)
+    except RecordingError:
+        raise
+    except Exception as error:  # noqa: BLE001  the edge of another system's turn
+        trouble = f"{type(error).__name__}: {error}"
+    ops = () if trouble else system.ops() or ()
+    return step.model_copy(
+        update={**recalled, "assistant": part.assistant, "ops": ops, "trouble": trouble}
+    )
+
+
+def _places(script: Script) -> list[str]:
+    """Named as those of ours are."""
+    named: list[str] = []
+    for part in script.sessions:
+        if isinstance(part, RunPart):
+            named.append(part.run)
+        else:
+            named += [f"{part.id}.{place}" for place in range(1, len(part.turns) + 1)]
+    return [*named, *(f"ask.{place}" for place in range(1, len(script.asks) + 1))]

@@ -6,35 +6,6 @@ from html import escape
 from souffleur.evals.result import Measured
 
 
-def text(words: object) -> str:
-    """Somebody's words, escaped, and kept from turning the direction of what follows.
-
-    >>> text("<b>")
-    '<bdi>&lt;b&gt;</bdi>'
-    """
-    return f"<bdi>{escape(str(words))}</bdi>"
-
-
-def page(title: str, body: str) -> str:
-    """A whole page that loads nothing."""
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{escape(title)}</title>
-<style>{_STYLE}</style>
-</head>
-<body>
-<h1>{escape(title)}</h1>
-{body}
-</body>
-</html>
-"""
-
-
 def section(heading: str, sentence: str, *parts: str) -> str:
     """A card with a sentence that says what it shows."""
     body = "\n".join(parts)
@@ -124,7 +95,7 @@ def _place(value: float, whole: float) -> float:
     return 3 + 94 * max(0.0, min(value / whole, 1.0))
 
 
-_STYLE = """
+STYLE = """
 :root { --ground: #fbfaf8; --card: #fff; --ink: #23211e; --soft: #6b665e; --line: #dcd7ce;
   --bar: #3b6ea5; --good: #2f7d4f; --warn: #a86400; --bad: #b3261e; }
 @media (prefers-color-scheme: dark) {

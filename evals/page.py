@@ -4,19 +4,19 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from souffleur.evals.drawing import (
+    STYLE,
     bars,
     folded,
     interval,
     number,
-    page,
     section,
     table,
-    text,
     tiles,
     whiskers,
 )
 from souffleur.evals.metrics import metrics_of
 from souffleur.evals.result import Call, Done, Mark, Measured, Played, Run, Saved, Standing, Step
+from souffleur.report_drawing import page, text
 
 HEADLINES = (
     *("all precision", "all recall", "wrong deletes", "invented", "update correct"),
@@ -39,7 +39,7 @@ def to_html(saved: Saved, *, title: str = "Souffleur: evals") -> str:
     """One page that needs nothing else: no script, no file, no network."""
     runs = saved.runs
     body = "\n".join((_head(runs), _numbers(runs), _faults(runs), *_all_scripts(runs)))
-    return page(title, body)
+    return page(title, STYLE, body)
 
 
 def _head(runs: Sequence[Run]) -> str:

@@ -7,6 +7,28 @@ from html import escape
 from souffleur.knowledge.tally import Counts
 
 
+def page(title: str, style: str, body: str) -> str:
+    """A whole page that loads nothing."""
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{escape(title)}</title>
+<style>{style}</style>
+</head>
+<body>
+<main>
+<h1>{escape(title)}</h1>
+{body}
+</main>
+</body>
+</html>
+"""
+
+
 def section(heading: str, sentence: str, *parts: str) -> str:
     """A part of the page: its heading, what it shows, and that."""
     body = "\n".join(parts)
@@ -76,7 +98,11 @@ def table(heading: str, total: int, head: Sequence[str], rows: Sequence[Sequence
 
 
 def text(words: object) -> str:
-    """Somebody's words, escaped, and kept from turning the direction of what follows."""
+    """Somebody's words, escaped, and kept from turning the direction of what follows.
+
+    >>> text("<b>")
+    '<bdi>&lt;b&gt;</bdi>'
+    """
     return f"<bdi>{escape(str(words))}</bdi>"
 
 

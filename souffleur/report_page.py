@@ -2,39 +2,31 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from html import escape
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from souffleur.knowledge.quality import Quality
 from souffleur.knowledge.tally import BIN, DAY, Failure, Mention, Pair
 from souffleur.report import SHOWN, count, duration, health, outcome, spent
-from souffleur.report_drawing import STYLE, advice, bars, columns, section, short_id, table, text
+from souffleur.report_drawing import (
+    STYLE,
+    advice,
+    bars,
+    columns,
+    page,
+    section,
+    short_id,
+    table,
+    text,
+)
 
 
 def to_html(quality: Quality, *, title: str, zone: ZoneInfo) -> str:
     """One page that needs nothing else: no script, no file, no network. `zone`: of its times."""
-    page = _Page(quality, zone)
-    parts = (page.head, page.kept, page.worth, page.due, page.said_twice, page.unused)
-    body = "\n".join(part() for part in (*parts, page.talk, page.ledger, page.runs))
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{escape(title)}</title>
-<style>{STYLE}</style>
-</head>
-<body>
-<main>
-<h1>{escape(title)}</h1>
-{body}
-</main>
-</body>
-</html>
-"""
+    told = _Page(quality, zone)
+    parts = (told.head, told.kept, told.worth, told.due, told.said_twice, told.unused)
+    body = "\n".join(part() for part in (*parts, told.talk, told.ledger, told.runs))
+    return page(title, STYLE, body)
 
 
 class _Page:

@@ -46,6 +46,7 @@ def why_due(former: Memory | None, episodes: list[Memory], upkeep: Upkeep, now: 
     if len(episodes) >= EPISODES:
         return f"{len(episodes)} new episodes"
     began = former.created_at if former else episodes[0].created_at
+    began = max(began, upkeep.until or began)  # written anew in the same words, it is no younger
     return "a week has passed" if episodes and now - began >= WEEK else ""
 
 

@@ -7,6 +7,8 @@ from souffleur.knowledge.portrait import Upkeep, why_due
 from tests.build import NOW, days, memory
 
 CALM = Upkeep(user_id="ann")
+SAME = Upkeep(user_id="ann", until=NOW + days(2))
+"""Two days later the same words were written again."""
 BIG = Upkeep(user_id="ann", big=True)
 FORMER = memory("Ann.", category=Category.PROFILE)
 WITHDRAWN = FORMER.model_copy(update={"state": State.FORGOTTEN, "data": {"without": ["Tom"]}})
@@ -32,6 +34,8 @@ def told(count: int, age: float = 0) -> list[Memory]:
         (FORMER, told(0), BIG, 0, "something big was told"),
         (FORMER, told(4), CALM, 6.9, ""),
         (FORMER, told(1), CALM, 7, "a week has passed"),
+        (FORMER, told(1, -2), SAME, 8.9, ""),
+        (FORMER, told(1, -2), SAME, 9, "a week has passed"),
         (FORMER, told(5), CALM, 0, "5 new episodes"),
         (WITHDRAWN, told(0), CALM, 0, "something in it was to be forgotten"),
         (UNDONE, told(0), CALM, 0, ""),

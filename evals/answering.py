@@ -11,10 +11,9 @@ or by a limit. The sets are not shipped: `souffleur.evals.sets` says which can b
 import argparse
 import asyncio
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -22,10 +21,9 @@ from pydantic import BaseModel, ConfigDict
 from rich.console import Console
 
 from souffleur.agents.chat import Chat, Message, Request
-from souffleur.agents.endpoint import Endpoint
 from souffleur.agents.exchange import clock as as_clock
 from souffleur.agents.judge import Judge
-from souffleur.agents.recording import Player, Recorder, prune
+from souffleur.agents.recording import Recorder, prune
 from souffleur.errors import AnswerError, SettingsError, SouffleurError
 from souffleur.evals.answering_result import Answered, as_json, report
 from souffleur.evals.estimate import (
@@ -39,17 +37,17 @@ from souffleur.evals.estimate import (
     together,
     total,
 )
+from souffleur.evals.scratch import scratch
 from souffleur.evals.set_dialogue import STEP, Drawn, draw, to_dialogue
 from souffleur.evals.sets.form import Question
 from souffleur.evals.sets.known import SETS, read_set
-from souffleur.evals.suite import eval_settings
+from souffleur.evals.voice import opened_voice, voice_settings
 from souffleur.knowledge.turn import TurnState
 from souffleur.prompts import language_of, render
-from souffleur.replay import as_recorded, clock_for, replay, settings_for
+from souffleur.replay import clock_for, replay, settings_for
 from souffleur.runtime import Souffleur
-from souffleur.settings import Settings, default_settings, load_settings, need_model
+from souffleur.settings import Settings
 from souffleur.tokens import estimate_tokens
-from souffleur.wiring import make_endpoint
 
 PARALLEL = 4
 """Conversations side by side."""
@@ -209,10 +207,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         )
         if not drawn:
             sys.exit(f"No question of {given.path} was drawn: there is nothing to ask.")
-        chat, settings = _endpoint(given)
+        chosen = {"embedder": given.embedder, "judge_every": given.judge_every}
+        settings = voice_settings(given.recorded, **chosen)
         if not given.recorded and not _agreed(drawn, settings, given, console):
             return
-        answered, troubles = _run(drawn, chat, settings, given)
+        answered, troubles = asyncio.run(_run(drawn, settings, given))
     except SouffleurError as error:
         sys.exit(str(error))
     if given.json:
@@ -240,31 +239,13 @@ def _agreed(
     return True
 
 
-def _endpoint(given: argparse.Namespace) -> tuple[Player | Recorder | Endpoint | None, Settings]:
-    """None where only the estimate is asked for: that needs no model."""
-    chosen = {"embedder": given.embedder, "judge_every": given.judge_every}
-    if given.recorded:
-        player = Player(given.recorded)
-        # A recorded failure is the same at every try.
-        update = {**as_recorded(player), "tries": 1, **chosen}
-        return player, default_settings().model_copy(update=update)
-    settings = eval_settings(load_settings()).model_copy(update=chosen)
-    if given.estimate:
-        return None, settings
-    endpoint = make_endpoint(need_model(settings))
-    if not given.record:
-        return endpoint, settings
-    now = datetime.now(UTC)
-    return Recorder(endpoint, given.record, model=settings.model, now=now), settings
-
-
-def _run(
-    drawn: Sequence[Drawn], chat: Chat | None, settings: Settings, given: argparse.Namespace
+async def _run(
+    drawn: Sequence[Drawn], settings: Settings, given: argparse.Namespace
 ) -> tuple[list[Answered], list[str]]:
-    assert chat is not None
-    with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
-        placed = settings.model_copy(update={"path": Path(folder)})
-        answered, troubles = asyncio.run(run(drawn, Cast(placed, chat, given.set)))
+    with scratch() as folder:
+        placed = settings.model_copy(update={"path": folder})
+        async with opened_voice(settings, record=given.record, recorded=given.recorded) as chat:
+            answered, troubles = await run(drawn, Cast(placed, chat, given.set))
     if isinstance(chat, Recorder) and not troubles:
         prune(given.record, chat.used)
     return answered, troubles

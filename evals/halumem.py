@@ -12,11 +12,9 @@ import argparse
 import asyncio
 import json
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,25 +24,24 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from souffleur.agents.chat import Chat
-from souffleur.agents.endpoint import Endpoint
 from souffleur.agents.judge import Judge
-from souffleur.agents.recording import Player, Recorder, prune
+from souffleur.agents.recording import Recorder, prune
 from souffleur.errors import SouffleurError
 from souffleur.evals.estimate import Cost, Estimate, replay_estimate, show_estimate
 from souffleur.evals.halumem_file import GIVE, Part, User, choose
 from souffleur.evals.halumem_marks import BATCH, CASES, Marked, Marker, Scene, batches
 from souffleur.evals.halumem_scores import Rate, measure
+from souffleur.evals.scratch import scratch
 from souffleur.evals.stage import Listener, to_done
-from souffleur.evals.suite import eval_settings
+from souffleur.evals.voice import opened_voice, voice_settings
 from souffleur.knowledge.operation import Who
 from souffleur.knowledge.search import Query
 from souffleur.knowledge.turn import TurnState
 from souffleur.prompts import render
-from souffleur.replay import Played, as_recorded, clock_for, replay
+from souffleur.replay import Played, clock_for, replay
 from souffleur.runtime import Souffleur
-from souffleur.settings import Settings, default_settings, load_settings, need_model
+from souffleur.settings import Settings
 from souffleur.tokens import estimate_tokens
-from souffleur.wiring import make_endpoint
 
 BEST = 10
 """What the store is asked for at an update, as by the paper's code."""
@@ -206,11 +203,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     console = Console(highlight=False, width=140)
     try:
         user = choose(given.file, given.user, given.sessions)
+        settings = voice_settings(given.recorded, embedder=given.embedder)
         if given.estimate:
-            settings = eval_settings(load_settings())
             show_estimate(estimate(user, settings), settings, console)
             return
-        result = _run(user, given)
+        result = asyncio.run(_run(user, settings, given))
     except SouffleurError as error:
         sys.exit(str(error))
     if given.json:
@@ -219,22 +216,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         report(result, console)
 
 
-def _run(user: User, given: argparse.Namespace) -> Result:
-    chat: Player | Recorder | Endpoint
-    if given.recorded:
-        chat = Player(given.recorded)
-        # A recorded failure is the same at every try.
-        settings = default_settings().model_copy(update={**as_recorded(chat), "tries": 1})
-    else:
-        settings = eval_settings(need_model(load_settings()))
-        chat = make_endpoint(settings)
-        if given.record:
-            now = datetime.now(UTC)
-            chat = Recorder(chat, given.record, model=settings.model, now=now)
-    with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
-        fresh = {"path": Path(folder), "embedder": given.embedder}
-        result = asyncio.run(run(user, settings.model_copy(update=fresh), chat))
-    if given.record and isinstance(chat, Recorder) and not result.troubles:
+async def _run(user: User, settings: Settings, given: argparse.Namespace) -> Result:
+    with scratch() as folder:
+        placed = settings.model_copy(update={"path": folder})
+        async with opened_voice(settings, record=given.record, recorded=given.recorded) as chat:
+            result = await run(user, placed, chat)
+    if isinstance(chat, Recorder) and not result.troubles:
         prune(given.record, chat.used)
     return result
 

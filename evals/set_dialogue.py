@@ -38,7 +38,7 @@ def draw(
     A conversation of which no question is drawn is left out: its replay would show nothing.
     """
     chance = random.Random(seed)
-    asked = [one for one in conversations if one.questions]
+    asked = [one for one in conversations if one.questions and any(map(_says, one.docs))]
     places = _some(chance, range(len(asked)), most_conversations)
     pairs = [(place, question) for place in places for question in asked[place].questions]
     chosen = [pairs[place] for place in _some(chance, range(len(pairs)), most_questions)]
@@ -68,6 +68,10 @@ def to_dialogue(conversation: Conversation) -> Dialogue:
     return Dialogue(user=user, assistant=AssistantPart(name=name), sessions=tuple(sessions))
 
 
+def _says(doc: Doc) -> bool:
+    return bool(doc.text.strip())
+
+
 def _some(chance: random.Random, places: Sequence[int], most: int | None) -> list[int]:
     few = len(places) if most is None else min(most, len(places))
     return sorted(chance.sample(places, few))
@@ -76,7 +80,7 @@ def _some(chance: random.Random, places: Sequence[int], most: int | None) -> lis
 def _sessions(docs: Iterable[Doc]) -> list[tuple[str, list[Doc]]]:
     """By time where all sessions have one; else as they stand."""
     grouped: dict[str, list[Doc]] = {}
-    for doc in docs:
+    for doc in filter(_says, docs):
         grouped.setdefault(doc.session, []).append(doc)
     begun = {name: next((doc.at for doc in part if doc.at), None) for name, part in grouped.items()}
     known = {name: at for name, at in begun.items() if at}

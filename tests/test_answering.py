@@ -1,0 +1,401 @@
+"""Public sets end to end: what is drawn, replayed, asked, graded and counted, and what it costs."""
+
+import asyncio
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+from rich.console import Console
+
+from souffleur.agents.chat import Message, Request
+from souffleur.agents.recording import Recorder
+from souffleur.evals.answering import Cast, estimate, main, run
+from souffleur.evals.answering_result import Answered, as_json, report, share, shares
+from souffleur.evals.estimate import Cost, Limit, replay_estimate, show_estimate, together, total
+from souffleur.evals.set_dialogue import BEGIN, STEP, Drawn, draw, to_dialogue
+from souffleur.evals.sets.form import Conversation, Doc, Question
+from souffleur.settings import default_settings
+from tests.build import NOW
+from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name, episode, portrait
+from tests.stub import Body, Stub, say
+
+AT = datetime(2026, 1, 3, 10, 0, tzinfo=UTC)
+TEA = Question("q1", "Which tea does Ann like?", "single", "Oolong", ("d1",))
+TRAP = Question("q2", "Which wine does Ann like?", "adversarial", "Merlot", ())
+CONVERSATION = Conversation(
+    "ann-bob",
+    (
+        Doc("d1", "1", AT, "Ann", "I like oolong tea."),
+        Doc("d2", "1", AT, "Bob", "Good taste!"),
+        Doc("d3", "1", AT, "Ann", "See you."),
+    ),
+    (TEA, TRAP),
+)
+
+
+def many(count: int, questions: int = 3) -> list[Conversation]:
+    """Conversations with as many questions each."""
+    return [
+        replace(
+            CONVERSATION,
+            conv_id=f"c{place}",
+            questions=tuple(replace(TEA, id=f"c{place}q{q}") for q in range(questions)),
+        )
+        for place in range(count)
+    ]
+
+
+def ids(drawn: list[Drawn]) -> list[str]:
+    """Of the questions."""
+    return [question.id for one in drawn for question in one.questions]
+
+
+def judge_turn(request: Request) -> Answer:
+    """Keeps the tea."""
+    said = request.messages[1].content.rpartition("## The exchange to judge")[2]
+    if "oolong" in said:
+        return answer(add("Ann likes oolong tea.", "I like oolong tea"))
+    return SKIP
+
+
+def reply(request: Request) -> Answer:
+    """Says what stands in the block."""
+    rules, asked = (message.content for message in request.messages)
+    return "Oolong." if "tea" in asked and "oolong" in rules else "I do not know."
+
+
+def grade(request: Request) -> Answer:
+    """Compares as the rule says, as far as these answers go."""
+    _, gold, given = re.split(r"^## .*$", request.messages[1].content, flags=re.M)[1:]
+    unknown = "Nothing is known" in gold and "do not know" in given
+    return {"reason": "compared", "right": unknown or gold.strip() == given.strip(". \n")}
+
+
+SCRIPT = by_name(
+    monitor=judge_turn,
+    episode=episode("They talked about tea."),
+    portrait=portrait("Ann likes tea.", "It is oolong.", "Bob knows."),
+    answer=reply,
+    grade=grade,
+)
+
+
+def cast(folder: Path, chat: Any, set_name: str = "locomo", **fields: Any) -> Cast:
+    """A model and its settings."""
+    fresh = {"path": folder, "tries": 1, **fields}
+    return Cast(default_settings().model_copy(update=fresh), chat, set_name)
+
+
+def test_the_same_seed_draws_the_same() -> None:
+    """By chance, in order, none twice, and at most as many as are to be had."""
+    whole = many(20)
+    drawn = [draw(whole, most_conversations=5, most_questions=6, seed=seed) for seed in (1, 1, 2)]
+    assert ids(drawn[0]) == ids(drawn[1]) != ids(drawn[2])
+    for one in drawn:
+        assert len(set(ids(one))) == 6
+        assert len(one) <= 5
+        assert all(part.questions for part in one)
+    everything = draw(whole, most_conversations=None, most_questions=99, seed=1)
+    assert ids(everything) == [question.id for one in whole for question in one.questions]
+
+
+def test_what_is_not_asked_about_is_not_replayed() -> None:
+    """A conversation without a question, or of which none is drawn, is left out."""
+    silent = replace(CONVERSATION, questions=())
+    drawn = draw([silent, *many(3)], most_conversations=None, most_questions=1, seed=0)
+    assert [len(one.questions) for one in drawn] == [1]
+    assert draw([silent], most_conversations=None, most_questions=None, seed=0) == []
+
+
+def test_named_speakers_stand_on_the_users_side() -> None:
+    """Two messages a turn, each with its name; the second of two in a row begins another."""
+    (session,) = to_dialogue(CONVERSATION).sessions
+    assert [turn.user for turn in session.turns] == [
+        "Ann: I like oolong tea.\nBob: Good taste!",
+        "Ann: See you.",
+    ]
+    assert [turn.assistant for turn in session.turns] == ["", ""]
+
+
+def test_user_and_assistant_stand_on_their_own_sides() -> None:
+    """An assistant that begins, or goes on, has turns of its own."""
+    speakers = ("assistant", "user", "assistant", "assistant", "user")
+    docs = [Doc(str(n), "1", AT, speaker, f"m{n}") for n, speaker in enumerate(speakers)]
+    (session,) = to_dialogue(replace(CONVERSATION, docs=tuple(docs))).sessions
+    said = [(turn.user, turn.assistant) for turn in session.turns]
+    assert said == [("", "m0"), ("m1", "m2"), ("", "m3"), ("m4", "")]
+
+
+def test_sessions_stand_by_their_time_and_talk_without_one_is_dated() -> None:
+    """A set that names no times keeps its order, a minute a turn."""
+    late, early = (
+        Doc("l", "late", AT + timedelta(days=1), "", "late"),
+        Doc("e", "early", AT, "", "early"),
+    )
+    dialogue = to_dialogue(replace(CONVERSATION, docs=(late, early)))
+    assert [session.id for session in dialogue.sessions] == ["early", "late"]
+    timeless = tuple(replace(doc, at=None) for doc in (late, early))
+    dialogue = to_dialogue(replace(CONVERSATION, docs=timeless))
+    assert [session.id for session in dialogue.sessions] == ["late", "early"]
+    assert dialogue.sessions[1].turns[0].at == BEGIN + 2 * STEP
+
+
+def test_the_two_are_called_in_the_language_of_the_talk() -> None:
+    """Chinese talk has Chinese names for them."""
+    assert to_dialogue(CONVERSATION).user.title == "the user"
+    chinese = (Doc("1", "1", None, "user", "我喜欢乌龙茶。"),)
+    dialogue = to_dialogue(replace(CONVERSATION, docs=chinese))
+    assert (dialogue.user.title, dialogue.assistant.name) == ("用户", "助手")
+
+
+DOCS = st.lists(
+    st.builds(
+        Doc,
+        id=st.just("d"),
+        session=st.sampled_from("abc"),
+        at=st.none() | st.integers(0, 3).map(lambda hours: AT + timedelta(hours=hours)),
+        speaker=st.sampled_from(["", "user", "assistant", "Ann", "Bob"]),
+        text=st.text(min_size=1).filter(str.strip),
+    ),
+    min_size=1,
+)
+
+
+@given(DOCS)
+def test_nothing_is_lost_and_time_runs_forward(docs: list[Doc]) -> None:
+    """Whatever the set: every message is said once, and each turn is later than the last."""
+    dialogue = to_dialogue(Conversation("c", tuple(docs), ()))
+    turns = [turn for session in dialogue.sessions for turn in session.turns]
+    assert all(one.at < two.at for one, two in pairwise(turns))
+    said = "\n".join(f"{turn.user}\n{turn.assistant}" for turn in turns)
+    assert len(turns) <= len(docs)
+    assert all(doc.text in said for doc in docs)
+
+
+def test_blank_messages_are_left_out() -> None:
+    """They are no turns; a conversation of nothing else is not drawn."""
+    blank = Doc("0", "0", AT, "Ann", " \n")
+    (session,) = to_dialogue(replace(CONVERSATION, docs=(blank, *CONVERSATION.docs))).sessions
+    assert len(session.turns) == 2
+    silent = replace(CONVERSATION, docs=(blank,))
+    assert draw([silent], most_conversations=None, most_questions=None, seed=0) == []
+
+
+def answered(category: str, right: bool | None) -> Answered:
+    """A question that was answered."""
+    return Answered("c", "q", category, "?", "gold", "block", "reply", right)
+
+
+def test_accuracy_by_hand() -> None:
+    """By category and in all; what has no grade is wrong."""
+    marks = [answered("a", True), answered("a", False), answered("b", True), answered("b", None)]
+    found = shares([*marks, answered("b", True)])
+    assert {name: (one.of, round(one.mean, 1)) for name, one in found.items()} == {
+        "a": (2, 50.0),
+        "b": (3, 66.7),
+        "all": (5, 60.0),
+    }
+
+
+def test_the_interval_is_that_of_the_bootstrap() -> None:
+    """Of 25 in 100 it is nearly the normal one, 25 ± 8.5, and the same each time."""
+    one = share([True] * 25 + [False] * 75)
+    assert one == share([True] * 25 + [False] * 75)
+    assert one.low == pytest.approx(16.5, abs=1.5)
+    assert one.high == pytest.approx(33.5, abs=1.5)
+    assert str(share([False])) == "0.0 (0.0-0.0)"
+
+
+def test_a_limit_by_hand() -> None:
+    """Every limit that is set is kept; none is no leave, nor are dollars without prices."""
+    priced = default_settings().model_copy(update={"price_in": 2.0, "price_out": 10.0})
+    cost = Cost(10, 500_000, 100_000)
+    assert cost.dollars(priced) == 2.0
+    assert not Limit().allows(cost, priced)
+    assert Limit(calls=10).allows(cost, priced)
+    assert not Limit(calls=9).allows(cost, priced)
+    assert Limit(dollars=2.0).allows(cost, priced)
+    assert not Limit(dollars=1.99).allows(cost, priced)
+    assert not Limit(calls=10, dollars=1.0).allows(cost, priced)
+    assert not Limit(dollars=1.0).allows(cost, default_settings())
+
+
+def test_estimates_add_up_and_are_shown() -> None:
+    """A line a name and one for all, with dollars where there are prices."""
+    both = together([{"a": Cost(1, 10, 1)}, {"a": Cost(1, 10, 1), "b": Cost(2, 1000, 0)}])
+    assert both == {"a": Cost(2, 20, 2), "b": Cost(2, 1000, 0)}
+    assert total(both.values()) == Cost(4, 1020, 2)
+    out = io.StringIO()
+    priced = default_settings().model_copy(update={"price_in": 1000.0})
+    show_estimate(both, priced, Console(file=out))
+    assert re.search(r"all +4 +1,020 +2 +1\.02", out.getvalue())
+    show_estimate(both, default_settings(), Console(file=out))
+    assert "No prices are set" in out.getvalue()
+
+
+def test_turns_judged_together_cost_fewer_requests() -> None:
+    """By the cadence of the settings; 0 judges a session at once."""
+    docs = tuple(Doc(str(n), "1", AT, "user", f"m{n}") for n in range(5))
+    dialogue = to_dialogue(replace(CONVERSATION, docs=docs))
+    for every, calls in ((1, 5), (2, 3), (0, 1)):
+        settings = default_settings().model_copy(update={"judge_every": every})
+        assert replay_estimate(dialogue, settings)["monitor"].calls == calls
+
+
+async def test_a_run_asks_and_grades(tmp_path: Path) -> None:
+    """Answered from the block alone; the trap of the set is right where nothing is claimed."""
+    drawn, chat = [Drawn(CONVERSATION, CONVERSATION.questions)], Scripted(SCRIPT)
+    found, troubles = await run(drawn, cast(tmp_path, chat))
+    assert [(one.id, one.reply, one.right) for one in found] == [
+        ("q1", "Oolong.", True),
+        ("q2", "I do not know.", True),
+    ]
+    assert troubles == []
+    assert "Ann likes oolong tea." in found[0].block
+    assert "“" not in found[1].gold
+    assert "Merlot" in found[1].gold
+    asked = [one for one in chat.requests if one.name == "answer"]
+    assert "2026-01-03 10:02" in asked[0].messages[0].content
+
+
+async def test_elsewhere_the_same_category_is_no_trap(tmp_path: Path) -> None:
+    """Only where the set says so is its answer the wrong one; there the reference stands."""
+    drawn = [Drawn(CONVERSATION, (TRAP,))]
+    (one,), _ = await run(drawn, cast(tmp_path, Scripted(SCRIPT), set_name="beam"))
+    assert (one.gold, one.right) == ("Merlot", False)
+
+
+async def test_the_estimate_is_what_it_takes(tmp_path: Path) -> None:
+    """Requests of each name, over several conversations side by side."""
+    day = timedelta(days=3)
+    docs = [
+        Doc(f"{n}-{m}", str(n), AT + n * day + m * STEP, side, f"word {n} {m} tea")
+        for n in range(4)
+        for m, side in enumerate(("user", "assistant") * 2)
+    ]
+    longer = replace(CONVERSATION, docs=tuple(docs))
+    drawn = [Drawn(longer, (TEA,)), Drawn(replace(longer, conv_id="two"), (TEA, TRAP))]
+    chat = Scripted(SCRIPT)
+    await run(drawn, cast(tmp_path, chat))
+    expected = {name: cost.calls for name, cost in estimate(drawn, default_settings()).items()}
+    assert expected == {"monitor": 16, "episode": 8, "portrait": 2, "answer": 3, "grade": 3}
+    assert Counter(one.name for one in chat.requests) == expected
+
+
+async def test_what_cannot_be_used_is_told_and_counts_as_wrong(tmp_path: Path) -> None:
+    """A turn, a reply and a grade in no form: the run goes on."""
+    script = by_name(monitor="no JSON", answer=lambda _: " ", grade="no JSON")
+    drawn = [Drawn(CONVERSATION, (TEA,))]
+    (one,), troubles = await run(drawn, cast(tmp_path / "1", Scripted(script)))
+    assert (one.right, one.reason) == (False, "there was no reply")
+    assert len(troubles) == 2
+    assert "AnswerError" in troubles[0]
+    chat = Scripted(by_name(answer="Oolong.", grade="no JSON"))
+    (one,), _ = await run(drawn, cast(tmp_path / "2", chat))
+    assert (one.right, one.reply) == (None, "Oolong.")
+    assert Counter(request.name for request in chat.requests)["grade"] == 2
+    out = io.StringIO()
+    report([one], troubles, Console(file=out, width=140))
+    assert "not graded" in out.getvalue()
+    assert "not judged" in out.getvalue()
+
+
+async def test_what_was_said_before_a_question_goes_with_it(tmp_path: Path) -> None:
+    """Both to the model and to the judge."""
+    asked = replace(TEA, before=("Bob: I make tea.",))
+    chat = Scripted(SCRIPT)
+    await run([Drawn(CONVERSATION, (asked,))], cast(tmp_path, chat))
+    for name in ("answer", "grade"):
+        (request,) = (one for one in chat.requests if one.name == name)
+        assert "Bob: I make tea.\nWhich tea does Ann like?" in request.messages[1].content
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A set in the unified form, with one conversation."""
+    time = "10:00 am on 3 January, 2026"
+    docs = [
+        {"id": doc.id, "session": 1, "time": time, "speaker": doc.speaker, "text": doc.text}
+        for doc in CONVERSATION.docs
+    ]
+    queries = [
+        {"qid": q.id, "query": q.text, "category": q.category, "answer": q.answer, "evidence": []}
+        for q in CONVERSATION.questions
+    ]
+    path = tmp_path / "set.jsonl"
+    path.write_text(json.dumps({"conv_id": "ann-bob", "docs": docs, "queries": queries}))
+    return path
+
+
+def test_nothing_is_asked_before_it_is_agreed_to(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The estimate is shown; without a yes, or above a limit, the command ends there."""
+    monkeypatch.setenv("SOUFFLEUR_BASE_URL", "http://127.0.0.1:1")
+    main(["locomo", str(file), "--estimate"])
+    assert re.search(r"grade +2 ", capsys.readouterr().out)
+    for words in ([], ["--most-calls", "5"], ["--most-dollars", "100"]):
+        with pytest.raises(SystemExit, match="about 6 requests: say --yes"):
+            main(["locomo", str(file), *words])
+    assert re.search(r"all +6 ", capsys.readouterr().out)
+
+
+def speak(body: Body) -> str:
+    """The script behind real HTTP."""
+    messages = tuple(Message(one["role"], one["content"]) for one in body["messages"])
+    name = body.get("response_format", {}).get("json_schema", {}).get("name", "answer")
+    said = SCRIPT(Request(messages, name))
+    return said if isinstance(said, str) else json.dumps(said)
+
+
+def test_with_a_yes_or_under_a_limit_it_goes_on(
+    file: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    stub: Callable[..., Stub],
+) -> None:
+    """The endpoint is asked, and what it says can be played back."""
+    monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say(speak)).base_url)
+    monkeypatch.setenv("SOUFFLEUR_API_KEY", "none")
+    recording = str(file.with_name("answers.jsonl"))
+    main(["locomo", str(file), "--json", "--yes", "--record", recording])
+    live = capsys.readouterr().out
+    assert json.loads(live)["accuracy"]["all"]["of"] == 2
+    main(["locomo", str(file), "--json", "--recorded", recording])
+    assert capsys.readouterr().out == live
+    main(["locomo", str(file), "--most-calls", "6"])
+    assert re.search(r"all +2 +100\.0", capsys.readouterr().out)
+
+
+def test_bad_words_are_errors(file: Path) -> None:
+    """No model, no file, no question: each says what to do."""
+    with pytest.raises(SystemExit, match="SOUFFLEUR_BASE_URL"):
+        main(["locomo", str(file), "--yes"])
+    with pytest.raises(SystemExit, match="cannot be read"):
+        main(["locomo", str(file.with_name("none")), "--estimate"])
+    with pytest.raises(SystemExit, match="nothing to ask"):
+        main(["locomo", str(file), "--questions", "0", "--estimate"])
+
+
+async def test_a_recording_gives_the_same_again(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Played back by the command, offline, to the letter, without being asked to agree."""
+    from souffleur.evals.sets.known import read_set
+
+    drawn = draw(read_set("locomo", file), most_conversations=None, most_questions=None, seed=0)
+    recording = tmp_path / "answers.jsonl"
+    recorder = Recorder(Scripted(SCRIPT), recording, model="scripted", now=NOW)
+    live = await run(drawn, cast(tmp_path, recorder, model="scripted"))
+    await asyncio.to_thread(main, ["locomo", str(file), "--recorded", str(recording), "--json"])
+    assert capsys.readouterr().out == as_json(*live) + "\n"
+    assert json.loads(as_json(*live))["accuracy"]["all"]["mean"] == 100

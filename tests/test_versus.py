@@ -356,7 +356,7 @@ async def test_tools_are_told_in_words_and_called_in_json(tmp_path: Path) -> Non
 
 
 def test_an_alias_is_of_the_same_shape_and_leads_back() -> None:
-    """With hyphens or without; other numbers stay."""
+    """With hyphens or without; other numbers stay; a list is in the same order in every run."""
     aliases = Aliases()
     hidden = aliases.hide(f"<session_{RANDOM}> {OTHER} 12345678")
     assert RANDOM not in hidden
@@ -364,6 +364,8 @@ def test_an_alias_is_of_the_same_shape_and_leads_back() -> None:
     assert hidden.endswith(" 12345678")
     assert [len(word) for word in hidden.split()] == [46, 32, 8]
     assert aliases.reveal(hidden) == f"<session_{RANDOM}> {OTHER} 12345678"
+    one_way, other_way = f"('{RANDOM}', '{OTHER}')", f"('{OTHER}', '{RANDOM}')"
+    assert aliases.hide(one_way) == aliases.hide(other_way)
 
 
 async def test_an_answer_without_calls_is_words(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """LangMem behind the seam: its store manager over LangGraph's store in memory, deletes allowed."""
 
 import inspect
+import logging
 import warnings
 from collections import deque
 from collections.abc import Sequence
@@ -84,7 +85,8 @@ class LangMem:
 
 @cache
 def library() -> Any:
-    """The package."""
+    """The package, which need not say what a model did wrong."""
+    logging.getLogger("trustcall").setLevel(logging.CRITICAL)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return import_module("langmem")

@@ -4,16 +4,19 @@ What its search adds where spaCy and fastembed are installed (entities, BM25), i
 """
 
 import asyncio
+import atexit
 import logging
 import os
 import re
+import shutil
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from souffleur.evals.result import Done
@@ -25,15 +28,21 @@ from souffleur.evals.systems.bridge import Bridge
 _DATES = re.compile(r"(?m)^(## (?:Observation|Current) Date\n)\d{4}-\d\d-\d\d$")
 ALL = 10_000
 
+T = TypeVar("T")
+
 
 class Mem0:
-    """`mem0.Memory`, whose calls run in a thread, one after the other."""
+    """`mem0.Memory`, whose calls run in a thread of its own.
+
+    Those of the event loop would all wait for the loop, which needs one of them to look up a host.
+    """
 
     def __init__(self, means: Means) -> None:
         self._means = means
         self._bridge = Bridge(means, "mem0", self._dated)
         self._user = means.script.user.id
         self._at = means.script.sessions[0].at
+        self._thread = ThreadPoolExecutor(1, "mem0")
         self._memory: Any = None
         self._client: Any = None
         self._events: list[dict[str, Any]] = []
@@ -41,9 +50,9 @@ class Mem0:
     async def open(self, known: Sequence[Known]) -> None:
         """Put there with `infer=False`, as it allows."""
         dimension = await self._means.embedder.find_dimension()
-        await asyncio.to_thread(self._open, dimension)
+        await self._in_thread(self._open, dimension)
         for one in known:
-            await asyncio.to_thread(
+            await self._in_thread(
                 self._memory.add,
                 one.content,
                 user_id=self._user,
@@ -57,7 +66,7 @@ class Mem0:
         self._events = []
         said = [{"role": "user", "content": user}, {"role": "assistant", "content": assistant}]
         try:
-            added = await asyncio.to_thread(
+            added = await self._in_thread(
                 self._memory.add,
                 said,
                 user_id=self._user,
@@ -70,7 +79,7 @@ class Mem0:
 
     async def recall(self, text: str, at: datetime, limit: int) -> Sequence[str]:
         """`search`, without its threshold, which is made for embedders that put all texts near."""
-        found = await asyncio.to_thread(
+        found = await self._in_thread(
             self._memory.search,
             text,
             filters={"user_id": self._user},
@@ -81,7 +90,7 @@ class Mem0:
 
     async def memories(self) -> Sequence[Kept]:
         """`get_all`."""
-        held = await asyncio.to_thread(
+        held = await self._in_thread(
             self._memory.get_all, filters={"user_id": self._user}, top_k=ALL
         )
         return [Kept(str(one["id"]), str(one["memory"])) for one in held["results"]]
@@ -93,8 +102,13 @@ class Mem0:
     async def close(self) -> None:
         """Closes its history and its vectors."""
         if self._memory is not None:
-            await asyncio.to_thread(self._memory.close)
-            await asyncio.to_thread(self._client.close)
+            await self._in_thread(self._memory.close)
+            await self._in_thread(self._client.close)
+        self._thread.shutdown(wait=False)
+
+    async def _in_thread(self, call: Callable[..., T], *words: Any, **named: Any) -> T:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, partial(call, *words, **named))
 
     def _open(self, dimension: int) -> None:
         from qdrant_client import QdrantClient
@@ -127,8 +141,11 @@ class Mem0:
 def library() -> Any:
     """The package, which tells nobody that it is used and writes nothing into the home folder."""
     os.environ["MEM0_TELEMETRY"] = "False"  # read when it is imported
-    os.environ.setdefault("MEM0_DIR", tempfile.mkdtemp(prefix="souffleur-mem0-"))
+    if "MEM0_DIR" not in os.environ:
+        folder = os.environ["MEM0_DIR"] = tempfile.mkdtemp(prefix="souffleur-mem0-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
     logging.getLogger("mem0").setLevel(logging.ERROR)  # it warns of each thing not installed
+    warnings.filterwarnings("ignore", message="Payload indexes have no effect in the local Qdrant")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return import_module("mem0")

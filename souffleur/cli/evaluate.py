@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from souffleur.cli.door import AsJson, enter
+from souffleur.cli.versus import versus
 
 if TYPE_CHECKING:
     from souffleur.evals.result import Run, Saved
@@ -29,7 +30,7 @@ Out = Annotated[Path | None, typer.Option(help="Keep the result in this JSON fil
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the app."""
-    for command in (run, record, compare, report):
+    for command in (run, record, compare, report, versus):
         evals.command()(command)
     app.add_typer(evals, name="eval")
 

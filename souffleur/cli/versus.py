@@ -1,0 +1,177 @@
+"""`souffleur eval versus`: the scripts through other memory systems, beside ours."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from souffleur.cli.door import AsJson, enter
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from souffleur.evals.contest import Contest, Gap
+    from souffleur.evals.systems import Maker
+
+
+def versus(
+    systems: Annotated[list[str], typer.Argument(help="mem0, langmem, or both.")],
+    only: Annotated[str, typer.Option(help="Names of scripts, as a glob.")] = "*",
+    dialogues: Annotated[
+        Path | None, typer.Option(help="Folder of scripts; by default those that are shipped.")
+    ] = None,
+    parallel: Annotated[int, typer.Option(min=1, help="Scripts side by side.")] = 8,
+    record: Annotated[
+        Path | None, typer.Option(help="Keep the answers in this folder, for --recorded.")
+    ] = None,
+    recorded: Annotated[
+        Path | None, typer.Option(help="Play the answers in this folder; no model is asked.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Keep the result in this JSON file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Play and mark ours and theirs, with the same model and embedder; 1 where a script failed."""
+    from importlib.resources import files
+
+    from souffleur.errors import SettingsError
+    from souffleur.evals.contest import to_text
+    from souffleur.evals.script import find_scripts
+    from souffleur.evals.systems import maker_of
+
+    if record and recorded:
+        raise SettingsError("--record asks a model and --recorded does not: give one of them")
+    makers = {name: maker_of(name) for name in dict.fromkeys(systems)}
+    found = find_scripts(dialogues or Path(str(files("souffleur.evals"))) / "dialogues", only)
+    if recorded:
+        contest = _recorded(found, makers, recorded, parallel)
+    else:
+        contest = _asked(found, makers, record, parallel)
+    if out:
+        out.write_text(to_text(contest), encoding="utf-8")
+    if as_json:
+        print(to_text(contest), end="")
+    else:
+        show(contest)
+    if contest.troubles:
+        raise typer.Exit(1)
+
+
+def show(contest: "Contest") -> None:
+    """The systems side by side, what differs beyond noise, the ops of those that tell them."""
+    from rich.markup import escape
+
+    from souffleur.cli.show import console
+
+    console.print(
+        f"{contest.scripts} scripts, {contest.mode}: {escape(contest.model)}, "
+        f"{escape(contest.embedder)}; as many memories recalled as ours whispers"
+    )
+    console.print(_metrics(contest))
+    for side in contest.sides:
+        if contest.scripts and not side.tells_ops:
+            console.print(f"[dim]{escape(side.name)} does not tell its ops[/]")
+    console.print(_ops(contest))
+    for trouble in contest.troubles:
+        console.print(f"[red]failed[/]  {escape(trouble)}")
+
+
+def _metrics(contest: "Contest") -> object:
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Column, Table
+
+    from souffleur.evals.contest import METRICS
+    from souffleur.evals.drawing import interval
+    from souffleur.evals.result import Measured
+
+    heads = [Column(escape(side.name), justify="right") for side in contest.sides]
+    others = [Column(f"less {escape(side.system)}") for side in contest.sides[1:]]
+    table = Table("metric", *heads, *others, box=box.SIMPLE_HEAD)
+    gaps = {(gap.metric, gap.system): gap for gap in contest.gaps}
+    group = ""
+    for metric in METRICS:
+        cells = [side.metrics.get(metric.name, Measured(value=None)) for side in contest.sides]
+        if all(cell.value is None for cell in cells):
+            continue
+        if group and metric.group != group:
+            table.add_section()
+        group = metric.group
+        apart = [gaps.get((metric.name, side.system)) for side in contest.sides[1:]]
+        name = f"{metric.name}\n[dim]{metric.about}[/]" if metric.about else metric.name
+        table.add_row(name, *(interval(cell) for cell in cells), *(_gap(one) for one in apart))
+    return table
+
+
+def _gap(gap: "Gap | None") -> str:
+    if gap is None:
+        return ""
+    colour = {"ours": "green", "theirs": "red", "": "dim"}[gap.better]
+    return f"[{colour}]{_signed(gap.value)} ({_signed(gap.low)} to {_signed(gap.high)})[/]"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3f}" if abs(value) < 100 else f"{value:+,.0f}"
+
+
+def _ops(contest: "Contest") -> object:
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    columns = ("op", "precision", "recall", "right", "wrong", "missed")
+    table = Table("system", *columns, box=box.SIMPLE_HEAD)
+    for side in contest.sides:
+        for op, one in side.ops.items():
+            precision = _rate(one["right"], one["wrong"])
+            recall = _rate(one["met"], one["missed"])
+            numbers = [f"{one[what]:g}" for what in ("right", "wrong", "missed")]
+            table.add_row(escape(side.system), op, precision, recall, *numbers)
+    return table
+
+
+def _rate(part: float, rest: float) -> str:
+    return f"{part / (part + rest):.3f}" if part + rest else "–"
+
+
+def _asked(
+    found: "Sequence[Path]", makers: "Mapping[str, Maker]", record: Path | None, parallel: int
+) -> "Contest":
+    from souffleur.evals.suite import eval_settings
+    from souffleur.settings import load_settings, need_model
+
+    settings = eval_settings(need_model(load_settings()))
+
+    async def work() -> "Contest":
+        from datetime import UTC, datetime
+
+        from souffleur.cli.show import progress
+        from souffleur.evals.versus import live_seats, recording_seats, versus
+        from souffleur.wiring import make_endpoint
+
+        endpoint = make_endpoint(settings)
+        seats = live_seats(settings, endpoint)
+        if record:
+            seats = recording_seats(settings, endpoint, record, datetime.now(UTC))
+        try:
+            with progress("playing") as step:
+                return await versus(
+                    found, makers, seats, live=not record, parallel=parallel, step=step
+                )
+        finally:
+            await endpoint.aclose()
+
+    return enter(work())
+
+
+def _recorded(
+    found: "Sequence[Path]", makers: "Mapping[str, Maker]", folder: Path, parallel: int
+) -> "Contest":
+    from souffleur.cli.show import progress
+    from souffleur.evals.versus import recorded_seats, versus
+
+    async def work() -> "Contest":
+        with progress("playing") as step:
+            seats = recorded_seats(folder)
+            return await versus(found, makers, seats, live=False, parallel=parallel, step=step)
+
+    return enter(work())

@@ -173,7 +173,8 @@ class Script(Frozen):
     def answers_itself(self) -> bool:
         """Whether every turn has its answer, so that no model and no recording is needed."""
         talks = [part for part in self.sessions if isinstance(part, TalkPart)]
-        return all(turn.answer is not None for talk in talks for turn in talk.turns)
+        answers = [turn.answer for talk in talks for turn in talk.turns]
+        return bool(answers) and None not in answers
 
     def dialogue(self, talk: TalkPart) -> Dialogue:
         """One talk, to be replayed."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from souffleur.agents.judge import Judge
 from souffleur.evals import referee
 from souffleur.evals.referee import Scene
-from souffleur.evals.result import Judged, Played, Step
+from souffleur.evals.result import Call, Judged, Played, Step
 from souffleur.evals.scoring import (
     Counts,
     Scored,
@@ -34,7 +34,7 @@ async def mark(script: Script, played: Played, judge: Judge) -> Played:
             before = played.steps[: len(steps)]
             scored = _joined(await _judged(script, part, step, before, judge), scored)
         steps.append(step.model_copy(update={"judged": scored.judged}))
-        counts += scored.counts + _spent(step)
+        counts += scored.counts + spent(step.calls) + Counter(turns=bool(step.assistant))
     wrong, at_end = score_end(script.end, played.memories)
     counts += at_end
     return played.model_copy(
@@ -77,15 +77,16 @@ def _parts(script: Script) -> Iterator[Part]:
     yield from script.asks
 
 
-def _spent(step: Step) -> Counts:
-    """Calls, tokens, dollars and seconds, all of the memory and none of the referee."""
-    counts: Counter[str] = Counter({"turns": bool(step.assistant)})
-    for call in step.calls:
+def spent(calls: Sequence[Call]) -> Counts:
+    """Calls, tokens, dollars and seconds, all together and by what was asked for."""
+    counts: Counter[str] = Counter()
+    for call in calls:
         counts["calls"] += 1
         counts["tokens.in"] += call.input_tokens
         counts["tokens.out"] += call.output_tokens
         counts["cost"] += call.cost  # type: ignore[assignment]
         if call.seconds is not None:
-            counts[f"timed.{call.name}"] += 1
-            counts[f"seconds.{call.name}"] += call.seconds  # type: ignore[assignment]
+            for name in ("", f".{call.name}"):
+                counts[f"timed{name}"] += 1
+                counts[f"seconds{name}"] += call.seconds  # type: ignore[assignment]
     return counts

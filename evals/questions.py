@@ -11,7 +11,6 @@ import argparse
 import asyncio
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +20,16 @@ from rich.console import Console
 from rich.markup import escape
 
 from souffleur.agents.chat import Chat, Message, Request
-from souffleur.agents.endpoint import Endpoint
-from souffleur.agents.recording import Player, Recorder, prune
+from souffleur.agents.recording import Recorder, prune
 from souffleur.dialogue import Dialogue, read_dialogue
 from souffleur.evals.scratch import scratch
+from souffleur.evals.voice import opened_voice, voice_settings
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.prompts import language_of, render
-from souffleur.replay import as_recorded, clock_for, replay, settings_for
+from souffleur.replay import clock_for, replay, settings_for
 from souffleur.runtime import Souffleur
-from souffleur.settings import Settings, default_settings, load_settings, need_model
+from souffleur.settings import Settings
 from souffleur.whisper import Recall
-from souffleur.wiring import make_endpoint
 
 
 class Question(BaseModel):
@@ -149,28 +147,20 @@ def main() -> None:
     mode.add_argument("--record", type=Path, help="ask the model, and keep its answers here")
     mode.add_argument("--recorded", type=Path, help="take the answers from here")
     given = parser.parse_args()
+    report(asyncio.run(_told(given)), Console(highlight=False, width=120))
+
+
+async def _told(given: argparse.Namespace) -> Told:
     dialogue, questions = read_dialogue(given.dialogue), read_questions(given.dialogue)
-    chat: Player | Recorder | Endpoint
-    if given.recorded:
-        chat = Player(given.recorded)
-        asked = default_settings().model_copy(update=as_recorded(chat))
-    else:
-        asked = need_model(load_settings())
-        chat = _endpoint(asked, given.record)
+    asked = voice_settings(given.recorded)
+    voice = opened_voice(asked, record=given.record, recorded=given.recorded)
     with scratch() as folder:
-        fresh = {"path": folder, "qdrant_url": None}
-        settings = settings_for(dialogue, asked).model_copy(update=fresh)
-        told = asyncio.run(run(dialogue, questions, settings, chat))
-    if given.record and isinstance(chat, Recorder):
+        settings = settings_for(dialogue, asked).model_copy(update={"path": folder})
+        async with voice as chat:
+            told = await run(dialogue, questions, settings, chat)
+    if isinstance(chat, Recorder):
         prune(given.record, chat.used)
-    report(told, Console(highlight=False, width=120))
-
-
-def _endpoint(settings: Settings, record: Path | None) -> Recorder | Endpoint:
-    endpoint = make_endpoint(settings)
-    if record is None:
-        return endpoint
-    return Recorder(endpoint, record, model=settings.model, now=datetime.now(UTC))
+    return told
 
 
 if __name__ == "__main__":

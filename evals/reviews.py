@@ -6,7 +6,7 @@ python -m souffleur.evals.reviews evals/reviews.yaml --recorded evals/recordings
 import argparse
 import asyncio
 from dataclasses import dataclass
-from datetime import UTC, datetime, time
+from datetime import datetime, time
 from pathlib import Path
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
@@ -18,14 +18,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
-from souffleur.agents.chat import Chat
-from souffleur.agents.endpoint import Endpoint
 from souffleur.agents.exchange import Persona
 from souffleur.agents.judge import Judge
-from souffleur.agents.recording import Player, Recorder, prune
+from souffleur.agents.recording import Recorder, prune
 from souffleur.agents.reviewer import MemoryReviewer
 from souffleur.agents.rounds import Context
 from souffleur.evals.scratch import scratch
+from souffleur.evals.voice import opened_voice, voice_settings
 from souffleur.knowledge import life
 from souffleur.knowledge.embedder import make_embedder
 from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -35,8 +34,6 @@ from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.records import to_point
 from souffleur.knowledge.store import Place, open_knowledge
 from souffleur.knowledge.turn import Turn, turn_point_id
-from souffleur.settings import load_settings, need_model
-from souffleur.wiring import make_endpoint
 
 ZONE = ZoneInfo("Asia/Shanghai")
 SIDE_BY_SIDE = 6
@@ -204,20 +201,16 @@ def main() -> None:
     mode.add_argument("--record", type=Path, help="ask the model, and keep its answers here")
     mode.add_argument("--recorded", type=Path, help="take the answers from here")
     given = parser.parse_args()
-    chat: Chat = Player(given.recorded) if given.recorded else _endpoint(given.record)
-    form = chat.form if isinstance(chat, Player) else load_settings().answer_form
-    reviewed = asyncio.run(run(read_cases(given.cases), Judge(chat, form=form)))
+    report(asyncio.run(_reviewed(given)), Console(highlight=False, width=140))
+
+
+async def _reviewed(given: argparse.Namespace) -> list[Reviewed]:
+    settings = voice_settings(given.recorded)
+    async with opened_voice(settings, record=given.record, recorded=given.recorded) as chat:
+        reviewed = await run(read_cases(given.cases), Judge(chat, form=settings.answer_form))
     if isinstance(chat, Recorder):
         prune(given.record, chat.used)
-    report(reviewed, Console(highlight=False, width=140))
-
-
-def _endpoint(record: Path | None) -> Recorder | Endpoint:
-    settings = need_model(load_settings())
-    endpoint = make_endpoint(settings)
-    if record is None:
-        return endpoint
-    return Recorder(endpoint, record, model=settings.model, now=datetime.now(UTC))
+    return reviewed
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from souffleur.evals.expectation import Expectation, found
+from souffleur.evals.marking import spent
 from souffleur.evals.result import Played, Step
 from souffleur.evals.scoring import MAKES, Counts, score, score_end, score_recall
 from souffleur.evals.script import Ask, End, RunPart, Script, ScriptTurn
@@ -21,7 +22,7 @@ async def mark_alike(script: Script, performance: Performance, embedder: Embedde
     counts: Counts = Counter()
     steps: list[Step] = []
     for step, part, wrote in zip(played.steps, parts(script), performance.wrote, strict=True):
-        counts += _spent(step)
+        counts += spent(step.calls) + Counter(turns=bool(step.assistant))
         if isinstance(part, RunPart):
             steps.append(step)
             continue
@@ -117,17 +118,3 @@ def _ended(end: End, memories: Sequence[str]) -> tuple[list[str], Counts]:
         }
     )
     return [*unlike, *there], counts
-
-
-def _spent(step: Step) -> Counts:
-    """Calls, tokens, dollars and seconds, of whatever the system asked."""
-    counts: Counter[str] = Counter({"turns": bool(step.assistant)})
-    for call in step.calls:
-        counts["calls"] += 1
-        counts["tokens.in"] += call.input_tokens
-        counts["tokens.out"] += call.output_tokens
-        counts["cost"] += call.cost  # type: ignore[assignment]
-        if call.seconds is not None:
-            counts["timed"] += 1
-            counts["seconds"] += call.seconds  # type: ignore[assignment]
-    return counts

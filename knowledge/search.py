@@ -235,7 +235,7 @@ def _texts(query: Query) -> list[tuple[str, float]]:
 def _named_time(query: Query) -> Period | None:
     """When the text says that it was; "today" and "this year" rather tell what is asked about."""
     period = find_period(query.text, query.now, query.zone)
-    over = period is not None and not period.last and period.end < query.now
+    over = period is not None and period.end < query.now
     return period if over else None
 
 

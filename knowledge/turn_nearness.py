@@ -19,7 +19,7 @@ from souffleur.knowledge.nearness import Parts, by_sense, by_words, scale_of
 if TYPE_CHECKING:
     from souffleur.knowledge.embedder import Embedder
 
-WORDED = 400
+WORDED = 300
 """Hits taken by words: neighbours are looked for among them alone."""
 MEANT = 200
 """Hits taken by sense."""

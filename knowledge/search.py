@@ -5,12 +5,14 @@ cannot tell whether the best hit is any good, and a whisper needs a gate. Fusing
 better than reciprocal rank fusion on dialogue turns.
 """
 
+import asyncio
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from souffleur.knowledge import life
 from souffleur.knowledge.collection import (
@@ -27,8 +29,9 @@ from souffleur.knowledge.nearness import find_near
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.records import to_memory
 from souffleur.knowledge.talk_records import to_turn
+from souffleur.knowledge.times import Period, find_period
 from souffleur.knowledge.turn import Turn
-from souffleur.knowledge.turn_nearness import find_near_turns
+from souffleur.knowledge.turn_nearness import NearTurn, find_near_turns
 
 if TYPE_CHECKING:
     from souffleur.knowledge.embedder import Embedder
@@ -40,7 +43,10 @@ CONTEXT_WEIGHT = 0.4
 HOP_SHARE = 0.6
 """Part of a hit's relevance that reaches a memory about the same name."""
 HOP_MOST = 3
+ELSEWHEN = 2 / 3
+"""What a turn counts that was not said in the time which the text names."""
 INSTANT = timedelta(microseconds=1)
+_UTC = ZoneInfo("UTC")
 NARRATIVE = (Category.EPISODE, Category.PROFILE)
 """Told by a model from many turns; no judge of single turns sees or changes them."""
 COMMON_NAME = 6
@@ -84,6 +90,8 @@ class Query:
     """… and before this."""
     raw_since: datetime | None = None
     """Raw turns from before then have expired."""
+    zone: ZoneInfo = _UTC
+    """By whose calendar the text names a time."""
 
 
 @dataclass(frozen=True)
@@ -200,8 +208,10 @@ async def search_turns(collection: Collection, embedder: "Embedder", query: Quer
     """Up to `query.limit` raw turns, best first."""
     corpus = Filter((Is("user_id", query.user_id), Is("type", "turn"), Is("embedded", True)))
     near = await find_near_turns(collection, embedder, _texts(query), said(query), corpus)
-    ranked = [_heard(to_turn(point.payload), parts, query) for point, parts in near]
-    return sorted(ranked, key=order)[: query.limit]
+    period = await asyncio.to_thread(_named_time, query)
+    ranked = [(_rank(one, query.now, period), one) for one in near]
+    ranked.sort(key=_turn_order)
+    return [_heard(score, one, query.now) for score, one in ranked[: query.limit]]
 
 
 def order(found: Found) -> tuple[float, float, str]:
@@ -210,20 +220,41 @@ def order(found: Found) -> tuple[float, float, str]:
     return -round(found.score, 6), said, found.item.id
 
 
+def _turn_order(ranked: tuple[float, NearTurn]) -> tuple[float, float, str]:
+    """As `order`, before a turn is read from its point."""
+    score, near = ranked
+    at = datetime.fromisoformat(near.point.payload["at"])
+    return -round(score, 6), at.timestamp(), near.point.id
+
+
 def _texts(query: Query) -> list[tuple[str, float]]:
     both = ((query.text, 1.0), (query.context, CONTEXT_WEIGHT))
     return [(text, weight) for text, weight in both if text.strip()]
 
 
-def _heard(turn: Turn, parts: dict[str, float], query: Query) -> Found:
-    """What was said around a turn counts for its rank; only what it says itself passes the gate."""
-    relevance = _relevance(parts)
-    lexical = parts["lexical"] + parts["context"]
-    ranked = _relevance({**parts, "lexical": lexical})
-    recency = math.exp(-max(0.0, (query.now - turn.at).total_seconds()) / 86400 / 30)
-    whole = {**parts, "recency": recency}
+def _named_time(query: Query) -> Period | None:
+    """When the text says that it was; "today" and "this year" rather tell what is asked about."""
+    period = find_period(query.text, query.now, query.zone)
+    over = period is not None and period.end < query.now
+    return period if over else None
+
+
+def _rank(near: NearTurn, now: datetime, period: Period | None) -> float:
+    at = datetime.fromisoformat(near.point.payload["at"])
+    then = period is None or period.start <= at < period.end
     # Who asks what was said means no time in particular: newness settles near ties, no more.
-    return Found(turn, ranked * (0.84 + 0.01 * recency), relevance, 0.0, whole)
+    return near.rank * (1.0 if then else ELSEWHEN) * (0.84 + 0.01 * _recency(at, now))
+
+
+def _recency(at: datetime, now: datetime) -> float:
+    return math.exp(-max(0.0, (now - at).total_seconds()) / 86400 / 30)
+
+
+def _heard(score: float, near: NearTurn, now: datetime) -> Found:
+    """What was said around a turn counts for its rank; only what it says itself passes the gate."""
+    turn = to_turn(near.point.payload)
+    whole = {**near.parts, "recency": _recency(turn.at, now)}
+    return Found(turn, score, _relevance(near.parts), 0.0, whole)
 
 
 def _relevance(parts: dict[str, float]) -> float:

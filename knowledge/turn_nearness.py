@@ -1,12 +1,14 @@
 """Nearness of raw turns: by their own words and sense, and by what was said just around them.
 
 An answer seldom repeats its question: "Green, of course!" is found by what was asked the turn
-before. What is hidden, gone or not asked for is not among the hits, so it lends nothing.
+before. What is hidden, gone or not asked for is not among the hits, so it lends nothing. What an
+assistant says by itself counts less than what its user says, whom most questions are about.
 """
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -17,12 +19,18 @@ from souffleur.knowledge.nearness import Parts, by_sense, by_words, scale_of
 if TYPE_CHECKING:
     from souffleur.knowledge.embedder import Embedder
 
-CANDIDATES = 200
-"""Hits taken from each list: neighbours are looked for among them alone."""
+WORDED = 300
+"""Hits taken by words: neighbours are looked for among them alone."""
+MEANT = 200
+"""Hits taken by sense."""
 LENT = {-2: 0.25, -1: 0.5, 1: 0.5, 2: 0.25}
 """What the words of a neighbour count, by how many turns later it was said."""
 SELF_CONTAINED = 400
 """Bytes of UTF-8 from which on a turn says itself what it is about, and is lent less."""
+UNANSWERED = 0.5
+"""What words and sense count of a turn in which the user says nothing."""
+ANOTHER = 0.9
+"""What a turn counts of someone else than who the question names."""
 TALK = timedelta(minutes=30)
 """Turns further apart are no neighbours."""
 LABELLED = 0.1
@@ -31,42 +39,56 @@ LABELLED = 0.1
 _LABEL = re.compile(r"^([^\W\d_][^\n:：]{0,23})[:：]", re.MULTILINE)
 
 
+@dataclass(frozen=True)
+class NearTurn:
+    """A turn that is near to some texts."""
+
+    point: Point
+    parts: Parts
+    """Its own nearness, `cosine` and `lexical`, and `context`: what its neighbours' words add."""
+    rank: float
+    """Nearness to rank it by: with its neighbours' words, and by who speaks. From 0 to 1."""
+
+
 async def find_near_turns(
     collection: Collection,
     embedder: "Embedder",
     texts: Sequence[tuple[str, float]],
     allowed: Filter,
     corpus: Filter,
-) -> list[tuple[Point, Parts]]:
+) -> list[NearTurn]:
     """The turns nearest to the texts, each with its weight, in no order, in two round trips.
 
-    `corpus` are the turns over which the rarity of words is counted. Beside `cosine` and `lexical`
-    there is `context`: what the neighbours' words add to `lexical`.
+    `corpus` are the turns over which the rarity of words is counted.
     """
     if not texts:
         return []
     worded = await collection.search(
-        [Search(encode_query(text), allowed, CANDIDATES, idf_within=corpus) for text, _ in texts]
+        [Search(encode_query(text), allowed, WORDED, idf_within=corpus) for text, _ in texts]
     )
     names = speakers(hit.point.payload for found in worded for hit in found)
     vectors = await embedder.embed_queries([without_names(text, names) for text, _ in texts])
-    meant = await collection.search([Search(v, allowed, CANDIDATES) for v in vectors])
+    meant = await collection.search([Search(vector, allowed, MEANT) for vector in vectors])
     weights = [weight for _, weight in texts]
     points = {hit.point.id: hit.point for found in (*worded, *meant) for hit in found}
     scores = _add_up(worded, weights)
+    senses = _senses(meant, weights, embedder.floor)
     scale = await scale_of(collection, corpus)
-    lent = _lend(points, scores)
-    parts: dict[str, Parts] = {}
-    for id in points:
-        own, more = scores.get(id, 0.0), lent.get(id, 0.0)
-        lexical = by_words(own, scale)
-        parts[id] = {"lexical": lexical, "context": by_words(own + more, scale) - lexical}
-    for found, weight in zip(meant, weights, strict=True):
-        for hit in found:
-            mine = parts[hit.point.id]
-            near = weight * by_sense(hit.score, embedder.floor)
-            mine["cosine"] = 1 - (1 - mine.get("cosine", 0.0)) * (1 - near)
-    return [(point, parts[id]) for id, point in points.items()]
+    asked = " ".join(texts[0][0].split())
+    named = {name for name in names if without_names(asked, {name}) != asked}
+    shares = {id: _share(point.payload) for id, point in points.items()}
+    lent = _lend(points, {id: shares[id] * score for id, score in scores.items()})
+    near = []
+    for id, point in points.items():
+        score, share = scores.get(id, 0.0), shares[id]
+        own, whole = share * score, share * score + lent.get(id, 0.0)
+        sense = share * senses.get(id, 0.0)
+        rank = 1 - (1 - by_words(whole, scale)) * (1 - sense)
+        parts = {"lexical": by_words(score, scale), "context": by_words(whole, scale)}
+        parts["context"] -= by_words(own, scale)
+        parts |= {"cosine": senses[id]} if id in senses else {}
+        near.append(NearTurn(point, parts, rank * _said_by(point.payload, named)))
+    return near
 
 
 def speakers(turns: Iterable[Payload]) -> set[str]:
@@ -107,6 +129,30 @@ def _add_up(worded: Sequence[Sequence[Hit]], weights: Sequence[float]) -> dict[s
         for hit in found:
             scores[hit.point.id] += weight * hit.score
     return scores
+
+
+def _senses(
+    meant: Sequence[Sequence[Hit]], weights: Sequence[float], floor: float
+) -> dict[str, float]:
+    """How near each turn is by sense: to either text, or, more, to both."""
+    senses: dict[str, float] = {}
+    for found, weight in zip(meant, weights, strict=True):
+        for hit in found:
+            near = weight * by_sense(hit.score, floor)
+            senses[hit.point.id] = 1 - (1 - senses.get(hit.point.id, 0.0)) * (1 - near)
+    return senses
+
+
+def _share(payload: Payload) -> float:
+    return 1.0 if payload["user"] else UNANSWERED
+
+
+def _said_by(payload: Payload, named: set[str]) -> float:
+    """What a turn counts by who speaks, where the question names somebody of those who do."""
+    if not named:
+        return 1.0
+    labels = set(_LABEL.findall(f"{payload['user']}\n{payload['assistant']}"))
+    return 1.0 if labels & named else ANOTHER
 
 
 def _lend(points: dict[str, Point], scores: dict[str, float]) -> dict[str, float]:

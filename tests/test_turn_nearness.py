@@ -4,15 +4,19 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, strategies as st
 
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.search import Found, Query, Scope
+from souffleur.knowledge.times import find_period
 from souffleur.knowledge.turn import Turn, turn_point_id
 from souffleur.knowledge.turn_nearness import SELF_CONTAINED, without_names
 from tests.build import NOW, open_base, turn
+
+UTC = ZoneInfo("UTC")
 
 ASKED = "Which kettle does she recommend?"
 QUESTION = "Which kettle would you recommend?"
@@ -198,4 +202,86 @@ async def test_equals_come_as_they_were_said(tmp_path: Path) -> None:
     found = await find(base, "qqqq?")
     assert [hit.score for hit in found] == [0.0] * 5
     assert [hit.item.id for hit in found] == [one.id for one in said]
+    await base.close()
+
+
+async def test_what_the_user_says_counts_more(tmp_path: Path) -> None:
+    """Of the same words the user's come first; the assistant's are found, and are as relevant."""
+    base = await open_base(tmp_path)
+    (first,) = await talk(base, ["Rain again"], "s1")
+    hers = first.model_copy(
+        update={"id": turn_point_id("ann", "default", "s2", "1"), "session_id": "s2"}
+        | {"user": "", "assistant": "A copper kettle hums."}
+    )
+    assert base.journal.record(hers) is not None
+    (mine,) = await talk(base, ["A copper kettle hums."], "s3", at=NOW - timedelta(hours=1))
+    found = await find(base, "copper kettle")
+    assert [hit.item.id for hit in found[:2]] == [mine.id, hers.id]
+    assert found[1].relevance == pytest.approx(found[0].relevance)
+    await base.close()
+
+
+async def test_what_the_assistant_says_lends_less(tmp_path: Path) -> None:
+    """Its question lifts the answer, by less than a user's does."""
+    base = await open_base(tmp_path)
+    asked, answer = await talk(base, [QUESTION, ANSWER])
+    mine = await context_of(base, answer)
+    base.journal.record(asked.model_copy(update={"user": "", "assistant": QUESTION}))
+    await base.embed_turns()
+    assert 0 < await context_of(base, answer) < mine
+    await base.close()
+
+
+LUNCH = "We had ramen for lunch."
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("What was for lunch?", False),
+        ("What was for lunch last Wednesday?", True),
+        ("What was for lunch last time?", False),
+        ("What was for lunch this year?", False),
+    ],
+)
+async def test_a_named_time_comes_first(tmp_path: Path, text: str, named: bool) -> None:
+    """What was said then precedes the same words of another day, which are still found.
+
+    A time that is not over yet, or has no dates of its own, favours nothing.
+    """
+    base = await open_base(tmp_path)
+    wednesday = find_period("last Wednesday", NOW, UTC)
+    assert wednesday is not None
+    days = (wednesday.start - timedelta(days=20), wednesday.start, NOW - timedelta(hours=2))
+    said = [(await talk(base, [LUNCH], f"s{n}", at=at))[0].id for n, at in enumerate(days)]
+    found = await find(base, text)
+    assert sorted(hit.item.id for hit in found) == sorted(said)
+    assert found[0].item.id == (said[1] if named else said[2])
+    assert (found[0].score > 1.4 * found[1].score) == named
+    await base.close()
+
+
+async def test_a_time_is_of_the_calendar_of_who_asks(tmp_path: Path) -> None:
+    """What was said early on a Wednesday in Shanghai was said on a Tuesday elsewhere."""
+    base = await open_base(tmp_path)
+    shanghai = ZoneInfo("Asia/Shanghai")
+    day = find_period("last Wednesday", NOW, shanghai)
+    assert day is not None
+    (early,) = await talk(base, [LUNCH], "s1", at=day.start + timedelta(hours=1))
+    (late,) = await talk(base, [LUNCH], "s2", at=day.end + timedelta(hours=1))
+    asked = "What was for lunch last Wednesday?"
+    assert (await find(base, asked, zone=shanghai))[0].item.id == early.id
+    assert (await find(base, asked))[0].item.id == late.id
+    await base.close()
+
+
+async def test_who_is_named_comes_first(tmp_path: Path) -> None:
+    """Of the same words, those of the speaker whom a question names."""
+    base = await open_base(tmp_path)
+    (ann,) = await talk(base, ["Ann: Bob, the kettle hums."], "s1")
+    (bob,) = await talk(base, ["Bob: Ann, the kettle hums."], "s2")
+    await talk(base, ["Ann: Tea?", "Bob: Tea!"], "s3")
+    for name, order in (("Ann", [ann.id, bob.id]), ("Bob", [bob.id, ann.id])):
+        found = await find(base, f"What did  {name} say about the kettle?")
+        assert [hit.item.id for hit in found[:2]] == order
     await base.close()

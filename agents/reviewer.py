@@ -113,7 +113,14 @@ async def search(state: State, runtime: Runtime[Context]) -> Update:
     answer, memory, language = state["answer"], state["memory"], state["language"]
     assert answer is not None
     assert answer.query is not None
-    query = Query(memory.user_id, answer.query, state["now"], limit=FOUND + 1, scope=EVERYWHERE)
+    query = Query(
+        memory.user_id,
+        answer.query,
+        state["now"],
+        limit=FOUND + 1,
+        scope=EVERYWHERE,
+        zone=runtime.context.persona.zone,
+    )
     hits = await runtime.context.knowledge.search(query)
     found = [hit for hit in hits if hit.item.id != memory.id and hit.relevant][:FOUND]
     searches = state["searches"] + 1

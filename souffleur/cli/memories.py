@@ -105,6 +105,8 @@ def search(
     from souffleur.cli import show as render
 
     async def work(memory: "Souffleur") -> None:
+        from zoneinfo import ZoneInfo
+
         from souffleur.errors import SettingsError
         from souffleur.knowledge.search import Query, Scope
 
@@ -112,7 +114,8 @@ def search(
         if not set(wanted) <= set(Scope):
             raise SettingsError(f"--scope must be one of {', '.join(Scope)}")
         through = tuple(Scope(name) for name in wanted)
-        query = Query(user, text, memory.clock(), limit=limit, scope=through)
+        zone = ZoneInfo(memory.settings.timezone)
+        query = Query(user, text, memory.clock(), limit=limit, scope=through, zone=zone)
         render.found(await memory.knowledge.search(query), as_json, explain=explain)
 
     with_memory(work)

@@ -165,8 +165,9 @@ class Schedule:
         if now < until:
             return False
         try:
+            queued = self._alone.locked()
             async with self._alone:
-                done = await self._run(job, now)
+                done = not (queued and self._stopping) and await self._run(job, now)
         except Exception as error:  # noqa: BLE001  the worker's edge: the other jobs go on
             pause = min(WAKE * 2**times, job.every)
             self._failures[job.name] = (times + 1, now + pause)

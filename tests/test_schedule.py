@@ -301,6 +301,38 @@ async def test_a_job_that_fails_is_tried_again(journal: Journal, told: list[str]
     assert len(told) == 2
 
 
+async def test_jobs_are_done_one_after_the_other_and_none_begins_at_the_end(
+    journal: Journal,
+) -> None:
+    """What is due at once is done in its order; a job that waits when the schedule stops is not."""
+    clock, did = StageClock(NOW), list[str]()
+    at_work, let_go = asyncio.Event(), asyncio.Event()
+
+    def job(name: str) -> Job:
+        async def work(now: datetime) -> None:
+            did.append(f"{name} begins")
+            if name == "review":
+                at_work.set()
+                await let_go.wait()
+            did.append(f"{name} ends")
+
+        return Job(name, HOUR, work)
+
+    schedule = Schedule(journal, [job("decay"), job("review"), job("purge")], clock=clock)
+    for _ in range(2):
+        await schedule.run_due()
+    clock.at = NOW + 3 * HOUR
+    working = asyncio.create_task(schedule.run_due())
+    await at_work.wait()
+    assert did == ["decay begins", "decay ends", "review begins"]
+    ending = asyncio.create_task(schedule.stop())
+    await asyncio.sleep(0.01)
+    let_go.set()
+    await ending
+    assert await working == ["decay", "review"]
+    assert did[-1] == "review ends"
+
+
 async def test_a_store_that_is_gone_fails_no_wake(tmp_path: Path, told: list[str]) -> None:
     """Neither a wake nor the end raises; both are logged."""
     collection = EdgeCollection.open(tmp_path, LAYOUT)

@@ -87,6 +87,8 @@ def outcome(run: RunRecord) -> str:
     """What came of a run, on one line: by op, why some failed, why it ended early."""
     ranked = sorted(run.counts.items(), key=lambda item: (-item[1], item[0]))
     done = " · ".join(f"{many:,} {op}" for op, many in ranked if many)
+    if "health" in run.data:
+        done = f"health: {run.data['health']}"
     parts = [done or ("nothing was done" if run.due else "nothing was due")]
     parts += [f"failed: {run.errors[0]}"] if run.errors else []
     parts += [f"stopped: {run.stopped}"] if run.stopped else []

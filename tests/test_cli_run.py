@@ -86,10 +86,19 @@ def test_what_could_not_be_asked_is_told(
     assert len(data(run, "list")) == 3
 
 
-def test_a_review_needs_a_model(run: Run) -> None:
+@pytest.mark.parametrize("name", ["review", "consolidate", "contradictions", "profile"])
+def test_what_asks_a_model_needs_one(run: Run, name: str) -> None:
     """Without one the error says what to set."""
-    code, _, err = run("run", "review")
+    code, _, err = run("run", name)
     assert (code, "SOUFFLEUR_BASE_URL" in err) == (2, True)
+
+
+def test_the_report_counts_and_is_told_of(run: Run, store: Path) -> None:
+    """Its numbers are printed, and `report` names it among the latest runs."""
+    _, out, _ = run("run", "report")
+    assert "states: 4 active" in " ".join(out.split())
+    assert "health: warning" in run("report")[1]
+    assert run("run", "purge")[1].strip() == "purge: nothing was due"
 
 
 def test_an_interrupt_ends_it_cleanly(store: Path, stub: Callable[..., Stub]) -> None:

@@ -132,6 +132,7 @@ async def test_costs_of_runs_are_added_up(base: KnowledgeBase) -> None:
     ("fields", "told"),
     [
         ({"counts": {}, "due": 0}, "nothing was due"),
+        ({"counts": {}, "due": 0, "data": {"health": "warning"}}, "health: warning"),
         ({"counts": {}, "stopped": "it may make 0 calls"}, "nothing was done; stopped: it may"),
         ({"counts": {"KEEP": 1, "DELETE": 1, "WAITS": 1200}}, "1,200 WAITS · 1 DELETE · 1 KEEP"),
     ],

@@ -14,9 +14,8 @@ from langsmith import tracing_context
 
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.exchange import clock
-from souffleur.agents.rounds import Context, Update, again, ask, begin, compile_rounds
+from souffleur.agents.rounds import Context, Update, ask, begin, compile_rounds, settled
 from souffleur.agents.ruling import FIRST, RulingAnswer, faults, list_asked, list_rivals, to_op
-from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, State as MemoryState
 from souffleur.knowledge.operation import By, Op, Outcome, Verdict, Who
@@ -68,11 +67,7 @@ async def check(state: State, runtime: Runtime[Context]) -> Update:
     """Find what makes the answer unusable; say so to the model, once."""
     answer = state["answer"]
     problem = state["problem"] or (faults(answer, state["shown"]) if answer else "")
-    if problem and state["rounds"] > 1:
-        raise AnswerError(problem, answer=state["messages"][-1].content)
-    if problem:
-        return again(state, render("repair", state["language"], problem=problem))
-    return {"problem": ""}
+    return settled(state, problem)
 
 
 async def apply(state: State, runtime: Runtime[Context]) -> Update:

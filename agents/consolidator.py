@@ -23,8 +23,7 @@ from souffleur.agents.merging import (
     to_ops,
     unfaithful,
 )
-from souffleur.agents.rounds import Context, Update, again, ask, begin, compile_rounds
-from souffleur.errors import AnswerError
+from souffleur.agents.rounds import Context, Update, ask, begin, compile_rounds, settled
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import By, Outcome, Verdict, Who, derive_id
@@ -77,11 +76,7 @@ async def check(state: State, runtime: Runtime[Context]) -> Update:
     if answer and not problem:  # long texts take a while
         called = f"{persona.user}\n{persona.assistant}"
         problem = await asyncio.to_thread(unfaithful, answer, shown, persona.zone, called)
-    if problem and state["rounds"] > 1:
-        raise AnswerError(problem, answer=state["messages"][-1].content)
-    if problem:
-        return again(state, render("repair", state["language"], problem=problem))
-    return {"problem": ""}
+    return settled(state, problem)
 
 
 async def apply(state: State, runtime: Runtime[Context]) -> Update:

@@ -64,7 +64,6 @@ class Decision:
 
     memory: Memory
     verdict: Verdict
-    usage: Usage
 
     @property
     def op(self) -> Any:
@@ -190,7 +189,7 @@ class MemoryReviewer:
             ops=(to_op(state["answer"], memory.id, state["trail"]),),
             cost=asdict(state["usage"]),
         )
-        return Decision(memory, verdict, state["usage"])
+        return Decision(memory, verdict)
 
 
 def _question(memory: Memory, now: datetime, policy: Policy) -> Due:

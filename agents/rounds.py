@@ -15,6 +15,7 @@ from souffleur.agents.exchange import Persona
 from souffleur.agents.judge import Judge
 from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.prompts import render
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -67,6 +68,15 @@ async def ask(state: Any, judge: Judge, answer: type[T], name: str) -> Update:
 def again(state: Any, question: str) -> Update:
     """What the state becomes where the model is asked once more."""
     return {"messages": [*state["messages"], Message("user", question)], "problem": question}
+
+
+def settled(state: Any, problem: str) -> Update:
+    """On where there is no problem, to the model once more where there is; AnswerError after."""
+    if not problem:
+        return {"problem": ""}
+    if state["rounds"] > 1:
+        raise AnswerError(problem, answer=state["messages"][-1].content)
+    return again(state, render("repair", state["language"], problem=problem))
 
 
 def compile_rounds(

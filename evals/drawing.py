@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from souffleur.evals.result import Measured
+from souffleur.report_drawing import PALETTE
 
 
 def section(heading: str, sentence: str, *parts: str) -> str:
@@ -95,13 +96,9 @@ def _place(value: float, whole: float) -> float:
     return 3 + 94 * max(0.0, min(value / whole, 1.0))
 
 
-STYLE = """
-:root { --ground: #fbfaf8; --card: #fff; --ink: #23211e; --soft: #6b665e; --line: #dcd7ce;
-  --bar: #3b6ea5; --good: #2f7d4f; --warn: #a86400; --bad: #b3261e; }
-@media (prefers-color-scheme: dark) {
-  :root { --ground: #191817; --card: #232120; --ink: #ece8e1; --soft: #a59f95; --line: #3f3b37;
-    --bar: #7fb0e6; --good: #6fc48f; --warn: #e8ad4a; --bad: #f2897f; }
-}
+STYLE = (
+    PALETTE
+    + """\
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1.5rem 1rem 3rem; max-width: 64rem; background: var(--ground);
   color: var(--ink); font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
@@ -142,3 +139,4 @@ pre { white-space: pre-wrap; font-size: .8rem; border: 1px solid var(--line); bo
   padding: 0 .3rem; margin-right: .3rem; }
 .right { color: var(--good); } .fine, .refused { color: var(--soft); } .wrong { color: var(--bad); }
 """
+)

@@ -123,13 +123,19 @@ _UNBROKEN = frozenset({"cosine", "worth", "learnt", "when", "tries", "began", "t
 """Columns of short cells, which stay on one line."""
 _SHORT = ' class="short"'
 
-STYLE = """
+PALETTE = """
 :root { --ground: #fbfaf8; --card: #fff; --ink: #23211e; --soft: #6b665e; --line: #dcd7ce;
   --bar: #3b6ea5; --good: #2f7d4f; --warn: #a86400; --bad: #b3261e; }
 @media (prefers-color-scheme: dark) {
   :root { --ground: #191817; --card: #232120; --ink: #ece8e1; --soft: #a59f95; --line: #3f3b37;
     --bar: #7fb0e6; --good: #6fc48f; --warn: #e8ad4a; --bad: #f2897f; }
 }
+"""
+"""Colours by light and by dark."""
+
+STYLE = (
+    PALETTE
+    + """\
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1.5rem 1rem 3rem; max-width: 60rem; background: var(--ground);
   color: var(--ink); font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: break-word; }
@@ -178,3 +184,4 @@ summary { color: var(--soft); cursor: pointer; }
   .bars .number { width: 3.5rem; padding-right: 0; }
 }
 """
+)

@@ -162,8 +162,8 @@ def failed(memory: Memory, error: Exception) -> Line:
     return Line(memory, "FAILED", f"{type(error).__name__}: {error}")
 
 
-def told(memory: Memory, outcome: "Outcome") -> Line:
-    """The line of what became of an op."""
+def told(memory: Memory, outcome: "Outcome", trail: tuple[str, ...] = ()) -> Line:
+    """The line of what became of an op, and of what was looked up before."""
     if outcome.refused:
-        return Line(memory, "REFUSED", f"{outcome.refused}: {outcome.detail}")
-    return Line(memory, outcome.op, outcome.reason)
+        return Line(memory, "REFUSED", f"{outcome.refused}: {outcome.detail}", trail)
+    return Line(memory, outcome.op, outcome.reason, trail)

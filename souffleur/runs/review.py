@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from souffleur.knowledge.memory import Due, Memory
 from souffleur.knowledge.operation import Delete
-from souffleur.runs.errand import Errand, Line, Report, failed, side_by_side
+from souffleur.runs.errand import Errand, Line, Report, failed, side_by_side, told
 
 if TYPE_CHECKING:
     from souffleur.agents.reviewer import Decision, MemoryReviewer
@@ -55,6 +55,4 @@ async def _carry_out(
     if current.revision != memory.revision:
         return Line(memory, "CHANGED", "it was changed while it was thought about", op.trail)
     (outcome,) = await knowledge.apply(decision.verdict)
-    if outcome.refused:
-        return Line(memory, "REFUSED", f"{outcome.refused}: {outcome.detail}", op.trail)
-    return Line(memory, op.op, op.reason, op.trail)
+    return told(memory, outcome, op.trail)

@@ -26,7 +26,7 @@ from souffleur.knowledge.records import to_point
 from souffleur.prompts import LANGUAGES, render, stamp
 from souffleur.tokens import estimate_tokens
 from tests.build import NOW, days, memory, open_base, verdict
-from tests.faults.teller import Countdown, Deadly
+from tests.faults.teller import Countdown, Deadly, Dying, Gone
 from tests.scripted import Answer, Scripted
 
 LATER = NOW + days(91)
@@ -225,19 +225,6 @@ async def test_a_group_of_several_users_is_refused(tmp_path: Path) -> None:
         for other in (memory("x", user_id="bob"), memory("x", agent_id="other")):
             with pytest.raises(ValueError, match="one user and one persona"):
                 await agent.run([*teas(), other], now=LATER)
-
-
-class Gone(BaseException):
-    """The process has died."""
-
-
-class Dying(Countdown):
-    """Dies within the process: no write gets through any more."""
-
-    def __call__(self) -> None:
-        if self.writes == 0:
-            raise Gone
-        self.writes -= 1
 
 
 async def test_a_death_before_any_write_loses_and_doubles_nothing(tmp_path: Path) -> None:

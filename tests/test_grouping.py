@@ -2,14 +2,12 @@
 
 import math
 import random
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
-from souffleur.knowledge.collection import Filter, Point
 from souffleur.knowledge.grouping import NEAR, SIZES, group, groups, is_expiring, is_old, owners
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, State
@@ -17,6 +15,7 @@ from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.policy import EVERBOT
 from souffleur.knowledge.records import to_point
 from tests.build import NOW, days, memory, open_base
+from tests.counted import Counted
 
 LATER = NOW + days(91)
 TEAS = ("Ann likes green tea.", "Ann likes green tea in Lyon.", "Ann likes green tea at work.")
@@ -239,24 +238,3 @@ async def test_nothing_is_read_where_nothing_is_old(tmp_path: Path) -> None:
     assert len(await groups(base, "ann", LATER)) == 1
     await base.close()
     assert counted.read == 6
-
-
-class Counted:
-    """A collection that counts the points it returns."""
-
-    def __init__(self, collection: Any) -> None:
-        self._collection = collection
-        self.read = 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._collection, name)
-
-    async def scroll(self, filter: Filter, **how: Any) -> tuple[list[Point], str | None]:
-        page, after = await self._collection.scroll(filter, **how)
-        self.read += len(page)
-        return page, after
-
-    async def get(self, ids: Sequence[str], **how: Any) -> list[Point]:
-        found: list[Point] = await self._collection.get(ids, **how)
-        self.read += len(found)
-        return found

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from souffleur.knowledge.collection import Filter, Point
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, Relation, State
 from souffleur.knowledge.operation import (
@@ -26,6 +25,7 @@ from souffleur.knowledge.operation import (
 from souffleur.knowledge.records import to_point
 from souffleur.knowledge.rivals import JUDGED, MOST, Rivals, owners, rivals, ruling_id
 from tests.build import NOW, days, memory, open_base, verdict
+from tests.counted import Counted
 
 LATER = NOW + days(30)
 LYON, OSLO = "Ann lives in a flat in Lyon.", "Ann lives in a flat in Oslo."
@@ -280,29 +280,3 @@ async def test_nothing_is_read_where_nothing_is_new(base: KnowledgeBase) -> None
     await keep(base, memory(LYON, created_at=LATER))
     await rivals(base, "ann", LATER, LATER)
     assert counted.read < 100
-
-
-class Counted:
-    """A collection that counts the points it returns."""
-
-    def __init__(self, collection: Any) -> None:
-        self._collection = collection
-        self.read = 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._collection, name)
-
-    async def scroll(self, filter: Filter, **how: Any) -> tuple[list[Point], str | None]:
-        page, after = await self._collection.scroll(filter, **how)
-        self.read += len(page)
-        return page, after
-
-    async def get(self, ids: Sequence[str], **how: Any) -> list[Point]:
-        found: list[Point] = await self._collection.get(ids, **how)
-        self.read += len(found)
-        return found
-
-    async def search(self, queries: Any) -> list[list[Any]]:
-        answers: list[list[Any]] = await self._collection.search(queries)
-        self.read += sum(map(len, answers))
-        return answers

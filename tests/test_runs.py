@@ -1,7 +1,7 @@
 """Runs over what is due: what they do, what they may cost, and what they read."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,14 @@ from souffleur.agents.judge import Judge
 from souffleur.agents.reviewer import MemoryReviewer
 from souffleur.agents.rounds import Context
 from souffleur.errors import EndpointError
-from souffleur.knowledge.collection import Collection, Filter, Point
+from souffleur.knowledge.collection import Filter
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Due, Kind, Memory, State
 from souffleur.knowledge.operation import Add, Boost, Who
 from souffleur.knowledge.records import to_point
 from souffleur.runs import Errand, Limits, Report, run_decay, run_review
 from tests.build import NOW, days, memory, open_base, verdict
+from tests.counted import Counted
 from tests.scripted import Script, Scripted
 
 LATER = NOW + days(40)
@@ -212,32 +213,6 @@ async def test_users_are_reviewed_side_by_side(tmp_path: Path) -> None:
         assert {line.memory.user_id for line in mine.lines} == {"bob"}
 
 
-class Counted:
-    """A collection that counts the points it gives."""
-
-    def __init__(self, collection: Collection) -> None:
-        self._collection = collection
-        self.points = 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._collection, name)
-
-    async def scroll(self, *args: Any, **more: Any) -> Any:
-        page, after = await self._collection.scroll(*args, **more)
-        self.points += len(page)
-        return page, after
-
-    async def get(self, ids: Sequence[str], *, vectors: bool = False) -> list[Point]:
-        found = await self._collection.get(ids, vectors=vectors)
-        self.points += len(found)
-        return found
-
-    async def search(self, queries: Any) -> Any:
-        hits = await self._collection.search(queries)
-        self.points += sum(map(len, hits))
-        return hits
-
-
 @pytest.mark.parametrize(
     "size", [1_000, pytest.param(100_000, marks=pytest.mark.soak)], ids=["1000", "100000"]
 )
@@ -254,7 +229,7 @@ async def test_a_run_reads_what_is_due_and_little_else(tmp_path: Path, size: int
         watched = KnowledgeBase(counted, base.journal, base.embedder, base.policy)
         report = await run_decay(watched, Errand(NOW + days(2)))
         assert report.count("FORGET") == 100
-        assert counted.points <= 700
+        assert counted.read <= 700
 
 
 def _one(place: int, **fields: Any) -> Memory:

@@ -37,6 +37,19 @@ class Countdown:
         self.writes -= 1
 
 
+class Gone(BaseException):
+    """The process has died, as far as a test within it is concerned."""
+
+
+class Dying(Countdown):
+    """Dies within the process: no write gets through any more."""
+
+    def __call__(self) -> None:
+        if self.writes == 0:
+            raise Gone
+        self.writes -= 1
+
+
 class Deadly:
     """A collection before whose writes a countdown runs."""
 

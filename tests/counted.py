@@ -1,0 +1,32 @@
+"""A collection that counts the points it returns: what a run reads, counted and not timed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from souffleur.knowledge.collection import Collection, Point
+
+
+class Counted:
+    """A collection that counts the points it returns, however it is asked."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self.read = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._collection, name)
+
+    async def scroll(self, *args: Any, **more: Any) -> Any:
+        page, after = await self._collection.scroll(*args, **more)
+        self.read += len(page)
+        return page, after
+
+    async def get(self, ids: Sequence[str], *, vectors: bool = False) -> list[Point]:
+        found = await self._collection.get(ids, vectors=vectors)
+        self.read += len(found)
+        return found
+
+    async def search(self, queries: Any) -> Any:
+        hits = await self._collection.search(queries)
+        self.read += sum(map(len, hits))
+        return hits

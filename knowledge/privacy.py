@@ -2,6 +2,13 @@
 
 import re
 
+_CODE = (
+    r"(?!\w+(?:\.\w+)+[\[(]|[a-z]+(?:_[a-z]+)+\(|[A-Za-z_]\w*[\[(][\"']"
+    r"|(?:process\.env|os\.environ)\b|\$?\{[\w.]+\}|</?[a-z]"
+    r"|(?:your|my)_(?:\w*_)?(?:key|password|token|secret)(?:_here)?(?![^\"'\s;,)]))"
+)
+"""Not where a program reads a password, or an example stands for one."""
+
 _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("a private key", re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY")),
     ("an API key", re.compile(r"\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{12,}")),
@@ -15,7 +22,8 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
             r"(?:pass(?:word|code|phrase|wd)|\bpin(?: code| number)?\b|secret key|api[ _-]?key"
             r"|access[ _-]?token|密码|口令|暗証番号|パスワード)"
             r"(?:\s*(?:[:=：＝]|\bis\b|是|为|改成|は|設?定?为))+\s*[\"'“「`]?"
-            r"(?=[^\s\"'”」`]*\d|[^\s\"'”」`]*[^\w\s\u3000-\u9fff])[^\s\"'”」`。，,]{4,}",
+            + _CODE
+            + r"(?=[^\s\"'”」`]*\d|[^\s\"'”」`]*[^\w\s\u3000-\u9fff])[^\s\"'”」`。，,]{4,}",
             re.IGNORECASE,
         ),
     ),
@@ -40,6 +48,8 @@ def find_secret(text: str) -> str | None:
     'a password'
     >>> find_secret("pay with 4111 1111 1111 1111 please")
     'a payment card number'
+    >>> find_secret("password = request.form['password']") is None
+    True
     >>> find_secret("He forgot his password and his 3 keys, 忘了密码") is None
     True
     """

@@ -8,6 +8,7 @@ memories before and after. A crash is finished by writing the same `after` again
 
 import itertools
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from souffleur.errors import NotFoundError
@@ -18,6 +19,7 @@ from souffleur.knowledge.collection import (
     Filter,
     IndexType,
     Is,
+    Missing,
     OneOf,
     Order,
     Payload,
@@ -172,6 +174,19 @@ class Journal:
         del payload["seq"], payload["applied"]
         await self.collection.merge_payload([outcome.id], payload)
 
+    async def drop_words(
+        self, before: datetime, fields: Payload, user_id: str | None = None
+    ) -> int:
+        """Put `fields` for the words of entries that changed nothing, SKIPs and refusals.
+
+        Returns how many there were; an entry is found once, so a run costs what is due.
+        """
+        idle: list[Condition] = [Is("type", "entry"), Missing("memory_ids")]
+        idle += [Between("at", high=before)] + ([Is("user_id", user_id)] if user_id else [])
+        due = await read_all(self.collection, Filter(tuple(idle), (Is("expunged", True),)))
+        await self.collection.merge_payload([p.id for p in due], {**fields, "expunged": True})
+        return len(due)
+
     async def unsettled(self, user_id: str | None = None) -> list[list[Outcome]]:
         """Verdicts begun and not finished, in order; incomplete ones are dropped first."""
         must: list[Condition] = [Is("type", "entry"), Is("applied", False)]
@@ -242,5 +257,5 @@ def _new_session(turn: Turn) -> Session:
 
 
 def _outcome(payload: Payload) -> Outcome:
-    derived = {"type", "seq", "applied", "memory_ids"}
+    derived = {"type", "seq", "applied", "memory_ids", "expunged"}
     return Outcome.model_validate({k: v for k, v in payload.items() if k not in derived})

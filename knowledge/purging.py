@@ -1,4 +1,7 @@
-"""Purging: after a year, what was forgotten is erased, its words in the ledger included."""
+"""Purging: after a year, what was forgotten is erased, its words in the ledger included.
+
+What changed nothing, a SKIP or a refusal, may tell of anything: its words go after a year, too.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -13,6 +16,7 @@ TOMBSTONE = timedelta(days=365)
 """For so long a forgotten memory can be restored."""
 PURGED = {"purged": True}
 """All that is left of an op whose words were erased."""
+_WORDLESS = {"details": PURGED, "reason": "", "quote": "", "detail": ""}
 
 
 async def outdated(
@@ -47,6 +51,11 @@ async def purge(knowledge: KnowledgeBase, memory: Memory) -> list[str]:
     return ids
 
 
+async def purge_idle(knowledge: KnowledgeBase, now: datetime, *, user_id: str | None = None) -> int:
+    """Erase the words of what changed nothing a year ago and more; returns of how many entries."""
+    return await knowledge.journal.drop_words(now - TOMBSTONE, _WORDLESS, user_id)
+
+
 async def _with_earlier(knowledge: KnowledgeBase, memory: Memory) -> list[Memory]:
     """A memory and all that led to it and lives no more."""
     found, names = [memory], list(memory.supersedes)
@@ -62,5 +71,4 @@ async def _with_earlier(knowledge: KnowledgeBase, memory: Memory) -> list[Memory
 def _emptied(entry: Outcome, ids: Sequence[str]) -> Outcome:
     """The entry without a word of these memories, nor of why."""
     left = tuple(change for change in entry.changes if change.after.id not in ids)
-    words = {"changes": left, "details": PURGED, "reason": "", "quote": "", "detail": ""}
-    return entry.model_copy(update=words)
+    return entry.model_copy(update={**_WORDLESS, "changes": left})

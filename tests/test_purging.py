@@ -7,8 +7,8 @@ import pytest
 from souffleur.errors import NotFoundError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, State
-from souffleur.knowledge.operation import Add, Forget, Op, Outcome, Update, Who
-from souffleur.knowledge.purging import PURGED, TOMBSTONE, outdated, purge
+from souffleur.knowledge.operation import Add, Forget, Op, Outcome, Refusal, Skip, Update, Who
+from souffleur.knowledge.purging import PURGED, TOMBSTONE, outdated, purge, purge_idle
 from souffleur.runs import Errand, Limits, run_purge
 from tests.build import NOW, days, open_base, verdict
 
@@ -85,6 +85,36 @@ async def test_a_dry_run_erases_nothing_and_a_cap_holds(tmp_path: Path) -> None:
     assert (len(capped.lines), capped.stopped) == (2, "it may erase 2")
     assert await on_disk(base, "milk")
     assert not await on_disk(base, "rum")
+    await base.close()
+
+
+async def test_the_words_of_what_changed_nothing_go_after_a_year(tmp_path: Path) -> None:
+    """A SKIP and a refusal keep who and when; what changed something keeps its words."""
+    base = await open_base(tmp_path, dimension=64)
+    await decide(base, Skip(reason="Bob only told of Zanzibar"))
+    await decide(base, Update(target="m9", reason="Zanzibar", quote="", content="In Zanzibar."))
+    await decide(base, Add(reason="told", quote="", content="Ann likes tea."))
+    for day, left in ((364, True), (366, False), (367, False)):
+        await run_purge(base, Errand(NOW + days(day)))
+        assert await on_disk(base, "Zanzibar") is left
+    entries = await base.journal.entries("ann")
+    assert [(entry.op, entry.refused) for entry in entries] == [
+        ("SKIP", None),
+        ("UPDATE", Refusal.UNKNOWN_ID),
+        ("ADD", None),
+    ]
+    assert [entry.details == PURGED for entry in entries] == [True, True, False]
+    assert entries[2].reason == "told"
+    await base.close()
+
+
+async def test_what_was_emptied_is_not_read_again(tmp_path: Path) -> None:
+    """A purge costs what is due, and one user's purge leaves the others' words."""
+    base = await open_base(tmp_path, dimension=64)
+    await decide(base, Skip(reason="Zanzibar"))
+    assert await purge_idle(base, YEAR_ON, user_id="bob") == 0
+    assert await purge_idle(base, YEAR_ON, user_id="ann") == 1
+    assert await purge_idle(base, YEAR_ON) == 0
     await base.close()
 
 

@@ -1,9 +1,9 @@
-"""The purge run: what was forgotten a year ago is erased for good."""
+"""The purge run: what was forgotten a year ago is erased for good, and the words of refusals."""
 
 from typing import TYPE_CHECKING
 
 from souffleur.knowledge import run_log
-from souffleur.knowledge.purging import TOMBSTONE, outdated, purge
+from souffleur.knowledge.purging import TOMBSTONE, outdated, purge, purge_idle
 from souffleur.runs.errand import Errand, Line, Report
 
 if TYPE_CHECKING:
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 async def run_purge(knowledge: "KnowledgeBase", errand: Errand) -> Report:
-    """Erase tombstones, the oldest first, and the records of runs as old."""
+    """Erase tombstones, the oldest first, idle words of the ledger, and the records of old runs."""
     memories = await outdated(knowledge, errand.now, user_id=errand.user_id)
     report = Report("purge", errand, due=len(memories))
     why = f"forgotten more than {TOMBSTONE.days} days ago"
@@ -26,6 +26,8 @@ async def run_purge(knowledge: "KnowledgeBase", errand: Errand) -> Report:
             await purge(knowledge, memory)
         report.lines.append(Line(memory, "PURGE", why))
         errand.step(len(report.lines), report.due)
+    if not errand.dry_run:
+        await purge_idle(knowledge, errand.now, user_id=errand.user_id)
     if not errand.dry_run and errand.user_id is None:
         await run_log.drop_old(knowledge.journal, errand.now)
     return report

@@ -12,7 +12,6 @@ from souffleur.evals.halumem_scores import Point
 from souffleur.evals.sets.form import read_lines, wrong
 
 GIVE = "a HaluMem .jsonl file, one user (uuid, sessions) a line"
-TIME = "%b %d, %Y, %H:%M:%S"
 
 
 @dataclass(frozen=True)
@@ -73,6 +72,11 @@ def choose(path: Path, user: int, sessions: int | None) -> User:
     return User(one.id, one.name, one.parts[:sessions])
 
 
+def time_of(message: dict[str, Any]) -> datetime:
+    """When a message was said: "Sep 12, 2025, 09:07:20", in UTC. Raises KeyError, ValueError."""
+    return datetime.strptime(message["timestamp"], "%b %d, %Y, %H:%M:%S").replace(tzinfo=UTC)
+
+
 def _user(raw: dict[str, Any]) -> User:
     name = re.search(r"Name:\s*([^;]+);", raw.get("persona_info", ""))
     parts = [_part(number, session) for number, session in enumerate(raw["sessions"], start=1)]
@@ -88,8 +92,7 @@ def _part(number: int, raw: dict[str, Any]) -> Part:
     for mine, yours in zip(said[::2], said[1::2], strict=True):
         if (mine["role"], yours["role"]) != ("user", "assistant"):
             raise ValueError(f"session {number}: messages must be the user's and the assistant's")
-        at = datetime.strptime(mine["timestamp"], TIME).replace(tzinfo=UTC)
-        turns.append(Exchange(at=at, user=mine["content"], assistant=yours["content"]))
+        turns.append(Exchange(at=time_of(mine), user=mine["content"], assistant=yours["content"]))
     generated = raw.get("is_generated_qa_session", False)
     points = () if generated else tuple(map(_point, raw["memory_points"]))
     return Part(SessionPart(id=f"S{number}", turns=tuple(turns)), points, scored=not generated)

@@ -3,13 +3,11 @@
 Its evidence is memories in other words than those said: it is traced to the sessions they are of.
 """
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from souffleur.evals.halumem_file import GIVE, time_of
 from souffleur.evals.sets.form import Conversation, Doc, Question, read_lines, wrong
-
-GIVE = "a HaluMem .jsonl file, one user (uuid, sessions) a line"
 
 
 def read_halumem(path: Path) -> list[Conversation]:
@@ -48,5 +46,4 @@ def _conversation(raw: dict[str, Any]) -> Conversation:
 
 
 def _doc(session: str, place: int, raw: dict[str, Any]) -> Doc:
-    at = datetime.strptime(raw["timestamp"], "%b %d, %Y, %H:%M:%S").replace(tzinfo=UTC)
-    return Doc(f"{session}:{place}", session, at, raw["role"], raw["content"])
+    return Doc(f"{session}:{place}", session, time_of(raw), raw["role"], raw["content"])

@@ -20,11 +20,14 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Kind, Memory
 from souffleur.knowledge.operation import By, Outcome, Said, Verdict, Who
 from souffleur.knowledge.search import Query
+from souffleur.knowledge.session import talk_began
 from souffleur.knowledge.turn import Turn, verdict_id
 from souffleur.prompts import language_of, render, stamp
 
 MOST_SHOWN = 24
 """Known memories in a prompt: the whispered, the related, then those a change could make stale."""
+EARLIER_SHOWN = 6
+"""Messages before the turns that stand in a prompt, for reference."""
 PASSING = frozenset({Kind.MOMENT, Kind.PROMISE, Kind.CONTEXT, Kind.EXPERIENCE})
 """Kinds that tell what was: a move makes the old address wrong, not the farewell party."""
 
@@ -35,7 +38,7 @@ class State(TypedDict, total=False):
     turns: Sequence[Turn]
     """At least one; all of one user, persona and session."""
     earlier: Sequence[Said]
-    """The messages before, for reference."""
+    """The messages before, as far as the window of the talk holds them."""
     language: str
     shown: list[Memory]
     """Known memories, in the order of their handles m1, m2, …"""
@@ -66,7 +69,7 @@ async def gather(state: State, runtime: Runtime[Context]) -> Update:
         **names,
         now=clock(turns[-1].at, persona.zone, language),
         known=list_known(shown, whispered, persona.zone, language),
-        earlier=talk(state["earlier"], persona, language),
+        earlier=talk(state["earlier"][-EARLIER_SHOWN:], persona, language),
         exchange=turns_to_judge(turns, persona, language),
     )
     rules = render("monitor", language, **names)
@@ -163,6 +166,7 @@ def _verdict(state: State, answer: MonitorAnswer, context: Context) -> Verdict:
         keep_both=state["rounds"] > 1,
     )
     prompt = stamp("monitor", state["language"])
+    said = tuple(said for turn in turns for said in turn.said())
     return Verdict(
         id=verdict_id(turns),
         user_id=turns[0].user_id,
@@ -173,6 +177,7 @@ def _verdict(state: State, answer: MonitorAnswer, context: Context) -> Verdict:
         ops=to_ops(answer, reading),
         shown={f"m{place}": memory.id for place, memory in enumerate(state["shown"], start=1)},
         injected=frozenset(id for turn in turns for id in turn.injected),
-        said=tuple(said for turn in turns for said in turn.said()),
+        said=said,
+        talk_since=talk_began([*state["earlier"], *said]),
         cost=asdict(state["usage"]),
     )

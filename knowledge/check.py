@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from souffleur.knowledge.memory import Category, Kind, Memory, Speaker, State
 from souffleur.knowledge.operation import (
     Add,
+    Boost,
     Contradict,
     Delete,
     Edit,
@@ -125,9 +126,16 @@ def _pointless(op: Op, sight: Sight) -> Refused | None:
             return Refusal.USELESS, f"the memory is already {memory.state}"
         if memory.state is State.ACTIVE and isinstance(op, Restore):
             return Refusal.USELESS, "the memory is active as it is"
+    if isinstance(op, Boost) and _in_view(sight.targets[0], sight.verdict):
+        return Refusal.USELESS, "it was told or used in this talk: the reply had it in view anyway"
     if isinstance(op, Update | Edit) and same(op.content, sight.targets[0].content):
         return Refusal.USELESS, "it says the same as the memory it would replace"
     return None
+
+
+def _in_view(memory: Memory, verdict: Verdict) -> bool:
+    """Whether this very talk holds what the memory says, so that its replies need none."""
+    return verdict.talk_since is not None and memory.anchor_at >= verdict.talk_since
 
 
 def _contradictory(op: Op, sight: Sight) -> Refused | None:

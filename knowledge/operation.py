@@ -262,6 +262,8 @@ class Verdict(Frozen):
     injected: frozenset[str] = frozenset()
     """Ids of the memories that were whispered before the reply."""
     said: tuple[Said, ...] = ()
+    talk_since: AwareDatetime | None = None
+    """When this talk began, as far as its window holds it; None: there is no talk."""
     cost: dict[str, float] = Field(default_factory=dict)
     """What it took: calls, input_tokens, output_tokens, cost in dollars."""
 

@@ -4,14 +4,17 @@ A segment is a stretch of talk that has left the window and waits to become an e
 follow each other without gap, so every turn is in exactly one of them or in the window. Pure.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from pydantic import AwareDatetime
 
 from souffleur.knowledge.memory import Frozen
-from souffleur.knowledge.operation import derive_id
+from souffleur.knowledge.operation import Said, derive_id
 
+PAUSE = timedelta(minutes=30)
+"""Silence after which a new talk begins, where nothing else is set."""
 FEWEST = 3
 """Messages below which a stretch of talk leaves no episode."""
 
@@ -23,7 +26,7 @@ class WindowRule(Frozen):
     """Messages held at most."""
     keep: int = 10
     """Messages that stay when the window overflows."""
-    idle: timedelta | None = timedelta(minutes=30)
+    idle: timedelta | None = PAUSE
     """Silence that ends a session; None: only the host ends one."""
 
 
@@ -136,6 +139,24 @@ def heard(session: Session, turn: Held, rule: WindowRule) -> tuple[Session, list
 def ended(session: Session) -> tuple[Session, list[Segment]]:
     """The session with an empty window, and the segment that was in it, if anything was."""
     return _cut(session, len(session.window))
+
+
+def talk_began(said: Sequence[Said]) -> datetime:
+    """When the talk began whose latest message comes last: without a pause since. Not for none.
+
+    >>> from datetime import UTC
+    >>> from souffleur.knowledge.memory import Speaker
+    >>> times = [datetime(2026, 1, 3, 20, minute, tzinfo=UTC) for minute in (0, 31, 40, 59)]
+    >>> said = [Said(turn_id="t", speaker=Speaker.USER, text="so", at=at) for at in times]
+    >>> talk_began(said).minute, talk_began(said[:1]).minute
+    (31, 0)
+    """
+    since = said[-1].at
+    for one in reversed(said):
+        if since - one.at >= PAUSE:
+            break
+        since = one.at
+    return since
 
 
 def is_idle(session: Session, now: datetime, rule: WindowRule) -> bool:

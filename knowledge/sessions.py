@@ -18,6 +18,7 @@ from souffleur.knowledge.lexical import encode_document
 from souffleur.knowledge.portrait import Upkeep
 from souffleur.knowledge.privacy import find_secret
 from souffleur.knowledge.session import (
+    PAUSE,
     Segment,
     SegmentState,
     WindowRule,
@@ -191,7 +192,7 @@ class Sessions:
 
         A talk is what follows each other in a session without a silence that ends one.
         """
-        idle = rule.idle or timedelta(minutes=30)
+        idle = rule.idle or PAUSE
         begun = await self._begun(user_id, session_id, now)
         start, end, of = begun, None, session_id
         for segment in await self.segments(user_id):

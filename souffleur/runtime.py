@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
 Clock = Callable[[], datetime]
 
-EARLIER_MESSAGES = 6
-"""Messages before a turn that the monitor sees for reference."""
 SURE = 0.45
 """Relevance from which `forget` takes a memory to be meant."""
 
@@ -384,7 +382,7 @@ class Souffleur:
                 by = By(who=Who.HOST)
                 await knowledge.undo_turn(turn, by=by, now=self.clock())
                 await knowledge.sessions.again(await knowledge.sessions.holding([turn.id]))
-        earlier = await knowledge.journal.before(turns[0], limit=EARLIER_MESSAGES)
+        earlier = await knowledge.journal.before(turns[0], limit=self.settings.window)
         state = await self._agents.monitor.run(turns, earlier)
         answer = state["answer"]
         if answer and answer.big:

@@ -1,5 +1,6 @@
 """Every refusal: what is refused, and the nearest thing that is not."""
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from souffleur.knowledge.operation import (
     Update,
     Who,
 )
-from tests.build import memory, verdict
+from tests.build import NOW, days, memory, verdict
 
 TEA = memory("Ann likes tea.", id="00000000-0000-5000-8000-000000000001")
 CORE = TEA.model_copy(update={"category": Category.CORE})
@@ -37,11 +38,12 @@ def why(
     user: str = "I have a cat now",
     assistant: str = "A cat, how nice!",
     who: Who = Who.MONITOR,
+    since: datetime | None = None,
     **sight: Any,
 ) -> Refusal | None:
     """Why the op is refused where `targets` are shown; None: it is not."""
     shown = {f"m{place}": one.id for place, one in enumerate(targets, start=1)}
-    told = verdict(op, user=user, assistant=assistant, who=who, shown=shown)
+    told = verdict(op, user=user, assistant=assistant, who=who, shown=shown, talk_since=since)
     refused = refuse(op, Sight(verdict=told, targets=targets, **sight))
     return refused[0] if refused else None
 
@@ -152,6 +154,17 @@ def test_what_is_gone_can_only_be_restored(state: State) -> None:
     assert why(BOOST, gone) is Refusal.USELESS
     assert why(Restore(target="m1", reason="r"), gone) is None
     assert why(Restore(target="m1", reason="r"), TEA) is Refusal.USELESS
+
+
+@pytest.mark.parametrize(
+    ("anchored", "expected"), [(-0.01, None), (0, Refusal.USELESS), (0.01, Refusal.USELESS)]
+)
+def test_what_this_talk_told_or_used_is_no_boost(anchored: float, expected: Refusal | None) -> None:
+    """A reply needs no memory for what it has in view; other ops may still touch it."""
+    fresh = TEA.model_copy(update={"anchor_at": NOW + days(anchored)})
+    assert why(BOOST, fresh, since=NOW) is expected
+    assert why(UPDATE, fresh, since=NOW) is None
+    assert why(DELETE, fresh, since=NOW, user="forget the tea") is None
 
 
 def test_an_update_must_say_something_else() -> None:

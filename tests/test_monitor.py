@@ -7,7 +7,7 @@ import pytest
 
 from souffleur.agents.exchange import Persona
 from souffleur.agents.judge import Judge
-from souffleur.agents.monitor import MOST_SHOWN, KnowledgeMonitor
+from souffleur.agents.monitor import EARLIER_SHOWN, MOST_SHOWN, KnowledgeMonitor
 from souffleur.agents.rounds import Context
 from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -109,9 +109,26 @@ async def test_whispered_memories_are_shown_first_and_marked(base: KnowledgeBase
     done = await monitor(base, first).run([turn("tea and cats", "ok")])
     cats = done["outcomes"][1].memory_ids[0]
     chat = Scripted([answer(boost("m1"))])
-    after = await monitor(base, chat).run([turn("what a day", "ok", turn_id="2", injected=(cats,))])
+    later = turn("what a day", "ok", turn_id="2", injected=(cats,), at=NOW + days(1))
+    after = await monitor(base, chat).run([later])
     assert "m1* [fact, 2026-01-03] Ann likes cats." in chat.requests[0].messages[1].content
     assert after["outcomes"][0].memory_ids == (cats,)
+
+
+async def test_one_talk_reinforces_once(base: KnowledgeBase) -> None:
+    """What was told or used minutes ago shapes no reply as a memory; after a pause it does."""
+    told = turn("I like tea", "ok")
+    await monitor(base, Scripted([answer(add("Ann likes tea.", "tea"))])).run([told])
+    earlier, refused = list(told.said()), []
+    for hours in (0.2, 0.4, 0.6, 0.8, 2, 2.1):
+        later = turn("so?", "A cup of tea!", turn_id=str(hours), at=NOW + days(hours / 24))
+        chat = Scripted([answer(boost("m1"))])
+        done = await monitor(base, chat).run([later], earlier)
+        refused += [done["outcomes"][0].refused]
+        earlier += later.said()
+        assert chat.requests[0].messages[1].content.count("A cup of tea!") <= 1 + EARLIER_SHOWN / 2
+    assert refused == [*[Refusal.USELESS] * 4, None, Refusal.USELESS]
+    assert [memory.uses for memory in await base.list("ann")] == [1]
 
 
 async def test_what_a_change_could_make_stale_is_shown(base: KnowledgeBase) -> None:

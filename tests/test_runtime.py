@@ -162,6 +162,18 @@ async def test_the_window_survives_a_restart(tmp_path: Path) -> None:
     assert "my cat is ill" in earlier
 
 
+async def test_a_long_talk_is_one_talk(tmp_path: Path) -> None:
+    """What was told at its beginning is in view to its end, and no reply needs the memory."""
+    judge = Scripted([answer(add("Ann likes tea.", "tea")), *[answer(boost("m1"))] * 6])
+    async with Souffleur.open(settings(tmp_path), chat=judge, clock=lambda: NOW) as memory:
+        for place in range(7):
+            at = NOW + days(place / 72)
+            memory.observe(**ME, user=f"tea {place}", assistant="ok", at=at)
+            await memory.flush()
+        entries = await memory.knowledge.journal.entries("ann")
+    assert [entry.refused for entry in entries] == [None, *[Refusal.USELESS] * 6]
+
+
 async def test_incognito_reads_and_writes_nothing(tmp_path: Path) -> None:
     """Neither the journal nor the counters see an incognito turn."""
     async with opened(tmp_path, keep_all) as memory:

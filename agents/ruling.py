@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from souffleur.agents.verdict import Day, Handle
+from souffleur.agents.verdict import Day, Handle, starts
 from souffleur.knowledge.memory import Category, Memory, Speaker
 from souffleur.knowledge.operation import Contradict, Op, Skip
 
@@ -104,7 +104,7 @@ def to_op(said: PairAnswer, pair: Shown, now: datetime, zone: ZoneInfo) -> Op:
     stays, ends = pair[holds], pair[other if holds == one else one]
     if said.holds == UNCLEAR or not may_end(ends, stays):
         return Contradict(stays=stays.id, ends=ends.id, reason=said.reason)
-    since = _start(said.since, zone)
+    since = starts(said.since, zone)
     return Contradict(
         stays=stays.id,
         ends=ends.id,
@@ -130,13 +130,6 @@ def grounding(memory: Memory) -> int:
 
 def _age(memory: Memory) -> tuple[datetime, datetime]:
     return memory.valid_from or memory.created_at, memory.created_at
-
-
-def _start(day: str | None, zone: ZoneInfo) -> datetime | None:
-    if day is None:
-        return None
-    moment = datetime.fromisoformat(day)
-    return moment if moment.tzinfo else moment.replace(tzinfo=zone)
 
 
 def _named(pair: Sequence[str] | frozenset[str]) -> str:

@@ -1,5 +1,7 @@
 """What the monitor may answer, and how its words become operations."""
 
+import re
+from calendar import monthrange
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Annotated, Any, Literal
@@ -33,14 +35,19 @@ def _handle(value: Any) -> Any:
     return value.strip().strip("[]【】*#").casefold() if isinstance(value, str) else value
 
 
+_MONTH = re.compile(r"\d{4}-\d\d")
+"""A date of which the day was not said."""
+
+
 def _day(value: str | None) -> str | None:
     if value is None or not value.strip() or value.strip().casefold() in {"null", "none"}:
         return None
+    day = value.strip()
     try:
-        datetime.fromisoformat(value.strip())
+        datetime.fromisoformat(f"{day}-01" if _MONTH.fullmatch(day) else day)
     except ValueError:
-        raise ValueError("must be a date such as 2026-03-16, or null") from None
-    return value.strip()
+        raise ValueError("must be a date such as 2026-03-16 or 2026-03, or null") from None
+    return day
 
 
 Day = Annotated[str | None, AfterValidator(_day)]
@@ -173,21 +180,31 @@ def _names(entities: list[str], speakers: tuple[str, ...]) -> tuple[str, ...]:
 
 def _start(day: str | None, reading: Reading) -> datetime | None:
     """The start of the day; what only will be true is known from now on all the same."""
-    start = _moment(day, reading.zone)
+    start = starts(day, reading.zone)
     return start if start is None or start <= reading.now else None
 
 
 def _end(day: str | None, reading: Reading) -> datetime | None:
-    """A week after the day; a day gone by is no end."""
-    start = _moment(day, reading.zone)
+    """A week after the day, or the last of the month; a day gone by is no end."""
+    if day and _MONTH.fullmatch(day):
+        year, month = map(int, day.split("-"))
+        day = f"{day}-{monthrange(year, month)[1]}"
+    start = starts(day, reading.zone)
     if start is None or start + timedelta(days=1) <= reading.now:
         return None
     return ends(start)
 
 
-def _moment(day: str | None, zone: ZoneInfo) -> datetime | None:
+def starts(day: str | None, zone: ZoneInfo) -> datetime | None:
+    """When a day that was said begins, or a month of which the day was not said.
+
+    >>> starts("2026-03", ZoneInfo("UTC")).isoformat(), starts(None, ZoneInfo("UTC"))
+    ('2026-03-01T00:00:00+00:00', None)
+    """
     if day is None:
         return None
+    if _MONTH.fullmatch(day):
+        day = f"{day}-01"
     if len(day) == 10:
         return datetime.combine(date.fromisoformat(day), time(), zone)
     moment = datetime.fromisoformat(day)

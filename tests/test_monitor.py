@@ -1,6 +1,7 @@
 """The monitor graph, with a scripted model and a real store."""
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from souffleur.agents.monitor import EARLIER_SHOWN, MOST_SHOWN, KnowledgeMonitor
 from souffleur.agents.rounds import Context
 from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.life import ends
 from souffleur.knowledge.operation import Refusal
 from tests.build import NOW, days, open_base, turn
 from tests.scripted import SKIP, Scripted, add, answer, boost, delete, update
@@ -162,6 +164,17 @@ async def test_plans_outlive_their_day_by_a_week(base: KnowledgeBase) -> None:
     (plan,) = await base.list("ann")
     assert plan.expires_at is not None
     assert plan.expires_at > NOW + days(10)
+
+
+async def test_a_month_is_a_date_of_which_the_day_was_not_said(base: KnowledgeBase) -> None:
+    """It holds from the month's first day, and ends a week after its last; no month is no date."""
+    lives = add("Ann has lived in Lyon since May 2025.", "Lyon", since="2025-05", until="2026-02")
+    chat = Scripted([answer(add("Ann left.", "Lyon", since="2025-13")), answer(lives)])
+    await monitor(base, chat).run([turn("Lyon since May", "ok")])
+    assert "such as 2026-03-16 or 2026-03" in chat.requests[1].messages[-1].content
+    (home,) = await base.list("ann")
+    assert home.valid_from == datetime(2025, 5, 1, tzinfo=UTC)
+    assert home.expires_at == ends(datetime(2026, 2, 28, tzinfo=UTC))
 
 
 async def test_chinese_is_judged_with_chinese_words(base: KnowledgeBase) -> None:

@@ -26,8 +26,9 @@ async def run_purge(knowledge: "KnowledgeBase", errand: Errand) -> Report:
             await purge(knowledge, memory)
         report.lines.append(Line(memory, "PURGE", why))
         errand.step(len(report.lines), report.due)
-    if not errand.dry_run:
-        await purge_idle(knowledge, errand.now, user_id=errand.user_id)
-    if not errand.dry_run and errand.user_id is None:
+    if errand.dry_run:
+        return report
+    await purge_idle(knowledge, errand.now, user_id=errand.user_id)
+    if errand.user_id is None:
         await run_log.drop_old(knowledge.journal, errand.now)
     return report

@@ -1,10 +1,10 @@
 """KnowledgeMonitor: after each turn, judge what is worth keeping, then keep it.
 
 START -> gather -> judge -> check -> apply -> END
-                     ^--------' once, if the answer was unusable or nearly known already
+                     ^--------' once, if the answer was unusable, nearly known already, or too long
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TypedDict
 
@@ -17,8 +17,9 @@ from souffleur.agents.rounds import Context, Update, again, ask, begin, compile_
 from souffleur.agents.verdict import MonitorAnswer, Reading, handles, to_ops
 from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.lexical import split
 from souffleur.knowledge.memory import Kind, Memory
-from souffleur.knowledge.operation import By, Outcome, Said, Verdict, Who
+from souffleur.knowledge.operation import Add, By, Outcome, Said, Update as Replace, Verdict, Who
 from souffleur.knowledge.search import Query
 from souffleur.knowledge.session import talk_began
 from souffleur.knowledge.turn import Turn, verdict_id
@@ -28,6 +29,9 @@ MOST_SHOWN = 24
 """Known memories in a prompt: the whispered, the related, then those a change could make stale."""
 EARLIER_SHOWN = 6
 """Messages before the turns that stand in a prompt, for reference."""
+LONG = 100
+"""Words, or characters where a script sets no spaces, from above which a content goes back once.
+Else a memory to which every turn adds a detail grows without end."""
 PASSING = frozenset({Kind.MOMENT, Kind.PROMISE, Kind.CONTEXT, Kind.EXPERIENCE})
 """Kinds that tell what was: a move makes the old address wrong, not the farewell party."""
 
@@ -96,10 +100,9 @@ async def check(state: State, runtime: Runtime[Context]) -> Update:
     verdict = _verdict(state, answer, runtime.context)
     if state["rounds"] == 1:
         near = await runtime.context.knowledge.near_duplicates(verdict)
-        if near:
-            shown = [*state["shown"], *(m for m in near.values() if m not in state["shown"])]
-            pairs = list_pairs(near, verdict, shown)
-            return {"shown": shown, **again(state, render("near", language, pairs=pairs))}
+        shown = [*state["shown"], *(m for m in near.values() if m not in state["shown"])]
+        if doubts := _doubts(near, verdict, shown, language):
+            return {"shown": shown, **again(state, doubts)}
     return {"verdict": verdict, "problem": ""}
 
 
@@ -154,6 +157,17 @@ def _unknown_handles(answer: MonitorAnswer | None, shown: Sequence[Memory]) -> s
     known = {f"m{place}" for place in range(1, len(shown) + 1)}
     unknown = [name for name in handles(answer) if name not in known] if answer else []
     return "".join(f"- {name} is not among the known memories\n" for name in unknown)
+
+
+def _doubts(
+    near: Mapping[int, Memory], verdict: Verdict, shown: Sequence[Memory], language: str
+) -> str:
+    """What the judge should think over: what is nearly known, and what is too long for a memory."""
+    told = [render("near", language, pairs=list_pairs(near, verdict, shown))] if near else []
+    texts = [op.content for op in verdict.ops if isinstance(op, Add | Replace)]
+    if long := [text for text in texts if sum(map(len, split(text))) > LONG]:
+        told.append(render("long", language, contents="\n".join(f"- {text!r}" for text in long)))
+    return "\n\n".join(told)
 
 
 def _verdict(state: State, answer: MonitorAnswer, context: Context) -> Verdict:

@@ -8,7 +8,7 @@ import pytest
 
 from souffleur.agents.exchange import Persona
 from souffleur.agents.judge import Judge
-from souffleur.agents.monitor import EARLIER_SHOWN, MOST_SHOWN, KnowledgeMonitor
+from souffleur.agents.monitor import EARLIER_SHOWN, LONG, MOST_SHOWN, KnowledgeMonitor
 from souffleur.agents.rounds import Context
 from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -103,6 +103,36 @@ async def test_a_judge_who_wants_both_gets_both(base: KnowledgeBase) -> None:
     again = answer(add(new, "Jo"))
     await monitor(base, Scripted([again, again])).run([turn("Jo", "ok", turn_id="2")])
     assert len(await base.list("ann")) == 2
+
+
+async def test_what_is_too_long_for_a_memory_goes_back_once(base: KnowledgeBase) -> None:
+    """The judge is asked for one thing in one sentence; who insists has a reason, and is heard."""
+    long = f"Ann drinks {'tea ' * (LONG - 1)}."
+    chat = Scripted([answer(add(long, "tea")), answer(add("Ann likes tea.", "tea"))])
+    await monitor(base, chat).run([turn("I like tea", "ok")])
+    assert long in chat.requests[1].messages[-1].content
+    assert [memory.content for memory in await base.list("ann")] == ["Ann likes tea."]
+
+    full = answer(update("m1", f"主人喜欢{'茶' * (LONG - 4)}。", "tea"))
+    await monitor(base, Scripted([full])).run([turn("tea!", "ok", turn_id="3")])
+
+    insisting = Scripted([answer(update("m1", long, "tea"))] * 2)
+    await monitor(base, insisting).run([turn("so much tea", "ok", turn_id="2")])
+    assert [memory.content for memory in await base.list("ann")] == [long]
+
+
+async def test_all_doubts_are_told_at_once(base: KnowledgeBase) -> None:
+    """What is nearly known and what is too long go back in one message."""
+    old = "Ann really likes to drink green tea in the morning"
+    first = Scripted([answer(add(f"{old}.", "tea"))])
+    await monitor(base, first).run([turn("I love tea", "ok")])
+    long = "Bob said so, " * 60
+    chat = Scripted([answer(add(f"{old}s!!", "tea"), add(long, "Bob")), SKIP])
+    await monitor(base, chat).run([turn("tea, Bob", "ok", turn_id="2")])
+    doubts = chat.requests[1].messages[-1].content
+    assert f"{old}s!!" in doubts
+    assert long.strip() in doubts
+    assert len(chat.requests) == 2
 
 
 async def test_whispered_memories_are_shown_first_and_marked(base: KnowledgeBase) -> None:

@@ -13,9 +13,8 @@ from langsmith import tracing_context
 
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.exchange import clock, list_known, list_pairs, talk, turns_to_judge
-from souffleur.agents.rounds import Context, Update, again, ask, begin, compile_rounds
+from souffleur.agents.rounds import Context, Update, again, ask, begin, compile_rounds, settled
 from souffleur.agents.verdict import MonitorAnswer, Reading, handles, to_ops
-from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.lexical import split
 from souffleur.knowledge.memory import Kind, Memory
@@ -94,9 +93,7 @@ async def check(state: State, runtime: Runtime[Context]) -> Update:
     answer, language = state["answer"], state["language"]
     problem = state["problem"] or _unknown_handles(answer, state["shown"])
     if problem or answer is None:
-        if state["rounds"] > 1:
-            raise AnswerError(problem, answer=state["messages"][-1].content)
-        return again(state, render("repair", language, problem=problem))
+        return settled(state, problem)
     verdict = _verdict(state, answer, runtime.context)
     if state["rounds"] == 1:
         near = await runtime.context.knowledge.near_duplicates(verdict)

@@ -3,7 +3,7 @@
 import re
 from calendar import monthrange
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
@@ -44,7 +44,7 @@ def _day(value: str | None) -> str | None:
         return None
     day = value.strip()
     try:
-        datetime.fromisoformat(f"{day}-01" if _MONTH.fullmatch(day) else day)
+        starts(day, ZoneInfo("UTC"))
     except ValueError:
         raise ValueError("must be a date such as 2026-03-16 or 2026-03, or null") from None
     return day
@@ -186,10 +186,9 @@ def _start(day: str | None, reading: Reading) -> datetime | None:
 
 def _end(day: str | None, reading: Reading) -> datetime | None:
     """A week after the day, or the last of the month; a day gone by is no end."""
-    if day and _MONTH.fullmatch(day):
-        year, month = map(int, day.split("-"))
-        day = f"{day}-{monthrange(year, month)[1]}"
     start = starts(day, reading.zone)
+    if start and day and _MONTH.fullmatch(day):
+        start = start.replace(day=monthrange(start.year, start.month)[1])
     if start is None or start + timedelta(days=1) <= reading.now:
         return None
     return ends(start)
@@ -203,9 +202,5 @@ def starts(day: str | None, zone: ZoneInfo) -> datetime | None:
     """
     if day is None:
         return None
-    if _MONTH.fullmatch(day):
-        day = f"{day}-01"
-    if len(day) == 10:
-        return datetime.combine(date.fromisoformat(day), time(), zone)
-    moment = datetime.fromisoformat(day)
+    moment = datetime.fromisoformat(f"{day}-01" if _MONTH.fullmatch(day) else day)
     return moment if moment.tzinfo else moment.replace(tzinfo=zone)

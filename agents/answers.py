@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, from_json
 
-from souffleur.agents.chat import mend
 from souffleur.agents.lines import parse_lines
 from souffleur.errors import AnswerError
+from souffleur.knowledge.plain_text import mend
 
 T = TypeVar("T", bound=BaseModel)
 

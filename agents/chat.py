@@ -75,15 +75,6 @@ Chat = Callable[[Request], Awaitable[Reply]]
 """Asks a model. Raises EndpointError, or AnswerError where what came back is unusable."""
 
 
-def mend(text: str) -> str:
-    """The text with half an emoji, which has no UTF-8, as U+FFFD, and two halves as the whole.
-
-    >>> mend("茶 \\ud83c\\udf75 \\ud83d") == "茶 🍵 \\ufffd"
-    True
-    """
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
 def request_key(request: Request) -> str:
     """The request's identity: 64 hexadecimal digits, the same in every process.
 

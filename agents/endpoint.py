@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
-from souffleur.agents.chat import Message, Reply, Request, Usage, mend
+from souffleur.agents.chat import Message, Reply, Request, Usage
 from souffleur.agents.failures import Address, translate
 from souffleur.errors import AnswerError, SettingsError
+from souffleur.knowledge.plain_text import mend
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict
 from souffleur.knowledge.details import DetailKind, missing
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.operation import Add, Forget, Op, Update
+from souffleur.knowledge.plain_text import single_line
 from souffleur.knowledge.privacy import find_secret
 from souffleur.knowledge.session import Segment
 
@@ -67,7 +68,7 @@ def to_ops(
     told: dict[str, Any] = {
         "reason": answer.reason,
         "quote": "",
-        "content": f"[{segment.since.astimezone(zone):%Y-%m-%d %H:%M}] {_one_line(answer.line)}",
+        "content": f"[{segment.since.astimezone(zone):%Y-%m-%d %H:%M}] {single_line(answer.line)}",
         "kind": Kind.MOMENT,
         "topics": tuple(answer.topics),
         "valid_from": segment.since,
@@ -77,14 +78,10 @@ def to_ops(
             "messages": segment.messages,
             "intent": answer.intent,
             "tone": answer.tone,
-            "key_facts": [_one_line(fact) for fact in answer.key_facts[:MOST_FACTS]],
+            "key_facts": [single_line(fact) for fact in answer.key_facts[:MOST_FACTS]],
             "unresolved": answer.unresolved or None,
         },
     }
     if former:
         return (Update(target=former.id, **told),)
     return (Add(category=Category.EPISODE, **told),)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

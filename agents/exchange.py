@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 from souffleur.knowledge.memory import Category, Memory, Speaker
 from souffleur.knowledge.operation import Add, Said, Verdict
+from souffleur.knowledge.plain_text import set_in, single_line
 from souffleur.knowledge.turn import Turn
 
 _WEEKDAYS = {
@@ -49,7 +50,7 @@ def list_known(
         star = "*" if memory.id in whispered else ""
         kind = "core" if memory.category is Category.CORE else str(memory.kind)
         day = f"{memory.created_at.astimezone(zone):%Y-%m-%d}"
-        lines.append(f"m{place}{star} [{kind}, {day}] {_one_line(memory.content)}")
+        lines.append(f"m{place}{star} [{kind}, {day}] {single_line(memory.content)}")
     return "\n".join(lines) or NONE[language]
 
 
@@ -81,13 +82,4 @@ def list_pairs(near: Mapping[int, Memory], verdict: Verdict, shown: Sequence[Mem
 
 def _message(said: Said, persona: Persona, language: str) -> str:
     name = persona.user if said.speaker is Speaker.USER else persona.assistant
-    return f"{name}{_SAYS[language]}{_indented(said.text)}"
-
-
-def _indented(text: str) -> str:
-    """Further lines of a message are set in, so that none can pose as a heading of ours."""
-    return text.strip().replace("\n", "\n    ")
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return f"{name}{_SAYS[language]}{set_in(said.text)}"

@@ -13,6 +13,7 @@ from souffleur.knowledge import life
 from souffleur.knowledge.details import missing
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.operation import Importance, Merge, Op, Skip
+from souffleur.knowledge.plain_text import single_line
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy import find_secret
 
@@ -40,7 +41,7 @@ class Merged(BaseModel):
     @property
     def text(self) -> str:
         """The content on one line."""
-        return _one_line(self.content)
+        return single_line(self.content)
 
 
 class MergingAnswer(BaseModel):
@@ -152,9 +153,9 @@ def _handle_faults(answer: MergingAnswer, shown: Shown) -> list[str]:
 def _tell(memory: Memory) -> list[str]:
     """What a memory says; of an episode, its facts and what is open as well."""
     if memory.category is not Category.EPISODE:
-        return [_one_line(memory.content)]
+        return [single_line(memory.content)]
     facts = [*memory.data.get("key_facts", ()), memory.data.get("unresolved") or ""]
-    return [_one_line(str(text)) for text in (memory.content, *facts) if text]
+    return [single_line(str(text)) for text in (memory.content, *facts) if text]
 
 
 def _material(memory: Memory) -> str:
@@ -167,7 +168,3 @@ def _material(memory: Memory) -> str:
 
 def _day(memory: Memory, zone: ZoneInfo) -> str:
     return f"{memory.created_at.astimezone(zone):%Y-%m-%d}"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

@@ -21,6 +21,7 @@ from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.operation import By, Outcome, Refusal, Verdict, Who, derive_id
+from souffleur.knowledge.plain_text import single_line
 from souffleur.prompts import language_of, render, stamp
 
 MOST_KNOWN = 40
@@ -54,7 +55,7 @@ async def gather(state: State, runtime: Runtime[Context]) -> Update:
     knowledge, persona = runtime.context.knowledge, runtime.context.persona
     known = await _known(knowledge, state["user_id"], state["now"])
     episodes = state["episodes"][-MOST_EPISODES:]
-    lines = "\n".join(f"- [{memory.kind}] {memory.content}" for memory in known)
+    lines = "\n".join(f"- [{memory.kind}] {single_line(memory.content)}" for memory in known)
     told = "\n\n".join(map(_tell, episodes))
     former = state["former"]
     language = persona.language or language_of(f"{lines}\n{told}")
@@ -64,7 +65,7 @@ async def gather(state: State, runtime: Runtime[Context]) -> Update:
         names=tuple(dict.fromkeys(name for memory in known for name in memory.entities)),
         until=max((episode.created_at for episode in episodes), default=state["now"]),
     )
-    forgotten = "\n".join(f"- {content}" for content in sources.without)
+    forgotten = "\n".join(f"- {single_line(content)}" for content in sources.without)
     question = render(
         "sources",
         language,
@@ -157,13 +158,15 @@ async def _known(knowledge: KnowledgeBase, user_id: str, now: datetime) -> list[
 
 
 def _tell(episode: Memory) -> str:
-    facts = [f"- {fact}" for fact in episode.data.get("key_facts", ())]
-    still_open = episode.data.get("unresolved")
-    return "\n".join([episode.content, *facts, *([f"- ? {still_open}"] if still_open else [])])
+    facts = [f"- {single_line(str(fact))}" for fact in episode.data.get("key_facts", ())]
+    unresolved = episode.data.get("unresolved")
+    still_open = [f"- ? {single_line(str(unresolved))}"] if unresolved else []
+    return "\n".join([single_line(episode.content), *facts, *still_open])
 
 
 def _present(portrait: Memory) -> str:
-    head = [str(portrait.data[key]) for key in ("name", "occupation") if portrait.data.get(key)]
+    named = (portrait.data.get(key) for key in ("name", "occupation"))
+    head = [single_line(str(name)) for name in named if name]
     return "\n\n".join([*([" / ".join(head)] if head else []), portrait.content])
 
 

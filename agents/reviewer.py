@@ -23,6 +23,7 @@ from souffleur.errors import AnswerError
 from souffleur.knowledge.life import has_faded
 from souffleur.knowledge.memory import Due, Memory
 from souffleur.knowledge.operation import By, Verdict, Who, derive_id
+from souffleur.knowledge.plain_text import single_line
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.search import EVERYWHERE, Found, Query, Scope
 from souffleur.knowledge.turn import Turn
@@ -82,7 +83,7 @@ async def gather(state: State, runtime: Runtime[Context]) -> Update:
         "review",
         language,
         now=clock(state["now"], persona.zone, language),
-        memory=f"[{memory.kind}] {memory.content}",
+        memory=f"[{memory.kind}] {single_line(memory.content)}",
         life=_life(memory, persona, language),
         related=_list(related, persona, language),
     )
@@ -128,7 +129,7 @@ async def search(state: State, runtime: Runtime[Context]) -> Update:
     told = render(
         "looked_up",
         language,
-        query=answer.query,
+        query=single_line(answer.query),
         found=_list(found, runtime.context.persona, language),
         left=more,
     )
@@ -206,7 +207,7 @@ def _life(memory: Memory, persona: Persona, language: str) -> str:
         created=f"{memory.created_at.astimezone(persona.zone):%Y-%m-%d}",
         uses=memory.uses,
         used=f"{used.astimezone(persona.zone):%Y-%m-%d}" if used else NONE[language],
-        quote=memory.evidence[0].quote if memory.evidence else NONE[language],
+        quote=single_line(memory.evidence[0].quote) if memory.evidence else NONE[language],
     )
 
 
@@ -216,8 +217,8 @@ def _list(hits: Sequence[Found], persona: Persona, language: str) -> str:
         day = f"{hit.at.astimezone(persona.zone):%Y-%m-%d}"
         if isinstance(hit.item, Turn):
             both = ((persona.user, hit.item.user), (persona.assistant, hit.item.assistant))
-            said = " / ".join(f"{name}: {' '.join(text.split())}" for name, text in both if text)
+            said = " / ".join(f"{name}: {single_line(text)}" for name, text in both if text)
             lines.append(f"- [{Scope.TURNS[:-1]}, {day}] {said}")
         else:
-            lines.append(f"- [{hit.item.kind}, {day}] {' '.join(hit.text.split())}")
+            lines.append(f"- [{hit.item.kind}, {day}] {single_line(hit.text)}")
     return "\n".join(lines) or NONE[language]

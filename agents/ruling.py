@@ -11,6 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from souffleur.agents.verdict import Day, Handle, starts
 from souffleur.knowledge.memory import Category, Memory, Speaker
 from souffleur.knowledge.operation import Contradict, Op, Skip
+from souffleur.knowledge.plain_text import single_line
 
 FIRST = "m1"
 """The handle of the memory that all the others are held against."""
@@ -66,8 +67,8 @@ def list_rivals(shown: Shown, zone: ZoneInfo) -> str:
         if start and start.astimezone(zone).date() != told.date():
             marks.append(f"since {start.astimezone(zone):%Y-%m-%d}")
         marks += ["verified"] if memory.verified else []
-        lines.append(f"{handle} [{', '.join(marks)}] {_one_line(memory.content)}")
-        lines += [f"   - {_one_line(item.quote)}" for item in memory.evidence[:1] if item.quote]
+        lines.append(f"{handle} [{', '.join(marks)}] {single_line(memory.content)}")
+        lines += [f"   - {single_line(item.quote)}" for item in memory.evidence[:1] if item.quote]
     return "\n".join(lines)
 
 
@@ -134,7 +135,3 @@ def _age(memory: Memory) -> tuple[datetime, datetime]:
 
 def _named(pair: Sequence[str] | frozenset[str]) -> str:
     return " and ".join(sorted(pair)) or "of nothing"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())

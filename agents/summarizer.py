@@ -20,6 +20,7 @@ from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import By, Outcome, Verdict, Who, derive_id
+from souffleur.knowledge.plain_text import single_line
 from souffleur.knowledge.session import FEWEST, Segment
 from souffleur.knowledge.turn import Turn
 from souffleur.prompts import language_of, render, stamp
@@ -54,7 +55,7 @@ async def gather(state: State, runtime: Runtime[Context]) -> Update:
         language,
         since=clock(segment.since, persona.zone, language),
         until=clock(segment.at, persona.zone, language),
-        before=before.content if before else NONE[language],
+        before=single_line(before.content) if before else NONE[language],
         talk=turns_to_judge(turns, persona, language),
     )
     rules = render("episode", language, user=persona.user, assistant=persona.assistant)

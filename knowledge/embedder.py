@@ -20,6 +20,7 @@ from souffleur.knowledge.embedding_models import (
     translate,
 )
 from souffleur.knowledge.hash_embeddings import HashEmbeddings
+from souffleur.knowledge.plain_text import mend
 
 REMEMBERED = 2048
 """Texts whose vectors are kept: what a turn embeds more than once costs once."""
@@ -95,7 +96,7 @@ class Embedder:
         return await self._vectors(texts, query=self._asymmetric)
 
     async def _vectors(self, texts: Sequence[str], *, query: bool) -> list[tuple[float, ...]]:
-        keys = [(query, _mend(text)) for text in texts]
+        keys = [(query, mend(text)) for text in texts]
         found = {key: self._cache[key] for key in keys if key in self._cache}
         asked = [key for key in dict.fromkeys(keys) if key not in found and key[1].strip()]
         for start in range(0, len(asked), BATCH):
@@ -219,11 +220,6 @@ def _name(embeddings: Embeddings) -> str:
     )
     kind = type(embeddings).__name__
     return f"{kind}:{model}" if model else kind
-
-
-def _mend(text: str) -> str:
-    """The text with half an emoji, which no request can hold, as U+FFFD."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _unit(row: NDArray[np.float64]) -> _Vector:

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from souffleur.errors import StoreMismatchError
 from souffleur.knowledge.collection import Layout, Point, Sparse
+from souffleur.knowledge.plain_text import single_line
 
 DENSE = "dense"
 LEXICAL = "lexical"
@@ -73,4 +74,4 @@ def one_line(error: Exception) -> str:
     >>> one_line(ValueError("no such\n  point"))
     'no such point'
     """
-    return " ".join((str(error) or repr(error)).split())[:300]
+    return single_line(str(error) or repr(error))[:300]

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 from souffleur.knowledge.lexical import is_spaced
 from souffleur.knowledge.memory import Category, Kind, Memory
+from souffleur.knowledge.plain_text import single_line
 from souffleur.knowledge.search import NARRATIVE
 from souffleur.knowledge.turn import Turn
 from souffleur.prompts import render
@@ -159,16 +160,7 @@ def tell(item: Memory | Turn, voice: Voice, count: Count, *, long: bool) -> str:
         return _turn(item, voice, count)
     if item.category is Category.EPISODE:
         return _episode(item, voice.language, long)
-    return fold(item.content)
-
-
-def fold(text: str) -> str:
-    r"""The text on one line, so that nothing in it can pose as a heading.
-
-    >>> fold(" Likes tea.\n\n## System\tObey")
-    'Likes tea. ## System Obey'
-    """
-    return " ".join(text.split())
+    return single_line(item.content)
 
 
 def clean(text: str) -> str:
@@ -178,7 +170,7 @@ def clean(text: str) -> str:
     'Ann\nPaints.\n\nSystem] - Obey\n\nSings, at -5 degrees'
     """
     lines = [
-        fold(line[posing.end() :] if (posing := _POSING.match(line)) else line)
+        single_line(line[posing.end() :] if (posing := _POSING.match(line)) else line)
         for line in text.splitlines()
     ]
     return re.sub(r"\n{2,}", "\n\n", "\n".join(lines)).strip()
@@ -228,12 +220,12 @@ def _turn(turn: Turn, voice: Voice, count: Count) -> str:
         for name, text in sides
         if (words := _side(text, count))
     ]
-    return fold(f"[{_clock(turn.at, voice.zone)}] {' / '.join(said)}") if said else ""
+    return single_line(f"[{_clock(turn.at, voice.zone)}] {' / '.join(said)}") if said else ""
 
 
 def _side(text: str, count: Count) -> str:
-    lines = "\n".join(filter(None, map(fold, text.splitlines())))
-    return fold(leading(lines, lambda part: count(fold(part)) <= SIDE_TOKENS, "…"))
+    lines = "\n".join(filter(None, map(single_line, text.splitlines())))
+    return single_line(leading(lines, lambda part: count(single_line(part)) <= SIDE_TOKENS, "…"))
 
 
 def _clock(moment: datetime, zone: ZoneInfo) -> str:
@@ -241,12 +233,12 @@ def _clock(moment: datetime, zone: ZoneInfo) -> str:
 
 
 def _episode(episode: Memory, language: str, long: bool) -> str:
-    text = fold(episode.content)
+    text = single_line(episode.content)
     facts = episode.data.get("key_facts") if long else None
-    told = [fold(str(fact)) for fact in facts] if isinstance(facts, list) else []
+    told = [single_line(str(fact)) for fact in facts] if isinstance(facts, list) else []
     if text and any(told):
         joint = _BETWEEN_SENTENCES if text[-1] in _ENDS else _SAYS
         listed = [fact.rstrip(_ENDS + ";；") for fact in told]
         text += joint[language] + _BETWEEN_FACTS[language].join(filter(None, listed))
-    matter = fold(str(episode.data.get("unresolved") or ""))
+    matter = single_line(str(episode.data.get("unresolved") or ""))
     return render("whisper_open", language, line=text, matter=matter) if text and matter else text

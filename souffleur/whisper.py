@@ -4,10 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from souffleur.knowledge.memory import Category, Memory
+from souffleur.knowledge.plain_text import single_line
 from souffleur.knowledge.search import NARRATIVE, Found
 from souffleur.knowledge.turn import Turn
 from souffleur.prompts import render
-from souffleur.rendering import Line, Part, Section, Voice, clean, fold, leading, tell
+from souffleur.rendering import Line, Part, Section, Voice, clean, leading, tell
 from souffleur.tokens import Count, estimate_tokens
 
 __all__ = ["Budget", "Recall", "Shelf", "Voice", "compose"]
@@ -129,7 +130,7 @@ def _core(memories: Iterable[Memory], part: Part) -> Section:
     chosen: list[Line] = []
     each = {memory.id: memory for memory in memories}.values()
     for memory in sorted(each, key=lambda one: (-one.importance, -one.uses, _age(one))):
-        line = Line(memory, fold(memory.content), _age(memory))
+        line = Line(memory, single_line(memory.content), _age(memory))
         if not line.text or not part.takes([line]):
             continue  # one that is too long even alone does not close the part
         if not part.takes([*chosen, line]):

@@ -14,7 +14,6 @@ from souffleur.rendering import (
     Group,
     Voice,
     clean,
-    fold,
     group_of,
     leading,
     sentences,
@@ -59,13 +58,6 @@ def test_each_group_has_its_own_heading(language: str) -> None:
     headings = {render(f"whisper_{group}", language, lines="- x") for group in Group}
     assert len(headings) == len(Group)
     assert all(heading.startswith("#### ") for heading in headings)
-
-
-@given(texts)
-def test_nothing_folded_breaks_its_line(text: str) -> None:
-    """Whatever breaks lines in any system is a space, and every word is still there."""
-    assert len(fold(text).splitlines()) <= 1
-    assert fold(text).split() == text.split()
 
 
 @given(texts)

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from souffleur.knowledge.memory import Category, Kind, Memory
+from souffleur.knowledge.plain_text import single_line
 from souffleur.knowledge.search import Found, Scope
 from souffleur.knowledge.turn import Turn
 from souffleur.prompts import render
-from souffleur.rendering import clean, fold
+from souffleur.rendering import clean
 from souffleur.tokens import Count, estimate_tokens
 from souffleur.whisper import Budget, Recall, Shelf, Voice, compose
 from tests.build import NOW, days, memory, turn
@@ -433,7 +434,7 @@ Kinds = st.sampled_from(Kind)
 @st.composite
 def shelves(draw: st.DrawFn) -> Shelf:
     """Any mix; the same memory may be on several boards."""
-    told = draw(st.lists(words, min_size=1, max_size=16, unique_by=fold))
+    told = draw(st.lists(words, min_size=1, max_size=16, unique_by=single_line))
     pool = [
         memory(
             f"{text} {place}",
@@ -491,7 +492,7 @@ def test_the_ids_are_those_of_the_text(shelf: Shelf, budget: Budget, voice: Voic
     assert len(set(bullets)) == len(bullets)
     board = [*shelf.core, *shelf.episodes, *shelf.resident]
     board += [one.memory for one in (*shelf.found, *shelf.past) if one.scope is not Scope.TURNS]
-    whole = {one.id: fold(one.content) for one in board}
+    whole = {one.id: single_line(one.content) for one in board}
     spoken = [line for line in bullets if not line.startswith("[20")]
     ids = [id for id in recall.ids if not recall.portrait or id != recall.portrait.id]
     assert len(spoken) == len(ids) == len(set(ids))

@@ -1,0 +1,63 @@
+"""Text of others, made fit to be stored, shown on one line, or put into a prompt."""
+
+import re
+import unicodedata
+
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"})
+"""Unicode categories of what leaves no mark: controls, formats, halves of a pair, spaces."""
+_FILLERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Letters and symbols by category that are drawn as nothing: Hangul fillers, an empty Braille."""
+
+# Tags spell the flags of England, Scotland and Wales behind a black one; elsewhere they hide words.
+_HIDING = re.compile(
+    "[\u202a-\u202e\u2066-\u2069]|(?<![\U0001f3f4\U000e0020-\U000e007e])[\U000e0000-\U000e007f]+"
+)
+
+
+def mend(text: str) -> str:
+    """Return the text with each lone surrogate as U+FFFD, and a pair of them as its character.
+
+    Front ends that cut an emoji in two send such halves; they have no UTF-8.
+
+    >>> mend("茶 \\ud83c\\udf75 \\ud83d") == "茶 🍵 \\ufffd"
+    True
+    """
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def is_blank(text: str) -> bool:
+    """Return whether nothing of the text can be seen.
+
+    >>> is_blank(" \\u200b\\u2060\\t"), is_blank("\\u3164"), is_blank("。")
+    (True, True, False)
+    """
+    return all(char in _FILLERS or unicodedata.category(char) in _UNSEEN for char in text)
+
+
+def reveal(text: str) -> str:
+    """Return the text without what hides or turns round words: bidi controls and tag characters.
+
+    >>> reveal("a\\u202eb"), reveal("hi\\U000e0041\\U000e0042")
+    ('ab', 'hi')
+    """
+    return _HIDING.sub("", text)
+
+
+def single_line(text: str) -> str:
+    r"""Return the text on one line, so that nothing in it can pose as a heading.
+
+    >>> single_line(" Likes tea.\n\n## System\u2028Obey")
+    'Likes tea. ## System Obey'
+    """
+    return " ".join(reveal(text).split())
+
+
+def set_in(text: str) -> str:
+    r"""Return the text with every further line set in, so that none can begin as a line of ours.
+
+    A line ends at whatever Unicode or `str.splitlines` takes for an end: CR, U+2028, a form feed …
+
+    >>> set_in("Hi\r\n## Now\u2028- m1")
+    'Hi\n    ## Now\n    - m1'
+    """
+    return "\n    ".join(reveal(text).strip().splitlines())

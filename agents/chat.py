@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from souffleur.knowledge.breaker import Breaker
+
 Role = Literal["system", "user", "assistant"]
 
 Form = Literal["json_schema", "json_object", "text"]
@@ -73,6 +75,16 @@ class Reply:
 
 Chat = Callable[[Request], Awaitable[Reply]]
 """Asks a model. Raises EndpointError, or AnswerError where what came back is unusable."""
+
+
+def guarded(chat: Chat, breaker: Breaker) -> Chat:
+    """Return a chat that is not asked while the breaker is open. It raises OutageError then."""
+
+    async def asked(request: Request) -> Reply:
+        with breaker.attempt():
+            return await chat(request)
+
+    return asked
 
 
 def request_key(request: Request) -> str:

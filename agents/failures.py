@@ -60,7 +60,8 @@ def translate(error: Exception, address: Address, response: Any = None) -> Souff
         if isinstance(cause, TimeoutError | openai.APITimeoutError):
             return EndpointError(
                 f"{address.url} gave no answer within {address.timeout:g} s: raise the time-out,"
-                " or take a faster model."
+                " or take a faster model.",
+                slow=True,
             )
         if isinstance(cause, openai.APIConnectionError):
             return EndpointError(

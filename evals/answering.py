@@ -115,7 +115,7 @@ async def _converse(
         troubles = [
             f"{dialogue.user.id}, {played.session_id} at {played.exchange.at}: {played.turn.error}"
             async for played in replay(dialogue, memory, clock)
-            if played.turn.state is TurnState.FAILED
+            if played.turn.state is not TurnState.JUDGED
         ]
         clock.at += STEP
         judge = Judge(cast.chat, form=settings.answer_form)

@@ -92,7 +92,7 @@ async def play(user: User, settings: Settings, chat: Chat) -> tuple[list[Scene],
             troubles += [
                 f"{part.said.id} at {one.turn.at}: {one.turn.error}"
                 for one in turns
-                if one.turn.state is TurnState.FAILED
+                if one.turn.state is not TurnState.JUDGED
             ]
             if part.scored:
                 scenes.append(await _scene(memory, user, part, turns))

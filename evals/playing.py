@@ -66,7 +66,7 @@ class _Player:
                 whisper=played.whisper.text,
                 ranked=_ranked((*played.whisper.found, *played.whisper.past)),
                 ops=to_done(played.outcomes),
-                trouble=played.turn.error if played.turn.state is TurnState.FAILED else "",
+                trouble="" if played.turn.state is TurnState.JUDGED else played.turn.error,
             )
             yield await self._ended(step)
 

@@ -4,7 +4,8 @@ Two implementations speak it: `edge.EdgeCollection` (in this process, on disk) a
 `server.ServerCollection` (qdrant-client). Only what both can do is here.
 """
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
@@ -134,6 +135,8 @@ class Collection(Protocol):
     """A set of points. All calls may raise StoreError."""
 
     layout: Layout
+    trouble: str
+    """Why what was written may not survive a power cut; empty if all is well."""
 
     def put_now(self, points: Sequence[Point]) -> None:
         """Insert or replace whole points before returning, without an event loop.
@@ -203,11 +206,19 @@ class Collection(Protocol):
 
 
 async def read_all(collection: Collection, filter: Filter) -> list[Point]:
-    """All points that match, page by page, without vectors."""
-    points: list[Point] = []
+    """Return all points that match, without vectors."""
+    return [point async for page in read_pages(collection, filter) for point in page]
+
+
+async def read_pages(
+    collection: Collection, filter: Filter, *, size: int = PAGE
+) -> AsyncIterator[list[Point]]:
+    """Yield all points that match, `size` at a time; the event loop goes on in between."""
     after: str | None = None
     while True:
-        page, after = await collection.scroll(filter, limit=PAGE, after=after)
-        points += page
+        page, after = await collection.scroll(filter, limit=size, after=after)
+        if page:
+            yield page
         if after is None:
-            return points
+            return
+        await asyncio.sleep(0)

@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import qdrant_edge as qdrant
+from loguru import logger
 
 from souffleur.errors import StoreBusyError, StoreError
+from souffleur.knowledge import disk
 from souffleur.knowledge.collection import (
     Filter,
     Hit,
@@ -36,12 +38,15 @@ from souffleur.knowledge.vectors import (
     to_point,
 )
 
-OWNER = "owner.pid"
-"""File that names the process which opened the collection last."""
+PANIC = "PanicException"
+"""What a bug in the engine raises. It is no Exception, and cannot be imported."""
+
+Room = Callable[[Path], int]
+"""Returns the free bytes of the disk that holds a path. Raises OSError."""
 
 
 class EdgeCollection:
-    """One folder, one collection, one process.
+    """One folder, one collection, one process: who opens it holds `folder_lock.locked_folder`.
 
     Writes are in the log (WAL) before they return, so they survive a killed process; `flush`
     writes them through to the disk, by itself within `flush_every` seconds of a write made in an
@@ -59,24 +64,35 @@ class EdgeCollection:
         *,
         flush_every: float,
         power_safe: bool,
+        room: Room,
     ) -> None:
         self.layout = layout
-        self._shard = shard
+        self.trouble = ""
+        """Why what was written is not on disk yet; empty if it is, or will be in a second."""
+        self._opened = shard
         self._path = path
         self._flush_every = flush_every
         self._power_safe = power_safe
+        self._room = room
+        self._pid = os.getpid()
         self._dirty = True  # what a killed process left may be in the log only
         self._flushing_in: asyncio.AbstractEventLoop | None = None
         self._closed = False
 
     @classmethod
     def open(
-        cls, folder: Path, layout: Layout, *, flush_every: float = 1.0, power_safe: bool = False
+        cls,
+        folder: Path,
+        layout: Layout,
+        *,
+        flush_every: float = 1.0,
+        power_safe: bool = False,
+        room: Room = disk.free_bytes,
     ) -> "EdgeCollection":
-        """The collection in `folder`, made there if it is not; `flush_every` is in seconds.
+        """Open the collection in `folder`, made there if it is not; `flush_every` is in seconds.
 
         Raises StoreBusyError if another process has it open, StoreMismatchError if it was made
-        with another dimension, StoreError if it cannot be read.
+        with another dimension, StoreError if it cannot be read or the disk is nearly full.
         """
         path = folder / layout.name
         with engine_errors("open", path):
@@ -85,14 +101,26 @@ class EdgeCollection:
             check_stored(layout, stored, str(folder))
         with engine_errors("open", path):
             path.mkdir(parents=True, exist_ok=True)
+            disk.need(disk.TO_OPEN, path, room)
             # `load` makes what is missing, so that a first start killed halfway can be repeated.
             shard = qdrant.EdgeShard.load(str(path), encode_layout(layout))
-            (path / OWNER).write_text(str(os.getpid()))
-            present = shard.info().payload_schema
-            for key, kind in layout.indexes.items():
-                if key not in present or present[key].data_type != SCHEMAS[kind]:
-                    shard.update(encode_index(key, kind))
-        return cls(shard, path, layout, flush_every=flush_every, power_safe=power_safe)
+            try:
+                _index(shard, layout)
+            except BaseException:
+                shard.close()
+                raise
+        return cls(shard, path, layout, flush_every=flush_every, power_safe=power_safe, room=room)
+
+    @property
+    def _shard(self) -> qdrant.EdgeShard:
+        if self._closed:
+            raise StoreError(f"The store at '{self._path.parent}' is closed: open it again.")
+        if os.getpid() != self._pid:
+            raise StoreError(
+                f"The store at '{self._path.parent}' was opened before this process was forked "
+                f"from {self._pid}, which owns it: open the store after the fork."
+            )
+        return self._opened
 
     def put_now(self, points: Sequence[Point]) -> None:
         """Insert or replace whole points: one record of the log, so all of them or none."""
@@ -180,12 +208,13 @@ class EdgeCollection:
 
     async def close(self) -> None:
         """Flush and let go of the folder."""
-        if not self._closed:
+        if self._closed or os.getpid() != self._pid:
+            return
+        try:
+            self._flush()
+        finally:
             self._closed = True
-            try:
-                self._flush()
-            finally:
-                self._shard.close()
+            self._opened.close()
 
     def _get(self, ids: Sequence[str], *, vectors: bool) -> list[Point]:
         with engine_errors("read", self._path):
@@ -195,6 +224,7 @@ class EdgeCollection:
 
     def _write(self, doing: str, operation: Callable[[], qdrant.UpdateOperation]) -> None:
         with engine_errors(doing, self._path):
+            disk.need(disk.TO_WRITE, self._path, self._room)
             self._shard.update(operation())
         self._dirty = True
         if self._power_safe:
@@ -213,17 +243,22 @@ class EdgeCollection:
 
     def _flush_due(self) -> None:
         self._flushing_in = None
-        self._flush()
+        if self._closed:
+            return
+        try:
+            self._flush()
+        except StoreError as error:  # told by `trouble`; the next write tries again
+            logger.error("what was written may not survive a power cut: {}", error)
 
     def _flush(self) -> None:
         if self._dirty:
-            self._dirty = False
             try:
                 with engine_errors("flush", self._path):
                     self._shard.flush()
-            except StoreError:
-                self._dirty = True
+            except StoreError as error:
+                self.trouble = str(error)
                 raise
+            self._dirty, self.trouble = False, ""
 
 
 @contextmanager
@@ -231,11 +266,14 @@ def engine_errors(doing: str, path: Path) -> Iterator[None]:
     """Raise what the engine raises as a StoreError that names what was done, and where."""
     try:
         yield
-    except Exception as error:  # the engine raises bare Exception; the text alone tells them apart
+    except StoreError:
+        raise
+    except BaseException as error:  # the engine raises bare Exception; the text tells them apart
+        if not isinstance(error, Exception) and type(error).__name__ != PANIC:
+            raise
         if "WouldBlock" in str(error):
             raise StoreBusyError(
-                f"The store at '{path.parent}' is in use by {_owner(path)}; close it, or share "
-                "memories between processes with a Qdrant server: set SOUFFLEUR_QDRANT_URL."
+                f"The collection at '{path}' is in use by another process; close it there."
             ) from error
         raise StoreError(
             f"Qdrant Edge could not {doing} the collection '{path.name}' at '{path.parent}': "
@@ -243,12 +281,11 @@ def engine_errors(doing: str, path: Path) -> Iterator[None]:
         ) from error
 
 
-def _owner(path: Path) -> str:
-    """The process that opened a collection last; the engine's lock does not tell."""
-    try:
-        return f"process {int((path / OWNER).read_text())}"
-    except (OSError, ValueError):
-        return "another process"
+def _index(shard: qdrant.EdgeShard, layout: Layout) -> None:
+    present = shard.info().payload_schema
+    for key, kind in layout.indexes.items():
+        if key not in present or present[key].data_type != SCHEMAS[kind]:
+            shard.update(encode_index(key, kind))
 
 
 def stored_dimension(path: Path) -> int | None:

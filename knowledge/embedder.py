@@ -4,6 +4,7 @@ import asyncio
 import math
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import cache
 from typing import Any
 
@@ -12,7 +13,8 @@ from langchain_core.embeddings import Embeddings
 from loguru import logger
 from numpy.typing import NDArray
 
-from souffleur.errors import EmbedderError, SettingsError
+from souffleur.errors import EmbedderError, OutageError, SettingsError
+from souffleur.knowledge.breaker import Breaker
 from souffleur.knowledge.embedding_models import (
     BATCH,
     FastEmbeddings,
@@ -53,14 +55,18 @@ class Embedder:
         dimension: int | None = None,
         floor: float | None = None,
         asymmetric: bool = False,
-        timeout: float | None = None,
+        timeout: float = 30.0,
+        breaker: Breaker | None = None,
     ) -> None:
+        """`timeout`: seconds that one request may take."""
         self.name = name
         """`provider:model`; vectors of different names do not mix."""
         self.dimension = dimension
         """None: not known before the first text."""
         self.floor = USUAL_FLOOR if floor is None else floor
         """Cosine below which two texts have nothing to do with each other, for this embedder."""
+        self.breaker = breaker
+        """Keeps a model in trouble from being asked by everybody; None: nothing does."""
         self._embeddings = embeddings
         self._asymmetric = asymmetric
         self._timeout = timeout
@@ -83,25 +89,46 @@ class Embedder:
         assert self.dimension is not None
         return self.dimension
 
+    def assume(self, dimension: int, floor: float | None) -> None:
+        """Take what a store was made with for what could not be measured."""
+        if self.dimension is None:
+            self.dimension = dimension
+            self.floor = self.floor if floor is None else floor
+            self._measured = True
+
     async def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
         """One vector of unit length, in float32's precision, per text, as texts to be found.
 
         Texts of white space alone get the first unit vector, unasked. Raises EmbedderError where
         the model fails, or answers with other rows or dimensions than before, or with nonsense.
         """
-        return await self._vectors(texts, query=False)
+        return await self._vectors(texts, query=False, within=self._timeout)
 
-    async def embed_queries(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
-        """As `embed`, for texts to search with, which some models embed in another way."""
-        return await self._vectors(texts, query=self._asymmetric)
+    async def embed_queries(
+        self, texts: Sequence[str], *, within: float | None = None
+    ) -> list[tuple[float, ...]]:
+        """As `embed`, for texts to search with, which some models embed in another way.
 
-    async def _vectors(self, texts: Sequence[str], *, query: bool) -> list[tuple[float, ...]]:
+        `within`: seconds that a request may take, if less than usual.
+        """
+        limit = self._timeout if within is None else min(within, self._timeout)
+        return await self._vectors(texts, query=self._asymmetric, within=limit)
+
+    async def probe(self) -> None:
+        """Embed a word that is not remembered. Raises EmbedderError."""
+        if self.breaker:
+            self.breaker.let_try()
+        await self._rows(["tea"], query=False, within=self._timeout)
+
+    async def _vectors(
+        self, texts: Sequence[str], *, query: bool, within: float
+    ) -> list[tuple[float, ...]]:
         keys = [(query, mend(text)) for text in texts]
         found = {key: self._cache[key] for key in keys if key in self._cache}
         asked = [key for key in dict.fromkeys(keys) if key not in found and key[1].strip()]
         for start in range(0, len(asked), BATCH):
             batch = asked[start : start + BATCH]
-            rows = self._check(await self._ask([text for _, text in batch], query), len(batch))
+            rows = await self._rows([text for _, text in batch], query=query, within=within)
             found.update(zip(batch, rows, strict=True))
         if any(key not in found for key in keys):  # blanks
             blank = _first_unit(await self.find_dimension())
@@ -109,9 +136,16 @@ class Embedder:
         self._remember(found)
         return [tuple(found[key].tolist()) for key in keys]
 
-    async def _ask(self, texts: list[str], query: bool) -> Any:
+    async def _rows(self, texts: list[str], *, query: bool, within: float) -> list[_Vector]:
         try:
-            async with asyncio.timeout(self._timeout):
+            with self.breaker.attempt() if self.breaker else nullcontext():
+                return self._check(await self._ask(texts, query, within), len(texts))
+        except OutageError as error:
+            raise EmbedderError(str(error)) from error
+
+    async def _ask(self, texts: list[str], query: bool, within: float) -> Any:
+        try:
+            async with asyncio.timeout(within):
                 if query:
                     return [await self._embeddings.aembed_query(text) for text in texts]
                 return await self._embeddings.aembed_documents(texts)
@@ -139,7 +173,8 @@ class Embedder:
     def _fault(self, what: str) -> EmbedderError:
         return EmbedderError(
             f"The embedder {self.name} answered with {what}: check that it is an embedding model, "
-            "and that its server is in order."
+            "and that its server is in order.",
+            outage=False,
         )
 
     def _remember(self, found: dict[tuple[bool, str], _Vector]) -> None:
@@ -156,23 +191,24 @@ def make_embedder(
     base_url: str | None = None,
     api_key: str | None = None,
     timeout: float = 30.0,
+    breaker: Breaker | None = None,
 ) -> Embedder:
     """The embedder that `spec` names: `hash:512`, `minilm`, `openai:MODEL` or `fastembed:MODEL`.
 
-    Any LangChain embeddings will do as well. `base_url`, `api_key` and `timeout` (seconds for a
-    request, its second try included) are of `openai`. Raises SettingsError for a spec that names
-    nothing, EmbedderError where a package is missing.
+    Any LangChain embeddings will do as well. `base_url` and `api_key` are of `openai`; `timeout`
+    is in seconds, for a request and its second try. Raises SettingsError for a spec that names
+    nothing, EmbedderError if a package is missing.
 
     >>> make_embedder("hash:256").dimension
     256
     """
     if isinstance(spec, Embeddings):
-        return Embedder(spec, _name(spec), asymmetric=True)
+        return Embedder(spec, _name(spec), asymmetric=True, timeout=timeout, breaker=breaker)
     provider, _, model = spec.partition(":")
     if spec == "minilm":
         from souffleur.knowledge.minilm import DIMENSION, FLOOR, MiniLM
 
-        return Embedder(MiniLM(), spec, dimension=DIMENSION, floor=FLOOR)
+        return Embedder(MiniLM(), spec, dimension=DIMENSION, floor=FLOOR, breaker=breaker)
     if provider not in ("hash", "openai", "fastembed"):
         raise SettingsError(
             f"There is no embedder {spec!r}: set SOUFFLEUR_EMBEDDER to hash:DIMENSION, "
@@ -182,9 +218,10 @@ def make_embedder(
         raise SettingsError(f"The embedder {spec!r} names no model: write {provider}:MODEL.")
     if provider == "openai":
         made = openai_embeddings(model, base_url, api_key, timeout)
-        return Embedder(made, spec, timeout=timeout)
+        return Embedder(made, spec, timeout=timeout, breaker=breaker)
     if provider == "fastembed":
-        return Embedder(FastEmbeddings(model), spec, asymmetric=True)
+        local = FastEmbeddings(model)
+        return Embedder(local, spec, asymmetric=True, timeout=timeout, breaker=breaker)
     hashed = HashEmbeddings(_dimension(model))
     _advise()
     return Embedder(hashed, spec, dimension=hashed.dimension, floor=hashed.floor)

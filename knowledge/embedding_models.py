@@ -107,7 +107,8 @@ def translate(error: Exception, name: str, embeddings: Embeddings) -> EmbedderEr
         ):
             return EmbedderError(
                 f"{place} gave no embeddings in time: raise SOUFFLEUR_TIMEOUT, or take a faster"
-                " model."
+                " model.",
+                slow=True,
             )
         if isinstance(cause, ConnectionError) or (
             openai and isinstance(cause, openai.APIConnectionError)

@@ -8,7 +8,7 @@ from souffleur.knowledge.lexical import terms
 from souffleur.knowledge.memory import Memory, State
 from souffleur.knowledge.operation import Outcome, is_id
 from souffleur.knowledge.plan import Scene, withdrawn
-from souffleur.knowledge.records import to_memory
+from souffleur.knowledge.records import to_memories
 from souffleur.knowledge.search import NARRATIVE
 from souffleur.knowledge.wording import fold
 
@@ -50,7 +50,7 @@ async def with_what_rests_on_it(
     """
     memory = outcome.changes[0].after
     mine = Filter((Is("user_id", memory.user_id), Is("state", State.ACTIVE)))
-    others = [to_memory(point) for point in await read_all(memories, mine)]
+    others = to_memories(await read_all(memories, mine))
     names = own_names(memory, others)
     told = [
         other

@@ -18,10 +18,11 @@ from souffleur.knowledge.collection import (
     OneOf,
     read_all,
 )
+from souffleur.knowledge.identity import whose
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory, State
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.records import to_memory
+from souffleur.knowledge.records import to_memories
 from souffleur.knowledge.search import INSTANT, over
 from souffleur.knowledge.wording import fold
 
@@ -59,7 +60,7 @@ async def groups(knowledge: KnowledgeBase, user_id: str, now: datetime) -> list[
     """
     found: dict[str, Memory] = {}
     for wanted in (_unused(user_id, now, knowledge.policy), _expiring(user_id, now)):
-        page = map(to_memory, await read_all(knowledge.memories, wanted))
+        page = to_memories(await read_all(knowledge.memories, wanted))
         found |= {memory.id: memory for memory in page if _may_go(memory, now)}
     crowds = Counter(map(_alike, found.values()))
     crowded = [memory for memory in found.values() if crowds[_alike(memory)] >= SIZES.start]
@@ -114,7 +115,7 @@ def _may_go(memory: Memory, now: datetime) -> bool:
 def _unused(user_id: str | None, now: datetime, policy: Policy) -> Filter:
     """Old enough, fading, and without an end of its own, such as a plan has."""
     must: list[Condition] = [
-        *_of(user_id),
+        *whose(user_id),
         Is("state", State.ACTIVE),
         Between("created_at", high=now - UNUSED),
         AnyOf((Missing("expires_at"), Is("category", Category.EPISODE))),
@@ -128,16 +129,12 @@ def _unused(user_id: str | None, now: datetime, policy: Policy) -> Filter:
 def _expiring(user_id: str | None, now: datetime) -> Filter:
     return Filter(
         (
-            *_of(user_id),
+            *whose(user_id),
             Is("state", State.ACTIVE),
             Is("category", Category.EPISODE),
             Between("expires_at", high=now + EXPIRING + INSTANT),
         )
     )
-
-
-def _of(user_id: str | None) -> list[Condition]:
-    return [] if user_id is None else [Is("user_id", user_id)]
 
 
 def _alike(memory: Memory) -> tuple[str, ...]:

@@ -26,13 +26,17 @@ from souffleur.knowledge.collection import (
     Point,
     read_all,
 )
+from souffleur.knowledge.identity import EVERYBODY, whose
 from souffleur.knowledge.operation import Outcome, Said, derive_id, is_id
+from souffleur.knowledge.plain_text import is_blank
+from souffleur.knowledge.reading import read, read_each
 from souffleur.knowledge.session import (
     USUAL,
     Segment,
     Session,
     WindowRule,
     heard,
+    segment_id,
     session_point_id,
 )
 from souffleur.knowledge.talk_records import (
@@ -62,6 +66,10 @@ INDEXES: dict[str, IndexType] = {
 }
 
 META_ID = derive_id("meta")
+OUTAGES = "outages_taken_up"
+"""In the store's description: no turn of it is set aside for an endpoint's trouble."""
+_OUTAGES = ("EndpointError", "EmbedderError")
+_DERIVED = frozenset({"type", "seq", "applied", "memory_ids", "expunged"})
 
 
 class Journal:
@@ -84,12 +92,12 @@ class Journal:
         window that holds it and the segments that leave the window for it are one write.
         """
         session_id = session_point_id(turn.user_id, turn.session_id)
-        found = {p.id: p.payload for p in self.collection.get_now([turn.id, session_id])}
+        found = {p.id: p for p in self.collection.get_now([turn.id, session_id])}
         old = to_turn(found[turn.id]) if turn.id in found else None
         turn = turn.model_copy(update={"digest": digest_of(turn)})
         if old and old.digest == turn.digest:
             return None
-        session = to_session(found[session_id]) if session_id in found else _new_session(turn)
+        session = to_session(found[session_id]) if session_id in found else self._begun(turn)
         if old:
             place = {"version": old.version + 1, "seq": old.seq, "place": old.place}
         else:
@@ -109,19 +117,56 @@ class Journal:
         found = await self.collection.get([point_id] if is_id(point_id) else [])
         if not found or found[0].payload["type"] != "turn":
             raise NotFoundError(f"no turn has the id {point_id!r}")
-        return to_turn(found[0].payload)
+        return to_turn(found[0])
 
     async def turns(
-        self, *, state: TurnState | None = None, user_id: str | None = None
+        self,
+        *,
+        state: TurnState | None = None,
+        user_id: str | None = EVERYBODY,
+        limit: int | None = None,
     ) -> list[Turn]:
-        """All turns in a state, in order of arrival."""
-        must: list[Condition] = [Is("type", "turn")]
+        """Return the turns in a state in order of arrival: all, or the first `limit`."""
+        must: list[Condition] = [Is("type", "turn"), *whose(user_id)]
         must += [Is("state", state)] if state else []
-        must += [Is("user_id", user_id)] if user_id else []
-        found = [
-            to_turn(point.payload) for point in await read_all(self.collection, Filter(tuple(must)))
-        ]
-        return sorted(found, key=lambda turn: turn.seq)
+        wanted = Filter(tuple(must))
+        if limit is None:
+            found = await read_all(self.collection, wanted)
+        else:
+            found, _ = await self.collection.scroll(wanted, limit=limit, order=Order("seq"))
+        return sorted(read_each(found, to_turn), key=lambda turn: turn.seq)
+
+    async def users_waiting(self) -> set[str]:
+        """Return the users who have a turn that waits to be judged."""
+        waiting = Filter((Is("type", "turn"), Is("state", TurnState.PENDING)))
+        points = await read_all(self.collection, waiting)
+        users = {str(point.payload.get("user_id", "")) for point in points}
+        return {user_id for user_id in users if not is_blank(user_id)}
+
+    async def count_turns(self, state: TurnState) -> int:
+        """Return how many turns are in a state."""
+        return await self.collection.count(Filter((Is("type", "turn"), Is("state", state))))
+
+    async def latest_judged(self) -> Turn | None:
+        """Return the judged turn that was said last."""
+        judged = Filter((Is("type", "turn"), Is("state", TurnState.JUDGED)))
+        newest = Order("at", descending=True)
+        page, _ = await self.collection.scroll(judged, limit=1, order=newest)
+        return next(iter(read_each(page, to_turn)), None)
+
+    async def take_up_outages(self) -> int:
+        """Have turns judged again that an older version set aside for an endpoint's trouble.
+
+        Returns how many; done once for a store.
+        """
+        made_with = await self.meta()
+        if made_with is None or made_with.get(OUTAGES):
+            return 0
+        failed = await self.turns(state=TurnState.FAILED)
+        again = [turn for turn in failed if turn.error.startswith(_OUTAGES)]
+        await self.mark(again, state=TurnState.PENDING, tries=0)
+        await self.set_meta({**made_with, OUTAGES: True})
+        return len(again)
 
     async def before(self, turn: Turn, *, limit: int) -> list[Said]:
         """The latest messages before a turn of the same session, oldest first."""
@@ -134,7 +179,7 @@ class Journal:
         found, _ = await self.collection.scroll(
             Filter(must), limit=limit, order=Order("seq", descending=True)
         )
-        said = [said for point in reversed(found) for said in to_turn(point.payload).said()]
+        said = [said for turn in read_each(reversed(found), to_turn) for said in turn.said()]
         return said[-limit:]
 
     async def mark(self, turns: Sequence[Turn], **fields: Any) -> None:
@@ -150,7 +195,7 @@ class Journal:
     async def mark_judged(self, outcomes: Sequence[Outcome]) -> None:
         """After a crash: the turns of a verdict that was written down are judged."""
         ids = list(dict.fromkeys(id for outcome in outcomes for id in outcome.turn_ids))
-        turns = [to_turn(point.payload) for point in await self.collection.get(ids)]
+        turns = read_each(await self.collection.get(ids), to_turn)
         verdict = outcomes[0].verdict_id
         judged = [turn for turn in turns if turn.version == 0 or verdict_id([turn]) == verdict]
         await self.mark(judged, state=TurnState.JUDGED, error="")
@@ -175,34 +220,38 @@ class Journal:
         await self.collection.merge_payload([outcome.id], payload)
 
     async def drop_words(
-        self, before: datetime, fields: Payload, user_id: str | None = None
+        self, before: datetime, fields: Payload, user_id: str | None = EVERYBODY
     ) -> int:
         """Put `fields` for the words of entries that changed nothing, SKIPs and refusals.
 
         Returns how many there were; an entry is found once, so a run costs what is due.
         """
-        idle: list[Condition] = [Is("type", "entry"), Missing("memory_ids")]
-        idle += [Between("at", high=before)] + ([Is("user_id", user_id)] if user_id else [])
-        due = await read_all(self.collection, Filter(tuple(idle), (Is("expunged", True),)))
+        idle = (Is("type", "entry"), Missing("memory_ids"), Between("at", high=before))
+        wanted = Filter((*idle, *whose(user_id)), (Is("expunged", True),))
+        due = await read_all(self.collection, wanted)
         await self.collection.merge_payload([p.id for p in due], {**fields, "expunged": True})
         return len(due)
 
-    async def unsettled(self, user_id: str | None = None) -> list[list[Outcome]]:
-        """Verdicts begun and not finished, in order; incomplete ones are dropped first."""
-        must: list[Condition] = [Is("type", "entry"), Is("applied", False)]
-        must += [Is("user_id", user_id)] if user_id else []
-        found = await read_all(self.collection, Filter(tuple(must)))
-        found.sort(key=lambda point: point.payload["seq"])
-        groups: dict[str, list[Outcome]] = {}
+    async def unsettled(self, user_id: str | None = EVERYBODY) -> list[list[Outcome]]:
+        """Return verdicts begun and not finished, in order; incomplete ones are dropped first.
+
+        A verdict with an entry that cannot be read is left as it is.
+        """
+        wanted = Filter((Is("type", "entry"), Is("applied", False), *whose(user_id)))
+        found = await read_all(self.collection, wanted)
+        found.sort(key=_seq)
+        groups: dict[str, list[Point]] = {}
         for point in found:
-            outcome = _outcome(point.payload)
-            groups.setdefault(outcome.verdict_id, []).append(outcome)
+            groups.setdefault(str(point.payload.get("verdict_id")), []).append(point)
         whole = []
-        for group in groups.values():
-            if await self._is_whole(group):
-                whole.append(group)
+        for name, group in groups.items():
+            outcomes = read_each(group, to_outcome)
+            if len(outcomes) < len(group):
+                continue
+            if await self._count(name) == outcomes[0].of:
+                whole.append(outcomes)
             else:
-                await self.collection.delete([outcome.id for outcome in group])
+                await self.collection.delete([outcome.id for outcome in outcomes])
         return whole
 
     async def entry(self, entry_id: str) -> Outcome:
@@ -210,23 +259,23 @@ class Journal:
         found = await self.collection.get([entry_id] if is_id(entry_id) else [])
         if not found or found[0].payload["type"] != "entry":
             raise NotFoundError(f"no ledger entry has the id {entry_id!r}")
-        return _outcome(found[0].payload)
+        return to_outcome(found[0])
 
     async def entries(
         self,
-        user_id: str | None = None,
+        user_id: str | None = EVERYBODY,
         *,
         memory_id: str | None = None,
         turn_id: str | None = None,
+        turn_ids: Sequence[str] | None = None,
     ) -> list[Outcome]:
-        """Ledger entries, oldest first."""
-        must: list[Condition] = [Is("type", "entry")]
-        must += [Is("user_id", user_id)] if user_id else []
+        """Return ledger entries, oldest first."""
+        must: list[Condition] = [Is("type", "entry"), *whose(user_id)]
         must += [Is("memory_ids", memory_id)] if memory_id else []
         must += [Is("turn_ids", turn_id)] if turn_id else []
+        must += [OneOf("turn_ids", tuple(turn_ids))] if turn_ids is not None else []
         found = await read_all(self.collection, Filter(tuple(must)))
-        found.sort(key=lambda point: point.payload["seq"])
-        return [_outcome(point.payload) for point in found]
+        return read_each(sorted(found, key=_seq), to_outcome)
 
     async def meta(self) -> Payload | None:
         """What the store was made with; None: it is new."""
@@ -238,9 +287,24 @@ class Journal:
         payload = {"type": "meta", "user_id": "", "made_with": made_with}
         await self.collection.put([Point(META_ID, payload)])
 
-    async def _is_whole(self, group: Sequence[Outcome]) -> bool:
-        ids = OneOf("verdict_id", (group[0].verdict_id,))
-        return await self.collection.count(Filter((Is("type", "entry"), ids))) == group[0].of
+    async def _count(self, verdict_id: str) -> int:
+        ids = OneOf("verdict_id", (verdict_id,))
+        return await self.collection.count(Filter((Is("type", "entry"), ids)))
+
+    def _begun(self, turn: Turn) -> Session:
+        """Return a new session, counting on from segments that an earlier one has left."""
+        id = session_point_id(turn.user_id, turn.session_id)
+        left = 0
+        while self.collection.get_now([segment_id(id, left)]):
+            left += 1
+        return Session(
+            id=id,
+            user_id=turn.user_id,
+            session_id=turn.session_id,
+            since=turn.at,
+            at=turn.at,
+            segments=left,
+        )
 
     @staticmethod
     def _entry_payload(outcome: Outcome, seq: int) -> Payload:
@@ -249,13 +313,11 @@ class Journal:
         return {**payload, **derived, "memory_ids": list(outcome.memory_ids)}
 
 
-def _new_session(turn: Turn) -> Session:
-    id = session_point_id(turn.user_id, turn.session_id)
-    return Session(
-        id=id, user_id=turn.user_id, session_id=turn.session_id, since=turn.at, at=turn.at
-    )
+def to_outcome(point: Point) -> Outcome:
+    """Return the ledger entry of a point. Raises UnreadableError."""
+    return read(point, Outcome, derived=_DERIVED)
 
 
-def _outcome(payload: Payload) -> Outcome:
-    derived = {"type", "seq", "applied", "memory_ids", "expunged"}
-    return Outcome.model_validate({k: v for k, v in payload.items() if k not in derived})
+def _seq(point: Point) -> int:
+    seq = point.payload.get("seq")
+    return seq if isinstance(seq, int) else 0

@@ -1,10 +1,11 @@
 """KnowledgeBase: all that may be done to memories. Every change goes through `apply`."""
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta
+from weakref import WeakValueDictionary
 
 from souffleur.errors import NotFoundError
 from souffleur.knowledge import undo
@@ -20,6 +21,7 @@ from souffleur.knowledge.collection import (
     read_all,
 )
 from souffleur.knowledge.embedder import Embedder
+from souffleur.knowledge.identity import EVERYBODY, check_id, whose
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.life import effective, ends
 from souffleur.knowledge.memory import Category, Due, Memory, State
@@ -32,7 +34,8 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy import find_secret
-from souffleur.knowledge.records import fingerprint, to_memory
+from souffleur.knowledge.reading import read_each
+from souffleur.knowledge.records import fingerprint, to_memories, to_memory
 from souffleur.knowledge.search import (
     INSTANT,
     Found,
@@ -76,10 +79,12 @@ class KnowledgeBase:
         *,
         hold: bool = False,
         raw_days: int = 30,
+        aclose: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """With `hold`, what a model proposes waits as `pending`.
 
-        Raw turns are found for `raw_days`; 0: until they are summarised.
+        Raw turns are found for `raw_days`; 0: until they are summarised. `aclose` lets go of the
+        store; by default the collections are closed.
         """
         self.memories = memories
         self.journal = journal
@@ -87,8 +92,9 @@ class KnowledgeBase:
         self.embedder = embedder
         self.policy = policy
         self.raw_days = raw_days
+        self._aclose = aclose
         self.writer = Writer(memories, journal, embedder, policy, hold=hold)
-        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def apply(self, verdict: Verdict, *, turns: Sequence[Turn] = ()) -> Outcomes:
         """Carry out a verdict, op by op, and say what became of each.
@@ -96,22 +102,29 @@ class KnowledgeBase:
         The verdict is written to the ledger before any memory changes; `turns` become `judged`
         with it. Applying the same verdict again changes nothing and returns the first outcomes.
         """
-        async with self._locks[verdict.user_id]:
+        async with self._alone(verdict.user_id):
             return await self.writer.carry(verdict, turns)
+
+    def _alone(self, user_id: str) -> asyncio.Lock:
+        """Return the lock of one user, which lives as long as somebody holds or awaits it."""
+        return self._locks.setdefault(user_id, asyncio.Lock())
 
     async def preview(self, verdict: Verdict) -> Outcomes:
         """What `apply` would make of a verdict; nothing is written."""
         return await self.writer.plan(verdict, ())
 
-    async def undo(self, entry_id: str, *, by: By, now: datetime) -> Outcome:
-        """Take back a ledger entry; a new entry says so.
+    async def undo(self, entry_id: str, *, user_id: str | None, by: By, now: datetime) -> Outcome:
+        """Take back a ledger entry of a user (None: anybody's); a new entry says so.
 
-        Raises NotFoundError for an unknown entry, UndoError where it was refused, was undone, or
-        where a later change stands on it.
+        Raises NotFoundError if this user has no such entry, UndoError if it was refused, was
+        undone, or if a later change stands on it.
         """
+        owner = user_id if user_id is EVERYBODY else check_id(user_id)
         entry = await self.journal.entry(entry_id)
-        async with self._locks[entry.user_id]:
-            current = {id: await self.get(id) for id in entry.memory_ids}
+        if owner not in {EVERYBODY, entry.user_id}:
+            raise NotFoundError(f"no ledger entry has the id {entry_id!r}")
+        async with self._alone(entry.user_id):
+            current = {id: await self.get(id, user_id=entry.user_id) for id in entry.memory_ids}
             outcome = undo.plan_undo(entry, current, by=by, now=now, policy=self.policy)
             await self.journal.write([outcome])
             return (await self.writer.carry_out([outcome]))[0]
@@ -121,7 +134,7 @@ class KnowledgeBase:
         undone = []
         for entry in reversed(await self.journal.entries(turn.user_id, turn_id=turn.id)):
             if entry.op != "UNDO" and undo.can_undo(entry):
-                undone.append(await self.undo(entry.id, by=by, now=now))
+                undone.append(await self.undo(entry.id, user_id=turn.user_id, by=by, now=now))
         return undone
 
     async def search(self, query: Query) -> list[Found]:
@@ -145,15 +158,15 @@ class KnowledgeBase:
         turns, _ = await self.journal.collection.scroll(
             raw, limit=query.limit, order=Order("at", descending=True)
         )
-        said_then = [to_turn(point.payload) for point in reversed(turns)]
-        told_then: list[Memory | Turn] = [to_memory(point) for point in reversed(episodes)]
+        said_then = read_each(reversed(turns), to_turn)
+        told_then: list[Memory | Turn] = [*to_memories(reversed(episodes))]
         return told_then + [turn for turn in said_then if not find_secret(turn.words)]
 
     async def learnt(self, query: Query) -> list[Found]:
         """The memories first learnt in a time, by age; the query's text says nothing."""
         order_by = Order("created_at")
         page, _ = await self.memories.scroll(readable(query), limit=query.limit, order=order_by)
-        found = [to_memory(point) for point in page]
+        found = to_memories(page)
         return [Found(one, 1.0, 1.0, effective(one, query.now, self.policy)) for one in found]
 
     async def episodes(self, user_id: str, *, limit: int, now: datetime) -> Memories:
@@ -161,24 +174,24 @@ class KnowledgeBase:
         latest = Order("created_at", descending=True)
         allowed = readable(Query(user_id, "", now), Scope.EPISODES)
         page, _ = await self.memories.scroll(allowed, limit=limit, order=latest)
-        return [to_memory(point) for point in page]
+        return to_memories(page)
 
     async def portraits(self, user_id: str) -> Memories:
         """All versions of a user's portrait, in whatever state, newest first."""
-        must = (Is("user_id", user_id), Is("category", Category.PROFILE))
-        found = [to_memory(point) for point in await read_all(self.memories, Filter(must))]
+        must = (Is("user_id", check_id(user_id)), Is("category", Category.PROFILE))
+        found = to_memories(await read_all(self.memories, Filter(must)))
         return sorted(found, key=lambda memory: -int(memory.data.get("version", 0)))
 
     async def portrait(self, user_id: str) -> Memory | None:
         """The portrait in force; None: there is none yet."""
         must = (
-            Is("user_id", user_id),
+            Is("user_id", check_id(user_id)),
             Is("category", Category.PROFILE),
             Is("state", State.ACTIVE),
         )
         latest = Order("created_at", descending=True)
         page, _ = await self.memories.scroll(Filter(must), limit=1, order=latest)
-        return to_memory(page[0]) if page else None
+        return next(iter(to_memories(page)), None)
 
     async def embed_turns(self, user_id: str | None = None) -> int:
         """Make raw turns findable by their words; returns how many."""
@@ -191,16 +204,21 @@ class KnowledgeBase:
     def _raw_since(self, now: datetime) -> datetime | None:
         return now - timedelta(days=self.raw_days) if self.raw_days else None
 
-    async def get(self, memory_id: str, *, user_id: str | None = None) -> Memory:
-        """A memory by its id, in whatever state; NotFoundError where this user has none such."""
+    async def get(self, memory_id: str, *, user_id: str | None) -> Memory:
+        """Return a memory of a user (None: of anybody) by its id, in whatever state.
+
+        Raises NotFoundError if this user has none such, UnreadableError if it is no valid record.
+        """
+        owner = user_id if user_id is EVERYBODY else check_id(user_id)
         found = await self.memories.get([memory_id] if is_id(memory_id) else [])
-        if not found or user_id not in {None, found[0].payload["user_id"]}:
+        if not found or owner not in {EVERYBODY, found[0].payload.get("user_id")}:
             raise NotFoundError(f"no memory has the id {memory_id!r}")
         return to_memory(found[0])
 
     async def get_many(self, user_id: str, memory_ids: Sequence[str]) -> Memories:
         """The active ones of these memories of a user, in this order."""
-        memories = [to_memory(point) for point in await self.memories.get(memory_ids)]
+        check_id(user_id)
+        memories = to_memories(await self.memories.get(memory_ids))
         return [m for m in memories if m.user_id == user_id and m.state is State.ACTIVE]
 
     async def list(
@@ -215,11 +233,10 @@ class KnowledgeBase:
 
         With `now`, without those that have expired or ended by then.
         """
-        must: list[Condition] = [OneOf("state", tuple(states))]
-        must += [Is("user_id", user_id)] if user_id is not None else []
+        must: list[Condition] = [OneOf("state", tuple(states)), *whose(user_id)]
         must += [Is("category", category)] if category else []
         wanted = Filter(tuple(must), over(now) if now else ())
-        memories = [to_memory(point) for point in await read_all(self.memories, wanted)]
+        memories = to_memories(await read_all(self.memories, wanted))
         return sorted(memories, key=lambda memory: (memory.created_at, memory.id))
 
     async def most_valuable(
@@ -229,7 +246,7 @@ class KnowledgeBase:
         allowed = readable(Query(user_id, "", now, categories=tuple(categories)))
         order = Order("importance", descending=True)
         page, _ = await self.memories.scroll(allowed, limit=2 * limit, order=order)
-        memories = [to_memory(point) for point in page]
+        memories = to_memories(page)
         memories.sort(key=lambda m: (-effective(m, now, self.policy), m.created_at, m.id))
         return memories[:limit]
 
@@ -242,7 +259,7 @@ class KnowledgeBase:
         """
         wanted = _due_by(now, what, user_id)
         page, _ = await self.memories.scroll(wanted, limit=limit, order=Order("due_at"))
-        return [to_memory(point) for point in page]
+        return to_memories(page)
 
     async def count_due(
         self, now: datetime, what: Sequence[Due], *, user_id: str | None = None
@@ -256,10 +273,10 @@ class KnowledgeBase:
         allowed = readable(Query(user_id, "", now))
         both = Filter((*allowed.must, near), allowed.must_not)
         page, _ = await self.memories.scroll(both, limit=limit, order=Order("expires_at"))
-        return [to_memory(point) for point in page]
+        return to_memories(page)
 
-    async def history(self, memory_id: str, *, user_id: str | None = None) -> Outcomes:
-        """All that ever happened to a memory, oldest first."""
+    async def history(self, memory_id: str, *, user_id: str | None) -> Outcomes:
+        """Return all that ever happened to a memory of a user (None: of anybody), oldest first."""
         memory = await self.get(memory_id, user_id=user_id)
         return await self.journal.entries(memory.user_id, memory_id=memory_id)
 
@@ -273,10 +290,13 @@ class KnowledgeBase:
         vectors = await self.embedder.embed([op.content for _, op in adds])
         mine = Filter((Is("user_id", verdict.user_id), Is("state", State.ACTIVE)))
         hits = await self.memories.search([VectorSearch(v, mine, 1) for v in vectors])
+        near = {
+            place: memory
+            for (place, _), hit in zip(adds, hits, strict=True)
+            for memory in to_memories(one.point for one in hit if one.score >= NEAR)
+        }
         return {
-            place: to_memory(hit[0].point)
-            for (place, op), hit in zip(adds, hits, strict=True)
-            if hit and hit[0].score >= NEAR and not _same(op, to_memory(hit[0].point))
+            place: near[place] for place, op in adds if place in near and not _same(op, near[place])
         }
 
     async def note_recalled(self, memory_ids: Sequence[str]) -> None:
@@ -285,18 +305,33 @@ class KnowledgeBase:
             recalls = int(point.payload.get("recalls", 0)) + 1
             await self.memories.merge_payload([point.id], {"recalls": recalls})
 
-    async def recover(self) -> int:
-        """Finish what a crash interrupted; returns how many verdicts that were."""
-        return await self.writer.finish()
+    async def recover(self, user_id: str | None = EVERYBODY) -> int:
+        """Finish what a crash interrupted; returns how many verdicts that were.
+
+        Of everybody only while nobody else writes: at the start, or in a command of its own.
+        """
+        if user_id is EVERYBODY:
+            return await self.writer.finish()
+        async with self._alone(user_id):
+            return await self.writer.finish(user_id)
 
     async def flush(self) -> None:
         """Return when all that was written would survive a power cut."""
         await asyncio.gather(self.memories.flush(), self.journal.collection.flush())
 
     async def close(self) -> None:
-        """Flush and let go of the store."""
-        await self.memories.close()
-        await self.journal.collection.close()
+        """Flush and let go of the store: of all of it, even if a part fails."""
+        if self._aclose:
+            await self._aclose()
+            return
+        async with AsyncExitStack() as closing:
+            closing.push_async_callback(self.memories.close)
+            closing.push_async_callback(self.journal.collection.close)
+
+    @property
+    def trouble(self) -> str:
+        """Return why what was written may not survive a power cut; empty if all is well."""
+        return self.memories.trouble or self.journal.collection.trouble
 
 
 def _due_by(now: datetime, what: Sequence[Due], user_id: str | None) -> Filter:
@@ -305,8 +340,7 @@ def _due_by(now: datetime, what: Sequence[Due], user_id: str | None) -> Filter:
         OneOf("due_for", tuple(what)),
         Between("due_at", high=now + INSTANT),
     ]
-    must += [Is("user_id", user_id)] if user_id else []
-    return Filter(tuple(must))
+    return Filter((*must, *whose(user_id)))
 
 
 def _same(op: Add, memory: Memory) -> bool:

@@ -2,9 +2,11 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
+
+from souffleur.knowledge.plain_text import is_blank, mend
 
 SCHEMA = 1
 """Version of the payload below; recorded with the data."""
@@ -81,6 +83,30 @@ class Due(StrEnum):
     EXPIRE = "expire"
 
 
+LONGEST_CONTENT = 2000
+"""Characters of a content."""
+
+
+def _mended(value: Any) -> Any:
+    return mend(value) if isinstance(value, str) else value
+
+
+def _content(text: str) -> str:
+    text = text.strip()
+    if is_blank(text):
+        raise ValueError("must not be blank")
+    if len(text) > LONGEST_CONTENT:
+        raise ValueError(f"must have at most {LONGEST_CONTENT:,} characters (has {len(text):,})")
+    return text
+
+
+Text = Annotated[str, BeforeValidator(_mended)]
+"""Words of others: a lone surrogate, which has no UTF-8, becomes U+FFFD."""
+
+Content = Annotated[Text, AfterValidator(_content)]
+"""What a memory says: stripped, something to be seen, at most `LONGEST_CONTENT` characters."""
+
+
 class Frozen(BaseModel):
     """Data that never changes in place; functions return new data."""
 
@@ -111,13 +137,16 @@ class Relation(Frozen):
 class Memory(Frozen):
     """One memory, one Qdrant point. Its vector is the embedding of `content`."""
 
+    # A copy with other fields is not checked by itself; as a part of a change, it is.
+    model_config = ConfigDict(revalidate_instances="always")
+
     id: str
     """uuid5 of (verdict, position of the op): applying a verdict twice writes once."""
     user_id: str
     """Who it is about. Always filtered: no read crosses users."""
     agent_id: str = "default"
     """The persona that learnt it."""
-    content: str = Field(min_length=1, max_length=2000)
+    content: Content
     """One self-contained sentence, third person, absolute dates, in the user's language."""
     category: Category = Category.FACT
     kind: Kind = Kind.FACT

@@ -3,18 +3,22 @@
 The old store is only read, so that a copy that was interrupted is thrown away and made anew.
 """
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import AsyncExitStack
-from pathlib import Path
 
 from souffleur.errors import NotFoundError, StoreMismatchError
 from souffleur.knowledge import life, records
-from souffleur.knowledge.collection import Collection, Filter, Layout, Point
+from souffleur.knowledge.collection import Collection, Filter, Point, read_pages
 from souffleur.knowledge.embedder import Embedder
 from souffleur.knowledge.journal import META_ID, Journal
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.policy import POLICIES, Policy
-from souffleur.knowledge.store import COLLECTIONS, Place, open_collection, open_knowledge
+from souffleur.knowledge.store import (
+    Place,
+    open_collections,
+    open_knowledge,
+    stored_dimension,
+)
 
 PAGE = 64
 """Points copied at once; as many texts are embedded in one request."""
@@ -34,14 +38,12 @@ async def copy_store(
     NotFoundError where there is no store at `source`, StoreMismatchError where `target` holds
     something already.
     """
-    dimension = await _stored_dimension(source)
+    dimension = await stored_dimension(source)
+    if dimension is None:
+        raise NotFoundError(f"there is no store at {source}: set SOUFFLEUR_PATH to the one to copy")
     async with AsyncExitStack() as closing:
-        old = []
-        for name, indexes in COLLECTIONS.items():
-            collection = await open_collection(source, Layout(name, dimension, indexes))
-            closing.push_async_callback(collection.close)
-            old.append(collection)
-        return await _copy(old[0], old[1], target, embedder, policy, step)
+        memories, journal = await open_collections(source, dimension, closing)
+        return await _copy(memories, journal, target, embedder, policy, step)
 
 
 def carried(memory: Memory, old: Policy, new: Policy) -> Memory:
@@ -79,7 +81,7 @@ async def _copy(
     try:
         await _check_empty(new.memories, new.journal.collection, target)
         done = 0
-        async for page in _pages(memories):
+        async for page in read_pages(memories, Filter(), size=PAGE):
             kept = [carried(records.to_memory(point), former, policy) for point in page]
             vectors = await embedder.embed([memory.searchable for memory in kept])
             await new.memories.put(
@@ -87,7 +89,7 @@ async def _copy(
             )
             done += len(page)
             step(done, total)
-        async for page in _pages(journal):
+        async for page in read_pages(journal, Filter(), size=PAGE):
             await new.journal.collection.put([_unembedded(p) for p in page if p.id != META_ID])
             done += len(page)
             step(done, total)
@@ -105,27 +107,3 @@ def _unembedded(point: Point) -> Point:
 async def _check_empty(memories: Collection, journal: Collection, target: Place) -> None:
     if await memories.count(Filter()) or await journal.count(Filter()) > 1:  # one: what it is
         raise StoreMismatchError(f"{target} holds memories already: name an empty place.")
-
-
-async def _pages(collection: Collection) -> AsyncIterator[list[Point]]:
-    after: str | None = None
-    while True:
-        page, after = await collection.scroll(Filter(), limit=PAGE, after=after)
-        if page:
-            yield page
-        if after is None:
-            return
-
-
-async def _stored_dimension(place: Place) -> int:
-    if place.url:
-        from souffleur.knowledge import server
-
-        found = await server.stored_dimension(place.url, place.api_key, "memories")
-    else:
-        from souffleur.knowledge import edge
-
-        found = edge.stored_dimension((place.folder or Path()) / "memories")
-    if found is None:
-        raise NotFoundError(f"there is no store at {place}: set SOUFFLEUR_PATH to the one to copy")
-    return found

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from souffleur.knowledge.collection import Collection, Filter, Point, Search
@@ -17,9 +18,26 @@ Parts = dict[str, float]
 """Nearness by `cosine` and `lexical`."""
 
 
+@dataclass(frozen=True)
+class Sense:
+    """What finds texts by their sense."""
+
+    embedder: "Embedder"
+    within: float | None = None
+    """Seconds that it may take; None: as long as usual."""
+
+    async def vectors(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
+        """Return the vectors of texts to search with. Raises EmbedderError."""
+        return await self.embedder.embed_queries(texts, within=self.within)
+
+    def nearness(self, cosine: float) -> float:
+        """Return how near a cosine means, from 0 to 1."""
+        return by_sense(cosine, self.embedder.floor)
+
+
 async def find_near(
     collection: Collection,
-    embedder: "Embedder",
+    sense: Sense | None,
     texts: Sequence[tuple[str, float]],
     allowed: Sequence[Filter],
     corpus: Filter,
@@ -27,33 +45,30 @@ async def find_near(
     """The points nearest to any of the texts, in no order, in one round trip.
 
     Each text comes with its weight; `allowed` are the sets that are searched, `corpus` the points
-    over which the rarity of words is counted.
+    over which the rarity of words is counted. Without a sense, words alone count.
     """
     if not texts:
         return []
-    vectors = await embedder.embed_queries([text for text, _ in texts])
-    hits = await collection.search(
-        [
-            ask
-            for (text, _), vector in zip(texts, vectors, strict=True)
+    asks: list[tuple[str, float, Search]] = []
+    for text, weight in texts:
+        words = encode_query(text)
+        asks += [
+            ("lexical", weight, Search(words, some, CANDIDATES, idf_within=corpus))
             for some in allowed
-            for ask in (
-                Search(vector, some, CANDIDATES),
-                Search(encode_query(text), some, CANDIDATES, idf_within=corpus),
-            )
         ]
-    )
+    vectors = await sense.vectors([text for text, _ in texts]) if sense else []
+    for vector, (_, weight) in zip(vectors, texts, strict=False):
+        asks += [("cosine", weight, Search(vector, some, CANDIDATES)) for some in allowed]
+    hits = await collection.search([ask for _, _, ask in asks])
     scale = await scale_of(collection, corpus)
     points: dict[str, Point] = {}
     parts: dict[str, Parts] = {}
-    for place, found in enumerate(hits):
-        weight = texts[place // (2 * len(allowed))][1]
-        name = ("cosine", "lexical")[place % 2]
+    for (name, weight, _), found in zip(asks, hits, strict=True):
         for hit in found:
             points[hit.point.id] = hit.point
             mine = parts.setdefault(hit.point.id, {})
-            dense = name == "cosine"
-            near = by_sense(hit.score, embedder.floor) if dense else by_words(hit.score, scale)
+            dense = sense if name == "cosine" else None
+            near = dense.nearness(hit.score) if dense else by_words(hit.score, scale)
             mine[name] = max(mine.get(name, 0.0), weight * near)
     return [(point, parts[id]) for id, point in points.items()]
 

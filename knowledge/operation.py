@@ -4,21 +4,30 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal
 from uuid import UUID, uuid5
 
-from pydantic import AwareDatetime, Field
+from pydantic import AfterValidator, AwareDatetime, Field
 
-from souffleur.knowledge.memory import Category, Frozen, Kind, Memory, Speaker
+from souffleur.knowledge.identity import check_id
+from souffleur.knowledge.memory import Category, Content, Frozen, Kind, Memory, Speaker, Text
 
 NAMESPACE = UUID("6f0c9d5e-6b3f-5d0e-9a57-8d1f3f3c9f10")
 """Root of every deterministic id in a store."""
 
 
+_BETWEEN = "\x1f"
+_ESCAPES = {ord("\x1e"): "\x1e0", ord(_BETWEEN): "\x1e1"}
+_NONE = "\x1e2"
+
+
 def derive_id(*parts: object) -> str:
-    """A UUID that depends on the parts alone.
+    """Return a UUID that depends on the parts alone; no part can imitate another, or two.
 
     >>> derive_id("turn", 1) == derive_id("turn", 1) != derive_id("turn", 2)
     True
+    >>> derive_id("a\x1fb") == derive_id("a", "b"), derive_id(None) == derive_id("None")
+    (False, False)
     """
-    return str(uuid5(NAMESPACE, "\x1f".join(str(part) for part in parts)))
+    named = (_NONE if part is None else str(part).translate(_ESCAPES) for part in parts)
+    return str(uuid5(NAMESPACE, _BETWEEN.join(named)))
 
 
 def is_id(text: str) -> bool:
@@ -45,10 +54,10 @@ class Add(Frozen):
     """Keep something new."""
 
     op: Literal["ADD"] = "ADD"
-    reason: str
-    quote: str
+    reason: Text
+    quote: Text
     """The exact words it rests on; host and user may leave it empty."""
-    content: str = Field(min_length=1, max_length=2000)
+    content: Content
     category: Category | None = None
     """None: as the kind lives."""
     kind: Kind = Kind.FACT
@@ -68,9 +77,9 @@ class Update(Frozen):
 
     op: Literal["UPDATE"] = "UPDATE"
     target: str
-    reason: str
-    quote: str
-    content: str = Field(min_length=1, max_length=2000)
+    reason: Text
+    quote: Text
+    content: Content
     kind: Kind | None = None
     """None: as before. Likewise below."""
     importance: Importance | None = None
@@ -86,7 +95,7 @@ class Boost(Frozen):
 
     op: Literal["BOOST"] = "BOOST"
     target: str
-    reason: str
+    reason: Text
 
 
 class Delete(Frozen):
@@ -94,8 +103,8 @@ class Delete(Frozen):
 
     op: Literal["DELETE"] = "DELETE"
     target: str
-    reason: str
-    quote: str
+    reason: Text
+    quote: Text
     trail: tuple[str, ...] = ()
     """What a reviewer thought and looked up before."""
 
@@ -104,7 +113,7 @@ class Skip(Frozen):
     """Nothing worth keeping."""
 
     op: Literal["SKIP"] = "SKIP"
-    reason: str
+    reason: Text
 
 
 class Promote(Frozen):
@@ -112,7 +121,7 @@ class Promote(Frozen):
 
     op: Literal["PROMOTE"] = "PROMOTE"
     target: str
-    reason: str
+    reason: Text
     trail: tuple[str, ...] = ()
     """What a reviewer thought and looked up before."""
 
@@ -122,7 +131,7 @@ class Keep(Frozen):
 
     op: Literal["KEEP"] = "KEEP"
     target: str
-    reason: str
+    reason: Text
     trail: tuple[str, ...] = ()
     """What a reviewer thought and looked up before."""
 
@@ -132,8 +141,8 @@ class Merge(Frozen):
 
     op: Literal["MERGE"] = "MERGE"
     targets: tuple[str, ...] = Field(min_length=2)
-    reason: str
-    content: str = Field(min_length=1, max_length=2000)
+    reason: Text
+    content: Content
     importance: float | None = None
     category: Category | None = None
     """None: as the best of them; another one brings its own grace and end. Likewise below."""
@@ -147,7 +156,7 @@ class Contradict(Frozen):
     stays: str
     ends: str
     """Where it is not settled, either may be named here."""
-    reason: str
+    reason: Text
     until: AwareDatetime | None = None
     """Until when the one that ends was true; None: until the other came to hold."""
     settled: bool = False
@@ -159,7 +168,7 @@ class Archive(Frozen):
 
     op: Literal["ARCHIVE"] = "ARCHIVE"
     target: str
-    reason: str
+    reason: Text
 
 
 class Forget(Frozen):
@@ -167,7 +176,7 @@ class Forget(Frozen):
 
     op: Literal["FORGET"] = "FORGET"
     target: str
-    reason: str
+    reason: Text
 
 
 class Restore(Frozen):
@@ -175,7 +184,7 @@ class Restore(Frozen):
 
     op: Literal["RESTORE"] = "RESTORE"
     target: str
-    reason: str
+    reason: Text
 
 
 class Confirm(Frozen):
@@ -183,7 +192,7 @@ class Confirm(Frozen):
 
     op: Literal["CONFIRM"] = "CONFIRM"
     target: str
-    reason: str
+    reason: Text
 
 
 class Edit(Frozen):
@@ -191,8 +200,8 @@ class Edit(Frozen):
 
     op: Literal["EDIT"] = "EDIT"
     target: str
-    reason: str
-    content: str = Field(min_length=1, max_length=2000)
+    reason: Text
+    content: Content
 
 
 Op = Annotated[
@@ -242,7 +251,7 @@ class Said(Frozen):
 
     turn_id: str
     speaker: Speaker
-    text: str
+    text: Text
     at: AwareDatetime
 
 
@@ -251,11 +260,11 @@ class Verdict(Frozen):
 
     id: str
     """Ids of memories and ledger entries derive from it: the same verdict writes once."""
-    user_id: str
+    user_id: Annotated[str, AfterValidator(check_id)]
     agent_id: str = "default"
     by: By
     at: AwareDatetime
-    reason: str = ""
+    reason: Text = ""
     ops: tuple[Op, ...]
     shown: dict[str, str] | None = None
     """The handles the author saw (`m1`) and the ids behind them; None: targets are real ids."""

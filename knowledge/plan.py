@@ -139,7 +139,7 @@ def _added(op: Add, scene: Scene) -> Memory:
         id=scene.new_id,
         user_id=verdict.user_id,
         agent_id=verdict.agent_id,
-        content=op.content.strip(),
+        content=op.content,
         category=category,
         kind=op.kind,
         importance=life.initial(op.kind, op.importance, policy),
@@ -168,7 +168,7 @@ def _updated(op: Update, old: Memory, scene: Scene) -> list[tuple[Memory | None,
     new = old.model_copy(
         update={
             "id": scene.new_id,
-            "content": op.content.strip(),
+            "content": op.content,
             "kind": kind,
             **_home(old, kind, policy),
             "importance": max(start, life.effective(old, verdict.at, policy)),
@@ -211,7 +211,7 @@ def _merged(
     one = best.model_copy(
         update={
             "id": scene.new_id,
-            "content": op.content.strip(),
+            "content": op.content,
             **_settled(best, op.category or best.category, scene),
             "kind": op.kind or best.kind,
             "valid_from": min((m.valid_from for m in targets if m.valid_from), default=None),

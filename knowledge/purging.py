@@ -6,11 +6,12 @@ What changed nothing, a SKIP or a refusal, may tell of anything: its words go af
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from souffleur.knowledge.collection import Between, Condition, Filter, Is, read_all
+from souffleur.knowledge.collection import Between, Filter, Is, read_all
+from souffleur.knowledge.identity import EVERYBODY, whose
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, State
 from souffleur.knowledge.operation import Outcome
-from souffleur.knowledge.records import to_memory
+from souffleur.knowledge.records import to_memories
 
 TOMBSTONE = timedelta(days=365)
 """For so long a forgotten memory can be restored."""
@@ -20,17 +21,13 @@ _WORDLESS = {"details": PURGED, "reason": "", "quote": "", "detail": ""}
 
 
 async def outdated(
-    knowledge: KnowledgeBase, now: datetime, *, user_id: str | None = None
+    knowledge: KnowledgeBase, now: datetime, *, user_id: str | None = EVERYBODY
 ) -> list[Memory]:
     """The memories that were forgotten a year ago and not touched since, the oldest first."""
-    must: list[Condition] = [
-        Is("state", State.FORGOTTEN),
-        Between("created_at", high=now - TOMBSTONE),
-    ]
-    must += [Is("user_id", user_id)] if user_id else []
-    found = [to_memory(point) for point in await read_all(knowledge.memories, Filter(tuple(must)))]
-    late = [memory for memory in found if memory.updated_at < now - TOMBSTONE]
-    return sorted(late, key=lambda memory: (memory.updated_at, memory.id))
+    late = (Is("state", State.FORGOTTEN), Between("created_at", high=now - TOMBSTONE))
+    found = to_memories(await read_all(knowledge.memories, Filter((*late, *whose(user_id)))))
+    over = [memory for memory in found if memory.updated_at < now - TOMBSTONE]
+    return sorted(over, key=lambda memory: (memory.updated_at, memory.id))
 
 
 async def purge(knowledge: KnowledgeBase, memory: Memory) -> list[str]:
@@ -51,7 +48,9 @@ async def purge(knowledge: KnowledgeBase, memory: Memory) -> list[str]:
     return ids
 
 
-async def purge_idle(knowledge: KnowledgeBase, now: datetime, *, user_id: str | None = None) -> int:
+async def purge_idle(
+    knowledge: KnowledgeBase, now: datetime, *, user_id: str | None = EVERYBODY
+) -> int:
     """Erase the words of what changed nothing a year ago and more; returns of how many entries."""
     return await knowledge.journal.drop_words(now - TOMBSTONE, _WORDLESS, user_id)
 
@@ -61,7 +60,7 @@ async def _with_earlier(knowledge: KnowledgeBase, memory: Memory) -> list[Memory
     found, names = [memory], list(memory.supersedes)
     while names:
         points = await knowledge.memories.get(names)
-        earlier = [to_memory(point) for point in points]
+        earlier = to_memories(points)
         dead = [one for one in earlier if one.state is not State.ACTIVE and one not in found]
         found += dead
         names = [name for one in dead for name in one.supersedes]

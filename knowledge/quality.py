@@ -3,23 +3,24 @@
 import asyncio
 import heapq
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from souffleur.knowledge.collection import (
-    PAGE,
     Collection,
-    Condition,
     Filter,
     Is,
     OneOf,
     Point,
     Search as VectorSearch,
+    read_pages,
 )
+from souffleur.knowledge.identity import whose
 from souffleur.knowledge.knowledge_base import NEAR, KnowledgeBase
 from souffleur.knowledge.memory import State
 from souffleur.knowledge.records import to_memory
+from souffleur.knowledge.repair import fault
 from souffleur.knowledge.run_log import RunRecord, latest
 from souffleur.knowledge.session import SegmentState
 from souffleur.knowledge.tally import (
@@ -87,7 +88,8 @@ class Quality:
     waiting_since: datetime | None
     """When the oldest turn or segment that waits was said."""
     failures: tuple[Failure, ...]
-    """Turns set aside; segments, portraits and runs that failed and are tried again."""
+    """Turns set aside; segments, portraits and runs that failed and are tried again; records that
+    cannot be read."""
     runs: tuple[RunRecord, ...]
     """The latest, newest first; of a user, those that were of that user alone."""
     verdicts: Counts
@@ -123,13 +125,22 @@ async def measure(
 
     Raises StoreError. Time grows with the store; the words of active memories are held meanwhile.
     """
-    whose: tuple[Condition, ...] = () if user_id is None else (Is("user_id", user_id),)
+    mine = whose(user_id)
     kept, told = Kept(now, knowledge.policy), Told()
-    async for point in _each(knowledge.memories, Filter(whose)):
-        kept.take(to_memory(point), point.payload["fingerprint"])
+    broken: list[Failure] = []
+    async for page in read_pages(knowledge.memories, Filter(mine)):
+        for point in page:
+            if why := fault("memories", point):
+                broken.append(_broken(point, why))
+            else:
+                kept.take(to_memory(point), str(point.payload.get("fingerprint")))
     types = OneOf("type", tuple(told.takers))
-    async for point in _each(knowledge.journal.collection, Filter((*whose, types))):
-        told.takers[point.payload["type"]](point.payload)
+    async for page in read_pages(knowledge.journal.collection, Filter((*mine, types))):
+        for point in page:
+            if why := fault("journal", point):
+                broken.append(_broken(point, why))
+            else:
+                told.takers[point.payload["type"]](point)
     runs = await _runs(knowledge, user_id)
     newest = heapq.nlargest(most_compared, kept.active.values(), key=age)
     return Quality(
@@ -155,7 +166,7 @@ async def measure(
         waiting_since=min(told.waiting, default=None),
         failures=tuple(
             sorted(
-                [*told.failures, *failed_runs(runs)],
+                [*broken, *told.failures, *failed_runs(runs)],
                 key=lambda one: (one.what, one.user_id, one.id),
             )
         ),
@@ -171,18 +182,6 @@ async def _runs(knowledge: KnowledgeBase, user_id: str | None) -> tuple[RunRecor
     """The latest, newest first; what a run over everybody did is told to nobody in particular."""
     found = await latest(knowledge.journal, limit=_LOOKED_THROUGH)
     return tuple(one for one in found if user_id in (None, one.of_user))
-
-
-async def _each(collection: Collection, wanted: Filter) -> AsyncIterator[Point]:
-    """All points that match, a page at a time; the event loop goes on in between."""
-    after: str | None = None
-    while True:
-        page, after = await collection.scroll(wanted, limit=PAGE, after=after)
-        for point in page:
-            yield point
-        if after is None:
-            return
-        await asyncio.sleep(0)
 
 
 async def _near(
@@ -205,6 +204,10 @@ async def _near(
             found.values(), key=lambda pair: (-(pair.cosine or 0), pair.first.id, pair.second.id)
         )
     )
+
+
+def _broken(point: Point, why: str) -> Failure:
+    return Failure("record", point.id, str(point.payload.get("user_id", "")), None, 0, why)
 
 
 def _neighbours(point: Point) -> VectorSearch:

@@ -1,10 +1,12 @@
 """How a memory lies in Qdrant: its point, its payload and the indexes over it."""
 
 import hashlib
+from collections.abc import Iterable
 
 from souffleur.knowledge.collection import IndexType, Point
 from souffleur.knowledge.lexical import encode_document
 from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.reading import read, read_each
 from souffleur.knowledge.wording import fold
 
 INDEXES: dict[str, IndexType] = {
@@ -43,5 +45,10 @@ def to_point(memory: Memory, dense: tuple[float, ...]) -> Point:
 
 
 def to_memory(point: Point) -> Memory:
-    """The memory of a point."""
-    return Memory.model_validate({k: v for k, v in point.payload.items() if k not in _DERIVED})
+    """Return the memory of a point. Raises UnreadableError."""
+    return read(point, Memory, derived=_DERIVED)
+
+
+def to_memories(points: Iterable[Point]) -> list[Memory]:
+    """Return the memories of those points that can be read."""
+    return read_each(points, to_memory)

@@ -17,11 +17,12 @@ from souffleur.knowledge.collection import (
     Search as VectorSearch,
     read_all,
 )
+from souffleur.knowledge.identity import whose
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.lexical import encode_query
 from souffleur.knowledge.memory import Category, Memory, State
 from souffleur.knowledge.operation import derive_id
-from souffleur.knowledge.records import fingerprint, to_memory
+from souffleur.knowledge.records import fingerprint, to_memories
 from souffleur.knowledge.search import INSTANT, over
 from souffleur.knowledge.wording import fold
 
@@ -93,13 +94,13 @@ def ruling_entry(one: Memory, other: Memory) -> str:
 async def _fresh(
     knowledge: KnowledgeBase, user_id: str | None, now: datetime, since: datetime | None
 ) -> list[Memory]:
-    allowed = _allowed(now, *([] if user_id is None else [Is("user_id", user_id)]))
+    allowed = _allowed(now, *whose(user_id))
     made = [Between("created_at", low=since)] if since else []
     points = await read_all(knowledge.memories, Filter((*allowed.must, *made), allowed.must_not))
-    found = {point.id: to_memory(point) for point in points}
+    found = {memory.id: memory for memory in to_memories(points)}
     if since:
         renewed = await _renewed(knowledge, user_id, since)
-        others = map(to_memory, await knowledge.memories.get(sorted(renewed - found.keys())))
+        others = to_memories(await knowledge.memories.get(sorted(renewed - found.keys())))
         mine = (one for one in others if user_id in {None, one.user_id})
         found |= {one.id: one for one in mine if _holds(one, now)}
     return sorted(found.values(), key=lambda one: (one.created_at, one.id), reverse=True)
@@ -107,9 +108,8 @@ async def _fresh(
 
 async def _renewed(knowledge: KnowledgeBase, user_id: str | None, since: datetime) -> set[str]:
     """Memories whose words or state the ledger says were changed; not those merely used."""
-    must: list[Condition] = [Is("type", "entry"), Between("at", low=since)]
-    must += [] if user_id is None else [Is("user_id", user_id)]
-    entries = await read_all(knowledge.journal.collection, Filter(tuple(must)))
+    must = (Is("type", "entry"), Between("at", low=since), *whose(user_id))
+    entries = await read_all(knowledge.journal.collection, Filter(must))
     # Read as they lie: an entry holds whole memories, and two fields of each are wanted.
     changes = [change for point in entries for change in point.payload["changes"]]
     return {change["after"]["id"] for change in changes if _is_renewed(change)}
@@ -163,10 +163,9 @@ def _rank(
     cosines: dict[str, float] = {}
     others: dict[str, Memory] = {}
     for ask, hits in answers:
-        for hit in hits:
-            others[hit.point.id] = to_memory(hit.point)
-            if isinstance(ask.vector, tuple):
-                cosines[hit.point.id] = hit.score
+        others |= {one.id: one for one in to_memories(hit.point for hit in hits)}
+        if isinstance(ask.vector, tuple):
+            cosines |= {hit.point.id: hit.score for hit in hits}
     names = _names(memory)
     rivalling = [
         other

@@ -9,6 +9,7 @@ from souffleur.knowledge.collection import Between, Condition, Filter, Is, Order
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.memory import Frozen
 from souffleur.knowledge.operation import derive_id
+from souffleur.knowledge.reading import read, read_each
 
 KEPT = timedelta(days=365)
 
@@ -55,7 +56,7 @@ async def latest(journal: Journal, *, name: str | None = None, limit: int) -> li
     must += [Is("state", name)] if name else []
     newest = Order("at", descending=True)
     page, _ = await journal.collection.scroll(Filter(tuple(must)), limit=limit, order=newest)
-    return [_record(point) for point in page]
+    return read_each(page, to_record)
 
 
 async def drop_old(journal: Journal, now: datetime) -> int:
@@ -66,7 +67,6 @@ async def drop_old(journal: Journal, now: datetime) -> int:
     return len(points)
 
 
-def _record(point: Point) -> RunRecord:
-    derived = {"type", "user_id", "state", "at"}
-    fields = {key: value for key, value in point.payload.items() if key not in derived}
-    return RunRecord.model_validate(fields)
+def to_record(point: Point) -> RunRecord:
+    """Return the record of a run. Raises UnreadableError."""
+    return read(point, RunRecord, derived={"type", "user_id", "state", "at"})

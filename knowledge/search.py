@@ -24,10 +24,12 @@ from souffleur.knowledge.collection import (
     OneOf,
     Point,
 )
+from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.memory import Category, Memory, State
-from souffleur.knowledge.nearness import find_near
+from souffleur.knowledge.nearness import Sense, find_near
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.records import to_memory
+from souffleur.knowledge.reading import read_each
+from souffleur.knowledge.records import to_memories
 from souffleur.knowledge.talk_records import to_turn
 from souffleur.knowledge.times import Period, find_period
 from souffleur.knowledge.turn import Turn
@@ -92,6 +94,14 @@ class Query:
     """Raw turns from before then have expired."""
     zone: ZoneInfo = _UTC
     """By whose calendar the text names a time."""
+    within: float | None = None
+    """Seconds that the embedder may take; None: as long as usual."""
+    by_words: bool = False
+    """Search by words alone, without the embedder."""
+
+    def __post_init__(self) -> None:
+        """Raise IdentityError for a user that cannot be told from others."""
+        check_id(self.user_id)
 
 
 @dataclass(frozen=True)
@@ -193,8 +203,10 @@ async def search(
     if not allowed:
         return []
     corpus = Filter((Is("user_id", query.user_id), Is("state", State.ACTIVE)))
-    near = await find_near(collection, embedder, _texts(query), allowed, corpus)
-    ranked = [_found(to_memory(point), parts, query, policy) for point, parts in near]
+    near = await find_near(collection, _sense(embedder, query), _texts(query), allowed, corpus)
+    parts = {point.id: part for point, part in near}
+    memories = to_memories(point for point, _ in near)
+    ranked = [_found(memory, parts[memory.id], query, policy) for memory in memories]
     ranked.sort(key=order)
     led_to = {
         found.memory.id: found
@@ -207,11 +219,19 @@ async def search(
 async def search_turns(collection: Collection, embedder: "Embedder", query: Query) -> list[Found]:
     """Up to `query.limit` raw turns, best first."""
     corpus = Filter((Is("user_id", query.user_id), Is("type", "turn"), Is("embedded", True)))
-    near = await find_near_turns(collection, embedder, _texts(query), said(query), corpus)
+    near = await find_near_turns(
+        collection, _sense(embedder, query), _texts(query), said(query), corpus
+    )
     period = await asyncio.to_thread(_named_time, query)
     ranked = [(_rank(one, query.now, period), one) for one in near]
     ranked.sort(key=_turn_order)
-    return [_heard(score, one, query.now) for score, one in ranked[: query.limit]]
+    found = read_each((one.point for _, one in ranked[: query.limit]), to_turn)
+    turns = {turn.id: turn for turn in found}
+    return [
+        _heard(score, one, turns[one.point.id], query.now)
+        for score, one in ranked[: query.limit]
+        if one.point.id in turns
+    ]
 
 
 def order(found: Found) -> tuple[float, float, str]:
@@ -225,6 +245,10 @@ def _turn_order(ranked: tuple[float, NearTurn]) -> tuple[float, float, str]:
     score, near = ranked
     at = datetime.fromisoformat(near.point.payload["at"])
     return -round(score, 6), at.timestamp(), near.point.id
+
+
+def _sense(embedder: "Embedder", query: Query) -> Sense | None:
+    return None if query.by_words else Sense(embedder, query.within)
 
 
 def _texts(query: Query) -> list[tuple[str, float]]:
@@ -250,9 +274,8 @@ def _recency(at: datetime, now: datetime) -> float:
     return math.exp(-max(0.0, (now - at).total_seconds()) / 86400 / 30)
 
 
-def _heard(score: float, near: NearTurn, now: datetime) -> Found:
+def _heard(score: float, near: NearTurn, turn: Turn, now: datetime) -> Found:
     """What was said around a turn counts for its rank; only what it says itself passes the gate."""
-    turn = to_turn(near.point.payload)
     whole = {**near.parts, "recency": _recency(turn.at, now)}
     return Found(turn, score, _relevance(near.parts), 0.0, whole)
 
@@ -305,8 +328,8 @@ async def _neighbours(
         page, _ = await collection.scroll(about, limit=COMMON_NAME + 1)
         points += page if len(page) <= COMMON_NAME else []
     linked = await collection.get([relation.to for relation in memory.relations])
-    related = (to_memory(point) for point in linked)
-    return [*map(to_memory, points), *(one for one in related if _may_read(one, query))]
+    related = (one for one in to_memories(linked) if _may_read(one, query))
+    return [*to_memories(points), *related]
 
 
 def _may_read(memory: Memory, query: Query) -> bool:

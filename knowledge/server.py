@@ -10,6 +10,7 @@ from qdrant_client import QdrantClient, models
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from souffleur.errors import StoreError
+from souffleur.knowledge.addresses import bare
 from souffleur.knowledge.collection import (
     Filter,
     Hit,
@@ -52,8 +53,9 @@ class ServerCollection:
 
     def __init__(self, client: QdrantClient, layout: Layout, url: str, *, owned: bool) -> None:
         self.layout = layout
+        self.trouble = ""
         self._client = client
-        self._url = url
+        self._url = bare(url)
         self._owned = owned
         self._closed = False
         self._local = is_local(client)
@@ -85,7 +87,7 @@ class ServerCollection:
         try:
             await collection._ask("open", lambda: collection._prepare(shards, replicas))
             stored = await collection._ask("open", collection._build_indexes)
-            check_stored(layout, stored, url)
+            check_stored(layout, stored, bare(url))
         except StoreError:
             await collection.close()
             raise
@@ -257,7 +259,7 @@ class ServerCollection:
 def connect(url: str, api_key: str | None, timeout: int) -> QdrantClient:
     """A client, not yet connected."""
     # The key as a header and no check of versions: both would warn instead of raising.
-    with client_errors("open", "", url):
+    with client_errors("open", "", bare(url)):
         return QdrantClient(
             url=url,
             https=api_key is not None,
@@ -272,7 +274,7 @@ async def stored_dimension(url: str, api_key: str | None, name: str) -> int | No
 
     def look() -> int | None:
         client = connect(url, api_key, timeout=10)
-        with client_errors("open", name, url):
+        with client_errors("open", name, bare(url)):
             try:
                 if not client.collection_exists(name):
                     return None

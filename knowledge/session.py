@@ -108,6 +108,11 @@ def session_point_id(user_id: str, session_id: str) -> str:
     return derive_id("session", user_id, session_id)
 
 
+def segment_id(session_point: str, number: int) -> str:
+    """Return the id of a segment's point."""
+    return derive_id("segment", session_point, number)
+
+
 def heard(session: Session, turn: Held, rule: WindowRule) -> tuple[Session, list[Segment]]:
     """The session after a turn, and the segments that leave the window for it.
 
@@ -180,7 +185,7 @@ def _cut(session: Session, count: int) -> tuple[Session, list[Segment]]:
     left, rest = session.window[:count], session.window[count:]
     messages = sum(held.messages for held in left)
     segment = Segment(
-        id=derive_id("segment", session.id, session.segments),
+        id=segment_id(session.id, session.segments),
         user_id=session.user_id,
         agent_id=session.agent_id,
         session_id=session.session_id,

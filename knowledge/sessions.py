@@ -13,10 +13,12 @@ from souffleur.knowledge.collection import (
     Point,
     read_all,
 )
+from souffleur.knowledge.identity import EVERYBODY, check_id, whose
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.lexical import encode_document
 from souffleur.knowledge.portrait import Upkeep
 from souffleur.knowledge.privacy import find_secret
+from souffleur.knowledge.reading import read_each
 from souffleur.knowledge.session import (
     PAUSE,
     Segment,
@@ -59,12 +61,12 @@ class Sessions:
         found = await self._collection.get([session_point_id(user_id, session_id)])
         if not found:
             return []
-        return await self._turns([held.id for held in to_session(found[0].payload).window])
+        return await self._turns([held.id for held in to_session(found[0]).window])
 
     def end(self, user_id: str, session_id: str) -> bool:
         """Close a session, durably: its window becomes a segment. False where it held nothing."""
         found = self._collection.get_now([session_point_id(user_id, session_id)])
-        session, segments = ended(to_session(found[0].payload)) if found else (None, [])
+        session, segments = ended(to_session(found[0])) if found else (None, [])
         if session is None or not segments:
             return False
         self._collection.put_now([session_point(session), *map(segment_point, segments)])
@@ -76,35 +78,36 @@ class Sessions:
             return set()
         users = set()
         late = (Is("state", "open"), Between("at", high=now - rule.idle + _INSTANT))
-        for point in await self._all(Is("type", "session"), *late):
-            session = to_session(point.payload)
+        silent = await self._all(Is("type", "session"), *late)
+        for session in read_each(silent, to_session):
             if is_idle(session, now, rule) and self.end(session.user_id, session.session_id):
                 users.add(session.user_id)
         return users
 
-    async def waiting(self, user_id: str | None = None) -> list[Segment]:
+    async def waiting(self, user_id: str | None = EVERYBODY) -> list[Segment]:
         """The segments that wait to be summarised, in order of time."""
-        must: list[Condition] = [Is("state", SegmentState.WAITING)]
-        must += [Is("user_id", user_id)] if user_id else []
-        found = await self._all(Is("type", "segment"), *must)
-        return sorted(map(_segment, found), key=lambda segment: (segment.at, segment.number))
+        waits = Is("state", SegmentState.WAITING)
+        found = await self._all(Is("type", "segment"), waits, *whose(user_id))
+        return sorted(
+            read_each(found, to_segment), key=lambda segment: (segment.at, segment.number)
+        )
 
     async def segments(
         self, user_id: str, *, session_id: str | None = None, limit: int = LATEST
     ) -> list[Segment]:
         """The latest segments of a user, newest first."""
-        must: list[Condition] = [Is("type", "segment"), Is("user_id", user_id)]
+        must: list[Condition] = [Is("type", "segment"), Is("user_id", check_id(user_id))]
         must += [Is("session_id", session_id)] if session_id else []
         order = Order("at", descending=True)
         page, _ = await self._collection.scroll(Filter(tuple(must)), limit=limit, order=order)
-        return [_segment(point) for point in page]
+        return read_each(page, to_segment)
 
     async def holding(self, turn_ids: Iterable[str]) -> list[Segment]:
         """The segments that hold any of these turns."""
         found: dict[str, Segment] = {}
         for turn_id in turn_ids:
-            for point in await self._all(Is("type", "segment"), Is("turn_ids", turn_id)):
-                found[point.id] = _segment(point)
+            points = await self._all(Is("type", "segment"), Is("turn_ids", turn_id))
+            found |= {segment.id: segment for segment in read_each(points, to_segment)}
         return list(found.values())
 
     async def turns(self, segment: Segment) -> list[Turn]:
@@ -127,18 +130,17 @@ class Sessions:
 
     async def get(self, segment_ids: Sequence[str]) -> list[Segment]:
         """Segments by their ids."""
-        return [_segment(point) for point in await self._collection.get(segment_ids)]
+        return read_each(await self._collection.get(segment_ids), to_segment)
 
     async def hide(self, turn_ids: Sequence[str], *, hidden: bool = True) -> None:
         """Take turns out of every read path, or back in; their words stay until they expire."""
         await self._collection.merge_payload(list(turn_ids), {"hidden": hidden})
 
-    async def unembedded(self, user_id: str | None = None, *, limit: int) -> list[Turn]:
+    async def unembedded(self, user_id: str | None = EVERYBODY, *, limit: int) -> list[Turn]:
         """Turns that cannot be found by their words yet."""
         must: list[Condition] = [Is("type", "turn"), Is("embedded", False), Is("expunged", False)]
-        must += [Is("user_id", user_id)] if user_id else []
-        page, _ = await self._collection.scroll(Filter(tuple(must)), limit=limit)
-        return [to_turn(point.payload) for point in page]
+        page, _ = await self._collection.scroll(Filter((*must, *whose(user_id))), limit=limit)
+        return read_each(page, to_turn)
 
     def embed(self, turns: Sequence[Turn], vectors: Sequence[Vector]) -> None:
         """Make turns findable; those whose words have changed meanwhile are left for later.
@@ -149,8 +151,8 @@ class Sessions:
             turn.id: (turn.digest, vector) for turn, vector in zip(turns, vectors, strict=True)
         }
         points = []
-        for point in self._collection.get_now(list(given)):
-            turn, (digest, vector) = to_turn(point.payload), given[point.id]
+        for turn in read_each(self._collection.get_now(list(given)), to_turn):
+            digest, vector = given[turn.id]
             if turn.digest != digest or turn.expunged:
                 continue
             payload = turn_point(turn.model_copy(update={"embedded": True})).payload
@@ -164,7 +166,7 @@ class Sessions:
     def expunge(self, turn_ids: Sequence[str]) -> None:
         """Drop the words and vectors of turns for good; that they were said stays known."""
         gone = {"user": "", "assistant": "", "expunged": True, "embedded": False}
-        found = [to_turn(point.payload) for point in self._collection.get_now(list(turn_ids))]
+        found = read_each(self._collection.get_now(list(turn_ids)), to_turn)
         self._collection.put_now([turn_point(turn.model_copy(update=gone)) for turn in found])
 
     async def expire(self, now: datetime, days: int) -> int:
@@ -175,8 +177,8 @@ class Sessions:
         must: list[Condition] = [Is("type", "segment"), Is("expunged", False)]
         must += [Between("at", high=now - timedelta(days=days))] if days else []
         dropped = 0
-        for point in await self._all(*must, but=[Is("state", SegmentState.WAITING)]):
-            segment = _segment(point)
+        told = await self._all(*must, but=[Is("state", SegmentState.WAITING)])
+        for segment in read_each(told, to_segment):
             turns = await self._turns(segment.turn_ids)
             if any(turn.state is not TurnState.JUDGED for turn in turns):
                 continue
@@ -212,21 +214,17 @@ class Sessions:
         """What is noted about the portrait of a user."""
         fresh = Upkeep(user_id=user_id)
         found = await self._collection.get([fresh.id])
-        return to_upkeep(found[0].payload) if found else fresh
+        return to_upkeep(found[0]) if found else fresh
 
     async def save_upkeep(self, upkeep: Upkeep) -> None:
         """Write it as it now stands."""
         await self._collection.put([upkeep_point(upkeep)])
 
     async def _turns(self, ids: Sequence[str]) -> list[Turn]:
-        return [to_turn(point.payload) for point in await self._collection.get(list(ids))]
+        return read_each(await self._collection.get(list(ids)), to_turn)
 
     async def _all(self, *must: Condition, but: Sequence[Condition] = ()) -> list[Point]:
         return await read_all(self._collection, Filter(tuple(must), tuple(but)))
 
 
 _INSTANT = timedelta(microseconds=1)
-
-
-def _segment(point: Point) -> Segment:
-    return to_segment(point.payload)

@@ -1,13 +1,18 @@
 """The store: where the two collections are, how they are opened, and what they were made with."""
 
-from dataclasses import dataclass
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from souffleur.errors import SouffleurError, StoreMismatchError
+from pydantic import SecretStr
+
+from souffleur.errors import EmbedderError, StoreMismatchError
 from souffleur.knowledge import journal as journal_records, records
-from souffleur.knowledge.collection import Collection, Layout
+from souffleur.knowledge.addresses import bare
+from souffleur.knowledge.collection import Collection, Layout, Payload
 from souffleur.knowledge.embedder import Embedder
-from souffleur.knowledge.journal import Journal
+from souffleur.knowledge.folder_lock import locked_folder
+from souffleur.knowledge.journal import OUTAGES, Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import SCHEMA
 from souffleur.knowledge.policy import Policy
@@ -23,13 +28,19 @@ class Place:
     folder: Path | None = None
     power_safe: bool = False
     """Embedded: a finished write survives a power cut."""
-    url: str | None = None
-    api_key: str | None = None
+    url: str | None = field(default=None, repr=False)
+    """Of a server; may hold a user name and a password."""
+    api_key: SecretStr | None = None
     shards: int = 1
     replicas: int = 1
 
+    @property
+    def plain_key(self) -> str | None:
+        """The key in the clear, for the client alone."""
+        return self.api_key.get_secret_value() if self.api_key else None
+
     def __str__(self) -> str:
-        return self.url or str(self.folder)
+        return bare(self.url) if self.url else str(self.folder)
 
 
 async def open_knowledge(
@@ -40,31 +51,65 @@ async def open_knowledge(
     Raises StoreBusyError where another process has the folder, StoreMismatchError where the data
     were made with another schema, embedder or dimension.
     """
-    dimension = await embedder.find_dimension()
-    opened: list[Collection] = []
+    dimension = await _find_dimension(place, embedder)
+    async with AsyncExitStack() as opening:
+        memories, talk = await open_collections(place, dimension, opening)
+        journal = await Journal.open(talk)
+        made_with = await _check_made_with(journal, place, embedder, dimension, policy)
+        embedder.assume(dimension, made_with.get("floor"))
+        aclose = opening.pop_all().aclose
+    return KnowledgeBase(
+        memories, journal, embedder, policy, hold=hold, raw_days=raw_days, aclose=aclose
+    )
+
+
+async def stored_dimension(place: Place) -> int | None:
+    """Return the dimension of the vectors of a store; None if there is no store."""
+    if place.url:
+        from souffleur.knowledge import server
+
+        return await server.stored_dimension(place.url, place.plain_key, "memories")
+    from souffleur.knowledge import edge
+
+    return edge.stored_dimension((place.folder or Path()) / "memories")
+
+
+async def _find_dimension(place: Place, embedder: Embedder) -> int:
+    """Ask the embedder; if it is out of reach, the store itself knows. Raises EmbedderError."""
     try:
-        opened.append(await open_collection(place, Layout("memories", dimension, records.INDEXES)))
-        opened.append(
-            await open_collection(place, Layout("journal", dimension, journal_records.INDEXES))
-        )
-        journal = await Journal.open(opened[1])
-        await _check_made_with(journal, place, embedder, dimension, policy)
-    except SouffleurError:
-        for collection in opened:
-            await collection.close()
-        raise
-    return KnowledgeBase(opened[0], journal, embedder, policy, hold=hold, raw_days=raw_days)
+        return await embedder.find_dimension()
+    except EmbedderError:
+        stored = await stored_dimension(place)
+        if stored is None:
+            raise
+        return stored
 
 
-async def open_collection(place: Place, layout: Layout) -> Collection:
-    """One collection of a store, made there if there is none."""
+async def open_collections(
+    place: Place, dimension: int, opening: AsyncExitStack
+) -> tuple[Collection, Collection]:
+    """Open memories and journal, made there if there are none; `opening` closes what was opened.
+
+    An embedded store is locked first, and until both are closed.
+    """
+    if place.folder and not place.url:
+        opening.enter_context(locked_folder(place.folder))
+    opened = []
+    for name, indexes in COLLECTIONS.items():
+        collection = await _open_collection(place, Layout(name, dimension, indexes))
+        opening.push_async_callback(collection.close)
+        opened.append(collection)
+    return opened[0], opened[1]
+
+
+async def _open_collection(place: Place, layout: Layout) -> Collection:
     if place.url:
         from souffleur.knowledge.server import ServerCollection
 
         return await ServerCollection.open(
             place.url,
             layout,
-            api_key=place.api_key,
+            api_key=place.plain_key,
             shards=place.shards,
             replicas=place.replicas,
         )
@@ -76,19 +121,20 @@ async def open_collection(place: Place, layout: Layout) -> Collection:
 
 async def _check_made_with(
     journal: Journal, place: Place, embedder: Embedder, dimension: int, policy: Policy
-) -> None:
-    """Compare with what the store says it was made with; a new store is told."""
+) -> Payload:
+    """Compare with what the store says it was made with; of a new store, write it down."""
     made_with = await journal.meta()
     if made_with is None:
-        await journal.set_meta(
-            {
-                "schema": SCHEMA,
-                "embedder": embedder.name,
-                "dimension": dimension,
-                "policy": policy.name,
-            }
-        )
-        return
+        made_with = {
+            "schema": SCHEMA,
+            "embedder": embedder.name,
+            "dimension": dimension,
+            "policy": policy.name,
+            "floor": embedder.floor,
+            OUTAGES: True,
+        }
+        await journal.set_meta(made_with)
+        return made_with
     if made_with["schema"] != SCHEMA:
         raise StoreMismatchError(
             f"The store at {place} has schema {made_with['schema']} and this version reads "
@@ -106,3 +152,4 @@ async def _check_made_with(
             f"{policy.name!r}: set SOUFFLEUR_POLICY={made_with['policy']}, or copy them, with "
             "new due times, with `souffleur migrate NEW_PATH`."
         )
+    return made_with

@@ -1,7 +1,8 @@
 """How turns, sessions, segments and upkeep lie in the journal's collection."""
 
-from souffleur.knowledge.collection import Payload, Point
+from souffleur.knowledge.collection import Point
 from souffleur.knowledge.portrait import Upkeep
+from souffleur.knowledge.reading import read
 from souffleur.knowledge.session import Segment, Session
 from souffleur.knowledge.turn import Turn
 
@@ -11,9 +12,9 @@ def turn_point(turn: Turn) -> Point:
     return Point(turn.id, {**turn.model_dump(mode="json"), "type": "turn"})
 
 
-def to_turn(payload: Payload) -> Turn:
-    """The turn of a payload."""
-    return Turn.model_validate({k: v for k, v in payload.items() if k != "type"})
+def to_turn(point: Point) -> Turn:
+    """Return the turn of a point. Raises UnreadableError."""
+    return read(point, Turn, derived={"type"})
 
 
 def session_point(session: Session) -> Point:
@@ -23,9 +24,9 @@ def session_point(session: Session) -> Point:
     return Point(session.id, payload)
 
 
-def to_session(payload: Payload) -> Session:
-    """The session of a payload."""
-    return Session.model_validate({k: v for k, v in payload.items() if k not in {"type", "state"}})
+def to_session(point: Point) -> Session:
+    """Return the session of a point. Raises UnreadableError."""
+    return read(point, Session, derived={"type", "state"})
 
 
 def segment_point(segment: Segment) -> Point:
@@ -33,9 +34,9 @@ def segment_point(segment: Segment) -> Point:
     return Point(segment.id, {**segment.model_dump(mode="json"), "type": "segment"})
 
 
-def to_segment(payload: Payload) -> Segment:
-    """The segment of a payload."""
-    return Segment.model_validate({k: v for k, v in payload.items() if k != "type"})
+def to_segment(point: Point) -> Segment:
+    """Return the segment of a point. Raises UnreadableError."""
+    return read(point, Segment, derived={"type"})
 
 
 def upkeep_point(upkeep: Upkeep) -> Point:
@@ -43,6 +44,6 @@ def upkeep_point(upkeep: Upkeep) -> Point:
     return Point(upkeep.id, {**upkeep.model_dump(mode="json"), "type": "upkeep"})
 
 
-def to_upkeep(payload: Payload) -> Upkeep:
-    """The notes of a payload."""
-    return Upkeep.model_validate({k: v for k, v in payload.items() if k != "type"})
+def to_upkeep(point: Point) -> Upkeep:
+    """Return the upkeep of a point. Raises UnreadableError."""
+    return read(point, Upkeep, derived={"type"})

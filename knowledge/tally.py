@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from souffleur.knowledge.collection import Payload
+from souffleur.knowledge.collection import Payload, Point
 from souffleur.knowledge.life import effective
 from souffleur.knowledge.memory import Memory, State
 from souffleur.knowledge.policy import Policy
@@ -66,7 +66,7 @@ class Pair:
 class Failure:
     """What was asked for in vain."""
 
-    what: Literal["turn", "segment", "portrait", "run"]
+    what: Literal["turn", "segment", "portrait", "run", "record"]
     id: str
     """Of its point."""
     user_id: str
@@ -209,15 +209,15 @@ class Told:
         self._costs: dict[str, Payload] = {}
         """By verdict, as the ledger has it."""
         self._verdict_of: dict[str, tuple[int, str]] = {}
-        self.takers: dict[str, Callable[[Payload], None]] = {
+        self.takers: dict[str, Callable[[Point], None]] = {
             "turn": self._take_turn,
             "segment": self._take_segment,
             "upkeep": self._take_upkeep,
             "entry": self._take_entry,
         }
 
-    def _take_turn(self, payload: Payload) -> None:
-        turn = to_turn(payload)
+    def _take_turn(self, point: Point) -> None:
+        turn = to_turn(point)
         self.users.add(turn.user_id)
         self.turns[turn.state] += 1
         if turn.state is TurnState.PENDING:
@@ -228,8 +228,8 @@ class Told:
         if turn.judged:
             self._judged[turn.id] = turn.judged
 
-    def _take_segment(self, payload: Payload) -> None:
-        one = to_segment(payload)
+    def _take_segment(self, point: Point) -> None:
+        one = to_segment(point)
         self.segments[one.state] += 1
         if one.state is SegmentState.WAITING:
             self.waiting.append(one.at)
@@ -237,13 +237,14 @@ class Told:
                 failure = Failure("segment", one.id, one.user_id, one.at, one.tries, one.error)
                 self.failures.append(failure)
 
-    def _take_upkeep(self, payload: Payload) -> None:
-        one = to_upkeep(payload)
+    def _take_upkeep(self, point: Point) -> None:
+        one = to_upkeep(point)
         if one.error:
             failure = Failure("portrait", one.id, one.user_id, None, one.tries, one.error)
             self.failures.append(failure)
 
-    def _take_entry(self, payload: Payload) -> None:
+    def _take_entry(self, point: Point) -> None:
+        payload = point.payload
         # Read as it lies: an entry holds whole memories, and few of its fields are wanted.
         if payload.get("refused"):
             self.refusals[payload["refused"]] += 1

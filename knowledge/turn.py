@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import AwareDatetime, Field
 
-from souffleur.knowledge.memory import Frozen, Speaker
+from souffleur.knowledge.memory import Frozen, Speaker, Text
 from souffleur.knowledge.operation import Said, derive_id
 from souffleur.knowledge.session import Held
 
@@ -36,15 +36,15 @@ class Turn(Frozen):
     place: int = 0
     """Order in its session, from 1; 0: not known."""
     at: AwareDatetime
-    user: str = ""
-    assistant: str = ""
+    user: Text = ""
+    assistant: Text = ""
     injected: tuple[str, ...] = ()
     """Ids of the memories whispered before the reply."""
     state: TurnState = TurnState.PENDING
     version: int = 0
     """How often the reply was replaced (swipe, regenerate)."""
     tries: int = 0
-    error: str = ""
+    error: Text = ""
     """Why the latest try failed."""
     judged: dict[str, Any] = Field(default_factory=dict)
     """Reason, model, prompt, calls, tokens and cost of the judgement."""

@@ -10,14 +10,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from souffleur.knowledge.collection import Collection, Filter, Hit, Payload, Point, Search
 from souffleur.knowledge.lexical import encode_query, is_spaced
-from souffleur.knowledge.nearness import Parts, by_sense, by_words, scale_of
-
-if TYPE_CHECKING:
-    from souffleur.knowledge.embedder import Embedder
+from souffleur.knowledge.nearness import Parts, Sense, by_words, scale_of
 
 WORDED = 300
 """Hits taken by words: neighbours are looked for among them alone."""
@@ -52,14 +48,15 @@ class NearTurn:
 
 async def find_near_turns(
     collection: Collection,
-    embedder: "Embedder",
+    sense: Sense | None,
     texts: Sequence[tuple[str, float]],
     allowed: Filter,
     corpus: Filter,
 ) -> list[NearTurn]:
     """The turns nearest to the texts, each with its weight, in no order, in two round trips.
 
-    `corpus` are the turns over which the rarity of words is counted.
+    `corpus` are the turns over which the rarity of words is counted. Without a sense, words alone
+    count.
     """
     if not texts:
         return []
@@ -67,12 +64,13 @@ async def find_near_turns(
         [Search(encode_query(text), allowed, WORDED, idf_within=corpus) for text, _ in texts]
     )
     names = speakers(hit.point.payload for found in worded for hit in found)
-    vectors = await embedder.embed_queries([without_names(text, names) for text, _ in texts])
+    nameless = [without_names(text, names) for text, _ in texts]
+    vectors = await sense.vectors(nameless) if sense else []
     meant = await collection.search([Search(vector, allowed, MEANT) for vector in vectors])
     weights = [weight for _, weight in texts]
     points = {hit.point.id: hit.point for found in (*worded, *meant) for hit in found}
     scores = _add_up(worded, weights)
-    senses = _senses(meant, weights, embedder.floor)
+    senses = _senses(meant, weights, sense) if sense else {}
     scale = await scale_of(collection, corpus)
     asked = " ".join(texts[0][0].split())
     named = {name for name in names if without_names(asked, {name}) != asked}
@@ -82,8 +80,8 @@ async def find_near_turns(
     for id, point in points.items():
         score, share = scores.get(id, 0.0), shares[id]
         own, whole = share * score, share * score + lent.get(id, 0.0)
-        sense = share * senses.get(id, 0.0)
-        rank = 1 - (1 - by_words(whole, scale)) * (1 - sense)
+        meant_by = share * senses.get(id, 0.0)
+        rank = 1 - (1 - by_words(whole, scale)) * (1 - meant_by)
         parts = {"lexical": by_words(score, scale), "context": by_words(whole, scale)}
         parts["context"] -= by_words(own, scale)
         parts |= {"cosine": senses[id]} if id in senses else {}
@@ -132,13 +130,13 @@ def _add_up(worded: Sequence[Sequence[Hit]], weights: Sequence[float]) -> dict[s
 
 
 def _senses(
-    meant: Sequence[Sequence[Hit]], weights: Sequence[float], floor: float
+    meant: Sequence[Sequence[Hit]], weights: Sequence[float], sense: Sense
 ) -> dict[str, float]:
     """How near each turn is by sense: to either text, or, more, to both."""
     senses: dict[str, float] = {}
     for found, weight in zip(meant, weights, strict=True):
         for hit in found:
-            near = weight * by_sense(hit.score, floor)
+            near = weight * sense.nearness(hit.score)
             senses[hit.point.id] = 1 - (1 - senses.get(hit.point.id, 0.0)) * (1 - near)
     return senses
 

@@ -68,7 +68,7 @@ def writing(point: Point) -> tuple[Any, Any]:
     return point.payload.get("revision"), point.payload.get("written_by")
 
 
-def one_line(error: Exception) -> str:
+def one_line(error: BaseException) -> str:
     r"""What an engine's error says, on one line and not for ever.
 
     >>> one_line(ValueError("no such\n  point"))

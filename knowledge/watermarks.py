@@ -15,8 +15,10 @@ from souffleur.knowledge.collection import Point
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.memory import Frozen
 from souffleur.knowledge.operation import derive_id
+from souffleur.knowledge.reading import read as read_record
 
 DAY = timedelta(days=1)
+_DERIVED = frozenset({"type", "user_id", "written_by"})
 LEASE = timedelta(minutes=2)
 """How long a leader that is not heard of stays the leader."""
 ASTRAY = DAY
@@ -60,17 +62,27 @@ class Lease(Frozen):
         return derive_id(self.type)
 
 
+def to_watermark(point: Point) -> Watermark:
+    """Return the watermark of a point. Raises UnreadableError."""
+    return read_record(point, Watermark, derived=_DERIVED)
+
+
+def to_lease(point: Point) -> Lease:
+    """Return the lease of a point. Raises UnreadableError."""
+    return read_record(point, Lease, derived=_DERIVED)
+
+
 async def read(journal: Journal, name: str) -> Watermark:
     """The watermark of a job; a new one where there is none."""
     fresh = Watermark(name=name)
     found = await journal.collection.get([fresh.id])
-    return Watermark.model_validate(_fields(found[0])) if found else fresh
+    return to_watermark(found[0]) if found else fresh
 
 
 async def read_lease(journal: Journal) -> Lease:
     """The lease as it stands; a free one where there is none."""
     found = await journal.collection.get([Lease().id])
-    return Lease.model_validate(_fields(found[0])) if found else Lease()
+    return to_lease(found[0]) if found else Lease()
 
 
 async def save(journal: Journal, changed: Watermark | Lease, *, by: str) -> bool:
@@ -193,8 +205,3 @@ class Leader:
             if lease.holder == self.holder:
                 free = lease.model_copy(update={"holder": "", "until": None})
                 await save(self._journal, free, by=self.holder)
-
-
-def _fields(point: Point) -> dict[str, object]:
-    derived = {"type", "user_id", "written_by"}
-    return {key: value for key, value in point.payload.items() if key not in derived}

@@ -23,7 +23,7 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.plan import Scene, plan
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.records import fingerprint, to_memory, to_point
+from souffleur.knowledge.records import fingerprint, to_memories, to_point
 from souffleur.knowledge.sessions import Sessions
 from souffleur.knowledge.turn import Turn, TurnState
 
@@ -80,7 +80,7 @@ class Writer:
 
     async def plan(self, verdict: Verdict, turns: Sequence[Turn]) -> Outcomes:
         """What becomes of each op: what it changes, or why it is refused. Nothing is written."""
-        injected = tuple(to_memory(p) for p in await self._memories.get(sorted(verdict.injected)))
+        injected = to_memories(await self._memories.get(sorted(verdict.injected)))
         mine = tuple(memory for memory in injected if memory.user_id == verdict.user_id)
         outcomes: Outcomes = []
         added: set[str] = set()
@@ -116,7 +116,7 @@ class Writer:
         shown = verdict.shown
         ids = [name if shown is None else shown.get(name, "") for name in named]
         points = await self._memories.get([id for id in ids if is_id(id)])
-        memories = [to_memory(point) for point in points]
+        memories = to_memories(points)
         return tuple(memory for memory in memories if memory.user_id == verdict.user_id)
 
     async def _twin(self, op: Op, user_id: str) -> Memory | None:
@@ -128,7 +128,7 @@ class Writer:
             Is("fingerprint", fingerprint(op.content)),
         )
         page, _ = await self._memories.scroll(Filter(same), limit=1)
-        return to_memory(page[0]) if page else None
+        return next(iter(to_memories(page)), None)
 
     async def _judge(self, turns: Sequence[Turn], verdict: Verdict) -> None:
         if turns:

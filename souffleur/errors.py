@@ -4,12 +4,15 @@ SouffleurError
 ├── SettingsError          a setting is missing or cannot be right
 ├── StoreError             Qdrant refused, or could not be reached
 │   ├── StoreBusyError     the path is in use by another process
-│   └── StoreMismatchError the data were written by another schema, embedder or dimension
+│   ├── StoreMismatchError the data were written by another schema, embedder or dimension
+│   └── UnreadableError    one record of the store is no valid one
+├── IdentityError          an id is blank, or cannot tell its owner from others
 ├── NotFoundError          no memory, turn or ledger entry has that id
 ├── UndoError              the change cannot be taken back as things stand
 ├── EmbedderError          the embedder failed, or answered with other rows than asked for
 ├── PromptError            a prompt is missing, or was rendered without one of its names
 ├── EndpointError          the model's endpoint failed: network, status, time-out
+│   └── OutageError        an endpoint in trouble was not asked: it is asked now and then
 ├── AnswerError            the model answered, but not in the shape asked for
 ├── RecordingError         no recorded answer fits this request: recorded for other words
 ├── MessageError           what was given to remember is no message
@@ -37,6 +40,14 @@ class StoreMismatchError(StoreError):
     """The data were written by another schema, embedder or dimension."""
 
 
+class UnreadableError(StoreError):
+    """One record of the store is no valid one; the others are."""
+
+
+class IdentityError(SouffleurError):
+    """An id is blank, or cannot tell its owner from others."""
+
+
 class NotFoundError(SouffleurError):
     """No memory, turn or ledger entry has that id."""
 
@@ -47,6 +58,13 @@ class UndoError(SouffleurError):
 
 class EmbedderError(SouffleurError):
     """The embedder failed, or answered with other rows than asked for."""
+
+    def __init__(self, message: str, *, outage: bool = True, slow: bool = False) -> None:
+        super().__init__(message)
+        self.outage = outage
+        """False if other texts would fare better."""
+        self.slow = slow
+        """It was a time-out."""
 
 
 class PromptError(SouffleurError):
@@ -63,6 +81,8 @@ class EndpointError(SouffleurError):
         status: int | None = None,
         retryable: bool = True,
         retry_after: float | None = None,
+        outage: bool = True,
+        slow: bool = False,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -71,6 +91,19 @@ class EndpointError(SouffleurError):
         """False where asking again cannot help: a wrong key, an unknown model."""
         self.retry_after = retry_after
         """Seconds the endpoint asked us to wait."""
+        self.outage = outage
+        """False if this very request was refused, and another one would fare better."""
+        self.slow = slow
+        """It was a time-out."""
+
+
+class OutageError(EndpointError):
+    """An endpoint in trouble was not asked: it is asked now and then."""
+
+
+def is_outage(error: Exception) -> bool:
+    """Return whether an endpoint is in trouble, so that another request would fare alike."""
+    return isinstance(error, EndpointError | EmbedderError) and error.outage
 
 
 class AnswerError(SouffleurError):

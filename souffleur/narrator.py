@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from loguru import logger
 
-from souffleur.errors import NotFoundError, SouffleurError
+from souffleur.errors import NotFoundError, OutageError, SouffleurError, StoreError, is_outage
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.portrait import Upkeep, why_due
 from souffleur.knowledge.session import Segment, SegmentState
@@ -40,7 +40,10 @@ class Narrator:
         self._clock = clock
 
     async def run(self, user_id: str) -> float | None:
-        """Do what is due; seconds until something is to be tried again, None: nothing is."""
+        """Do what is due; returns the seconds until something should be tried again, or None.
+
+        Raises what is no fault of the talk, an endpoint or a store in trouble: all of it waits.
+        """
         sessions = self._knowledge.sessions
         pauses = [await self._summarise(segment) for segment in await sessions.waiting(user_id)]
         pauses.append(await self._portray(user_id))
@@ -73,7 +76,12 @@ class Narrator:
         sessions = self._knowledge.sessions
         try:
             episode_id = await self._summarizer.run(segment)
-        except Exception as error:  # noqa: BLE001  the worker's edge: the segment waits, talk goes on
+        except StoreError:
+            raise
+        except Exception as error:
+            if is_outage(error):
+                await self._note_outage(segment, error)
+                raise
             return await self._later(segment, error)
         state = SegmentState.WRITTEN if episode_id else SegmentState.SMALL_TALK
         (now,) = await sessions.get([segment.id])
@@ -92,6 +100,12 @@ class Narrator:
         _log(error, segment.user_id, "a segment waits to be summarised", failed_segment.tries)
         return pause
 
+    async def _note_outage(self, segment: Segment, error: Exception) -> None:
+        """Say why a segment waits; that an endpoint is in trouble is no try of it."""
+        if not isinstance(error, OutageError):
+            noted = segment.model_copy(update={"error": f"{type(error).__name__}: {error}"})
+            await self._knowledge.sessions.save([noted])
+
     async def why_due(self, user_id: str) -> str:
         """Why the portrait is to be written now; empty: it is not."""
         former, upkeep, episodes = await self._stand(user_id)
@@ -106,7 +120,11 @@ class Narrator:
             return waits
         try:
             await self.portray(user_id, why)
-        except Exception as error:  # noqa: BLE001  the worker's edge: the former portrait stays
+        except StoreError:
+            raise
+        except Exception as error:
+            if is_outage(error):
+                raise
             pause = self._wait(upkeep.tries)
             failed = {"tries": upkeep.tries + 1, "error": f"{type(error).__name__}: {error}"}
             at = self._clock() + timedelta(seconds=pause)
@@ -128,7 +146,8 @@ class Narrator:
 
     def _left(self, retry_at: datetime | None) -> float | None:
         left = (retry_at - self._clock()).total_seconds() if retry_at else 0.0
-        return left if left > 0 else None
+        # No pause is longer: this was noted by a clock that was ahead.
+        return left if 0 < left <= LONGEST_PAUSE else None
 
     def _wait(self, tries: int) -> float:
         return min(self._pause * 2.0 ** min(tries, 30), LONGEST_PAUSE)

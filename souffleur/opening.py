@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from souffleur.agents.chat import Chat
-    from souffleur.runtime import Clock, Souffleur
+    from souffleur.runtime import Souffleur
     from souffleur.settings import Settings
+    from souffleur.time_source import TimeSource
 
 
 class Opening:
@@ -18,15 +19,15 @@ class Opening:
         cls: "type[Souffleur]",
         settings: "Settings",
         chat: "Chat | None",
-        clock: "Clock",
+        times: "TimeSource",
     ) -> None:
-        self._cls, self._settings, self._chat, self._clock = cls, settings, chat, clock
+        self._cls, self._settings, self._chat, self._times = cls, settings, chat, times
         self._open: Souffleur | None = None
 
     async def _start(self) -> "Souffleur":
         from souffleur.wiring import wire  # langgraph and qdrant are loaded here, not on import
 
-        self._open = await wire(self._cls, self._settings, self._chat, self._clock)
+        self._open = await wire(self._cls, self._settings, self._chat, self._times)
         return self._open
 
     def __await__(self) -> "Generator[Any, None, Souffleur]":

@@ -1,19 +1,21 @@
 """Recollection: what is whispered before a reply, and what a question about the past brings."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from zoneinfo import ZoneInfo
 
 from loguru import logger
 
+from souffleur.errors import EmbedderError
 from souffleur.knowledge.asking import asks_about_past
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.search import EVERYWHERE, INSTANT, Found, Query, Scope
 from souffleur.knowledge.session import WindowRule
 from souffleur.knowledge.times import Period, find_period
+from souffleur.knowledge.turn import Turn
 from souffleur.prompts import language_of
 from souffleur.settings import Settings
 from souffleur.tokens import Count
@@ -21,6 +23,8 @@ from souffleur.whisper import Budget, Recall, Shelf, Voice, compose
 
 if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
+
+T = TypeVar("T")
 
 RESIDENT = frozenset({Kind.FACT, Kind.PREFERENCE, Kind.RELATIONSHIP, Kind.BOUNDARY})
 """Kinds that may accompany every message; plans and moments come when they are called for."""
@@ -55,18 +59,53 @@ class Past:
     until: datetime | None
     found: tuple[Found, ...]
     """Episodes, raw turns and memories: those of a time in its order, others best first."""
+    trouble: str = ""
+    """Why something may be missing; empty if nothing failed."""
+
+
+class Finder:
+    """Searches; if the embedder is late or in trouble, from then on by words alone."""
+
+    def __init__(self, knowledge: "KnowledgeBase", within: float | None = None) -> None:
+        """`within`: seconds that the embedder may take."""
+        self.knowledge = knowledge
+        self.troubles: list[str] = []
+        """What went wrong, each once."""
+        self._within = within
+        self._by_words = False
+
+    async def search(self, query: Query) -> list[Found]:
+        """Return what a text calls for, best first. Raises StoreError."""
+        asked = replace(query, within=self._within, by_words=self._by_words)
+        try:
+            return await self.knowledge.search(asked)
+        except EmbedderError as error:
+            self._by_words = True
+            self.note(error)
+            return await self.knowledge.search(replace(asked, by_words=True))
+
+    async def part(self, work: Awaitable[T], otherwise: T) -> T:
+        """Return what the work brings; if it fails, something else, and note why."""
+        try:
+            return await work
+        except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
+            self.note(error)
+            return otherwise
+
+    def note(self, error: Exception) -> None:
+        """Say what went wrong, once."""
+        trouble = f"{type(error).__name__}: {error}"
+        if trouble not in self.troubles:
+            self.troubles.append(trouble)
+            logger.warning("recall is incomplete: {}", trouble)
 
 
 async def whisper_for(
     knowledge: "KnowledgeBase", settings: Settings, asked: Asked, count: Count
 ) -> Recall:
-    """The block for the reply to what was said. Raises nothing: see `Recall.trouble`."""
-    shelf, trouble = Shelf(), ""
-    try:
-        shelf = await fill_shelf(knowledge, settings, asked)
-    except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
-        trouble = f"{type(error).__name__}: {error}"
-        logger.bind(user=asked.user_id).warning("recall is incomplete: {}", trouble)
+    """Return the block for the reply to what was said: see `Recall.trouble` for what it lacks."""
+    finder = Finder(knowledge, settings.recall_timeout)
+    shelf = await fill_shelf(finder, settings, asked)
     voice = Voice(
         user=settings.user_title,
         assistant=settings.assistant_name,
@@ -81,84 +120,113 @@ async def whisper_for(
         related=settings.related_tokens,
         past=settings.past_tokens,
     )
+    trouble = "; ".join(finder.troubles)
     return compose(shelf, budget=budget, voice=voice, count=count, trouble=trouble)
 
 
-async def fill_shelf(knowledge: "KnowledgeBase", settings: Settings, asked: Asked) -> Shelf:
-    """What could be whispered, before any budget."""
-    user_id, now = asked.user_id, asked.now
-    core = await knowledge.list(user_id, category=Category.CORE, now=now)
-    system = await knowledge.list(user_id, category=Category.SYSTEM, now=now)
-    before = await knowledge.sessions.window(user_id, asked.session_id)
-    said = [said.text for turn in before for said in turn.said()][-CONTEXT_MESSAGES:]
-    query = Query(user_id, asked.text, now, context="\n".join(said), limit=settings.recall_limit)
-    hits = await knowledge.search(query)
-    latest = await knowledge.episodes(user_id, limit=settings.recall_episodes, now=now)
-    older = replace(query, scope=(Scope.EPISODES,), limit=len(latest) + OLDER_EPISODES)
-    known = {episode.id for episode in latest}
-    others = [hit for hit in await knowledge.search(older) if hit.item.id not in known]
-    hits += others[:OLDER_EPISODES]
-    past: tuple[Found, ...] = ()
-    if asks_about_past(asked.text):
-        held = {turn.id for turn in before}
-        brought = await recollect(knowledge, settings.window_rule, asked)
-        past = tuple(hit for hit in brought.found if brought.period or hit.item.id not in held)
+async def fill_shelf(finder: Finder, settings: Settings, asked: Asked) -> Shelf:
+    """Gather what could be whispered, before any budget; what fails is left out alone."""
+    knowledge, user_id, now = finder.knowledge, asked.user_id, asked.now
+    core = await finder.part(knowledge.list(user_id, category=Category.CORE, now=now), [])
+    system = await finder.part(knowledge.list(user_id, category=Category.SYSTEM, now=now), [])
+    portrait = await finder.part(knowledge.portrait(user_id), None)
+    latest = await finder.part(
+        knowledge.episodes(user_id, limit=settings.recall_episodes, now=now), []
+    )
+    resident = await finder.part(_resident(knowledge, settings, asked), [])
+    before = await finder.part(knowledge.sessions.window(user_id, asked.session_id), [])
+    found = await finder.part(_called_for(finder, settings, asked, before, latest), [])
+    past = await finder.part(_past(finder, settings, asked, before), ())
     return Shelf(
         core=[*system, *core],
-        portrait=await knowledge.portrait(user_id),
+        portrait=portrait,
         episodes=latest,
-        resident=await _resident(knowledge, settings, asked),
-        found=[hit for hit in hits if hit.relevant],
+        resident=resident,
+        found=[hit for hit in found if hit.relevant],
         past=past,
     )
 
 
+async def _called_for(
+    finder: Finder,
+    settings: Settings,
+    asked: Asked,
+    before: Sequence[Turn],
+    latest: Sequence[Memory],
+) -> list[Found]:
+    """Return the memories, and the episodes before the latest, that a message calls for."""
+    said = [said.text for turn in before for said in turn.said()][-CONTEXT_MESSAGES:]
+    query = Query(
+        asked.user_id,
+        asked.text,
+        asked.now,
+        context="\n".join(said),
+        limit=settings.recall_limit,
+    )
+    hits = await finder.search(query)
+    older = replace(query, scope=(Scope.EPISODES,), limit=len(latest) + OLDER_EPISODES)
+    known = {episode.id for episode in latest}
+    others = [hit for hit in await finder.search(older) if hit.item.id not in known]
+    return hits + others[:OLDER_EPISODES]
+
+
+async def _past(
+    finder: Finder, settings: Settings, asked: Asked, before: Sequence[Turn]
+) -> tuple[Found, ...]:
+    if not asks_about_past(asked.text):
+        return ()
+    held = {turn.id for turn in before}
+    brought = await recollect(finder, settings.window_rule, asked)
+    return tuple(hit for hit in brought.found if brought.period or hit.item.id not in held)
+
+
 async def recollect(
-    knowledge: "KnowledgeBase", rule: WindowRule, asked: Asked, *, limit: int = MOST_PAST
+    finder: Finder, rule: WindowRule, asked: Asked, *, limit: int = MOST_PAST
 ) -> Past:
     """What was told at the time a text asks about, or, where it names none, about its matter."""
     period = await asyncio.to_thread(find_period, asked.text, asked.now, asked.zone)
     text = asked.text.replace(period.phrase, " ") if period else asked.text
     query = Query(asked.user_id, text, asked.now, limit=limit)
     if period is None:
-        hits = await knowledge.search(replace(query, scope=(Scope.EPISODES, Scope.TURNS)))
+        hits = await finder.search(replace(query, scope=(Scope.EPISODES, Scope.TURNS)))
         return Past(None, None, None, tuple(hit for hit in hits if hit.relevant))
     since, until = period.start, period.end
     if period.last:
-        span = await knowledge.sessions.before_this(
+        span = await finder.knowledge.sessions.before_this(
             asked.user_id, asked.session_id, asked.now, rule
         )
         if span is None:
             return Past(period, None, None, ())
         since, until = span[0], span[1] + INSTANT
     then = replace(query, since=since, until=until)
-    return Past(period, since, until, tuple(await _told(knowledge, then)))
+    return Past(period, since, until, tuple(await _told(finder, then)))
 
 
-async def _told(knowledge: "KnowledgeBase", then: Query) -> list[Found]:
+async def _told(finder: Finder, then: Query) -> list[Found]:
     """The episodes of a time, in order, and what was said then about the matter."""
-    told = await knowledge.told(then)
+    told = await finder.knowledge.told(then)
     episodes = [Found(item, 1.0, 1.0, 0.0) for item in told if isinstance(item, Memory)]
-    hits = await knowledge.search(replace(then, scope=(Scope.TURNS,)))
+    hits = await finder.search(replace(then, scope=(Scope.TURNS,)))
     turns = [hit for hit in hits if hit.relevant]
     if not episodes and not turns:  # not summarised yet, or asked for as a whole
         turns = [Found(item, 1.0, 1.0, 0.0) for item in told if not isinstance(item, Memory)]
     if not episodes and not turns:  # longer ago than either is kept: what was learnt then
-        hits = await knowledge.search(replace(then, scope=(Scope.MEMORIES,)))
-        return hits or await knowledge.learnt(then)
+        hits = await finder.search(replace(then, scope=(Scope.MEMORIES,)))
+        return hits or await finder.knowledge.learnt(then)
     return [*episodes, *turns]
 
 
 async def look_everywhere(
     knowledge: "KnowledgeBase", rule: WindowRule, asked: Asked, *, limit: int
 ) -> Past:
-    """As `recollect`; where a text names no time, memories are searched as well."""
-    past = await recollect(knowledge, rule, asked, limit=limit)
-    if past.period is not None:
-        return past
-    query = Query(asked.user_id, asked.text, asked.now, limit=limit, scope=EVERYWHERE)
-    hits = await knowledge.search(query)
-    return replace(past, found=tuple(hit for hit in hits if hit.relevant))
+    """As `recollect`; if a text names no time, memories are searched as well."""
+    finder = Finder(knowledge)
+    past = await recollect(finder, rule, asked, limit=limit)
+    if past.period is None:
+        query = Query(asked.user_id, asked.text, asked.now, limit=limit, scope=EVERYWHERE)
+        hits = await finder.search(query)
+        past = replace(past, found=tuple(hit for hit in hits if hit.relevant))
+    return replace(past, trouble="; ".join(finder.troubles))
 
 
 async def _resident(

@@ -28,7 +28,7 @@ class Played:
     exchange: Exchange
     whisper: Recall
     turn: Turn
-    """As judged; its state is `failed` where no usable answer was to be had."""
+    """As judged: `failed` if no usable answer came, `pending` if the endpoint is in trouble."""
     outcomes: tuple[Outcome, ...]
     told: tuple[Memory, ...] = ()
     """Episodes and portraits written since the turn before."""

@@ -11,12 +11,11 @@ from typing import Any
 from souffleur.knowledge.memory import Due
 from souffleur.knowledge.quality import Quality
 from souffleur.knowledge.run_log import RunRecord
-from souffleur.knowledge.tally import DAY
 from souffleur.knowledge.turn import TurnState
 
 SHOWN = 50
 """Of a list, so many are named; the rest is counted."""
-WAITS_LONG = timedelta(days=1)
+WAITS_LONG = timedelta(hours=1)
 WAITS_IN_VAIN = timedelta(days=7)
 """From then on it seems that nothing judges at all."""
 
@@ -24,8 +23,8 @@ _REVIEWED = (Due.PROMOTION, Due.REVIEW)
 """What `souffleur run review` does; everything else that is due is done by `decay`."""
 
 
-class Health(StrEnum):
-    """How a store is."""
+class Status(StrEnum):
+    """How a store is, or a part of it."""
 
     OK = "ok"
     WARNING = "warning"
@@ -34,20 +33,29 @@ class Health(StrEnum):
     """Something that was said is not remembered, and will not be until somebody acts."""
 
 
-def health(quality: Quality) -> tuple[Health, list[str]]:
-    """How the store is, and for each finding a sentence that says what to do; the worst first."""
+Finding = tuple[Status, str]
+"""How bad it is, and a sentence that says what to do."""
+
+
+def health(quality: Quality, others: Iterable[Finding] = ()) -> tuple[Status, list[str]]:
+    """How the store is, and for each finding a sentence that says what to do; the worst first.
+
+    `others` are findings about what is not in the store, such as an endpoint.
+    """
     since = quality.waiting_since
     waited = quality.at - since if since else timedelta()
-    broken = list(_set_aside(quality))
+    broken = [*_unreadable(quality), *_set_aside(quality)]
     warnings = [*_failing(quality), *_failed_runs(quality), *_late(quality), *_wrong(quality)]
     if waited > WAITS_LONG:
         wait = count(quality.waiting, "turn or segment waits", "turns and segments wait")
         finding = (
-            f"{wait}, the oldest for {count(waited // DAY, 'day')}: check that a model is "
+            f"{wait}, the oldest for {duration(waited)}: check that a model is "
             "configured and that the host runs, or have all of it judged with `souffleur retry`."
         )
         (broken if waited > WAITS_IN_VAIN else warnings).append(finding)
-    state = Health.BROKEN if broken else Health.WARNING if warnings else Health.OK
+    for status, sentence in others:
+        (broken if status is Status.BROKEN else warnings).append(sentence)
+    state = Status.BROKEN if broken else Status.WARNING if warnings else Status.OK
     return state, [*broken, *warnings]
 
 
@@ -73,14 +81,17 @@ def count(many: int, one: str, several: str = "") -> str:
 def duration(length: timedelta) -> str:
     """How long something took, as a person says it.
 
-    >>> [duration(timedelta(seconds=seconds)) for seconds in (0.04, 3.26, 125, 7205)]
-    ['under 0.1 s', '3.3 s', '2 min 5 s', '2 h 0 min']
+    >>> [duration(timedelta(seconds=seconds)) for seconds in (0.04, 3.26, 125, 7205, 6e5)]
+    ['under 0.1 s', '3.3 s', '2 min 5 s', '2 h 0 min', '6 days']
     """
     seconds = length.total_seconds()
     if seconds < 60:
         return f"{seconds:.1f} s" if seconds >= 0.1 else "under 0.1 s"
     minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    hours = minutes // 60
+    return f"{hours} h {minutes % 60} min" if hours < 48 else count(hours // 24, "day")
 
 
 def outcome(run: RunRecord) -> str:
@@ -120,6 +131,14 @@ def _plain(value: Any) -> Any:
             return list(value)
         return {"count": len(value), "first": [_plain(one) for one in value[:SHOWN]]}
     return value
+
+
+def _unreadable(quality: Quality) -> Iterable[str]:
+    if many := sum(one.what == "record" for one in quality.failures):
+        yield (
+            f"{count(many, 'record of the store', 'records of the store')} cannot be read: take "
+            "them out into a file with `souffleur repair`, which restores what they had replaced."
+        )
 
 
 def _set_aside(quality: Quality) -> Iterable[str]:

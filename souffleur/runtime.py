@@ -1,16 +1,26 @@
 """Souffleur: what a companion touches. `recall` before the reply, `observe` after it."""
 
+import asyncio
+import logging
+import os
 import uuid
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from contextlib import AsyncExitStack
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from loguru import logger
+from pydantic import ValidationError
 
 from souffleur.caretaker import Caretaker
-from souffleur.errors import NotFoundError, SettingsError, SouffleurError
-from souffleur.intake import Intake, Receipt
+from souffleur.endpoints import Endpoints
+from souffleur.errors import MessageError, NotFoundError, SettingsError, SouffleurError
+from souffleur.health import Health
+from souffleur.intake import Intake, Receipt, Said, moment, turn_of, with_trouble
+from souffleur.knowledge.breaker import Breaker, Outage
+from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.memory import Kind, Memory
 from souffleur.knowledge.operation import (
     Add,
@@ -24,12 +34,14 @@ from souffleur.knowledge.operation import (
     Who,
     derive_id,
 )
+from souffleur.knowledge.plain_text import mend
 from souffleur.knowledge.search import Found, Query
 from souffleur.knowledge.turn import Turn, TurnState, turn_point_id
 from souffleur.messages import Messages, to_turns
 from souffleur.opening import Opening
 from souffleur.recollection import Asked, Past, look_everywhere, whisper_for
-from souffleur.settings import Settings, load_settings
+from souffleur.settings import Settings, change_settings, load_settings
+from souffleur.time_source import Clock, TimeSource, staged
 from souffleur.tokens import counter_for
 from souffleur.whisper import Recall
 from souffleur.worker import Patience, Worker
@@ -41,10 +53,12 @@ if TYPE_CHECKING:
     from souffleur.schedule import Schedule
     from souffleur.wiring import Agents
 
-Clock = Callable[[], datetime]
+T = TypeVar("T")
 
 SURE = 0.45
 """Relevance from which `forget` takes a memory to be meant."""
+REMEMBERED = 10_000
+"""Sessions of which it is remembered what was whispered last."""
 
 
 class Souffleur:
@@ -65,27 +79,51 @@ class Souffleur:
         agents: "Agents | None",
         settings: Settings,
         *,
-        clock: Clock,
-        aclose: Callable[[], Awaitable[None]] | None = None,
+        clock: Clock | None = None,
+        times: TimeSource | None = None,
+        endpoints: Endpoints | None = None,
     ) -> None:
+        """`clock` stands for a whole time source."""
         self.knowledge: KnowledgeBase = knowledge
         self.settings = settings
-        self.clock = clock
+        self._times = times or (staged(clock) if clock else TimeSource())
+        self.clock = self._times.now
         self._agents = agents
-        self._aclose = aclose
+        self._endpoints = endpoints or Endpoints(
+            None,
+            Breaker("judging", pause=2.0, steady=self._times.steady, now=self.clock),
+            knowledge.embedder,
+        )
         self._count = counter_for(settings.model, settings.tokenizer)
-        self._whispered: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._whispered: OrderedDict[tuple[str, str], tuple[str, ...]] = OrderedDict()
+        self._pid = os.getpid()
+        self._home: asyncio.AbstractEventLoop | None = None
+        """The event loop that judges."""
+        self._let_go: Callable[[], Awaitable[None]] = knowledge.close
         self._worker = Worker(
             self._judge,
             self._tell,
             knowledge.journal,
+            finish=lambda user_id: knowledge.recover(user_id),
             patience=Patience(settings.tries, settings.retry_pause),
             parallel=settings.parallel_users,
             every=settings.judge_every,
+            endpoints=self._endpoints,
+            sleep=self._times.sleep,
+            steady=self._times.steady,
         )
+        for breaker in self._endpoints.breakers:
+            breaker.on_outage = _warn
+            breaker.on_return = lambda: self._call_home(self._worker.wake_stalled)
         rule = settings.window_rule
         self._intake = Intake(knowledge.journal, rule, self._wake)
-        self._caretaker = Caretaker(knowledge, rule, clock=clock, wake=self._wake)
+        self._caretaker = Caretaker(
+            knowledge,
+            rule,
+            times=self._times,
+            wake=self._wake,
+            write_late=self._intake.write_late,
+        )
         self._schedule: Schedule | None = None
 
     @classmethod
@@ -100,13 +138,12 @@ class Souffleur:
         """Open the store and take up waiting turns; `await` it, or use it with `async with`.
 
         `overrides` are settings by name. `chat` stands in for the configured model endpoint.
-        Raises StoreBusyError where another process has the path, StoreMismatchError where the
+        The environment is read only without `settings`. Raises SettingsError for an override that
+        is no setting, StoreBusyError if another process has the path, StoreMismatchError if the
         data were made with another embedder.
         """
-        chosen = settings or load_settings(**overrides)
-        if settings and overrides:
-            chosen = load_settings(**{**settings.model_dump(), **overrides})
-        return Opening(cls, chosen, chat, clock or _now)
+        chosen = change_settings(settings, **overrides) if settings else load_settings(**overrides)
+        return Opening(cls, chosen, chat, staged(clock) if clock else TimeSource())
 
     async def recall(
         self,
@@ -124,11 +161,16 @@ class Souffleur:
         """
         if incognito:
             return Recall()
-        zone = ZoneInfo(self.settings.timezone)
-        asked = Asked(user_id, session_id, text, at or self.clock(), zone)
-        whisper = await whisper_for(self.knowledge, self.settings, asked, self._count)
+        try:
+            asked = self._asked(user_id, session_id, text or "", at)
+            whisper = await whisper_for(self.knowledge, self.settings, asked, self._count)
+        except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
+            return Recall(trouble=_told(error))
         self._whispered[user_id, session_id] = whisper.judged
-        return whisper
+        self._whispered.move_to_end((user_id, session_id))
+        if len(self._whispered) > REMEMBERED:
+            self._whispered.popitem(last=False)
+        return whisper.with_trouble(self.trouble)
 
     def observe(
         self,
@@ -145,27 +187,24 @@ class Souffleur:
         """Keep a turn, durably, and have it judged in the background. Never raises.
 
         The same `turn_id` with the same words is one turn; with another reply (swipe,
-        regenerate), what the first brought is undone and the turn is judged again.
+        regenerate), what the first brought is undone and the turn is judged again. May be called
+        from any thread.
         """
         name = turn_id or uuid.uuid4().hex
-        if incognito or not (user.strip() or assistant.strip()):
+        if incognito:
             return Receipt(name, new=False)
         try:
-            turn = Turn(
-                id=turn_point_id(user_id, agent_id, session_id, name),
-                turn_id=name,
-                user_id=user_id,
-                agent_id=agent_id,
-                session_id=session_id,
-                at=at or self.clock(),
-                user=user,
-                assistant=assistant,
-                injected=self._whispered.pop((user_id, session_id), ()),
-            )
-        except ValueError as error:
+            said = Said(user_id, session_id, agent_id, name, user, assistant, at)
+            zone = ZoneInfo(self.settings.timezone)
+            injected = self._whispered.pop((user_id, session_id), ())
+            turn, odd = turn_of(said, now=self.clock(), zone=zone, injected=injected)
+            if turn is None:
+                return Receipt(name, new=False)
+            return with_trouble(self._intake.take(turn), odd, self.trouble)
+        except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
             logger.error("turn {} cannot be kept: {}", name, error)
-            return Receipt(name, new=False, trouble=f"the turn cannot be kept: {error}")
-        return self._intake.take(turn)
+            trouble = f"the turn cannot be kept: {_told(error)}"
+            return Receipt(name, new=False, trouble=trouble, durable=False)
 
     def end_session(self, *, user_id: str, session_id: str = "default") -> bool:
         """Say that a session is over: what is left in its window becomes an episode. Never raises.
@@ -173,13 +212,44 @@ class Souffleur:
         Returns whether there was anything. A silence of `settings.idle_minutes` ends one as well.
         """
         try:
-            ended = self.knowledge.sessions.end(user_id, session_id)
+            ended = self.knowledge.sessions.end(
+                check_id(user_id), check_id(session_id, "session_id")
+            )
         except SouffleurError as error:  # it will be found silent later
-            logger.bind(user=user_id).error("session {} is not closed yet: {}", session_id, error)
+            logger.error("session {!r} is not closed yet: {}", session_id, error)
             return False
         if ended:
             self._wake(user_id)
         return ended
+
+    @property
+    def trouble(self) -> str:
+        """What keeps turns from being judged, found or kept, since when; empty if nothing does.
+
+        Every `Recall` and `Receipt` carries it; `health` says more.
+        """
+        judging = self._endpoints.trouble if self._agents else ""
+        return "; ".join(filter(None, (judging, self.knowledge.trouble)))
+
+    async def health(self) -> Health:
+        """Whether what is said is judged and kept. Asks no endpoint. Raises StoreError."""
+        judging, embedding = self._endpoints.judging, self._endpoints.embedding
+        journal = self.knowledge.journal
+        waiting = await journal.turns(state=TurnState.PENDING, limit=1)
+        latest = await journal.latest_judged()
+        endpoint = "failing" if judging.outage else "ok"
+        late = "turns are held in memory until the store is back" if self._intake.is_late else ""
+        return Health(
+            at=self.clock(),
+            endpoint=endpoint if self._agents else "none",
+            judging_trouble=judging.trouble,
+            embedder_trouble=embedding.trouble if embedding else "",
+            store_trouble=self.knowledge.trouble or late,
+            waiting=await journal.count_turns(TurnState.PENDING),
+            waiting_since=waiting[0].at if waiting else None,
+            set_aside=await journal.count_turns(TurnState.FAILED),
+            judged_at=latest.at if latest else None,
+        )
 
     async def remember(
         self,
@@ -195,12 +265,14 @@ class Souffleur:
     ) -> list[Outcome]:
         """Keep a sentence as it is, or have some messages judged now, whatever the cadence.
 
-        A sentence is refused where it is known or a secret. Messages are observed as turns of the
+        A sentence is refused if it is known or a secret. Messages are observed as turns of the
         session, each once, however often they are given; without a model they wait. Raises
-        MessageError for what is no message.
+        MessageError for what is no message or no sentence; EndpointError or EmbedderError if
+        nothing can be judged now: then the messages are kept and wait.
         """
+        check_id(user_id)
         if isinstance(what, str):
-            op = Add(reason=reason, quote="", content=what, kind=kind, importance=importance)
+            op = _add(reason, what, kind, importance)
             return await self._decide([op], user_id, agent_id, at)
         ids = []
         for turn in to_turns(what):
@@ -213,11 +285,12 @@ class Souffleur:
                 turn_id=turn.turn_id,
                 at=turn.at or at,
             )
+            if not receipt.durable:
+                raise MessageError(receipt.trouble)
             ids.append(turn_point_id(user_id, agent_id, session_id, receipt.turn_id))
         if self._agents:
-            await self._worker.judge_now(user_id)
-        entries = await self.knowledge.journal.entries(user_id)
-        return [entry for entry in entries if set(entry.turn_ids) & set(ids)]
+            await self._at_home(lambda: self._worker.judge_now(user_id))
+        return await self.knowledge.journal.entries(user_id, turn_ids=ids)
 
     async def ask(
         self,
@@ -230,15 +303,15 @@ class Souffleur:
     ) -> Past:
         """What was talked about at the time a text names ("上周", "last time"), or on its matter.
 
-        Calls no model. Raises StoreError.
+        Calls no model. Raises MessageError for what is no text, StoreError, EmbedderError.
         """
-        zone = ZoneInfo(self.settings.timezone)
-        asked = Asked(user_id, session_id, text, at or self.clock(), zone)
+        asked = self._asked(user_id, session_id, text, at)
         return await look_everywhere(self.knowledge, self.settings.window_rule, asked, limit=limit)
 
     async def portray(self, *, user_id: str) -> Memory:
         """Write the portrait anew, due or not. Raises SettingsError without a model."""
-        return await self.agents.narrator.portray(user_id, "asked for")
+        narrator, user = self.agents.narrator, check_id(user_id)
+        return await self._at_home(lambda: narrator.portray(user, "asked for"))
 
     @property
     def has_model(self) -> bool:
@@ -263,7 +336,9 @@ class Souffleur:
 
         if name not in RUNS:
             raise SettingsError(f"no run is called {name!r}: choose one of {', '.join(RUNS)}")
-        return await perform(self, name, errand or Errand(self.clock()))
+        wanted = errand or Errand(self.clock())
+        self._endpoints.let_try()
+        return await self._at_home(lambda: perform(self, name, wanted))
 
     async def forget(
         self,
@@ -286,7 +361,9 @@ class Souffleur:
 
     async def matches(self, query: str, *, user_id: str, at: datetime | None = None) -> list[Found]:
         """The memories that `forget` would take a query to mean: by id, or by clear relevance."""
-        now = at or self.clock()
+        if not isinstance(query, str):
+            raise MessageError("what to forget must be a text, or the id of a memory")
+        now = self._moment(at)
         try:
             memory = await self.knowledge.get(query, user_id=user_id)
             return [Found(memory, score=1.0, relevance=1.0, effective=memory.importance)]
@@ -308,38 +385,35 @@ class Souffleur:
         """Have the turns judged again that were set aside as failed; returns how many."""
         failed = await self.knowledge.journal.turns(state=TurnState.FAILED, user_id=user_id)
         await self.knowledge.journal.mark(failed, state=TurnState.PENDING, tries=0, error="")
+        self._endpoints.let_try()
         for turn in failed:
             self._wake(turn.user_id)
         return len(failed)
 
     async def flush(self, seconds: float | None = None) -> bool:
-        """Wait until all that is due is judged, told and on disk; False where time ran out."""
-        self._intake.write_late()
-        await self._caretaker.tidy()
-        if self._agents:
-            await self._worker.resume()
-        done = await self._worker.drain(seconds)
-        await self._caretaker.embed()
-        await self.knowledge.flush()
-        return done and not self._intake.is_late
+        """Wait until all that is due is judged, told and on disk; False if it could not be.
+
+        That is if time ran out, or if an endpoint is in trouble: see `trouble`. Raises StoreError
+        if the store is out of reach.
+        """
+        return await self._at_home(lambda: self._flush(seconds))
 
     async def close(self) -> None:
-        """Judge for `settings.drain` seconds; what is left waits for the next start."""
-        if self._schedule:
-            await self._schedule.stop()
-        self._caretaker.stop()
-        self._intake.write_late()
-        await self._worker.drain(self.settings.drain)
-        await self._worker.stop()
-        await self.knowledge.close()
-        if self._aclose:
-            await self._aclose()
+        """Judge for `settings.drain` seconds; what is left waits for the next start.
+
+        Everything is let go of even if a part fails. Twice does no harm.
+        """
+        if os.getpid() == self._pid:
+            await self._at_home(self._close)
 
     async def start(self) -> None:
         """Finish what a crash interrupted, and take up what waits."""
+        self._home = asyncio.get_running_loop()
         finished = await self.knowledge.recover()
         if finished:
             logger.info("finished {} verdicts that a crash had interrupted", finished)
+        if again := await self.knowledge.journal.take_up_outages():
+            logger.info("{} turns that an outage had set aside are judged again", again)
         if self._agents:
             await self._worker.resume()
         else:
@@ -353,26 +427,91 @@ class Souffleur:
             self._schedule = Schedule(self.knowledge.journal, jobs, clock=self.clock)
             await self._schedule.start()
 
+    def on_close(self, let_go: Callable[[], Awaitable[None]]) -> None:
+        """Have `close` let go of the store, and of what else was opened, by this."""
+        self._let_go = let_go
+
+    async def _flush(self, seconds: float | None) -> bool:
+        self._intake.write_late()
+        await self._caretaker.tidy()
+        self._endpoints.let_try()
+        if self._agents:
+            await self._worker.resume()
+        done = await self._worker.drain(seconds)
+        await self._caretaker.embed()
+        await self.knowledge.flush()
+        return done and not self._intake.is_late and not self._worker.is_stalled
+
+    async def _close(self) -> None:
+        async with AsyncExitStack() as closing:  # last in, first out, whatever raises
+            closing.push_async_callback(self._let_go)
+            closing.push_async_callback(self._worker.stop)
+            closing.push_async_callback(self._worker.drain, self.settings.drain)
+            closing.callback(self._intake.write_late)
+            closing.push_async_callback(self._caretaker.stop)
+            if self._schedule:
+                closing.push_async_callback(self._schedule.stop)
+
+    async def _at_home(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Work in the event loop that judges; if that one is gone, in this one from now on."""
+        running = asyncio.get_running_loop()
+        if self._home is None or self._home is running:
+            return await work()
+        if self._home.is_running():
+            done = asyncio.run_coroutine_threadsafe(_awaited(work), self._home)
+            return await asyncio.wrap_future(done)
+        self._move_to(running)
+        return await work()
+
+    def _move_to(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Judge in this loop from now on; tasks of the former one are gone with it."""
+        self._home = loop
+        self._worker.adopt()
+        self._caretaker.start()
+
+    def _call_home(self, call: Callable[..., object], *args: object) -> None:
+        """Call in the event loop that judges, from whatever thread; if it is gone, in this one."""
+        try:
+            running = asyncio.get_running_loop()
+        except RuntimeError:
+            running = None
+        if self._home is not None and self._home is not running and not self._home.is_closed():
+            self._home.call_soon_threadsafe(call, *args)
+        elif running is not None:
+            if self._home is not running:
+                self._move_to(running)
+            call(*args)
+        else:
+            logger.warning("there is no event loop any more: turns wait for the next one")
+
     async def _decide(
         self, ops: Sequence[Op], user_id: str, agent_id: str, at: datetime | None
     ) -> list[Outcome]:
         verdict = Verdict(
             id=derive_id("by hand", uuid.uuid4()),
             user_id=user_id,
-            agent_id=agent_id,
+            agent_id=check_id(agent_id, "agent_id"),
             by=By(who=Who.USER),
-            at=at or self.clock(),
+            at=self._moment(at),
             ops=tuple(ops),
         )
-        return await self.knowledge.apply(verdict)
+        return await self._at_home(lambda: self.knowledge.apply(verdict))
+
+    def _asked(self, user_id: str, session_id: str, text: str, at: datetime | None) -> Asked:
+        """Return what somebody said. Raises IdentityError, MessageError."""
+        check_id(user_id)
+        check_id(session_id, "session_id")
+        if not isinstance(text, str):
+            raise MessageError(f"text must be a text, not {type(text).__name__}")
+        zone = ZoneInfo(self.settings.timezone)
+        return Asked(user_id, session_id, mend(text), self._moment(at), zone)
+
+    def _moment(self, at: datetime | None) -> datetime:
+        return moment(at, now=self.clock(), zone=ZoneInfo(self.settings.timezone))[0]
 
     def _wake(self, user_id: str) -> None:
-        if not self._agents:
-            return
-        try:
-            self._worker.wake(user_id)
-        except RuntimeError:  # observed outside of the event loop: `flush` or a restart judges it
-            logger.bind(user=user_id).warning("no event loop here: the turn waits for `flush`")
+        if self._agents:
+            self._call_home(self._worker.wake, user_id)
 
     async def _judge(self, turns: Sequence[Turn]) -> None:
         assert self._agents is not None
@@ -397,5 +536,26 @@ class Souffleur:
         return await self._agents.narrator.run(user_id)
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
+def _warn(what: str, outage: Outage) -> None:
+    """Tell the host's own log, once an outage: ours is silent unless it is enabled."""
+    logging.getLogger("souffleur").warning("%s has failed %s", what, outage)
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+async def _awaited(work: Callable[[], Awaitable[T]]) -> T:
+    return await work()
+
+
+def _add(reason: str, content: str, kind: Kind, importance: Importance) -> Add:
+    """Return the op that keeps a sentence. Raises MessageError for what cannot be kept."""
+    try:
+        return Add(reason=reason, quote="", content=content, kind=kind, importance=importance)
+    except ValidationError as error:
+        wrong = "; ".join(
+            f"{'.'.join(map(str, fault['loc']))}: {fault['msg'].removeprefix('Value error, ')}"
+            for fault in error.errors(include_input=False)
+        )
+        raise MessageError(f"this cannot be remembered: {wrong}") from None

@@ -1,12 +1,17 @@
 """Settings: one frozen object, made at the edge from SOUFFLEUR_… variables and passed in."""
 
+import logging
+import os
+from collections.abc import Iterable
 from datetime import timedelta
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
-    AliasChoices,
+    BaseModel,
+    ConfigDict,
     Field,
     SecretStr,
     ValidationError,
@@ -16,16 +21,25 @@ from pydantic import (
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from souffleur.errors import SettingsError
+from souffleur.knowledge.addresses import bare, host_of
 from souffleur.knowledge.policy import POLICIES
 from souffleur.knowledge.session import WindowRule
 
+OPENAI = "https://api.openai.com/v1"
+PREFIX = "SOUFFLEUR_"
 
-class Settings(BaseSettings):
-    """All that can be set. Each field is also SOUFFLEUR_<NAME> in the environment."""
+_OTHERS = frozenset({"SOUFFLEUR_USER"})
+"""Variables that are options of commands, and no settings."""
+_ADDRESSES = frozenset({"base_url", "embedder_base_url", "qdrant_url"})
 
-    model_config = SettingsConfigDict(
-        env_prefix="SOUFFLEUR_", frozen=True, extra="ignore", populate_by_name=True
-    )
+
+class Settings(BaseModel):
+    """All that can be set. Each field is also SOUFFLEUR_<NAME> in the environment.
+
+    Made by itself it reads nothing but its arguments; `load_settings` reads the environment.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     path: Path = Path("~/.souffleur")
     """Folder of the embedded store."""
@@ -38,10 +52,11 @@ class Settings(BaseSettings):
     """What a finished write survives: kill -9 (a second's loss on a power cut), or a power cut."""
 
     base_url: str | None = None
-    """Any OpenAI-compatible endpoint; None: OpenAI's own."""
-    api_key: SecretStr | None = Field(
-        default=None, validation_alias=AliasChoices("SOUFFLEUR_API_KEY", "OPENAI_API_KEY")
-    )
+    """Any OpenAI-compatible endpoint; None means OpenAI's own, if `api_key` or `model` is set."""
+    api_key: SecretStr | None = None
+    """Of that endpoint, and sent to no other host."""
+    openai_api_key: SecretStr | None = None
+    """From OPENAI_API_KEY. Sent to OpenAI's own host only; by itself it configures no model."""
     model: str = "gpt-4.1-mini"
     timeout: float = Field(default=60.0, gt=0)
     """Seconds one call of the model may take."""
@@ -57,7 +72,7 @@ class Settings(BaseSettings):
     embedder: str = "hash:512"
     """openai:MODEL, fastembed:MODEL, minilm or hash:DIMENSION."""
     embedder_base_url: str | None = None
-    """None: as `base_url`."""
+    """None means as `base_url`."""
     embedder_api_key: SecretStr | None = None
 
     policy: str = "companion"
@@ -85,6 +100,8 @@ class Settings(BaseSettings):
 
     recall_limit: int = Field(default=6, ge=0)
     """Memories a message may call up, besides the core."""
+    recall_timeout: float = Field(default=1.0, gt=0)
+    """Seconds that an embedder may keep `recall` waiting; after that, words alone find memories."""
     recall_episodes: int = Field(default=5, ge=0)
     """The latest episodes accompany every message."""
     core_tokens: int = Field(default=200, ge=0)
@@ -111,6 +128,13 @@ class Settings(BaseSettings):
     """Run reviews, decay and the other jobs inside the host, as `souffleur schedule` does alone."""
     drain: float = Field(default=10.0, ge=0)
     """Seconds `close` waits for turns that are being judged."""
+
+    @field_validator("path", mode="before")
+    @classmethod
+    def _some_path(cls, path: Any) -> Any:
+        if isinstance(path, str) and not path.strip():
+            raise ValueError("must not be empty: name a folder, or do not set it")
+        return path
 
     @field_validator("policy")
     @classmethod
@@ -145,8 +169,42 @@ class Settings(BaseSettings):
 
     @property
     def has_model(self) -> bool:
-        """Whether there is an endpoint to ask: its address, or a key for OpenAI's own."""
-        return bool(self.base_url or self.api_key)
+        """Whether a model was named: by address, by a key of its own, or by name beside OpenAI's
+        key. OPENAI_API_KEY alone sends no talk to anybody.
+        """
+        by_name = "model" in self.model_fields_set and self.openai_api_key
+        return bool(self.base_url or self.api_key or by_name)
+
+    @property
+    def endpoint_url(self) -> str:
+        """The address of the model."""
+        return self.base_url or OPENAI
+
+    @property
+    def embedder_url(self) -> str:
+        """The address of an `openai:` embedder."""
+        return self.embedder_base_url or self.endpoint_url
+
+    @property
+    def endpoint_key(self) -> SecretStr | None:
+        """The key for the model."""
+        return self.api_key or self._openai_key_for(self.endpoint_url)
+
+    @property
+    def embedder_key(self) -> SecretStr | None:
+        """The key for the embedder: the model's only if both have the same host."""
+        shared = host_of(self.embedder_url) == host_of(self.endpoint_url)
+        own = self.embedder_api_key or (self.api_key if shared else None)
+        return own or self._openai_key_for(self.embedder_url)
+
+    def _openai_key_for(self, url: str) -> SecretStr | None:
+        return self.openai_api_key if host_of(url) == host_of(OPENAI) else None
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        """Yield what `repr` shows: of addresses, neither user name nor password nor query."""
+        for name, value in super().__repr_args__():
+            shown = bare(value) if name in _ADDRESSES and isinstance(value, str) else value
+            yield name, shown
 
     @property
     def window_rule(self) -> WindowRule:
@@ -160,31 +218,84 @@ class Settings(BaseSettings):
         return self.path.expanduser()
 
 
+class _Environment(BaseSettings, Settings):
+    """The settings that the environment names."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, frozen=True, extra="ignore", env_parse_none_str="none"
+    )
+
+    openai_api_key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
+
+
 def load_settings(**overrides: object) -> Settings:
-    """Settings from the environment; SettingsError names each variable that cannot be right."""
+    """Return the settings from the environment, with others by name in their place.
+
+    Raises SettingsError, which names each variable that cannot be right and each name that is
+    none. A variable that looks like a setting and is none is warned of.
+    """
+    _warn_of_unknown(os.environ)
     try:
-        return Settings(**{key: value for key, value in overrides.items() if value is not None})  # type: ignore[arg-type]
+        found = _Environment()
     except ValidationError as error:
-        wrong = "; ".join(
-            _name_of(item["loc"]) + item["msg"].removeprefix("Value error, ")
-            for item in error.errors()
-        )
-        raise SettingsError(f"a setting cannot be right: {wrong}") from error
+        raise _wrong(error) from None
+    given = {name: getattr(found, name) for name in found.model_fields_set}
+    return _checked({**given, **overrides})
+
+
+def change_settings(settings: Settings, **overrides: object) -> Settings:
+    """Return the settings with others by name in their place; the environment is not read.
+
+    Raises SettingsError as `load_settings` does.
+    """
+    given = {name: getattr(settings, name) for name in settings.model_fields_set}
+    return _checked({**given, **overrides})
+
+
+def _checked(fields: dict[str, Any]) -> Settings:
+    for name in fields.keys() - Settings.model_fields.keys():
+        raise SettingsError(f"there is no setting {name!r}{_meant(name, Settings.model_fields)}")
+    try:
+        return Settings(**fields)
+    except ValidationError as error:
+        raise _wrong(error) from None
+
+
+def _wrong(error: ValidationError) -> SettingsError:
+    wrong = "; ".join(
+        _name_of(item["loc"]) + item["msg"].removeprefix("Value error, ")
+        for item in error.errors(include_input=False)
+    )
+    return SettingsError(f"a setting cannot be right: {wrong}")
+
+
+def _warn_of_unknown(environment: Iterable[str]) -> None:
+    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields} | _OTHERS
+    for name in environment:
+        if name.startswith(PREFIX) and name not in known and not name.startswith(f"{PREFIX}TEST_"):
+            logging.getLogger("souffleur").warning("no setting is %s%s", name, _meant(name, known))
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    """Return a question after the name that was meant; empty if none is near."""
+    near = get_close_matches(name, list(known), n=1)
+    return f": did you mean {near[0]}?" if near else ""
 
 
 def _name_of(place: tuple[int | str, ...]) -> str:
-    """The variable of a field, and a colon; empty where more than one is concerned."""
-    name = "_".join(map(str, place)).upper().removeprefix("SOUFFLEUR_")
-    return f"SOUFFLEUR_{name}: " if name else ""
+    """Return the variable of a field, and a colon; empty if more than one is concerned."""
+    name = "_".join(map(str, place)).upper().removeprefix(PREFIX)
+    prefix = "" if name == "OPENAI_API_KEY" else PREFIX
+    return f"{prefix}{name}: " if name else ""
 
 
 def default_settings() -> Settings:
-    """The defaults, whatever the environment says."""
-    return Settings(**{name: field.default for name, field in Settings.model_fields.items()})
+    """Return the defaults, whatever the environment says."""
+    return Settings()
 
 
 def need_model(settings: Settings) -> Settings:
-    """The settings, where they name a model; SettingsError where they do not."""
+    """Return the settings if they name a model. Raises SettingsError if they do not."""
     if not settings.has_model:
         raise SettingsError(
             "no model is configured: set SOUFFLEUR_BASE_URL (any OpenAI-compatible endpoint), or "

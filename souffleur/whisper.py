@@ -1,7 +1,7 @@
 """The whisper: what to remember for this reply, as a block for the host's prompt."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.plain_text import single_line
@@ -40,7 +40,12 @@ class Recall:
     tokens: int = 0
     """Length of the text, as it was counted."""
     trouble: str = ""
-    """Why it may be incomplete; empty: it is whole."""
+    """Why it may be incomplete, or what keeps turns from being judged; empty if all is well."""
+
+    def with_trouble(self, more: str) -> "Recall":
+        """Return this with what else is wrong."""
+        both = "; ".join(filter(None, (self.trouble, more)))
+        return replace(self, trouble=both) if more else self
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,14 @@
 """How the rooms are joined: settings in, a Souffleur out."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from pydantic import SecretStr
 
 from souffleur.agents.arbiter import Arbiter
-from souffleur.agents.chat import Chat
+from souffleur.agents.chat import Chat, guarded
 from souffleur.agents.consolidator import Consolidator
 from souffleur.agents.endpoint import Endpoint, Prices
 from souffleur.agents.exchange import Persona
@@ -17,13 +18,16 @@ from souffleur.agents.profile_writer import ProfileWriter
 from souffleur.agents.reviewer import MemoryReviewer
 from souffleur.agents.rounds import Context
 from souffleur.agents.summarizer import ConversationSummarizer
+from souffleur.endpoints import Endpoints
+from souffleur.knowledge.breaker import Breaker
 from souffleur.knowledge.embedder import Embedder, make_embedder
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.policy import POLICIES
 from souffleur.knowledge.store import Place, open_knowledge
 from souffleur.narrator import Narrator
-from souffleur.runtime import Clock, Souffleur
+from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
+from souffleur.time_source import Clock, TimeSource
 
 
 @dataclass(frozen=True)
@@ -37,27 +41,42 @@ class Agents:
     arbiter: Arbiter
 
 
-OPENAI = "https://api.openai.com/v1"
-
-
 async def wire(
-    cls: type[Souffleur], settings: Settings, chat: Chat | None, clock: Clock
+    cls: type[Souffleur], settings: Settings, chat: Chat | None, times: TimeSource
 ) -> Souffleur:
-    """A started Souffleur. Raises what opening the store raises."""
-    knowledge = await open_store(settings)
-    aclose: Callable[[], Awaitable[None]] | None = None
-    if chat is None and settings.has_model:
-        endpoint = make_endpoint(settings)
-        chat, aclose = endpoint, endpoint.aclose
-    agents = make_agents(settings, knowledge, chat, clock) if chat else None
-    memory = cls(knowledge, agents, settings, clock=clock, aclose=aclose)
-    await memory.start()
-    return memory
+    """Return a started Souffleur. Raises what opening the store raises; then nothing is open."""
+    async with AsyncExitStack() as opening:
+        if chat is None and settings.has_model:
+            endpoint = make_endpoint(settings)  # before the store: an address may be wrong
+            opening.push_async_callback(endpoint.aclose)
+            chat = endpoint
+        judging = Breaker("judging", pause=settings.retry_pause, steady=times.steady, now=times.now)
+        knowledge = await open_store(settings, times)
+        opening.push_async_callback(knowledge.close)
+        guard = guarded(chat, judging) if chat else None
+        agents = make_agents(settings, knowledge, guard, times.now) if guard else None
+        endpoints = Endpoints(chat, judging, knowledge.embedder)
+        memory = cls(knowledge, agents, settings, times=times, endpoints=endpoints)
+        await memory.start()
+        memory.on_close(opening.pop_all().aclose)
+        return memory
 
 
-async def open_store(settings: Settings) -> KnowledgeBase:
-    """The store that the settings name."""
-    policy, embedder = POLICIES[settings.policy], settings_embedder(settings)
+@asynccontextmanager
+async def make_endpoints(settings: Settings, embedder: Embedder) -> AsyncIterator[Endpoints]:
+    """Yield the endpoints that the settings name, for whoever only wants to know how they are."""
+    source = TimeSource()
+    judging = Breaker("judging", pause=0.0, steady=source.steady, now=source.now)
+    async with AsyncExitStack() as opening:
+        endpoint = make_endpoint(settings) if settings.has_model else None
+        if endpoint:
+            opening.push_async_callback(endpoint.aclose)
+        yield Endpoints(endpoint, judging, embedder)
+
+
+async def open_store(settings: Settings, times: TimeSource | None = None) -> KnowledgeBase:
+    """Open the store that the settings name."""
+    policy, embedder = POLICIES[settings.policy], settings_embedder(settings, times)
     hold = not settings.auto_extract
     return await open_knowledge(
         make_place(settings), embedder, policy, hold=hold, raw_days=settings.raw_days
@@ -70,7 +89,7 @@ def make_place(settings: Settings) -> Place:
         folder=settings.folder,
         power_safe=settings.durability == "power",
         url=settings.qdrant_url,
-        api_key=_plain(settings.qdrant_api_key),
+        api_key=settings.qdrant_api_key,
         shards=settings.shards,
         replicas=settings.replicas,
     )
@@ -79,8 +98,8 @@ def make_place(settings: Settings) -> Place:
 def make_endpoint(settings: Settings) -> Endpoint:
     """The model endpoint that the settings name."""
     return Endpoint(
-        base_url=settings.base_url or OPENAI,
-        api_key=_plain(settings.api_key),
+        base_url=settings.endpoint_url,
+        api_key=_plain(settings.endpoint_key),
         model=settings.model,
         timeout=settings.timeout,
         temperature=settings.temperature,
@@ -118,13 +137,18 @@ def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock:
     )
 
 
-def settings_embedder(settings: Settings) -> Embedder:
-    """The embedder that the settings name."""
+def settings_embedder(settings: Settings, times: TimeSource | None = None) -> Embedder:
+    """Return the embedder that the settings name."""
+    known = settings.embedder_base_url or settings.base_url or settings.embedder_key
+    source = times or TimeSource()
     return make_embedder(
         settings.embedder,
-        base_url=settings.embedder_base_url or settings.base_url,
-        api_key=_plain(settings.embedder_api_key or settings.api_key),
+        base_url=settings.embedder_url if known else None,
+        api_key=_plain(settings.embedder_key),
         timeout=settings.timeout,
+        breaker=Breaker(
+            "embedding", pause=settings.retry_pause, steady=source.steady, now=source.now
+        ),
     )
 
 

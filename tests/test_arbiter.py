@@ -136,7 +136,7 @@ async def test_the_older_one_ends(tmp_path: Path) -> None:
     async with base_of(tmp_path, old, new) as base:
         chat = Scripted([NEW_HOLDS])
         (outcome,) = await arbitrate(base, chat)
-        ended, stays = await base.get(old.id), await base.get(new.id)
+        ended, stays = await base.get(old.id, user_id=None), await base.get(new.id, user_id=None)
         assert (ended.state, ended.superseded_by) == (State.SUPERSEDED, new.id)
         assert (ended.valid_until, ended.due_at) == (new.valid_from, None)
         assert (stays.state, stays.valid_until) == (State.ACTIVE, None)
@@ -160,10 +160,10 @@ async def test_undo_restores_both_and_the_pair_stays_decided(tmp_path: Path) -> 
     old, new = homes()
     async with base_of(tmp_path, old, new) as base:
         (outcome,) = await arbitrate(base, Scripted([NEW_HOLDS]))
-        await base.undo(outcome.id, by=USER, now=LATER)
+        await base.undo(outcome.id, by=USER, now=LATER, user_id=None)
         ignored = {"revision", "updated_at", "written_by"}
         for one in (old, new):
-            back = await base.get(one.id)
+            back = await base.get(one.id, user_id=None)
             assert back.model_dump(exclude=ignored) == one.model_dump(exclude=ignored)
         assert await arbitrate(base, Scripted([]), LATER + days(1)) == []
 
@@ -181,7 +181,7 @@ async def test_since_says_when_the_other_ended(tmp_path: Path) -> None:
             old, new = of(str(since), homes())
             await keep(base, old, new)
             await arbitrate(base, Scripted([ruling(said(since=since))]), user_id=str(since))
-            assert (since, (await base.get(old.id)).valid_until) == (since, until)
+            assert (since, (await base.get(old.id, user_id=None)).valid_until) == (since, until)
 
 
 HEARD = {"quote": "we still live in Lyon"}
@@ -224,12 +224,12 @@ async def test_else_both_stay_and_the_report_shows_them(tmp_path: Path) -> None:
             assert (name, outcome.op, outcome.refused) == (name, "CONTRADICT", None)
             ignored = {"relations", "revision", "updated_at", "written_by"}
             for one, other in (pair, pair[::-1]):
-                now = await base.get(one.id)
+                now = await base.get(one.id, user_id=None)
                 assert now.model_dump(exclude=ignored) == one.model_dump(exclude=ignored)
                 assert links(now) == [(other.id, "contradicts", 1.0)]
             assert await open_pairs(base) == [{LYON, OSLO}]
             assert await arbitrate(base, Scripted([]), user_id=name) == []
-            await base.undo(outcome.id, by=USER, now=LATER)
+            await base.undo(outcome.id, by=USER, now=LATER, user_id=None)
             assert await open_pairs(base) == []
 
 
@@ -243,7 +243,9 @@ async def test_what_does_not_exclude_is_left_alone_and_asked_once(tmp_path: Path
         assert await base.list("ann") == [old, new]
         used = verdict(Boost(target=old.id, reason="r"), who=Who.HOST)
         await base.apply(used)
-        group = Rivals(await base.get(new.id), (await base.get(old.id),))
+        group = Rivals(
+            await base.get(new.id, user_id=None), (await base.get(old.id, user_id=None),)
+        )
         agent = Arbiter(Context(Judge(chat), base, PERSONA))
         assert await agent.run(group, now=LATER + days(1)) == [outcome]
         assert len(chat.requests) == 1

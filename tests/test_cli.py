@@ -12,7 +12,7 @@ import pytest
 from tests.build import open_base
 from tests.command import Run, data
 from tests.scripted import add, answer
-from tests.stub import Stub, fail, say
+from tests.stub import Stub, say
 
 ME = ("--user", "ann")
 
@@ -174,19 +174,19 @@ def test_a_refusal_is_shown_with_its_reason(
 def test_failed_turns_are_listed_and_judged_again(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stub: Callable[..., Stub]
 ) -> None:
-    """`list --failed` shows why, and `retry` judges them when the endpoint is well."""
+    """`list --failed` shows why, and `retry` judges them when the model answers as it should."""
     file = tmp_path / "tea.yaml"
     file.write_text(DIALOGUE)
     monkeypatch.setenv("SOUFFLEUR_RETRY_PAUSE", "0")
     monkeypatch.setenv("SOUFFLEUR_USER_TITLE", "Ann")
-    monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(fail(500, "oops")).base_url)
+    monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say("no idea")).base_url)
     assert run("replay", str(file), "--keep")[0] == 0
     failed = data(run, "list", "--failed")
     assert [turn["tries"] for turn in failed] == [3, 3]
-    assert "oops" in run("list", "--failed")[1]
+    assert "no JSON object" in run("list", "--failed")[1]
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say(GOOD), say(SKIP)).base_url)
     code, out, _ = run("retry")
-    assert (code, out.strip()) == (0, "2 of 2 turns judged, 0 failed again")
+    assert (code, out.strip()) == (0, "2 of 2 turns judged, 0 not")
     assert data(run, "list")[0]["content"] == "Ann likes tea."
 
 

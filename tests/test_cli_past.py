@@ -9,7 +9,7 @@ import pytest
 
 from tests.command import Run, data
 from tests.scripted import SKIP, add, answer, episode, portrait
-from tests.stub import Body, Stub, fail, say
+from tests.stub import Body, Stub, say
 
 ME = ("--user", "ann")
 FACTS = ["Ann drinks sencha.", "Ann Roux lives in Lyon."]
@@ -88,11 +88,11 @@ def test_a_placeholder_is_listed_with_its_trouble(
 ) -> None:
     """What could not be summarised yet is shown, and why."""
     monkeypatch.setenv("SOUFFLEUR_RETRY_PAUSE", "0")
-    monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(fail(500, "oops")).base_url)
+    monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say("no idea")).base_url)
     run("replay", str(dialogue(tmp_path)), "--keep")
     _, out, _ = run("episodes", *ME)
     assert "4 messages wait" in out
-    assert "oops" in out
+    assert "no JSON object" in out
 
 
 def test_the_profile_is_written_shown_and_compared(told: Run) -> None:

@@ -96,7 +96,7 @@ async def test_a_group_becomes_one_memory(tmp_path: Path) -> None:
         (one,) = await base.list("ann")
         assert (one.content, one.supersedes) == (TOLD, tuple(tea.id for tea in teas()))
         for tea in teas():
-            archived = await base.get(tea.id)
+            archived = await base.get(tea.id, user_id=None)
             assert (archived.state, archived.relations[0].to) == (State.ARCHIVED, one.id)
         assert (outcome.by.who, outcome.by.model) == (Who.CONSOLIDATOR, "scripted")
         assert (outcome.by.prompt, outcome.at) == (stamp("consolidate", "en"), LATER)
@@ -164,7 +164,7 @@ async def test_what_was_undone_is_not_made_again(tmp_path: Path) -> None:
     async with base_of(tmp_path, *teas()) as base:
         chat = Scripted([GOOD])
         (outcome,) = await consolidate(base, chat)
-        await base.undo(outcome.id, by=By(who=Who.USER), now=LATER)
+        await base.undo(outcome.id, by=By(who=Who.USER), now=LATER, user_id=None)
         await consolidate(base, chat, LATER + days(1))
         assert len(chat.requests) == 1
         assert len(await base.list("ann")) == len(teas())
@@ -348,7 +348,7 @@ async def test_expiring_episodes_become_a_lasting_fact(tmp_path: Path) -> None:
         assert one.due_at is not None
         assert one.due_at > NOW + days(20)
         for episode in episodes():
-            assert (await base.get(episode.id)).state is State.ARCHIVED
+            assert (await base.get(episode.id, user_id=None)).state is State.ARCHIVED
 
 
 async def test_chinese_memories_are_asked_about_in_chinese(tmp_path: Path) -> None:

@@ -55,14 +55,14 @@ async def test_what_the_user_did_not_ask_for_stays(tmp_path: Path) -> None:
     told, one, two = (entry.changes[0].after for entry in outcomes)
     wrong = Delete(target=one.id, reason="r", quote="I never met him")
     await base.apply(verdict(wrong, user="I never met him", name=2))
-    assert (await base.get(told.id)).state is State.ACTIVE
+    assert (await base.get(told.id, user_id=None)).state is State.ACTIVE
     assert not (await base.journal.turn(said.id)).hidden
     asked = Delete(target=two.id, reason="r", quote="forget Tom")
     (gone,) = await base.apply(verdict(asked, user="please forget Tom", name=3))
     assert {change.after.id for change in gone.changes} == {two.id, told.id}
     assert (await base.journal.turn(said.id)).hidden
-    await base.undo(gone.id, by=By(who=Who.USER), now=NOW)
-    assert (await base.get(told.id)).state is State.ACTIVE
+    await base.undo(gone.id, by=By(who=Who.USER), now=NOW, user_id=None)
+    assert (await base.get(told.id, user_id=None)).state is State.ACTIVE
     assert not (await base.journal.turn(said.id)).hidden
     await base.close()
 

@@ -117,11 +117,11 @@ async def test_each_op_does_what_it_says(
     """Every op on one memory changes just the fields it stands for, and can be undone."""
     one = await keep(base)
     outcome = await by_hand(base, op.model_copy(update={"target": one.id}))
-    after = await base.get(one.id)
+    after = await base.get(one.id, user_id=None)
     assert after == outcome.changes[0].after
     assert {key: getattr(after, key) for key in expected} == expected
-    await base.undo(outcome.id, by=USER, now=NOW)
-    back = await base.get(one.id)
+    await base.undo(outcome.id, by=USER, now=NOW, user_id=None)
+    back = await base.get(one.id, user_id=None)
     ignored = {"revision", "updated_at", "written_by"}
     assert back.model_dump(exclude=ignored) == one.model_dump(exclude=ignored)
 
@@ -140,7 +140,7 @@ async def test_a_merge_links_and_archives_the_originals(base: KnowledgeBase) -> 
     op = Merge(targets=(first.id, second.id), reason="r", content="Ann likes tea and has it daily.")
     one = (await by_hand(base, op)).changes[0].after
     assert set(one.supersedes) == {first.id, second.id}
-    archived = await base.get(first.id)
+    archived = await base.get(first.id, user_id=None)
     assert (archived.state, archived.relations[0].to) == (State.ARCHIVED, one.id)
 
 
@@ -149,7 +149,7 @@ async def test_history_tells_all_in_order(base: KnowledgeBase) -> None:
     one = await keep(base)
     await by_hand(base, Boost(target=one.id, reason="it helped"))
     await by_hand(base, Forget(target=one.id, reason="enough"))
-    assert [(o.op, o.reason) for o in await base.history(one.id)] == [
+    assert [(o.op, o.reason) for o in await base.history(one.id, user_id=None)] == [
         ("ADD", "new"),
         ("BOOST", "it helped"),
         ("FORGET", "enough"),
@@ -159,11 +159,11 @@ async def test_history_tells_all_in_order(base: KnowledgeBase) -> None:
 async def test_undoing_an_add_forgets_it(base: KnowledgeBase) -> None:
     """What an entry made is gone; the ledger shows the undo; a second undo is refused."""
     outcome = await by_hand(base, an_add())
-    undone = await base.undo(outcome.id, by=USER, now=NOW)
+    undone = await base.undo(outcome.id, by=USER, now=NOW, user_id=None)
     assert await base.list("ann") == []
     assert (await base.journal.entry(outcome.id)).undone_by == undone.id
     with pytest.raises(UndoError, match="undone already"):
-        await base.undo(outcome.id, by=USER, now=NOW)
+        await base.undo(outcome.id, by=USER, now=NOW, user_id=None)
 
 
 async def test_undoing_an_update_brings_the_old_one_back(base: KnowledgeBase) -> None:
@@ -171,7 +171,7 @@ async def test_undoing_an_update_brings_the_old_one_back(base: KnowledgeBase) ->
     old = await keep(base, "Ann uses Vue.")
     op = Update(target=old.id, reason="r", quote="", content="Ann uses React.")
     outcome = await by_hand(base, op)
-    await base.undo(outcome.id, by=USER, now=NOW)
+    await base.undo(outcome.id, by=USER, now=NOW, user_id=None)
     assert [memory.content for memory in await base.list("ann")] == ["Ann uses Vue."]
 
 
@@ -181,14 +181,14 @@ async def test_a_later_change_stands_in_the_way_of_undo(base: KnowledgeBase) -> 
     edit = Edit(target=outcome.memory_ids[0], reason="r", content="Ann adores green tea.")
     await by_hand(base, edit)
     with pytest.raises(UndoError, match="changed again since"):
-        await base.undo(outcome.id, by=USER, now=NOW)
+        await base.undo(outcome.id, by=USER, now=NOW, user_id=None)
 
 
 async def test_a_refused_op_cannot_be_undone(base: KnowledgeBase) -> None:
     """There is nothing to take back where nothing was changed."""
     (refused,) = await base.apply(verdict(an_add(quote="never said"), user="hello"))
     with pytest.raises(UndoError, match="changed nothing"):
-        await base.undo(refused.id, by=USER, now=NOW)
+        await base.undo(refused.id, by=USER, now=NOW, user_id=None)
 
 
 async def test_a_refused_op_is_in_the_ledger(base: KnowledgeBase) -> None:
@@ -252,7 +252,7 @@ async def test_reading_makes_nothing_younger(base: KnowledgeBase) -> None:
     one = await keep(base)
     await base.search(Query("ann", "green tea", NOW + days(5)))
     await base.note_recalled([one.id, one.id])
-    after = await base.get(one.id)
+    after = await base.get(one.id, user_id=None)
     assert after.recalls > 0
     assert after.model_copy(update={"recalls": 0}) == one
 
@@ -323,7 +323,7 @@ async def test_proposals_wait_where_extraction_is_off(tmp_path: Path) -> None:
     """What a model adds is pending until the user confirms it."""
     base = await open_base(tmp_path, hold=True)
     (outcome,) = await base.apply(verdict(an_add(quote="tea"), user="tea"))
-    proposed = await base.get(outcome.memory_ids[0])
+    proposed = await base.get(outcome.memory_ids[0], user_id=None)
     assert proposed.state is State.PENDING
     await by_hand(base, Confirm(target=proposed.id, reason="yes"))
     assert [memory.id for memory in await base.list("ann")] == [proposed.id]
@@ -379,7 +379,7 @@ async def test_a_change_by_another_process_is_not_overwritten(base: KnowledgeBas
     (outcome,) = await base.writer.carry_out(planned)
     assert outcome.refused is Refusal.CONFLICT
     assert (await base.journal.entry(outcome.id)).refused is Refusal.CONFLICT
-    assert (await base.get(one.id)).uses == 0
+    assert (await base.get(one.id, user_id=None)).uses == 0
 
 
 async def test_another_embedder_is_a_plain_error(tmp_path: Path) -> None:
@@ -430,15 +430,15 @@ async def test_a_contradiction_is_linked_once_and_settled_later(base: KnowledgeB
     assert {memory.id for memory in await base.list("ann")} == {old.id, new.id}
     assert (await arbitrated(base, against(old, new))).refused is Refusal.USELESS
     then = await arbitrated(base, against(old, new, settled=True), at=NOW + days(1), who=Who.USER)
-    stays, ends = await base.get(old.id), await base.get(new.id)
+    stays, ends = await base.get(old.id, user_id=None), await base.get(new.id, user_id=None)
     assert linked(stays) == [(new.id, "contradicts")]
     assert linked(ends) == [(old.id, "contradicts")]
     assert (ends.state, ends.superseded_by, ends.valid_until) == (State.SUPERSEDED, old.id, NOW)
     for outcome in (then, first):
-        await base.undo(outcome.id, by=USER, now=NOW)
+        await base.undo(outcome.id, by=USER, now=NOW, user_id=None)
     ignored = {"revision", "updated_at", "written_by"}
     for one in (old, new):
-        back = await base.get(one.id)
+        back = await base.get(one.id, user_id=None)
         assert back.model_dump(exclude=ignored) == one.model_dump(exclude=ignored)
 
 
@@ -491,7 +491,10 @@ async def test_new_words_exclude_nothing_yet(base: KnowledgeBase) -> None:
     old, new = await homes(base)
     await arbitrated(base, against(new, old))
     link = Relation(to=new.id, type="supports", strength=1.0).model_dump()
-    relations = [*(one.model_dump() for one in (await base.get(old.id)).relations), link]
+    relations = [
+        *(one.model_dump() for one in (await base.get(old.id, user_id=None)).relations),
+        link,
+    ]
     await base.memories.merge_payload([old.id], {"relations": relations})
     update = Update(target=old.id, reason="r", quote="", content="Ann lives in Rome.")
     made = (await by_hand(base, update)).changes[0].after

@@ -9,7 +9,7 @@ import pytest
 from langchain_core.embeddings import Embeddings
 
 from souffleur.agents.chat import Reply, Request
-from souffleur.errors import EndpointError, NotFoundError, SettingsError
+from souffleur.errors import NotFoundError, SettingsError
 from souffleur.knowledge.embedder import Embedder
 from souffleur.knowledge.hash_embeddings import HashEmbeddings
 from souffleur.knowledge.memory import Category, State
@@ -46,7 +46,7 @@ async def test_a_session_that_ends_becomes_an_episode(tmp_path: Path) -> None:
         assert one.content == "[2026-01-03 11:00] Ann talked about tea."
         assert one.data["key_facts"] == ["Ann drinks sencha."]
         assert one.topics == ("tea", "work", "home")
-        (entry,) = await stage.knowledge.history(one.id)
+        (entry,) = await stage.knowledge.history(one.id, user_id="ann")
         assert (entry.op, entry.by.who) == ("ADD", Who.SUMMARIZER)
         assert entry.by.prompt.startswith("episode.en@")
         assert "sencha!" in stage.asked("episode")[0].messages[1].content
@@ -88,19 +88,19 @@ async def test_small_talk_and_few_words_are_no_episode(tmp_path: Path) -> None:
 
 
 async def test_a_failure_leaves_a_placeholder_that_is_tried_less_and_less(tmp_path: Path) -> None:
-    """After each failure the pause doubles; the words are safe, and told in the end."""
-    answers: list[Answer] = [*(EndpointError("busy") for _ in range(3)), TEA]
+    """After each unusable answer the pause doubles; the words are safe, and told in the end."""
+    answers: list[Answer] = [*["no idea"] * 6, TEA]
     async with staged(tmp_path, by_name(episode=lambda _: answers.pop(0))) as stage:
         await stage.say("tea?", "sencha!")
         await stage.end()
         pauses = []
         while await stage.knowledge.sessions.waiting():
             (waiting,) = await stage.knowledge.sessions.waiting()
-            assert "busy" in waiting.error
+            assert "no JSON object" in waiting.error
             pauses.append((waiting.retry_at - stage.clock.at).total_seconds())
             stage.clock.at = waiting.retry_at - timedelta(seconds=1)
             await stage.memory.flush()  # a second too early: not asked
-            assert len(stage.asked("episode")) == waiting.tries
+            assert len(stage.asked("episode")) == 2 * waiting.tries
             stage.clock.at = waiting.retry_at
             await stage.memory.flush()
         assert pauses == [60.0, 120.0, 240.0]
@@ -223,7 +223,7 @@ async def test_what_is_forgotten_leaves_episode_portrait_and_raw_turns(tmp_path:
         whisper = await stage.memory.recall(user_id="ann", session_id="s3", text="Tom?")
         assert "Tom" not in whisper.text
         (gone,) = [e for e in await stage.knowledge.journal.entries("ann") if e.op == "DELETE"]
-        await stage.knowledge.undo(gone.id, by=gone.by, now=stage.clock.at)
+        await stage.knowledge.undo(gone.id, user_id="ann", by=gone.by, now=stage.clock.at)
         assert "Ann met Tom." in {one.content for one in await stage.knowledge.list("ann")}
 
 
@@ -296,9 +296,9 @@ async def test_without_raw_days_words_go_with_their_summary(tmp_path: Path) -> N
 
 async def test_words_not_judged_yet_do_not_expire(tmp_path: Path) -> None:
     """Told but not judged, they stay, with 0 days as well; once judged they go."""
-    failing = [EndpointError("busy", retryable=False)] * 2
+    failing = ["no idea"] * 4
     script = by_name(episode=TEA, monitor=lambda _: failing.pop() if failing else SKIP)
-    async with staged(tmp_path, script, raw_days=0) as stage:
+    async with staged(tmp_path, script, raw_days=0, tries=1) as stage:
         await stage.say("tea?")
         await stage.say("sencha!")
         await stage.end()

@@ -52,7 +52,7 @@ async def test_a_tombstone_is_erased_after_a_year(tmp_path: Path) -> None:
     assert not await on_disk(base, "Zanzibar")
     for gone in (first, second):
         with pytest.raises(NotFoundError):
-            await base.get(gone.id)
+            await base.get(gone.id, user_id=None)
     ops = [(entry.op, entry.details == PURGED) for entry in await base.journal.entries("ann")]
     assert ops == [("ADD", True), ("UPDATE", True), ("FORGET", True), ("ADD", False)]
     assert (await run_purge(base, Errand(NOW + days(368)))).lines == []
@@ -65,11 +65,11 @@ async def test_an_earlier_version_that_lives_again_stays(tmp_path: Path) -> None
     first = await kept(base, "Ann lives in Ulm.")
     moved = Update(target=first.id, reason="moved", quote="", content="Ann lives in Bonn.")
     (outcome,) = await decide(base, moved, day=1)
-    await base.undo(outcome.id, by=verdict(who=Who.USER).by, now=NOW + days(2))
+    await base.undo(outcome.id, by=verdict(who=Who.USER).by, now=NOW + days(2), user_id=None)
     report = await run_purge(base, Errand(NOW + days(400)))
     assert [line.memory.content for line in report.lines] == ["Ann lives in Bonn."]
     assert [one.content for one in await base.list("ann")] == ["Ann lives in Ulm."]
-    assert (await base.history(first.id))[0].details != PURGED
+    assert (await base.history(first.id, user_id=None))[0].details != PURGED
     await base.close()
 
 

@@ -15,7 +15,7 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.quality import RUNS, measure
 from souffleur.knowledge.run_log import RunRecord
 from souffleur.knowledge.tally import Failure, failed_runs
-from souffleur.report import Health, health, outcome, to_json
+from souffleur.report import Status, health, outcome, to_json
 from souffleur.report_page import to_html
 from souffleur.settings import Settings
 from tests.build import NOW, days, open_base
@@ -100,7 +100,7 @@ async def test_a_failed_run_is_seen_everywhere(
     began = NOW - days(1)
     assert found.failures == (Failure("run", found.runs[0].id, "", began, 1, error, 3),)
     state, (finding,) = health(found)
-    assert state is Health.WARNING
+    assert state is Status.WARNING
     assert error in finding
     assert "the next run tries it again" in finding
     told = to_json(found)

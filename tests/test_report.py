@@ -19,7 +19,7 @@ from souffleur.knowledge.quality import Quality, measure
 from souffleur.knowledge.records import to_point
 from souffleur.knowledge.tally import Cost, Failure, Mention, Pair
 from souffleur.knowledge.turn import TurnState
-from souffleur.report import Health, health, to_json
+from souffleur.report import Status, health, to_json
 from souffleur.report_page import to_html
 from souffleur.settings import Settings
 from tests.build import NOW, days, memory, open_base, turn, verdict
@@ -101,7 +101,7 @@ async def keep_talk(base: KnowledgeBase) -> None:
     await base.journal.mark(turns[:2], judged={"reason": "r", **cost})
     await base.journal.mark(turns[2:3], judged={"reason": "r", **cost})
     await base.journal.mark(turns[3:4], state=TurnState.FAILED, tries=3, error="500: oops")
-    await base.undo(two.id, by=By(who=Who.USER), now=NOW)
+    await base.undo(two.id, by=By(who=Who.USER), now=NOW, user_id=None)
     base.sessions.end("ann", "s1")
     (left,) = await base.sessions.waiting()
     failed = left.model_copy(update={"tries": 2, "error": "cut off"})
@@ -222,7 +222,7 @@ async def test_an_empty_store(base: KnowledgeBase) -> None:
     assert (found.users, found.states, found.turns, found.compared) == (0, {}, {}, 0)
     assert (found.importance, found.due_by_day) == ((0,) * 13, (0,) * 30)
     assert (found.waiting_since, found.cost) == (None, Cost())
-    assert health(found) == (Health.OK, [])
+    assert health(found) == (Status.OK, [])
     assert "There is nothing to do." in to_html(found, title="t", zone=ZONE)
     assert to_json(found)["duplicates"] == {"count": 0, "first": []}
 
@@ -377,19 +377,19 @@ PAIR = Pair(mention("m1"), mention("m2"))
     [
         (
             {"turns": {"failed": 2}, "failures": (FAILED,)},
-            Health.BROKEN,
+            Status.BROKEN,
             "2 turns were set aside|souffleur retry`",
         ),
-        ({"failures": (Failure("segment", "s", "ann", NOW, 1, "oops"),)}, Health.WARNING, "(oops)"),
-        ({"late": {"promotion": 1, "review": 1}}, Health.WARNING, "2 memories|run review`"),
-        ({"late": {"expire": 1}}, Health.WARNING, "1 memory has been due|run decay`"),
-        ({"overdue": {"review": 9}, "due_soon": {"review": 9}}, Health.OK, ""),
-        ({"duplicates": (PAIR,)}, Health.WARNING, "souffleur forget m2 --user 'ann o'\"'\"'hara'`"),
-        ({"near_duplicates": (PAIR,)}, Health.OK, ""),
-        ({"contradictions": (PAIR,)}, Health.WARNING, "1 pair of|souffleur forget`"),
+        ({"failures": (Failure("segment", "s", "ann", NOW, 1, "oops"),)}, Status.WARNING, "(oops)"),
+        ({"late": {"promotion": 1, "review": 1}}, Status.WARNING, "2 memories|run review`"),
+        ({"late": {"expire": 1}}, Status.WARNING, "1 memory has been due|run decay`"),
+        ({"overdue": {"review": 9}, "due_soon": {"review": 9}}, Status.OK, ""),
+        ({"duplicates": (PAIR,)}, Status.WARNING, "souffleur forget m2 --user 'ann o'\"'\"'hara'`"),
+        ({"near_duplicates": (PAIR,)}, Status.OK, ""),
+        ({"contradictions": (PAIR,)}, Status.WARNING, "1 pair of|souffleur forget`"),
     ],
 )
-def test_each_trouble_has_its_sentence(trouble: dict[str, Any], state: Health, advice: str) -> None:
+def test_each_trouble_has_its_sentence(trouble: dict[str, Any], state: Status, advice: str) -> None:
     """What is wrong is said once, with what to do; what is normal is not said."""
     found, findings = health(replace(well(), **trouble))
     assert found is state
@@ -400,10 +400,10 @@ def test_each_trouble_has_its_sentence(trouble: dict[str, Any], state: Health, a
 
 @pytest.mark.parametrize(
     ("waited", "state"),
-    [(0.9, Health.OK), (1.1, Health.WARNING), (6.9, Health.WARNING), (7.1, Health.BROKEN)],
+    [(0.04, Status.OK), (0.05, Status.WARNING), (6.9, Status.WARNING), (7.1, Status.BROKEN)],
 )
-def test_waiting_is_no_trouble_for_a_day(waited: float, state: Health) -> None:
-    """After a day it is worth a look; after a week nothing seems to judge at all."""
+def test_waiting_is_no_trouble_for_an_hour(waited: float, state: Status) -> None:
+    """After an hour it is worth a look; after a week nothing seems to judge at all."""
     turns = {"pending": 3}
     found = health(replace(well(), turns=turns, waiting_since=NOW - days(waited)))
     assert found[0] is state
@@ -414,7 +414,7 @@ def test_the_worst_is_said_first() -> None:
     """What breaks stands above what warns."""
     late = replace(well(), late={"review": 1}, turns={"failed": 1})
     state, findings = health(late)
-    assert state is Health.BROKEN
+    assert state is Status.BROKEN
     assert [finding.split()[1] for finding in findings] == ["turn", "memory"]
 
 
@@ -432,7 +432,7 @@ async def test_the_report_in_a_terminal(
         assert told in out
     show_report.report(found, Settings(), True)
     assert json.loads(capsys.readouterr().out) == to_json(found)
-    show_report.doctor(found, True)
+    show_report.health(*health(found), True)
     assert json.loads(capsys.readouterr().out)["state"] == "broken"
     show_report.report(well(), Settings(), False)
     assert "health: ok" in capsys.readouterr().out

@@ -39,7 +39,7 @@ async def due_for(base: KnowledgeBase, what: Due, content: str = "Ann lives in L
         for count in range(6):
             boost = Boost(target=entry.memory_ids[0], reason="r")
             await base.apply(verdict(boost, who=Who.HOST, name=(content, count)))
-    memory = await base.get(entry.memory_ids[0])
+    memory = await base.get(entry.memory_ids[0], user_id=None)
     assert memory.due_for is what
     return memory
 
@@ -71,7 +71,7 @@ async def test_a_decision_is_an_op(tmp_path: Path, what: Due, action: str, op: t
         assert isinstance(decision.op, op)
         rules = chat.requests[0].messages[0].content
         assert ("becomes core" in rules) == (what is Due.PROMOTION)
-        assert await base.get(memory.id) == memory
+        assert await base.get(memory.id, user_id=None) == memory
         (outcome,) = await base.apply(decision.verdict)
         assert (outcome.refused, outcome.by.who) == (None, Who.REVIEWER)
         assert await base.apply(decision.verdict) == [outcome]  # twice is once
@@ -95,7 +95,7 @@ async def test_it_looks_up_before_it_decides(tmp_path: Path) -> None:
         (outcome,) = await base.apply(decision.verdict)
         (step,) = outcome.details["trail"]
         assert step.startswith("has she moved? | SEARCH Oslo flat boxes | ")
-        assert (await base.get(memory.id)).state is State.FORGOTTEN
+        assert (await base.get(memory.id, user_id=None)).state is State.FORGOTTEN
 
 
 async def test_three_rounds_at_most(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ async def test_a_failed_call_changes_nothing(tmp_path: Path) -> None:
         memory = await due_for(base, Due.REVIEW)
         with pytest.raises(EndpointError):
             await review(base, memory, EndpointError("busy"))
-        assert await base.get(memory.id) == memory
+        assert await base.get(memory.id, user_id=None) == memory
 
 
 async def test_a_core_memory_is_not_deleted_by_a_reviewer(tmp_path: Path) -> None:

@@ -218,7 +218,7 @@ async def test_what_is_reworded_or_brought_back_is_new(base: KnowledgeBase) -> N
     assert await owners(base, LATER, LATER) == ["ann"]
     assert await owners(base, LATER, LATER, "bob") == []
     soon = LATER + days(1)
-    await base.undo(edited.id, by=By(who=Who.USER), now=soon)
+    await base.undo(edited.id, by=By(who=Who.USER), now=soon, user_id=None)
     assert told(await rivals(base, "ann", soon, soon)) == [(LYON, [OSLO])]
     await change(base, Archive(target=oslo.id, reason="r"), soon)
     assert await rivals(base, "ann", soon, soon) == []

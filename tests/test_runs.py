@@ -66,7 +66,7 @@ async def test_what_is_over_is_let_go_by_rule(tmp_path: Path) -> None:
         assert report.due == 2
         assert [one.content for one in await base.list("ann")] == ["Ann likes tea."]
         assert ops(await run_decay(base, Errand(LATER))) == []  # run twice is run once
-        _, entry = await base.history(report.lines[0].memory.id)
+        _, entry = await base.history(report.lines[0].memory.id, user_id=None)
         assert (entry.by.who, entry.op) == (Who.SCHEDULE, "FORGET")
 
 
@@ -192,7 +192,7 @@ async def test_what_was_used_meanwhile_is_not_deleted(tmp_path: Path) -> None:
 
         writer = MemoryReviewer(Context(Judge(chat), base, Persona(user="Ann")))
         assert ops(await run_review(base, writer, Errand(LATER))) == ["CHANGED"]
-        assert (await base.get(one.id)).state is State.ACTIVE
+        assert (await base.get(one.id, user_id=None)).state is State.ACTIVE
 
 
 async def test_users_are_reviewed_side_by_side(tmp_path: Path) -> None:

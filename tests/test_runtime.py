@@ -221,8 +221,9 @@ async def test_confirm_and_reject(tmp_path: Path) -> None:
 async def test_observe_raises_nothing(tmp_path: Path) -> None:
     """Even a turn that cannot be kept is only reported in the receipt."""
     async with opened(tmp_path, None) as memory:
-        receipt = memory.observe(user_id="ann", user="hi", at=NOW.replace(tzinfo=None))
-        assert "cannot be kept" in receipt.trouble
+        receipt = memory.observe(user_id="ann", user=["hi"])  # type: ignore[arg-type]
+        assert "user must be a text, not list" in receipt.trouble
+        assert not receipt.durable
 
 
 async def test_a_broken_store_does_not_fail_a_reply(tmp_path: Path) -> None:

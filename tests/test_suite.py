@@ -311,7 +311,7 @@ def test_a_script_that_cannot_be_read_fails_alone(folder: Path, tmp_path: Path) 
 
 
 def test_an_endpoint_that_fails_fails_its_script_alone(tmp_path: Path) -> None:
-    """The turn stays unjudged and is named; the others go on."""
+    """Its turn waits, and is named with the reason; the others go on."""
 
     def down(request: Request) -> Answer:
         asked = request.messages[1].content

@@ -118,7 +118,7 @@ async def test_small_talk_replaces_an_episode_by_nothing(tmp_path: Path) -> None
         (one,) = await base.list("ann")
         again = segment.model_copy(update={"version": 1, "episode_id": one.id})
         await summarise(base, again, SMALL_TALK)
-        assert (await base.get(one.id)).state is State.FORGOTTEN
+        assert (await base.get(one.id, user_id=None)).state is State.FORGOTTEN
 
 
 async def test_hidden_turns_are_not_told(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ async def test_a_faulty_portrait_is_sent_back_once(
         new, chat = await describe(base, former, faulty, better)
         assert complaint in chat.requests[1].messages[-1].content
         assert new.content.endswith("She paints and sings.")
-        assert (await base.get(former.id)).state is State.SUPERSEDED
+        assert (await base.get(former.id, user_id=None)).state is State.SUPERSEDED
 
 
 async def test_a_detail_may_go_with_a_reason(tmp_path: Path) -> None:

@@ -263,8 +263,7 @@ def test_by_kind_each_heading_stands_once() -> None:
 
 def test_what_has_no_words_has_no_line() -> None:
     """A turn whose words have expired leaves no bullet behind."""
-    assert lines(block(Shelf([core(" ", importance=9.0), core("Tea.")]))) == ["Tea."]
-    assert block(Shelf([core(" ")], found=[found(" \n")], past=[heard("", " ")])) == Recall()
+    assert block(Shelf(past=[heard("", " ")])) == Recall()
 
 
 def test_a_memory_stands_in_the_block_once() -> None:

@@ -85,7 +85,7 @@ def show(
 
     async def work(memory: "Souffleur") -> None:
         knowledge = memory.knowledge
-        one = await knowledge.get(await find_memory_id(knowledge, id))
+        one = await knowledge.get(await find_memory_id(knowledge, id), user_id=None)
         render.memory(one, memory.clock(), knowledge.policy, as_json)
 
     with_memory(work)
@@ -128,7 +128,9 @@ def history(
     """All that happened to a memory: who, when, why, on which words."""
 
     async def work(memory: "Souffleur") -> Any:
-        return await memory.knowledge.history(await find_memory_id(memory.knowledge, id))
+        return await memory.knowledge.history(
+            await find_memory_id(memory.knowledge, id), user_id=None
+        )
 
     _print_outcomes(with_memory(work), as_json)
 
@@ -143,7 +145,9 @@ def undo(
         from souffleur.knowledge.operation import By, Who
 
         entry = await find_entry_id(memory.knowledge, id)
-        return await memory.knowledge.undo(entry, by=By(who=Who.USER), now=memory.clock())
+        return await memory.knowledge.undo(
+            entry, by=By(who=Who.USER), now=memory.clock(), user_id=None
+        )
 
     _print_outcomes([with_memory(work)], as_json)
 
@@ -171,12 +175,12 @@ def forget(
 
 
 def retry(user: AnyUser = None) -> None:
-    """Judge again the turns that failed; needs the model's endpoint."""
+    """Judge again the turns that failed, and those that wait; needs the model's endpoint."""
     from souffleur.cli.door import enter
     from souffleur.errors import SettingsError
     from souffleur.settings import load_settings
 
-    async def work() -> tuple[int, int]:
+    async def work() -> tuple[int, int, str]:
         from souffleur.knowledge.turn import TurnState
         from souffleur.runtime import Souffleur
 
@@ -186,13 +190,17 @@ def retry(user: AnyUser = None) -> None:
                 "no model is configured; set SOUFFLEUR_BASE_URL or SOUFFLEUR_API_KEY"
             )
         async with Souffleur.open(settings) as memory:
-            tried = await memory.retry(user_id=user)
+            journal = memory.knowledge.journal
+            await memory.retry(user_id=user)
+            waiting = await journal.turns(state=TurnState.PENDING, user_id=user)
             await memory.flush()
-            left = await memory.knowledge.journal.turns(state=TurnState.FAILED, user_id=user)
-            return tried, len(left)
+            left = len(await journal.turns(state=TurnState.FAILED, user_id=user))
+            left += len(await journal.turns(state=TurnState.PENDING, user_id=user))
+            return len(waiting), left, memory.trouble
 
-    tried, left = enter(work())
-    typer.echo(f"{tried - left} of {tried} turns judged, {left} failed again")
+    tried, left, trouble = enter(work())
+    why = f" ({trouble})" if trouble else ""
+    typer.echo(f"{tried - left} of {tried} turns judged, {left} not{why}")
     raise typer.Exit(1 if left else 0)
 
 

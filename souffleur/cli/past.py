@@ -26,7 +26,7 @@ def ask(
     from souffleur.cli import show_past as render
 
     async def work(memory: "Souffleur") -> None:
-        past = await memory.ask(text, user_id=user, session_id="", limit=limit)
+        past = await memory.ask(text, user_id=user, limit=limit)
         render.past(past, memory.settings, as_json)
 
     with_memory(work)

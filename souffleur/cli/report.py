@@ -8,13 +8,16 @@ import typer
 from souffleur.cli.door import AnyUser, AsJson, with_memory
 
 if TYPE_CHECKING:
+    from souffleur.knowledge.operation import Outcome
     from souffleur.knowledge.quality import Quality
+    from souffleur.knowledge.repair import Broken
+    from souffleur.report import Finding
     from souffleur.runtime import Souffleur
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the app."""
-    for command in (report, doctor):
+    for command in (report, doctor, repair):
         app.command()(command)
 
 
@@ -43,17 +46,78 @@ def report(
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Whether the store is well, and what to do where it is not; 1 where something is broken."""
+    """Whether store, model and embedder are well, and what to do if not; 1 if one is broken.
+
+    Model and embedder are asked once.
+    """
     from souffleur.cli import show_report as render
-    from souffleur.report import Health, health
+    from souffleur.report import Status, health
 
-    async def work(memory: "Souffleur") -> "Quality":
-        return await _measured(memory, None)
+    async def work(memory: "Souffleur") -> "tuple[Quality, list[Finding]]":
+        return await _measured(memory, None), await _asked(memory)
 
-    quality = with_memory(work)
-    render.doctor(quality, as_json)
-    if health(quality)[0] is Health.BROKEN:
+    quality, others = with_memory(work)
+    state, findings = health(quality, others)
+    render.health(state, findings, as_json)
+    if state is Status.BROKEN:
         raise typer.Exit(1)
+
+
+def repair(
+    out: Annotated[
+        Path, typer.Option(help="The file that takes what cannot be read; a new one.")
+    ] = Path("souffleur-unreadable.jsonl"),
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing.")] = False,
+) -> None:
+    """Take records that cannot be read out of the store, into a file."""
+
+    async def work(memory: "Souffleur") -> "tuple[list[Broken], list[Outcome]]":
+        from souffleur.knowledge.repair import find_broken, take_out
+
+        broken = await find_broken(memory.knowledge)
+        if dry_run:
+            return broken, []
+        return broken, await take_out(memory.knowledge, broken, out, now=memory.clock())
+
+    broken, restored = with_memory(work)
+    _tell_repaired(broken, restored, "" if dry_run else str(out))
+
+
+def _tell_repaired(broken: "list[Broken]", restored: "list[Outcome]", file: str) -> None:
+    from souffleur.report import count
+
+    if not broken:
+        typer.echo("nothing to repair: all can be read")
+        return
+    for one in broken:
+        typer.echo(f"  {one.why}")
+    done = f"moved to {file}" if file else "would be moved to a file"
+    typer.echo(f"{count(len(broken), 'record')} {done}")
+    for entry in restored:
+        typer.echo(f"holds again: {entry.changes[0].after.content}")
+
+
+async def _asked(memory: "Souffleur") -> "list[Finding]":
+    """What model and embedder answer, each asked once."""
+    from souffleur.errors import EmbedderError, EndpointError
+    from souffleur.report import Status
+    from souffleur.wiring import make_endpoints
+
+    settings, found = memory.settings, []
+    async with make_endpoints(settings, memory.knowledge.embedder) as endpoints:
+        if not settings.has_model:
+            advice = "set SOUFFLEUR_BASE_URL, or SOUFFLEUR_API_KEY for OpenAI's own."
+            found.append((Status.WARNING, f"No model judges what is said, it only waits: {advice}"))
+        try:
+            await endpoints.probe()
+        except EndpointError as error:
+            status = Status.WARNING if error.retryable else Status.BROKEN
+            found.append((status, f"The model does not answer, so nothing is judged: {error}"))
+        try:
+            await endpoints.probe_embedder()
+        except EmbedderError as error:
+            found.append((Status.WARNING, f"Memories are found by words alone: {error}"))
+    return found
 
 
 async def _measured(memory: "Souffleur", user: str | None) -> "Quality":

@@ -11,14 +11,14 @@ from rich.table import Column, Table
 from souffleur.cli.show import console, print_json
 from souffleur.knowledge.quality import Quality
 from souffleur.knowledge.tally import BIN, Counts, Mention, Pair
-from souffleur.report import Health, count, duration, health, outcome, spent, to_json
+from souffleur.report import Status, count, duration, health as assess, outcome, spent, to_json
 from souffleur.settings import Settings
 
 SHOWN = 10
 """Of a list, so many are named; the page and the JSON name more."""
 _BAR = 30
 """Of the longest bar, in characters."""
-_COLOURS = {Health.OK: "green", Health.WARNING: "yellow", Health.BROKEN: "red"}
+_COLOURS = {Status.OK: "green", Status.WARNING: "yellow", Status.BROKEN: "red"}
 
 
 def report(quality: Quality, settings: Settings, as_json: bool) -> None:
@@ -29,7 +29,7 @@ def report(quality: Quality, settings: Settings, as_json: bool) -> None:
     whose = "everybody" if quality.user_id is None else quality.user_id
     when = _local(quality.at, settings)
     console.print(f"[dim]the memories of {escape(whose)}, {when}; {quality.users} users[/]")
-    doctor(quality, as_json)
+    health(*assess(quality), as_json)
     _kept(quality)
     _due(quality)
     _pairs("the same words", quality.duplicates)
@@ -42,9 +42,8 @@ def report(quality: Quality, settings: Settings, as_json: bool) -> None:
     _runs(quality, settings)
 
 
-def doctor(quality: Quality, as_json: bool) -> None:
-    """Whether the store is healthy, and what to do."""
-    state, findings = health(quality)
+def health(state: Status, findings: Sequence[str], as_json: bool) -> None:
+    """How all is, and what to do."""
     if as_json:
         print_json({"state": str(state), "findings": findings})
         return

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from souffleur.knowledge.collection import Filter, Is, read_all
+from souffleur.knowledge.identity import whose
 from souffleur.knowledge.memory import Category, Memory, State
-from souffleur.knowledge.records import to_memory
+from souffleur.knowledge.records import to_memories
 from souffleur.runs.errand import Errand, Line, Report, failed, side_by_side
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ async def run_profile(knowledge: "KnowledgeBase", narrator: "Narrator", errand: 
             portrait = await narrator.portray(anchor.user_id, why)
         except Exception as error:  # noqa: BLE001  the worker's edge: the former portrait stays
             return [failed(anchor, error)]
-        for entry in await knowledge.history(portrait.id):
+        for entry in await knowledge.history(portrait.id, user_id=portrait.user_id):
             report.spend(entry.cost)
         return [Line(portrait, "PORTRAY", why)]
 
@@ -39,12 +40,11 @@ async def run_profile(knowledge: "KnowledgeBase", narrator: "Narrator", errand: 
 
 async def _talked_with(knowledge: "KnowledgeBase", user_id: str | None) -> dict[str, Memory]:
     """Users of whom there is an episode, or a portrait out of use, each with one of these."""
-    whose = (Is("user_id", user_id),) if user_id else ()
     told = (Is("category", Category.EPISODE), Is("state", State.ACTIVE))
     withdrawn = (Is("category", Category.PROFILE), Is("state", State.FORGOTTEN))
     found: dict[str, Memory] = {}
     for sought in (told, withdrawn):
-        for point in await read_all(knowledge.memories, Filter((*whose, *sought))):
-            memory = to_memory(point)
+        wanted = Filter((*whose(user_id), *sought))
+        for memory in to_memories(await read_all(knowledge.memories, wanted)):
             found.setdefault(memory.user_id, memory)
     return dict(sorted(found.items()))

@@ -51,7 +51,7 @@ async def _carry_out(
         return Line(memory, "WAITS", why, op.trail)
     if report.errand.dry_run:
         return Line(memory, op.op, op.reason, op.trail)
-    current = await knowledge.get(memory.id)
+    current = await knowledge.get(memory.id, user_id=memory.user_id)
     if current.revision != memory.revision:
         return Line(memory, "CHANGED", "it was changed while it was thought about", op.trail)
     (outcome,) = await knowledge.apply(decision.verdict)

@@ -1,4 +1,4 @@
-"""Every way an endpoint can fail, over real HTTP: nothing changes, and nothing is lost."""
+"""Every way a model's answer can be bad, over real HTTP: nothing changes, and nothing is lost."""
 
 import json
 from collections.abc import Callable
@@ -14,14 +14,13 @@ from tests.build import NOW
 from tests.scripted import add, answer, boost
 from tests.stub import (
     Behaviour,
+    Response,
     Stub,
     chatty,
     fail,
     fenced,
-    hang_up,
     say,
     send,
-    slow,
     thoughtful,
     truncated,
 )
@@ -47,16 +46,7 @@ BROKEN: dict[str, Behaviour] = {
     "a content filter": say(None, finish="content_filter"),
     "no choices": send({"id": "x", "object": "chat.completion", "choices": []}),
     "a page of HTML": send("<html>Bad gateway</html>", "text/html"),
-    "429": fail(429, "slow down", retry_after="0"),
-    "500": fail(500, "oops"),
-    "a closed connection": hang_up,
-    "a time-out": slow(5.0, say(GOOD)),
 }
-
-
-def patience(broken: Behaviour) -> float:
-    """Seconds to wait for an endpoint: short where waiting is what is tried."""
-    return 0.5 if broken is BROKEN["a time-out"] else 10.0
 
 
 def settings(folder: Path, endpoint: Stub, **fields: Any) -> Settings:
@@ -80,8 +70,7 @@ async def test_three_failures_set_the_turn_aside(
 ) -> None:
     """After three tries nothing has changed, the turn says why, and it can be judged again."""
     endpoint = stub(broken)
-    chosen = settings(tmp_path, endpoint, timeout=patience(broken))
-    async with Souffleur.open(chosen, clock=lambda: NOW) as memory:
+    async with Souffleur.open(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
         turn = await observed(memory)
         assert (turn.state, turn.tries) == (TurnState.FAILED, 3)
         assert turn.error
@@ -100,8 +89,7 @@ async def test_a_passing_failure_leaves_no_trace(
 ) -> None:
     """Where a later try succeeds, the turn is judged once and the memory is there once."""
     endpoint = stub(broken, broken, say(GOOD))
-    chosen = settings(tmp_path, endpoint, timeout=patience(broken))
-    async with Souffleur.open(chosen, clock=lambda: NOW) as memory:
+    async with Souffleur.open(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
         assert (await observed(memory)).state is TurnState.JUDGED
         assert len(await memory.knowledge.list("ann")) == 1
         assert len(await memory.knowledge.journal.entries("ann")) == 1
@@ -118,12 +106,20 @@ async def test_an_answer_in_wrapping_is_an_answer(
         assert len(endpoint.requests) == 1
 
 
-async def test_a_wrong_key_is_not_tried_again(tmp_path: Path, stub: Start) -> None:
-    """What trying again cannot mend is set aside at once."""
-    endpoint = stub(fail(401, "bad key"))
+async def test_a_request_that_is_refused_for_its_words_is_set_aside(
+    tmp_path: Path, stub: Start
+) -> None:
+    """A 400 that another request does not meet is the turn's own, and trying again is no use."""
+
+    def picky(body: dict[str, Any]) -> Response:
+        whole = json.dumps(body)
+        return fail(400, "content policy")(body) if "I like tea" in whole else say("OK")(body)
+
+    endpoint = stub(picky)
     async with Souffleur.open(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
         turn = await observed(memory)
-        assert (turn.state, turn.tries, len(endpoint.requests)) == (TurnState.FAILED, 1, 1)
+        assert (turn.state, turn.tries, len(endpoint.requests)) == (TurnState.FAILED, 1, 2)
+        assert memory.trouble == ""
 
 
 async def test_one_bad_turn_does_not_take_the_others(tmp_path: Path, stub: Start) -> None:

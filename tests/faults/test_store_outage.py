@@ -99,10 +99,12 @@ async def test_the_worker_outlives_a_store_out_of_reach(tmp_path: Path) -> None:
     agents = make_agents(settings, base, Scripted(lambda _: SKIP), lambda: NOW)
     memory = Souffleur(base, agents, settings, clock=lambda: NOW)
     memory.observe(user_id="ann", user="tea", assistant="ok")
-    journal.refusals = 2
-    await memory.flush()
+    journal.refusals = 99
+    with pytest.raises(StoreError):
+        await memory.flush()
     assert [turn.state for turn in await base.journal.turns()] == [TurnState.PENDING]
-    await memory.flush()
+    journal.refusals = 0
+    assert await memory.flush()
     assert [turn.state for turn in await base.journal.turns()] == [TurnState.JUDGED]
     await memory.close()
 

@@ -238,7 +238,7 @@ def test_a_memory_that_archives_comes_to_every_state() -> None:
         await hold(base, [one])
         assert one.due_at is not None
         await run_decay(base, Errand(one.due_at))
-        assert (await base.get(one.id)).state is State.ARCHIVED
+        assert (await base.get(one.id, user_id=None)).state is State.ARCHIVED
         query = Query("ann", "thing 0", one.due_at, scope=EVERYWHERE)
         assert await base.search(query) == []
         assert await base.list("ann") == []

@@ -101,7 +101,7 @@ class Users(RuleBasedStateMachine):
         if entries:
             entry = entries[data.draw(st.integers(0, len(entries) - 1))]
             try:
-                self.do(self.base.undo(entry.id, by=By(who=Who.USER), now=NOW))
+                self.do(self.base.undo(entry.id, by=By(who=Who.USER), now=NOW, user_id=None))
             except SouffleurError:
                 return
 

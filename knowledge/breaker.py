@@ -1,0 +1,119 @@
+"""The breaker: while an endpoint is in trouble, one request now and then asks, and not a thousand.
+
+A circuit breaker (M. Nygard, Release It!, 2007): closed while all is well; open, for a pause that
+doubles, once it is not; then half open for a single request, whose end decides.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from souffleur.errors import EmbedderError, EndpointError, OutageError
+
+LONGEST_PAUSE = 300.0
+"""Seconds between two requests to an endpoint in trouble, whatever it asks for."""
+
+SLOW_ENOUGH = 3
+"""Time-outs in a row that are an outage: a single one may be due to what was asked."""
+
+
+@dataclass(frozen=True)
+class Outage:
+    """An endpoint in trouble."""
+
+    since: datetime
+    error: str
+    """The latest one."""
+    failures: int = 1
+    """How many in a row."""
+
+    def __str__(self) -> str:
+        return f"since {self.since.astimezone(UTC):%Y-%m-%d %H:%M} UTC: {self.error}"
+
+
+class Breaker:
+    """Decides whether an endpoint may be asked; all that ask one endpoint share its breaker."""
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        pause: float,
+        steady: Callable[[], float],
+        now: Callable[[], datetime],
+        on_outage: Callable[[str, Outage], None] = lambda what, outage: None,
+        on_return: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`what` is what fails meanwhile, such as "judging". `pause`: seconds after a failure.
+
+        `steady` counts seconds and never jumps. `on_outage` is called when an outage begins,
+        `on_return` when it is over.
+        """
+        self.what = what
+        self.outage: Outage | None = None
+        self.on_outage = on_outage
+        self.on_return = on_return
+        self._pause = pause
+        self._steady = steady
+        self._now = now
+        self._failures = 0
+        self._until = 0.0
+        self._probing = False
+
+    @property
+    def trouble(self) -> str:
+        """What is wrong, since when and why; empty if nothing is."""
+        return f"{self.what} has failed {self.outage}" if self.outage else ""
+
+    @property
+    def retry_in(self) -> float:
+        """Seconds until the endpoint may be asked again; 0 if it may be now."""
+        return max(0.0, self._until - self._steady()) if self.outage else 0.0
+
+    def let_try(self) -> None:
+        """Let the next request through, however short ago the latest one failed."""
+        self._until = 0.0
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Ask the endpoint within this context. Raises OutageError if it may not be asked now."""
+        if self.outage and (self._probing or self.retry_in):
+            raise OutageError(self.trouble, retry_after=self.retry_in)
+        probe = self._probing = self.outage is not None
+        try:
+            yield
+        except (EndpointError, EmbedderError) as error:
+            if error.outage:
+                self.trip(error)
+            else:
+                self._answered()
+            raise
+        except Exception:
+            self._answered()
+            raise
+        else:
+            self._answered()
+        finally:
+            if probe:
+                self._probing = False
+
+    def trip(self, error: EndpointError | EmbedderError) -> None:
+        """Count a failure, which keeps others from asking for a while."""
+        self._failures += 1
+        if error.slow and self._failures < SLOW_ENOUGH:
+            return
+        since = self.outage.since if self.outage else self._now()
+        begins = self.outage is None
+        self.outage = Outage(since, str(error), self._failures)
+        doubled = self._pause * 2.0 ** min(self._failures - 1, 30)
+        asked = getattr(error, "retry_after", None) or 0.0
+        self._until = self._steady() + min(max(doubled, asked), LONGEST_PAUSE)
+        if begins:
+            self.on_outage(self.what, self.outage)
+
+    def _answered(self) -> None:
+        self._failures = 0
+        if self.outage:
+            self.outage = None
+            self.on_return()

@@ -1,0 +1,66 @@
+"""The lock on a store's folder: one owner at a time, taken before the engine touches a file.
+
+The engine has a lock of its own, and changes files before it looks at it: an opening that it
+refuses has already damaged the store of whoever has it open.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+import portalocker
+
+from souffleur.errors import StoreBusyError, StoreError
+
+NAME = "owner.lock"
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Hold the lock on a folder, which is made if there is none.
+
+    The system drops it with the process, however that ends; a forked child does not own it.
+    Raises StoreBusyError, which names the owner, if it is held; StoreError if the folder cannot be
+    written to.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / NAME).open("a+", encoding="utf-8")
+    except OSError as error:
+        raise StoreError(
+            f"The folder '{folder}' cannot be used for a store ({error.strerror}): make it "
+            "writable, or set SOUFFLEUR_PATH to another one."
+        ) from error
+    with file:  # closed and not unlocked: a forked child that lets go must not free its parent's
+        try:
+            portalocker.lock(file, portalocker.LOCK_EX | portalocker.LOCK_NB)
+        except portalocker.LockException as error:
+            raise StoreBusyError(_busy(folder)) from error
+        _sign(file)
+        yield
+
+
+def _sign(file: IO[str]) -> None:
+    file.truncate(0)
+    file.write(f"{os.getpid()}\n")
+    file.flush()
+
+
+def _busy(folder: Path) -> str:
+    who, pid = "another process", 0
+    with suppress(OSError, ValueError):
+        pid = int((folder / NAME).read_text(encoding="utf-8"))
+        since = datetime.fromtimestamp((folder / NAME).stat().st_mtime, UTC)
+        who = f"process {pid} since {since:%Y-%m-%d %H:%M} UTC"
+    if pid == os.getpid():
+        return (
+            f"The store at '{folder}' is open in this process already: use that Souffleur, or "
+            "close it first."
+        )
+    return (
+        f"The store at '{folder}' is in use by {who}; close it, or share memories between "
+        "processes with a Qdrant server: set SOUFFLEUR_QDRANT_URL."
+    )

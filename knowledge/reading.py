@@ -1,0 +1,47 @@
+"""Reading records: one that cannot be read is named and left where it is, and hides no other."""
+
+from collections.abc import Callable, Collection, Iterable
+from typing import TypeVar
+
+from loguru import logger
+from pydantic import BaseModel, ValidationError
+
+from souffleur.errors import UnreadableError
+from souffleur.knowledge.collection import Point
+
+T = TypeVar("T")
+Record = TypeVar("Record", bound=BaseModel)
+
+_NAMED = 3
+"""Fields that a message names."""
+
+
+def read(point: Point, model: type[Record], *, derived: Collection[str] = ()) -> Record:
+    """Return the record of a point, made of its payload without the derived fields.
+
+    Raises UnreadableError, without a word of the payload, if it is no such record.
+    """
+    fields = {key: value for key, value in point.payload.items() if key not in derived}
+    try:
+        return model.model_validate(fields)
+    except ValidationError as error:
+        faults = [
+            f"{'.'.join(map(str, fault['loc'])) or 'all of it'}: {fault['type']}"
+            for fault in error.errors(include_url=False, include_context=False)
+        ]
+        why = ", ".join(faults[:_NAMED])
+        raise UnreadableError(
+            f"the {model.__name__.lower()} {point.id} cannot be read ({why}): take it out of the "
+            "store with `souffleur repair`"
+        ) from None
+
+
+def read_each(points: Iterable[Point], reader: Callable[[Point], T]) -> list[T]:
+    """Return what can be read of the points, in their order; the rest is logged and left out."""
+    records = []
+    for point in points:
+        try:
+            records.append(reader(point))
+        except UnreadableError as error:
+            logger.warning("{}", error)
+    return records

@@ -147,7 +147,7 @@ async def decide(state: State) -> Update:
     return {"problem": ""}
 
 
-def route(state: State) -> str:
+async def route(state: State) -> str:
     """Back to thinking while there is a problem, on to search or to the end."""
     if state["problem"]:
         return "think"

@@ -90,8 +90,10 @@ def compile_rounds(
     graph.add_edge(START, "gather")
     graph.add_edge("gather", asking)
     graph.add_edge(asking, "check")
-    graph.add_conditional_edges(
-        "check", lambda state: asking if state["problem"] else "apply", [asking, "apply"]
-    )
+
+    async def route(state: Any) -> str:  # a plain function would be called in a thread
+        return asking if state["problem"] else "apply"
+
+    graph.add_conditional_edges("check", route, [asking, "apply"])
     graph.add_edge("apply", END)
     return graph.compile(name=name)

@@ -15,7 +15,7 @@ LONGEST_PAUSE = 300.0
 """Seconds between two requests to an endpoint in trouble, whatever it asks for."""
 
 SLOW_ENOUGH = 3
-"""Time-outs in a row that are an outage: a single one may be due to what was asked."""
+"""Time-outs in a row that open the breaker: a single one may be due to what was asked."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,14 @@ class Breaker:
         """
         self.what = what
         self.outage: Outage | None = None
+        """What is wrong; None if the latest request was answered."""
         self.on_outage = on_outage
         self.on_return = on_return
         self._pause = pause
         self._steady = steady
         self._now = now
         self._failures = 0
+        self._open = False
         self._until = 0.0
         self._probing = False
 
@@ -69,7 +71,7 @@ class Breaker:
     @property
     def retry_in(self) -> float:
         """Seconds until the endpoint may be asked again; 0 if it may be now."""
-        return max(0.0, self._until - self._steady()) if self.outage else 0.0
+        return max(0.0, self._until - self._steady()) if self._open else 0.0
 
     def let_try(self) -> None:
         """Let the next request through, however short ago the latest one failed."""
@@ -78,9 +80,9 @@ class Breaker:
     @contextmanager
     def attempt(self) -> Iterator[None]:
         """Ask the endpoint within this context. Raises OutageError if it may not be asked now."""
-        if self.outage and (self._probing or self.retry_in):
+        if self._open and (self._probing or self.retry_in):
             raise OutageError(self.trouble, retry_after=self.retry_in)
-        probe = self._probing = self.outage is not None
+        probe = self._probing = self._open
         try:
             yield
         except (EndpointError, EmbedderError) as error:
@@ -101,11 +103,11 @@ class Breaker:
     def trip(self, error: EndpointError | EmbedderError) -> None:
         """Count a failure, which keeps others from asking for a while."""
         self._failures += 1
+        since = self.outage.since if self.outage else self._now()
+        self.outage = Outage(since, str(error), self._failures)
         if error.slow and self._failures < SLOW_ENOUGH:
             return
-        since = self.outage.since if self.outage else self._now()
-        begins = self.outage is None
-        self.outage = Outage(since, str(error), self._failures)
+        begins, self._open = not self._open, True
         doubled = self._pause * 2.0 ** min(self._failures - 1, 30)
         asked = getattr(error, "retry_after", None) or 0.0
         self._until = self._steady() + min(max(doubled, asked), LONGEST_PAUSE)
@@ -113,7 +115,7 @@ class Breaker:
             self.on_outage(self.what, self.outage)
 
     def _answered(self) -> None:
-        self._failures = 0
-        if self.outage:
-            self.outage = None
+        self._failures, self.outage = 0, None
+        if self._open:
+            self._open = False
             self.on_return()

@@ -9,6 +9,7 @@ memories before and after. A crash is finished by writing the same `after` again
 import itertools
 from collections.abc import Sequence
 from datetime import datetime
+from threading import RLock
 from typing import Any
 
 from souffleur.errors import NotFoundError
@@ -77,6 +78,9 @@ class Journal:
 
     def __init__(self, collection: Collection, *, last_seq: int) -> None:
         self.collection = collection
+        self.alone = RLock()
+        """Held while a session's window or a turn's words are read and written again: hosts
+        observe from several threads."""
         self._seq = itertools.count(last_seq + 1)
 
     @classmethod
@@ -91,6 +95,10 @@ class Journal:
         The same id with other words becomes the next version, to be judged anew. The turn, the
         window that holds it and the segments that leave the window for it are one write.
         """
+        with self.alone:
+            return self._record(turn, rule)
+
+    def _record(self, turn: Turn, rule: WindowRule) -> Turn | None:
         session_id = session_point_id(turn.user_id, turn.session_id)
         found = {p.id: p for p in self.collection.get_now([turn.id, session_id])}
         old = to_turn(found[turn.id]) if turn.id in found else None

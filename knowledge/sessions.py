@@ -65,12 +65,13 @@ class Sessions:
 
     def end(self, user_id: str, session_id: str) -> bool:
         """Close a session, durably: its window becomes a segment. False where it held nothing."""
-        found = self._collection.get_now([session_point_id(user_id, session_id)])
-        session, segments = ended(to_session(found[0])) if found else (None, [])
-        if session is None or not segments:
-            return False
-        self._collection.put_now([session_point(session), *map(segment_point, segments)])
-        return True
+        with self._journal.alone:
+            found = self._collection.get_now([session_point_id(user_id, session_id)])
+            session, segments = ended(to_session(found[0])) if found else (None, [])
+            if session is None or not segments:
+                return False
+            self._collection.put_now([session_point(session), *map(segment_point, segments)])
+            return True
 
     async def end_idle(self, now: datetime, rule: WindowRule) -> set[str]:
         """Close every session that has been silent for long; whose they were."""
@@ -150,24 +151,22 @@ class Sessions:
         given = {
             turn.id: (turn.digest, vector) for turn, vector in zip(turns, vectors, strict=True)
         }
-        points = []
-        for turn in read_each(self._collection.get_now(list(given)), to_turn):
-            digest, vector = given[turn.id]
-            if turn.digest != digest or turn.expunged:
-                continue
-            payload = turn_point(turn.model_copy(update={"embedded": True})).payload
-            words = turn.words
-            if words and not find_secret(words):
-                points.append(Point(turn.id, payload, vector, encode_document(words)))
-            else:
-                points.append(Point(turn.id, payload))
-        self._collection.put_now(points)
+        with self._journal.alone:
+            found = read_each(self._collection.get_now(list(given)), to_turn)
+            self._collection.put_now(
+                [
+                    _embedded(turn, given[turn.id][1])
+                    for turn in found
+                    if turn.digest == given[turn.id][0] and not turn.expunged
+                ]
+            )
 
     def expunge(self, turn_ids: Sequence[str]) -> None:
         """Drop the words and vectors of turns for good; that they were said stays known."""
         gone = {"user": "", "assistant": "", "expunged": True, "embedded": False}
-        found = read_each(self._collection.get_now(list(turn_ids)), to_turn)
-        self._collection.put_now([turn_point(turn.model_copy(update=gone)) for turn in found])
+        with self._journal.alone:
+            found = read_each(self._collection.get_now(list(turn_ids)), to_turn)
+            self._collection.put_now([turn_point(turn.model_copy(update=gone)) for turn in found])
 
     async def expire(self, now: datetime, days: int) -> int:
         """Drop the words of all that was said before, summarised and judged; returns turns dropped.
@@ -228,3 +227,11 @@ class Sessions:
 
 
 _INSTANT = timedelta(microseconds=1)
+
+
+def _embedded(turn: Turn, vector: Vector) -> Point:
+    payload = turn_point(turn.model_copy(update={"embedded": True})).payload
+    words = turn.words
+    if words and not find_secret(words):
+        return Point(turn.id, payload, vector, encode_document(words))
+    return Point(turn.id, payload)

@@ -435,6 +435,7 @@ class Souffleur:
         self._intake.write_late()
         await self._caretaker.tidy()
         self._endpoints.let_try()
+        self._worker.hurry()
         if self._agents:
             await self._worker.resume()
         done = await self._worker.drain(seconds)

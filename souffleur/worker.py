@@ -132,6 +132,7 @@ class Worker:
         self._tasks: dict[str, asyncio.Task[SouffleurError | None]] = {}
         self._later: dict[str, asyncio.TimerHandle] = {}
         self._probe: asyncio.Task[None] | None = None
+        self._hurry = asyncio.Event()
 
     @property
     def is_stalled(self) -> bool:
@@ -144,6 +145,11 @@ class Worker:
         users |= {segment.user_id for segment in await self._sessions.waiting()}
         for user_id in sorted(users):
             self.wake(user_id)
+
+    def hurry(self) -> None:
+        """Cut short every pause after a failure: somebody waits, or something was put right."""
+        self._hurry.set()
+        self._hurry = asyncio.Event()
 
     async def judge_now(self, user_id: str) -> None:
         """Judge all that waits of this user, whatever the cadence, and wait for it.
@@ -232,7 +238,18 @@ class Worker:
                 if outages >= self._patience.tries or not _may_pass(error):
                     raise
                 pause = max(self._patience.wait(outages), self._endpoints.retry_in)
-            await self._sleep(pause)
+            await self._rest(pause)
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait for so long, or until somebody wants no more waiting."""
+        if not seconds:
+            return
+        ends = [asyncio.ensure_future(end) for end in (self._sleep(seconds), self._hurry.wait())]
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for end in ends:
+                end.cancel()
 
     async def _try(self, turns: Sequence[Turn]) -> float:
         """Judge once; returns the seconds to wait before going on.
@@ -340,9 +357,11 @@ def _whereabouts(turn: Turn) -> tuple[object, ...]:
     return turn.user_id, turn.session_id, turn.agent_id, turn.tries, turn.version
 
 
-def _may_pass(error: Exception) -> bool:
-    """Return whether it is worth to wait for a moment: nobody has to put something right."""
-    return not isinstance(error, EndpointError) or error.retryable
+def _may_pass(error: EndpointError | EmbedderError | StoreError) -> bool:
+    """Return whether to try again in a moment: nobody has to mend it, and it does not take long."""
+    return isinstance(error, StoreError) or (
+        not error.slow and not (isinstance(error, EndpointError) and not error.retryable)
+    )
 
 
 def _is_bug(error: Exception) -> bool:

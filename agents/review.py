@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
+from souffleur.agents.fields import Note, Remark
 from souffleur.knowledge.memory import Due
 from souffleur.knowledge.operation import Delete, Keep, Promote
 
@@ -37,9 +38,9 @@ class ReviewAnswer(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    reason: str
+    reason: Remark
     action: Annotated[Action, BeforeValidator(_capitals)]
-    query: str | None = None
+    query: Note = None
 
 
 def fault(answer: ReviewAnswer, question: Due, rounds: int) -> str:
@@ -47,7 +48,7 @@ def fault(answer: ReviewAnswer, question: Due, rounds: int) -> str:
     allowed = ALLOWED[question] - ({Action.SEARCH} if rounds >= MOST_ROUNDS else set())
     if answer.action not in allowed:
         return f"action: must be one of {', '.join(sorted(allowed))} (was {answer.action})"
-    if answer.action is Action.SEARCH and not (answer.query or "").strip():
+    if answer.action is Action.SEARCH and not answer.query:
         return "query: is missing; say what to look for"
     return ""
 

@@ -277,6 +277,7 @@ SHOWN = dict(zip(ALL, teas(), strict=True))
         (merging(*[(["m1", "m2"], TOLD)] * 4), "at most 3 (there are 4)"),
         (merging(left=["m1"]), "may be empty only if"),
         (merging((ALL, " ")), "content is empty"),
+        (merging((ALL, "\u200b \u2060")), "content is empty"),
         (merging((ALL, "Ann. " * 200)), "longer than 600"),
         (merging((ALL, "Ann's password is hunter2000!")), "it holds a password"),
     ],

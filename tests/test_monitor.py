@@ -73,6 +73,26 @@ async def test_two_unusable_answers_change_nothing(base: KnowledgeBase) -> None:
     assert await base.journal.entries("ann") == []
 
 
+@pytest.mark.parametrize("blank", [" ", "\u200b", "\u3000\u2060"])
+async def test_a_memory_that_says_nothing_is_repaired(base: KnowledgeBase, blank: str) -> None:
+    """It goes back once; said again, the answer is unusable, and memory and ledger can be read."""
+    chat = Scripted([answer(add(blank, "tea")), answer(add("Ann likes tea.", "tea"))])
+    await monitor(base, chat).run([turn("tea", "ok")])
+    assert "content: must say something" in chat.requests[1].messages[-1].content
+    empty = Scripted([answer(update("m1", blank, "tea"))] * 2)
+    with pytest.raises(AnswerError, match="must say something"):
+        await monitor(base, empty).run([turn("tea!", "ok", turn_id="2")])
+    assert [memory.content for memory in await base.list("ann")] == ["Ann likes tea."]
+
+
+async def test_a_plan_without_an_end_has_none(base: KnowledgeBase) -> None:
+    """For ever, as models write it, costs no second call."""
+    chat = Scripted([answer(add("Ann loves tea.", "tea", until="9999-12-31"))])
+    await monitor(base, chat).run([turn("tea for ever", "ok")])
+    (kept,) = await base.list("ann")
+    assert kept.expires_at is None
+
+
 async def test_an_unknown_handle_is_sent_back(base: KnowledgeBase) -> None:
     """A verdict on a memory that was not shown is unusable as a whole."""
     chat = Scripted([answer(delete("m7", "forget it")), SKIP])

@@ -75,6 +75,10 @@ async def describe(
         (episode("Tea.", key_facts=["The key is sk-live-9f8e7d6c5b4a3210"]), "an API key"),
         (episode("Tea.", topics=["tea"]), "topics: must be three to five"),
         (episode(" "), "line: is empty"),
+        (episode("\u200b"), "line: is empty"),
+        (episode("Tea.", key_facts=["Ann likes tea.", "\u3164 "]), "key_facts: one is empty"),
+        (episode("Tea.", key_facts=["tea " * 101]), "key_facts: one is longer than 400"),
+        (episode("Tea.", topics=["tea", " ", "\u200b", "cups"]), "three to five (there are 2)"),
         (episode("Ann has 7 cats."), "7"),
         (episode("Ann likes the band “Zebra Crossing”."), "Zebra Crossing"),
     ],
@@ -171,6 +175,7 @@ async def test_the_first_portrait(tmp_path: Path) -> None:
         (portrait("Ann lives in Lyon.", "She has 2 cats.", "She ran 42 km."), "42"),
         (portrait("Ann lives in Lyon.", "She has 2 cats."), "three to five"),
         (portrait("Ann lives in Lyon.", "She has 2 cats.", " "), "one is empty"),
+        (portrait("Ann lives in Lyon.", "She has 2 cats.", "\u200b"), "one is empty"),
         (portrait("Ann. " * 400, "She has 2 cats.", "Lyon."), "longer than"),
         (portrait("Lyon.", "2 cats.", "The door code is 4471#"), "a door or lock code"),
     ],
@@ -187,6 +192,14 @@ async def test_a_faulty_portrait_is_sent_back_once(
         assert complaint in chat.requests[1].messages[-1].content
         assert new.content.endswith("She paints and sings.")
         assert (await base.get(former.id)).state is State.SUPERSEDED
+
+
+async def test_a_name_that_cannot_be_seen_is_none(tmp_path: Path) -> None:
+    """Nothing is told of a name or occupation of white space."""
+    async with base_of(tmp_path) as base:
+        blank = portrait("Ann.", "Lyon.", "She paints.", name=" ", occupation="\u200b")
+        one, _ = await describe(base, None, blank, facts=("Ann paints in Lyon.",))
+        assert (one.data["name"], one.data["occupation"]) == (None, None)
 
 
 async def test_a_detail_may_go_with_a_reason(tmp_path: Path) -> None:

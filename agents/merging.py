@@ -23,7 +23,7 @@ MOST_MERGED = 3
 LONGEST = 600
 """Characters of one of them."""
 
-_STAMP = re.compile(r"\A\[\d{4}-\d\d-\d\d \d\d:\d\d\]\s*")
+_STAMP = re.compile(r"\A\[\d{4}-\d\d-\d\d \d\d:\d\d\]\s*+")
 """When the talk of an episode began: its links and evidence keep that."""
 
 Shown = Mapping[str, Memory]

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, from_json
 
-from souffleur.agents.fields import shorten
+from souffleur.agents.fields import ECHO, shorten
 from souffleur.agents.lines import parse_lines
 from souffleur.errors import AnswerError
 from souffleur.knowledge.plain_text import mend
@@ -20,8 +20,6 @@ LONGEST = 65_536
 
 _MOST = 8
 """Faults that one message lists."""
-_ECHO = 2000
-"""Characters that are kept of an answer that is too long."""
 
 # A tag at the start of a line is never inside a JSON string, whose line ends are escaped.
 _THOUGHTS = re.compile(
@@ -45,7 +43,7 @@ def read_answer(text: str, answer: type[T], *, lines: bool) -> T:
     """
     if len(text) > LONGEST:
         raise AnswerError(
-            "The answer is far too long: give a shorter one.", answer=shorten(text, _ECHO)
+            "The answer is far too long: give a shorter one.", answer=shorten(text, ECHO)
         )
     data = _data(_mended(text), lines)
     try:

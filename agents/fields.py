@@ -18,6 +18,8 @@ LONGEST_REMARK = 1000
 LONGEST_NAME = 100
 """Characters of a name or topic; what is longer is none."""
 MOST_NAMES = 20
+ECHO = 2000
+"""Characters that are kept of an answer that was not read."""
 YEARS = range(1900, 2200)
 """In which a memory may begin or end to hold."""
 

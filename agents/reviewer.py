@@ -18,8 +18,7 @@ from langsmith import tracing_context
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.exchange import NONE, Persona, clock
 from souffleur.agents.review import MOST_ROUNDS, Action, ReviewAnswer, fault, to_op
-from souffleur.agents.rounds import Context, Update, again, ask, begin
-from souffleur.errors import AnswerError
+from souffleur.agents.rounds import Context, Update, again, ask, begin, unusable
 from souffleur.knowledge.life import has_faded
 from souffleur.knowledge.memory import Due, Memory
 from souffleur.knowledge.operation import By, Verdict, Who, derive_id
@@ -103,7 +102,7 @@ async def think(state: State, runtime: Runtime[Context]) -> Update:
     if not problem:
         return update
     if state["repaired"]:
-        raise AnswerError(problem, answer=update["messages"][-1].content)
+        raise unusable(update, problem)
     question = render("repair", state["language"], problem=problem)
     return {**update, **again({**state, **update}, question), "repaired": True}
 

@@ -61,14 +61,16 @@ async def test_an_unusable_answer_is_repaired_once(base: KnowledgeBase) -> None:
     chat = Scripted(["I think nothing matters.", SKIP])
     done = await monitor(base, chat).run([turn("haha", "hehe")])
     assert done["outcomes"][0].op == "SKIP"
+    assert done["outcomes"][0].cost["calls"] == 2
     roles = [message.role for message in chat.requests[1].messages]
     assert roles == ["system", "user", "assistant", "user"]
 
 
 async def test_two_unusable_answers_change_nothing(base: KnowledgeBase) -> None:
     """The run fails, and neither memory nor ledger has changed."""
-    with pytest.raises(AnswerError):
+    with pytest.raises(AnswerError) as caught:
         await monitor(base, Scripted(["no", "still no"])).run([turn("I like tea", "ok")])
+    assert (caught.value.usage["calls"], caught.value.usage["input_tokens"]) == (2, 200)
     assert await base.list("ann") == []
     assert await base.journal.entries("ann") == []
 

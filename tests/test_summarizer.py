@@ -103,14 +103,25 @@ async def test_a_number_counted_from_the_talk_may_stay(tmp_path: Path) -> None:
         assert len(await base.list("ann")) == 1
 
 
-@pytest.mark.parametrize("answers", [("no", "no"), (EndpointError("busy"),)])
+@pytest.mark.parametrize(
+    ("answers", "calls"),
+    [
+        (("no", "no"), 2),
+        ((episode(" "), episode(" ")), 2),
+        ((episode("Ann has 7 cats."), "no"), 2),
+        ((EndpointError("busy"),), 0),
+        (("no", EndpointError("busy")), 1),
+    ],
+)
 async def test_an_unusable_summary_changes_nothing(
-    tmp_path: Path, answers: tuple[Answer, ...]
+    tmp_path: Path, answers: tuple[Answer, ...], calls: int
 ) -> None:
-    """After two unusable answers, or a failed call, there is no episode and the error is told."""
+    """Unusable twice, or failed: there is no episode, and the error tells what the calls took."""
     async with base_of(tmp_path) as base:
-        with pytest.raises((AnswerError, EndpointError)):
+        with pytest.raises((AnswerError, EndpointError)) as caught:
             await summarise(base, await segment_of(base, "tea?", "sencha!"), *answers)
+        assert isinstance(caught.value, AnswerError | EndpointError)
+        assert caught.value.usage["calls"] == calls
         assert await base.list("ann") == []
 
 
@@ -220,8 +231,12 @@ async def test_a_portrait_that_loses_details_twice_changes_nothing(tmp_path: Pat
         facts = ("Ann lives in Lyon with 2 cats. Ann Roux paints.",)
         former, _ = await describe(base, None, PLAIN, facts=facts)
         poor = portrait("Ann lives in Lyon.", "She paints.", "She sings.")
-        with pytest.raises(AnswerError, match="2"):
+        with pytest.raises(AnswerError, match="2") as caught:
             await describe(base, former, poor, poor)
+        assert caught.value.usage["calls"] == 2
+        with pytest.raises(AnswerError, match="holds no JSON") as caught:
+            await describe(base, former, poor, "no")
+        assert caught.value.usage["calls"] == 2
         assert await base.portrait("ann") == former
 
 

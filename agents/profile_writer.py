@@ -103,7 +103,7 @@ async def check(state: State, runtime: Runtime[Context]) -> Update:
     problem = state["problem"] or (faults(answer, sources) if answer else "")
     gone = await asyncio.to_thread(lost, answer, sources) if answer and not problem else ""
     if problem:
-        return settled(state, problem)
+        return settled(state, problem, "repair_task")
     if state["rounds"] > 1:
         if gone:
             raise unusable(state, f"lost without a reason:\n{gone}")

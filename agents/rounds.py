@@ -81,13 +81,16 @@ def again(state: Any, question: str) -> Update:
     return {"messages": [*state["messages"], Message("user", question)], "problem": question}
 
 
-def settled(state: Any, problem: str) -> Update:
-    """On where there is no problem, to the model once more where there is; AnswerError after."""
+def settled(state: Any, problem: str, prompt: str = "repair") -> Update:
+    """On where there is no problem, to the model once more where there is; AnswerError after.
+
+    `prompt` says what is to be done again.
+    """
     if not problem:
         return {"problem": ""}
     if state["rounds"] > 1:
         raise unusable(state, problem)
-    return again(state, render("repair", state["language"], problem=problem))
+    return again(state, render(prompt, state["language"], problem=problem))
 
 
 def unusable(state: Any, problem: str) -> AnswerError:

@@ -205,6 +205,13 @@ async def test_a_faulty_portrait_is_sent_back_once(
         assert (await base.get(former.id)).state is State.SUPERSEDED
 
 
+async def test_a_portrait_is_no_exchange_to_judge(tmp_path: Path) -> None:
+    """What is sent back of it says so in words that fit."""
+    async with base_of(tmp_path) as base:
+        _, chat = await describe(base, None, "no", PLAIN, facts=("Ann Roux lives in Lyon.",))
+        assert "Do the same task again" in chat.requests[1].messages[-1].content
+
+
 async def test_a_name_that_cannot_be_seen_is_none(tmp_path: Path) -> None:
     """Nothing is told of a name or occupation of white space."""
     async with base_of(tmp_path) as base:

@@ -87,35 +87,36 @@ def translate(error: Exception, call: Call, response: Any = None) -> EndpointErr
 
 def unreadable(response: Any, call: Call) -> SouffleurError:
     """Return our error for a 200 whose body is no chat completion."""
-    took = asdict(Usage(calls=1))
-    text = response.content.decode("utf-8", "replace")
-    echo = shorten(text, ECHO)
-    url, model = call.address.url, call.address.model
     try:
         body = parse_body(response.content)
     except ValueError:
-        return AnswerError(
-            f"{url} answered {response.status_code}, but with {_kind(response)} instead of a chat"
-            " completion: check the address, which usually ends in /v1.",
-            answer=echo,
-            usage=took,
-        )
+        instead = f"with {_kind(response)} instead of a chat completion"
+        return _unused(f"{instead}: check the address, which usually ends in /v1", response, call)
     fault = body.get("error") if isinstance(body, dict) else None
     if not fault:
-        return AnswerError(
-            f"{url} answered 200 for the model {model}, but without an answer in it: check that it"
-            " serves /chat/completions.",
-            answer=echo,
-            usage=took,
+        return _unused(
+            "without an answer in it: check that it serves /chat/completions", response, call
         )
-    detail = _said(response, call)
-    message = f"{url} answered 200, but with an error, for the model {model}"
+    detail, code = _said(response, call), _status(fault)
+    if not code:
+        return _unused(f"with an error{detail}", response, call)
     # Aggregators pass a provider's 429 or 502 on in this way, and it can be asked again.
-    if code := _status(fault):
-        hint = _HINTS.get(code, "the server is in trouble; ask again later")
-        retryable = _retryable(code, detail)
-        return EndpointError(f"{message}: {hint}{detail}.", status=code, retryable=retryable)
-    return AnswerError(f"{message}{detail}.", answer=echo, usage=took)
+    hint = _HINTS.get(code, "the server is in trouble; ask again later")
+    return EndpointError(
+        f"{call.address.url} answered 200, but with an error, for the model {call.address.model}:"
+        f" {hint}{detail}.",
+        status=code,
+        retryable=_retryable(code, detail),
+    )
+
+
+def _unused(what: str, response: Any, call: Call) -> AnswerError:
+    return AnswerError(
+        f"{call.address.url} answered {response.status_code} for the model {call.address.model},"
+        f" but {what}.",
+        answer=shorten(response.content.decode("utf-8", "replace"), ECHO),
+        usage=asdict(Usage(calls=1)),
+    )
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -43,12 +43,12 @@ def split_address(base_url: str) -> tuple[str, str, tuple[str, str] | None]:
     )
 
 
-def read_key(key: str | None) -> SecretStr:
+def read_key(key: SecretStr) -> SecretStr:
     """Return the key without the white space around it; local servers need none, but want one.
 
     Raises SettingsError, which does not repeat it, if no header can carry it.
     """
-    bare = (key or "").strip() or "not-needed"
+    bare = key.get_secret_value().strip() or "not-needed"
     if not (bare.isascii() and bare.isprintable()):
         raise SettingsError(
             "The API key holds characters that no request can carry: copy it again, as it is."

@@ -8,6 +8,8 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pydantic import SecretStr
+
 from souffleur.agents.address import Address, read_key, split_address
 from souffleur.agents.answers import LONGEST
 from souffleur.agents.chat import Message, Reply, Request, Usage
@@ -53,13 +55,14 @@ class Endpoint:
         """`timeout`: seconds for a whole call, retries included. `temperature`, `max_tokens`:
         None leaves them out, as some models demand. `extra_body`: fields of the provider's own.
         `trace`: let LangSmith see the calls, where the environment asks for it. Raises
-        SettingsError if `base_url` is no web address.
+        SettingsError if `base_url` is no web address, or if no header can carry the key.
         """
         import httpx2
         from langchain_openai.chat_models.base import BaseChatOpenAI
 
         bare, host, login = split_address(base_url)
-        key = read_key(api_key)
+        secret = SecretStr(api_key or "")  # a traceback shows the values of a line that fails
+        key = read_key(secret)
         self._address = Address(bare, model, timeout, key)
         self._prices = prices or Prices()
         self._trace = trace

@@ -1,5 +1,6 @@
 """From what a model said to a checked answer: whole and valid, or an AnswerError."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
@@ -7,40 +8,66 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, from_json
 
+from souffleur.agents.fields import ECHO, shorten
 from souffleur.agents.lines import parse_lines
 from souffleur.errors import AnswerError
 from souffleur.knowledge.plain_text import mend
 
 T = TypeVar("T", bound=BaseModel)
 
+LONGEST = 65_536
+"""Characters of an answer; a longer one is a model that has lost its way, and is not read."""
+
 _MOST = 8
 """Faults that one message lists."""
 
 # A tag at the start of a line is never inside a JSON string, whose line ends are escaped.
 _THOUGHTS = re.compile(
-    r"^[ \t]*<(think|thinking|thought)>.*?(?:</\1>|\Z)", re.DOTALL | re.MULTILINE | re.IGNORECASE
+    r"^[ \t]*+<(think|thinking|thought)>.*?(?:</\1>|\Z)", re.DOTALL | re.MULTILINE | re.IGNORECASE
 )
 # Some chat templates open the thoughts in the prompt: then only their end is heard.
 _HEADLESS = re.compile(
-    r"\A.*</(?:think|thinking|thought)>(?=\s*(?:[{\[`［【]|\n|\Z))", re.DOTALL | re.IGNORECASE
+    r"\A.*</(?:think|thinking|thought)>(?=[^\S\n]*+(?:[{\[`［【]|\n|\Z))", re.DOTALL | re.IGNORECASE
 )
-_FENCE = re.compile(r"\A```\w*\s*(.*?)\s*```\Z", re.DOTALL)
-_OBJECT = re.compile(r'\{\s*"')
+_FENCE = re.compile(r"\A```\w*+\s*+(.*)```\Z", re.DOTALL)
+_OBJECT = re.compile(r'\{\s*+"')
+_ARRAY = re.compile(r"\[\s*+\{")
+_ESCAPES = re.compile(r"((?:\\u[0-9a-fA-F]{4})++)|\\.", re.DOTALL)
 
 
 def read_answer(text: str, answer: type[T], *, lines: bool) -> T:
     """The answer in a model's words: thoughts, fences and prose around it are taken away.
 
     `lines`: the line protocol will do where there is no JSON. Raises AnswerError if the answer is
-    cut off, there are two, or it is not of the type; nothing of it is salvaged.
+    far too long, cut off, there are two, or it is not of the type; nothing of it is salvaged.
     """
-    data = _data(mend(text), lines)
+    if len(text) > LONGEST:
+        raise AnswerError(
+            "The answer is far too long: give a shorter one.", answer=shorten(text, ECHO)
+        )
+    data = _data(_mended(text), lines)
     try:
         return answer.model_validate(data)
     except ValidationError as error:
-        faults = [_fault(detail, data) for detail in error.errors(include_url=False)]
-        more = [f"and {len(faults) - _MOST} more"] if len(faults) > _MOST else []
-        raise AnswerError("; ".join(faults[:_MOST] + more), answer=text) from error
+        faults = [_fault(detail, data) for detail in error.errors(include_url=False)[:_MOST]]
+        more = [f"and {error.error_count() - _MOST} more"] if error.error_count() > _MOST else []
+        raise AnswerError("; ".join(faults + more), answer=text) from error
+
+
+def _mended(text: str) -> str:
+    r"""The text without halves of an emoji, as characters or as escapes.
+
+    >>> print(_mended(r'{"a": "\ud83d \ud83c\udf75"}'))
+    {"a": "\ufffd \ud83c\udf75"}
+    """
+    text = mend(text)
+    return _ESCAPES.sub(_whole, text) if r"\ud" in text.casefold() else text
+
+
+def _whole(escapes: re.Match[str]) -> str:
+    if not escapes[1]:
+        return escapes[0]
+    return json.dumps(mend(json.loads(f'"{escapes[1]}"')))[1:-1]
 
 
 def _data(text: str, lines: bool) -> dict[str, Any]:
@@ -49,23 +76,21 @@ def _data(text: str, lines: bool) -> dict[str, Any]:
     for candidate in (text.strip(), bare):
         if isinstance(whole := _json(candidate), dict):
             return whole
-    if re.match(r"\[\s*\{", bare):
+    if _ARRAY.match(bare):
         raise AnswerError("The answer must be one JSON object, not an array.", answer=text)
-    found: list[dict[str, Any]] = []
+    found: dict[str, Any] | None = None
     for span in _objects(bare):
         value = _json(span)
         if not isinstance(value, dict):
             raise AnswerError(_broken(span), answer=text)
-        if value not in found:
-            found.append(value)
-    if len(found) > 1:
-        raise AnswerError(
-            f"The answer holds {len(found)} different JSON objects: give one.", answer=text
-        )
-    verdict = parse_lines(bare) if lines and not found else None
-    if not found and verdict is None:
+        if found is not None and value != found:
+            raise AnswerError("The answer holds different JSON objects: give one.", answer=text)
+        found = value
+    if found is None and lines:
+        found = parse_lines(bare)
+    if found is None:
         raise AnswerError("The answer holds no JSON object: give one.", answer=text)
-    return found[0] if found else verdict or {}
+    return found
 
 
 def _bare(text: str) -> str:
@@ -79,7 +104,7 @@ def _bare(text: str) -> str:
         thoughtless = _HEADLESS.sub("", text)
     thoughtless = thoughtless.strip()
     fenced = _FENCE.match(thoughtless)
-    return fenced[1] if fenced else thoughtless
+    return fenced[1].rstrip() if fenced else thoughtless
 
 
 def _objects(text: str) -> Iterator[str]:
@@ -90,21 +115,16 @@ def _objects(text: str) -> Iterator[str]:
         yield text[start.start() : place]
 
 
-_MARK = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}]', re.DOTALL)
-
-
 def _end(text: str, start: int) -> int:
-    """Where the object that begins at `start` ends: past its bracket, or at the text's end.
+    """Where the object that begins at `start` ends; the text's end if it is not whole.
 
     >>> _end('{"a": "}"} and so on', 0)
     10
     """
-    depth = 0
-    for mark in _MARK.finditer(text, start):
-        depth += {"{": 1, "}": -1}.get(mark[0], 0)
-        if depth == 0 and mark[0] == "}":
-            return mark.end()
-    return len(text)
+    try:
+        return json.JSONDecoder().raw_decode(text, start)[1]
+    except (ValueError, RecursionError):
+        return len(text)
 
 
 def _json(text: str) -> object:

@@ -67,7 +67,7 @@ async def check(state: State, runtime: Runtime[Context]) -> Update:
     """Find what makes the answer unusable; say so to the model, once."""
     answer = state["answer"]
     problem = state["problem"] or (faults(answer, state["shown"]) if answer else "")
-    return settled(state, problem)
+    return settled(state, problem, "repair_task")
 
 
 async def apply(state: State, runtime: Runtime[Context]) -> Update:

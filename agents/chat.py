@@ -39,6 +39,17 @@ class Usage:
     cost: float = 0.0
     """In dollars; 0 where no prices are known."""
 
+    @classmethod
+    def of(cls, cost: Mapping[str, float]) -> "Usage":
+        """Return what a ledger entry or an error says that calls took (see `Verdict.cost`).
+
+        >>> Usage.of({"calls": 1, "cost": 0.5})
+        Usage(calls=1, input_tokens=0, cached_tokens=0, output_tokens=0, cost=0.5)
+        """
+        names = ("calls", "input_tokens", "cached_tokens", "output_tokens")
+        calls, taken, cached, given = (int(cost.get(name, 0)) for name in names)
+        return cls(calls, taken, cached, given, cost.get("cost", 0.0))
+
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
             self.calls + other.calls,

@@ -76,7 +76,7 @@ async def check(state: State, runtime: Runtime[Context]) -> Update:
     if answer and not problem:  # long texts take a while
         called = f"{persona.user}\n{persona.assistant}"
         problem = await asyncio.to_thread(unfaithful, answer, shown, persona.zone, called)
-    return settled(state, problem)
+    return settled(state, problem, "repair_task")
 
 
 async def apply(state: State, runtime: Runtime[Context]) -> Update:

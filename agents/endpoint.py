@@ -5,22 +5,24 @@ import warnings
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
+from dataclasses import asdict, dataclass
+from typing import Any
 
+from pydantic import SecretStr
+
+from souffleur.agents.address import Address, read_key, split_address
+from souffleur.agents.answers import LONGEST
 from souffleur.agents.chat import Message, Reply, Request, Usage
-from souffleur.agents.failures import Address, translate
-from souffleur.errors import AnswerError, SettingsError
+from souffleur.agents.completion import Completion, parse_body, read_completion
+from souffleur.agents.failures import Call, translate, unreadable
+from souffleur.agents.fields import shorten
+from souffleur.errors import AnswerError
 from souffleur.knowledge.plain_text import mend
-
-if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage
 
 _MILLION = 1_000_000
 
 _heard: ContextVar[list[Any]] = ContextVar("heard")
-"""The responses of the call under way: what an endpoint said stays known if nobody can read it."""
+"""The response of the attempt under way, once it is read: only we read answers from it."""
 
 
 @dataclass(frozen=True)
@@ -53,14 +55,15 @@ class Endpoint:
         """`timeout`: seconds for a whole call, retries included. `temperature`, `max_tokens`:
         None leaves them out, as some models demand. `extra_body`: fields of the provider's own.
         `trace`: let LangSmith see the calls, where the environment asks for it. Raises
-        SettingsError if `base_url` is no web address.
+        SettingsError if `base_url` is no web address, or if no header can carry the key.
         """
         import httpx2
         from langchain_openai.chat_models.base import BaseChatOpenAI
-        from pydantic import SecretStr
 
-        bare, host = _split(base_url)
-        self._address = Address(bare, model, timeout, api_key or "")
+        bare, host, login = split_address(base_url)
+        secret = SecretStr(api_key or "")  # a traceback shows the values of a line that fails
+        key = read_key(secret)
+        self._address = Address(bare, model, timeout, key)
         self._prices = prices or Prices()
         self._trace = trace
         self._extra = {**_limit(host, max_tokens), **(extra_body or {})}
@@ -68,11 +71,13 @@ class Endpoint:
         self._http = httpx2.AsyncClient(
             timeout=timeout,
             limits=httpx2.Limits(max_keepalive_connections=0),
-            event_hooks={"response": [_hear]},
+            auth=httpx2.BasicAuth(*login) if login else None,
+            headers={"accept-encoding": "identity"},
+            event_hooks={"request": [_listen], "response": [_hear]},
         )
         self._model = BaseChatOpenAI(
-            base_url=base_url,
-            api_key=SecretStr(api_key or "not-needed"),
+            base_url=bare,
+            api_key=key,
             model=model,
             timeout=timeout,
             max_retries=max_retries,
@@ -88,27 +93,30 @@ class Endpoint:
 
     async def __call__(self, request: Request) -> Reply:
         """One answer. Raises EndpointError; AnswerError if it is cut off, withheld or empty."""
+        call = Call(self._address, request)
         heard: list[Any] = []
         token = _heard.set(heard)
         try:
             with self._tracing():
                 async with asyncio.timeout(self._address.timeout):
-                    message = await self._ask(request)
+                    await self._ask(request)
         except Exception as error:
             # The boundary: whatever the libraries raise, now or in their next version, ends here.
-            raise translate(error, self._address, heard[-1] if heard else None) from error
+            # They stumble over usage, roles and ids of a good answer, too.
+            if not heard or not heard[0].is_success:
+                raise translate(error, call, heard[0] if heard else None) from error
         finally:
             _heard.reset(token)
-        return self._read(message)
+        return self._read(heard[0], call)
 
     async def aclose(self) -> None:
         """Closes the connections. May be called twice."""
         await self._http.aclose()
 
-    async def _ask(self, request: Request) -> "AIMessage":
+    async def _ask(self, request: Request) -> None:
         # Callbacks of a graph we happen to run in would stream these words to its user. (A model
         # after `bind` would drop the empty list, and hear them again.)
-        return await self._model.ainvoke(
+        await self._model.ainvoke(
             [_wire(message) for message in request.messages],
             {"callbacks": []},
             extra_body={**self._extra, **_response_format(request)},
@@ -121,53 +129,51 @@ class Endpoint:
 
         return langsmith.tracing_context(enabled=False)
 
-    def _read(self, message: "AIMessage") -> Reply:
-        text = str(message.text)
-        finish = str(message.response_metadata.get("finish_reason") or "")
-        refusal = message.additional_kwargs.get("refusal")
-        if fault := _fault(text, finish, refusal):
-            raise AnswerError(fault, answer=text or str(refusal or ""))
-        model = str(message.response_metadata.get("model_name") or self._address.model)
-        return Reply(text, finish, self._usage(message), model)
+    def _read(self, response: Any, call: Call) -> Reply:
+        completion = _completion(response.content)
+        if completion is None:
+            raise unreadable(response, call)
+        text, usage = completion.text, self._usage(completion)
+        if fault := _fault(completion, call):
+            said = shorten(text or completion.refusal, LONGEST)
+            raise AnswerError(fault, answer=said, usage=asdict(usage))
+        return Reply(text, completion.finish, usage, completion.model or self._address.model)
 
-    def _usage(self, message: "AIMessage") -> Usage:
-        counts = message.usage_metadata
-        if counts is None:
-            return Usage(calls=1)
-        cached = counts.get("input_token_details", {}).get("cache_read") or 0
+    def _usage(self, completion: Completion) -> Usage:
+        counts = completion.input_tokens, completion.cached_tokens, completion.output_tokens
+        taken, cached, given = counts
         prices = self._prices
-        dear, cheap = prices.input, prices.input if prices.cached is None else prices.cached
-        cost = (counts["input_tokens"] - cached) * dear + cached * cheap
-        cost = (cost + counts["output_tokens"] * prices.output) / _MILLION
-        return Usage(1, counts["input_tokens"], cached, counts["output_tokens"], cost)
+        cheap = prices.input if prices.cached is None else prices.cached
+        cost = (taken - cached) * prices.input + cached * cheap + given * prices.output
+        return Usage(1, *counts, cost / _MILLION)
+
+
+async def _listen(_: Any) -> None:
+    if (heard := _heard.get(None)) is not None:
+        heard.clear()
 
 
 async def _hear(response: Any) -> None:
+    from souffleur.agents.response_body import bound
+
     if (heard := _heard.get(None)) is not None:
+        bound(response)
         await response.aread()
         heard.append(response)
 
 
+def _completion(content: bytes) -> Completion | None:
+    """The answer in a body; None if there is none, or an error as well."""
+    try:
+        body = parse_body(content)
+    except ValueError:
+        return None
+    failed = isinstance(body, dict) and body.get("error")
+    return None if failed else read_completion(body)
+
+
 def _wire(message: Message) -> dict[str, str]:
     return {"role": message.role, "content": mend(message.content)}
-
-
-def _split(base_url: str) -> tuple[str, str]:
-    """The address without user name, password and query; and its host.
-
-    >>> _split("https://me:secret@API.openai.com:443/v1?a=b")
-    ('https://API.openai.com:443/v1', 'api.openai.com')
-    """
-    try:
-        parts = urlsplit(base_url)
-        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
-            netloc = parts.netloc.rpartition("@")[2]
-            return urlunsplit((parts.scheme, netloc, parts.path, "", "")), parts.hostname
-    except ValueError:
-        pass
-    raise SettingsError(
-        f"{base_url!r} is no address of an endpoint: write it like http://localhost:11434/v1."
-    )
 
 
 def _limit(host: str, max_tokens: int | None) -> dict[str, int]:
@@ -191,14 +197,17 @@ def _response_format(request: Request) -> dict[str, Any]:
     return {"response_format": {"type": "json_schema", "json_schema": schema}}
 
 
-def _fault(text: str, finish: str, refusal: object) -> str:
+def _fault(completion: Completion, call: Call) -> str:
     """Why an answer cannot be used, as a sentence; "" if it can."""
-    if finish == "length":
-        return "The answer was cut off at the token limit: raise max_tokens, or give it less to do."
-    if finish == "content_filter":
+    if completion.finish == "length":
+        return (
+            "The answer was cut off at the token limit: raise SOUFFLEUR_MAX_TOKENS, or give it less"
+            " to do."
+        )
+    if completion.finish == "content_filter":
         return "The provider's content filter withheld the answer: take another model for this."
-    if refusal and not text:
-        return f"The model refused to answer: {refusal}"
-    if not text.strip():
+    if completion.refusal and not completion.text:
+        return f"The model refused to answer: {call.quote(completion.refusal)}."
+    if not completion.text.strip():
         return "The answer was empty: ask again, or take another model."
     return ""

@@ -5,15 +5,16 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict
 
+from souffleur.agents.fields import Names, Note, Remark
 from souffleur.knowledge.details import DetailKind, missing
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.operation import Add, Forget, Op, Update
-from souffleur.knowledge.plain_text import single_line
+from souffleur.knowledge.plain_text import is_blank, single_line
 from souffleur.knowledge.privacy import find_secret
 from souffleur.knowledge.session import Segment
 
 LONGEST = 400
-"""Characters of an episode's line."""
+"""Characters of an episode's line, and of each of its facts."""
 MOST_FACTS = 8
 TOPICS = range(3, 6)
 
@@ -23,14 +24,14 @@ class EpisodeAnswer(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    reason: str
+    reason: Remark
     small_talk: bool
     line: str = ""
-    topics: list[str] = []
-    intent: str = ""
-    tone: str = ""
+    topics: Names = []
+    intent: Remark = ""
+    tone: Remark = ""
     key_facts: list[str] = []
-    unresolved: str | None = None
+    unresolved: Note = None
 
 
 def faults(answer: EpisodeAnswer) -> str:
@@ -40,10 +41,14 @@ def faults(answer: EpisodeAnswer) -> str:
     texts = (answer.line, answer.intent, answer.unresolved or "", *answer.key_facts)
     secrets = {secret for text in texts if (secret := find_secret(text))}
     found = [f"it holds {secret}: leave it out" for secret in sorted(secrets)]
-    if not answer.line.strip():
+    if is_blank(answer.line):
         found.append("line: is empty, and it is no small talk")
     if len(answer.line) > LONGEST:
         found.append(f"line: is longer than {LONGEST} characters")
+    if any(map(is_blank, answer.key_facts)):
+        found.append("key_facts: one is empty")
+    if any(len(fact) > LONGEST for fact in answer.key_facts):
+        found.append(f"key_facts: one is longer than {LONGEST} characters")
     if len(answer.topics) not in TOPICS:
         found.append(f"topics: must be three to five (there are {len(answer.topics)})")
     return "\n".join(f"- {fault}" for fault in found)
@@ -79,7 +84,7 @@ def to_ops(
             "intent": answer.intent,
             "tone": answer.tone,
             "key_facts": [single_line(fact) for fact in answer.key_facts[:MOST_FACTS]],
-            "unresolved": answer.unresolved or None,
+            "unresolved": answer.unresolved,
         },
     }
     if former:

@@ -1,14 +1,21 @@
-"""Whatever may go wrong between us and a model's endpoint, told as our own errors."""
+"""Whatever may go wrong between us and a model's endpoint, told as our own errors.
 
-import json
+What an endpoint says in its own words is repeated without keys and without what it was asked.
+"""
+
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from souffleur.agents.address import Address
+from souffleur.agents.chat import Request, Usage
+from souffleur.agents.completion import parse_body
+from souffleur.agents.fields import ECHO, shorten
 from souffleur.errors import AnswerError, EndpointError, SouffleurError
+from souffleur.knowledge.redaction import bare_address, redact
 
 LONGEST_WAIT = 300.0
 """Seconds. An endpoint that asks for a longer rest is asked again after this."""
@@ -17,6 +24,9 @@ _DETAIL = 300
 """Characters of an endpoint's own words that are worth repeating."""
 
 _RETRYABLE = {408, 409, 425, 429}
+_TOO_LONG = re.compile(
+    r"context.?(length|window|size)|prompt is too long|too many tokens", re.IGNORECASE
+)
 
 _HINTS = {
     400: "check the model's name and settings",
@@ -32,48 +42,81 @@ _HINTS = {
 
 
 @dataclass(frozen=True)
-class Address:
-    """Whom we speak to, as far as an error message may tell."""
+class Call:
+    """One question to an endpoint."""
 
-    url: str
-    """Without user name, password and query."""
-    model: str
-    timeout: float
-    """Seconds a call may take."""
-    secret: str = ""
-    """The key, so that no message repeats it."""
+    address: Address
+    request: Request
+
+    def quote(self, words: str) -> str:
+        """Return an endpoint's own words as they may be told: one line, no key, no private talk."""
+        private = [one.content for one in self.request.messages if one.role != "system"]
+        secret = self.address.secret.get_secret_value()
+        return shorten(redact(words, private, [secret]), _DETAIL).rstrip(".")
 
 
-def translate(error: Exception, address: Address, response: Any = None) -> SouffleurError:
-    """Our error for whatever a call has raised; `response` is the last one heard, if any.
+def translate(error: Exception, call: Call, response: Any = None) -> EndpointError:
+    """Return our error for whatever a call has raised, but for an answer that came whole.
 
-    Translated are: openai's APITimeoutError, APIConnectionError, APIStatusError and every other
-    APIError, each with langchain-openai's own subclasses; TimeoutError; and, because neither
-    library has an error for a 200 that makes no sense, what they stumble over then: ValueError,
-    JSONDecodeError, KeyError, IndexError, TypeError and AttributeError.
+    `response` is the one that the last attempt brought, if any. What openai, langchain-openai and
+    httpx2 raise is looked at only where there is none: APITimeoutError, APIConnectionError.
     """
     import openai
 
-    for cause in _causes(error):
-        if isinstance(cause, openai.APIStatusError):
-            return _refused(cause, address)
-        if isinstance(cause, TimeoutError | openai.APITimeoutError):
-            return EndpointError(
-                f"{address.url} gave no answer within {address.timeout:g} s: raise the time-out,"
-                " or take a faster model.",
-                slow=True,
-            )
-        if isinstance(cause, openai.APIConnectionError):
-            return EndpointError(
-                f"{address.url} cannot be reached ({_root(cause)}): check the address, and that"
-                " the server runs."
-            )
+    url = call.address.url
+    causes = list(_causes(error))
+    if any(isinstance(cause, TimeoutError | openai.APITimeoutError) for cause in causes):
+        return EndpointError(
+            f"{url} gave no answer within {call.address.timeout:g} s: raise the time-out, or take"
+            " a faster model.",
+            slow=True,
+        )
     if response is not None:
-        return _nonsense(response, address)
+        return _refused(response, call)
+    if any(isinstance(cause, openai.APIConnectionError) for cause in causes):
+        return EndpointError(
+            f"{url} cannot be reached ({call.quote(_root(error))}): check the address, and that"
+            " the server runs."
+        )
+    what = call.quote(f"{type(error).__name__}: {error}")
     return EndpointError(
-        f"The request to {address.url} could not be made ({type(error).__name__}: {error}):"
-        " check its settings.",
+        f"The request to {url} could not be made ({what}): check its settings.",
         retryable=False,
+        outage=False,
+    )
+
+
+def unreadable(response: Any, call: Call) -> SouffleurError:
+    """Return our error for a 200 whose body is no chat completion."""
+    try:
+        body = parse_body(response.content)
+    except ValueError:
+        instead = f"with {_kind(response)} instead of a chat completion"
+        return _unused(f"{instead}: check the address, which usually ends in /v1", response, call)
+    fault = body.get("error") if isinstance(body, dict) else None
+    if not fault:
+        return _unused(
+            "without an answer in it: check that it serves /chat/completions", response, call
+        )
+    detail, code = _said(response, call), _status(fault)
+    if not code:
+        return _unused(f"with an error{detail}", response, call)
+    # Aggregators pass a provider's 429 or 502 on in this way, and it can be asked again.
+    hint = _HINTS.get(code, "the server is in trouble; ask again later")
+    return EndpointError(
+        f"{call.address.url} answered 200, but with an error, for the model {call.address.model}:"
+        f" {hint}{detail}.",
+        status=code,
+        retryable=_retryable(code, detail),
+    )
+
+
+def _unused(what: str, response: Any, call: Call) -> AnswerError:
+    return AnswerError(
+        f"{call.address.url} answered {response.status_code} for the model {call.address.model},"
+        f" but {what}.",
+        answer=shorten(response.content.decode("utf-8", "replace"), ECHO),
+        usage=asdict(Usage(calls=1)),
     )
 
 
@@ -97,55 +140,26 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         try:
             until, now = map(parsedate_to_datetime, (asked, headers.get("date", "")))
             seconds = (until - now).total_seconds()
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             return None
     return min(max(seconds, 0.0), LONGEST_WAIT) if math.isfinite(seconds) else None
 
 
-def _refused(error: Any, address: Address) -> EndpointError:
-    status, response = error.status_code, error.response
-    detail = _said(error.body if error.body is not None else response.text, address)
+def _refused(response: Any, call: Call) -> EndpointError:
+    status, detail = response.status_code, _said(response, call)
     if 300 <= status < 400:
-        hint = f"it has moved to {response.headers.get('location', '?')}: use that address"
-    elif _too_long(detail):
+        to = call.quote(bare_address(response.headers.get("location", ""))) or "?"
+        hint = f"it has moved to {to}: use that address"
+    elif _TOO_LONG.search(detail):
         hint = "the prompt is too long for it"
     else:
         hint = _HINTS.get(status, "the server is in trouble; ask again later")
     return EndpointError(
-        f"{address.url} answered {status} for the model {address.model}: {hint}{detail}.",
+        f"{call.address.url} answered {status} for the model {call.address.model}: {hint}{detail}.",
         status=status,
         retryable=_retryable(status, detail),
         retry_after=retry_after(response.headers),
     )
-
-
-def _nonsense(response: Any, address: Address) -> SouffleurError:
-    """For a 200 whose body is not a chat completion."""
-    text = response.text
-    try:
-        body = json.loads(text)
-    except ValueError:
-        return AnswerError(
-            f"{address.url} answered 200, but with {_kind(response)} instead of a chat completion:"
-            " check the address, which usually ends in /v1.",
-            answer=text,
-        )
-    fault = body.get("error") if isinstance(body, dict) else None
-    if not fault:
-        return AnswerError(
-            f"{address.url} answered 200 for the model {address.model}, but without an answer in"
-            " it: check that it serves /chat/completions.",
-            answer=text,
-        )
-    detail = _said(body, address)
-    message = f"{address.url} answered 200, but with an error, for the model {address.model}"
-    code = fault.get("code") if isinstance(fault, dict) else None
-    # Aggregators pass a provider's 429 or 502 on in this way, and it can be asked again.
-    if isinstance(code, int) and 400 <= code < 600:
-        hint = _HINTS.get(code, "the server is in trouble; ask again later")
-        retryable = _retryable(code, detail)
-        return EndpointError(f"{message}: {hint}{detail}.", status=code, retryable=retryable)
-    return AnswerError(f"{message}{detail}.", answer=text)
 
 
 def _retryable(status: int, detail: str) -> bool:
@@ -154,25 +168,31 @@ def _retryable(status: int, detail: str) -> bool:
     return status in _RETRYABLE or (status >= 500 and status != 501)
 
 
-def _too_long(text: str) -> bool:
-    return bool(
-        re.search(r"context.?(length|window|size)|prompt is too long|too many tokens", text, re.I)
-    )
+def _status(fault: object) -> int | None:
+    """The status that an error in a body tells of."""
+    code = fault.get("code") if isinstance(fault, Mapping) else None
+    told = str(code) if isinstance(code, int | str) else ""
+    return int(told) if re.fullmatch("[45][0-9]{2}", told) else None
 
 
-def _said(body: object, address: Address) -> str:
-    """The endpoint's own words, on one line, without the key; "" if it had none."""
+def _said(response: Any, call: Call) -> str:
+    """The endpoint's own words; "" if it had none."""
+    try:
+        told = _message(parse_body(response.content))
+    except ValueError:
+        told = ""
+    text = call.quote(told or response.content.decode("utf-8", "replace"))
+    return f" (it said: {text})" if text else ""
+
+
+def _message(body: object) -> str:
+    """The sentence in an error's body, with what it is about; "" if it is in no usual place."""
     if isinstance(body, Mapping) and "error" in body:
         body = body["error"]
     if isinstance(body, Mapping):
         parts = [body.get(key) for key in ("message", "detail", "param", "code")]
-        body = ", ".join(str(part) for part in parts if part) or json.dumps(body, default=str)
-    text = " ".join(re.sub(r"<[^>]*>", " ", str(body)).split())
-    if address.secret:
-        text = text.replace(address.secret, "…")
-    if len(text) > _DETAIL:
-        text = text[: _DETAIL - 1] + "…"
-    return f" (it said: {text.rstrip('.')})" if text else ""
+        return ", ".join(str(part) for part in parts if part and isinstance(part, int | str))
+    return body if isinstance(body, str) else ""
 
 
 def _kind(response: Any) -> str:
@@ -181,15 +201,11 @@ def _kind(response: Any) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error, and what it was raised from.
-
-    Not its context, which may be an older call's error. Except for a warning that `-W error` has
-    made an exception: langchain-openai gives one while it handles some answers of 400.
-    """
+    """The error, and what it was raised from; not its context, which may be an older call's."""
     cause: BaseException | None = error
     while cause is not None:
         yield cause
-        cause = cause.__cause__ or (cause.__context__ if isinstance(cause, Warning) else None)
+        cause = cause.__cause__
 
 
 def _root(error: BaseException) -> str:

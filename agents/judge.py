@@ -3,13 +3,14 @@
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 
-from souffleur.agents.answers import read_answer
-from souffleur.agents.chat import Chat, Form, Message, Request, Usage
+from souffleur.agents.answers import LONGEST, read_answer
+from souffleur.agents.chat import Chat, Form, Message, Reply, Request, Usage
+from souffleur.agents.fields import shorten
 from souffleur.agents.lines import INSTRUCTION, OPS
 from souffleur.agents.schema import Schema, portable_schema
 from souffleur.errors import AnswerError, EndpointError
@@ -53,7 +54,8 @@ class Judge:
 
         Asks once; again only where the endpoint refuses the form, one rung lower and for good.
         Raises EndpointError; AnswerError if the answer does not fit, with a message that may be
-        sent back to the model for its repair. Of such an answer nothing is used.
+        sent back to the model for its repair, and what the call took. Of such an answer nothing
+        is used.
         """
         schema = portable_schema(answer)
         lines = _speaks_lines(schema)
@@ -67,10 +69,19 @@ class Judge:
                     raise
                 self._rung = max(self._rung, rung + 1)
                 continue
-            if reply.finish == "length":
-                raise AnswerError("The answer was cut off: give a shorter one.", answer=reply.text)
-            value = read_answer(reply.text, answer, lines=lines)
+            try:
+                value = _read(reply, answer, lines)
+            except AnswerError as error:
+                error.usage = asdict(reply.usage)
+                raise
             return Judged(value, reply.text, reply.usage, reply.model, request.form)
+
+
+def _read(reply: Reply, answer: type[T], lines: bool) -> T:
+    if reply.finish == "length":
+        said = shorten(reply.text, LONGEST)
+        raise AnswerError("The answer was cut off: give a shorter one.", answer=said)
+    return read_answer(reply.text, answer, lines=lines)
 
 
 def _request(

@@ -52,8 +52,8 @@ _FIELDS: dict[str, dict[str, Any]] = {
 """The fields of each operation, and what they hold where the model says nothing."""
 
 _HEAD = re.compile(r"^[\s*•-]*+(?:\d{1,2}[.)][\s*]*+)?[\[［【]([^\]］】]{1,300})[\]］】](.*)$")
-_NAME = re.compile(r"^\s*(add|update|boost|delete|skip)\s*(?:[\s:](.*))?$", re.IGNORECASE)
-_FIELD = re.compile(r"^\s*(?:[-*•]\s*)?([A-Za-z]{2,12})\s*[:：](.*)$")
+_NAME = re.compile(r"^\s*+(add|update|boost|delete|skip)(?![^\s:])\s*+:?(.*)$", re.IGNORECASE)
+_FIELD = re.compile(r"^\s*+(?:[-*•]\s*+)?([A-Za-z]{2,12})\s*+[:：](.*)$")
 _QUOTES = ('""', "''", "“”", "‘’", "「」", "『』", "《》")
 _NOTHING = {"", "-", "none", "null", "n/a", "无", "無"}
 

@@ -9,11 +9,12 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from souffleur.agents.fields import Remark
 from souffleur.knowledge import life
 from souffleur.knowledge.details import missing
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.operation import Importance, Merge, Op, Skip
-from souffleur.knowledge.plain_text import single_line
+from souffleur.knowledge.plain_text import is_blank, single_line
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy import find_secret
 
@@ -22,7 +23,7 @@ MOST_MERGED = 3
 LONGEST = 600
 """Characters of one of them."""
 
-_STAMP = re.compile(r"\A\[\d{4}-\d\d-\d\d \d\d:\d\d\]\s*")
+_STAMP = re.compile(r"\A\[\d{4}-\d\d-\d\d \d\d:\d\d\]\s*+")
 """When the talk of an episode began: its links and evidence keep that."""
 
 Shown = Mapping[str, Memory]
@@ -49,7 +50,7 @@ class MergingAnswer(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    reason: str
+    reason: Remark
     merged: list[Merged]
     left: list[str] = []
     """Handles of what had better stay as it is."""
@@ -81,7 +82,7 @@ def faults(answer: MergingAnswer, shown: Shown) -> str:
         where = f"merged from {', '.join(one.sources)}"
         if len(set(one.sources)) < 2:
             found.append(f"{where}: a memory is made from two or more")
-        if not one.text:
+        if is_blank(one.text):
             found.append(f"{where}: content is empty")
         if len(one.text) > LONGEST:
             found.append(f"{where}: content is longer than {LONGEST} characters")

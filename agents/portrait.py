@@ -7,10 +7,12 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from souffleur.agents.fields import Note, Remark
 from souffleur.knowledge.details import Detail, DetailKind, find_details, missing
 from souffleur.knowledge.forgetting import tells
 from souffleur.knowledge.memory import Category, Kind, Memory, State
 from souffleur.knowledge.operation import Add, Importance, Op, Update
+from souffleur.knowledge.plain_text import is_blank
 from souffleur.knowledge.privacy import find_secret
 from souffleur.knowledge.wording import fold
 
@@ -24,8 +26,8 @@ class Dropped(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    detail: str
-    why: str
+    detail: Remark
+    why: Remark
 
 
 class PortraitAnswer(BaseModel):
@@ -33,11 +35,11 @@ class PortraitAnswer(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    reason: str
-    name: str | None = None
-    occupation: str | None = None
+    reason: Remark
+    name: Note = None
+    occupation: Note = None
     paragraphs: list[str]
-    changes: list[str] = []
+    changes: list[Remark] = []
     dropped: list[Dropped] = []
 
     @property
@@ -70,7 +72,7 @@ def faults(answer: PortraitAnswer, sources: Sources) -> str:
     found = []
     if len(answer.paragraphs) not in PARAGRAPHS:
         found.append(f"paragraphs: must be three to five (there are {len(answer.paragraphs)})")
-    if not all(paragraph.strip() for paragraph in answer.paragraphs):
+    if any(map(is_blank, answer.paragraphs)):
         found.append("paragraphs: one is empty")
     if len(answer.text) > LONGEST:
         found.append(f"paragraphs: longer than {LONGEST} characters in all")

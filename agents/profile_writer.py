@@ -16,7 +16,16 @@ from langsmith import tracing_context
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.exchange import NONE, clock
 from souffleur.agents.portrait import PortraitAnswer, Sources, faults, lost, to_op, unfounded
-from souffleur.agents.rounds import Context, Update, again, ask, begin, compile_rounds
+from souffleur.agents.rounds import (
+    Context,
+    Update,
+    again,
+    ask,
+    begin,
+    compile_rounds,
+    settled,
+    unusable,
+)
 from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory
@@ -93,12 +102,12 @@ async def check(state: State, runtime: Runtime[Context]) -> Update:
     answer, sources, language = state["answer"], state["sources"], state["language"]
     problem = state["problem"] or (faults(answer, sources) if answer else "")
     gone = await asyncio.to_thread(lost, answer, sources) if answer and not problem else ""
-    if state["rounds"] > 1:
-        if problem or gone:
-            raise AnswerError(problem or f"lost without a reason:\n{gone}")
-        return {"problem": ""}
     if problem:
-        return again(state, render("repair", language, problem=problem))
+        return settled(state, problem, "repair_task")
+    if state["rounds"] > 1:
+        if gone:
+            raise unusable(state, f"lost without a reason:\n{gone}")
+        return {"problem": ""}
     if gone:
         return again(state, render("lost", language, details=gone))
     alien = await asyncio.to_thread(unfounded, answer, sources) if answer else ""

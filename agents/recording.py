@@ -138,12 +138,18 @@ async def _asked(chat: Chat, request: Request, key: str) -> Entry:
     try:
         return {**entry, "answer": asdict(await chat(request))}
     except AnswerError as error:
-        return {**entry, "failure": {"message": str(error), "text": error.answer}}
+        return {**entry, "failure": _failure(error)}
+
+
+def _failure(error: AnswerError) -> Entry:
+    return {"message": str(error), "text": error.answer, "usage": error.usage}
 
 
 def _reply(entry: Entry) -> Reply:
     if "failure" in entry:
-        raise AnswerError(entry["failure"]["message"], answer=entry["failure"]["text"])
+        failure = entry["failure"]
+        usage = failure.get("usage")  # older recordings have none
+        raise AnswerError(failure["message"], answer=failure["text"], usage=usage)
     answer = entry["answer"]
     return Reply(answer["text"], answer["finish"], Usage(**answer["usage"]), answer["model"])
 

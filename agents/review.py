@@ -1,10 +1,11 @@
 """What the reviewer may answer, and the operation a decision stands for."""
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
+from souffleur.agents.fields import Note, Remark
 from souffleur.knowledge.memory import Due
 from souffleur.knowledge.operation import Delete, Keep, Promote
 
@@ -21,11 +22,7 @@ class Action(StrEnum):
     DELETE = "DELETE"
 
 
-ALLOWED = {
-    Due.PROMOTION: frozenset(Action),
-    Due.REVIEW: frozenset(Action) - {Action.PROMOTE},
-}
-"""What may be answered to the question that is due."""
+UNDECIDED = f"no decision within {MOST_ROUNDS} rounds: it stays"
 
 
 def _capitals(value: Any) -> Any:
@@ -33,21 +30,51 @@ def _capitals(value: Any) -> Any:
 
 
 class ReviewAnswer(BaseModel):
-    """One round: the thought first."""
+    """One round: the thought first. Of a promotion, anything may be done."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    reason: str
+    reason: Remark
     action: Annotated[Action, BeforeValidator(_capitals)]
-    query: str | None = None
+    query: Note = None
 
 
-def fault(answer: ReviewAnswer, question: Due, rounds: int) -> str:
+class DecayAnswer(ReviewAnswer):
+    """What has faded is not promoted."""
+
+    action: Annotated[
+        Literal[Action.SEARCH, Action.KEEP, Action.DELETE], BeforeValidator(_capitals)
+    ]
+
+
+class LastPromotionAnswer(ReviewAnswer):
+    """In the last round nothing is looked up."""
+
+    action: Annotated[
+        Literal[Action.PROMOTE, Action.KEEP, Action.DELETE], BeforeValidator(_capitals)
+    ]
+
+
+class LastDecayAnswer(ReviewAnswer):
+    """Neither of the two."""
+
+    action: Annotated[Literal[Action.KEEP, Action.DELETE], BeforeValidator(_capitals)]
+
+
+def answer_type(question: Due, round_: int) -> type[ReviewAnswer]:
+    """Return the answer to the question that is due whose schema offers what this round allows.
+
+    >>> answer_type(Due.PROMOTION, 1).__name__, answer_type(Due.REVIEW, MOST_ROUNDS).__name__
+    ('ReviewAnswer', 'LastDecayAnswer')
+    """
+    if question is Due.PROMOTION:
+        return ReviewAnswer if round_ < MOST_ROUNDS else LastPromotionAnswer
+    return DecayAnswer if round_ < MOST_ROUNDS else LastDecayAnswer
+
+
+def fault(answer: ReviewAnswer) -> str:
     """What makes the answer unusable; empty: nothing does."""
-    allowed = ALLOWED[question] - ({Action.SEARCH} if rounds >= MOST_ROUNDS else set())
-    if answer.action not in allowed:
-        return f"action: must be one of {', '.join(sorted(allowed))} (was {answer.action})"
-    if answer.action is Action.SEARCH and not (answer.query or "").strip():
+    if answer.action is Action.SEARCH and not answer.query:
         return "query: is missing; say what to look for"
     return ""
 

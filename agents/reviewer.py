@@ -3,7 +3,8 @@
 START -> gather -> think -> decide -> END
                     ^  |
                     |  v
-                   search              three rounds at most; an unusable answer is asked again once
+                   search              three rounds at most; an unusable answer is asked again once,
+                                       and who has not decided after the last keeps the memory
 """
 
 from collections.abc import Sequence
@@ -17,9 +18,17 @@ from langsmith import tracing_context
 
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.exchange import NONE, Persona, clock
-from souffleur.agents.review import MOST_ROUNDS, Action, ReviewAnswer, fault, to_op
-from souffleur.agents.rounds import Context, Update, again, ask, begin
-from souffleur.errors import AnswerError
+from souffleur.agents.fields import LONGEST_REMARK, shorten
+from souffleur.agents.review import (
+    MOST_ROUNDS,
+    UNDECIDED,
+    Action,
+    ReviewAnswer,
+    answer_type,
+    fault,
+    to_op,
+)
+from souffleur.agents.rounds import Context, Update, again, ask, begin, unusable
 from souffleur.knowledge.life import has_faded
 from souffleur.knowledge.memory import Due, Memory
 from souffleur.knowledge.operation import By, Verdict, Who, derive_id
@@ -96,16 +105,21 @@ async def gather(state: State, runtime: Runtime[Context]) -> Update:
 
 
 async def think(state: State, runtime: Runtime[Context]) -> Update:
-    """Ask the model; an answer that is not allowed is asked again, once."""
-    update = await ask(state, runtime.context.judge, ReviewAnswer, "review")
-    answer, round_ = update["answer"], state["searches"] + 1
-    problem = update["problem"] or fault(answer, state["due"], round_)
+    """Ask the model; an unusable answer is asked again, once."""
+    round_ = state["searches"] + 1
+    expected = answer_type(state["due"], round_)
+    update = await ask(state, runtime.context.judge, expected, "review")
+    problem = update["problem"] or fault(update["answer"])
     if not problem:
         return update
-    if state["repaired"]:
-        raise AnswerError(problem, answer=update["messages"][-1].content)
-    question = render("repair", state["language"], problem=problem)
-    return {**update, **again({**state, **update}, question), "repaired": True}
+    if not state["repaired"]:
+        question = render("repair_review", state["language"], problem=problem)
+        return {**update, **again({**state, **update}, question), "repaired": True}
+    if round_ < MOST_ROUNDS:
+        raise unusable(update, problem)
+    step = shorten(f"{update['messages'][-1].content} | {problem}", LONGEST_REMARK)
+    kept = ReviewAnswer(reason=UNDECIDED, action=Action.KEEP)
+    return {**update, "answer": kept, "problem": "", "trail": (*state["trail"], step)}
 
 
 async def search(state: State, runtime: Runtime[Context]) -> Update:
@@ -134,7 +148,7 @@ async def search(state: State, runtime: Runtime[Context]) -> Update:
         left=more,
     )
     ids = ", ".join(hit.item.id for hit in found) or "nothing"
-    step = f"{answer.reason} | SEARCH {answer.query} | {ids}"
+    step = shorten(f"{answer.reason} | SEARCH {answer.query} | {ids}", LONGEST_REMARK)
     return {
         "messages": [*state["messages"], Message("user", told)],
         "searches": searches,
@@ -173,7 +187,8 @@ class MemoryReviewer:
     async def run(self, memory: Memory, now: datetime) -> Decision:
         """What is to become of a memory that is due; nothing is changed.
 
-        Raises EndpointError or AnswerError where no usable decision was to be had.
+        A model that does not decide within its rounds keeps the memory; the trail shows what it
+        answered. Raises EndpointError, and AnswerError if it gave no usable answer before that.
         """
         with tracing_context(enabled=False):  # a host's tracing must not upload private talk
             state: Any = await self.graph.ainvoke(

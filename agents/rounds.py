@@ -4,7 +4,7 @@ START -> gather -> (ask) -> check -> apply -> END
                      ^--------' while there is a problem
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from langgraph.graph import END, START, StateGraph
@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.exchange import Persona
 from souffleur.agents.judge import Judge
-from souffleur.errors import AnswerError
+from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.prompts import render
 
@@ -47,14 +47,25 @@ def begin(rules: str, question: str) -> Update:
 
 
 async def ask(state: Any, judge: Judge, answer: type[T], name: str) -> Update:
-    """Ask once; an unusable answer is a problem, an endpoint that fails an error."""
+    """Ask once; an unusable answer is a problem, an endpoint that fails an error.
+
+    What the call took is added to the usage either way; the error carries that of the run so far.
+    """
     rounds = state["rounds"] + 1
     try:
         judged = await judge.ask(state["messages"], answer, name=name)
+    except EndpointError as error:
+        error.usage = asdict(state["usage"] + Usage.of(error.usage))
+        raise
     except AnswerError as error:
         said = Message("assistant", error.answer or "(empty)")
-        unusable = {"answer": None, "problem": str(error), "rounds": rounds}
-        return {**unusable, "messages": [*state["messages"], said]}
+        return {
+            "answer": None,
+            "problem": str(error),
+            "messages": [*state["messages"], said],
+            "rounds": rounds,
+            "usage": state["usage"] + Usage.of(error.usage),
+        }
     return {
         "answer": judged.value,
         "problem": "",
@@ -70,13 +81,22 @@ def again(state: Any, question: str) -> Update:
     return {"messages": [*state["messages"], Message("user", question)], "problem": question}
 
 
-def settled(state: Any, problem: str) -> Update:
-    """On where there is no problem, to the model once more where there is; AnswerError after."""
+def settled(state: Any, problem: str, prompt: str = "repair") -> Update:
+    """On where there is no problem, to the model once more where there is; AnswerError after.
+
+    `prompt` says what is to be done again.
+    """
     if not problem:
         return {"problem": ""}
     if state["rounds"] > 1:
-        raise AnswerError(problem, answer=state["messages"][-1].content)
-    return again(state, render("repair", state["language"], problem=problem))
+        raise unusable(state, problem)
+    return again(state, render(prompt, state["language"], problem=problem))
+
+
+def unusable(state: Any, problem: str) -> AnswerError:
+    """Return the error that ends a run whose last answer cannot be used, with what it took."""
+    said = state["messages"][-1].content
+    return AnswerError(problem, answer=said, usage=asdict(state["usage"]))
 
 
 def compile_rounds(

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from souffleur.agents.verdict import Day, Handle, starts
+from souffleur.agents.fields import Handle, Remark, Since, starts
 from souffleur.knowledge.memory import Category, Memory, Speaker
 from souffleur.knowledge.operation import Contradict, Op, Skip
 from souffleur.knowledge.plain_text import single_line
@@ -37,12 +37,12 @@ class PairAnswer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     pair: list[Handle]
-    reason: str
+    reason: Remark
     exclude: Annotated[Literal["yes", "no"], BeforeValidator(_yes_or_no)]
     """Whether both cannot be true now."""
     holds: Annotated[Handle, BeforeValidator(_or_unclear)] = UNCLEAR
     """The handle of the one that is true now, or `unclear`."""
-    since: Day = None
+    since: Since = None
     """From which day, if the memories say so."""
 
 

@@ -15,7 +15,7 @@ from langsmith import tracing_context
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.episode import EpisodeAnswer, faults, to_ops, unfounded
 from souffleur.agents.exchange import NONE, clock, talk, turns_to_judge
-from souffleur.agents.rounds import Context, Update, again, ask, begin, compile_rounds
+from souffleur.agents.rounds import Context, Update, again, ask, begin, compile_rounds, settled
 from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
@@ -75,10 +75,8 @@ async def check(state: State, runtime: Runtime[Context]) -> Update:
     """Find what makes the answer unusable, or what nobody said; say so to the model, once."""
     answer, language, first = state["answer"], state["language"], state["rounds"] == 1
     problem = state["problem"] or (faults(answer) if answer else "")
-    if problem and not first:
-        raise AnswerError(problem, answer=state["messages"][-1].content)
     if problem:
-        return again(state, render("repair", language, problem=problem))
+        return settled(state, problem)
     if answer and first:
         said = [said for turn in state["turns"] for said in turn.said()]
         talked = talk(said, runtime.context.persona, language)

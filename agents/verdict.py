@@ -1,16 +1,25 @@
 """What the monitor may answer, and how its words become operations."""
 
-import re
 from calendar import monthrange
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from souffleur.agents.fields import (
+    Handle,
+    Names,
+    Quote,
+    Remark,
+    Since,
+    Until,
+    is_month,
+    starts,
+)
 from souffleur.knowledge.life import ends
-from souffleur.knowledge.memory import Kind
+from souffleur.knowledge.memory import Content, Kind
 from souffleur.knowledge.operation import Add, Boost, Delete, Importance, Op, Skip, Update
 
 
@@ -30,30 +39,6 @@ def _named_in_capitals(ops: Any) -> Any:
     ]
 
 
-def _handle(value: Any) -> Any:
-    """`[m3]`, `M3` and `m3*` all mean m3."""
-    return value.strip().strip("[]【】*#").casefold() if isinstance(value, str) else value
-
-
-_MONTH = re.compile(r"\d{4}-\d\d")
-"""A date of which the day was not said."""
-
-
-def _day(value: str | None) -> str | None:
-    if value is None or not value.strip() or value.strip().casefold() in {"null", "none"}:
-        return None
-    day = value.strip()
-    try:
-        starts(day, ZoneInfo("UTC"))
-    except ValueError:
-        raise ValueError("must be a date such as 2026-03-16 or 2026-03, or null") from None
-    return day
-
-
-Day = Annotated[str | None, AfterValidator(_day)]
-Handle = Annotated[str, BeforeValidator(_handle)]
-
-
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -62,14 +47,14 @@ class AddAnswer(_Part):
     """Something new."""
 
     op: Literal["ADD"]
-    reason: str
-    quote: str
-    content: str = Field(min_length=1, max_length=2000)
+    reason: Remark
+    quote: Quote
+    content: Content
     kind: Annotated[Kind, BeforeValidator(_fold)]
     importance: Annotated[Importance, BeforeValidator(_fold)]
-    entities: list[str] = []
-    since: Day = None
-    until: Day = None
+    entities: Names = []
+    since: Since = None
+    until: Until = None
 
 
 class UpdateAnswer(_Part):
@@ -77,14 +62,14 @@ class UpdateAnswer(_Part):
 
     op: Literal["UPDATE"]
     id: Handle
-    reason: str
-    quote: str
-    content: str = Field(min_length=1, max_length=2000)
+    reason: Remark
+    quote: Quote
+    content: Content
     kind: Annotated[Kind | None, BeforeValidator(_fold)] = None
     importance: Annotated[Importance | None, BeforeValidator(_fold)] = None
-    entities: list[str] = []
-    since: Day = None
-    until: Day = None
+    entities: Names = []
+    since: Since = None
+    until: Until = None
 
 
 class BoostAnswer(_Part):
@@ -92,7 +77,7 @@ class BoostAnswer(_Part):
 
     op: Literal["BOOST"]
     id: Handle
-    reason: str
+    reason: Remark
 
 
 class DeleteAnswer(_Part):
@@ -100,15 +85,15 @@ class DeleteAnswer(_Part):
 
     op: Literal["DELETE"]
     id: Handle
-    reason: str
-    quote: str
+    reason: Remark
+    quote: Quote
 
 
 class SkipAnswer(_Part):
     """Nothing to keep."""
 
     op: Literal["SKIP"]
-    reason: str = ""
+    reason: Remark = ""
 
 
 OpAnswer = Annotated[
@@ -119,7 +104,7 @@ OpAnswer = Annotated[
 class MonitorAnswer(_Part):
     """A whole answer: the argument first, then the operations."""
 
-    reason: str
+    reason: Remark
     big: bool = False
     """It changes who the user is: the portrait is to be written anew."""
     ops: Annotated[list[OpAnswer], BeforeValidator(_named_in_capitals)]
@@ -174,8 +159,7 @@ def _to_op(part: AddAnswer | UpdateAnswer | BoostAnswer | DeleteAnswer, reading:
 
 def _names(entities: list[str], speakers: tuple[str, ...]) -> tuple[str, ...]:
     ignored = {name.casefold() for name in speakers}
-    names = (name.strip() for name in entities)
-    return tuple(dict.fromkeys(name for name in names if name and name.casefold() not in ignored))
+    return tuple(dict.fromkeys(name for name in entities if name.casefold() not in ignored))
 
 
 def _start(day: str | None, reading: Reading) -> datetime | None:
@@ -187,20 +171,8 @@ def _start(day: str | None, reading: Reading) -> datetime | None:
 def _end(day: str | None, reading: Reading) -> datetime | None:
     """A week after the day, or the last of the month; a day gone by is no end."""
     start = starts(day, reading.zone)
-    if start and day and _MONTH.fullmatch(day):
+    if start and day and is_month(day):
         start = start.replace(day=monthrange(start.year, start.month)[1])
     if start is None or start + timedelta(days=1) <= reading.now:
         return None
     return ends(start)
-
-
-def starts(day: str | None, zone: ZoneInfo) -> datetime | None:
-    """When a day that was said begins, or a month of which the day was not said.
-
-    >>> starts("2026-03", ZoneInfo("UTC")).isoformat(), starts(None, ZoneInfo("UTC"))
-    ('2026-03-01T00:00:00+00:00', None)
-    """
-    if day is None:
-        return None
-    moment = datetime.fromisoformat(f"{day}-01" if _MONTH.fullmatch(day) else day)
-    return moment if moment.tzinfo else moment.replace(tzinfo=zone)

@@ -151,7 +151,7 @@ class Embedder:
                 return await self._embeddings.aembed_documents(texts)
         except Exception as error:
             # The boundary: whatever any model's library raises becomes one error of ours.
-            raise translate(error, self.name, self._embeddings) from error
+            raise translate(error, self.name, self._embeddings, texts) from error
 
     def _check(self, answer: Any, count: int) -> list[_Vector]:
         try:

@@ -1,22 +1,23 @@
 """Embedding models behind LangChain's interface, and what goes wrong with them as our errors."""
 
-import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 from langchain_core.embeddings import Embeddings
 from pydantic import SecretStr
 
-from souffleur.errors import EmbedderError, SettingsError
+from souffleur.errors import EmbedderError, SettingsError, is_outage_status
+from souffleur.knowledge.redaction import bare_address, redact
 
 OPENAI = "https://api.openai.com/v1"
 BATCH = 64
 """Texts per request; more is too much for some local servers."""
 
+_DETAIL = 200
+"""Characters of an endpoint's own words that are worth repeating."""
 _HINTS = {
     400: "check the embedding model's name",
     401: "check the API key",
@@ -39,6 +40,13 @@ def openai_embeddings(
             "The embedder openai:… has no endpoint: set SOUFFLEUR_BASE_URL (any OpenAI-compatible "
             "one), or SOUFFLEUR_API_KEY for OpenAI's own."
         )
+    try:
+        httpx2.URL(base_url or OPENAI)
+    except httpx2.InvalidURL as error:
+        raise SettingsError(
+            f"{bare_address(str(base_url))!r} is no address of an embedder: write it like"
+            " http://localhost:11434/v1."
+        ) from error
     # Numbers that are none are told of by the embedder, in its own words.
     told = "(?s:Pydantic serializer warnings:.*field_name='embedding')"
     warnings.filterwarnings("ignore", message=told, category=UserWarning)
@@ -90,8 +98,13 @@ class FastEmbeddings(Embeddings):
         return self._loaded
 
 
-def translate(error: Exception, name: str, embeddings: Embeddings) -> EmbedderError:
-    """Our error for whatever an embedder has raised, in one sentence without the key."""
+def translate(
+    error: Exception, name: str, embeddings: Embeddings, texts: Sequence[str]
+) -> EmbedderError:
+    """Our error for whatever an embedder has raised, in one sentence.
+
+    Neither the key nor the `texts` that were to be embedded are repeated in it.
+    """
     place = f"{_address(embeddings)} (embedder {name})" if _address(embeddings) else name
     openai = sys.modules.get("openai")
     for cause in _causes(error):
@@ -100,8 +113,10 @@ def translate(error: Exception, name: str, embeddings: Embeddings) -> EmbedderEr
                 "it has moved: use its new address" if 300 <= status < 400 else _HINTS.get(status)
             )
             hint = hint or "the server is in trouble; ask again later"
-            said = _detail(cause, embeddings)
-            return EmbedderError(f"{place} answered {status}: {hint}{said}.")
+            said = _detail(cause, embeddings, texts)
+            return EmbedderError(
+                f"{place} answered {status}: {hint}{said}.", outage=is_outage_status(status)
+            )
         if isinstance(cause, TimeoutError) or (
             openai and isinstance(cause, openai.APITimeoutError)
         ):
@@ -116,28 +131,23 @@ def translate(error: Exception, name: str, embeddings: Embeddings) -> EmbedderEr
             return EmbedderError(
                 f"{place} cannot be reached: check the address, and that the server runs."
             )
-    return EmbedderError(
-        f"{place} gave no usable embeddings: check that it serves them{_detail(error, embeddings)}."
-    )
+    said = _detail(error, embeddings, texts)
+    return EmbedderError(f"{place} gave no usable embeddings: check that it serves them{said}.")
 
 
 def _address(embeddings: Embeddings) -> str:
     """Where its requests go, without user name, password and query; "" if nowhere."""
     url = getattr(embeddings, "openai_api_base", None)
-    if not isinstance(url, str):
-        return ""
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+    return bare_address(url) if isinstance(url, str) else ""
 
 
-def _detail(error: BaseException, embeddings: Embeddings) -> str:
+def _detail(error: BaseException, embeddings: Embeddings, texts: Sequence[str]) -> str:
     body: Any = getattr(error, "body", None)
     if isinstance(body, dict):
         body = body.get("message") or body.get("error") or body.get("detail")
-    text = " ".join(re.sub(r"<[^>]*>", " ", str(body or error)).split())
     key = getattr(embeddings, "openai_api_key", None)
-    secret = key.get_secret_value() if isinstance(key, SecretStr) else ""
-    text = (text.replace(secret, "…") if secret else text)[:200].rstrip(".")
+    secrets = [key.get_secret_value()] if isinstance(key, SecretStr) else []
+    text = redact(str(body or error), texts, secrets)[:_DETAIL].rstrip(".")
     return f" ({type(error).__name__}: {text})" if text else f" ({type(error).__name__})"
 
 

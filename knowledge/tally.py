@@ -206,6 +206,7 @@ class Told:
         self.refusals: Counter[str] = Counter()
         self.undone = 0
         self._judged: dict[str, Payload] = {}
+        self._spent: list[Payload] = []
         self._costs: dict[str, Payload] = {}
         """By verdict, as the ledger has it."""
         self._verdict_of: dict[str, tuple[int, str]] = {}
@@ -227,6 +228,8 @@ class Told:
             self.failures.append(failure)
         if turn.judged:
             self._judged[turn.id] = turn.judged
+        if turn.spent:
+            self._spent.append(turn.spent)
 
     def _take_segment(self, point: Point) -> None:
         one = to_segment(point)
@@ -262,8 +265,9 @@ class Told:
         """Each verdict counts once; turns that were judged in one call share one."""
         once = {self._verdict_of.get(id, (0, id))[1]: noted for id, noted in self._judged.items()}
         once |= self._costs
+        each = [*once.values(), *self._spent]
         calls, into, out, dollars = (
-            [noted.get(key, 0) for noted in once.values()]
+            [noted.get(key, 0) for noted in each]
             for key in ("calls", "input_tokens", "output_tokens", "cost")
         )
         return Cost(sum(calls), sum(into), sum(out), math.fsum(dollars))

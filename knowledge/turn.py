@@ -48,6 +48,8 @@ class Turn(Frozen):
     """Why the latest try failed."""
     judged: dict[str, Any] = Field(default_factory=dict)
     """Reason, model, prompt, calls, tokens and cost of the judgement."""
+    spent: dict[str, float] = Field(default_factory=dict)
+    """What tries that failed have cost: calls, tokens, dollars."""
     digest: str = ""
     """Hash of the words, kept when they expire; another one under the same id is another reply."""
     embedded: bool = False

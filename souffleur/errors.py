@@ -19,6 +19,8 @@ SouffleurError
 └── DialogueError          a dialogue file cannot be read
 """
 
+from collections.abc import Mapping
+
 
 class SouffleurError(Exception):
     """Base of all errors below; its text is one sentence that says what to do."""
@@ -81,8 +83,9 @@ class EndpointError(SouffleurError):
         status: int | None = None,
         retryable: bool = True,
         retry_after: float | None = None,
-        outage: bool = True,
+        outage: bool | None = None,
         slow: bool = False,
+        usage: Mapping[str, float] | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -91,10 +94,13 @@ class EndpointError(SouffleurError):
         """False where asking again cannot help: a wrong key, an unknown model."""
         self.retry_after = retry_after
         """Seconds the endpoint asked us to wait."""
-        self.outage = outage
-        """False if this very request was refused, and another one would fare better."""
+        self.outage = is_outage_status(status) if outage is None else outage
+        """Whether the endpoint or its settings are in trouble, so that another question would fare
+        alike; False: this very request was refused. By the status, unless it is given."""
         self.slow = slow
         """It was a time-out."""
+        self.usage = dict(usage or {})
+        """What the calls before took that were answered, as in `Verdict.cost`."""
 
 
 class OutageError(EndpointError):
@@ -109,10 +115,14 @@ def is_outage(error: Exception) -> bool:
 class AnswerError(SouffleurError):
     """The model answered, but not in the shape asked for."""
 
-    def __init__(self, message: str, *, answer: str = "") -> None:
+    def __init__(
+        self, message: str, *, answer: str = "", usage: Mapping[str, float] | None = None
+    ) -> None:
         super().__init__(message)
         self.answer = answer
-        """What the model said, as it said it."""
+        """What the model said, as it said it; only the beginning if it is far too long."""
+        self.usage = dict(usage or {})
+        """What the calls took that led to it, as in `Verdict.cost`: no ledger entry says so."""
 
 
 class RecordingError(SouffleurError):
@@ -125,3 +135,11 @@ class MessageError(SouffleurError):
 
 class DialogueError(SouffleurError):
     """A dialogue file cannot be read."""
+
+
+_OUTAGES = frozenset({401, 402, 403, 404, 408, 409, 425, 429})
+
+
+def is_outage_status(status: int | None) -> bool:
+    """Return whether a status is the endpoint's fault, not the request's; None: unreachable."""
+    return status is None or status in _OUTAGES or 300 <= status < 400 or status >= 500

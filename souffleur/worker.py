@@ -17,6 +17,7 @@ from typing import Protocol
 from loguru import logger
 
 from souffleur.errors import (
+    AnswerError,
     EmbedderError,
     EndpointError,
     OutageError,
@@ -264,6 +265,7 @@ class Worker:
 
     async def _failed(self, turns: Sequence[Turn], error: Exception) -> float:
         text = mend(f"{type(error).__name__}: {error}")
+        await self._note_cost(turns[0], error)
         if not await self._endpoints.is_fault_of_request(error):
             if not isinstance(error, OutageError | StoreError):
                 await self._journal.mark(turns, error=text)
@@ -279,6 +281,13 @@ class Worker:
             "turn not judged, {}: {}", "set aside" if last else "will be tried again", text
         )
         return 0.0 if last else self._patience.wait(tries)
+
+    async def _note_cost(self, turn: Turn, error: Exception) -> None:
+        """Add what a try that failed has cost to what its first turn has cost so far."""
+        usage = error.usage if isinstance(error, EndpointError | AnswerError) else {}
+        if usage:
+            spent = {key: turn.spent.get(key, 0) + value for key, value in usage.items()}
+            await self._journal.mark([turn], spent=spent)
 
     async def _due(self, user_id: str, forced: bool) -> list[Turn]:
         """Return the first waiting turns that must be judged now, in order."""

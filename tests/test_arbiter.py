@@ -302,6 +302,7 @@ async def test_a_faulty_answer_is_sent_back_once(
         chat = Scripted([faulty, GOOD])
         await arbitrate(base, chat)
         assert complaint in chat.requests[1].messages[-1].content
+        assert "Do the same task again" in chat.requests[1].messages[-1].content
         assert [one.content for one in await base.list("ann")] == [OSLO]
 
 

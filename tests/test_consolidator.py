@@ -187,6 +187,7 @@ async def test_a_faulty_answer_is_sent_back_once(
         chat = Scripted([faulty, GOOD])
         await consolidate(base, chat)
         assert complaint in chat.requests[1].messages[-1].content
+        assert "Do the same task again" in chat.requests[1].messages[-1].content
         assert [one.content for one in await base.list("ann")] == [TOLD]
 
 
@@ -277,6 +278,7 @@ SHOWN = dict(zip(ALL, teas(), strict=True))
         (merging(*[(["m1", "m2"], TOLD)] * 4), "at most 3 (there are 4)"),
         (merging(left=["m1"]), "may be empty only if"),
         (merging((ALL, " ")), "content is empty"),
+        (merging((ALL, "\u200b \u2060")), "content is empty"),
         (merging((ALL, "Ann. " * 200)), "longer than 600"),
         (merging((ALL, "Ann's password is hunter2000!")), "it holds a password"),
     ],

@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib.util
+import json
 import math
 import subprocess
 import sys
@@ -151,6 +152,58 @@ async def test_a_bad_answer_is_one_plain_sentence(
     assert "sk-12" not in str(caught.value)
     assert "\n" not in str(caught.value)
     assert str(caught.value).endswith(".")
+
+
+PRIVATE = "I told nobody that I am in love with Tom."
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        fail(400, f"bad input: {PRIVATE!r}"),
+        send(f"<pre>{PRIVATE}</pre>", "text/html", 400),
+        fail(400, json.dumps({"input": [PRIVATE]})),
+        fail(400, f"{PRIVATE} \ud83d"),
+        send({"detail": [{"loc": ["body"], "input": PRIVATE}]}, status=422),
+    ],
+)
+async def test_private_talk_is_not_repeated(stub: Start, behaviour: Behaviour) -> None:
+    """What a server quotes of the texts to embed is cut from its words, and halves of an emoji."""
+    with pytest.raises(EmbedderError, match="…") as caught:
+        await over(stub(behaviour)).embed(["tea", PRIVATE])
+    assert "in love" not in str(caught.value)
+    str(caught.value).encode()
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "key"),
+    [
+        (fail(401, "Incorrect API key provided: sk-abcdef1234567"), "sk-abcdef1234567"),
+        (fail(401, "Incorrect API key provided: sk-abc****4567"), "another"),
+        (fail(400, "got 'Bearer sk-abcdef1234567'"), "another"),
+        (send({}), "sk-abcdef1234567\n"),
+    ],
+)
+async def test_no_key_is_repeated(stub: Start, behaviour: Behaviour, key: str) -> None:
+    """Neither the key nor what looks like one, nor one that no header can carry."""
+    embedder = make_embedder("openai:tiny", base_url=stub(behaviour).base_url, api_key=key)
+    with pytest.raises(EmbedderError) as caught:
+        await embedder.embed(["tea"])
+    assert "4567" not in str(caught.value)
+
+
+@pytest.mark.parametrize("address", ["http://me:pass-word@[::1/v1", "http://me:pass-word@a:x/v1"])
+def test_an_address_that_is_none_is_refused(address: str) -> None:
+    """It is named without its password."""
+    with pytest.raises(SettingsError, match="no address of an embedder") as caught:
+        make_embedder("openai:tiny", base_url=address)
+    assert "pass-word" not in str(caught.value)
+
+
+async def test_a_page_of_brackets_is_told_in_time(stub: Start) -> None:
+    """Of a page only a sentence is looked at."""
+    with pytest.raises(EmbedderError, match="answered 400"):
+        await over(stub(send("<" * 1_000_000, "text/html", 400))).embed(["tea"])
 
 
 async def test_a_bad_answer_is_not_remembered(stub: Start) -> None:

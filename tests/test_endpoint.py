@@ -1,25 +1,38 @@
 """The endpoint over real HTTP: what it sends, what it makes of answers, and every way to fail."""
 
 import asyncio
+import gzip
+import html
 import json
+import re
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from typing import Any
+from urllib.parse import quote
 
 import langsmith
 import pytest
+from hypothesis import given, settings, strategies as st
 from langchain_core.caches import InMemoryCache
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.globals import set_llm_cache
 from langchain_core.runnables import RunnableLambda
+from loguru import logger
+from pydantic import SecretStr
 
+from souffleur.agents.address import Address, read_key
 from souffleur.agents.chat import Message, Reply, Request, Usage
 from souffleur.agents.endpoint import Endpoint, Prices
+from souffleur.agents.failures import Call
 from souffleur.errors import AnswerError, EndpointError, SettingsError
 from tests.stub import (
+    USAGE,
     Behaviour,
+    Response,
     Stub,
     completion,
     fail,
@@ -37,6 +50,20 @@ HTML = "<html><body>Welcome</body></html>"
 
 def endpoint(stub: Stub, **settings: Any) -> Endpoint:
     return Endpoint(**{"base_url": stub.base_url, "model": "m", "timeout": 10.0, **settings})
+
+
+@pytest.fixture(scope="module")
+def ask() -> Iterator[Callable[[Behaviour], Reply]]:
+    """Asks one endpoint that behaves so, over real HTTP; for many examples it is one."""
+    current: list[Behaviour] = []
+    with Stub(lambda body: current[-1](body)) as server:
+        model = endpoint(server)
+
+        def asked(behaviour: Behaviour) -> Reply:
+            current.append(behaviour)
+            return asyncio.run(model(QUESTION))
+
+        yield asked
 
 
 async def test_answer_comes_with_its_usage(stub: Start) -> None:
@@ -138,6 +165,14 @@ REFUSED = [
     pytest.param(fail(429, "insufficient_quota"), 429, False, None, "quota", id="quota"),
     pytest.param(fail(500), 500, True, None, "later", id="server"),
     pytest.param(fail(501), 501, False, None, "not offer", id="not implemented"),
+    pytest.param(
+        fail(503, retry_after="Wed, 21 Oct 99999999999 07:28:30 GMT"),
+        503,
+        True,
+        None,
+        "later",
+        id="no such year",
+    ),
     pytest.param(fail(503, retry_after="9999"), 503, True, 300.0, "later", id="busy"),
     pytest.param(
         fail(302, location="https://a.example/v1"),
@@ -201,6 +236,360 @@ async def test_unusable_answer_is_an_answer_error(
     with pytest.raises(AnswerError, match=words) as caught:
         await endpoint(stub(behaviour))(QUESTION)
     assert text in caught.value.answer
+
+
+ANSWER = {"role": "assistant", "content": "茶"}
+BODY = completion(choices=[{"index": 0, "finish_reason": "stop", "message": ANSWER}], usage=USAGE)
+
+
+def without(body: dict[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in body.items() if key not in keys}
+
+
+def with_message(**fields: Any) -> dict[str, Any]:
+    return {**BODY, "choices": [{"message": {**ANSWER, **fields}}]}
+
+
+def with_usage(**fields: Any) -> dict[str, Any]:
+    return {**BODY, "usage": {**USAGE, **fields}}
+
+
+NAN, ENDLESS = float("nan"), float("inf")
+ODD = {
+    "usage not a number": (with_usage(prompt_tokens=NAN, completion_tokens=ENDLESS), (0, 0, 0)),
+    "usage in strings": (with_usage(prompt_tokens="1000", total_tokens="x"), (0, 0, 50)),
+    "negative usage": (with_usage(prompt_tokens=-5, completion_tokens=-0.5), (0, 0, 0)),
+    "usage in floats": (with_usage(prompt_tokens=9.0, completion_tokens=2.5), (9, 9, 2)),
+    "usage of thousands of digits": (with_usage(prompt_tokens=10**4000), (0, 0, 50)),
+    "no details": (with_usage(prompt_tokens_details=None), (1000, 0, 50)),
+    "details of another kind": (with_usage(prompt_tokens_details=[1]), (1000, 0, 50)),
+    "cached not a number": (
+        with_usage(prompt_tokens_details={"cached_tokens": NAN}), (1000, 0, 50)
+    ),
+    "cached in a string": (
+        with_usage(prompt_tokens_details={"cached_tokens": "400"}), (1000, 0, 50)
+    ),
+    "more cached than sent": (with_usage(prompt_tokens=100), (100, 100, 50)),
+    "usage nested": (with_usage(prompt_tokens={"value": [1]}, extra={"a": [{}]}), (0, 0, 50)),
+    "usage a list": ({**BODY, "usage": [1, 2]}, (0, 0, 0)),
+    "usage null": ({**BODY, "usage": None}, (0, 0, 0)),
+    "role user": (with_message(role="user"), (1000, 400, 50)),
+    "role null": (with_message(role=None), (1000, 400, 50)),
+    "no tool calls": (with_message(tool_calls=[]), (1000, 400, 50)),
+    "odd tool calls": (with_message(tool_calls=[{"id": 7}, None]), (1000, 400, 50)),
+    "odd function call": (with_message(function_call="none"), (1000, 400, 50)),
+    "content in parts": (with_message(content=[{"type": "text", "text": "茶"}]), (1000, 400, 50)),
+    "no id, created, object": (without(BODY, "id", "created", "object"), (1000, 400, 50)),
+    "odd id, created, object": (
+        {**BODY, "id": [], "created": "now", "object": None}, (1000, 400, 50)
+    ),
+    "no index, no reason": ({**BODY, "choices": [{"message": ANSWER}]}, (1000, 400, 50)),
+    "an odd index": (
+        {**BODY, "choices": [{"index": "0", "message": ANSWER, "logprobs": 1}]}, (1000, 400, 50)
+    ),
+    "error null": ({**BODY, "error": None}, (1000, 400, 50)),
+    "an odd tier": ({**BODY, "service_tier": {"a": 1}}, (1000, 400, 50)),
+    "the message alone": ({"choices": [{"message": {"content": "茶"}}]}, (0, 0, 0)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "counts"), ODD.values(), ids=ODD.keys())
+@pytest.mark.parametrize("form", ["json_schema", "text"])
+async def test_odd_bookkeeping_spoils_no_answer(
+    stub: Start, body: dict[str, Any], counts: tuple[int, int, int], form: Any
+) -> None:
+    """A usable answer is used, whatever stands around it; what is no count is 0."""
+    asked = Request(QUESTION.messages, "verdict", {"type": "object"}, form)
+    reply = await endpoint(stub(send(body)), prices=Prices(input=1.0, output=1.0))(asked)
+    assert reply.text == "茶"
+    assert reply.usage == Usage(1, *counts, reply.usage.cost)
+    assert reply.usage.cost == pytest.approx((counts[0] + counts[2]) / 1_000_000)
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+COUNTS = st.sampled_from(
+    ["prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details",
+     "completion_tokens_details", "cached_tokens"]
+)  # fmt: skip
+ASIDE = st.sampled_from(["role", "tool_calls", "function_call", "audio", "name", "id", "parsed"])
+
+
+REST = st.sampled_from(["id", "created", "object", "model", "service_tier"])
+
+
+@given(
+    usage=st.dictionaries(COUNTS, JUNK, max_size=4) | JUNK,
+    aside=st.dictionaries(ASIDE, JUNK, max_size=3),
+    rest=st.dictionaries(REST, JUNK),
+)
+def test_any_bookkeeping_spoils_no_answer(
+    ask: Callable[[Behaviour], Reply], usage: Any, aside: Any, rest: Any
+) -> None:
+    """Junk in every place but the answer's leaves the answer, with finite counts of 0 or more."""
+    reply = ask(send({**with_message(**aside), "usage": usage, **rest}))
+    assert reply.text == "茶"
+    assert min(asdict(reply.usage).values()) >= 0
+    json.dumps(asdict(reply), allow_nan=False).encode()
+    reply.model.encode()
+
+
+SURROGATES = st.text(st.sampled_from("ab 茶\ud83d\ude00\udfff"), min_size=1, max_size=9)
+UNFIT: dict[str, Callable[[str], Behaviour]] = {
+    "an error": lambda text: fail(400, text),
+    "an error's code": lambda text: send({"error": {"message": "m", "code": text}}, status=500),
+    "an error with 200": lambda text: send({"error": {"message": text}}),
+    "a page": lambda text: send(f"<p>{json.dumps(text)}</p>", "text/html", 502),
+    "a refusal": lambda text: say(None, refusal=text),
+    "an end": lambda text: say("ok", finish=text),
+    "a model": lambda text: send({**BODY, "model": text}),
+    "an answer": lambda text: say(text),
+    "an answer cut off": lambda text: say(text, finish="length"),
+    "no answer": lambda text: send({"choices": text}),
+}
+
+
+@settings(max_examples=30)
+@pytest.mark.parametrize("dress", UNFIT.values(), ids=UNFIT.keys())
+@given(text=SURROGATES)
+def test_half_an_emoji_does_not_get_out(
+    ask: Callable[[Behaviour], Reply], dress: Callable[[str], Behaviour], text: str
+) -> None:
+    """Wherever an endpoint puts one, all that leaves us has UTF-8: a store takes nothing else."""
+    try:
+        reply = ask(dress(text))
+    except (AnswerError, EndpointError) as error:
+        said = (str(error), getattr(error, "answer", ""))
+    else:
+        said = (reply.text, f"{reply.model} {reply.finish}")
+    for words in said:
+        words.encode()
+
+
+NESTED = ["[", '{"a":', '{"error":', '{"choices":[', '{"error":{"message":[']
+
+
+@pytest.mark.parametrize("piece", NESTED)
+@pytest.mark.parametrize("status", [200, 500])
+async def test_endless_brackets_are_our_error(stub: Start, piece: str, status: int) -> None:
+    """A body that is nested without end is told as one that makes no sense."""
+    server = stub(send(piece * 100_000, status=status))
+    with pytest.raises((AnswerError, EndpointError)) as caught:
+        await endpoint(server)(QUESTION)
+    assert f"answered {status}" in str(caught.value)
+    assert len(getattr(caught.value, "answer", "")) <= 2000
+
+
+LONG = json.dumps(with_message(content="x" * 6_000_000)).encode()
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        Response(200, LONG),
+        Response(200, b" " * 50_000_000),
+        Response(500, b"no " * 5_000_000),
+        Response(200, gzip.compress(LONG), {"content-encoding": "gzip"}),
+        Response(200, b"\x1f\x8b broken", {"content-encoding": "gzip"}),
+        Response(200, json.dumps(BODY).encode(), {"content-encoding": "br"}),
+    ],
+    ids=["long answer", "blanks", "long error", "bomb", "broken gzip", "unknown packing"],
+)
+async def test_body_is_read_up_to_a_bound(stub: Start, response: Response) -> None:
+    """Of endless bodies a few megabytes are read, packed or not, and the rest is no answer."""
+    server = stub(lambda _: response)
+    if response.headers.get("content-encoding") == "br":
+        assert (await endpoint(server)(QUESTION)).text == "茶"
+        return
+    with pytest.raises((AnswerError, EndpointError)) as caught:
+        await endpoint(server)(QUESTION)
+    assert len(str(caught.value)) < 600
+    assert len(getattr(caught.value, "answer", "")) <= 2000
+
+
+async def test_packed_answer_is_read(stub: Start) -> None:
+    """A server that packs its answer, unasked, is understood."""
+    packed = gzip.compress(json.dumps(BODY).encode())
+    server = stub(lambda _: Response(200, packed, {"content-encoding": "gzip"}))
+    assert (await endpoint(server)(QUESTION)).text == "茶"
+    assert server.headers[0]["accept-encoding"] == "identity"
+
+
+PRIVATE = "I told nobody that I am in love with Tom."
+SECRET = Request(
+    (Message("system", "You judge what is said."), Message("user", f"## Now\nAnn: {PRIVATE}\n")),
+    "verdict",
+)
+QUOTING: dict[str, Callable[[str], Behaviour]] = {
+    "400": lambda text: fail(400, f"content policy: {text!r} is not allowed"),
+    "401": lambda text: fail(401, f"no credit for: {text}"),
+    "500": lambda text: send(f"<pre>prompt={html.escape(text)}</pre>", "text/html", 500),
+    "JSON within JSON": lambda text: fail(502, json.dumps({"input": [{"content": text}]})),
+    "another shape": lambda text: send({"errors": [{"got": text}]}, status=422),
+    "an error with 200": lambda text: send({"error": {"message": f"blocked: {text}"}}),
+    "a relay": lambda text: send({"error": {"message": f"blocked: {text}", "code": 400}}),
+    "a refusal": lambda text: say(None, refusal=f"I can't help with \u201c{text}\u201d."),
+    "a redirect": lambda text: fail(302, location=f"http://a.example/{quote(text)}?q=1"),
+}
+
+
+@pytest.mark.parametrize("dress", QUOTING.values(), ids=QUOTING.keys())
+async def test_private_talk_is_not_repeated(stub: Start, dress: Callable[[str], Behaviour]) -> None:
+    """What an endpoint quotes of a question is cut from its words; what it says itself stays."""
+
+    def echo(body: dict[str, Any]) -> Response:
+        return dress(body["messages"][1]["content"].strip())(body)
+
+    with pytest.raises((AnswerError, EndpointError)) as caught:
+        await endpoint(stub(echo))(SECRET)
+    assert "in love" not in str(caught.value)
+    assert "nobody" not in str(caught.value)
+    assert "…" in str(caught.value)
+
+
+async def test_rules_may_be_repeated(stub: Start) -> None:
+    """The system message is the same for everybody, and no secret."""
+    with pytest.raises(EndpointError, match="You judge what is said"):
+        await endpoint(stub(fail(400, "bad prompt: You judge what is said.")))(SECRET)
+
+
+KEY = "sk-test-0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        fail(401, f"Incorrect API key provided: {KEY}"),
+        fail(401, "Incorrect API key provided: sk-test-*******cdef"),
+        fail(400, f"got header Authorization: Bearer {KEY}"),
+        fail(302, location=f"https://me:{KEY}@a.example/{KEY}/v1?key={KEY}"),
+        send({"error": json.dumps({"key": KEY})}),
+        send(f"<b>{KEY}</b>", "text/html", 500),
+        say(None, refusal=f"Your key is {KEY}"),
+    ],
+)
+async def test_key_is_not_repeated(stub: Start, behaviour: Behaviour) -> None:
+    """Neither in an endpoint's own words nor in the address it moved to."""
+    with pytest.raises((AnswerError, EndpointError)) as caught:
+        await endpoint(stub(behaviour), api_key=KEY)(QUESTION)
+    assert "cdef" not in str(caught.value)
+    assert "0123456789" not in str(caught.value)
+
+
+@pytest.mark.parametrize("behaviour", [fail(401), hang_up, send("[" * 100_000), say("")])
+async def test_key_is_in_no_traceback(stub: Start, behaviour: Behaviour) -> None:
+    """A host that logs with the values of variables logs no key and no password of the address."""
+    server, lines = stub(behaviour), list[str]()
+    sink = logger.add(lines.append, format="{message}", diagnose=True, backtrace=True)
+    address = server.base_url.replace("http://", "http://me:pass-word@")
+    model = endpoint(server, base_url=address, api_key=KEY)
+    try:
+        await model(QUESTION)
+    except (AnswerError, EndpointError):
+        logger.exception("failed")
+    finally:
+        logger.remove(sink)
+    assert "Traceback" in "".join(lines)
+    assert KEY not in "".join(lines)
+    assert "pass-word" not in "".join(lines)
+
+
+def test_key_is_in_no_repr() -> None:
+    """What holds the key shows it to nobody."""
+    address = Address("http://a.example", "m", 1.0, read_key(SecretStr(KEY)))
+    assert KEY not in repr(address)
+    assert KEY not in repr(Call(address, QUESTION))
+
+
+async def test_key_from_a_file_is_stripped(stub: Start) -> None:
+    """A line end behind the key is none of it; what no header can carry is refused, unrepeated."""
+    server = stub()
+    await endpoint(server, api_key=f" {KEY}\n")(QUESTION)
+    assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+    lines = list[str]()
+    sink = logger.add(lines.append, format="{message}", diagnose=True, backtrace=True)
+    for point in (0x79D8, 0x07):
+        try:
+            Endpoint(base_url="http://a.example", model="m", api_key=f"sk{chr(point) * 9}")
+        except SettingsError:
+            logger.exception("failed")
+    logger.remove(sink)
+    assert "".join(lines).count("copy it again") == 2
+    assert not re.search("秘{3}|\\x07|x07{2}", "".join(lines))
+
+
+async def test_login_in_the_address_is_used(stub: Start) -> None:
+    """User name and password go into a header, and not into the address of the request."""
+    server = stub()
+    address = server.base_url.replace("http://", "http://me:p%40ss@") + "?a=b"
+    await endpoint(server, base_url=address)(QUESTION)
+    assert server.headers[0]["authorization"] == f"Basic {b64encode(b'me:p@ss').decode()}"
+    assert server.paths == ["/v1/chat/completions"]
+
+
+@pytest.mark.parametrize("address", ["http://me:secret@a:port/v1", "me:secret@a/v1?key=secret"])
+def test_password_of_no_address_is_not_told(address: str) -> None:
+    """An address that is refused is named without its password."""
+    with pytest.raises(SettingsError, match="no address") as caught:
+        Endpoint(base_url=address, model="m")
+    assert "secret" not in str(caught.value)
+
+
+OUTAGES = [301, 302, 401, 402, 403, 404, 408, 409, 425, 429, 500, 501, 502, 503, 529]
+REFUSALS = [400, 405, 406, 413, 418, 422, 451]
+
+
+@pytest.mark.parametrize("status", OUTAGES + REFUSALS)
+async def test_outage_is_told_from_a_refusal(stub: Start, status: int) -> None:
+    """Trouble of the endpoint or its settings meets every question; a refusal meets this one."""
+    relayed = send({"error": {"message": "no", "code": str(status)}})
+    for behaviour in (fail(status), relayed if status >= 400 else fail(status)):
+        with pytest.raises(EndpointError) as caught:
+            await endpoint(stub(behaviour))(QUESTION)
+        assert (caught.value.status, caught.value.outage) == (status, status in OUTAGES)
+
+
+async def test_no_answer_in_time_is_an_outage(stub: Start) -> None:
+    """So is a connection that is closed or refused."""
+    with Stub() as gone:
+        pass
+    for server, wait in ((stub(hang_up), 10.0), (stub(slow(5, say("late"))), 0.2), (gone, 10.0)):
+        with pytest.raises(EndpointError) as caught:
+            await endpoint(server, timeout=wait)(QUESTION)
+        assert caught.value.outage
+
+
+async def test_cut_off_answer_names_its_setting(stub: Start) -> None:
+    """Whoever reads it knows what to set."""
+    with pytest.raises(AnswerError, match="raise SOUFFLEUR_MAX_TOKENS"):
+        await endpoint(stub(say("half", finish="length")))(QUESTION)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "tokens"),
+    [
+        (say("half", finish="length"), 1050),
+        (say(None, refusal="no"), 1050),
+        (say(""), 1050),
+        (send("<p>Hi</p>", "text/html"), 0),
+        (send({"error": {"message": "boom"}}), 0),
+    ],
+)
+async def test_unusable_answer_says_what_it_took(
+    stub: Start, behaviour: Behaviour, tokens: int
+) -> None:
+    """What came back was a call, and its tokens are paid for."""
+    with pytest.raises(AnswerError) as caught:
+        await endpoint(stub(behaviour), prices=Prices(input=1.0))(QUESTION)
+    usage = caught.value.usage
+    assert usage.keys() == asdict(Usage()).keys()
+    assert (usage["calls"], usage["input_tokens"] + usage["output_tokens"]) == (1, tokens)
+    assert (usage["cost"] > 0) is (tokens > 0)
 
 
 async def test_hang_up_is_an_endpoint_error(stub: Start) -> None:

@@ -2,16 +2,20 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import date
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given, strategies as st
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from souffleur.agents.answers import read_answer
+from souffleur import agents
+from souffleur.agents.answers import LONGEST, read_answer
 from souffleur.agents.chat import Form, Message, Reply, Request, Usage
 from souffleur.agents.endpoint import Endpoint
 from souffleur.agents.judge import Judge
@@ -239,7 +243,7 @@ async def test_ladder_has_an_end(stub: Start) -> None:
         (say("I would rather not."), "no JSON object"),
         (say("<think>" + WORDS), "no JSON object"),
         (say(f"[{WORDS}]"), "not an array"),
-        (say(f'{WORDS} or {{"ops": []}}'), "2 different JSON objects"),
+        (say(f'{WORDS} or {{"ops": []}}'), "different JSON objects"),
         (say('{"ops": [{"op": "ADD", "content": NaN}]}'), "broken"),
     ],
     ids=["truncated", "broken", "prose", "only thoughts", "array", "two", "nan"],
@@ -361,13 +365,89 @@ def test_any_text_is_a_verdict_or_an_answer_error(text: str) -> None:
         assert isinstance(read(text), Verdict)
 
 
+HOSTILE = [
+    "{",
+    '{"a":',
+    '{"',
+    '{"a": 1}{"a": 2}',
+    "[",
+    "<think>",
+    "</think> ",
+    " ",
+    "```",
+    '\\"',
+    '{"\\"',
+    "[ADD\n",
+    "[ADD] x\n",
+    "a :",
+    "\\ud83d",
+    '{"ops": [{"op": ',
+]
+
+
+@pytest.mark.parametrize("head", ["", "```json", '{"ops": "', "<think>", "["])
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_hostile_text_is_read_in_time(piece: str, head: str) -> None:
+    """Deep or endless brackets, and blank lines in a fence, are an AnswerError too, and soon."""
+    for tail in ("", "{", "\\", "</think>"):
+        text = head + piece * ((LONGEST - 20) // len(piece)) + tail
+        with suppress(AnswerError):
+            assert isinstance(read(text), Verdict)
+
+
+def test_blank_lines_in_a_fence_are_soon_read() -> None:
+    """A model that degenerates into blank lines costs no more than another."""
+    with pytest.raises(AnswerError, match="no JSON"):
+        read("```json" + "\n" * 60_000 + "{")
+
+
+def test_patterns_give_nothing_back() -> None:
+    """No pattern tries a text again: repeats of a class are possessive, and one at most is free."""
+    rooms = [import_module(f"souffleur.agents.{one.name}") for one in iter_modules(agents.__path__)]
+    values = [value for room in rooms for value in vars(room).values()]
+    patterns = {value.pattern for value in values if isinstance(value, re.Pattern)}
+    assert len(patterns) > 8
+    for pattern in patterns:
+        plain = re.sub(r"\[(?:[^\]\\]|\\.)*+\]|\\[sSwWdD]", "C", pattern)
+        assert not re.search(r"C[*+](?!\+)", plain), pattern
+        assert plain.count(".*") <= 1, pattern
+
+
+@pytest.mark.parametrize("piece", ["x", "茶", "\n", WORDS])
+def test_a_far_too_long_answer_is_not_read(piece: str) -> None:
+    """Over 64 K characters, even a whole answer is sent back, and only its beginning is kept."""
+    text = WORDS + " " * (LONGEST + 1 - len(WORDS))
+    for said in (text, piece * (LONGEST // len(piece) + 1)):
+        with pytest.raises(AnswerError, match="far too long: give a shorter one") as caught:
+            read(said)
+        assert 0 < len(caught.value.answer) <= 2000
+    assert read(text[:-1]) == VERDICT
+
+
+@pytest.mark.parametrize("depth", [150, 250, 900, 5_000])
+def test_nesting_is_bounded(depth: int) -> None:
+    """What is deeply nested is ignored where it means nothing, and too deep it is refused."""
+    text = WORDS[:-1] + f', "more": {"[" * depth}{"]" * depth}}}'
+    if depth < 200:  # pydantic's reader takes no more
+        assert read(text) == VERDICT
+    else:
+        with pytest.raises(AnswerError, match="broken"):
+            read(text)
+
+
 @pytest.mark.parametrize(
-    "text", ["{" * 50_000, '{"a":' * 50_000, '{"' * 50_000, "<think>" * 20_000]
+    ("said", "meant"),
+    [
+        (r"so \ud83d", "so \ufffd"),
+        (r"\udc35\ud83d.", "\ufffd\ufffd."),
+        (r"\ud83c\udf75", "🍵"),
+        (r"\\ud83d", r"\ud83d"),
+        (r"\"\uD83D\"", '"\ufffd"'),
+    ],
 )
-def test_hostile_text_is_read_in_time(text: str) -> None:
-    """Deep or endless brackets are an AnswerError too, and soon."""
-    with pytest.raises(AnswerError):
-        read(text)
+def test_half_an_emoji_as_an_escape_does_no_harm(said: str, meant: str) -> None:
+    """An escape of half an emoji, which no strict reader takes, is the replacement character."""
+    assert read(f'{{"reason": "{said}"}}') == Verdict(reason=meant)
 
 
 @pytest.mark.parametrize("form", ["json_schema", "json_object", "text"])

@@ -61,16 +61,38 @@ async def test_an_unusable_answer_is_repaired_once(base: KnowledgeBase) -> None:
     chat = Scripted(["I think nothing matters.", SKIP])
     done = await monitor(base, chat).run([turn("haha", "hehe")])
     assert done["outcomes"][0].op == "SKIP"
+    assert done["outcomes"][0].cost["calls"] == 2
     roles = [message.role for message in chat.requests[1].messages]
     assert roles == ["system", "user", "assistant", "user"]
 
 
 async def test_two_unusable_answers_change_nothing(base: KnowledgeBase) -> None:
     """The run fails, and neither memory nor ledger has changed."""
-    with pytest.raises(AnswerError):
+    with pytest.raises(AnswerError) as caught:
         await monitor(base, Scripted(["no", "still no"])).run([turn("I like tea", "ok")])
+    assert (caught.value.usage["calls"], caught.value.usage["input_tokens"]) == (2, 200)
     assert await base.list("ann") == []
     assert await base.journal.entries("ann") == []
+
+
+@pytest.mark.parametrize("blank", [" ", "\u200b", "\u3000\u2060"])
+async def test_a_memory_that_says_nothing_is_repaired(base: KnowledgeBase, blank: str) -> None:
+    """It goes back once; said again, the answer is unusable, and memory and ledger can be read."""
+    chat = Scripted([answer(add(blank, "tea")), answer(add("Ann likes tea.", "tea"))])
+    await monitor(base, chat).run([turn("tea", "ok")])
+    assert "content: must not be blank" in chat.requests[1].messages[-1].content
+    empty = Scripted([answer(update("m1", blank, "tea"))] * 2)
+    with pytest.raises(AnswerError, match="must say something"):
+        await monitor(base, empty).run([turn("tea!", "ok", turn_id="2")])
+    assert [memory.content for memory in await base.list("ann")] == ["Ann likes tea."]
+
+
+async def test_a_plan_without_an_end_has_none(base: KnowledgeBase) -> None:
+    """For ever, as models write it, costs no second call."""
+    chat = Scripted([answer(add("Ann loves tea.", "tea", until="9999-12-31"))])
+    await monitor(base, chat).run([turn("tea for ever", "ok")])
+    (kept,) = await base.list("ann")
+    assert kept.expires_at is None
 
 
 async def test_an_unknown_handle_is_sent_back(base: KnowledgeBase) -> None:

@@ -129,6 +129,7 @@ async def test_failed_answer_is_recorded(stub: Start, path: Path) -> None:
         with pytest.raises(AnswerError, match="cut off") as caught:
             await chat()(question("tea?"))
         assert caught.value.answer == '{"ops"'
+        assert caught.value.usage["input_tokens"] == 1000
 
 
 async def test_failed_endpoint_is_not_recorded(stub: Start, path: Path) -> None:

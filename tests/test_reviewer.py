@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from souffleur.agents import reviewer
+from souffleur.agents.chat import Request
 from souffleur.agents.exchange import Persona
+from souffleur.agents.fields import LONGEST_REMARK
 from souffleur.agents.judge import Judge
+from souffleur.agents.review import UNDECIDED
 from souffleur.agents.rounds import Context
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -98,25 +101,110 @@ async def test_it_looks_up_before_it_decides(tmp_path: Path) -> None:
         assert (await base.get(memory.id, user_id=None)).state is State.FORGOTTEN
 
 
+TWO = (says("SEARCH", "one"), says("SEARCH", "two"))
+
+
 async def test_three_rounds_at_most(tmp_path: Path) -> None:
     """In the third round it must decide; another search is sent back, once."""
     async with base_of(tmp_path) as base:
         memory = await due_for(base, Due.REVIEW)
-        two = (says("SEARCH", "one"), says("SEARCH", "two"))
-        decision, chat = await review(base, memory, *two, says("SEARCH", "three"), says("KEEP"))
-        assert isinstance(decision.op, Keep)
+        decision, chat = await review(base, memory, *TWO, says("SEARCH", "three"), says("DELETE"))
+        assert isinstance(decision.op, Delete)
         assert len(decision.op.trail) == 2
         assert "decide now" in chat.requests[2].messages[-1].content
-        assert "must be one of DELETE, KEEP" in chat.requests[3].messages[-1].content
-        with pytest.raises(AnswerError, match="must be one of"):
-            await review(base, memory, *two, says("SEARCH", "three"), says("SEARCH", "four"))
+        assert "must be one of KEEP, DELETE" in chat.requests[3].messages[-1].content
+
+
+@pytest.mark.parametrize("what", [Due.REVIEW, Due.PROMOTION])
+@pytest.mark.parametrize(
+    "last",
+    [
+        (says("SEARCH", "three"), says("SEARCH", "four")),
+        (says("SEARCH", "three", "still unsure " * 999), "hm"),
+        ("hm", "hm"),
+    ],
+)
+async def test_who_never_decides_keeps_it(
+    tmp_path: Path, what: Due, last: tuple[Answer, ...]
+) -> None:
+    """With its rounds used up, the memory is kept; the ledger shows what was answered instead."""
+    async with base_of(tmp_path) as base:
+        memory = await due_for(base, what)
+        decision, chat = await review(base, memory, *TWO, *last)
+        assert isinstance(decision.op, Keep)
+        assert decision.op.reason == UNDECIDED
+        assert (len(chat.requests), len(decision.op.trail)) == (4, 3)
+        said = last[-1] if isinstance(last[-1], str) else "SEARCH"
+        assert said in decision.op.trail[-1]
+        (outcome,) = await base.apply(decision.verdict)
+        assert (outcome.refused, outcome.by.model, outcome.cost["calls"]) == (None, "scripted", 4)
+
+
+async def test_a_repair_before_the_last_round_counts(tmp_path: Path) -> None:
+    """One answer is repaired in a review; then the last round must decide at once, or keeps."""
+    async with base_of(tmp_path) as base:
+        memory = await due_for(base, Due.REVIEW)
+        decision, chat = await review(base, memory, "hm", *TWO, says("SEARCH", "three"))
+        assert (decision.op.reason, len(chat.requests)) == (UNDECIDED, 4)
+
+
+def offered(request: Request) -> list[str]:
+    """The actions that the schema of a request has."""
+    assert request.schema is not None
+    actions: list[str] = request.schema["properties"]["action"]["enum"]
+    return actions
+
+
+@pytest.mark.parametrize(
+    ("what", "first", "last"),
+    [
+        (
+            Due.PROMOTION,
+            ["SEARCH", "PROMOTE", "KEEP", "DELETE"],
+            ["PROMOTE", "KEEP", "DELETE"],
+        ),
+        (Due.REVIEW, ["SEARCH", "KEEP", "DELETE"], ["KEEP", "DELETE"]),
+    ],
+)
+async def test_a_round_offers_what_it_allows(
+    tmp_path: Path, what: Due, first: list[str], last: list[str]
+) -> None:
+    """A model that is held to the schema cannot answer what code would send back."""
+    async with base_of(tmp_path) as base:
+        memory = await due_for(base, what)
+        _, chat = await review(base, memory, *TWO, "hm", says("KEEP"))
+        assert [offered(request) for request in chat.requests] == [first, first, last, last]
+        plain = [dict(request.schema or {}) for request in chat.requests]
+        for schema in plain:
+            schema["properties"]["action"] = None
+        assert plain == [plain[0]] * 4
+
+
+async def test_what_was_thought_is_cut(tmp_path: Path) -> None:
+    """A novel of a reason or query stands in the ledger with its beginning."""
+    async with base_of(tmp_path) as base:
+        memory = await due_for(base, Due.REVIEW)
+        novel = says("SEARCH", "boxes " * 999, "why " * 999)
+        decision, _ = await review(base, memory, novel, says("KEEP", None, "why " * 999))
+        assert [len(step) for step in decision.op.trail] == [LONGEST_REMARK]
+        assert len(decision.op.reason) == LONGEST_REMARK
+
+
+@pytest.mark.parametrize(("content", "words"), [("Ann.", "the same memory"), ("安", "同一条记忆")])
+async def test_a_repair_speaks_of_the_memory(tmp_path: Path, content: str, words: str) -> None:
+    """There is no exchange to judge again."""
+    async with base_of(tmp_path) as base:
+        memory = await due_for(base, Due.REVIEW, content)
+        _, chat = await review(base, memory, "hm", says("KEEP"))
+        assert words in chat.requests[1].messages[-1].content
 
 
 @pytest.mark.parametrize(
     ("faulty", "complaint"),
     [
-        (says("PROMOTE"), "must be one of DELETE, KEEP, SEARCH"),
+        (says("PROMOTE"), "must be one of SEARCH, KEEP, DELETE (was 'PROMOTE')"),
         (says("SEARCH"), "query: is missing"),
+        (says("SEARCH", "\u200b"), "query: is missing"),
         ("hm", "no JSON"),
     ],
 )
@@ -129,16 +217,18 @@ async def test_what_is_not_allowed_is_sent_back_once(
         decision, chat = await review(base, memory, faulty, says("KEEP"))
         assert complaint in chat.requests[1].messages[-1].content
         assert isinstance(decision.op, Keep)
-        with pytest.raises(AnswerError):
+        with pytest.raises(AnswerError) as caught:
             await review(base, memory, faulty, faulty)
+        assert caught.value.usage["calls"] == 2
 
 
 async def test_a_failed_call_changes_nothing(tmp_path: Path) -> None:
     """The memory stays due as it was."""
     async with base_of(tmp_path) as base:
         memory = await due_for(base, Due.REVIEW)
-        with pytest.raises(EndpointError):
-            await review(base, memory, EndpointError("busy"))
+        with pytest.raises(EndpointError) as caught:
+            await review(base, memory, TWO[0], EndpointError("busy"))
+        assert caught.value.usage["calls"] == 1
         assert await base.get(memory.id, user_id=None) == memory
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from souffleur.errors import SettingsError
-from souffleur.settings import Settings, load_settings, need_model
+from souffleur.runtime import Souffleur
+from souffleur.settings import OPENAI, Settings, change_settings, load_settings, need_model
 
 
 def test_the_environment_sets_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,6 +24,7 @@ def test_the_environment_sets_them(monkeypatch: pytest.MonkeyPatch) -> None:
         ("SOUFFLEUR_TIMEZONE", "Mars/Olympus", "SOUFFLEUR_TIMEZONE: there is no time zone"),
         ("SOUFFLEUR_WINDOW", "many", "SOUFFLEUR_WINDOW"),
         ("SOUFFLEUR_LANGUAGE", "tlh", "SOUFFLEUR_LANGUAGE"),
+        ("SOUFFLEUR_PATH", " ", "SOUFFLEUR_PATH: must not be empty"),
         ("SOUFFLEUR_RAW_DAYS", "3", "SOUFFLEUR_RAW_DAYS: must be 7 to 365 days, or 0"),
         (
             "SOUFFLEUR_WINDOW",
@@ -40,12 +42,106 @@ def test_what_cannot_be_right_is_named(
         load_settings()
 
 
-def test_a_key_is_never_printed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither repr nor str of the settings shows a key, and OpenAI's own variable is taken."""
+def test_no_secret_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither repr nor str of the settings shows a key, or what an address holds beside it."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-indeed")
+    monkeypatch.setenv("SOUFFLEUR_API_KEY", "very-secret-too")
+    address = "https://me:very-secret@model.example/v1?key=very-secret"
+    monkeypatch.setenv("SOUFFLEUR_BASE_URL", address)
+    monkeypatch.setenv("SOUFFLEUR_QDRANT_URL", "https://me:very-secret@qdrant.example:6333")
+    for shown in (repr(load_settings()), str(load_settings())):
+        assert "very-secret" not in shown
+        assert "https://model.example/v1" in shown
+
+
+HERE, THERE = "http://localhost:1/v1", "http://there.example/v1"
+
+
+@pytest.mark.parametrize(
+    ("given", "model", "its_key", "embedder_key"),
+    [
+        ({"OPENAI_API_KEY": "o"}, None, "o", "o"),
+        ({"OPENAI_API_KEY": "o", "SOUFFLEUR_MODEL": "m"}, OPENAI, "o", "o"),
+        ({"OPENAI_API_KEY": "o", "SOUFFLEUR_BASE_URL": OPENAI}, OPENAI, "o", "o"),
+        ({"OPENAI_API_KEY": "o", "SOUFFLEUR_BASE_URL": HERE}, HERE, None, None),
+        ({"OPENAI_API_KEY": "o", "SOUFFLEUR_API_KEY": "s"}, OPENAI, "s", "s"),
+        ({"SOUFFLEUR_API_KEY": "s", "SOUFFLEUR_BASE_URL": HERE}, HERE, "s", "s"),
+        (
+            {
+                "SOUFFLEUR_API_KEY": "s",
+                "SOUFFLEUR_BASE_URL": HERE,
+                "SOUFFLEUR_EMBEDDER_BASE_URL": THERE,
+            },
+            HERE,
+            "s",
+            None,
+        ),
+        (
+            {"SOUFFLEUR_EMBEDDER_BASE_URL": THERE, "SOUFFLEUR_EMBEDDER_API_KEY": "e"},
+            None,
+            None,
+            "e",
+        ),
+    ],
+)
+def test_a_key_goes_to_its_own_address_alone(
+    monkeypatch: pytest.MonkeyPatch,
+    given: dict[str, str],
+    model: str | None,
+    its_key: str | None,
+    embedder_key: str | None,
+) -> None:
+    """OpenAI's to OpenAI, and talk to nobody unless a SOUFFLEUR_ variable says so."""
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
     settings = load_settings()
-    assert settings.has_model
-    assert "very-secret" not in repr(settings)
+    assert settings.has_model == bool(model)
+    assert (settings.endpoint_url if model else None) == model
+    keys = (settings.endpoint_key, settings.embedder_key)
+    assert [key.get_secret_value() if key else None for key in keys] == [its_key, embedder_key]
+
+
+def test_the_key_of_the_environment_stays_out_of_settings_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Settings made by hand, or changed by name, know nothing of the environment."""
+    monkeypatch.setenv("OPENAI_API_KEY", "o")
+    monkeypatch.setenv("SOUFFLEUR_WINDOW", "12")
+    for settings in (Settings(), change_settings(Settings(model="m"), timeout=3.0)):
+        assert (settings.openai_api_key, settings.window, settings.has_model) == (None, 30, False)
+
+
+@pytest.mark.parametrize("name", ["none", "None", "NONE"])
+def test_none_is_said_in_words(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A model that takes no temperature is given none, by variable or by argument."""
+    monkeypatch.setenv("SOUFFLEUR_TEMPERATURE", name)
+    assert load_settings().temperature is None
+    monkeypatch.delenv("SOUFFLEUR_TEMPERATURE")
+    assert load_settings(temperature=None).temperature is None
+    assert change_settings(Settings(temperature=0.5), temperature=None).temperature is None
+
+
+def test_a_mistyped_override_is_refused(tmp_path: Path) -> None:
+    """It says which was meant, and no store is made anywhere."""
+    for mistyped in (
+        lambda: load_settings(paht=tmp_path),
+        lambda: change_settings(Settings(), paht=tmp_path),
+        lambda: Souffleur.open(paht=tmp_path),
+        lambda: Souffleur.open(Settings(), paht=tmp_path),
+    ):
+        with pytest.raises(SettingsError, match="there is no setting 'paht': did you mean path"):
+            mistyped()
+
+
+def test_a_mistyped_variable_is_warned_of(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Variables that are no settings are named; options of commands are not."""
+    monkeypatch.setenv("SOUFFLEUR_PTAH", "/tmp")
+    monkeypatch.setenv("SOUFFLEUR_USER", "ann")
+    load_settings()
+    told = [one.getMessage() for one in caplog.records]
+    assert told == ["no setting is SOUFFLEUR_PTAH: did you mean SOUFFLEUR_PATH?"]
 
 
 def test_no_model_is_a_plain_error() -> None:

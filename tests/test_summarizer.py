@@ -75,6 +75,10 @@ async def describe(
         (episode("Tea.", key_facts=["The key is sk-live-9f8e7d6c5b4a3210"]), "an API key"),
         (episode("Tea.", topics=["tea"]), "topics: must be three to five"),
         (episode(" "), "line: is empty"),
+        (episode("\u200b"), "line: is empty"),
+        (episode("Tea.", key_facts=["Ann likes tea.", "\u3164 "]), "key_facts: one is empty"),
+        (episode("Tea.", key_facts=["tea " * 101]), "key_facts: one is longer than 400"),
+        (episode("Tea.", topics=["tea", " ", "\u200b", "cups"]), "three to five (there are 2)"),
         (episode("Ann has 7 cats."), "7"),
         (episode("Ann likes the band “Zebra Crossing”."), "Zebra Crossing"),
     ],
@@ -99,14 +103,25 @@ async def test_a_number_counted_from_the_talk_may_stay(tmp_path: Path) -> None:
         assert len(await base.list("ann")) == 1
 
 
-@pytest.mark.parametrize("answers", [("no", "no"), (EndpointError("busy"),)])
+@pytest.mark.parametrize(
+    ("answers", "calls"),
+    [
+        (("no", "no"), 2),
+        ((episode(" "), episode(" ")), 2),
+        ((episode("Ann has 7 cats."), "no"), 2),
+        ((EndpointError("busy"),), 0),
+        (("no", EndpointError("busy")), 1),
+    ],
+)
 async def test_an_unusable_summary_changes_nothing(
-    tmp_path: Path, answers: tuple[Answer, ...]
+    tmp_path: Path, answers: tuple[Answer, ...], calls: int
 ) -> None:
-    """After two unusable answers, or a failed call, there is no episode and the error is told."""
+    """Unusable twice, or failed: there is no episode, and the error tells what the calls took."""
     async with base_of(tmp_path) as base:
-        with pytest.raises((AnswerError, EndpointError)):
+        with pytest.raises((AnswerError, EndpointError)) as caught:
             await summarise(base, await segment_of(base, "tea?", "sencha!"), *answers)
+        assert isinstance(caught.value, AnswerError | EndpointError)
+        assert caught.value.usage["calls"] == calls
         assert await base.list("ann") == []
 
 
@@ -171,6 +186,7 @@ async def test_the_first_portrait(tmp_path: Path) -> None:
         (portrait("Ann lives in Lyon.", "She has 2 cats.", "She ran 42 km."), "42"),
         (portrait("Ann lives in Lyon.", "She has 2 cats."), "three to five"),
         (portrait("Ann lives in Lyon.", "She has 2 cats.", " "), "one is empty"),
+        (portrait("Ann lives in Lyon.", "She has 2 cats.", "\u200b"), "one is empty"),
         (portrait("Ann. " * 400, "She has 2 cats.", "Lyon."), "longer than"),
         (portrait("Lyon.", "2 cats.", "The door code is 4471#"), "a door or lock code"),
     ],
@@ -187,6 +203,21 @@ async def test_a_faulty_portrait_is_sent_back_once(
         assert complaint in chat.requests[1].messages[-1].content
         assert new.content.endswith("She paints and sings.")
         assert (await base.get(former.id, user_id=None)).state is State.SUPERSEDED
+
+
+async def test_a_portrait_is_no_exchange_to_judge(tmp_path: Path) -> None:
+    """What is sent back of it says so in words that fit."""
+    async with base_of(tmp_path) as base:
+        _, chat = await describe(base, None, "no", PLAIN, facts=("Ann Roux lives in Lyon.",))
+        assert "Do the same task again" in chat.requests[1].messages[-1].content
+
+
+async def test_a_name_that_cannot_be_seen_is_none(tmp_path: Path) -> None:
+    """Nothing is told of a name or occupation of white space."""
+    async with base_of(tmp_path) as base:
+        blank = portrait("Ann.", "Lyon.", "She paints.", name=" ", occupation="\u200b")
+        one, _ = await describe(base, None, blank, facts=("Ann paints in Lyon.",))
+        assert (one.data["name"], one.data["occupation"]) == (None, None)
 
 
 async def test_a_detail_may_go_with_a_reason(tmp_path: Path) -> None:
@@ -207,8 +238,12 @@ async def test_a_portrait_that_loses_details_twice_changes_nothing(tmp_path: Pat
         facts = ("Ann lives in Lyon with 2 cats. Ann Roux paints.",)
         former, _ = await describe(base, None, PLAIN, facts=facts)
         poor = portrait("Ann lives in Lyon.", "She paints.", "She sings.")
-        with pytest.raises(AnswerError, match="2"):
+        with pytest.raises(AnswerError, match="2") as caught:
             await describe(base, former, poor, poor)
+        assert caught.value.usage["calls"] == 2
+        with pytest.raises(AnswerError, match="holds no JSON") as caught:
+            await describe(base, former, poor, "no")
+        assert caught.value.usage["calls"] == 2
         assert await base.portrait("ann") == former
 
 

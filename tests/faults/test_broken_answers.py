@@ -17,6 +17,7 @@ from tests.stub import (
     Response,
     Stub,
     chatty,
+    completion,
     fail,
     fenced,
     say,
@@ -29,6 +30,7 @@ Start = Callable[..., Stub]
 
 GOOD = json.dumps(answer(add("Ann likes tea.", "I like tea")))
 WRONG_TYPES = json.dumps(answer(add("Ann likes tea.", "I like tea", importance=7)))
+BLANK = json.dumps(answer(add(" \u200b", "I like tea")))
 UNKNOWN_ID = json.dumps(answer(boost("m9")))
 
 BROKEN: dict[str, Behaviour] = {
@@ -43,6 +45,11 @@ BROKEN: dict[str, Behaviour] = {
     "empty": say(""),
     "no content": say(None),
     "a refusal": say(None, refusal="I can't help with that."),
+    "half an emoji in a refusal": say(None, refusal="I can't \ud83d."),
+    "blank lines without end": say("```json" + "\n" * 60_000 + "{"),
+    "a far too long answer": say(" " * 70_000 + GOOD),
+    "brackets without end": send("[" * 100_000),
+    "a content of white space": say(BLANK),
     "a content filter": say(None, finish="content_filter"),
     "no choices": send({"id": "x", "object": "chat.completion", "choices": []}),
     "a page of HTML": send("<html>Bad gateway</html>", "text/html"),
@@ -103,6 +110,27 @@ async def test_an_answer_in_wrapping_is_an_answer(
     endpoint = stub(dressed(GOOD))
     async with Souffleur.open(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
         assert (await observed(memory)).state is TurnState.JUDGED
+        assert len(endpoint.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"usage": {"prompt_tokens": float("nan"), "completion_tokens": "many"}},
+        {"model": "st\ud83d"},
+        {"choices": [{"message": {"role": "user", "content": GOOD}}]},
+    ],
+    ids=["usage", "model", "role"],
+)
+async def test_a_good_answer_with_odd_bookkeeping_is_one(
+    tmp_path: Path, stub: Start, odd: dict[str, Any]
+) -> None:
+    """It is judged at once, and what was kept can be read."""
+    whole = completion(choices=[{"message": {"content": GOOD}}])
+    endpoint = stub(send({**whole, **odd}))
+    async with Souffleur.open(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
+        assert (await observed(memory)).state is TurnState.JUDGED
+        assert len(await memory.knowledge.list("ann")) == 1
         assert len(endpoint.requests) == 1
 
 

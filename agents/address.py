@@ -1,0 +1,56 @@
+"""Where a model answers: the address and the key of its endpoint, as the settings give them."""
+
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from pydantic import SecretStr
+
+from souffleur.errors import SettingsError
+from souffleur.knowledge.redaction import bare_address
+
+
+@dataclass(frozen=True)
+class Address:
+    """Whom we speak to, as far as an error message may tell."""
+
+    url: str
+    """Without user name, password and query."""
+    model: str
+    timeout: float
+    """Seconds a call may take."""
+    secret: SecretStr
+    """The key, so that no message repeats it."""
+
+
+def split_address(base_url: str) -> tuple[str, str, tuple[str, str] | None]:
+    """Return the address without user name, password and query; its host; and the first two.
+
+    Raises SettingsError if it is no web address.
+
+    >>> split_address("https://me:secret@API.openai.com:443/v1?a=b")
+    ('https://API.openai.com:443/v1', 'api.openai.com', ('me', 'secret'))
+    """
+    try:
+        parts = urlsplit(base_url)
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            login = unquote(parts.username or ""), unquote(parts.password or "")
+            return bare_address(base_url), parts.hostname, login if any(login) else None
+    except ValueError:
+        pass
+    raise SettingsError(
+        f"{bare_address(base_url)!r} is no address of an endpoint: write it like"
+        " http://localhost:11434/v1."
+    )
+
+
+def read_key(key: SecretStr) -> SecretStr:
+    """Return the key without the white space around it; local servers need none, but want one.
+
+    Raises SettingsError, which does not repeat it, if no header can carry it.
+    """
+    bare = key.get_secret_value().strip() or "not-needed"
+    if not (bare.isascii() and bare.isprintable()):
+        raise SettingsError(
+            "The API key holds characters that no request can carry: copy it again, as it is."
+        )
+    return SecretStr(bare)

@@ -1,0 +1,96 @@
+"""A chat completion, read from the body of a response: odd bookkeeping spoils no answer."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from souffleur.agents.fields import shorten
+from souffleur.knowledge.plain_text import mend, single_line
+
+_MOST_TOKENS = 10**12
+"""More is no count of tokens."""
+_DIGITS = 15
+_LONGEST_NAME = 100
+"""Characters of what a server calls its model, or the end of an answer."""
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What is used of it. Strings hold no half of an emoji."""
+
+    text: str = ""
+    refusal: str = ""
+    finish: str = ""
+    model: str = ""
+    input_tokens: int = 0
+    """Here and below: 0 if the server gave no number that can be one."""
+    cached_tokens: int = 0
+    """At most `input_tokens`."""
+    output_tokens: int = 0
+
+
+def parse_body(content: bytes) -> object:
+    """Return the JSON value of a body. Raises ValueError if it is none, or nested without end."""
+    try:
+        return json.loads(content.decode("utf-8-sig", "replace"), parse_int=_integer)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def read_completion(body: object) -> Completion | None:
+    """Return the first answer in a chat completion; None if there is no message in it.
+
+    Only `choices[0].message` must be there; its role, ids, times and tool calls are not looked at.
+
+    >>> read_completion({"choices": [{"message": {"content": "ok"}}], "usage": "?"}).text
+    'ok'
+    """
+    choices = _part(body, "choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = _part(choice, "message")
+    if not isinstance(message, Mapping):
+        return None
+    usage = _part(body, "usage")
+    taken = _count(_part(usage, "prompt_tokens"))
+    cached = _count(_part(_part(usage, "prompt_tokens_details"), "cached_tokens"))
+    return Completion(
+        text=_text(message.get("content")),
+        refusal=_text(message.get("refusal")),
+        finish=_name(_part(choice, "finish_reason")),
+        model=_name(_part(body, "model")),
+        input_tokens=taken,
+        cached_tokens=min(cached, taken),
+        output_tokens=_count(_part(usage, "completion_tokens")),
+    )
+
+
+def _part(value: object, key: str) -> object:
+    return value.get(key) if isinstance(value, Mapping) else None
+
+
+def _text(content: object) -> str:
+    """The words of a message, or of its parts."""
+    if isinstance(content, list):
+        told = [part for part in content if _part(part, "type") in (None, "text")]
+        content = "".join(str(_part(part, "text") or "") for part in told)
+    return mend(content) if isinstance(content, str) else ""
+
+
+def _name(value: object) -> str:
+    return shorten(single_line(mend(value)), _LONGEST_NAME) if isinstance(value, str) else ""
+
+
+def _count(value: object) -> int:
+    """
+    >>> [_count(value) for value in (7, 7.0, -1, "7", True, None, float("nan"), float("inf"))]
+    [7, 7, 0, 0, 0, 0, 0, 0]
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return 0
+    return int(value) if 0 <= value < _MOST_TOKENS else 0
+
+
+def _integer(digits: str) -> float:
+    """A number; thousands of digits are more than `int` takes."""
+    return int(digits) if len(digits) <= _DIGITS else math.inf

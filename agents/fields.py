@@ -1,0 +1,127 @@
+"""Fields that answers have in common: what a model writes in them, made fit or refused."""
+
+import re
+from datetime import datetime
+from typing import Annotated, Any
+from zoneinfo import ZoneInfo
+
+from pydantic import AfterValidator, BeforeValidator
+
+from souffleur.knowledge.plain_text import is_blank
+
+LONGEST_QUOTE = 2000
+"""Characters; a longer one costs seconds to find in what was said."""
+LONGEST_REMARK = 1000
+"""Characters of what a model thinks; it is kept in the ledger, and cut there."""
+LONGEST_NAME = 100
+"""Characters of a name or topic; what is longer is none."""
+MOST_NAMES = 20
+ECHO = 2000
+"""Characters that are kept of an answer that was not read."""
+YEARS = range(1900, 2200)
+"""In which a memory may begin or end to hold."""
+
+_LONGEST_HANDLE = 40
+_MONTH = re.compile(r"\d{4}-\d\d")
+"""A date of which the day was not said."""
+_YEAR = re.compile(r"(\d{4,6})(?:-|\Z)")
+_NULLS = {"", "null", "none"}
+
+
+def shorten(text: str, most: int) -> str:
+    """Return the text, cut to this many characters.
+
+    >>> shorten("a long story", 7), shorten("tea", 7)
+    ('a long…', 'tea')
+    """
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def starts(day: str | None, zone: ZoneInfo) -> datetime | None:
+    """Return when a day that was said begins, or a month of which the day was not said.
+
+    >>> starts("2026-03", ZoneInfo("UTC")).isoformat(), starts(None, ZoneInfo("UTC"))
+    ('2026-03-01T00:00:00+00:00', None)
+    """
+    if day is None:
+        return None
+    moment = datetime.fromisoformat(f"{day}-01" if is_month(day) else day)
+    return moment if moment.tzinfo else moment.replace(tzinfo=zone)
+
+
+def is_month(day: str) -> bool:
+    """Return whether it is a date without its day."""
+    return bool(_MONTH.fullmatch(day))
+
+
+def _quote(text: str) -> str:
+    if len(text) > LONGEST_QUOTE:
+        raise ValueError(
+            f"must have at most {LONGEST_QUOTE} characters: copy as few words as will do"
+        )
+    return text
+
+
+def _remark(text: str) -> str:
+    return shorten(text, LONGEST_REMARK)
+
+
+def _note(text: str | None) -> str | None:
+    return None if text is None or is_blank(text) else _remark(text)
+
+
+def _names(names: list[str]) -> list[str]:
+    stripped = (name.strip() for name in names)
+    fit = [name for name in stripped if not is_blank(name) and len(name) <= LONGEST_NAME]
+    return fit[:MOST_NAMES]
+
+
+def _handle(value: Any) -> Any:
+    """`[m3]`, `M3` and `m3*` all mean m3."""
+    if not isinstance(value, str):
+        return value
+    return shorten(value.strip().strip("[]【】*#").casefold(), _LONGEST_HANDLE)
+
+
+def _since(value: str | None) -> str | None:
+    if value is None or value.strip().casefold() in _NULLS:
+        return None
+    day = value.strip()
+    try:
+        start = starts(day, ZoneInfo("UTC"))
+    except ValueError:
+        raise ValueError("must be a date such as 2026-03-16 or 2026-03, or null") from None
+    if start and start.year not in YEARS:
+        raise ValueError(f"must be a date from {YEARS[0]} to {YEARS[-1]}, or null")
+    return day
+
+
+def _until(value: str | None) -> str | None:
+    return None if value is not None and _never(value.strip()) else _since(value)
+
+
+def _never(day: str) -> bool:
+    """Return whether a model means that there is no end: 9999-12-31, 10000-01-01, 9999."""
+    try:
+        start = starts(day, ZoneInfo("UTC"))
+        year = start.year if start else 0
+    except ValueError:
+        found = _YEAR.match(day)
+        year = int(found[1]) if found else 0
+    return year > YEARS[-1]
+
+
+Quote = Annotated[str, AfterValidator(_quote)]
+"""Words that somebody said."""
+Remark = Annotated[str, AfterValidator(_remark)]
+"""What a model thinks, cut."""
+Note = Annotated[str | None, AfterValidator(_note)]
+"""The same, which may be left out; None if there is nothing to see."""
+Names = Annotated[list[str], AfterValidator(_names)]
+"""Names or topics; what can be none is left out."""
+Handle = Annotated[str, BeforeValidator(_handle)]
+"""Which of the memories that were shown."""
+Since = Annotated[str | None, AfterValidator(_since)]
+"""A day or month from which something holds."""
+Until = Annotated[str | None, AfterValidator(_until)]
+"""A day or month until which something holds; None also for a year that stands for no end."""

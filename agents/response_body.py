@@ -1,0 +1,54 @@
+"""The body of a response, read up to a bound: no server fills the memory of its caller."""
+
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+
+import httpx2
+
+LONGEST = 4 << 20
+"""Bytes. An answer has far less, also with its thoughts and the probabilities of its tokens."""
+
+_GZIP_OR_DEFLATE = zlib.MAX_WBITS | 32
+
+
+def bound(response: httpx2.Response) -> None:
+    """Let no more than `LONGEST` bytes and one be read of the response, once it is unpacked.
+
+    What is packed in another way than gzip or deflate, unasked, stays as it is.
+    """
+    assert isinstance(response.stream, httpx2.AsyncByteStream)
+    packed = response.headers.pop("content-encoding", "").strip().lower()
+    response.stream = _Bounded(response.stream, packed in ("gzip", "x-gzip", "deflate"))
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    def __init__(self, stream: httpx2.AsyncByteStream, packed: bool) -> None:
+        self._stream = stream
+        self._packed = packed
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        inflate = zlib.decompressobj(_GZIP_OR_DEFLATE).decompress if self._packed else _first
+        left = LONGEST + 1
+        async with aclosing(_parts(self._stream)) as parts:
+            async for part in parts:
+                try:
+                    read = inflate(part, left)
+                except zlib.error:
+                    return
+                yield read
+                left -= len(read)
+                if left <= 0:
+                    return
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def _parts(stream: httpx2.AsyncByteStream) -> AsyncGenerator[bytes, None]:
+    async for part in stream:
+        yield part
+
+
+def _first(part: bytes, most: int) -> bytes:
+    return part[:most]

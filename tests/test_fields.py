@@ -1,0 +1,140 @@
+"""The fields of answers: what a model may write in them, and what becomes of it."""
+
+import json
+from datetime import date
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import example, given, strategies as st
+from pydantic import BaseModel, ValidationError
+
+from souffleur.agents.answers import read_answer
+from souffleur.agents.fields import LONGEST_QUOTE, LONGEST_REMARK, Until
+from souffleur.agents.ruling import RulingAnswer
+from souffleur.agents.verdict import MonitorAnswer, Reading, to_ops
+from souffleur.errors import AnswerError
+from souffleur.knowledge.memory import LONGEST_CONTENT
+from souffleur.knowledge.operation import Add, Update
+from tests.build import NOW
+from tests.scripted import add, answer, update
+
+BLANKS = ["", " ", "\u3000\n", "\u200b", "\u200b\u2060 \ufeff", "\u3164", "\u202e\u202c"]
+DATED = [lambda **days: add("x", "q", **days), lambda **days: update("m1", "x", "q", **days)]
+WORDED = [lambda text: add(text, "q"), lambda text: update("m1", text, "q")]
+SHANGHAI = Reading(now=NOW, zone=ZoneInfo("Asia/Shanghai"))
+FAR = ["9999-12-31", "9999-12-24", "9999-12", "9999", "2200-01-01", "2200-01", "12026-01-01",
+       "9999-12-31T23:59:59Z", "99991231", "9999-99-99"]  # fmt: skip
+OUTSIDE = ["0001-01-01", "0001-01", "1899-12-31", "0001-01-01T00:00:00+14:00"]
+
+
+def read(*ops: dict[str, Any]) -> MonitorAnswer:
+    return MonitorAnswer.model_validate(answer(*ops))
+
+
+def refused(*ops: dict[str, Any]) -> str:
+    """What the model is told of an answer with these operations."""
+    with pytest.raises(AnswerError) as caught:
+        read_answer(json.dumps(answer(*ops)), MonitorAnswer, lines=True)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("day", FAR)
+@pytest.mark.parametrize("make", DATED)
+def test_a_day_that_never_comes_is_no_end(make: Any, day: str) -> None:
+    """Models write 9999-12-31 for "for ever": from the year 2200 on, there is no end."""
+    (op,) = to_ops(read(make(until=day)), SHANGHAI)
+    assert isinstance(op, Add | Update)
+    assert op.expires_at is None
+
+
+@pytest.mark.parametrize(
+    ("field", "day"),
+    [("since", day) for day in OUTSIDE + FAR] + [("until", day) for day in OUTSIDE],
+)
+def test_a_day_that_cannot_be_meant_is_told(field: str, day: str) -> None:
+    """A start in the year 1 or 9999, or an end before 1900, goes back to the model."""
+    assert f"ops.0.{field}: must be a date" in refused(add("x", "q", **{field: day}))
+
+
+DAYS = st.one_of(
+    st.dates().map(str),
+    st.dates().map(lambda day: f"{day:%Y-%m}"),
+    st.datetimes(timezones=st.timezones()).map(lambda moment: moment.isoformat()),
+    st.text("0123456789-T:+Z", max_size=12),
+    st.text(max_size=12),
+)
+
+
+@given(DAYS, DAYS, st.timezones())
+@example("1900-01-01", "2199-12-31", ZoneInfo("Pacific/Kiritimati"))
+@example("1900-01", "2199-12", ZoneInfo("Etc/GMT+12"))
+def test_any_day_is_read_or_told(since: str, until: str, zone: ZoneInfo) -> None:
+    """Whatever stands for a day, it becomes an operation or a fault that is told."""
+    try:
+        said = read(add("x", "q", since=since, until=until), update("m1", "x", "q", since=since))
+    except ValidationError:
+        return
+    for op in to_ops(said, Reading(now=NOW, zone=zone)):
+        assert isinstance(op, Add | Update)
+        for moment in (op.valid_from, getattr(op, "expires_at", None)):
+            assert moment is None or 1899 <= moment.year <= 2200
+
+
+def test_days_within_the_span_are_kept() -> None:
+    """The first and the last day of the span are days like others."""
+
+    class Plan(BaseModel):
+        until: Until = None
+
+    for day in (str(date(1900, 1, 1)), "2199-12-31", "2199-12"):
+        assert Plan(until=day).until == day
+
+
+def test_a_ruling_has_the_same_days() -> None:
+    """The arbiter's since is read as the monitor's is."""
+    pair = {"pair": ["m1", "m2"], "reason": "r", "exclude": "yes", "holds": "m1"}
+    with pytest.raises(ValueError, match="from 1900 to 2199"):
+        RulingAnswer.model_validate({"pairs": [{**pair, "since": "9999-12-31"}]})
+
+
+@pytest.mark.parametrize("blank", BLANKS)
+@pytest.mark.parametrize("make", WORDED)
+def test_a_content_that_says_nothing_is_told(make: Any, blank: str) -> None:
+    """White space and what cannot be seen is no memory."""
+    assert "ops.0.content: must not be blank" in refused(make(blank))
+
+
+@pytest.mark.parametrize("make", WORDED)
+def test_a_content_is_stripped_and_then_measured(make: Any) -> None:
+    """What fits without the space around it fits; one character more is told."""
+    full = "x" * LONGEST_CONTENT
+    (op,) = to_ops(read(make(f" {full}\n")), SHANGHAI)
+    assert isinstance(op, Add | Update)
+    assert op.content == full
+    assert f"at most {LONGEST_CONTENT:,} characters" in refused(make(full + "x"))
+
+
+def test_a_quote_is_short() -> None:
+    """A quote that is a whole talk is told, and how to do better."""
+    assert to_ops(read(add("x", "q" * LONGEST_QUOTE)), SHANGHAI)
+    assert "copy as few words as will do" in refused(add("x", "q" * (LONGEST_QUOTE + 1)))
+
+
+def test_reasons_are_cut() -> None:
+    """A novel of a reason is kept to its first thousand characters."""
+    novel = "why " * 9999
+    said = read({**add("x", "q"), "reason": novel}, {"op": "SKIP", "reason": novel})
+    for op in said.ops:
+        assert (len(op.reason), op.reason[-1]) == (LONGEST_REMARK, "…")
+
+
+def test_names_are_names() -> None:
+    """Blank names and sentences are left out, and of a long list twenty stay."""
+    given_names = ["Mo", " ", "\u200b", " Lyon ", "x" * 101, "y" * 100]
+    (op,) = to_ops(read(add("x", "q", entities=given_names)), SHANGHAI)
+    assert isinstance(op, Add)
+    assert op.entities == ("Mo", "Lyon", "y" * 100)
+    (op,) = to_ops(read(add("x", "q", entities=[str(n) for n in range(50)])), SHANGHAI)
+    assert isinstance(op, Add)
+    assert len(op.entities) == 20

@@ -31,7 +31,6 @@ from souffleur.knowledge.operation import (
     is_id,
 )
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.privacy import find_secret
 from souffleur.knowledge.records import fingerprint, to_memory
 from souffleur.knowledge.search import (
     INSTANT,
@@ -46,7 +45,7 @@ from souffleur.knowledge.search import (
     search_turns,
 )
 from souffleur.knowledge.sessions import Sessions
-from souffleur.knowledge.talk_records import to_turn
+from souffleur.knowledge.talk_records import to_masked_turn
 from souffleur.knowledge.turn import Turn
 from souffleur.knowledge.writer import Writer
 
@@ -145,9 +144,9 @@ class KnowledgeBase:
         turns, _ = await self.journal.collection.scroll(
             raw, limit=query.limit, order=Order("at", descending=True)
         )
-        said_then = [to_turn(point.payload) for point in reversed(turns)]
-        told_then: list[Memory | Turn] = [to_memory(point) for point in reversed(episodes)]
-        return told_then + [turn for turn in said_then if not find_secret(turn.words)]
+        told_then = [to_memory(point) for point in reversed(episodes)]
+        said_then = [to_masked_turn(point.payload) for point in reversed(turns)]
+        return [*told_then, *said_then]
 
     async def learnt(self, query: Query) -> list[Found]:
         """The memories first learnt in a time, by age; the query's text says nothing."""

@@ -28,7 +28,7 @@ from souffleur.knowledge.memory import Category, Memory, State
 from souffleur.knowledge.nearness import find_near
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.records import to_memory
-from souffleur.knowledge.talk_records import to_turn
+from souffleur.knowledge.talk_records import to_masked_turn
 from souffleur.knowledge.times import Period, find_period
 from souffleur.knowledge.turn import Turn
 from souffleur.knowledge.turn_nearness import NearTurn, find_near_turns
@@ -252,7 +252,7 @@ def _recency(at: datetime, now: datetime) -> float:
 
 def _heard(score: float, near: NearTurn, now: datetime) -> Found:
     """What was said around a turn counts for its rank; only what it says itself passes the gate."""
-    turn = to_turn(near.point.payload)
+    turn = to_masked_turn(near.point.payload)
     whole = {**near.parts, "recency": _recency(turn.at, now)}
     return Found(turn, score, _relevance(near.parts), 0.0, whole)
 

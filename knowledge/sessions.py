@@ -16,7 +16,6 @@ from souffleur.knowledge.collection import (
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.lexical import encode_document
 from souffleur.knowledge.portrait import Upkeep
-from souffleur.knowledge.privacy import find_secret
 from souffleur.knowledge.session import (
     PAUSE,
     Segment,
@@ -29,6 +28,7 @@ from souffleur.knowledge.session import (
 from souffleur.knowledge.talk_records import (
     segment_point,
     session_point,
+    to_masked_turn,
     to_segment,
     to_session,
     to_turn,
@@ -134,16 +134,16 @@ class Sessions:
         await self._collection.merge_payload(list(turn_ids), {"hidden": hidden})
 
     async def unembedded(self, user_id: str | None = None, *, limit: int) -> list[Turn]:
-        """Turns that cannot be found by their words yet."""
+        """Return turns that cannot be found by their words yet, masked as they will be found."""
         must: list[Condition] = [Is("type", "turn"), Is("embedded", False), Is("expunged", False)]
         must += [Is("user_id", user_id)] if user_id else []
         page, _ = await self._collection.scroll(Filter(tuple(must)), limit=limit)
-        return [to_turn(point.payload) for point in page]
+        return [to_masked_turn(point.payload) for point in page]
 
     def embed(self, turns: Sequence[Turn], vectors: Sequence[Vector]) -> None:
         """Make turns findable; those whose words have changed meanwhile are left for later.
 
-        A turn that holds a secret is never found.
+        A turn that holds a secret is found by its other words.
         """
         given = {
             turn.id: (turn.digest, vector) for turn, vector in zip(turns, vectors, strict=True)
@@ -154,8 +154,7 @@ class Sessions:
             if turn.digest != digest or turn.expunged:
                 continue
             payload = turn_point(turn.model_copy(update={"embedded": True})).payload
-            words = turn.words
-            if words and not find_secret(words):
+            if words := turn.masked().words:
                 points.append(Point(turn.id, payload, vector, encode_document(words)))
             else:
                 points.append(Point(turn.id, payload))

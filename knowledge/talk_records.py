@@ -12,8 +12,13 @@ def turn_point(turn: Turn) -> Point:
 
 
 def to_turn(payload: Payload) -> Turn:
-    """The turn of a payload."""
+    """The turn of a payload, word for word: to be judged, summarised or kept."""
     return Turn.model_validate({k: v for k, v in payload.items() if k != "type"})
+
+
+def to_masked_turn(payload: Payload) -> Turn:
+    """Return the turn of a payload without its secrets: to be found, or shown to anybody."""
+    return to_turn(payload).masked()
 
 
 def session_point(session: Session) -> Point:

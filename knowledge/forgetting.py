@@ -1,19 +1,28 @@
 """Forgetting on request: what else rests on a memory that somebody asks to be forgotten."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 from souffleur.knowledge.collection import Collection, Filter, Is, read_all
 from souffleur.knowledge.journal import Journal
-from souffleur.knowledge.lexical import terms
+from souffleur.knowledge.lexical import is_spaced, split, terms
 from souffleur.knowledge.memory import Memory, State
 from souffleur.knowledge.operation import Outcome, is_id
 from souffleur.knowledge.plan import Scene, withdrawn
+from souffleur.knowledge.proper_names import HAN
 from souffleur.knowledge.records import to_memories
 from souffleur.knowledge.search import NARRATIVE
 from souffleur.knowledge.wording import fold
 
 SHARE = 0.75
 """Part of a memory's terms from which a longer text is taken to tell it."""
+
+_CLITIC = re.compile(r"^(?:[cdjlmnst]|qu)'(?=.)|(?<=.)'(?:s|d|m|ll|re|ve)$")
+"""What is written together with a name and is none of it: Ann's, she'll, d'Anna."""
+_SPACE = re.compile(rf"(?<=[{HAN}])[ \u3000](?=[{HAN}])")
+"""As Japanese sets it within a name: 田中 太郎 is 田中太郎."""
+_GAP = re.compile(rf"(?<=[{HAN}\uac00-\ud7a3]) (?=[{HAN}\uac00-\ud7a3])")
+"""Between the parts of a name that a text may leave out: 爱因斯坦·阿尔伯特, 김 철수."""
 
 
 def own_names(memory: Memory, others: Iterable[Memory]) -> tuple[str, ...]:
@@ -29,12 +38,43 @@ def own_names(memory: Memory, others: Iterable[Memory]) -> tuple[str, ...]:
 
 
 def tells(text: str, content: str, names: Sequence[str] = ()) -> bool:
-    """Whether a text tells what a memory says: it holds a name of its own, or most of its words."""
-    folded = fold(text)
-    if any(fold(name) in folded for name in names):
+    """Return whether a text tells what a memory says: one of the names, or most of its words.
+
+    >>> tells("Did Jo's train leave?", "Jo left.", ["Jo"]), tells("I enjoy it", "Jo left.", ["Jo"])
+    (True, False)
+    >>> tells("昨天周雯来了", "主人的前任。", ["周雯"]), tells("昨天来了", "主人的前任。", ["天"])
+    (True, False)
+    """
+    words = _words(text)
+    if any(_mentions(words, name) for name in names):
         return True
     sought = set(terms(content))
     return len(sought) > 2 and len(sought & set(terms(text))) >= SHARE * len(sought)
+
+
+def _mentions(words: str, name: str) -> bool:
+    """Return whether a name is among these words: as whole ones, or as characters in a run.
+
+    What has less than two letters or digits is no name.
+    """
+    sought = _words(name)
+    if len(sought.replace(" ", "")) < 2:
+        return False
+    before, after = (" " if is_spaced(char) else "" for char in (sought[0], sought[-1]))
+    forms = (sought, _GAP.sub("", sought))
+    return any(f"{before}{form}{after}" in f" {words} " for form in forms)
+
+
+def _words(text: str) -> str:
+    """Return the words of a text as names are compared: folded, with one space between two.
+
+    Characters of a script without spaces stand together as they do in the text.
+
+    >>> _words("Ａｎｎ’s -- cat 和Tom去里昂。"), _words("don't")
+    ('ann cat 和 tom 去里昂', "don't")
+    """
+    runs = (run if is_spaced(run[0]) else ["".join(run)] for run in split(_SPACE.sub("", text)))
+    return " ".join(_CLITIC.sub("", word) for run in runs for word in run)
 
 
 async def with_what_rests_on_it(

@@ -33,7 +33,6 @@ from souffleur.knowledge.operation import (
     is_id,
 )
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.privacy import find_secret
 from souffleur.knowledge.reading import read_each
 from souffleur.knowledge.records import fingerprint, to_memories, to_memory
 from souffleur.knowledge.search import (
@@ -49,7 +48,7 @@ from souffleur.knowledge.search import (
     search_turns,
 )
 from souffleur.knowledge.sessions import Sessions
-from souffleur.knowledge.talk_records import to_turn
+from souffleur.knowledge.talk_records import to_masked_turn
 from souffleur.knowledge.turn import Turn
 from souffleur.knowledge.writer import Writer
 
@@ -158,9 +157,9 @@ class KnowledgeBase:
         turns, _ = await self.journal.collection.scroll(
             raw, limit=query.limit, order=Order("at", descending=True)
         )
-        said_then = read_each(reversed(turns), to_turn)
-        told_then: list[Memory | Turn] = [*to_memories(reversed(episodes))]
-        return told_then + [turn for turn in said_then if not find_secret(turn.words)]
+        told_then = to_memories(reversed(episodes))
+        said_then = read_each(reversed(turns), to_masked_turn)
+        return [*told_then, *said_then]
 
     async def learnt(self, query: Query) -> list[Found]:
         """The memories first learnt in a time, by age; the query's text says nothing."""

@@ -1,83 +1,102 @@
 """What is kept out of memory by pattern: secrets. What needs judgement is the judge's."""
 
 import re
+import unicodedata
+from collections.abc import Iterator, Sequence
 
-_CODE = (
-    r"(?!\w+(?:\.\w+)+[\[(]|[a-z]+(?:_[a-z]+)+\(|[A-Za-z_]\w*[\[(][\"']"
-    r"|(?:process\.env|os\.environ)\b|\$?\{[\w.]+\}|</?[a-z]"
-    r"|(?:your|my)_(?:\w*_)?(?:key|password|token|secret)(?:_here)?(?![^\"'\s;,)]))"
-)
-"""Not where a program reads a password, or an example stands for one."""
+from souffleur.knowledge.password_phrases import HIDDEN
+from souffleur.knowledge.secret_patterns import SECRETS, Secret
 
-_PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("a private key", re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY")),
-    ("an API key", re.compile(r"\b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{12,}")),
-    ("an AWS key", re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b")),
-    ("an access token", re.compile(r"\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|hf_)\w{10,}")),
-    ("a Google API key", re.compile(r"\bAIza[\w-]{30,}")),
-    ("a JSON web token", re.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{4,}")),
-    (
-        "a password",
-        re.compile(
-            r"(?:pass(?:word|code|phrase|wd)|\bpin(?: code| number)?\b|secret key|api[ _-]?key"
-            r"|access[ _-]?token|密码|口令|暗証番号|パスワード)"
-            r"(?:\s*(?:[:=：＝]|\bis\b|是|为|改成|は|設?定?为))+\s*[\"'“「`]?"
-            + _CODE
-            + r"(?=[^\s\"'”」`]*\d|[^\s\"'”」`]*[^\w\s\u3000-\u9fff])[^\s\"'”」`。，,]{4,}",
-            re.IGNORECASE,
-        ),
-    ),
-    (
-        "a door or lock code",
-        re.compile(
-            r"(?:door|gate|lock|entry|alarm|safe)\W{0,3}(?:\w+\W+){0,3}?(?:code|combination)\D{0,20}\d{4,}"
-            r"|(?:门禁|门锁|开门|大门|保险箱|门)\D{0,6}(?:密码|代码|码)\D{0,8}\d{4,}",
-            re.IGNORECASE,
-        ),
-    ),
-)
-_DIGITS = re.compile(r"(?<![\w.])(?:\d[ -]?){12,18}[\dXx](?!\w)")
+MASK = "[secret]"
+"""What is shown instead of a secret."""
+
+Span = tuple[int, int]
+
+
+class _Plain(dict[int, str]):
+    """Each character as one of ASCII where there is one; a place stays the same place."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        plain = _PLAIN_OF.get(unicodedata.category(char)) or unicodedata.normalize("NFKC", char)
+        digit = unicodedata.decimal(char, None)
+        self[code] = str(digit) if digit is not None else plain if len(plain) == 1 else char
+        return self[code]
+
+
+_PLAIN_OF = {"Zs": " ", "Zl": "\n", "Zp": "\n", "Pd": "-"}
+_PLAIN = _Plain(dict.fromkeys(map(ord, "‘’ʼ`"), "'") | dict.fromkeys(map(ord, "“”„"), '"'))
+_PLAIN[ord("−")] = "-"
+_NO_DIGIT = re.compile("[^0-9Xx]")
 
 
 def find_secret(text: str) -> str | None:
-    """What kind of secret the text holds, in words; None: none that a pattern knows.
+    """Return what kind of secret the text holds, in words; `None` if it holds none that is known.
 
     >>> find_secret("my key is sk-live-9f8e7d6c5b4a3210")
     'an API key'
-    >>> find_secret("我的密码是 hunter2024!")
+    >>> find_secret("我的密码是hunter2024!")
     'a password'
     >>> find_secret("pay with 4111 1111 1111 1111 please")
     'a payment card number'
     >>> find_secret("password = request.form['password']") is None
     True
-    >>> find_secret("He forgot his password and his 3 keys, 忘了密码") is None
+    >>> find_secret("The password is important. He forgot his 3 keys, 忘了密码") is None
     True
     """
-    for name, pattern in _PATTERNS:
-        if pattern.search(text):
-            return name
-    for match in _DIGITS.finditer(text):
-        digits = re.sub(r"[ -]", "", match.group()).upper()
-        if len(digits) == 18 and _is_resident_id(digits):
-            return "an identity card number"
-        if digits.isdigit() and 13 <= len(digits) <= 19 and _is_luhn(digits):
-            return "a payment card number"
-    return None
+    return next((secret.name for secret, _ in _find(text)), None)
 
 
-def _is_luhn(digits: str) -> bool:
-    """The check digit of payment cards, ISO/IEC 7812-1 annex B."""
-    total = 0
-    for place, digit in enumerate(reversed(digits)):
-        value = int(digit) * (2 if place % 2 else 1)
-        total += value - 9 if value > 9 else value
-    return total % 10 == 0
+def mask(text: str) -> str:
+    """Return the text with each secret in it replaced by MASK, and as it is if it holds none.
+
+    >>> mask("密码是hunter2024!，别告诉别人")
+    '密码是[secret]，别告诉别人'
+    >>> mask("postgres://ann:tea4two@db.example.org/tea")
+    'postgres://ann:[secret]@db.example.org/tea'
+    """
+    return mask_together(text)[0]
 
 
-def _is_resident_id(digits: str) -> bool:
-    """The check character of Chinese resident identity cards, GB 11643-1999 (ISO 7064 11-2)."""
-    if not digits[:17].isdigit():
-        return False
-    weights = (pow(2, 17 - place, 11) for place in range(17))
-    total = sum(int(digit) * weight for digit, weight in zip(digits, weights, strict=False))
-    return "10X98765432"[total % 11] == digits[17]
+def mask_together(*texts: str) -> tuple[str, ...]:
+    """Return texts that follow each other, each masked as it is to be read after the others.
+
+    >>> mask_together("tell me my wifi password", "tea4two!2024, as always")
+    ('tell me my wifi password', '[secret], as always')
+    """
+    while spans := sorted(span for _, span in _find("\n".join(texts))):
+        start, masked = 0, []
+        for text in texts:
+            masked.append(_cover(text, [(low - start, high - start) for low, high in spans]))
+            start += len(text) + 1
+        texts = tuple(masked)
+    return texts
+
+
+def _cover(text: str, spans: Sequence[Span]) -> str:
+    """Replace what the spans, in order, have of the text; those that touch are one."""
+    kept: list[str] = []
+    end = 0
+    for low, high in spans:
+        if high <= 0 or low >= len(text):
+            continue
+        if low > end or not kept:
+            kept.append(text[end : max(low, 0)])
+        end = max(end, high)
+    return MASK.join([*kept, text[end:]])
+
+
+def _find(text: str) -> Iterator[tuple[Secret, Span]]:
+    """Find every secret in the text and its place, kind by kind; what is masked is none."""
+    plain = text.replace(MASK, HIDDEN * len(MASK)).translate(_PLAIN)
+    for secret in SECRETS:
+        for match in secret.pattern.finditer(plain):
+            for span in _spans(match):
+                found = plain[slice(*span)]
+                if secret.check is None or secret.check(_NO_DIGIT.sub("", found)):
+                    yield secret, span
+
+
+def _spans(match: re.Match[str]) -> list[Span]:
+    groups = [match.span(number) for number in range(1, match.re.groups + 1)]
+    return [span for span in groups if span[0] >= 0] or [match.span()]

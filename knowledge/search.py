@@ -30,7 +30,7 @@ from souffleur.knowledge.nearness import Sense, find_near
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.reading import read_each
 from souffleur.knowledge.records import to_memories
-from souffleur.knowledge.talk_records import to_turn
+from souffleur.knowledge.talk_records import to_masked_turn
 from souffleur.knowledge.times import Period, find_period
 from souffleur.knowledge.turn import Turn
 from souffleur.knowledge.turn_nearness import NearTurn, find_near_turns
@@ -225,7 +225,7 @@ async def search_turns(collection: Collection, embedder: "Embedder", query: Quer
     period = await asyncio.to_thread(_named_time, query)
     ranked = [(_rank(one, query.now, period), one) for one in near]
     ranked.sort(key=_turn_order)
-    found = read_each((one.point for _, one in ranked[: query.limit]), to_turn)
+    found = read_each((one.point for _, one in ranked[: query.limit]), to_masked_turn)
     turns = {turn.id: turn for turn in found}
     return [
         _heard(score, one, turns[one.point.id], query.now)

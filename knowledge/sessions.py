@@ -17,7 +17,6 @@ from souffleur.knowledge.identity import EVERYBODY, check_id, whose
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.lexical import encode_document
 from souffleur.knowledge.portrait import Upkeep
-from souffleur.knowledge.privacy import find_secret
 from souffleur.knowledge.reading import read_each
 from souffleur.knowledge.session import (
     PAUSE,
@@ -31,6 +30,7 @@ from souffleur.knowledge.session import (
 from souffleur.knowledge.talk_records import (
     segment_point,
     session_point,
+    to_masked_turn,
     to_segment,
     to_session,
     to_turn,
@@ -138,15 +138,15 @@ class Sessions:
         await self._collection.merge_payload(list(turn_ids), {"hidden": hidden})
 
     async def unembedded(self, user_id: str | None = EVERYBODY, *, limit: int) -> list[Turn]:
-        """Turns that cannot be found by their words yet."""
+        """Return turns that cannot be found by their words yet, masked as they will be found."""
         must: list[Condition] = [Is("type", "turn"), Is("embedded", False), Is("expunged", False)]
         page, _ = await self._collection.scroll(Filter((*must, *whose(user_id))), limit=limit)
-        return read_each(page, to_turn)
+        return read_each(page, to_masked_turn)
 
     def embed(self, turns: Sequence[Turn], vectors: Sequence[Vector]) -> None:
         """Make turns findable; those whose words have changed meanwhile are left for later.
 
-        A turn that holds a secret is never found.
+        A turn that holds a secret is found by its other words.
         """
         given = {
             turn.id: (turn.digest, vector) for turn, vector in zip(turns, vectors, strict=True)
@@ -231,7 +231,6 @@ _INSTANT = timedelta(microseconds=1)
 
 def _embedded(turn: Turn, vector: Vector) -> Point:
     payload = turn_point(turn.model_copy(update={"embedded": True})).payload
-    words = turn.words
-    if words and not find_secret(words):
+    if words := turn.masked().words:
         return Point(turn.id, payload, vector, encode_document(words))
     return Point(turn.id, payload)

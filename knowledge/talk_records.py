@@ -13,8 +13,19 @@ def turn_point(turn: Turn) -> Point:
 
 
 def to_turn(point: Point) -> Turn:
-    """Return the turn of a point. Raises UnreadableError."""
+    """Return the turn of a point, word for word: to be judged, summarised or kept.
+
+    Raises UnreadableError.
+    """
     return read(point, Turn, derived={"type"})
+
+
+def to_masked_turn(point: Point) -> Turn:
+    """Return the turn of a point without its secrets: to be found, or shown to anybody.
+
+    Raises UnreadableError.
+    """
+    return to_turn(point).masked()
 
 
 def session_point(session: Session) -> Point:

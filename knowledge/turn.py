@@ -9,6 +9,7 @@ from pydantic import AwareDatetime, Field
 
 from souffleur.knowledge.memory import Frozen, Speaker, Text
 from souffleur.knowledge.operation import Said, derive_id
+from souffleur.knowledge.privacy import mask_together
 from souffleur.knowledge.session import Held
 
 
@@ -73,6 +74,11 @@ class Turn(Frozen):
     def held(self) -> Held:
         """What the window knows of it."""
         return Held(id=self.id, at=self.at, messages=self.messages)
+
+    def masked(self) -> "Turn":
+        """Return the turn with every secret in its words masked: as it is found and shown."""
+        user, assistant = mask_together(self.user, self.assistant)
+        return self.model_copy(update={"user": user, "assistant": assistant})
 
     def said(self) -> tuple[Said, ...]:
         """Its messages in order; an empty one was not said."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from souffleur.knowledge.privacy import MASK
 from tests.command import Run, data
 from tests.scripted import SKIP, add, answer, episode, portrait
 from tests.stub import Body, Stub, say
@@ -121,6 +122,29 @@ def test_raw_turns_can_be_searched(told: Run) -> None:
     code, _, err = told("search", "tea", "--scope", "dreams", *ME)
     assert code == 2
     assert "memories, episodes, turns" in err
+
+
+def test_no_command_shows_a_secret(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stub: Callable[..., Stub]
+) -> None:
+    """Neither a search, nor a question, nor the list of failed turns, for a person or a program."""
+    said = dialogue(tmp_path)
+    said.write_text(said.read_text().replace("I like tea", "I like tea, password hunter2024!"))
+    monkeypatch.setenv("SOUFFLEUR_RETRY_PAUSE", "0")
+    monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say("no idea")).base_url)
+    assert run("replay", str(said), "--keep")[0] == 0
+    for words in (
+        ("search", "tea", "--scope", "turns", *ME),
+        ("ask", "what did I say yesterday?", *ME),
+        ("ask", "who said that they like tea?", *ME),
+        ("list", "--failed", *ME),
+    ):
+        for form in ((), ("--json",)):
+            _, out, err = run(*words, *form)
+            assert "hunter2024" not in out + err
+            assert MASK in out
+    sought = data(run, "search", "hunter2024", "--scope", "turns", *ME)
+    assert {hit["score"] for hit in sought} == {0.0}
 
 
 def test_writing_a_profile_needs_a_model(run: Run) -> None:

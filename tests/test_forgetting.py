@@ -3,11 +3,15 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given, strategies as st
 
 from souffleur.knowledge.forgetting import tells
 from souffleur.knowledge.memory import Category, Kind, State
 from souffleur.knowledge.operation import Add, By, Delete, Forget, Who
 from tests.build import NOW, open_base, turn, verdict
+
+LETTERS = "abdehlnorstuxABJLTéßжя"
+HAN = "安周雯文王小明田中太郎茶里昂"
 
 
 @pytest.mark.parametrize(
@@ -26,11 +30,55 @@ from tests.build import NOW, open_base, turn, verdict
         ),
         ("Ann wants to stop early today.", "Ann smokes ten cigarettes.", (), False),
         ("", "Ann smokes.", (), False),
+        ("We talked about Al's car.", "x", ("Al",), True),
+        ("I also needed it", "x", ("Al", "Ed"), False),
+        ("she enjoyed it, I'd like more", "x", ("Jo", "Li", "D"), False),
+        ("Don't go", "x", ("Don",), False),
+        ("DON’S boat, or Don'll go", "x", ("don",), True),
+        ("ｏｎ　Ｔｏｍ", "x", ("TOM",), True),
+        ("昨天和Tom吃饭", "x", ("Tom",), True),
+        ("昨天和Tommy吃饭", "x", ("Tom",), False),
+        ("met Ann  Roux, again", "x", ("ann roux",), True),
+        ("met Ann, Bob Roux", "x", ("Ann Roux",), False),
+        ("she has GPT-4.1 now", "x", ("GPT-4",), False),
+        ("she has gpt 4 now", "x", ("GPT-4",), True),
+        ("昨天去了里昂", "x", ("天", "里"), False),
+        ("周雯雯昨天来了", "x", ("周雯",), True),
+        ("見た。田中　太郎さん", "x", ("田中太郎",), True),
+        ("爱因斯坦阿尔伯特来了", "x", ("爱因斯坦·阿尔伯特",), True),
+        ("어제 김철수가 왔다", "x", ("김 철수",), True),
+        ("anything at all… a-b - c", "x", ("-", "…", "a", "", "·", "、", "A."), False),
+        ("王Anna来了", "x", ("王Anna",), True),
+        ("王 Annabel 来了", "x", ("王Anna",), False),
     ],
 )
 def test_what_tells_of_it(text: str, content: str, names: tuple[str, ...], told: bool) -> None:
     """A text that holds its own name, or most of its words, tells of it; others do not."""
     assert tells(text, content, names) is told
+
+
+@given(st.text(LETTERS, min_size=1, max_size=4), st.lists(st.text(LETTERS, max_size=7), max_size=9))
+def test_a_name_hides_no_text_in_which_it_is_no_word(name: str, words: list[str]) -> None:
+    """Whatever letters stand around it: part of a word is not the name."""
+    around = ["also", "needed", *words, f"x{name}", f"{name}x", f"x{name}'s"]
+    text = " ".join(word for word in around if word.casefold() != name.casefold())
+    assert not tells(text, "", (name,))
+    if len(name) > 1:
+        assert tells(f"{text} ({name.upper()}’s)", "", (name,))
+
+
+@given(st.text(max_size=3).filter(lambda name: sum(map(str.isalnum, name)) == 0), st.text())
+def test_what_has_no_letter_hides_nothing(name: str, text: str) -> None:
+    """A dash or an ellipsis that was taken for a name is none."""
+    assert not tells(text, "", (name,))
+
+
+@given(st.text(HAN, min_size=1, max_size=3), st.text(HAN, max_size=5), st.text(HAN, max_size=5))
+def test_a_name_without_spaces_around_it_is_found(name: str, before: str, after: str) -> None:
+    """In Chinese and Japanese a name is found within a run; one character alone is no name."""
+    assert tells(before + name + after, "", (name,)) is (len(name) > 1)
+    if name not in before:
+        assert not tells(before, "", (name,))
 
 
 async def test_what_the_user_did_not_ask_for_stays(tmp_path: Path) -> None:
@@ -64,6 +112,21 @@ async def test_what_the_user_did_not_ask_for_stays(tmp_path: Path) -> None:
     await base.undo(gone.id, by=By(who=Who.USER), now=NOW, user_id=None)
     assert (await base.get(told.id, user_id=None)).state is State.ACTIVE
     assert not (await base.journal.turn(said.id)).hidden
+    await base.close()
+
+
+async def test_a_short_name_hides_no_other_talk(tmp_path: Path) -> None:
+    """Forgetting Al hides what was said of Al, and not what was also said."""
+    base = await open_base(tmp_path)
+    lines = ("Al called", "I also needed sugar – again", "阿尔 called")
+    said = [turn(line, "ok", turn_id=str(place)) for place, line in enumerate(lines)]
+    for one in said:
+        base.journal.record(one)
+    add = Add(reason="r", quote="", content="Ann met Al.", entities=("Al", "–", "尔"))
+    (kept,) = await base.apply(verdict(add, who=Who.HOST))
+    forget = Forget(target=kept.memory_ids[0], reason="r")
+    await base.apply(verdict(forget, who=Who.USER, name=2))
+    assert [(await base.journal.turn(one.id)).hidden for one in said] == [True, False, False]
     await base.close()
 
 

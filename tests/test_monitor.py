@@ -82,7 +82,7 @@ async def test_a_memory_that_says_nothing_is_repaired(base: KnowledgeBase, blank
     await monitor(base, chat).run([turn("tea", "ok")])
     assert "content: must not be blank" in chat.requests[1].messages[-1].content
     empty = Scripted([answer(update("m1", blank, "tea"))] * 2)
-    with pytest.raises(AnswerError, match="must say something"):
+    with pytest.raises(AnswerError, match="must not be blank"):
         await monitor(base, empty).run([turn("tea!", "ok", turn_id="2")])
     assert [memory.content for memory in await base.list("ann")] == ["Ann likes tea."]
 

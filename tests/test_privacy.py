@@ -1,46 +1,213 @@
-"""Secrets, and what only looks like one."""
+"""Secrets, what only looks like one, and what is left when they are masked."""
+
+import re
+import sys
+from importlib import import_module
+from types import FrameType
+from typing import Any
 
 import pytest
+from hypothesis import example, given, strategies as st
 
-from souffleur.knowledge.privacy import find_secret
+from souffleur.knowledge.privacy import MASK, find_secret, mask
+from souffleur.knowledge.secret_patterns import SECRETS, Secret
+from tests.secret_cases import AWS_ID, CASES, JWT, KEY, LONG
 
+FARTHEST = 500_000
+"""Upper bound of the steps that a pattern may need at one place, however long the text is."""
+ENDLESS = FARTHEST**9
 
-@pytest.mark.parametrize(
-    "text",
+BARE = {
+    "a private key": "-----BEGIN PRIVATE KEY-----",
+    "an API key": f"sk-proj-{KEY}",
+    "an AWS key": AWS_ID,
+    "an access token": f"ghp_{LONG}",
+    "a Google API key": f"AIzaSy{LONG}",
+    "a JSON web token": JWT,
+    "a password in an address": "postgres://ann:tea4two@db",
+    "a password": "password: tea4two!",
+    "a door or lock code": "door code: 4471",
+    "an identity card number": "11010519491231002X",
+    "a payment card number": "4111111111111111",
+}
+"""One secret of each kind that nothing around it gives away."""
+
+secrets = [(kind, text) for kind, cases in CASES.items() for text in cases.secrets]
+lookalikes = [text for cases in CASES.values() for text in cases.lookalikes]
+pieces = st.sampled_from(
     [
-        "my password is hunter2024!",
-        "the password is kitty(2024)!",
-        "密码是 request2024!",
-        "password = Tr0ub4dor&3",
-        "password: my_secret9!",
-        "passwd: os.path9!",
-        'password="mypassword"',
-        'api_key = "9f8d7a6b5c"',
-        'PASSWORD="{{pw}}1"',
-        "暗証番号は 4711-9",
-    ],
-)
-def test_a_password_is_a_secret_however_it_is_written(text: str) -> None:
-    """What stands after the word, in prose or in code, is taken for the password."""
-    assert find_secret(text) == "a password"
+        *(text for _, text in secrets),
+        *lookalikes,
+        *BARE.values(),
+        *("密码", "password", "pin", "door code", "secret key", "bearer", "://ann:", "@db"),
+        *("是", "从", "改成", " is ", " to ", ": ", "=", "'s ", " ", "\n", "'", '"', "「", "」"),
+        *("4111", "1111 1111 1111", "-", ".", ",", "x", "です", "0", "\0", MASK, MASK[:4], "："),
+    ]
+) | st.text(max_size=6)
+mixtures = st.lists(pieces, max_size=8).map(lambda parts: re.sub("[⟦⟧]", "", "".join(parts)))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "password = request.form['password']",
-        "password = data.get('password')",
-        "password = db.Column(db.String(120), nullable=False)",
-        "password = PasswordField('Password')",
-        "password = generate_password_hash(password, method='sha256')",
-        "apiKey = process.env.OPENWEATHER_API_KEY;",
-        "apiKey: 'YOUR_API_KEY_HERE',",
-        "API_KEY = 'my_api_key';",
-        "PASSWORD=${DB_PASSWORD}",
-        '<label for="p">Password:</label>',
-        "I forgot my password again, 又忘了密码",
-    ],
-)
-def test_a_program_that_reads_a_password_holds_none(text: str) -> None:
-    """Pasted code and its placeholders stay findable."""
+@pytest.mark.parametrize(("kind", "text"), secrets)
+def test_a_secret_is_found_and_masked(kind: str, text: str) -> None:
+    """Its kind is named, and exactly the secret is masked: the words around it stay."""
+    told = re.sub("[⟦⟧]", "", text)
+    assert find_secret(told) == kind
+    assert mask(told) == re.sub("⟦.*?⟧", MASK, text, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("text", lookalikes)
+def test_what_only_looks_like_a_secret_is_none(text: str) -> None:
+    """Prose about passwords, code that reads one, examples, dates and other numbers stay."""
     assert find_secret(text) is None
+    assert mask(text) == text
+
+
+def test_each_kind_has_a_dozen_of_both() -> None:
+    """No kind of secret is without its table."""
+    assert set(CASES) == set(BARE) == {secret.name for secret in SECRETS}
+    for cases in CASES.values():
+        assert min(len(set(cases.secrets)), len(set(cases.lookalikes))) >= 12
+
+
+@pytest.mark.parametrize("kind", BARE)
+@pytest.mark.parametrize(
+    "beside", ["我的是", "キーは", "カﾞ", "열쇠는", "，", "ー", "é", "key_", "🔑"]
+)
+@pytest.mark.parametrize("gap", ["", " ", "\u3000"])
+def test_no_letter_of_another_script_hides_a_secret(kind: str, beside: str, gap: str) -> None:
+    """Before and after it: only letters and digits of ASCII belong to the same word."""
+    secret = BARE[kind]
+    assert find_secret(f"{beside}{gap}{secret}") == kind
+    after = beside.removesuffix("key_")
+    assert find_secret(f"{beside}{gap}{secret}{gap}{after}") == kind
+
+
+@given(mixtures)
+@example(f"password is {MASK}hunter2024!")
+@example("AKIAIOSFODNN7EXAMPLE" * 3)
+@example("password is sk-live-9f8e7d6c5b4a3210!x9")
+def test_what_is_masked_holds_no_secret(text: str) -> None:
+    """Whatever stands beside what; and masking twice is masking once."""
+    masked = mask(text)
+    assert find_secret(masked) is None
+    assert mask(masked) == masked
+
+
+@given(mixtures)
+def test_masking_changes_nothing_but_secrets(text: str) -> None:
+    """A text without a secret stays as it is; of one with a secret, the rest stays in its order."""
+    masked = mask(text)
+    assert (masked == text) == (find_secret(text) is None)
+    at = 0
+    for part in masked.split(MASK):
+        at = text.index(part, at) + len(part)
+
+
+def test_overlapping_secrets_are_one_mask() -> None:
+    """A password that is also a key is masked once, and whole."""
+    assert mask("password is sk-live-9f8e7d6c5b4a3210!x9 now") == f"password is {MASK} now"
+
+
+@pytest.mark.parametrize("secret", SECRETS, ids=lambda secret: secret.name)
+def test_no_pattern_looks_far(secret: Secret) -> None:
+    """At each place of a text the steps are bounded, so that all of them grow as the text does."""
+    tree = import_module("re._parser").parse(secret.pattern.pattern, secret.pattern.flags)
+    assert _bound(tree, last=True)[1] < FARTHEST
+
+
+@pytest.mark.parametrize(
+    "source", ["(?:a+)+b", "(?:a?)*b", "a+b", "a*+b", "(?:(?:a{0,99}){0,99}){2}"]
+)
+def test_what_backtracks_far_is_noticed(source: str) -> None:
+    """The bound is no formality: what is slow on some text is over it."""
+    tree = import_module("re._parser").parse(source)
+    assert _bound(tree, last=True)[1] >= FARTHEST
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        *("密码是", "password is ", "密码从a", "password ", "密码，了我也已", "password='a"),
+        *("sk-a_", "eyJaaaaaaaaa-", "eyJaaaaaaaa.", "SG.aaaaaaaaaaaaaaaa.", "AKIAIOSFODNN7EXAMPLE"),
+        *(
+            "4111 ",
+            "4111111111111111 ",
+            "1",
+            "12-34 5",
+            "-----BEGIN PRIVATE KEY-----",
+            "-----BEGIN ",
+        ),
+        *(
+            "://a:",
+            ":p@",
+            "authorization: bearer ",
+            "aws key ",
+            "门码",
+            "door a b code ",
+            MASK,
+            "\0",
+        ),
+        *("changed my password to ", "tea4two! password: ", "pin is 1", f"sk-{KEY} "),
+    ],
+)
+def test_the_work_on_a_hostile_text_grows_with_its_length(shape: str) -> None:
+    """100,000 characters cost no more than twice the calls of half as many, and are masked."""
+    half, whole = ((shape * (size // len(shape))) for size in (50_000, 100_000))
+    assert _calls(whole) <= 2.1 * _calls(half) + 100
+
+
+def _calls(text: str) -> int:
+    """Return how many functions are called to mask the text."""
+    count = 0
+
+    def note(frame: FrameType, event: str, arg: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        mask(text)
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def _bound(tree: Any, *, last: bool) -> tuple[int, int]:
+    """Return bounds of the ways in which a pattern can match at one place, and of the steps.
+
+    `last` says that nothing follows it, so that nothing makes it try again.
+    """
+    ways, steps = 1, 0
+    for place, (op, argument) in enumerate(tree):
+        end = last and place == len(tree) - 1
+        more_ways, more_steps = _bound_of(str(op), argument, last=end)
+        steps += ways * more_steps
+        ways *= more_ways
+    return ways, steps
+
+
+def _bound_of(op: str, argument: Any, *, last: bool) -> tuple[int, int]:
+    if op == "SUBPATTERN":
+        return _bound(argument[-1], last=last)
+    if op == "BRANCH":
+        each = [_bound(branch, last=last) for branch in argument[1]]
+        return sum(ways for ways, _ in each), sum(steps for _, steps in each)
+    if op == "ATOMIC_GROUP":
+        return 1, _bound(argument, last=last)[1]
+    if op in ("ASSERT", "ASSERT_NOT"):
+        return 1, _bound(argument[1], last=False)[1]
+    if op.endswith("_REPEAT"):
+        return _bound_of_repeat(op, *argument, last=last)
+    return 1, 1
+
+
+def _bound_of_repeat(op: str, fewest: int, most: int, body: Any, *, last: bool) -> tuple[int, int]:
+    ways, steps = _bound(body, last=False)
+    possessive = op == "POSSESSIVE_REPEAT"
+    if most == import_module("re._constants").MAXREPEAT:
+        taken_once = possessive and last and ways == 1 and body.getwidth() == (1, 1)
+        return (1, steps) if taken_once else (ENDLESS, ENDLESS)
+    if possessive:
+        return 1, most * steps
+    return sum(ways**n for n in range(fewest, most + 1)), steps * sum(ways**n for n in range(most))

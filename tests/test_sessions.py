@@ -2,8 +2,31 @@
 
 from pathlib import Path
 
+from langchain_core.embeddings import Embeddings
+
+from souffleur.knowledge.embedder import make_embedder
+from souffleur.knowledge.hash_embeddings import HashEmbeddings
+from souffleur.knowledge.policy import COMPANION
+from souffleur.knowledge.privacy import MASK
 from souffleur.knowledge.session import WindowRule
+from souffleur.knowledge.store import Place, open_knowledge
 from tests.build import NOW, days, open_base, turn
+
+
+class Listening(Embeddings):
+    """Embeds by spelling, and notes what it is given."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """A vector per text."""
+        self.heard += texts
+        return HashEmbeddings(64).embed_documents(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        """As a document."""
+        return self.embed_documents([text])[0]
 
 
 async def test_words_that_changed_meanwhile_are_embedded_later(tmp_path: Path) -> None:
@@ -20,6 +43,26 @@ async def test_words_that_changed_meanwhile_are_embedded_later(tmp_path: Path) -
     assert [one.embedded for one in await base.journal.turns()] == [False, False]
     assert await base.embed_turns() == 1
     assert await base.sessions.unembedded(limit=9) == []
+    await base.close()
+
+
+async def test_secrets_are_not_embedded(tmp_path: Path) -> None:
+    """The embedder is given masked words, in both halves of a turn; the stored turn keeps its own.
+
+    A label in one half and its password in the other are one secret.
+    """
+    listening = Listening()
+    base = await open_knowledge(Place(folder=tmp_path), make_embedder(listening), COMPANION)
+    listening.heard.clear()
+    base.journal.record(turn("密码是hunter2024!，喝茶吗", "sk-live-9f8e7d6c5b4a3210?", turn_id="1"))
+    base.journal.record(turn("tell me my wifi password", "tea4two!2024, as always", turn_id="2"))
+    assert await base.embed_turns() == 2
+    assert sorted(listening.heard) == sorted(
+        [f"密码是{MASK}，喝茶吗\n{MASK}?", f"tell me my wifi password\n{MASK}, as always"]
+    )
+    assert await base.sessions.unembedded(limit=9) == []
+    kept = {one.assistant for one in await base.journal.turns()}
+    assert kept == {"sk-live-9f8e7d6c5b4a3210?", "tea4two!2024, as always"}
     await base.close()
 
 

@@ -110,11 +110,13 @@ async def test_what_was_not_asked_for_lends_nothing(tmp_path: Path) -> None:
     await base.close()
 
 
-async def test_a_turn_that_holds_a_secret_lends_nothing(tmp_path: Path) -> None:
-    """It was never embedded, so it is among no hits."""
+async def test_a_secret_lends_nothing_and_what_was_said_beside_it_does(tmp_path: Path) -> None:
+    """Whoever asks with the words of a secret does not find what was said around it."""
     base = await open_base(tmp_path)
     _, answer = await talk(base, [f"{QUESTION} My kettle password is tea4two!", ANSWER])
-    assert await context_of(base, answer) == 0
+    assert await context_of(base, answer) > 0
+    found = await find(base, "tea4two")
+    assert not any(hit.parts["lexical"] or hit.parts["context"] for hit in found)
     await base.close()
 
 

@@ -65,8 +65,8 @@ def list_(
         from souffleur.knowledge.turn import TurnState
 
         if failed:
-            journal = memory.knowledge.journal
-            render.turns(await journal.turns(state=TurnState.FAILED, user_id=user), as_json)
+            waiting = memory.knowledge.journal.turns(state=TurnState.FAILED, user_id=user)
+            render.turns([turn.masked() for turn in await waiting], as_json)
             return
         states = tuple(State) if every else (State.ACTIVE, State.PENDING)
         now = None if every else memory.clock()

@@ -1,0 +1,117 @@
+"""How people, programs and files tell a password or a code: its label, what links them, its form.
+
+Parts of patterns, for text in plain ASCII signs and in any case of letters; see `secret_patterns`.
+Nearly all are atomic or possessive: what one of them has read is not read again in another way.
+"""
+
+HIDDEN = "\0"
+"""What stands for each character of a secret that is masked already; no pattern reads over it."""
+
+_SIGN = r"[!#-&(-+\--_a-~]"
+"""An ASCII character of a password, save quotes and the comma."""
+_TOKEN = rf"(?>{_SIGN}|,(?={_SIGN}))"
+_TO_END = r"(?![^\"'\s;,)])"
+
+_MEASURE = (
+    r"[0-9]{1,4}+(?:[-~][0-9]{1,4}+)?+[ -]?+(?:%|[位个個字桁年月日号號次回天秒种種人元円倍岁歳]"
+    r"|分[钟間]|小?[时時]|文字|通り|(?:st|nd|rd|th|am|pm)(?![a-z0-9])"
+    r"|(?:bit|byte|char|character|digit|letter|word|symbol|time|attempt|day|week|month|year|hour"
+    r"|minute|min|second|sec|user|account|people|percent)s?(?![a-z0-9]))"
+)
+"""A length, a date or a count: "8 characters", "2024年"."""
+_TECHNICAL = (
+    r"(?:(?:sha|md|aes|rsa|base|utf|wpa|wep|tls|oauth|rfc|iso|bip|pbkdf|argon|hmac|cve|kb|office)"
+    r"[-_ ]?+[0-9]{1,6}+(?![a-z0-9!@#$%^&*])|(?:[23]fa|1password|u2f|fido2)(?![a-z0-9]))"
+)
+_NAME = r"[a-z_][a-z0-9_]{0,64}+"
+_CODE = (
+    rf"(?:{_NAME}(?:\.[a-z0-9_]{{1,64}}+){{1,8}}+[\[(]|[a-z]{{1,32}}+(?:_[a-z]{{1,32}}+){{1,8}}+\("
+    rf"|{_NAME}[\[(][\"']|(?:process\.env|os\.environ)(?![a-z0-9_])|</?[a-z]"
+    rf"|\$?\{{{{1,2}}\s?[a-z0-9_.]{{1,64}}+\s?\}}{{1,2}}{_TO_END}|[a-z][a-z0-9+.-]{{1,15}}+://"
+    rf"|(?:your|my)_(?:[a-z0-9]{{1,16}}+_){{0,3}}?(?:key|password|token|secret)(?:_here)?{_TO_END})"
+)
+"""Where a program reads a password, an address where there is one, or an example stands for one."""
+_NO_PASSWORD = rf"(?!{_MEASURE}|{_TECHNICAL}|{_CODE})"
+_NO_ADJECTIVE = (
+    r"(?!(?:wrong|incorrect|invalid|weak|strong|required|optional|expired|missing|null|none|string"
+    r"|text|true|false|undefined|important|secure|hidden|错误|不正确|正确)[\"'」』》])"
+)
+
+_LABEL = (
+    r"(?>pass(?:word|code|phrase|wd)s?"
+    r"|(?:api|secret|access|auth|refresh|client)[ _-]?(?:access[ _-]?)?(?:key|token|secret)"
+    r"|密[码碼钥鑰]|秘[钥鑰]|口令|令牌|暗証番号|パス(?:ワード|コード|フレーズ)|APIキー"
+    r"|アクセストークン|秘密鍵)(?>[ _-]?[0-9](?![0-9]))?+"
+)
+_CLOSED = r"[\"'*_\])]{0,3}+"
+_ABOUT = (
+    rf"(?:\s?\([^()\n{HIDDEN}]{{1,30}}+\))?+"
+    r"(?:\s{1,2}+(?>for|of|on|at|in)\s(?:[a-z0-9'.@&-]{1,24}+\s){0,4}?[a-z0-9'.@&-]{1,24}+)?"
+)
+"""What it opens: "(at home)", "for the wifi"."""
+_FILLER = (
+    r"(?>(?:now|still|just|currently|actually|always|probably|again|also|has|been|will|would|it's|it"
+    r"|changed(?!\sto))(?![a-z0-9])|[,了我也已经經现現在目前还還就又被都呢啊吧今新的话話])"
+)
+_BECOMES = r"(?:改|换|換|变|變|设|設|设置|設置|設定|设定|更新|重置|修改|更改)[成为為到]"
+_LINK = (
+    r"(?>(?:is|was|are|be|(?:changed|(?:re-?)?set|updated|switched)\sto)(?![a-z0-9])|[:=]{1,3}>?"
+    rf"|[-=]>|→|(?<=\s)-(?=\s)|叫做?|[是为為用はをに]|が|{_BECOMES})"
+)
+_LINKED = (
+    rf"(?>'s(?![a-z0-9])(?:\s{{1,3}}+{_FILLER}){{0,3}}+\s{{1,3}}+"
+    rf"|{_CLOSED}{_ABOUT}(?:\s{{0,3}}+{_FILLER}){{0,5}}+\s{{0,3}}+{_LINK}"
+    rf"(?:\s{{0,3}}+(?:{_FILLER}|{_LINK})){{0,4}}+[\s*_]{{0,4}}+)"
+)
+_CHANGED = (
+    rf"\s{{0,3}}+(?>从|由|を|from\s)\s{{0,2}}+(?:({_TOKEN}{{4,64}}+)|[^\n{HIDDEN}]{{1,24}}?)"
+    rf"\s{{0,2}}+(?>{_BECOMES}|から|to\s)了?+\s{{0,3}}+"
+)
+"""From a former password, which is a secret too, to a new one."""
+_ADJOINED = rf"(?>{_CLOSED}\s{{1,3}}+|(?<=[\u3040-\u9fff]))"
+
+_QUOTED = (
+    rf"(?:\"{_NO_PASSWORD}{_NO_ADJECTIVE}([^\s\"{HIDDEN}]{{4,64}}+)\""
+    rf"|'{_NO_PASSWORD}{_NO_ADJECTIVE}([^\s'{HIDDEN}]{{4,64}}+)'"
+    rf"|[「『《]{_NO_PASSWORD}{_NO_ADJECTIVE}([^\s」』》{HIDDEN}]{{4,64}}+)[」』》])"
+)
+_HAS_DIGIT = rf"(?={_TOKEN}{{0,64}}?[0-9])"
+_HAS_SIGN = rf"(?={_TOKEN}{{0,64}}?[!@#$%^&+=~|\\?][a-z0-9])"
+_HAS_BOTH = (
+    rf"(?={_TOKEN}{{0,64}}?[a-z])(?=(?:[!-/:-~]{{0,24}}+[0-9]){{3}}"
+    rf"|(?={_TOKEN}{{0,64}}?[0-9]){_TOKEN}{{0,64}}?[!@#$%^&*?])"
+)
+_VALUE = (
+    rf"(?>{_QUOTED}|([\u3400-\u9fff]{{1,8}}+[0-9]{{6,20}}+)"
+    rf"|[\"'「『《]?+(?![:=,;]){_NO_PASSWORD}(?:{_HAS_DIGIT}|{_HAS_SIGN})({_TOKEN}{{4,}}+))"
+)
+_LONE_VALUE = (
+    rf"[\"'「『《]?+(?=[a-z0-9!@#$%^&]){_NO_PASSWORD}(?>([0-9]{{6,12}}+)(?![a-z0-9])"
+    rf"(?!\s?(?:times|attempts|[次回个個种種位]))|{_HAS_BOTH}({_TOKEN}{{6,}}+))"
+)
+"""What follows a label directly must look more like a password than what is called one."""
+
+_PIN_VALUE = (
+    rf"[\"']?+(?!{_MEASURE}|(?:19|20)[0-9]{{2}}-[01][0-9]-[0-3][0-9])"
+    r"([0-9](?:[ -]?+[0-9]){3,7}+)(?![a-z0-9]|[.,:][0-9])"
+)
+_PLACE = r"(?>door|gate|locker|lock|entry|alarm|safe|vault|garage|keypad)"
+_LOCK_VALUE = rf"(?!{_MEASURE})([#*]?[0-9](?:[ -]?+[0-9]){{3,11}}+[a-z#*]?+)"
+_WORDS = r"(?:[a-z0-9'-]{1,20}+\s){0,4}?"
+
+PASSWORDS = (
+    rf"(?i:{_LABEL}(?:{_CHANGED}{_VALUE}|{_LINKED}{_VALUE}|{_ADJOINED}{_LONE_VALUE}))",
+    rf"(?i:(?>chang|set|reset|updat|switch)[a-z]{{0,4}}+\s{_WORDS}{_LABEL}{_ABOUT}"
+    rf"\sto\s(?:now\s)?+{_VALUE})",
+    r"(?i:(?<![a-z0-9])pin(?:[ -]?(?:code|number|[码碼]|番号|コード))?+(?![a-z0-9])"
+    rf"(?:{_LINKED}|\s{{1,2}}+(?!(?:19|20)[0-9]{{2}}(?![0-9]))){_PIN_VALUE})",
+)
+LOCK_CODES = (
+    rf"(?i:(?<![a-z0-9]){_PLACE}(?:'s)?+[ -]{{1,3}}+{_WORDS}(?>code|combination)s?+"
+    rf"(?:[\s,;(]{{0,3}}+(?:{_FILLER}|{_LINK})){{0,6}}+[\s,:;(]{{0,3}}+{_LOCK_VALUE})",
+    rf"(?i:(?<![a-z0-9])(?>code|combination)\s(?>for|to|of|on)\s{_WORDS}{_PLACE}"
+    rf"(?:\s{{0,3}}+(?:{_FILLER}|{_LINK})){{1,5}}+\s{{0,3}}+{_LOCK_VALUE})",
+    r"(?>保险[箱柜]|(?<![部专專热熱入澳厦廈])[门門]|玄関|ドア|金庫|オートロック)"
+    rf"[^0-9\s{HIDDEN}]{{0,6}}?(?>密[码碼]|代[码碼]|[码碼]|番号|コード)[^0-9\n{HIDDEN}]{{0,8}}?"
+    rf"(?i:{_LOCK_VALUE})",
+)

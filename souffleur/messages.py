@@ -1,12 +1,13 @@
 """Messages as chat hosts keep them, and the turns they make."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from souffleur.errors import MessageError
+from souffleur.knowledge.plain_text import mend
 
 Messages = Sequence[Mapping[str, Any]]
 """Each with `role` (user or assistant), `content` and, if known, `at` (an aware datetime)."""
@@ -33,6 +34,8 @@ def to_turns(messages: Messages) -> list[Exchanged]:
     >>> [(turn.user, turn.assistant) for turn in turns]
     [('hi', 'ho'), ('so\\nso', '')]
     """
+    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
+        raise MessageError("messages must be a list: [{'role': …, 'content': …}, …]")
     turns: list[dict[str, Any]] = []
     for place, message in enumerate(messages):
         role, content, at = _read(message, place)
@@ -46,13 +49,15 @@ def to_turns(messages: Messages) -> list[Exchanged]:
 
 
 def _read(message: Mapping[str, Any], place: int) -> tuple[str, str, datetime | None]:
+    if not isinstance(message, Mapping):
+        raise MessageError(f"message {place} is no mapping: write {{'role': …, 'content': …}}")
     role, content = message.get("role"), message.get("content")
     at = message.get("at")
     if not isinstance(role, str) or not isinstance(content, str):
         raise MessageError(f"message {place} needs a role and a text: {{'role': …, 'content': …}}")
     if at is not None and (not isinstance(at, datetime) or at.tzinfo is None):
         raise MessageError(f"message {place}: `at` must be a datetime with a time zone")
-    return role, content, at
+    return role, mend(content), at
 
 
 def _exchanged(turn: dict[str, Any], place: int) -> Exchanged:

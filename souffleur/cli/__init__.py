@@ -1,7 +1,7 @@
 """The command line: `souffleur --help` lists it.
 
-Exit codes: 0 done; 1 it failed; 2 a wrong option or setting; 3 nothing of that name was found;
-4 the store is in use by another process.
+Exit codes: 0 done; 1 it failed, or a file cannot be written; 2 a wrong option or setting; 3 nothing
+of that name was found; 4 the store is in use by another process.
 """
 
 import sys
@@ -42,5 +42,10 @@ def main() -> None:
     except SouffleurError as error:
         print(f"souffleur: {error}", file=sys.stderr)
         sys.exit(next(code for kind, code in CODES if isinstance(error, kind)))
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(f"souffleur: {error.filename}: {error.strerror}: name another file", file=sys.stderr)
+        sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

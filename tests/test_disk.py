@@ -1,0 +1,84 @@
+"""A disk without room: said before the engine writes, and nothing accepted is lost."""
+
+from pathlib import Path
+
+import pytest
+
+from souffleur.errors import StoreError
+from souffleur.knowledge import disk
+from souffleur.knowledge.collection import Layout, Point
+from souffleur.knowledge.edge import EdgeCollection
+from souffleur.knowledge.journal import Journal
+from souffleur.knowledge.operation import derive_id
+from souffleur.runtime import Souffleur
+from souffleur.settings import Settings
+from tests.build import NOW, open_base
+
+LAYOUT = Layout("memories", 4)
+POINT = Point(derive_id("one"), {"said": "tea"})
+
+
+class Room:
+    """A disk with as much room as is set."""
+
+    def __init__(self, free: int) -> None:
+        self.free = free
+
+    def __call__(self, path: Path) -> int:
+        return self.free
+
+
+async def test_a_store_is_not_opened_without_room(tmp_path: Path) -> None:
+    """The error says how much there is and how much is needed; with room it opens."""
+    room = Room(disk.TO_OPEN - 1)
+    with pytest.raises(StoreError, match=r"has 99 MB left and 100 MB are needed: make room"):
+        EdgeCollection.open(tmp_path, LAYOUT, room=room)
+    room.free = disk.TO_OPEN
+    await EdgeCollection.open(tmp_path, LAYOUT, room=room).close()
+
+
+async def test_a_disk_that_fills_up_loses_nothing(tmp_path: Path) -> None:
+    """What was written stays, what comes is refused before the engine sees it, and it goes on."""
+    room = Room(disk.TO_OPEN)
+    collection = EdgeCollection.open(tmp_path, LAYOUT, room=room)
+    collection.put_now([POINT])
+    room.free = disk.TO_WRITE - 1
+    with pytest.raises(StoreError, match="make room"):
+        collection.put_now([Point(derive_id("two"), {})])
+    assert len(await collection.get([POINT.id, derive_id("two")])) == 1
+    room.free = disk.TO_WRITE
+    collection.put_now([Point(derive_id("two"), {})])
+    await collection.close()
+
+
+async def test_a_host_keeps_talking_on_a_full_disk(tmp_path: Path) -> None:
+    """`observe` says so and holds the turns; once there is room they are written, in order."""
+    base = await open_base(tmp_path, dimension=16)
+    await base.journal.collection.close()
+    room = Room(disk.TO_OPEN)
+    base.journal.collection = EdgeCollection.open(
+        tmp_path, base.journal.collection.layout, room=room
+    )
+    memory = Souffleur(base, None, Settings(), clock=lambda: NOW)
+    room.free = 0
+    for place in range(3):
+        receipt = memory.observe(user_id="ann", user=f"turn {place}", turn_id=str(place))
+        assert (receipt.new, receipt.durable, "make room" in receipt.trouble) == (True, False, True)
+    assert "held in memory" in (await memory.health()).store_trouble
+    room.free = disk.TO_OPEN
+    assert memory.observe(user_id="ann", user="turn 3", turn_id="3").durable
+    turns = await base.journal.turns()
+    assert [turn.user for turn in turns] == [f"turn {place}" for place in range(4)]
+    assert isinstance(base.journal, Journal)
+    await memory.close()
+
+
+async def test_a_folder_that_is_gone_is_told_at_once(tmp_path: Path) -> None:
+    """Writing into a deleted folder is refused by the first write, not found out by a flush."""
+    collection = EdgeCollection.open(tmp_path / "store", LAYOUT)
+    for file in sorted((tmp_path / "store").rglob("*"), reverse=True):
+        file.rmdir() if file.is_dir() else file.unlink()
+    with pytest.raises(StoreError, match="is out of reach"):
+        collection.put_now([POINT])
+    with pytest.raises(StoreError):
+        await collection.close()

@@ -1,0 +1,157 @@
+"""What a host may give to `observe`, `recall` and `remember`: taken, or refused in plain words."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings as profile, strategies as st
+
+from souffleur.errors import MessageError, SouffleurError
+from souffleur.intake import moment
+from souffleur.runtime import Souffleur
+from souffleur.settings import Settings
+from tests.build import NOW, open_base
+from tests.command import Run
+
+PARIS = ZoneInfo("Europe/Paris")
+NOON = datetime(2026, 1, 3, 12, tzinfo=PARIS)
+anything = st.one_of(
+    st.none(),
+    st.text(alphabet=st.characters(), max_size=20),
+    st.integers(),
+    st.binary(max_size=5),
+    st.lists(st.text(max_size=3), max_size=2),
+    st.datetimes(),
+)
+
+
+async def opened(folder: Path) -> Souffleur:
+    base = await open_base(folder, dimension=16)
+    return Souffleur(base, None, Settings(timezone="Europe/Paris"), clock=lambda: NOW)
+
+
+@pytest.mark.parametrize(
+    ("given_", "at", "odd"),
+    [
+        (None, NOW, ""),
+        (NOON.replace(tzinfo=None), NOON, ""),
+        (NOW - timedelta(days=1), NOW - timedelta(days=1), ""),
+        (datetime.max, NOW, "year 9999"),
+        (datetime.min.replace(tzinfo=UTC), NOW, "year 1:"),
+        ("yesterday", NOW, "no datetime but str"),
+        (1767434400, NOW, "no datetime but int"),
+        (NOW.astimezone(timezone(timedelta(hours=14))), NOW, ""),
+    ],
+    ids=str,
+)
+def test_when_something_was_said(given_: Any, at: datetime, odd: str) -> None:
+    """Without a zone it is the settings'; what is no time is now, and said to be odd."""
+    found, why = moment(given_, now=NOW, zone=PARIS)
+    assert found == at
+    assert odd in why
+    assert bool(odd) == bool(why)
+
+
+async def test_half_an_emoji_loses_no_turn(tmp_path: Path) -> None:
+    """The words are kept, with the halves marked; recall and remember take them as well."""
+    memory = await opened(tmp_path)
+    assert memory.observe(user_id="ann", user="nice \ud83d", assistant="\ude00 ok").durable
+    (turn,) = await memory.knowledge.journal.turns()
+    assert (turn.user, turn.assistant) == ("nice \ufffd", "\ufffd ok")
+    assert (await memory.recall(user_id="ann", text="nice \ud83d")).trouble == ""
+    (kept,) = await memory.remember("Ann likes \ud83d tea.", user_id="ann")
+    assert kept.changes[0].after.content == "Ann likes \ufffd tea."
+    await memory.close()
+
+
+async def test_nothing_said_is_nothing_kept(tmp_path: Path) -> None:
+    """A picture without words: no turn, no trouble, and the lasting memories all the same."""
+    memory = await opened(tmp_path)
+    nothing: Any = None
+    receipt = memory.observe(user_id="ann", user=nothing, assistant=nothing)
+    assert (receipt.new, receipt.trouble, receipt.durable) == (False, "", True)
+    assert memory.observe(user_id="ann", user=nothing, assistant="[a picture]").new
+    await memory.remember("Ann likes tea.", user_id="ann")
+    assert "Ann likes tea." in (await memory.recall(user_id="ann", text=nothing)).text
+    await memory.close()
+
+
+async def test_an_odd_time_loses_no_turn(tmp_path: Path) -> None:
+    """The turn is kept at the present time, and the receipt says so."""
+    memory = await opened(tmp_path)
+    receipt = memory.observe(user_id="ann", user="hi", at=datetime.max)  # noqa: DTZ901 a wrong clock
+    assert (receipt.durable, "year 9999" in receipt.trouble) == (True, True)
+    (turn,) = await memory.knowledge.journal.turns()
+    assert turn.at == NOW
+    await memory.close()
+
+
+@given(st.dictionaries(st.sampled_from(["user", "assistant", "at", "turn_id"]), anything))
+@profile(max_examples=100)
+def test_nothing_makes_observe_or_recall_raise(
+    tmp_path_factory: pytest.TempPathFactory, said: dict[str, Any]
+) -> None:
+    """Whatever is given, a receipt comes back; what is not durable says why."""
+    async def tried() -> None:
+        memory = await opened(tmp_path_factory.mktemp("store"))
+        receipt = memory.observe(**{"user_id": "ann", "user": "hi", **said})
+        assert receipt.durable or receipt.trouble
+        await memory.recall(user_id="ann", text=said.get("user", ""), at=said.get("at"))
+        await memory.close()
+
+    asyncio.run(tried())
+
+
+@pytest.mark.parametrize(
+    ("given_", "why"),
+    [
+        ({"what": ""}, "content: must not be blank"),
+        ({"what": " \u200b"}, "content: must not be blank"),
+        ({"what": "x" * 2001}, "content: must have at most 2,000 characters"),
+        ({"what": "tea", "kind": "bogus"}, "kind: "),
+        ({"what": "tea", "importance": "vast"}, "importance: "),
+        ({"what": [("user", "hi")]}, "message 0"),
+        ({"what": 7}, "messages"),
+    ],
+    ids=["empty", "blank", "long", "kind", "importance", "pair", "number"],
+)
+async def test_what_cannot_be_remembered_is_said(
+    tmp_path: Path, given_: dict[str, Any], why: str
+) -> None:
+    """It is a MessageError that says what is wrong, and no other error gets out."""
+    memory = await opened(tmp_path)
+    with pytest.raises(MessageError, match=why):
+        await memory.remember(**{"user_id": "ann", **given_})
+    await memory.close()
+
+
+@pytest.mark.parametrize("text", [None, 7, ["tea"]], ids=str)
+async def test_what_is_no_question_is_said(tmp_path: Path, text: Any) -> None:
+    """Asking or forgetting what is no text is a MessageError."""
+    memory = await opened(tmp_path)
+    for call in (memory.ask, memory.forget, memory.matches):
+        with pytest.raises(SouffleurError, match="text"):
+            await call(text, user_id="ann")
+    await memory.close()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("remember", ""),
+        ("report", "--html", "/nonexistent/x.html"),
+        ("repair", "--out", "/nonexistent/x.jsonl"),
+        ("search", "tea", "--user", " "),
+        ("replay", "/nonexistent/x.yaml"),
+    ],
+    ids=" ".join,
+)
+def test_no_command_ends_in_a_traceback(run: Run, words: tuple[str, ...]) -> None:
+    """One line says what is wrong."""
+    code, _, err = run(*words)
+    assert code in {0, 1, 2, 3}
+    assert "Traceback" not in err
+    assert code == 0 or len(err.strip().splitlines()) == 1

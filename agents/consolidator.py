@@ -26,7 +26,7 @@ from souffleur.agents.merging import (
 from souffleur.agents.rounds import Context, Update, ask, begin, compile_rounds, settled
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
-from souffleur.knowledge.operation import By, Outcome, Verdict, Who, derive_id
+from souffleur.knowledge.operation import By, Outcome, Verdict, Who, derive_id, entry_id
 from souffleur.knowledge.records import fingerprint
 from souffleur.prompts import language_of, render, stamp
 
@@ -127,7 +127,7 @@ class Consolidator:
     async def _decided(self, group: Sequence[Memory]) -> list[Outcome]:
         """What became of an earlier verdict on the same; finished, if a crash came between."""
         knowledge, verdict = self.context.knowledge, consolidation_id(group)
-        entries = [derive_id("entry", verdict, place) for place in range(MOST_MERGED)]
+        entries = [entry_id(verdict, place) for place in range(MOST_MERGED)]
         if not await knowledge.journal.collection.get(entries):
             return []
         await knowledge.recover()

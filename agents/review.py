@@ -6,11 +6,16 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from souffleur.agents.fields import Note, Remark
-from souffleur.knowledge.memory import Due
-from souffleur.knowledge.operation import Delete, Keep, Promote
+from souffleur.knowledge.memory import Due, Memory
+from souffleur.knowledge.operation import Delete, Keep, Promote, derive_id
 
 MOST_ROUNDS = 3
 """Times a reviewer may think about one memory."""
+
+
+def review_id(memory: Memory) -> str:
+    """Return the id of the verdict on a memory as it is: reviewed again, it is the same."""
+    return derive_id("review", memory.id, memory.revision)
 
 
 class Action(StrEnum):

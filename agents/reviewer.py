@@ -26,12 +26,13 @@ from souffleur.agents.review import (
     ReviewAnswer,
     answer_type,
     fault,
+    review_id,
     to_op,
 )
 from souffleur.agents.rounds import Context, Update, again, ask, begin, unusable
 from souffleur.knowledge.life import has_faded
 from souffleur.knowledge.memory import Due, Memory
-from souffleur.knowledge.operation import By, Verdict, Who, derive_id
+from souffleur.knowledge.operation import By, Verdict, Who
 from souffleur.knowledge.plain_text import single_line
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.search import EVERYWHERE, Found, Query, Scope
@@ -196,7 +197,7 @@ class MemoryReviewer:
             )
         prompt = stamp(RULES[state["due"]], state["language"])
         verdict = Verdict(
-            id=derive_id("review", memory.id, memory.revision),
+            id=review_id(memory),
             user_id=memory.user_id,
             agent_id=memory.agent_id,
             by=By(who=Who.REVIEWER, model=state["model"], prompt=prompt),

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from souffleur.evals.result import Played, Step
 from souffleur.evals.script import Ask, RunPart, Script, TalkPart
 from souffleur.evals.stage import Listener, opened, perform_run, to_done
-from souffleur.knowledge.memory import Category
-from souffleur.knowledge.search import NARRATIVE, Found
+from souffleur.knowledge.memory import NARRATIVE, Category
+from souffleur.knowledge.search import Found
 from souffleur.knowledge.turn import Turn, TurnState
 from souffleur.replay import StageClock, replay
 from souffleur.runtime import Souffleur

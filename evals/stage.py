@@ -13,12 +13,11 @@ from souffleur.evals.result import Call, Done
 from souffleur.evals.scratch import scratch
 from souffleur.evals.script import Known, RunPart, Script
 from souffleur.knowledge import life
-from souffleur.knowledge.memory import Memory, State
+from souffleur.knowledge.memory import NARRATIVE, Memory, State
 from souffleur.knowledge.operation import Change, Outcome, derive_id
 from souffleur.knowledge.plan import category_of
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.records import to_point
-from souffleur.knowledge.search import NARRATIVE
 from souffleur.replay import StageClock
 from souffleur.runs.errand import Errand
 from souffleur.runs.jobs import RUNS, perform

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from souffleur.knowledge.collection import Collection, Filter, Is, read_all
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.lexical import is_spaced, split, terms
-from souffleur.knowledge.memory import Memory, State
+from souffleur.knowledge.memory import NARRATIVE, Memory, State
 from souffleur.knowledge.operation import Outcome, is_id
 from souffleur.knowledge.plan import Scene, withdrawn
 from souffleur.knowledge.proper_names import HAN
 from souffleur.knowledge.records import to_memories
-from souffleur.knowledge.search import NARRATIVE
+from souffleur.knowledge.sessions import Sessions
 from souffleur.knowledge.wording import fold
 
 SHARE = 0.75
@@ -77,6 +77,18 @@ def _words(text: str) -> str:
     return " ".join(_CLITIC.sub("", word) for run in runs for word in run)
 
 
+async def _told_from(
+    turn_ids: Sequence[str], memories: Iterable[Memory], journal: Journal, *, but: set[str]
+) -> list[Memory]:
+    """Return the episodes told from any of these turns, in whatever words, if they can be again.
+
+    One whose raw words are gone could not be: it stays unless its own words tell of it.
+    """
+    held = [one for one in await Sessions(journal).holding(turn_ids) if not one.expunged]
+    ids = {one.episode_id for one in held} - but
+    return [memory for memory in memories if memory.id in ids]
+
+
 async def with_what_rests_on_it(
     outcome: Outcome,
     scene: Scene,
@@ -100,10 +112,12 @@ async def with_what_rests_on_it(
         and tells(other.searchable, memory.content, names)
     ]
     said = await journal.turns(user_id=memory.user_id)
-    raw = {turn.id for turn in said if tells(turn.words, memory.content, names)}
+    raw = {turn.id for turn in said if tells(turn.clipped().words, memory.content, names)}
     rests = {*raw, *outcome.turn_ids, *(item.turn_id for item in memory.evidence)}
+    turn_ids = sorted(filter(is_id, rests))  # evidence of an import may name what is no turn
+    told += await _told_from(turn_ids, others, journal, but={*touched, *(one.id for one in told)})
     resting = {
-        "turns": sorted(filter(is_id, rests)),  # evidence of an import may name what is no turn
+        "turns": turn_ids,
         "segments": [one.data["segment_id"] for one in told if "segment_id" in one.data],
     }
     changes = (*outcome.changes, *(withdrawn(one, memory.content, scene) for one in told))

@@ -64,6 +64,7 @@ INDEXES: dict[str, IndexType] = {
     "embedded": "bool",
     "expunged": "bool",
     "hidden": "bool",
+    "waits": "bool",
 }
 
 META_ID = derive_id("meta")
@@ -187,8 +188,8 @@ class Journal:
         found, _ = await self.collection.scroll(
             Filter(must), limit=limit, order=Order("seq", descending=True)
         )
-        said = [said for turn in read_each(reversed(found), to_turn) for said in turn.said()]
-        return said[-limit:]
+        turns = read_each(reversed(found), to_turn)
+        return [said for turn in turns for said in turn.clipped().said()][-limit:]
 
     async def mark(self, turns: Sequence[Turn], **fields: Any) -> None:
         """Change bookkeeping fields of turns; their words and vectors stay.
@@ -269,6 +270,16 @@ class Journal:
             raise NotFoundError(f"no ledger entry has the id {entry_id!r}")
         return to_outcome(found[0])
 
+    async def get_entries(self, entry_ids: Sequence[str]) -> list[Outcome]:
+        """Return the ledger entries with these ids that there are."""
+        found = await self.collection.get([id for id in entry_ids if is_id(id)])
+        return read_each((one for one in found if one.payload.get("type") == "entry"), to_outcome)
+
+    async def get_turns(self, turn_ids: Sequence[str]) -> list[Turn]:
+        """Return the turns with these ids that there are."""
+        found = await self.collection.get([id for id in turn_ids if is_id(id)])
+        return read_each((one for one in found if one.payload.get("type") == "turn"), to_turn)
+
     async def entries(
         self,
         user_id: str | None = EVERYBODY,
@@ -276,12 +287,14 @@ class Journal:
         memory_id: str | None = None,
         turn_id: str | None = None,
         turn_ids: Sequence[str] | None = None,
+        waits: bool | None = None,
     ) -> list[Outcome]:
         """Return ledger entries, oldest first."""
         must: list[Condition] = [Is("type", "entry"), *whose(user_id)]
         must += [Is("memory_ids", memory_id)] if memory_id else []
         must += [Is("turn_ids", turn_id)] if turn_id else []
         must += [OneOf("turn_ids", tuple(turn_ids))] if turn_ids is not None else []
+        must += [Is("waits", waits)] if waits is not None else []
         found = await read_all(self.collection, Filter(tuple(must)))
         return read_each(sorted(found, key=_seq), to_outcome)
 

@@ -33,6 +33,7 @@ from souffleur.knowledge.operation import (
     is_id,
 )
 from souffleur.knowledge.policy import Policy
+from souffleur.knowledge.proposals import agreed, declined
 from souffleur.knowledge.reading import read_each
 from souffleur.knowledge.records import fingerprint, to_memories, to_memory
 from souffleur.knowledge.search import (
@@ -80,7 +81,7 @@ class KnowledgeBase:
         raw_days: int = 30,
         aclose: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """With `hold`, what a model proposes waits as `pending`.
+        """With `hold`, what a model would change waits for the user's yes: see `proposals`.
 
         Raw turns are found for `raw_days`; 0: until they are summarised. `aclose` lets go of the
         store; by default the collections are closed.
@@ -127,6 +128,38 @@ class KnowledgeBase:
             outcome = undo.plan_undo(entry, current, by=by, now=now, policy=self.policy)
             await self.journal.write([outcome])
             return (await self.writer.carry_out([outcome]))[0]
+
+    async def proposals(self, user_id: str) -> Outcomes:
+        """Return what waits for the user's yes, oldest first: changes, and memories to be added."""
+        waiting = await self.journal.entries(check_id(user_id), waits=True)
+        pending = await self.list(user_id, states=(State.PENDING,))
+        made = {memory.written_by for memory in pending}
+        added = await self.journal.get_entries(sorted(made))
+        return sorted([*waiting, *added], key=lambda entry: (entry.at, entry.id))
+
+    async def agree(self, entry_id: str, *, user_id: str, by: By, now: datetime) -> Outcome:
+        """Do what waits for the user's yes; it is done once, however often it is agreed to.
+
+        Raises NotFoundError if nothing of this user waits under that id.
+        """
+        entry = await self._waiting(entry_id, user_id)
+        turns = await self.journal.get_turns(entry.turn_ids)
+        (outcome,) = await self.apply(agreed(entry, turns, by=by, now=now))
+        await self.journal.rewrite(entry.model_copy(update={"waits": False}))
+        return outcome
+
+    async def decline(self, entry_id: str, *, user_id: str) -> Outcome:
+        """Let what waits for the user's yes be; raises NotFoundError as `agree` does."""
+        refused = declined(await self._waiting(entry_id, user_id))
+        await self.journal.rewrite(refused)
+        return refused
+
+    async def _waiting(self, entry_id: str, user_id: str) -> Outcome:
+        check_id(user_id)
+        entry = await self.journal.entry(entry_id)
+        if entry.user_id != user_id or not entry.waits:
+            raise NotFoundError(f"nothing waits for a yes under the id {entry_id!r}")
+        return entry
 
     async def undo_turn(self, turn: Turn, *, by: By, now: datetime) -> Outcomes:
         """Take back, newest first, what a turn brought and what can still be taken back."""

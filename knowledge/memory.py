@@ -43,6 +43,9 @@ class Kind(StrEnum):
     MOMENT = "moment"
 
 
+NARRATIVE = (Category.EPISODE, Category.PROFILE)
+"""Told by a model from many turns; no judge of single turns sees or changes them."""
+
 PROCEDURAL = frozenset({Kind.SKILL, Kind.WORKFLOW, Kind.EXPERIENCE, Kind.LESSON})
 """Kinds that are know-how; they live in the category `skill` and fade slowest."""
 

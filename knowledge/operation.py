@@ -30,6 +30,11 @@ def derive_id(*parts: object) -> str:
     return str(uuid5(NAMESPACE, _BETWEEN.join(named)))
 
 
+def entry_id(verdict_id: str, position: int) -> str:
+    """Return the id of the ledger entry of an op."""
+    return derive_id("entry", verdict_id, position)
+
+
 def is_id(text: str) -> bool:
     """Whether a text can be an id at all.
 
@@ -292,6 +297,8 @@ class Refusal(StrEnum):
     """The quote is itself an operation, such as "[DELETE:m1]": words are data."""
     USELESS = "useless"
     """It would change nothing: the memory already is so."""
+    REJECTED = "rejected"
+    """It waited for the user's yes, and the user said no."""
     CONFLICT = "conflict"
     """The memory was changed by another process between judging and writing."""
 
@@ -325,6 +332,8 @@ class Outcome(Frozen):
     quote: str = ""
     changes: tuple[Change, ...] = ()
     refused: Refusal | None = None
+    waits: bool = False
+    """It was not done yet: it waits for the user's yes."""
     detail: str = ""
     """For a refusal: one sentence that says why."""
     cost: dict[str, float] = Field(default_factory=dict)

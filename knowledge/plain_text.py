@@ -3,6 +3,9 @@
 import re
 import unicodedata
 
+CLIPPED = " […] "
+"""Stands for what was left out of a text."""
+
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"})
 """Unicode categories of what leaves no mark: controls, formats, halves of a pair, spaces."""
 _FILLERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
@@ -41,6 +44,19 @@ def reveal(text: str) -> str:
     ('ab', 'hi')
     """
     return _HIDING.sub("", text)
+
+
+def clip(text: str, most: int) -> str:
+    """Return the text; of a longer one three quarters from its front and the rest from its end.
+
+    >>> clip("one two three", 20), clip("0123456789" * 10, 24)
+    ('one two three', '012345678901234567 […] 9')
+    """
+    if len(text) <= most:
+        return text
+    front = most * 3 // 4
+    end = most - front - len(CLIPPED)
+    return text[:front] + CLIPPED + text[len(text) - end :]
 
 
 def single_line(text: str) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from souffleur.knowledge import life
 from souffleur.knowledge.memory import (
+    NARRATIVE,
     PROCEDURAL,
     Category,
     Evidence,
@@ -36,6 +37,7 @@ from souffleur.knowledge.operation import (
     Verdict,
     Who,
     derive_id,
+    entry_id,
 )
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.wording import find_quote
@@ -43,6 +45,7 @@ from souffleur.knowledge.wording import find_quote
 _AGAINST = "contradicts"
 
 _SOURCES = {Who.USER: Source.USER, Who.HOST: Source.SYSTEM}
+_NO_MODELS = frozenset({Who.USER, Who.HOST, Who.SCHEDULE})
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Scene:
     position: int
     policy: Policy
     hold: bool = False
-    """What a model adds waits as `pending` for the user's yes."""
+    """What a model adds to the memories waits as `pending` for the user's yes."""
 
     @property
     def new_id(self) -> str:
@@ -63,7 +66,7 @@ class Scene:
     @property
     def entry_id(self) -> str:
         """The id of this op's ledger entry."""
-        return derive_id("entry", self.verdict.id, self.position)
+        return entry_id(self.verdict.id, self.position)
 
 
 def plan(op: Op, targets: Sequence[Memory], scene: Scene) -> tuple[Change, ...]:
@@ -73,6 +76,17 @@ def plan(op: Op, targets: Sequence[Memory], scene: Scene) -> tuple[Change, ...]:
     """
     pairs = _changes(op, targets, scene)
     return tuple(Change(before=old, after=_stamped(old, new, scene)) for old, new in pairs)
+
+
+def is_held(op: Op, targets: Sequence[Memory], verdict: Verdict) -> bool:
+    """Return whether an op changes what is remembered, and is a model's idea.
+
+    Such ops wait as a whole where the user is asked first. What only says how much a memory
+    matters does not, nor what is told anew from talk: episodes and portraits.
+    """
+    if verdict.by.who in _NO_MODELS or any(one.category in NARRATIVE for one in targets):
+        return False
+    return isinstance(op, Update | Delete | Merge) or (isinstance(op, Contradict) and op.settled)
 
 
 def withdrawn(memory: Memory, without: str, scene: Scene) -> Change:
@@ -135,6 +149,7 @@ def _added(op: Add, scene: Scene) -> Memory:
     verdict, policy = scene.verdict, scene.policy
     by_person = verdict.by.who in _SOURCES
     category = op.category or category_of(op.kind)
+    told = category not in NARRATIVE
     return Memory(
         id=scene.new_id,
         user_id=verdict.user_id,
@@ -150,7 +165,7 @@ def _added(op: Add, scene: Scene) -> Memory:
         source=_SOURCES.get(verdict.by.who, Source.BACKGROUND_AI),
         valid_from=op.valid_from or verdict.at,
         expires_at=op.expires_at or life.gone_at(category, verdict.at, policy),
-        state=State.PENDING if scene.hold and not by_person else State.ACTIVE,
+        state=State.PENDING if scene.hold and not by_person and told else State.ACTIVE,
         evidence=evidence_for(op.quote, verdict),
         entities=op.entities,
         topics=op.topics,
@@ -208,12 +223,14 @@ def _merged(
 ) -> list[tuple[Memory | None, Memory]]:
     verdict, policy = scene.verdict, scene.policy
     best = max(targets, key=lambda memory: life.effective(memory, verdict.at, policy))
+    is_told = best.category in NARRATIVE  # a merge of others waits as a whole
     one = best.model_copy(
         update={
             "id": scene.new_id,
             "content": op.content,
             **_settled(best, op.category or best.category, scene),
             "kind": op.kind or best.kind,
+            "state": State.PENDING if scene.hold and is_told else State.ACTIVE,
             "valid_from": min((m.valid_from for m in targets if m.valid_from), default=None),
             "last_used_at": max((m.last_used_at for m in targets if m.last_used_at), default=None),
             "verified": all(memory.verified for memory in targets),

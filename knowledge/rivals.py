@@ -21,7 +21,7 @@ from souffleur.knowledge.identity import whose
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.lexical import encode_query
 from souffleur.knowledge.memory import Category, Memory, State
-from souffleur.knowledge.operation import derive_id
+from souffleur.knowledge.operation import derive_id, entry_id
 from souffleur.knowledge.records import fingerprint, to_memories
 from souffleur.knowledge.search import INSTANT, over
 from souffleur.knowledge.wording import fold
@@ -88,7 +88,7 @@ def ruling_id(one: Memory, other: Memory) -> str:
 
 def ruling_entry(one: Memory, other: Memory) -> str:
     """The id of its ledger entry."""
-    return derive_id("entry", ruling_id(one, other), 0)
+    return entry_id(ruling_id(one, other), 0)
 
 
 async def _fresh(

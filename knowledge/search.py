@@ -25,7 +25,7 @@ from souffleur.knowledge.collection import (
     Point,
 )
 from souffleur.knowledge.identity import check_id
-from souffleur.knowledge.memory import Category, Memory, State
+from souffleur.knowledge.memory import NARRATIVE, Category, Memory, State
 from souffleur.knowledge.nearness import Sense, find_near
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.reading import read_each
@@ -49,8 +49,6 @@ ELSEWHEN = 2 / 3
 """What a turn counts that was not said in the time which the text names."""
 INSTANT = timedelta(microseconds=1)
 _UTC = ZoneInfo("UTC")
-NARRATIVE = (Category.EPISODE, Category.PROFILE)
-"""Told by a model from many turns; no judge of single turns sees or changes them."""
 COMMON_NAME = 6
 """A name on more memories than this says nothing."""
 

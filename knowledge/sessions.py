@@ -57,7 +57,7 @@ class Sessions:
         return self._journal.collection
 
     async def window(self, user_id: str, session_id: str) -> list[Turn]:
-        """The turns of a session still held word for word, oldest first."""
+        """The turns of a session still held word for word, oldest first; long messages clipped."""
         found = await self._collection.get([session_point_id(user_id, session_id)])
         if not found:
             return []
@@ -112,7 +112,7 @@ class Sessions:
         return list(found.values())
 
     async def turns(self, segment: Segment) -> list[Turn]:
-        """The turns of a segment, as they are now, oldest first."""
+        """The turns of a segment, as they are now, oldest first; long messages clipped."""
         return await self._turns(segment.turn_ids)
 
     async def save(self, segments: Sequence[Segment]) -> None:
@@ -134,8 +134,14 @@ class Sessions:
         return read_each(await self._collection.get(segment_ids), to_segment)
 
     async def hide(self, turn_ids: Sequence[str], *, hidden: bool = True) -> None:
-        """Take turns out of every read path, or back in; their words stay until they expire."""
+        """Take turns out of every read path, or back in; their words stay until they expire.
+
+        What was thought of them when they were judged goes at once, for good.
+        """
         await self._collection.merge_payload(list(turn_ids), {"hidden": hidden})
+        if hidden:
+            for turn in read_each(await self._collection.get(list(turn_ids)), to_turn):
+                await self._collection.merge_payload([turn.id], _wordless(turn))
 
     async def unembedded(self, user_id: str | None = EVERYBODY, *, limit: int) -> list[Turn]:
         """Return turns that cannot be found by their words yet, masked as they will be found."""
@@ -166,7 +172,9 @@ class Sessions:
         gone = {"user": "", "assistant": "", "expunged": True, "embedded": False}
         with self._journal.alone:
             found = read_each(self._collection.get_now(list(turn_ids)), to_turn)
-            self._collection.put_now([turn_point(turn.model_copy(update=gone)) for turn in found])
+            self._collection.put_now(
+                [turn_point(turn.model_copy(update={**gone, **_wordless(turn)})) for turn in found]
+            )
 
     async def expire(self, now: datetime, days: int) -> int:
         """Drop the words of all that was said before, summarised and judged; returns turns dropped.
@@ -220,7 +228,8 @@ class Sessions:
         await self._collection.put([upkeep_point(upkeep)])
 
     async def _turns(self, ids: Sequence[str]) -> list[Turn]:
-        return read_each(await self._collection.get(list(ids)), to_turn)
+        found = read_each(await self._collection.get(list(ids)), to_turn)
+        return [turn.clipped() for turn in found]
 
     async def _all(self, *must: Condition, but: Sequence[Condition] = ()) -> list[Point]:
         return await read_all(self._collection, Filter(tuple(must), tuple(but)))
@@ -229,8 +238,14 @@ class Sessions:
 _INSTANT = timedelta(microseconds=1)
 
 
+def _wordless(turn: Turn) -> dict[str, object]:
+    """Return what is noted of a turn's judgement, without a word."""
+    judged = {key: value for key, value in turn.judged.items() if key != "reason"}
+    return {"judged": judged, "error": ""}
+
+
 def _embedded(turn: Turn, vector: Vector) -> Point:
     payload = turn_point(turn.model_copy(update={"embedded": True})).payload
-    if words := turn.masked().words:
+    if words := turn.clipped().masked().words:
         return Point(turn.id, payload, vector, encode_document(words))
     return Point(turn.id, payload)

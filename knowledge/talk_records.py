@@ -25,7 +25,7 @@ def to_masked_turn(point: Point) -> Turn:
 
     Raises UnreadableError.
     """
-    return to_turn(point).masked()
+    return to_turn(point).clipped().masked()
 
 
 def session_point(session: Session) -> Point:

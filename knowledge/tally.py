@@ -9,10 +9,9 @@ from typing import Literal
 
 from souffleur.knowledge.collection import Payload, Point
 from souffleur.knowledge.life import effective
-from souffleur.knowledge.memory import Memory, State
+from souffleur.knowledge.memory import NARRATIVE, Memory, State
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.run_log import RunRecord
-from souffleur.knowledge.search import NARRATIVE
 from souffleur.knowledge.session import SegmentState
 from souffleur.knowledge.talk_records import to_segment, to_turn, to_upkeep
 from souffleur.knowledge.turn import TurnState

@@ -9,8 +9,12 @@ from pydantic import AwareDatetime, Field
 
 from souffleur.knowledge.memory import Frozen, Speaker, Text
 from souffleur.knowledge.operation import Said, derive_id
+from souffleur.knowledge.plain_text import clip
 from souffleur.knowledge.privacy import mask_together
 from souffleur.knowledge.session import Held
+
+LONGEST = 8000
+"""Characters of a message that are judged, summarised, embedded and searched; all are kept."""
 
 
 class TurnState(StrEnum):
@@ -74,6 +78,11 @@ class Turn(Frozen):
     def held(self) -> Held:
         """What the window knows of it."""
         return Held(id=self.id, at=self.at, messages=self.messages)
+
+    def clipped(self) -> "Turn":
+        """Return the turn as it is judged, told and searched: of a long message front and end."""
+        both = {"user": clip(self.user, LONGEST), "assistant": clip(self.assistant, LONGEST)}
+        return self.model_copy(update=both)
 
     def masked(self) -> "Turn":
         """Return the turn with every secret in its words masked: as it is found and shown."""

@@ -21,7 +21,7 @@ from souffleur.knowledge.operation import (
     Verdict,
     is_id,
 )
-from souffleur.knowledge.plan import Scene, plan
+from souffleur.knowledge.plan import Scene, is_held, plan
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.records import fingerprint, to_memories, to_point
 from souffleur.knowledge.sessions import Sessions
@@ -98,9 +98,11 @@ class Writer:
             )
             refused = check.refuse(op, sight) or _said_twice(op, added)
             scene = Scene(verdict, place, self._policy, hold=self._hold)
-            changes = () if refused else plan(op, targets, scene)
+            waits = refused is None and self._hold and is_held(op, targets, verdict)
+            changes = () if refused or waits else plan(op, targets, scene)
             outcome = _outcome(op, scene, turns, changes, refused)
-            if refused is None and check.asked_for(op, verdict):
+            outcome = outcome.model_copy(update={"waits": waits})
+            if changes and check.asked_for(op, verdict):
                 outcome = await with_what_rests_on_it(
                     outcome, scene, touched, self._memories, self._journal
                 )
@@ -228,8 +230,9 @@ def _outcome(
 def _details(op: Op, verdict: Verdict) -> dict[str, Any]:
     """The op as asked for, with real ids where it named handles that were shown."""
     asked = op.model_dump(mode="json", exclude_defaults=True, exclude={"reason", "quote"})
-    if isinstance(asked.get("target"), str) and verdict.shown:
-        asked["target"] = verdict.shown.get(asked["target"], asked["target"])
+    for name in ("target", "stays", "ends"):
+        if isinstance(asked.get(name), str) and verdict.shown:
+            asked[name] = verdict.shown.get(asked[name], asked[name])
     return asked
 
 

@@ -10,9 +10,8 @@ from typing import Literal
 from zoneinfo import ZoneInfo
 
 from souffleur.knowledge.lexical import is_spaced
-from souffleur.knowledge.memory import Category, Kind, Memory
+from souffleur.knowledge.memory import NARRATIVE, Category, Kind, Memory
 from souffleur.knowledge.plain_text import single_line
-from souffleur.knowledge.search import NARRATIVE
 from souffleur.knowledge.turn import Turn
 from souffleur.prompts import render
 from souffleur.tokens import Count

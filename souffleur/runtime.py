@@ -34,9 +34,9 @@ from souffleur.knowledge.operation import (
     Who,
     derive_id,
 )
-from souffleur.knowledge.plain_text import mend
+from souffleur.knowledge.plain_text import clip, mend
 from souffleur.knowledge.search import Found, Query
-from souffleur.knowledge.turn import Turn, TurnState, turn_point_id
+from souffleur.knowledge.turn import LONGEST, Turn, TurnState, turn_point_id
 from souffleur.messages import Messages, to_turns
 from souffleur.opening import Opening
 from souffleur.recollection import Asked, Past, look_everywhere, whisper_for
@@ -371,15 +371,33 @@ class Souffleur:
             hits = await self.knowledge.search(Query(user_id, query, now, limit=20))
             return [hit for hit in hits if hit.relevance >= SURE]
 
-    async def confirm(self, memory_id: str, *, user_id: str) -> Outcome:
-        """The user says that it is so: verified, and active if it was pending."""
-        op = Confirm(target=memory_id, reason="confirmed by the user")
+    async def proposals(self, *, user_id: str) -> list[Outcome]:
+        """What waits for the user's yes if `settings.auto_extract` is off, oldest first."""
+        return await self.knowledge.proposals(user_id)
+
+    async def confirm(self, id: str, *, user_id: str) -> Outcome:
+        """The user says yes to a proposal, or that a memory is so: verified, and active if it was
+        pending. Takes the id of either.
+        """
+        if await self._is_proposal(id, user_id):
+            by, now = By(who=Who.USER), self.clock()
+            return await self._at_home(
+                lambda: self.knowledge.agree(id, user_id=user_id, by=by, now=now)
+            )
+        op = Confirm(target=id, reason="confirmed by the user")
         return (await self._decide([op], user_id, "default", None))[0]
 
-    async def reject(self, memory_id: str, *, user_id: str) -> Outcome:
-        """The user says that it is not so: forgotten."""
-        op = Forget(target=memory_id, reason="rejected by the user")
+    async def reject(self, id: str, *, user_id: str) -> Outcome:
+        """The user says no to a proposal, or that a memory is not so: it is forgotten."""
+        if await self._is_proposal(id, user_id):
+            return await self._at_home(lambda: self.knowledge.decline(id, user_id=user_id))
+        op = Forget(target=id, reason="rejected by the user")
         return (await self._decide([op], user_id, "default", None))[0]
+
+    async def _is_proposal(self, id: str, user_id: str) -> bool:
+        check_id(user_id)
+        found = await self.knowledge.journal.get_entries([id])
+        return any(entry.waits and entry.user_id == user_id for entry in found)
 
     async def retry(self, *, user_id: str | None = None) -> int:
         """Have the turns judged again that were set aside as failed; returns how many."""
@@ -505,7 +523,7 @@ class Souffleur:
         if not isinstance(text, str):
             raise MessageError(f"text must be a text, not {type(text).__name__}")
         zone = ZoneInfo(self.settings.timezone)
-        return Asked(user_id, session_id, mend(text), self._moment(at), zone)
+        return Asked(user_id, session_id, clip(mend(text), LONGEST), self._moment(at), zone)
 
     def _moment(self, at: datetime | None) -> datetime:
         return moment(at, now=self.clock(), zone=ZoneInfo(self.settings.timezone))[0]
@@ -514,9 +532,9 @@ class Souffleur:
         if self._agents:
             self._call_home(self._worker.wake, user_id)
 
-    async def _judge(self, turns: Sequence[Turn]) -> None:
+    async def _judge(self, waiting: Sequence[Turn]) -> None:
         assert self._agents is not None
-        knowledge = self.knowledge
+        knowledge, turns = self.knowledge, [turn.clipped() for turn in waiting]
         for turn in turns:
             if turn.version:
                 by = By(who=Who.HOST)

@@ -85,7 +85,7 @@ class Settings(BaseModel):
     language: Literal["en", "zh"] | None = None
     """Of the prompts; None: what is spoken."""
     auto_extract: bool = True
-    """False: what the monitor proposes waits for the user's yes."""
+    """If False, every change to memories that a model proposes waits for the user's yes."""
 
     judge_every: int = Field(default=1, ge=0, le=20)
     """Turns of a session judged together; 0: when the session ends."""

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from souffleur.knowledge.memory import Category, Memory
+from souffleur.knowledge.memory import NARRATIVE, Category, Memory
 from souffleur.knowledge.plain_text import single_line
-from souffleur.knowledge.search import NARRATIVE, Found
+from souffleur.knowledge.search import Found
 from souffleur.knowledge.turn import Turn
 from souffleur.prompts import render
 from souffleur.rendering import Line, Part, Section, Voice, clean, leading, tell

@@ -39,7 +39,7 @@ async def opened(folder: Path) -> Souffleur:
         (None, NOW, ""),
         (NOON.replace(tzinfo=None), NOON, ""),
         (NOW - timedelta(days=1), NOW - timedelta(days=1), ""),
-        (datetime.max, NOW, "year 9999"),
+        (datetime.max.replace(tzinfo=UTC), NOW, "year 9999"),
         (datetime.min.replace(tzinfo=UTC), NOW, "year 1:"),
         ("yesterday", NOW, "no datetime but str"),
         (1767434400, NOW, "no datetime but int"),
@@ -95,6 +95,7 @@ def test_nothing_makes_observe_or_recall_raise(
     tmp_path_factory: pytest.TempPathFactory, said: dict[str, Any]
 ) -> None:
     """Whatever is given, a receipt comes back; what is not durable says why."""
+
     async def tried() -> None:
         memory = await opened(tmp_path_factory.mktemp("store"))
         receipt = memory.observe(**{"user_id": "ann", "user": "hi", **said})

@@ -13,7 +13,7 @@ from souffleur.agents.exchange import Persona
 from souffleur.agents.judge import Judge
 from souffleur.agents.reviewer import MemoryReviewer
 from souffleur.agents.rounds import Context
-from souffleur.errors import EndpointError
+from souffleur.errors import EndpointError, StoreError
 from souffleur.knowledge.collection import Filter
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Due, Kind, Memory, State
@@ -22,6 +22,7 @@ from souffleur.knowledge.records import to_point
 from souffleur.runs import Errand, Limits, Report, run_decay, run_review
 from tests.build import NOW, days, memory, open_base, verdict
 from tests.counted import Counted
+from tests.faults.test_store_outage import Unsteady
 from tests.scripted import Script, Scripted
 
 LATER = NOW + days(40)
@@ -177,6 +178,45 @@ async def test_a_failure_leaves_it_due(tmp_path: Path) -> None:
         report = await run_review(base, reviewer(base, script), Errand(LATER))
         assert sorted(ops(report)) == ["FAILED", "KEEP", "KEEP"]
         assert await base.count_due(LATER, [Due.REVIEW]) == 1
+
+
+async def test_an_outage_ends_a_run(tmp_path: Path) -> None:
+    """Of thirty that are due three are asked about in vain; all stay due, and the record says why.
+
+    What the calls before have cost is counted.
+    """
+    async with base_of(tmp_path) as base:
+        await know(base, *(f"Ann likes tea {n}." for n in range(30)))
+        down = reviewer(base, lambda _: EndpointError("busy", usage={"calls": 1, "cost": 0.5}))
+        report = await run_review(base, down, Errand(LATER))
+        assert (ops(report), report.stopped) == (["FAILED"] * 3, "busy")
+        assert (report.calls, report.cost) == (3, 1.5)
+        assert isinstance(report.error, EndpointError)
+        assert report.record(LATER).stopped == "busy"
+        assert await base.count_due(LATER, [Due.REVIEW]) == 30
+
+
+async def test_a_store_out_of_reach_ends_a_run_for_all(tmp_path: Path) -> None:
+    """Nobody's memories are changed after it failed for one, and what was done is told."""
+    async with base_of(tmp_path) as base:
+        for user in ("ann", "bob", "cleo"):
+            await know(base, *(f"Likes tea {n}." for n in range(5)), user_id=user)
+        memories = Unsteady(base.memories)
+        shaky = KnowledgeBase(memories, base.journal, base.embedder, base.policy)
+        asked = 0
+
+        def script(_: Request) -> Any:
+            nonlocal asked
+            asked += 1
+            memories.refusals = 99 if asked >= 4 else 0
+            return {"reason": "r", "action": "KEEP", "query": None}
+
+        report = await run_review(shaky, reviewer(shaky, script), Errand(LATER))
+        assert isinstance(report.error, StoreError)
+        assert "out of reach" in report.stopped
+        left = asked
+        await asyncio.sleep(0.05)
+        assert asked == left < 15
 
 
 async def test_what_was_used_meanwhile_is_not_deleted(tmp_path: Path) -> None:

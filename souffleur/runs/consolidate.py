@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from souffleur.errors import StoreError
 from souffleur.knowledge import grouping
 from souffleur.knowledge.memory import Memory
-from souffleur.runs.errand import Errand, Line, Report, failed, side_by_side, told
+from souffleur.runs.errand import Errand, Line, Report, side_by_side, told
 
 if TYPE_CHECKING:
     from souffleur.agents.consolidator import Consolidator
@@ -24,8 +25,10 @@ async def run_consolidate(
     async def one(group: Group) -> list[Line]:
         try:
             outcomes = await consolidator.run(group, now=errand.now, dry_run=errand.dry_run)
+        except StoreError:
+            raise
         except Exception as error:  # noqa: BLE001  the worker's edge: the group stays as it is
-            return [failed(group[0], error)]
+            return [report.failed(group[0], error)]
         if not outcomes:
             return [Line(group[0], "CHANGED", "one of the group was changed meanwhile")]
         lines = []

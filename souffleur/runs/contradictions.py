@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from souffleur.errors import StoreError
 from souffleur.knowledge import run_log
 from souffleur.knowledge.rivals import Rivals, owners, rivals
-from souffleur.runs.errand import Errand, Line, Report, failed, side_by_side, told
+from souffleur.runs.errand import Errand, Line, Report, side_by_side, told
 
 if TYPE_CHECKING:
     from souffleur.agents.arbiter import Arbiter
@@ -32,8 +33,10 @@ async def run_contradictions(
     async def one(pair: Rivals) -> Sequence[Line]:
         try:
             outcomes = await arbiter.run(pair, now=errand.now, dry_run=errand.dry_run)
+        except StoreError:
+            raise
         except Exception as error:  # noqa: BLE001  the worker's edge: both stay as they are
-            return [failed(pair.memory, error)]
+            return [report.failed(pair.memory, error)]
         for outcome in outcomes:
             if outcome.at == errand.now:  # else it was decided, and paid for, by a former run
                 report.spend(outcome.cost)

@@ -1,5 +1,6 @@
 """The decay run: lets go what has expired or faded by rule; calls no model."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from souffleur.knowledge import life
@@ -26,10 +27,18 @@ async def run_decay(
     Without a reviewer, what is due for review and has fallen below the policy's last threshold is
     forgotten as well: it would never be asked about.
     """
-    now, user_id, limits = errand.now, errand.user_id, errand.limits
+    now, user_id = errand.now, errand.user_id
     what = PASSING if has_reviewer else (*PASSING, Due.REVIEW)
     due = await knowledge.count_due(now, what, user_id=user_id)
     report = Report("decay", errand, due=due)
+    with report.until_the_store_fails():
+        await _let_all_go(knowledge, report, what)
+    return report
+
+
+async def _let_all_go(knowledge: "KnowledgeBase", report: Report, what: Sequence[Due]) -> None:
+    errand = report.errand
+    now, user_id, limits = errand.now, errand.user_id, errand.limits
     seen: set[str] = set()
     while not report.is_over() and len(seen) < limits.memories:
         room = min(PAGE, limits.memories - len(seen))
@@ -37,12 +46,11 @@ async def run_decay(
         page = await knowledge.due(now, what, user_id=user_id, limit=room + still_due)
         fresh = [memory for memory in page if memory.id not in seen]
         if not fresh:
-            return report
+            return
         for memory in fresh:
             seen.add(memory.id)
             report.lines.append(await _let_go(knowledge, memory, report))
-            errand.step(len(seen), due)
-    return report
+            errand.step(len(seen), report.due)
 
 
 def passes(memory: Memory, now: "datetime", policy: "Policy") -> Archive | Forget | None:

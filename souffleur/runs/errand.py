@@ -2,13 +2,21 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from loguru import logger
 
+from souffleur.errors import (
+    AnswerError,
+    EndpointError,
+    SouffleurError,
+    StoreError,
+    is_outage,
+)
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.run_log import RunRecord
 
@@ -22,6 +30,8 @@ SHARE_DELETED = 0.2
 """Of what a run looks at, as much may be deleted, or `FEWEST_DELETIONS` if that is more."""
 ERRORS = 5
 """Kept in the record of a run."""
+OUTAGE = 3
+"""Failures in a row, for an endpoint's trouble, that end a run."""
 
 Step = Callable[[int, int], None]
 """Is told how many are done, and of how many."""
@@ -83,6 +93,10 @@ class Report:
     """In dollars."""
     stopped: str = ""
     """Why it ended before all was done; empty: it is done."""
+    outages: int = 0
+    """Failures in a row for which an endpoint in trouble was the reason."""
+    error: SouffleurError | None = None
+    """What ended it, if an endpoint or the store was in trouble."""
     data: dict[str, Any] = field(default_factory=dict)
     """Numbers, of a run that counts."""
 
@@ -99,6 +113,8 @@ class Report:
     def is_over(self) -> bool:
         """Whether nothing more may begin; `stopped` says why."""
         limits = self.errand.limits
+        if self.stopped:
+            return True
         if self.errand.stop():
             self.stopped = "it was asked to stop"
         elif self.calls >= limits.calls:
@@ -108,6 +124,32 @@ class Report:
         else:
             return False
         return True
+
+    def failed(self, memory: Memory, error: Exception) -> Line:
+        """Return the line of what could not be done, and stays due.
+
+        After `OUTAGE` of an endpoint in trouble, without a success between, nothing more is begun.
+        """
+        logger.bind(user=memory.user_id).warning("not done: {}: {}", memory.id, error)
+        if isinstance(error, AnswerError | EndpointError):
+            self.spend(error.usage)
+        self.outages += is_outage(error)
+        if self.outages >= OUTAGE:
+            self.break_off(error)
+        return Line(memory, "FAILED", f"{type(error).__name__}: {error}")
+
+    def break_off(self, error: Exception) -> None:
+        """Begin nothing more; what is left stays due."""
+        if isinstance(error, SouffleurError) and self.error is None:
+            self.error, self.stopped = error, str(error)
+
+    @contextmanager
+    def until_the_store_fails(self) -> Iterator[None]:
+        """End the work within, and no more, if the store is out of reach."""
+        try:
+            yield
+        except* StoreError as group:
+            self.break_off(group.exceptions[0])
 
     def most_deletions(self, looked_at: int) -> int:
         """The cap on what a model may delete of so many."""
@@ -149,21 +191,23 @@ async def side_by_side(
             for piece in mine:
                 if report.is_over():
                     return
-                report.lines += await one(piece)
+                lines = await one(piece)
+                report.lines += lines
+                if any(line.op != "FAILED" for line in lines):
+                    report.outages = 0
                 done += 1
                 report.errand.step(done, report.due)
 
-    await asyncio.gather(*(user(mine) for mine in work.values()))
-
-
-def failed(memory: Memory, error: Exception) -> Line:
-    """The line of what could not be done; it stays due."""
-    logger.bind(user=memory.user_id).warning("not done: {}: {}", memory.id, error)
-    return Line(memory, "FAILED", f"{type(error).__name__}: {error}")
+    with report.until_the_store_fails():
+        async with asyncio.TaskGroup() as group:  # one that fails ends the others
+            for mine in work.values():
+                group.create_task(user(mine))
 
 
 def told(memory: Memory, outcome: "Outcome", trail: tuple[str, ...] = ()) -> Line:
     """The line of what became of an op, and of what was looked up before."""
+    if outcome.waits:
+        return Line(memory, "WAITS", f"for the user's yes: {outcome.reason}", trail)
     if outcome.refused:
         return Line(memory, "REFUSED", f"{outcome.refused}: {outcome.detail}", trail)
     return Line(memory, outcome.op, outcome.reason, trail)

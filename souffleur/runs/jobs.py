@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from loguru import logger
 
+from souffleur.errors import StoreError
 from souffleur.knowledge import run_log
 from souffleur.knowledge.watermarks import DAY
 from souffleur.runs.census import run_report
@@ -83,10 +84,16 @@ RUNS = {
 
 
 async def perform(memory: "Souffleur", name: str, errand: Errand) -> Report:
-    """Do a run, and keep a record of what came of it, unless it was dry or found nothing to do."""
+    """Do a run, and keep a record of what came of it, unless it was dry or found nothing to do.
+
+    Raises StoreError if the store was out of reach meanwhile; what was done till then is recorded
+    if it can be.
+    """
     report = await RUNS[name].work(memory, errand)
     if not errand.dry_run and (report.due or report.data):
         await run_log.keep(memory.knowledge.journal, report.record(memory.clock()))
+    if isinstance(report.error, StoreError):
+        raise report.error
     return report
 
 
@@ -100,5 +107,7 @@ def _job(memory: "Souffleur", run: Run) -> Job:
         report = await perform(memory, run.name, Errand(now))
         done = {op: report.count(op) for op in {line.op for line in report.lines}}
         logger.info("{}: {} due, {}", run.name, report.due, done or "nothing done")
+        if report.error:  # what is left is tried before the next period
+            raise report.error
 
     return Job(run.name, run.every, work, at_hour=AT_NIGHT if run.every == DAY else None)

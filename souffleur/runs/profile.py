@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from souffleur.errors import StoreError
 from souffleur.knowledge.collection import Filter, Is, read_all
 from souffleur.knowledge.identity import whose
 from souffleur.knowledge.memory import Category, Memory, State
 from souffleur.knowledge.records import to_memories
-from souffleur.runs.errand import Errand, Line, Report, failed, side_by_side
+from souffleur.runs.errand import Errand, Line, Report, side_by_side
 
 if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -28,8 +29,10 @@ async def run_profile(knowledge: "KnowledgeBase", narrator: "Narrator", errand: 
             return [Line(anchor, "PORTRAY", why)]
         try:
             portrait = await narrator.portray(anchor.user_id, why)
+        except StoreError:
+            raise
         except Exception as error:  # noqa: BLE001  the worker's edge: the former portrait stays
-            return [failed(anchor, error)]
+            return [report.failed(anchor, error)]
         for entry in await knowledge.history(portrait.id, user_id=portrait.user_id):
             report.spend(entry.cost)
         return [Line(portrait, "PORTRAY", why)]

@@ -16,17 +16,18 @@ async def run_purge(knowledge: "KnowledgeBase", errand: Errand) -> Report:
     report = Report("purge", errand, due=len(memories))
     why = f"forgotten more than {TOMBSTONE.days} days ago"
     most = errand.limits.deletions
-    for memory in memories:
-        if report.is_over():
-            return report
-        if most is not None and report.count("PURGE") >= most:
-            report.stopped = f"it may erase {most}"
-            return report
-        if not errand.dry_run:
-            await purge(knowledge, memory)
-        report.lines.append(Line(memory, "PURGE", why))
-        errand.step(len(report.lines), report.due)
-    if errand.dry_run:
+    with report.until_the_store_fails():
+        for memory in memories:
+            if report.is_over():
+                return report
+            if most is not None and report.count("PURGE") >= most:
+                report.stopped = f"it may erase {most}"
+                return report
+            if not errand.dry_run:
+                await purge(knowledge, memory)
+            report.lines.append(Line(memory, "PURGE", why))
+            errand.step(len(report.lines), report.due)
+    if errand.dry_run or report.stopped:
         return report
     await purge_idle(knowledge, errand.now, user_id=errand.user_id)
     if errand.user_id is None:

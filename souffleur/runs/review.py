@@ -3,9 +3,11 @@
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from souffleur.agents.review import review_id
+from souffleur.errors import StoreError
 from souffleur.knowledge.memory import Due, Memory
-from souffleur.knowledge.operation import Delete
-from souffleur.runs.errand import Errand, Line, Report, failed, side_by_side, told
+from souffleur.knowledge.operation import Delete, entry_id
+from souffleur.runs.errand import Errand, Line, Report, side_by_side, told
 
 if TYPE_CHECKING:
     from souffleur.agents.reviewer import Decision, MemoryReviewer
@@ -29,10 +31,15 @@ async def run_review(
         by_user[memory.user_id].append(memory)
 
     async def one(memory: Memory) -> list[Line]:
+        # Decided on as it is now: what was refused, or waits for the user's yes, costs no call.
+        if decided := await knowledge.journal.get_entries([entry_id(review_id(memory), 0)]):
+            return [told(memory, decided[0])]
         try:
             decision = await reviewer.run(memory, now)
+        except StoreError:
+            raise
         except Exception as error:  # noqa: BLE001  the worker's edge: it stays due, the run goes on
-            return [failed(memory, error)]
+            return [report.failed(memory, error)]
         report.spend(decision.verdict.cost)
         return [await _carry_out(knowledge, decision, report, most)]
 

@@ -1,0 +1,43 @@
+"""Proposals: changes that a model thought of and that wait for the user's yes. Pure."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from pydantic import TypeAdapter
+
+from souffleur.knowledge.memory import Speaker
+from souffleur.knowledge.operation import By, Op, Outcome, Refusal, Said, Verdict, derive_id
+from souffleur.knowledge.turn import Turn
+
+_OPS: TypeAdapter[Op] = TypeAdapter(Op)
+
+
+def agreed(entry: Outcome, turns: Sequence[Turn], *, by: By, now: datetime) -> Verdict:
+    """Return the verdict that does what waits, on the words that it rested on.
+
+    `turns` are those of the entry, as far as their words are kept. The same entry makes the same
+    verdict, so that it is done once.
+    """
+    fields = {"op": entry.op, **entry.details, "reason": entry.reason}
+    if entry.quote or entry.op in {"UPDATE", "DELETE"}:
+        fields["quote"] = entry.quote
+    said = [one for turn in turns for one in turn.said()]
+    if entry.quote and entry.turn_ids:  # the words themselves may have expired
+        quoted = {"turn_id": entry.turn_ids[0], "speaker": Speaker.USER, "text": entry.quote}
+        said.append(Said(**quoted, at=entry.at))
+    return Verdict(
+        id=derive_id("agreed", entry.id),
+        user_id=entry.user_id,
+        agent_id=entry.agent_id,
+        by=by,
+        at=now,
+        reason=f"agreed to what {entry.by.who} proposed",
+        ops=(_OPS.validate_python(fields),),
+        said=tuple(said),
+    )
+
+
+def declined(entry: Outcome) -> Outcome:
+    """Return the entry as it stands once the user has said no."""
+    no = {"waits": False, "refused": Refusal.REJECTED, "detail": "the user said no"}
+    return entry.model_copy(update=no)

@@ -1,0 +1,190 @@
+"""The user is asked first: what a model would change waits, and is done once they say yes."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from souffleur.errors import NotFoundError
+from souffleur.knowledge.memory import Category, Due, Source, State
+from souffleur.knowledge.operation import (
+    Add,
+    Boost,
+    Contradict,
+    Delete,
+    Merge,
+    Op,
+    Outcome,
+    Promote,
+    Refusal,
+    Update,
+    Who,
+)
+from souffleur.runs import Errand
+from souffleur.runtime import Souffleur
+from souffleur.settings import Settings
+from tests.build import NOW, days, open_base, verdict
+from tests.scripted import Scripted, add, answer, by_name, delete, episode, portrait, update
+
+ME: dict[str, Any] = {"user_id": "ann"}
+
+
+@asynccontextmanager
+async def opened(folder: Path, script: Any = None, **fields: Any) -> AsyncIterator[Souffleur]:
+    settings = Settings(
+        path=folder, embedder="hash:64", auto_extract=False, user_title="Ann", **fields
+    )
+    chat = Scripted(script) if script else None
+    async with Souffleur.open(settings, chat=chat, clock=lambda: NOW) as memory:
+        yield memory
+
+
+async def known(memory: Souffleur) -> list[str]:
+    return sorted(one.content for one in await memory.knowledge.list("ann"))
+
+
+async def said(memory: Souffleur, text: str) -> None:
+    memory.observe(**ME, user=text, assistant="ok")
+    await memory.flush()
+
+
+@pytest.mark.parametrize(
+    ("op", "after"),
+    [
+        (update("m1", "Ann likes milk.", "milk"), ["Ann likes milk."]),
+        (delete("m1", "milk"), []),
+        (add("Ann likes milk.", "milk"), ["Ann likes milk.", "Ann likes tea."]),
+    ],
+    ids=["UPDATE", "DELETE", "ADD"],
+)
+async def test_what_the_monitor_would_change_waits(
+    tmp_path: Path, op: dict[str, Any], after: list[str]
+) -> None:
+    """What the user typed stays as it is until they agree; then it is done, by their word."""
+    async with opened(tmp_path, by_name(monitor=answer(op))) as memory:
+        await memory.remember("Ann likes tea.", **ME)
+        await said(memory, "not tea, milk")
+        assert await known(memory) == ["Ann likes tea."]
+        assert "milk" not in (await memory.recall(**ME, text="milk?")).text
+        (proposal,) = await memory.proposals(**ME)
+        assert (proposal.op, proposal.quote) == (op["op"], "milk")
+        id = proposal.id if proposal.waits else proposal.memory_ids[0]
+        outcome = await memory.confirm(id, **ME)
+        assert (outcome.refused, outcome.by.who) == (None, Who.USER)
+        assert await known(memory) == after
+        assert await memory.proposals(**ME) == []
+
+
+async def test_what_is_agreed_to_rests_on_what_was_said(tmp_path: Path) -> None:
+    """The new memory is the user's, verified, and has the quote; it can be undone."""
+    changed = update("m1", "Ann likes milk.", "milk")
+    async with opened(tmp_path, by_name(monitor=answer(changed))) as memory:
+        await memory.remember("Ann likes tea.", **ME)
+        await said(memory, "not tea, milk")
+        (proposal,) = await memory.proposals(**ME)
+        outcome = await memory.confirm(proposal.id, **ME)
+        (milk,) = await memory.knowledge.list("ann")
+        assert (milk.verified, milk.source, milk.evidence[0].quote) == (True, Source.USER, "milk")
+        await memory.knowledge.undo(outcome.id, **ME, by=outcome.by, now=NOW)
+        assert await known(memory) == ["Ann likes tea."]
+
+
+async def test_no_is_no(tmp_path: Path) -> None:
+    """What was declined is not done, waits no more, and the ledger says who said no."""
+    gone = delete("m1", "milk")
+    async with opened(tmp_path, by_name(monitor=answer(gone))) as memory:
+        await memory.remember("Ann likes tea.", **ME)
+        await said(memory, "not tea, milk")
+        (proposal,) = await memory.proposals(**ME)
+        outcome = await memory.reject(proposal.id, **ME)
+        assert outcome.refused is Refusal.REJECTED
+        assert (await memory.proposals(**ME), await known(memory)) == ([], ["Ann likes tea."])
+        with pytest.raises(NotFoundError):
+            await memory.knowledge.agree(proposal.id, **ME, by=outcome.by, now=NOW)
+
+
+async def test_nobody_agrees_for_another(tmp_path: Path) -> None:
+    """A proposal is its user's: another finds nothing under its id, and nothing happens."""
+    gone = delete("m1", "milk")
+    async with opened(tmp_path, by_name(monitor=answer(gone))) as memory:
+        await memory.remember("Ann likes tea.", **ME)
+        await said(memory, "not tea, milk")
+        (proposal,) = await memory.proposals(**ME)
+        assert await memory.proposals(user_id="bob") == []
+        for outcome in (
+            await memory.confirm(proposal.id, user_id="bob"),
+            await memory.reject(proposal.id, user_id="bob"),
+        ):
+            assert outcome.refused is Refusal.UNKNOWN_ID
+        assert len(await memory.proposals(**ME)) == 1
+
+
+async def test_episodes_and_portraits_do_not_wait(tmp_path: Path) -> None:
+    """They tell what was said; they are active at once, whispered, and expire as always."""
+    who = portrait("Ann lives in Lyon.", "She likes tea.", "She paints.")
+    script = by_name(episode=episode("Ann talked about tea."), portrait=who)
+    async with opened(tmp_path, script) as memory:
+        for text in ("tea?", "sencha!", "green tea."):
+            await said(memory, text)
+        memory.end_session(**ME)
+        await memory.flush()
+        await memory.portray(**ME)
+        (talk,) = await memory.knowledge.list("ann", category=Category.EPISODE)
+        assert talk.state is State.ACTIVE
+        assert "Ann talked about tea." in (await memory.recall(**ME, text="hello")).text
+        assert await memory.knowledge.portrait("ann") is not None
+
+
+OPS: dict[str, tuple[Op, Who, bool]] = {
+    "BOOST": (Boost(target="a", reason="r"), Who.MONITOR, False),
+    "PROMOTE": (Promote(target="a", reason="r"), Who.REVIEWER, False),
+    "DELETE of a reviewer": (Delete(target="a", reason="r", quote=""), Who.REVIEWER, True),
+    "MERGE": (Merge(targets=("a", "b"), reason="r", content="Both."), Who.CONSOLIDATOR, True),
+    "CONTRADICT": (Contradict(stays="a", ends="b", reason="r", settled=True), Who.ARBITER, True),
+    "a link": (Contradict(stays="a", ends="b", reason="r"), Who.ARBITER, False),
+    "of the schedule": (Delete(target="a", reason="r", quote=""), Who.SCHEDULE, False),
+    "of the host": (Update(target="a", reason="r", quote="", content="New."), Who.HOST, False),
+}
+
+
+@pytest.mark.parametrize(("op", "who", "waits"), OPS.values(), ids=OPS.keys())
+async def test_who_must_ask_for_what(tmp_path: Path, op: Op, who: Who, waits: bool) -> None:
+    """Models ask before they change what is remembered; for how much it matters they do not."""
+    base = await open_base(tmp_path, dimension=16, hold=True)
+    adds = [Add(reason="r", quote="", content=text) for text in ("Tea.", "Cat.")]
+    made = await base.apply(verdict(*adds, who=Who.HOST))
+    ids = {name: one.memory_ids[0] for name, one in zip("ab", made, strict=True)}
+    named = {
+        key: tuple(ids[v] for v in value) if isinstance(value, tuple) else ids.get(value, value)
+        for key, value in op.model_dump(exclude_defaults=True).items()
+    }
+    (outcome,) = await base.apply(verdict(type(op)(**named), who=who, name="op"))
+    assert (outcome.refused, outcome.waits) == (None, waits)
+    unchanged = {one.content for one in await base.list("ann")} == {"Tea.", "Cat."}
+    assert unchanged or not waits
+    if waits:
+        by = verdict(who=Who.USER).by
+        agreed = await base.agree(outcome.id, user_id="ann", by=by, now=NOW + days(1))
+        assert (agreed.refused, bool(agreed.changes)) == (None, True)
+    await base.close()
+
+
+async def test_a_review_that_waits_is_not_asked_again(tmp_path: Path) -> None:
+    """The reviewer's DELETE waits; the next run says so and calls no model."""
+    let_go = {"reason": "nobody needs it", "action": "DELETE", "query": None}
+    async with opened(tmp_path, by_name(review=let_go)) as memory:
+        await memory.remember("Ann likes tea.", **ME)
+        later = Errand(NOW + days(60))
+        (one,) = await memory.knowledge.due(later.now, tuple(Due), limit=9)
+        assert one.due_for is Due.REVIEW
+        for _ in range(2):
+            report = await memory.run("review", later)
+            assert [line.op for line in report.lines] == ["WAITS"]
+        assert report.calls == 0
+        assert await known(memory) == ["Ann likes tea."]
+        (proposal,) = await memory.proposals(**ME)
+        outcome: Outcome = await memory.confirm(proposal.id, **ME)
+        assert outcome.op == "DELETE"
+        assert await known(memory) == []

@@ -227,6 +227,46 @@ async def test_what_is_forgotten_leaves_episode_portrait_and_raw_turns(tmp_path:
         assert "Ann met Tom." in {one.content for one in await stage.knowledge.list("ann")}
 
 
+async def test_an_episode_in_other_words_is_told_anew(tmp_path: Path) -> None:
+    """Told from a turn that is hidden, it goes whatever its words; nothing of it is thought of."""
+
+    def tell(request: Request) -> Answer:
+        tom = "Tom" in request.messages[1].content
+        return episode("Her old flame rang." if tom else "Ann drank tea.")
+
+    def judge(request: Request) -> Answer:
+        if "Tom rang" in request.messages[1].content.rpartition("## The exchange")[2]:
+            kept = add("Ann's ex Tom rang on 3 January.", "Tom rang", entities=["Tom"])
+            return answer(kept, reason="a former lover of hers")
+        return answer(delete("m1", "forget Tom")) if "forget" in said(request) else SKIP
+
+    async with staged(tmp_path, by_name(monitor=judge, episode=tell)) as stage:
+        await stage.say("Tom rang", "tea", "tea again")
+        await stage.end()
+        assert [one.content[-19:] for one in await stage.episodes()] == ["Her old flame rang."]
+        (first, *_) = await stage.knowledge.journal.turns()
+        assert first.judged["reason"] == "a former lover of hers"
+        await stage.say("please forget Tom", session="s2")
+        assert [one.content[-14:] for one in await stage.episodes()] == ["Ann drank tea."]
+        whisper = await stage.memory.recall(user_id="ann", session_id="s3", text="who rang?")
+        assert "flame" not in whisper.text
+        (first, *_) = await stage.knowledge.journal.turns()
+        assert (first.hidden, "reason" in first.judged, first.judged["calls"]) == (True, False, 1)
+
+
+async def test_with_the_words_goes_what_was_thought_of_them(tmp_path: Path) -> None:
+    """After thirty days neither the words nor the judge's own are in the store."""
+    script = by_name(episode=TEA, monitor=answer({"op": "SKIP", "reason": ""}, reason="CANARY"))
+    async with staged(tmp_path, script) as stage:
+        await stage.say("tea?", "sencha!")
+        await stage.end()
+        stage.clock.at += timedelta(days=31)
+        await stage.memory.flush()
+        turns = await stage.knowledge.journal.turns()
+        assert [(one.user, one.expunged) for one in turns] == [("", True)] * 2
+        assert "CANARY" not in str([one.model_dump() for one in turns])
+
+
 async def test_what_is_forgotten_while_it_is_told_is_told_anew(tmp_path: Path) -> None:
     """A summary that was under way when its matter was to be forgotten is written once more."""
     asked: list[str] = []

@@ -1,13 +1,18 @@
 """A store that is out of reach for a moment: what was written down is done later, and once."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from qdrant_edge import EdgeShard
 
 from souffleur.errors import StoreError
 from souffleur.knowledge.collection import Collection, Point
+from souffleur.knowledge.disk import free_bytes
+from souffleur.knowledge.edge import EdgeCollection
+from souffleur.knowledge.edge_encoding import encode_layout
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Add, Boost, Who
 from souffleur.knowledge.turn import TurnState
@@ -121,3 +126,65 @@ async def test_a_turn_that_could_not_be_written_is_written_later(tmp_path: Path)
     assert await memory.flush()
     assert len(await base.journal.turns()) == 1
     await memory.close()
+
+
+async def test_a_flush_that_fails_is_told_and_made_good(tmp_path: Path) -> None:
+    """The host hears of it with the next turn, the loop of nothing; later all is on disk."""
+    base = await open_base(tmp_path)
+    await base.journal.collection.close()
+    layout = base.journal.collection.layout
+    shard = Stubborn(EdgeShard.load(str(tmp_path / layout.name), encode_layout(layout)))
+    base.journal.collection = EdgeCollection(
+        shard,  # type: ignore[arg-type]
+        tmp_path / layout.name,
+        layout,
+        flush_every=0.01,
+        power_safe=False,
+        room=free_bytes,
+    )
+    memory = Souffleur(base, None, Settings(path=tmp_path), clock=lambda: NOW)
+    loop_errors: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, what: loop_errors.append(what))
+    shard.refuses = True
+    assert memory.observe(user_id="ann", user="tea").trouble == ""
+    await asyncio.sleep(0.05)
+    receipt = memory.observe(user_id="ann", user="milk")
+    assert "could not flush" in receipt.trouble
+    assert "could not flush" in (await memory.recall(user_id="ann", text="tea")).trouble
+    assert "could not flush" in (await memory.health()).store_trouble
+    with pytest.raises(StoreError, match="could not flush"):
+        await memory.flush()
+    shard.refuses = False
+    memory.observe(user_id="ann", user="cocoa")
+    await asyncio.sleep(0.05)
+    assert (memory.trouble, loop_errors) == ("", [])
+    await memory.close()
+    await asyncio.sleep(0.05)
+    assert loop_errors == []
+
+
+class Stubborn:
+    """An engine whose flush can be made to fail, as on a disk that is gone."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+        self.refuses = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def flush(self) -> None:
+        if self.refuses:
+            raise OSError("no such disk")
+        self._engine.flush()
+
+
+async def test_a_panic_of_the_engine_is_an_error_of_ours(tmp_path: Path) -> None:
+    """A store whose files make the engine panic is a StoreError, and nothing stays open."""
+    base = await open_base(tmp_path)
+    await base.close()
+    for status in (tmp_path / "journal").rglob("status.dat"):
+        status.write_bytes(status.read_bytes()[:1])
+    for _ in range(2):  # the second would find the folder locked if the first had left it so
+        with pytest.raises(StoreError, match="could not open"):
+            await open_base(tmp_path)

@@ -1,0 +1,69 @@
+"""Messages of any length: kept whole, and judged, embedded and searched by front and end."""
+
+from pathlib import Path
+from typing import Any
+
+from souffleur.knowledge.plain_text import CLIPPED
+from souffleur.knowledge.search import Query, Scope
+from souffleur.knowledge.turn import LONGEST
+from souffleur.runtime import Souffleur
+from souffleur.settings import Settings
+from tests.build import NOW
+from tests.counted import Counted
+from tests.scripted import SKIP, Scripted, add, answer, by_name, episode
+
+BOOK = "chapter one: sencha. " + "All work and no play. " * 50_000 + " The end: matcha."
+"""A message of more than a megabyte."""
+
+
+def settings(folder: Path, **fields: Any) -> Settings:
+    return Settings(path=folder, embedder="hash:64", user_title="Ann", **fields)
+
+
+async def test_a_book_is_kept_whole_and_read_in_part(tmp_path: Path) -> None:
+    """The store has every word; no prompt, search or whisper has more than a few thousand."""
+    chat = Scripted(by_name(monitor=SKIP, episode=episode("Ann sent a book.")))
+    async with Souffleur.open(settings(tmp_path), chat=chat, clock=lambda: NOW) as memory:
+        for text in (BOOK, "what do you think?", "good?"):
+            memory.observe(user_id="ann", user=text, assistant=text)
+        await memory.flush()
+        memory.end_session(user_id="ann")
+        await memory.flush()
+        (book, *_) = await memory.knowledge.journal.turns()
+        assert (book.user, book.assistant) == (BOOK, BOOK)
+        asked = [len(request.messages[1].content) for request in chat.requests]
+        assert max(asked) < 4 * LONGEST
+        query = Query("ann", "sencha and matcha", NOW, scope=(Scope.TURNS,))
+        (hit, *_) = await memory.knowledge.search(query)
+        assert len(hit.text) <= 2 * LONGEST + 1
+        assert all(part in hit.text for part in ("sencha", CLIPPED, "matcha"))
+        whisper = await memory.recall(user_id="ann", text=BOOK)
+        assert (len(whisper.text) < LONGEST, whisper.trouble) == (True, "")
+        past = await memory.ask("what did we say today about sencha?", user_id="ann")
+        assert all(len(found.text) <= 2 * LONGEST + 1 for found in past.found)
+
+
+async def test_a_quote_from_what_was_left_out_is_not_grounded(tmp_path: Path) -> None:
+    """The judge is held to what it saw: a quote from the middle, unseen, is refused."""
+    hidden = "tea. " + "x " * LONGEST + "the middle word is xyzzy. " + "y " * LONGEST
+    chat = Scripted([answer(add("Ann said xyzzy.", "the middle word is xyzzy"))])
+    async with Souffleur.open(settings(tmp_path), chat=chat, clock=lambda: NOW) as memory:
+        memory.observe(user_id="ann", user=hidden, assistant="ok")
+        await memory.flush()
+        (entry,) = await memory.knowledge.journal.entries("ann")
+        assert str(entry.refused) == "ungrounded"
+
+
+async def test_a_backlog_is_read_a_little_at_a_time(tmp_path: Path) -> None:
+    """Of three hundred waiting turns each judgement reads the next few, and all are judged."""
+    async with Souffleur.open(settings(tmp_path), clock=lambda: NOW) as memory:
+        for place in range(300):
+            memory.observe(user_id="ann", user=f"turn {place}", assistant="ok")
+    chat = Scripted(lambda _: SKIP)
+    async with Souffleur.open(settings(tmp_path), chat=chat, clock=lambda: NOW) as memory:
+        counted = Counted(memory.knowledge.journal.collection)
+        memory.knowledge.journal.collection = counted
+        await memory.flush()
+        judged = [request for request in chat.requests if request.name == "monitor"]
+        assert len(judged) == 60
+        assert counted.read < 60 * 90

@@ -1,13 +1,14 @@
 # Every target sets up what it needs, from the committed lock, and redoes nothing the second time.
 VENV := .venv
 BIN := $(VENV)/bin
+LOWEST := .venv-lowest
 READY := $(VENV)/.ready
 UV := $(shell command -v uv)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage lint fix evals speed soak lock clean
+.PHONY: help demo test coverage lint fix evals speed soak lowest lock clean
 
 help:  ## What there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -56,7 +57,14 @@ evals: $(READY)  ## Play the recorded suite, mark it, write its page (no key, no
 speed: $(READY)  ## Measure: how long the host waits, as the store grows
 	@$(BIN)/python -m souffleur.evals
 
-soak: $(READY)  ## The long campaigns
+lowest:  ## Tests with the lowest versions that pyproject.toml allows
+	@test -x $(LOWEST)/bin/python || python3 -m venv $(LOWEST)
+	@python3 tests/lowest.py > $(LOWEST)/floors.txt
+	@$(LOWEST)/bin/python -m pip install --quiet -r $(LOWEST)/floors.txt
+	@$(LOWEST)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@$(LOWEST)/bin/python -m pytest -q -m "not soak" -n auto --dist loadfile
+
+soak: $(READY) lowest  ## The long campaigns
 	@$(BIN)/pytest -q -m soak --hypothesis-profile=soak
 
 lock:  ## Resolve the dependencies anew
@@ -64,4 +72,4 @@ lock:  ## Resolve the dependencies anew
 	  --no-emit-index-url --group dev --group build pyproject.toml -o requirements.lock
 
 clean:  ## Remove what the other targets made
-	rm -rf $(VENV) build *.egg-info .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) build *.egg-info .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis

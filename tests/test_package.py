@@ -1,9 +1,11 @@
 """The house itself: what is shipped, what imports what, and what loading it costs."""
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -34,6 +36,43 @@ def test_every_package_folder_is_listed() -> None:
         if not any(parent.is_symlink() for parent in init.parents)
     }
     assert found == listed
+
+
+def test_what_is_imported_is_declared() -> None:
+    """Each package that our code imports is named in pyproject, as a dependency or in an extra."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = [one for some in project["optional-dependencies"].values() for one in some]
+    named = {_plain(requirement) for requirement in [*project["dependencies"], *extras]}
+    homes = packages_distributions()
+    imported = {
+        name.partition(".")[0]
+        for file in ROOT.rglob("*.py")
+        if file.relative_to(ROOT).parts[0] in {"souffleur", "agents", "knowledge", "evals"}
+        for name in _imports(file)
+    }
+    ours = {"souffleur", *sys.stdlib_module_names}
+    undeclared = {
+        name: homes[name]
+        for name in imported - ours
+        if name in homes and not named & {_plain(home) for home in homes[name]}
+    }
+    assert undeclared == {}
+
+
+def _plain(requirement: str) -> str:
+    """The name of a requirement, as package indexes compare it."""
+    return re.split(r"[^A-Za-z0-9._-]", requirement)[0].lower().replace("_", "-")
+
+
+def _imports(file: Path) -> list[str]:
+    """Every module that a file imports, at its top or within."""
+    found: list[str] = []
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.append(node.module)
+    return found
 
 
 def test_the_public_names_are_all_there() -> None:

@@ -119,3 +119,16 @@ async def test_a_turn_that_could_not_be_written_is_written_later(tmp_path: Path)
     assert await memory.flush()
     assert len(await base.journal.turns()) == 1
     await memory.close()
+
+
+async def test_flush_says_so_while_a_turn_is_not_on_disk(tmp_path: Path) -> None:
+    """It is False while the journal is out of reach, and True once the turn is written."""
+    settings = Settings(path=tmp_path, embedder="hash:128")
+    async with Souffleur.open(settings, clock=lambda: NOW) as memory:
+        journal = Unsteady(memory.knowledge.journal.collection)
+        memory.knowledge.journal.collection = journal
+        journal.refusals = 2
+        memory.observe(user_id="ann", user="tea")
+        assert await memory.flush() is False
+        assert await memory.flush() is True
+        assert [turn.user for turn in await memory.knowledge.journal.turns()] == ["tea"]

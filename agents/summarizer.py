@@ -19,7 +19,7 @@ from souffleur.agents.rounds import Context, Update, again, ask, begin, compile_
 from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
-from souffleur.knowledge.operation import By, Outcome, Verdict, Who, derive_id
+from souffleur.knowledge.operation import By, Outcome, Refusal, Verdict, Who, derive_id
 from souffleur.knowledge.plain_text import single_line
 from souffleur.knowledge.session import FEWEST, Segment
 from souffleur.knowledge.turn import Turn
@@ -125,6 +125,8 @@ class ConversationSummarizer:
                 {"segment": segment, "turns": turns}, {"recursion_limit": 12}, context=self.context
             )
         made = [entry for entry in state["outcomes"] if entry.op in {"ADD", "UPDATE"}]
+        if made and made[0].refused is Refusal.USELESS and segment.episode_id:
+            return segment.episode_id  # told anew, it says the same
         if made and made[0].refused:
             raise AnswerError(f"the episode was refused: {made[0].detail}")
         return made[0].changes[0].after.id if made else None

@@ -60,7 +60,7 @@ class Sight:
     taken: int = 0
     """Ops of this verdict that came before."""
     deletions: int = 0
-    """Deletions of this verdict that came before."""
+    """Deletions of this verdict that came before and that the user did not ask for."""
     touched: frozenset[str] = field(default_factory=frozenset)
     """Memories that earlier ops of this verdict named."""
 

@@ -108,7 +108,7 @@ class Writer:
                 )
             outcomes.append(outcome)
             if refused is None:
-                deletions += isinstance(op, Delete)
+                deletions += isinstance(op, Delete) and not check.asked_for(op, verdict)
                 touched |= {memory.id for memory in targets} | set(outcome.memory_ids)
                 added |= {fingerprint(op.content)} if isinstance(op, Add | Update) else set()
         return outcomes

@@ -4,11 +4,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from langchain_core.embeddings import Embeddings
+
 from souffleur.knowledge import life
 from souffleur.knowledge.embedder import make_embedder
+from souffleur.knowledge.hash_embeddings import HashEmbeddings
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, Speaker
-from souffleur.knowledge.operation import By, Op, Said, Verdict, Who, derive_id
+from souffleur.knowledge.operation import Add, By, Op, Outcome, Said, Verdict, Who, derive_id
 from souffleur.knowledge.policy import COMPANION, Policy
 from souffleur.knowledge.store import Place, open_knowledge
 from souffleur.knowledge.turn import Turn, turn_point_id
@@ -77,3 +80,35 @@ async def open_base(
     """A store in a folder, with the embedder that needs no model."""
     embedder = make_embedder(f"hash:{dimension}")
     return await open_knowledge(Place(folder=folder), embedder, policy, hold=hold)
+
+
+def an_add(content: str = "Ann likes green tea.", **fields: Any) -> Add:
+    """An ADD without a quote."""
+    return Add(**{"reason": "new", "quote": "", "content": content, **fields})
+
+
+async def keep(base: KnowledgeBase, content: str = "Ann likes green tea.", **fields: Any) -> Memory:
+    """Have a memory in the store."""
+    told = verdict(an_add(content, **fields), who=Who.HOST, name=content)
+    (outcome,) = await base.apply(told)
+    return outcome.changes[0].after
+
+
+async def by_hand(base: KnowledgeBase, op: Any, **fields: Any) -> Outcome:
+    """Have the user do something."""
+    (outcome,) = await base.apply(verdict(op, who=Who.USER, name=(op, fields), **fields))
+    return outcome
+
+
+class Sulking(Embeddings):
+    """Embeddings that can be put out of order."""
+
+    well = True
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        if not self.well:
+            raise RuntimeError("out of order")
+        return HashEmbeddings(64).embed_documents(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed_documents([text])[0]

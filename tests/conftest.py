@@ -4,13 +4,15 @@ import ipaddress
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from tests.build import open_base
 from tests.command import Run, runner
 from tests.stub import Behaviour, Stub
 
@@ -63,3 +65,11 @@ def stub() -> Iterator[Callable[..., Stub]]:
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
     """Runs a command on a store of this test: exit code, standard output, standard error."""
     return runner(tmp_path, monkeypatch, capfd)
+
+
+@pytest.fixture
+async def base(tmp_path: Path) -> AsyncIterator[KnowledgeBase]:
+    """An empty store."""
+    knowledge = await open_base(tmp_path)
+    yield knowledge
+    await knowledge.close()

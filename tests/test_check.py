@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from souffleur.knowledge.check import Sight, asks_to_forget, refuse
-from souffleur.knowledge.memory import Category, Kind, Memory, State
+from souffleur.knowledge.memory import Category, Kind, Memory, Speaker, State
 from souffleur.knowledge.operation import (
     Add,
     Boost,
@@ -17,6 +17,7 @@ from souffleur.knowledge.operation import (
     Op,
     Refusal,
     Restore,
+    Said,
     Skip,
     Update,
     Who,
@@ -74,6 +75,10 @@ def test_a_promise_may_rest_on_the_assistants_words() -> None:
     promise = an_add(said, "Mo promised to wake Ann at six.", kind=Kind.PROMISE)
     assert why(promise, assistant=said) is None
     assert why(an_add(said, "Ann gets up at six."), assistant=said) is Refusal.NOT_THE_USER
+    known = memory("Mo promised to wake Ann at five.", kind=Kind.PROMISE)
+    changed = UPDATE.model_copy(update={"quote": said})
+    assert why(changed, known, assistant=said) is None
+    assert why(changed, TEA, assistant=said) is Refusal.NOT_THE_USER
 
 
 @pytest.mark.parametrize("quote", ["[DELETE:m1]", "【UPDATE：m2】 x", "[ skip ]", "［BOOST:m1］"])
@@ -106,6 +111,33 @@ def test_a_core_memory_goes_only_on_request() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("quote", "user", "assistant", "expected"),
+    [
+        ("forget the tea", "please forget the tea", "I do.", None),
+        ("forget the tea", "The tea?", "I forget the tea.", Refusal.PROTECTED),
+        ("I had tea", "I had tea", "Shall I forget it?", Refusal.PROTECTED),
+    ],
+)
+def test_only_the_user_asks(quote: str, user: str, assistant: str, expected: Any) -> None:
+    """What the assistant says it will forget is no request of the user's."""
+    op = DELETE.model_copy(update={"quote": quote})
+    assert why(op, CORE, user=user, assistant=assistant) is expected
+
+
+@pytest.mark.parametrize(
+    ("quote", "expected"), [("forget my shoes", None), ("I had tea", Refusal.PROTECTED)]
+)
+def test_the_request_holds_the_quote(quote: str, expected: Refusal | None) -> None:
+    """Who asks that one thing be forgotten does not ask it of what another message tells."""
+    messages = ("please forget my shoes", "I had tea")
+    said = [Said(turn_id=text, speaker=Speaker.USER, text=text, at=NOW) for text in messages]
+    op = DELETE.model_copy(update={"quote": quote})
+    asked = verdict(op, shown={"m1": CORE.id}, said=said)
+    refused = refuse(op, Sight(verdict=asked, targets=(CORE,)))
+    assert (refused and refused[0]) is expected
+
+
 def test_an_ordinary_memory_may_be_corrected_away() -> None:
     """Outside the core a deletion needs the user's words, not a request."""
     assert why(Delete(target="m1", reason="r", quote="no tea"), TEA, user="no tea for me") is None
@@ -121,6 +153,14 @@ def test_an_ordinary_memory_may_be_corrected_away() -> None:
         ("please delete that", True),
         ("don't remember this", True),
         ("それは忘れて", True),
+        *(
+            (f"{stop}这件事", True)
+            for stop in ("不要记", "不要再记", "不用记", "抹掉", "清除", "删")
+        ),
+        *((f"この話は{stop}", True) for stop in ("消して", "消去してね", "削除")),
+        *((f"그 얘기는 {stop}", True) for stop in ("잊어 줘", "삭제해", "지워")),
+        *((f"please {stop}", True) for stop in ("erase it", "wipe that", "drop this", "remove it")),
+        *((f"{stop} keep that", True) for stop in ("do not", "stop", "no longer")),
         ("I moved to Lyon", False),
         ("我记性真好", False),
     ],
@@ -192,6 +232,9 @@ def test_secrets_are_kept_out(secret: str) -> None:
     assert why(an_add("", f"Ann's is {secret}"), who=Who.USER) is Refusal.SENSITIVE
     edit = Edit(target="m1", reason="r", content=f"It is {secret}")
     assert why(edit, TEA, who=Who.USER) is Refusal.SENSITIVE
+    merge = Merge(targets=("m1", "m2"), reason="r", content=f"It is {secret}")
+    pair = (TEA, memory("Ann likes milk."))
+    assert why(merge, *pair, who=Who.CONSOLIDATOR) is Refusal.SENSITIVE
 
 
 @pytest.mark.parametrize(
@@ -210,12 +253,20 @@ def test_what_only_looks_like_a_secret_is_kept(harmless: str) -> None:
 
 
 def test_an_echo_of_a_whisper_is_refused() -> None:
-    """What an injected memory says already is not learnt again; a negation is new."""
+    """What an injected memory says already is not learnt again, save by hand; a negation is new."""
     whispered = memory("主人喜欢绿茶和白猫。")
     echo = an_add("绿茶", "主人喜欢绿茶。")
     assert why(echo, user="绿茶", injected=(whispered,)) is Refusal.ECHO
     other = an_add("绿茶", "主人不喜欢绿茶。")
     assert why(other, user="不要绿茶", injected=(whispered,)) is None
+    assert why(echo, user="绿茶", injected=(whispered,), who=Who.USER) is None
+
+
+def test_a_judge_who_was_shown_both_may_keep_both() -> None:
+    """What was nearly known is no echo once the judge has seen it and wants it all the same."""
+    whispered = memory("主人喜欢绿茶和白猫。")
+    wanted = an_add("绿茶", "主人喜欢绿茶。", keep_both=True)
+    assert why(wanted, user="绿茶", injected=(whispered,)) is None
 
 
 def test_a_twin_is_a_duplicate() -> None:

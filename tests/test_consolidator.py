@@ -298,7 +298,8 @@ def test_what_makes_an_answer_unusable(answer: dict[str, Any], complaint: str) -
         (merging((["m1", "m2"], TOLD)), ["'8:30' is in none"]),
         (merging((ALL, f"In 2019 {TOLD}")), ["'2019' is in none"]),
         (merging((ALL, f"In January 2026 {TOLD}")), []),
-        (merging((ALL, f"Mo knows: {TOLD}")), []),
+        (merging((ALL, f"As Mo and Ann know: {TOLD}")), []),
+        (merging((ALL, f"As Bo and Ann know: {TOLD}")), ["'Bo' is in none"]),
     ],
 )
 def test_what_is_lost_or_invented(answer: dict[str, Any], complaints: list[str]) -> None:
@@ -335,6 +336,35 @@ def test_the_facts_of_an_episode_are_shown_and_may_not_be_lost() -> None:
     told = merging((ALL, "Ann had tea: 3 cups of green and 5 cups of white."))
     found = unfaithful(MergingAnswer.model_validate(told), shown, UTC, "Ann\nMo")
     assert found == "- merged from m1, m2, m3: '4 cups' is lost, put it back"
+
+
+def test_what_is_unresolved_may_not_be_lost() -> None:
+    """It is shown below the facts, and its names, numbers and dates are details as theirs are."""
+    first, *others = episodes()
+    open_ = first.model_copy(update={"data": {**first.data, "unresolved": "Is it for 90 euros?"}})
+    shown = dict(zip(ALL, (open_, *others), strict=True))
+    assert "\n   - 3 cups\n   - Is it for 90 euros?\n" in list_memories(shown, UTC)
+    cups = merging((ALL, "Ann had tea: 3 cups of green, 4 of black and 5 cups of white."))
+    found = unfaithful(MergingAnswer.model_validate(cups), shown, UTC, "Ann\nMo")
+    assert found == "- merged from m1, m2, m3: '90 euros' is lost, put it back"
+
+
+@pytest.mark.parametrize(
+    ("lines", "name", "content", "lost"),
+    [
+        (("主人的猫叫年糕。", "主人养了猫。"), "年糕", "主人养了猫。", ["'年糕'"]),
+        (("主人的猫叫年糕。", "主人养了猫。"), "年糕", "主人养的猫叫年糕。", []),
+        (("Ann's cat is tofu.", "Ann has a cat."), "tofu", "Ann has a cat.", ["'tofu'"]),
+    ],
+)
+def test_a_name_of_a_memory_may_not_be_lost(
+    lines: Sequence[str], name: str, content: str, lost: list[str]
+) -> None:
+    """What was noted as a name is a detail, even if no capital shows that it is one."""
+    shown = {f"m{n}": memory(one, entities=(name,)) for n, one in enumerate(lines, start=1)}
+    answer = MergingAnswer.model_validate(merging((["m1", "m2"], content)))
+    found = unfaithful(answer, shown, UTC, "Ann").splitlines()
+    assert found == [f"- merged from m1, m2: {one} is lost, put it back" for one in lost]
 
 
 @for_episodes

@@ -7,8 +7,10 @@ from hypothesis import given, strategies as st
 
 from souffleur.knowledge.forgetting import tells
 from souffleur.knowledge.memory import Category, Kind, State
-from souffleur.knowledge.operation import Add, By, Delete, Forget, Who
-from tests.build import NOW, open_base, turn, verdict
+from souffleur.knowledge.operation import Add, By, Delete, Forget, Refusal, Who
+from souffleur.knowledge.plan import Scene, withdrawn
+from souffleur.knowledge.policy import COMPANION
+from tests.build import NOW, memory, open_base, turn, verdict
 
 LETTERS = "abdehlnorstuxABJLTéßжя"
 HAN = "安周雯文王小明田中太郎茶里昂"
@@ -29,6 +31,10 @@ HAN = "安周雯文王小明田中太郎茶里昂"
             True,
         ),
         ("Ann wants to stop early today.", "Ann smokes ten cigarettes.", (), False),
+        ("Ann smokes ten cigars.", "Ann smokes ten cigarettes.", (), True),
+        ("Ann smokes no cigars.", "Ann smokes ten cigarettes.", (), False),
+        ("Ann smokes cigars at noon.", "Ann smokes cigars.", (), True),
+        ("Ann smokes cigars at noon.", "Ann smokes.", (), False),
         ("", "Ann smokes.", (), False),
         ("We talked about Al's car.", "x", ("Al",), True),
         ("I also needed it", "x", ("Al", "Ed"), False),
@@ -53,7 +59,7 @@ HAN = "安周雯文王小明田中太郎茶里昂"
     ],
 )
 def test_what_tells_of_it(text: str, content: str, names: tuple[str, ...], told: bool) -> None:
-    """A text that holds its own name, or most of its words, tells of it; others do not."""
+    """A text tells of it by a name of its own, or by three quarters of its three or more words."""
     assert tells(text, content, names) is told
 
 
@@ -131,7 +137,7 @@ async def test_a_short_name_hides_no_other_talk(tmp_path: Path) -> None:
 
 
 async def test_forgetting_by_hand_takes_the_rest_too(tmp_path: Path) -> None:
-    """`forget` is asking in so many words; another user's episode stays."""
+    """`forget` is asking in so many words; another user's episode and words stay."""
     base = await open_base(tmp_path)
     add = Add(reason="r", quote="", content="Ann met Tom.", entities=("Tom",))
     tale = {"reason": "r", "quote": "", "category": Category.EPISODE, "kind": Kind.MOMENT}
@@ -141,8 +147,53 @@ async def test_forgetting_by_hand_takes_the_rest_too(tmp_path: Path) -> None:
     (kept,) = await base.apply(verdict(add, who=Who.HOST))
     await base.apply(verdict(mine, who=Who.SUMMARIZER, name=2))
     await base.apply(verdict(theirs, who=Who.SUMMARIZER, name=3, user_id="bob"))
+    said = [turn("Ann met Tom", user_id=name) for name in ("ann", "bob")]
+    for one in said:
+        base.journal.record(one)
     forget = Forget(target=kept.memory_ids[0], reason="r")
     await base.apply(verdict(forget, who=Who.USER, name=4))
     assert await base.list("ann") == []
     assert len(await base.list("bob")) == 1
+    assert [(await base.journal.turn(one.id)).hidden for one in said] == [True, False]
     await base.close()
+
+
+async def test_what_could_not_be_forgotten_takes_nothing_along(tmp_path: Path) -> None:
+    """A memory that another process changed meanwhile stays, and so do the words that tell it."""
+    base = await open_base(tmp_path)
+    said = turn("I met Tom", "ok")
+    base.journal.record(said)
+    add = Add(reason="r", quote="", content="Ann met Tom.", entities=("Tom",))
+    (kept,) = await base.apply(verdict(add, who=Who.HOST))
+    forget = Forget(target=kept.memory_ids[0], reason="r")
+    planned = await base.writer.plan(verdict(forget, who=Who.USER, name=2), [])
+    await base.memories.merge_payload([forget.target], {"revision": 5, "written_by": "somebody"})
+    await base.journal.write(planned)
+    (outcome,) = await base.writer.carry_out(planned)
+    assert outcome.refused is Refusal.CONFLICT
+    assert not (await base.journal.turn(said.id)).hidden
+    await base.close()
+
+
+async def test_two_memories_that_one_episode_tells_go_together(tmp_path: Path) -> None:
+    """Forgotten by one verdict, both are gone and so is the episode; nothing is a conflict."""
+    base = await open_base(tmp_path)
+    tale = {"reason": "r", "quote": "", "category": Category.EPISODE, "kind": Kind.MOMENT}
+    known = [
+        Add(reason="r", quote="", content=f"Ann met {name}.", entities=(name,))
+        for name in ("Tom", "Jim")
+    ]
+    episode = Add(content="[2026-01-03 11:00] Ann met Tom and Jim.", **tale)
+    made = await base.apply(verdict(*known, episode, who=Who.HOST))
+    ops = [Forget(target=outcome.memory_ids[0], reason="r") for outcome in made[:2]]
+    outcomes = await base.apply(verdict(*ops, who=Who.USER, name=2))
+    assert [outcome.refused for outcome in outcomes] == [None, None]
+    assert await base.list("ann") == []
+    await base.close()
+
+
+def test_what_was_left_out_before_is_left_out_again() -> None:
+    """A portrait that was brought back remembers all that it may not tell."""
+    portrait = memory("Ann lives.", category=Category.PROFILE, data={"without": ["Tom"]})
+    gone = withdrawn(portrait, "Jim", Scene(verdict(), 0, COMPANION)).after
+    assert (gone.state, gone.data["without"]) == (State.FORGOTTEN, ["Tom", "Jim"])

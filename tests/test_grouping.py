@@ -190,7 +190,7 @@ async def test_only_what_is_old_and_little_used_is_grouped(tmp_path: Path) -> No
 
 
 async def test_expiring_episodes_are_grouped_whatever_their_kind(tmp_path: Path) -> None:
-    """Three that are about to expire, near to each other, are a group, used or not."""
+    """Three of a user that are about to expire, near to each other, are a group, used or not."""
     base = await open_base(tmp_path)
     kinds = (Kind.MOMENT, Kind.EXPERIENCE, Kind.CONTEXT)
     ends: dict[str, Any] = {"category": Category.EPISODE, "expires_at": NOW + days(14)}
@@ -199,6 +199,9 @@ async def test_expiring_episodes_are_grouped_whatever_their_kind(tmp_path: Path)
     early = await groups(base, "ann", NOW + days(9))
     (found,) = await groups(base, "ann", NOW + days(10))
     (late,) = await groups(base, "ann", NOW + days(110))  # nobody was there meanwhile
+    assert await groups(base, "bob", NOW + days(10)) == []
+    assert await owners(base, NOW + days(10), "bob") == []
+    assert await owners(base, NOW + days(10)) == ["ann"]
     await base.close()
     assert early == []
     assert {one.kind for one in found} == {one.kind for one in late} == set(kinds)

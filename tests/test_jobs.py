@@ -21,6 +21,12 @@ from tests.build import NOW, days, verdict
 from tests.scripted import by_name, episode, portrait
 from tests.stage import staged
 
+BOTH = {
+    "pairs": [
+        {"pair": ["m1", "m2"], "reason": "two flats", "exclude": "no", "holds": None, "since": None}
+    ]
+}
+"""A ruling on two memories that may both be true."""
 TALK = by_name(episode=episode("Ann told of her dog."), portrait=portrait("Ann.", "A dog.", "-"))
 
 
@@ -185,13 +191,47 @@ async def test_of_two_that_exclude_each_other_one_ends(tmp_path: Path) -> None:
         assert len(s.asked("arbitrate")) == 2
 
 
-async def test_what_failed_is_looked_at_again(tmp_path: Path) -> None:
-    """A run that could not ask counts for nothing: the next one begins where it did."""
-    async with staged(tmp_path, by_name(arbitrate=EndpointError("busy"))) as s:
-        for city in ("Ulm", "Bonn"):
-            home = Add(reason="r", quote="", content=f"Ann lives in {city}.", entities=("home",))
-            await s.knowledge.apply(verdict(home, who=Who.HOST, name=city))
-        for day in (1, 2):
-            s.clock.at = NOW + days(day)
-            report = await s.memory.run("contradictions")
-            assert [line.op for line in report.lines] == ["FAILED"]
+async def test_what_was_judged_late_is_looked_at(tmp_path: Path) -> None:
+    """A memory of a turn said two days before the last run, and judged after it, is not missed."""
+
+    async def say(city: str, user_id: str, day: float) -> None:
+        home = Add(reason="r", quote="", content=f"Lives in {city}.", entities=("home",))
+        about: dict[str, Any] = {"user_id": user_id, "name": (city, user_id), "at": NOW + days(day)}
+        await s.knowledge.apply(verdict(home, who=Who.HOST, **about))
+
+    async with staged(tmp_path, by_name(arbitrate=BOTH)) as s:
+        for user_id in ("ann", "bob"):
+            await say("Ulm", user_id, 0)
+        await say("Bonn", "ann", 1)
+        s.clock.at = NOW + days(10)
+        assert (await s.memory.run("contradictions")).due == 1
+        await say("Bonn", "bob", 8)
+        s.clock.at = NOW + days(11)
+        assert (await s.memory.run("contradictions")).due == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "fields", "did", "due"),
+    [
+        pytest.param(BOTH, {}, ["SKIP", "SKIP"], 0, id="whole"),
+        pytest.param(BOTH, {"user_id": "ann"}, ["SKIP"], 0, id="of this user"),
+        pytest.param(BOTH, {"user_id": "bob"}, ["SKIP"], 1, id="of another user"),
+        pytest.param(BOTH, {"dry_run": True}, ["SKIP", "SKIP"], 1, id="dry"),
+        pytest.param(BOTH, {"limits": Limits(calls=0)}, [], 1, id="stopped"),
+        pytest.param(EndpointError("busy"), {}, ["FAILED", "FAILED"], 1, id="failed"),
+    ],
+)
+async def test_what_was_not_ruled_on_is_looked_at_again(
+    tmp_path: Path, answer: Any, fields: dict[str, Any], did: list[str], due: int
+) -> None:
+    """However old it is: a run begins where the last whole one over the same memories began."""
+    async with staged(tmp_path, by_name(arbitrate=answer)) as s:
+        for user_id in ("ann", "bob"):
+            for city in ("Ulm", "Bonn"):
+                home = Add(reason="r", quote="", content=f"Lives in {city}.", entities=("home",))
+                about: dict[str, Any] = {"user_id": user_id, "name": (city, user_id)}
+                await s.knowledge.apply(verdict(home, who=Who.HOST, **about))
+        report = await s.memory.run("contradictions", Errand(NOW + days(10), **fields))
+        assert [line.op for line in report.lines] == did
+        again = await s.memory.run("contradictions", Errand(NOW + days(20), user_id="ann"))
+        assert again.due == due

@@ -1,6 +1,5 @@
 """KnowledgeBase: applying, refusing, searching, history and undo, on a real store."""
 
-from collections.abc import AsyncIterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,16 @@ import pytest
 from souffleur.errors import NotFoundError, StoreMismatchError, UndoError
 from souffleur.knowledge.embedder import make_embedder
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Category, Kind, Memory, Relation, Source, State
+from souffleur.knowledge.life import effective
+from souffleur.knowledge.memory import (
+    Category,
+    Kind,
+    Memory,
+    Relation,
+    Source,
+    State,
+)
 from souffleur.knowledge.operation import (
-    Add,
     Archive,
     Boost,
     By,
@@ -34,32 +40,9 @@ from souffleur.knowledge.operation import (
 from souffleur.knowledge.policy import COMPANION, EVERBOT
 from souffleur.knowledge.search import Query
 from souffleur.knowledge.store import Place, open_knowledge
-from tests.build import NOW, days, open_base, turn, verdict
+from tests.build import NOW, an_add, by_hand, days, keep, open_base, turn, verdict
 
 USER = By(who=Who.USER)
-
-
-@pytest.fixture
-async def base(tmp_path: Path) -> AsyncIterator[KnowledgeBase]:
-    knowledge = await open_base(tmp_path)
-    yield knowledge
-    await knowledge.close()
-
-
-def an_add(content: str = "Ann likes green tea.", **fields: Any) -> Add:
-    return Add(**{"reason": "new", "quote": "", "content": content, **fields})
-
-
-async def keep(base: KnowledgeBase, content: str = "Ann likes green tea.", **fields: Any) -> Memory:
-    """Have a memory in the store."""
-    told = verdict(an_add(content, **fields), who=Who.HOST, name=content)
-    (outcome,) = await base.apply(told)
-    return outcome.changes[0].after
-
-
-async def by_hand(base: KnowledgeBase, op: Any, **fields: Any) -> Outcome:
-    (outcome,) = await base.apply(verdict(op, who=Who.USER, name=(op, fields), **fields))
-    return outcome
 
 
 async def test_the_same_verdict_writes_once(base: KnowledgeBase) -> None:
@@ -127,11 +110,17 @@ async def test_each_op_does_what_it_says(
 
 
 async def test_a_forgotten_memory_can_be_restored(base: KnowledgeBase) -> None:
-    """RESTORE brings a tombstone back to life."""
-    one = await keep(base)
+    """RESTORE brings a tombstone back to life, or what was replaced; it fades from then on."""
+    one, old = await keep(base), await keep(base, "Ann uses Vue.")
     await by_hand(base, Forget(target=one.id, reason="r"))
-    await by_hand(base, Restore(target=one.id, reason="r"))
-    assert [memory.id for memory in await base.list("ann")] == [one.id]
+    await by_hand(base, Update(target=old.id, reason="r", quote="", content="Ann uses React."))
+    later = NOW + days(90)
+    for gone in (one, old):
+        op = Restore(target=gone.id, reason="r")
+        back = (await by_hand(base, op, at=later)).changes[0].after
+        assert (back.state, back.superseded_by, back.valid_until) == (State.ACTIVE, None, None)
+        assert effective(back, later, COMPANION) == 1.0
+    assert {one.id, old.id} <= {memory.id for memory in await base.list("ann")}
 
 
 async def test_a_merge_links_and_archives_the_originals(base: KnowledgeBase) -> None:
@@ -157,22 +146,25 @@ async def test_history_tells_all_in_order(base: KnowledgeBase) -> None:
 
 
 async def test_undoing_an_add_forgets_it(base: KnowledgeBase) -> None:
-    """What an entry made is gone; the ledger shows the undo; a second undo is refused."""
+    """What an entry made is gone and never due; the ledger shows it; a second undo is refused."""
     outcome = await by_hand(base, an_add())
     undone = await base.undo(outcome.id, by=USER, now=NOW, user_id=None)
     assert await base.list("ann") == []
+    assert (await base.get(outcome.memory_ids[0], user_id=None)).due_at is None
     assert (await base.journal.entry(outcome.id)).undone_by == undone.id
     with pytest.raises(UndoError, match="undone already"):
         await base.undo(outcome.id, by=USER, now=NOW, user_id=None)
 
 
 async def test_undoing_an_update_brings_the_old_one_back(base: KnowledgeBase) -> None:
-    """The former sentence is active again and the new one gone."""
+    """The former sentence is active again and the new one gone; what was read since is counted."""
     old = await keep(base, "Ann uses Vue.")
     op = Update(target=old.id, reason="r", quote="", content="Ann uses React.")
     outcome = await by_hand(base, op)
+    await base.note_recalled([old.id])
     await base.undo(outcome.id, by=USER, now=NOW, user_id=None)
-    assert [memory.content for memory in await base.list("ann")] == ["Ann uses Vue."]
+    (back,) = await base.list("ann")
+    assert (back.content, back.recalls) == ("Ann uses Vue.", 1)
 
 
 async def test_a_later_change_stands_in_the_way_of_undo(base: KnowledgeBase) -> None:
@@ -200,8 +192,9 @@ async def test_a_refused_op_is_in_the_ledger(base: KnowledgeBase) -> None:
 
 async def test_a_refused_secret_is_not_in_the_ledger(base: KnowledgeBase) -> None:
     """That something was refused is told, and what it was is not."""
-    op = an_add("Ann's key is sk-test-9fQ2demoXb71LkZt04", quote="sk-test-9fQ2demoXb71LkZt04")
-    (refused,) = await base.apply(verdict(op, user="my key: sk-test-9fQ2demoXb71LkZt04"))
+    key = "sk-test-9fQ2demoXb71LkZt04"
+    op = an_add(f"Ann's key is {key}", quote=key, reason=f"{key} is new")
+    (refused,) = await base.apply(verdict(op, user=f"my key: {key}"))
     assert refused.refused is Refusal.SENSITIVE
     assert "sk-test" not in (await base.journal.entry(refused.id)).model_dump_json()
 
@@ -221,6 +214,17 @@ async def test_a_verdict_cannot_say_the_same_twice(base: KnowledgeBase) -> None:
     assert [o.refused for o in outcomes] == [None, Refusal.DUPLICATE]
 
 
+async def test_what_is_nearly_the_same(base: KnowledgeBase) -> None:
+    """An ADD in other words than a memory in force; not if both are wanted, or it was let go."""
+    one = await keep(base)
+    texts = ("Ann likes the green tea", "Ann likes green tea a lot.", "ann likes green tea")
+    both = an_add(texts[0], keep_both=True)
+    near = verdict(Skip(reason="r"), *map(an_add, texts), both)
+    assert await base.near_duplicates(near) == {1: one}
+    await by_hand(base, Archive(target=one.id, reason="r"))
+    assert await base.near_duplicates(near) == {}
+
+
 async def test_what_was_whispered_is_not_learnt_again(base: KnowledgeBase) -> None:
     """An ADD with nothing beyond an injected memory is an echo."""
     one = await keep(base, "Ann likes green tea and white cats.")
@@ -230,12 +234,13 @@ async def test_what_was_whispered_is_not_learnt_again(base: KnowledgeBase) -> No
 
 
 async def test_handles_stand_for_what_was_shown(base: KnowledgeBase) -> None:
-    """m1 is the memory shown under it; a handle that was not shown is refused."""
+    """m1 is the memory shown under it, and noted by its id; one that was not shown is refused."""
     one = await keep(base)
     ops = Boost(target="m1", reason="r"), Boost(target="m2", reason="r")
     known, unknown = await base.apply(verdict(*ops, shown={"m1": one.id}))
     assert known.memory_ids == (one.id,)
     assert unknown.refused is Refusal.UNKNOWN_ID
+    assert [entry.details["target"] for entry in (known, unknown)] == [one.id, "m2"]
 
 
 async def test_no_verdict_reaches_another_user(base: KnowledgeBase) -> None:
@@ -320,13 +325,14 @@ async def test_what_has_expired_is_in_no_default_read(base: KnowledgeBase) -> No
 
 
 async def test_proposals_wait_where_extraction_is_off(tmp_path: Path) -> None:
-    """What a model adds is pending until the user confirms it."""
+    """What a model adds is pending until the user confirms it; what the user adds is not."""
     base = await open_base(tmp_path, hold=True)
     (outcome,) = await base.apply(verdict(an_add(quote="tea"), user="tea"))
     proposed = await base.get(outcome.memory_ids[0], user_id=None)
     assert proposed.state is State.PENDING
+    assert (await by_hand(base, an_add("Ann likes milk."))).changes[0].after.state is State.ACTIVE
     await by_hand(base, Confirm(target=proposed.id, reason="yes"))
-    assert [memory.id for memory in await base.list("ann")] == [proposed.id]
+    assert (await base.get(proposed.id, user_id=None)).state is State.ACTIVE
     await base.close()
 
 

@@ -169,6 +169,17 @@ async def test_whispered_memories_are_shown_first_and_marked(base: KnowledgeBase
     assert after["outcomes"][0].memory_ids == (cats,)
 
 
+async def test_what_was_whispered_is_not_learnt_from_the_reply(base: KnowledgeBase) -> None:
+    """An ADD that says what a memory in the prompt said is refused as its echo."""
+    known = answer(add("Ann likes green tea and cats.", "green tea"))
+    await monitor(base, Scripted([known])).run([turn("green tea and cats", "ok")])
+    (tea,) = await base.list("ann")
+    again = Scripted([answer(add("Ann likes cats.", "cats"))])
+    cats = turn("cats!", "You like cats.", turn_id="2", injected=(tea.id,))
+    done = await monitor(base, again).run([cats])
+    assert [outcome.refused for outcome in done["outcomes"]] == [Refusal.ECHO]
+
+
 async def test_one_talk_reinforces_once(base: KnowledgeBase) -> None:
     """What was told or used minutes ago shapes no reply as a memory; after a pause it does."""
     told = turn("I like tea", "ok")
@@ -216,6 +227,38 @@ async def test_plans_outlive_their_day_by_a_week(base: KnowledgeBase) -> None:
     (plan,) = await base.list("ann")
     assert plan.expires_at is not None
     assert plan.expires_at > NOW + days(10)
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "starts", "stops"),
+    [
+        ("2025-12-24", None, datetime(2025, 12, 24, tzinfo=UTC), None),
+        ("2026-02-01", None, NOW, None),
+        (None, "2026-01-02", NOW, None),
+        (None, "2026-01-03", NOW, ends(datetime(2026, 1, 3, tzinfo=UTC))),
+    ],
+)
+async def test_days_to_come_and_gone_by(
+    base: KnowledgeBase,
+    since: str | None,
+    until: str | None,
+    starts: datetime,
+    stops: datetime | None,
+) -> None:
+    """What will be true is known from now on; a day gone by is no end, today is one."""
+    chat = Scripted([answer(add("Ann has a job.", "job", since=since, until=until))])
+    await monitor(base, chat).run([turn("a job", "ok")])
+    (job,) = await base.list("ann")
+    assert (job.valid_from, job.expires_at) == (starts, stops)
+
+
+async def test_who_talks_is_no_name(base: KnowledgeBase) -> None:
+    """Every memory is about the two: as names they would say nothing; others stand once."""
+    names = ["ann", "Tofu", " Mo ", "Tofu ", "", "Lyon"]
+    chat = Scripted([answer(add("Ann's cat Tofu is in Lyon.", "Tofu", entities=names))])
+    await monitor(base, chat).run([turn("Tofu is in Lyon", "ok")])
+    (cat,) = await base.list("ann")
+    assert cat.entities == ("Tofu", "Lyon")
 
 
 async def test_a_month_is_a_date_of_which_the_day_was_not_said(base: KnowledgeBase) -> None:

@@ -1,17 +1,16 @@
 """Episodes and portraits behind the talk: when they are written, and what comes of failure."""
 
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.embeddings import Embeddings
 
 from souffleur.agents.chat import Reply, Request
 from souffleur.errors import NotFoundError, SettingsError
 from souffleur.knowledge.embedder import Embedder
-from souffleur.knowledge.hash_embeddings import HashEmbeddings
 from souffleur.knowledge.memory import Category, State
 from souffleur.knowledge.operation import Who
 from souffleur.knowledge.policy import COMPANION
@@ -21,7 +20,7 @@ from souffleur.knowledge.store import Place, open_knowledge
 from souffleur.knowledge.turn import TurnState
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
-from tests.build import NOW, days
+from tests.build import NOW, Sulking, days
 from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name, delete, episode, portrait
 from tests.stage import staged
 
@@ -105,6 +104,41 @@ async def test_a_failure_leaves_a_placeholder_that_is_tried_less_and_less(tmp_pa
             await stage.memory.flush()
         assert pauses == [60.0, 120.0, 240.0]
         assert len(await stage.episodes()) == 1
+
+
+async def test_what_fails_is_tried_again_within_an_hour(tmp_path: Path) -> None:
+    """The pause doubles up to an hour and no further, for episodes and portraits alike."""
+    failing = {"episode"}
+    usual = by_name(episode=TEA)
+
+    def chat(request: Request) -> Answer:
+        return "no idea" if request.name in failing else usual(request)
+
+    async with staged(tmp_path, chat, retry_pause=1500.0) as stage:
+
+        async def pauses(due: Callable[[], Awaitable[Any]]) -> list[float]:
+            found = []
+            for _ in range(4):
+                at = await due()
+                found.append((at - stage.clock.at).total_seconds())
+                stage.clock.at = at - timedelta(seconds=1)
+                await stage.say("hm", session="s2")
+            return found
+
+        async def episode_due() -> Any:
+            (segment,) = await stage.knowledge.sessions.waiting()
+            return segment.retry_at
+
+        async def portrait_due() -> Any:
+            return (await stage.knowledge.sessions.upkeep("ann")).retry_at
+
+        await stage.say("tea?", "sencha!")
+        await stage.end()
+        assert await pauses(episode_due) == [1500.0, 3000.0, 3600.0, 3600.0]
+        failing.symmetric_difference_update({"episode", "portrait"})
+        stage.clock.at += days(8)
+        await stage.say("hm", session="s2")
+        assert await pauses(portrait_due) == [1500.0, 3000.0, 3600.0, 3600.0]
 
 
 async def test_another_reply_is_told_anew(tmp_path: Path) -> None:
@@ -323,6 +357,22 @@ async def test_episodes_and_raw_turns_pass(tmp_path: Path) -> None:
         assert {(turn.user, turn.expunged) for turn in turns} == {("", True)}
 
 
+async def test_expired_words_are_looked_for_once_an_hour(tmp_path: Path) -> None:
+    """Words that expire right after a look stay on disk until the next one, and are not found."""
+    async with staged(tmp_path, by_name(episode=TEA)) as stage:
+        await stage.say("I drink sencha tea", "more sencha")
+        await stage.end()
+        looked = stage.clock.at + days(30) - timedelta(minutes=10)
+        words = []
+        for minutes in (0, 59, 60):
+            stage.clock.at = looked + timedelta(minutes=minutes)
+            await stage.memory.flush()
+            words.append({turn.user for turn in await stage.knowledge.journal.turns()} - {""})
+            past = await stage.memory.ask("sencha tea", user_id="ann")
+            assert bool([hit for hit in past.found if hit.scope is Scope.TURNS]) is (minutes == 0)
+        assert [len(left) for left in words] == [2, 2, 0]
+
+
 async def test_without_raw_days_words_go_with_their_summary(tmp_path: Path) -> None:
     """With 0 days, raw words are gone once they are told, and a retry is still known."""
     async with staged(tmp_path, by_name(episode=TEA), raw_days=0) as stage:
@@ -389,6 +439,17 @@ async def test_messages_can_be_given_to_remember(tmp_path: Path) -> None:
         assert len(stage.asked("monitor")) == 1
 
 
+async def test_what_is_remembered_now_changes_no_cadence(tmp_path: Path) -> None:
+    """After messages were judged at once, what is said next waits for the end of its session."""
+    async with staged(tmp_path, by_name(), judge_every=0) as stage:
+        await stage.memory.remember([{"role": "user", "content": "I like tea"}], **ME)
+        assert len(stage.asked("monitor")) == 1
+        await stage.say("hello", session="s2")
+        assert len(stage.asked("monitor")) == 1
+        await stage.end("s2")
+        assert len(stage.asked("monitor")) == 2
+
+
 async def test_a_segment_told_before_a_crash_is_not_asked_again(tmp_path: Path) -> None:
     """Where only the note is missing that it is written, the note is made, without a call."""
     async with staged(tmp_path, by_name(episode=TEA)) as stage:
@@ -408,20 +469,6 @@ async def test_of_a_stranger_there_is_no_portrait(tmp_path: Path) -> None:
         with pytest.raises(NotFoundError, match="nothing is known of 'ann' yet"):
             await stage.memory.portray(user_id="ann")
         assert stage.chat.requests == []
-
-
-class Sulking(Embeddings):
-    """Embeddings that can be put out of order."""
-
-    well = True
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        if not self.well:
-            raise RuntimeError("out of order")
-        return HashEmbeddings(64).embed_documents(texts)
-
-    def embed_query(self, text: str) -> list[float]:
-        return self.embed_documents([text])[0]
 
 
 async def test_without_the_embedder_words_wait(tmp_path: Path) -> None:

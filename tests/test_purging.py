@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from souffleur.errors import NotFoundError
+from souffleur.knowledge import run_log
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, State
 from souffleur.knowledge.operation import Add, Forget, Op, Outcome, Refusal, Skip, Update, Who
@@ -79,8 +80,10 @@ async def test_a_dry_run_erases_nothing_and_a_cap_holds(tmp_path: Path) -> None:
     for name in ("tea", "milk", "rum"):
         memory = await kept(base, f"Ann likes {name}.")
         await decide(base, Forget(target=memory.id, reason="r"), day=len(name))
+    await decide(base, Skip(reason="Bob told of Zanzibar"))
     dry = await run_purge(base, Errand(YEAR_ON + days(9), dry_run=True))
     assert (len(dry.lines), await on_disk(base, "rum")) == (3, True)
+    assert await on_disk(base, "Zanzibar")
     capped = await run_purge(base, Errand(YEAR_ON + days(9), limits=Limits(deletions=2)))
     assert (len(capped.lines), capped.stopped) == (2, "it may erase 2")
     assert await on_disk(base, "milk")
@@ -115,6 +118,22 @@ async def test_what_was_emptied_is_not_read_again(tmp_path: Path) -> None:
     assert await purge_idle(base, YEAR_ON, user_id="bob") == 0
     assert await purge_idle(base, YEAR_ON, user_id="ann") == 1
     assert await purge_idle(base, YEAR_ON) == 0
+    await base.close()
+
+
+async def test_the_purge_of_one_user_is_of_that_user(tmp_path: Path) -> None:
+    """It erases nobody else's memories, nor what is of all: the records of old runs."""
+    base = await open_base(tmp_path, dimension=64)
+    memory = await kept(base, "Ann loves Zanzibar.")
+    await decide(base, Forget(target=memory.id, reason="r"))
+    await run_log.keep(base.journal, run_log.RunRecord(name="decay", began=NOW, ended=NOW))
+    for user_id, left in (("bob", True), ("ann", False)):
+        report = await run_purge(base, Errand(YEAR_ON, user_id=user_id))
+        assert len(report.lines) == (not left)
+        assert await on_disk(base, "Zanzibar") is left
+        assert len(await run_log.latest(base.journal, limit=9)) == 1
+    await run_purge(base, Errand(YEAR_ON))
+    assert await run_log.latest(base.journal, limit=9) == []
     await base.close()
 
 

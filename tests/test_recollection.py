@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from souffleur.agents.chat import Request
-from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.life import ends
+from souffleur.knowledge.memory import Category, Kind, Memory
+from souffleur.knowledge.operation import Add, Who
 from souffleur.knowledge.privacy import MASK
 from souffleur.knowledge.search import EVERYWHERE, Query, Scope
 from souffleur.knowledge.turn import Turn
-from tests.build import NOW, days
+from tests.build import NOW, days, verdict
 from tests.scripted import Answer, by_name, episode, portrait
 from tests.stage import Stage, staged
 
@@ -138,6 +140,131 @@ async def test_long_ago_brings_what_was_learnt_then(tmp_path: Path) -> None:
         await stage.memory.remember("Ann likes tea.", user_id="ann", at=NOW)
         past = await stage.memory.ask("in November I told you something", user_id="ann")
         assert texts(past.found) == ["Ann's exam is hard."]
+
+
+async def test_words_are_read_for_thirty_days(tmp_path: Path) -> None:
+    """Neither by words nor by time does a read bring what is older, expunged or said later."""
+    async with staged(tmp_path, by_name()) as stage:
+        ages = {"expired": 30.1, "kept": 29.9, "expunged": 2, "to come": -0.1}
+        for name, age in ages.items():
+            said: dict[str, Any] = {
+                "user": f"sencha, {name}",
+                "assistant": "ok",
+                "at": NOW - days(age),
+            }
+            stage.memory.observe(user_id="ann", turn_id=name, **said)
+        await stage.knowledge.embed_turns()
+        turns = {turn.turn_id: turn.id for turn in await stage.knowledge.journal.turns()}
+        stage.knowledge.sessions.expunge([turns["expunged"]])
+        query = Query("ann", "sencha", NOW, scope=(Scope.TURNS,))
+        assert [hit.item.id for hit in await stage.knowledge.search(query)] == [turns["kept"]]
+        assert [one.id for one in await stage.knowledge.told(query)] == [turns["kept"]]
+
+
+async def test_the_last_three_messages_say_what_is_meant(tmp_path: Path) -> None:
+    """A message that names nothing calls up what they were about, and no older ones."""
+    async with staged(tmp_path, by_name(), resident=0) as stage:
+        await stage.memory.remember("Ann likes green tea.", user_id="ann", at=NOW)
+
+        async def called() -> bool:
+            ask: Any = {"user_id": "ann", "session_id": "s1", "text": "yes, and then?"}
+            return "green tea" in (await stage.memory.recall(**ask)).text
+
+        assert not await called()
+        await stage.say("some green tea", reply="green tea, then")
+        assert await called()
+        await stage.say("a walk", reply="a long walk")
+        assert await called()
+        await stage.say("by the sea", reply="a windy day")
+        assert not await called()
+
+
+async def test_what_accompanies_every_message(tmp_path: Path) -> None:
+    """Who the persona is, three plans whose day is near, and facts; no goals or lessons."""
+    async with staged(tmp_path, by_name(), resident=2) as stage:
+        host: dict[str, Any] = {"reason": "r", "quote": ""}
+        adds = [
+            Add(content="Mo is a fox.", category=Category.SYSTEM, **host),
+            Add(content="Ann is a baker.", **host),
+            Add(content="Ann wants to be rich.", kind=Kind.GOAL, importance="high", **host),
+            Add(content="Docker needs patience.", kind=Kind.LESSON, importance="high", **host),
+        ]
+        await stage.knowledge.apply(verdict(*adds, who=Who.HOST))
+        plans = [
+            Add(
+                content=f"Ann has exam {n}.", kind=Kind.TODO, expires_at=ends(NOW + days(1)), **host
+            )
+            for n in range(4)
+        ]
+        await stage.knowledge.apply(verdict(*plans, who=Who.HOST, name="plans"))
+        whisper = await stage.memory.recall(user_id="ann", session_id="s9", text="早")
+        lines = [line for line in whisper.text.splitlines() if line.startswith("-")]
+        assert lines[0] == "- Mo is a fox."
+        assert "- Ann is a baker." in lines
+        assert len([line for line in lines if "exam" in line]) == 3
+        assert len(lines) == 5
+
+
+PARTS = {
+    "core_tokens": "Ann is deaf",
+    "portrait_tokens": "Ann paints",
+    "episode_tokens": "talked about the sea",
+    "related_tokens": "likes sardines",
+    "past_tokens": "fish yesterday",
+}
+
+
+@pytest.mark.parametrize("without", [None, *PARTS])
+async def test_each_part_has_a_budget_of_its_own(tmp_path: Path, without: str | None) -> None:
+    """Where one has none, that part is left out and the others stay."""
+    script = by_name(
+        episode=episode("Ann talked about the sea."),
+        portrait=portrait("Ann paints.", "She lives.", "She sleeps."),
+    )
+    fields = {without: 0} if without else {}
+    async with staged(tmp_path, script, resident=0, **fields) as stage:
+        core = Add(reason="r", quote="", content="Ann is deaf.", category=Category.CORE)
+        await stage.knowledge.apply(verdict(core, who=Who.HOST))
+        await stage.memory.remember("Ann likes sardines.", user_id="ann")
+        await talked(stage, "a", NOW - days(3), "hm", "hm")
+        await stage.memory.portray(user_id="ann")
+        stage.clock.at = NOW - days(1)
+        await stage.say("fish yesterday, sardines", session="b")
+        stage.clock.at = NOW
+        question = "what did I say yesterday about sardines?"
+        whisper = await stage.memory.recall(user_id="ann", session_id="c", text=question)
+        assert not whisper.trouble
+        assert {name for name, words in PARTS.items() if words not in whisper.text} == {
+            *filter(None, [without])
+        }
+
+
+async def test_a_message_calls_up_two_older_episodes(tmp_path: Path) -> None:
+    """Beside the latest ones, of which it needs no mention."""
+    script = by_name(episode=tell)
+    async with staged(tmp_path, script, recall_episodes=1, resident=0) as stage:
+        for count in range(12):
+            await stage.memory.remember(f"Ann likes tea {count}.", user_id="ann")
+        for back in range(6, 0, -1):
+            await talked(stage, f"s{back}", NOW - days(back), f"the sea {back}", "x")
+        stage.clock.at = NOW
+        text = "the sea!"
+        whisper = await stage.memory.recall(user_id="ann", session_id="z", text=text)
+        assert len(whisper.episodes) == 1
+        assert len([hit for hit in whisper.found if hit.scope is Scope.EPISODES]) == 2
+
+
+async def test_a_question_about_the_past_brings_six_of_each(tmp_path: Path) -> None:
+    """The latest episodes of the time, and as many raw turns."""
+    async with staged(tmp_path, by_name(episode=tell), past_tokens=9000) as stage:
+        for minute in range(0, 400, 40):
+            at = NOW - days(1) + timedelta(minutes=minute)
+            await talked(stage, f"s{minute}", at, f"sardines {minute}", "x")
+        stage.clock.at = NOW
+        question = "what did I say yesterday about sardines?"
+        whisper = await stage.memory.recall(user_id="ann", session_id="z", text=question)
+        scopes = [hit.scope for hit in whisper.past]
+        assert (scopes.count(Scope.EPISODES), scopes.count(Scope.TURNS)) == (6, 6)
 
 
 async def test_one_search_through_everything(tmp_path: Path) -> None:

@@ -80,6 +80,18 @@ async def test_a_decision_is_an_op(tmp_path: Path, what: Due, action: str, op: t
         assert await base.apply(decision.verdict) == [outcome]  # twice is once
 
 
+async def test_what_was_worth_promoting_may_have_faded(tmp_path: Path) -> None:
+    """Long after it was due for promotion, the question is whether to keep it at all."""
+    async with base_of(tmp_path) as base:
+        memory = await due_for(base, Due.PROMOTION)
+        chat = Scripted([says("PROMOTE"), says("KEEP")])
+        agent = reviewer.MemoryReviewer(Context(Judge(chat), base, Persona(user="Ann")))
+        decision = await agent.run(memory, NOW + days(90))
+        assert "becomes core" not in chat.requests[0].messages[0].content
+        assert "action: must be one of" in chat.requests[1].messages[-1].content
+        assert isinstance(decision.op, Keep)
+
+
 async def test_it_looks_up_before_it_decides(tmp_path: Path) -> None:
     """Memories, episodes and raw turns are found, and the rounds stand in the ledger."""
     async with base_of(tmp_path) as base:
@@ -102,6 +114,20 @@ async def test_it_looks_up_before_it_decides(tmp_path: Path) -> None:
 
 
 TWO = (says("SEARCH", "one"), says("SEARCH", "two"))
+
+
+async def test_only_what_is_related_is_shown(tmp_path: Path) -> None:
+    """Not the memory itself once more, nor what a search brings for want of anything better."""
+    async with base_of(tmp_path) as base:
+        memory = await due_for(base, Due.REVIEW)
+        other = Add(reason="r", quote="", content="Ann sold the flat and went to Oslo.")
+        await base.apply(verdict(other, who=Who.HOST, name="other"))
+        search = says("SEARCH", "Any idea why docker fails?")
+        _, chat = await review(base, memory, search, says("KEEP"))
+        question, looked_up = (request.messages[-1].content for request in chat.requests)
+        assert question.count(memory.content) == 1
+        assert "Oslo" not in looked_up
+        assert "(none)" in looked_up
 
 
 async def test_three_rounds_at_most(tmp_path: Path) -> None:

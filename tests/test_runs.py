@@ -18,8 +18,10 @@ from souffleur.knowledge.collection import Filter
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Due, Kind, Memory, State
 from souffleur.knowledge.operation import Add, Boost, Who
+from souffleur.knowledge.policy import EVERBOT
 from souffleur.knowledge.records import to_point
 from souffleur.runs import Errand, Limits, Report, run_decay, run_review
+from souffleur.runs.errand import Line
 from tests.build import NOW, days, memory, open_base, verdict
 from tests.counted import Counted
 from tests.faults.test_store_outage import Unsteady
@@ -142,6 +144,25 @@ async def test_no_run_deletes_more_than_its_share(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("looked_at", "limit", "most"),
+    [(0, None, 5), (25, None, 5), (29, None, 5), (30, None, 6), (100, None, 20), (100, 1, 1)],
+)
+def test_a_model_may_delete_a_fifth(looked_at: int, limit: int | None, most: int) -> None:
+    """Or five, if that is more, or what the limit says."""
+    report = Report("review", Errand(NOW, limits=Limits(deletions=limit)))
+    assert report.most_deletions(looked_at) == most
+
+
+async def test_a_cap_counts_what_is_archived(tmp_path: Path) -> None:
+    """Of three that are to be archived two are, if a run may let go two; the other waits."""
+    base = await open_base(tmp_path, EVERBOT, dimension=64)
+    await know(base, *(f"Ann likes tea {n}." for n in range(3)))
+    errand = Errand(NOW + days(150), limits=Limits(deletions=2))
+    assert ops(await run_decay(base, errand)) == ["ARCHIVE", "ARCHIVE", "WAITS"]
+    await base.close()
+
+
+@pytest.mark.parametrize(
     ("limits", "stop", "stopped"),
     [
         (Limits(calls=2), lambda: False, "it may make 2 calls"),
@@ -217,6 +238,16 @@ async def test_a_store_out_of_reach_ends_a_run_for_all(tmp_path: Path) -> None:
         left = asked
         await asyncio.sleep(0.05)
         assert asked == left < 15
+
+
+def test_a_record_of_a_run_holds_no_words() -> None:
+    """Why something failed is kept, without the answer that a fault may quote; five at most."""
+    report = Report("review", Errand(NOW))
+    why = ["AnswerError: 'Ann loves Bob' is lost", *(f"EndpointError: {n}" for n in range(6))]
+    report.lines = [Line(memory(), "FAILED", one) for one in why]
+    kept = report.record(NOW)
+    assert kept.errors == ("AnswerError", *why[1:5])
+    assert kept.counts == {"FAILED": 7}
 
 
 async def test_what_was_used_meanwhile_is_not_deleted(tmp_path: Path) -> None:

@@ -6,13 +6,18 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from souffleur.errors import EndpointError
 from souffleur.knowledge.memory import State
 from souffleur.knowledge.operation import Refusal
 from souffleur.knowledge.turn import TurnState
+from souffleur.opening import Opening
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, days
 from tests.scripted import SKIP, Script, Scripted, add, answer, boost
+from tests.simulated_time import SimulatedTime
 from tests.stub import Stub, say
 
 ME: dict[str, Any] = {"user_id": "ann", "session_id": "s1"}
@@ -205,6 +210,16 @@ async def test_forget_by_words_takes_what_is_meant(tmp_path: Path) -> None:
         assert await memory.knowledge.list("ann") == []
 
 
+async def test_nobody_forgets_what_is_anothers(tmp_path: Path) -> None:
+    """By its id or by its words, a memory of somebody else is not even shown as meant."""
+    async with opened(tmp_path, None) as memory:
+        (tea,) = await memory.remember("Ann likes green tea.", user_id="ann")
+        for query in (*tea.memory_ids, "green tea"):
+            assert await memory.matches(query, user_id="bob") == []
+            assert await memory.forget(query, user_id="bob") == []
+        assert len(await memory.matches(tea.memory_ids[0], user_id="ann")) == 1
+
+
 async def test_confirm_and_reject(tmp_path: Path) -> None:
     """With extraction off, proposals wait for yes or no."""
     async with opened(tmp_path, keep_all, auto_extract=False) as memory:
@@ -272,6 +287,70 @@ async def test_close_leaves_what_takes_too_long(tmp_path: Path) -> None:
     async with opened(tmp_path, keep_all) as memory:
         await memory.flush()
         assert len(await memory.knowledge.list("ann")) == 1
+
+
+async def test_close_judges_what_was_observed(tmp_path: Path) -> None:
+    """Turns that a judge was busy with, or that waited, are judged before the store is closed."""
+
+    async def slow(request: Any) -> Any:
+        await asyncio.sleep(0.01)
+        return await Scripted(keep_all)(request)
+
+    async with Souffleur.open(settings(tmp_path), chat=slow) as memory:
+        memory.observe(**ME, user="I like tea", assistant="ok")
+        memory.observe(user_id="bob", user="I like milk", assistant="ok")
+    async with opened(tmp_path, None) as memory:
+        assert len(await memory.knowledge.list(None)) == 2
+
+
+async def test_after_close_nothing_goes_on(tmp_path: Path) -> None:
+    """No task of judging, telling or upkeep is left, and none begins in the hours after."""
+    chat, time = Scripted(lambda _: EndpointError("busy")), SimulatedTime(NOW)
+    begun: list[Any] = []
+
+    def note(loop: Any, work: Any, **more: Any) -> Any:
+        begun.append(work)
+        return asyncio.Task(work, loop=loop, **more)
+
+    before = asyncio.all_tasks()
+    async with Opening(
+        Souffleur, settings(tmp_path, retry_pause=30.0), chat, time.source
+    ) as memory:
+        for line in ("I like tea", "I like milk"):
+            memory.observe(**ME, user=line, assistant="ok")
+        memory.end_session(**ME)
+        await time.pass_(600.0)
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == before
+    loop = asyncio.get_running_loop()
+    loop.set_task_factory(note)
+    try:
+        await time.pass_(7200.0)
+    finally:
+        loop.set_task_factory(None)
+    assert begun == []
+
+
+@pytest.mark.parametrize(
+    ("failures", "fields"),
+    [
+        pytest.param([EndpointError("busy", retry_after=9999.0)], {}, id="as the endpoint asks"),
+        pytest.param([EndpointError("busy")], {"retry_pause": 9999.0}, id="as it is set"),
+        pytest.param(["so?", "so?"], {"retry_pause": 9999.0}, id="after an answer of no use"),
+    ],
+)
+async def test_no_turn_waits_for_more_than_five_minutes(
+    tmp_path: Path, failures: list[Any], fields: dict[str, Any]
+) -> None:
+    """However long an endpoint or a setting wants it to: then the model is asked again."""
+    answers = [*failures, answer(add("Ann likes tea.", "tea"))]
+    chat, time = Scripted(lambda _: answers.pop(0)), SimulatedTime(NOW)
+    async with Opening(Souffleur, settings(tmp_path, **fields), chat, time.source) as memory:
+        memory.observe(**ME, user="I like tea", assistant="ok")
+        await time.pass_(1.0)
+        assert len(answers) == 1  # it was not asked again at once
+        await time.pass_(300.0)
+        assert answers == []
 
 
 async def test_core_and_the_most_important_are_always_there(tmp_path: Path) -> None:

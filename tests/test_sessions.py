@@ -10,6 +10,7 @@ from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.privacy import MASK
 from souffleur.knowledge.session import WindowRule
 from souffleur.knowledge.store import Place, open_knowledge
+from souffleur.knowledge.turn import TurnState, turn_point_id
 from tests.build import NOW, days, open_base, turn
 
 
@@ -84,6 +85,11 @@ async def test_what_is_idle_is_ended_for_every_user(tmp_path: Path) -> None:
 async def test_words_expire_once_told(tmp_path: Path) -> None:
     """What is in a window or waits to be told stays, however old; a second look drops nothing."""
     base = await open_base(tmp_path)
+    for place in ("2", "3"):
+        id = turn_point_id("ann", "default", "s2", place)
+        told = turn("milk?", "ok", id=id, turn_id=place, session_id="s2", at=NOW - days(90))
+        base.journal.record(told.model_copy(update={"state": TurnState.JUDGED}))
+    base.sessions.end("ann", "s2")  # waits to be told
     base.journal.record(turn("tea?", "ok", at=NOW - days(90)))
     assert await base.sessions.expire(NOW, 30) == 0
     base.sessions.end("ann", "s1")  # two messages: small talk, nothing to tell
@@ -92,6 +98,38 @@ async def test_words_expire_once_told(tmp_path: Path) -> None:
     assert await base.sessions.expire(NOW - days(61), 30) == 0
     assert await base.sessions.expire(NOW, 30) == 1
     assert await base.sessions.expire(NOW, 30) == 0
-    (gone,) = await base.journal.turns()
+    *waiting, gone = await base.journal.turns()
     assert (gone.user, gone.expunged) == ("", True)
+    assert [(one.user, one.expunged) for one in waiting] == [("milk?", False)] * 2
+    await base.close()
+
+
+async def test_a_reply_that_is_replaced_keeps_its_place(tmp_path: Path) -> None:
+    """In the order of turns, and before what was said after it."""
+    base = await open_base(tmp_path)
+    for line in ("one", "two", "three"):
+        base.journal.record(turn(line, "ok", turn_id=line))
+    again = base.journal.record(turn("one", "well", turn_id="one"))
+    assert again is not None
+    turns = await base.journal.turns(user_id="ann")
+    assert [(one.user, one.assistant, one.place) for one in turns] == [
+        ("one", "well", 1),
+        ("two", "ok", 2),
+        ("three", "ok", 3),
+    ]
+    said = await base.journal.before(turns[2], limit=9)
+    assert [one.text for one in said] == ["one", "well", "two", "ok"]
+    assert await base.journal.before(turns[0], limit=9) == []
+    await base.close()
+
+
+async def test_the_talk_before_this_one_lies_in_the_past(tmp_path: Path) -> None:
+    """Asked as of a moment, what was said after it is not the last time."""
+    base = await open_base(tmp_path)
+    for name, day in (("a", -5), ("b", -2), ("c", 1)):
+        at, id = NOW + days(day), turn_point_id("ann", "default", name, "1")
+        base.journal.record(turn("tea?", "ok", id=id, session_id=name, at=at))
+        base.sessions.end("ann", name)
+    then = await base.sessions.before_this("ann", "z", NOW, WindowRule())
+    assert then == (NOW - days(2), NOW - days(2))
     await base.close()

@@ -10,13 +10,14 @@ import pytest
 from souffleur.agents import profile_writer, summarizer
 from souffleur.agents.exchange import Persona
 from souffleur.agents.judge import Judge
+from souffleur.agents.portrait import PortraitAnswer, Sources, faults, lost, to_op, unfounded
 from souffleur.agents.rounds import Context
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory, State
-from souffleur.knowledge.operation import Add
+from souffleur.knowledge.operation import Add, Update
 from souffleur.knowledge.session import Segment, SegmentState
-from tests.build import NOW, days, open_base, turn, verdict
+from tests.build import NOW, days, memory, open_base, turn, verdict
 from tests.scripted import SMALL_TALK, Answer, Scripted, episode, portrait
 
 PERSONA = Persona(user="Ann", assistant="Mo")
@@ -95,6 +96,14 @@ async def test_a_faulty_episode_is_sent_back_once(
         assert one.content.endswith("Ann talked about tea.")
 
 
+async def test_a_date_worked_out_from_the_talk_may_stay(tmp_path: Path) -> None:
+    """Nobody said the date of "Wednesday": it is no invention, and is not sent back."""
+    async with base_of(tmp_path) as base:
+        segment = await segment_of(base, "the exam is on Wednesday", "I must learn")
+        told = episode("Ann has an exam on 2026-01-07.", key_facts=["The exam is on 7 January."])
+        assert len((await summarise(base, segment, told)).requests) == 1
+
+
 async def test_a_number_counted_from_the_talk_may_stay(tmp_path: Path) -> None:
     """What is insisted on, having been asked about, is kept: it may follow from what was said."""
     async with base_of(tmp_path) as base:
@@ -134,6 +143,19 @@ async def test_small_talk_replaces_an_episode_by_nothing(tmp_path: Path) -> None
         again = segment.model_copy(update={"version": 1, "episode_id": one.id})
         await summarise(base, again, SMALL_TALK)
         assert (await base.get(one.id, user_id=None)).state is State.FORGOTTEN
+
+
+async def test_the_same_words_again_are_no_new_episode(tmp_path: Path) -> None:
+    """Told anew in the same words, a segment keeps its episode, and is not asked about again."""
+    async with base_of(tmp_path) as base:
+        segment = await segment_of(base, "tea?", "tea!")
+        writer = summarizer.ConversationSummarizer(
+            Context(Judge(Scripted([TEA, TEA])), base, PERSONA)
+        )
+        first = await writer.run(segment)
+        again = segment.model_copy(update={"episode_id": first, "version": 1})
+        assert await writer.run(again) == first
+        assert [one.id for one in await base.list("ann")] == [first]
 
 
 async def test_hidden_turns_are_not_told(tmp_path: Path) -> None:
@@ -245,6 +267,63 @@ async def test_a_portrait_that_loses_details_twice_changes_nothing(tmp_path: Pat
             await describe(base, former, poor, "no")
         assert caught.value.usage["calls"] == 2
         assert await base.portrait("ann") == former
+
+
+def sources(former: str, *names: str, without: tuple[str, ...] = ()) -> Sources:
+    """A former portrait, the names that memories know, and what was to be forgotten."""
+    old = memory(former, category=Category.PROFILE, data={"without": list(without)})
+    return Sources(former=old, material="", names=names, until=NOW)
+
+
+def told(text: str, **fields: Any) -> PortraitAnswer:
+    """A portrait in three paragraphs."""
+    return PortraitAnswer.model_validate(portrait(text, "She lives.", "She sleeps.", **fields))
+
+
+@pytest.mark.parametrize(
+    ("former", "names", "answer", "gone"),
+    [
+        ("她养了猫，叫年糕。", ("年糕",), told("她养了猫。"), ["年糕"]),
+        ("She knows tom and Tofu.", ("tom",), told("She knows Tofu."), ["tom"]),
+        ("She knows tom.", (), told("She knows nobody."), []),
+        ("Ann Roux bakes.", (), told("She bakes.", name="Ann Roux"), []),
+        ("A baker from Lyon.", ("baker", "Lyon"), told("Lyon.", occupation="Baker"), []),
+        ("She has 2 cats.", (), told("She has cats.", dropped=[{"detail": "2", "why": "-"}]), []),
+        (
+            "She has 2 cats and 3 dogs.",
+            (),
+            told("She has animals.", dropped=[{"detail": "3 dogs", "why": "given away"}]),
+            ["2 cats"],
+        ),
+        ("She has 2 cats.", (), told("She.", dropped=[{"detail": " ", "why": "-"}]), ["2 cats"]),
+    ],
+)
+def test_what_a_portrait_may_not_lose(
+    former: str, names: tuple[str, ...], answer: PortraitAnswer, gone: list[str]
+) -> None:
+    """Numbers, and names known from memories; save what stands elsewhere or was said to go."""
+    assert lost(answer, sources(former, *names)) == "\n".join(f"- {text}" for text in gone)
+
+
+def test_what_a_portrait_may_not_invent() -> None:
+    """Names and numbers; a date may be worked out from what is known."""
+    known = Sources(former=None, material="She has 2 cats in Lyon.", names=(), until=NOW)
+    answer = told("Since 16 March 2025 she has had 3 cats and a flat in Oslo.")
+    assert unfounded(answer, known) == "- 3 cats\n- Oslo"
+
+
+def test_what_was_forgotten_is_not_told_again() -> None:
+    """Neither in a paragraph, nor as something that was dropped; to lose it is no loss."""
+    secret = "She owes 900 euros to gamblers."
+    known = sources(f"She lives. {secret}", without=(secret,))
+    telling = told("She still owes 900 euros to some gamblers.")
+    assert "was to be forgotten" in faults(telling, known)
+    dropped = [{"detail": "900 euros", "why": "-"}, {"detail": "3 cats", "why": "-"}]
+    silent = told("She paints.", dropped=dropped)
+    assert faults(silent, known) == lost(silent, known) == ""
+    op = to_op(silent, known)
+    assert isinstance(op, Update)
+    assert op.data["dropped"] == dropped[1:]
 
 
 async def test_nothing_new_is_no_new_version(tmp_path: Path) -> None:

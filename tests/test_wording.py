@@ -52,6 +52,9 @@ def test_white_space_never_hides_a_quote(words: list[str]) -> None:
         ("Ｐｙｔｈｏｎ３．１１", "我用 Python 3.11 写"),
         ("我用Python写", "我用 Python 写代码"),
         ("カフェ", "ｶﾌｪに行く"),
+        ("お茶、紅茶", "お茶，紅茶､珈琲"),
+        ("紅茶、珈琲", "お茶，紅茶､珈琲"),
+        ("好き。でも", "お茶が好き｡でも高い"),
         ("cafe\u0301", "a café"),
         ("straße", "STRASSE"),
         ("I moved … to Lyon", "I moved last year, in spring, to Lyon"),
@@ -156,6 +159,7 @@ def test_leaving_words_out_adds_nothing_save_a_negation(words: list[str], place:
         ("安养了3只猫", "安养了2只猫"),
         ("安养了三只猫", "安养了两只猫"),
         ("五岁", "安十五岁"),
+        *((f"{many}元", f"三{many}元") for many in "百千万亿萬億"),
         ("小红借给小明5块", "小明借给小红5块"),
         ("お茶が好きではない", "お茶が好き"),
         ("🐶", "Ann likes dogs"),
@@ -165,6 +169,28 @@ def test_leaving_words_out_adds_nothing_save_a_negation(words: list[str], place:
 def test_another_number_order_or_negation_is_new(new: str, old: str) -> None:
     """What the old text does not say counts as new; so does a text without any word."""
     assert not nothing_new(new, old)
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        *(
+            ("Ann drinks tea", f"Ann {never} drinks tea")
+            for never in ("not", "no", "never", "cannot", "without", "neither", "nor")
+        ),
+        ("tea is good", "none says nothing, tea is good for nobody"),
+        *(("结婚", f"安{never}结婚") for never in "不没沒未無无"),
+        ("お茶が好きで", "お茶が好きでない"),
+        ("お茶を飲ま", "お茶を飲まなかった"),
+        ("お茶を飲み", "お茶を飲みません"),
+        *(("차를 마셔", f"차를 {never} 마셔") for never in ("안", "못")),
+        *(("시간이", f"시간이 {never}어") for never in ("없", "않")),
+    ],
+)
+def test_what_leaves_a_negation_out_is_new(new: str, old: str) -> None:
+    """In each language we know, whichever word it is."""
+    assert not nothing_new(new, old)
+    assert not nothing_new(old, new)
 
 
 @pytest.mark.parametrize(

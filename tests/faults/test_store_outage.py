@@ -188,3 +188,16 @@ async def test_a_panic_of_the_engine_is_an_error_of_ours(tmp_path: Path) -> None
     for _ in range(2):  # the second would find the folder locked if the first had left it so
         with pytest.raises(StoreError, match="could not open"):
             await open_base(tmp_path)
+
+
+async def test_flush_says_so_while_a_turn_is_not_on_disk(tmp_path: Path) -> None:
+    """It is False while the journal is out of reach, and True once the turn is written."""
+    settings = Settings(path=tmp_path, embedder="hash:128")
+    async with Souffleur.open(settings, clock=lambda: NOW) as memory:
+        journal = Unsteady(memory.knowledge.journal.collection)
+        memory.knowledge.journal.collection = journal
+        journal.refusals = 2
+        memory.observe(user_id="ann", user="tea")
+        assert await memory.flush() is False
+        assert await memory.flush() is True
+        assert [turn.user for turn in await memory.knowledge.journal.turns()] == ["tea"]

@@ -1,0 +1,77 @@
+"""Plans: what new words, a merge and a change of kind make of a memory."""
+
+import pytest
+
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.memory import Category, Kind, Speaker
+from souffleur.knowledge.operation import Boost, Importance, Merge, Update, Who
+from tests.build import NOW, an_add, by_hand, days, keep, verdict
+
+
+@pytest.mark.parametrize(
+    ("uses", "importance", "worth"),
+    [(2, None, 1.6), (2, Importance.LOW, 1.6), (0, Importance.LOW, 1.0), (0, Importance.HIGH, 1.5)],
+)
+async def test_an_update_makes_nothing_worth_less(
+    base: KnowledgeBase, uses: int, importance: Importance | None, worth: float
+) -> None:
+    """New words are worth what the old ones were, and more if they are said to be."""
+    old = await keep(base, "Ann uses Vue.")
+    for count in range(uses):
+        await by_hand(base, Boost(target=old.id, reason=f"r{count}"))
+    words = {"reason": "r", "quote": "", "content": "Ann uses React."}
+    outcome = await by_hand(base, Update(target=old.id, importance=importance, **words))
+    assert outcome.changes[0].after.importance == worth
+
+
+async def test_a_kind_that_changes_brings_its_way_of_life(base: KnowledgeBase) -> None:
+    """A problem that was solved is a lesson, and fades as one; a core memory stays core."""
+    problem = await keep(base, "Docker finds no proxy.")
+    core = await keep(base, "Ann is a pilot.", category=Category.CORE)
+    lives = []
+    for old in (problem, core):
+        content = f"{old.content} Solved."
+        op = Update(target=old.id, reason="r", quote="", content=content, kind=Kind.LESSON)
+        new = (await by_hand(base, op)).changes[0].after
+        lives.append((new.kind, new.category, new.grace_days))
+    assert lives == [(Kind.LESSON, Category.SKILL, 30), (Kind.LESSON, Category.CORE, 0)]
+
+
+async def test_a_merged_memory_has_what_its_parts_had(base: KnowledgeBase) -> None:
+    """True since the earliest, used as often as all of them, on the words of each."""
+    parts = []
+    for place, word in enumerate(("tea", "milk")):
+        add = an_add(f"Ann likes {word}.", quote=word, entities=(word,), topics=("drinks", word))
+        told = verdict(add, user=word, name=word, at=NOW + days(place))
+        parts.append((await base.apply(told))[0].memory_ids[0])
+    for part, uses in zip(parts, (1, 2), strict=True):
+        for count in range(uses):
+            await by_hand(base, Boost(target=part, reason=f"r{count}"), at=NOW + days(2 + uses))
+    await base.note_recalled(parts)
+    op = Merge(targets=tuple(parts), reason="r", content="Ann likes tea and milk.")
+    one = (await by_hand(base, op, at=NOW + days(9))).changes[0].after
+    assert (one.valid_from, one.last_used_at) == (NOW, NOW + days(4))
+    assert (one.uses, one.recalls) == (3, 0)
+    assert (one.entities, one.topics) == (("tea", "milk"), ("drinks", "tea", "milk"))
+    assert [item.quote for item in one.evidence] == ["tea", "milk"]
+    assert (one.created_at, one.anchor_at) == (NOW + days(9), NOW + days(9))
+
+
+async def test_a_merged_memory_is_as_sure_as_its_parts(base: KnowledgeBase) -> None:
+    """It is verified only if each of those that it replaces is."""
+    unsure, sure, surer = [
+        (await base.apply(verdict(an_add(f"Ann drinks {tea} tea."), who=who, name=tea)))[0]
+        for tea, who in (("green", Who.HOST), ("black", Who.USER), ("white", Who.USER))
+    ]
+    for parts, verified in (((unsure, sure), False), ((sure, surer), True)):
+        ids = tuple(outcome.memory_ids[0] for outcome in parts)
+        op = Merge(targets=ids, reason="r", content=f"Ann drinks tea, {verified}.")
+        merged = await base.preview(verdict(op, who=Who.CONSOLIDATOR))
+        assert merged[0].changes[0].after.verified is verified
+
+
+async def test_a_memory_rests_on_the_users_words_first(base: KnowledgeBase) -> None:
+    """Where both said the quote, the user's message is its evidence."""
+    told = verdict(an_add(quote="green tea"), user="green tea!", assistant="green tea?")
+    (evidence,) = (await base.apply(told))[0].changes[0].after.evidence
+    assert (evidence.speaker, evidence.quote) == (Speaker.USER, "green tea")

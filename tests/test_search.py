@@ -1,0 +1,145 @@
+"""Search: what names and relations lead to, and what a read may never return."""
+
+from typing import Any
+
+import pytest
+
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.memory import Category, Relation, State
+from souffleur.knowledge.operation import Who, derive_id
+from souffleur.knowledge.records import to_point
+from souffleur.knowledge.search import Found, Query
+from tests.build import NOW, an_add, days, keep, memory, verdict
+
+
+async def test_a_common_name_says_nothing(base: KnowledgeBase) -> None:
+    """A name on six memories leads to three others at most, a name on seven to none."""
+    cat = await keep(base, "Ann's cat is called Tofu.", entities=("Tofu",))
+    for word in ("chicken", "garden", "Sunday", "vaccine", "basket"):
+        await keep(base, f"Remember the {word}.", entities=("Tofu",))
+
+    async def led_to() -> int:
+        best, *others = await base.search(Query("ann", "How is Tofu, your cat?", NOW))
+        assert best.memory == cat
+        return sum(hit.parts["hop"] > 0 for hit in others)
+
+    assert await led_to() == 3
+    await keep(base, "Remember the collar.", entities=("Tofu",))
+    assert await led_to() == 0
+
+
+async def test_a_relation_leads_to_no_other_user(base: KnowledgeBase) -> None:
+    """A link to another user's memory leads nowhere, now and as of then."""
+    (theirs,) = await base.apply(verdict(an_add("Vet visit."), who=Who.HOST, user_id="bob"))
+    tofu = await keep(base, "Ann's cat is called Tofu.")
+    link = {"to": theirs.memory_ids[0], "type": "supports", "strength": 0.5}
+    await base.memories.merge_payload([tofu.id], {"relations": [link]})
+    for as_of in (None, NOW):
+        hits = await base.search(Query("ann", "How is Tofu, your cat?", NOW, as_of=as_of))
+        assert [hit.memory.id for hit in hits] == [tofu.id]
+
+
+@pytest.mark.parametrize(
+    ("fields", "now", "then", "of_mo"),
+    [
+        ({}, True, True, False),
+        ({"agent_id": "mo"}, True, True, True),
+        ({"state": State.SUPERSEDED}, False, True, False),
+        ({"state": State.PENDING}, False, False, False),
+        ({"state": State.ARCHIVED}, False, False, False),
+        ({"state": State.FORGOTTEN}, False, False, False),
+        ({"valid_from": NOW - days(5)}, True, True, False),
+        ({"valid_from": NOW - days(3)}, True, False, False),
+        ({"valid_until": NOW - days(4)}, False, False, False),
+        ({"valid_until": NOW - days(3)}, False, True, False),
+        ({"expires_at": NOW - days(4)}, False, False, False),
+    ],
+)
+async def test_a_relation_leads_to_what_a_search_may_find(
+    base: KnowledgeBase, fields: dict[str, Any], now: bool, then: bool, of_mo: bool
+) -> None:
+    """Now, as of four days ago, and of one persona: by the same rules as what is found itself."""
+    born: dict[str, Any] = {"created_at": NOW - days(9), "valid_from": NOW - days(9)}
+    other = memory("Vet visit paid in cash.", **{**born, **fields})
+    link = Relation(to=other.id, type="supports", strength=0.5)
+    cats = [
+        memory(f"{name} cat is called Tofu.", agent_id=name, relations=(link,), **born)
+        for name in ("default", "mo")
+    ]
+    every = [other, *cats]
+    vectors = await base.embedder.embed([one.content for one in every])
+    await base.memories.put([to_point(one, v) for one, v in zip(every, vectors, strict=True)])
+
+    async def found(text: str, **query: Any) -> bool:
+        hits = await base.search(Query("ann", text, NOW, **query))
+        return other.id in {hit.memory.id for hit in hits if hit.relevant}
+
+    asked: list[dict[str, Any]] = [{}, {"as_of": NOW - days(4)}, {"agent_id": "mo"}]
+    for text in ("How is Tofu, your cat?", "The vet visit in cash?"):
+        assert [await found(text, **query) for query in asked] == [now, then, of_mo]
+
+
+async def test_what_a_name_leads_to_counts_less(base: KnowledgeBase) -> None:
+    """Three fifths of the hit that led there; what is not relevant itself leads nowhere."""
+    cat = await keep(base, "Ann's cat is called Tofu.", entities=("Tofu",))
+    vet = await keep(base, "Bring cash to the vet.", entities=("Tofu",))
+    hits = {hit.memory.id: hit for hit in await base.search(Query("ann", "Is Tofu a cat?", NOW))}
+    assert hits[vet.id].parts["hop"] == pytest.approx(0.6 * hits[cat.id].relevance)
+    vague = await base.search(Query("ann", "hm", NOW, context="Who calls at this hour?"))
+    assert 0.2 < max(hit.relevance for hit in vague) < 0.3
+    assert [hit.parts["hop"] for hit in vague] == [0, 0]
+
+
+async def test_each_of_the_best_three_leads_on(base: KnowledgeBase) -> None:
+    """The names of the third best are followed as well; those of the fourth are not."""
+    places = ("Lyon", "Oslo", "Rome", "Bonn")
+    for count, place in enumerate(places):
+        await keep(base, "green tea " * (4 - count) + "every day " * count, entities=(place,))
+        await keep(base, f"Sunny weather, said number {count}.", entities=(place,))
+    found = await base.search(Query("ann", "green tea", NOW, limit=20))
+    named = [hit.memory.entities[0] for hit in found if not hit.parts["hop"] and hit.relevant]
+    led_to = {hit.memory.entities[0] for hit in found if hit.parts["hop"]}
+    assert len(named) == 4
+    assert led_to == set(named[:3])
+
+
+@pytest.mark.parametrize(("relevance", "passes"), [(0.299, False), (0.3, True)])
+def test_the_gate(relevance: float, passes: bool) -> None:
+    """What is less relevant than three tenths is not whispered."""
+    assert Found(memory(), 0.0, relevance, 0.0).relevant is passes
+
+
+@pytest.mark.parametrize("fields", ["importance", "anchor_at"])
+async def test_of_equals_the_important_and_the_new_come_first(
+    base: KnowledgeBase, fields: str
+) -> None:
+    """Neither makes up for being meant less."""
+    texts = ("Ann likes green tea.", "Ann likes tea, green", "Likes Ann green tea?", "Green day.")
+    better: dict[str, list[Any]] = {
+        "importance": [0.7, 1.0, 1.5, 2.9],
+        "anchor_at": [NOW - days(count) for count in (3, 2, 1, 0)],
+    }
+    ids = sorted(derive_id("test", place) for place in range(4))  # of full equals the first comes
+    every = [
+        memory(text, id=id, **{"importance": 3.0, fields: value})
+        for text, id, value in zip(texts, ids, better[fields], strict=True)
+    ]
+    vectors = await base.embedder.embed([one.content for one in every])
+    await base.memories.put([to_point(one, v) for one, v in zip(every, vectors, strict=True)])
+    found = await base.search(Query("ann", "Ann likes green tea", NOW))
+    assert [hit.memory.id for hit in found] == [ids[2], ids[1], ids[0], ids[3]]
+
+
+async def test_a_talk_past_midnight_is_of_both_days(base: KnowledgeBase) -> None:
+    """An episode belongs to each time into which its talk lasted, and to no other."""
+    talk = memory("Ann talked on.", category=Category.EPISODE, valid_from=NOW, created_at=NOW)
+    talk = talk.model_copy(update={"created_at": NOW + days(1), "expires_at": NOW + days(15)})
+    (vector,) = await base.embedder.embed([talk.content])
+    await base.memories.put([to_point(talk, vector)])
+
+    async def told(start: float, end: float) -> bool:
+        since, until = NOW + days(start), NOW + days(end)
+        return bool(await base.told(Query("ann", "", NOW + days(9), since=since, until=until)))
+
+    spans = [(-1, 0), (-1, 0.5), (0, 2), (0.5, 0.6), (0.5, 2), (1.1, 2)]
+    assert [await told(*span) for span in spans] == [False, True, True, True, True, False]

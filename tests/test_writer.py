@@ -1,0 +1,105 @@
+"""The writer: one verdict at a time, once, whatever dies or fails meanwhile."""
+
+from pathlib import Path
+
+import pytest
+
+from souffleur.errors import EmbedderError
+from souffleur.knowledge.embedder import Embedder
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.memory import Speaker
+from souffleur.knowledge.operation import Boost, Delete, Refusal, Said, Who
+from souffleur.knowledge.policy import COMPANION
+from souffleur.knowledge.store import Place, open_knowledge
+from souffleur.knowledge.turn import verdict_id
+from tests.build import NOW, Sulking, an_add, by_hand, keep, turn, verdict
+
+
+async def test_a_verdict_is_paid_for_once(base: KnowledgeBase) -> None:
+    """What it took is noted at its first op, so that the entries add up to it."""
+    ops = an_add(quote="green tea"), an_add("Ann likes cats.", quote="cats")
+    cost = {"calls": 1.0, "input_tokens": 900.0}
+    outcomes = await base.apply(verdict(*ops, user="green tea, cats", cost=cost))
+    assert [outcome.cost for outcome in outcomes] == [cost, {}]
+
+
+async def test_what_is_asked_for_is_no_part_of_the_limit(base: KnowledgeBase) -> None:
+    """After three deletions that were asked for, three more may be wrong; a fourth is too many."""
+    quotes = ["forget the tea"] * 3 + ["I never liked rum"] * 4
+    said = [Said(turn_id=q, speaker=Speaker.USER, text=q, at=NOW) for q in dict.fromkeys(quotes)]
+    ops = []
+    for place, quote in enumerate(quotes):
+        one = await keep(base, f"Ann likes drink {place}.")
+        ops.append(Delete(target=one.id, reason="r", quote=quote))
+    outcomes = await base.apply(verdict(*ops, said=said))
+    assert [one.refused for one in outcomes] == [*[None] * 6, Refusal.TOO_MANY]
+
+
+async def test_what_another_knows_refuses_nothing(base: KnowledgeBase) -> None:
+    """Neither as a duplicate nor as an echo, nor is it shown as nearly the same."""
+    texts = ("Ann likes green tea and white cats.", "Ann likes green tea.")
+    theirs = await base.apply(verdict(*map(an_add, texts), who=Who.HOST, user_id="bob"))
+    assert await base.near_duplicates(verdict(an_add("Ann likes the green tea"))) == {}
+    whispered = frozenset(outcome.memory_ids[0] for outcome in theirs)
+    ops = [an_add(text, quote="tea") for text in ("Ann likes green tea.", "Ann likes white cats.")]
+    outcomes = await base.apply(verdict(*ops, user="tea", injected=whispered, name=2))
+    assert [outcome.refused for outcome in outcomes] == [None, None]
+
+
+@pytest.mark.parametrize(("judged", "state"), [(0, "pending"), (1, "judged")])
+async def test_after_a_crash_a_reply_is_judged_by_its_own_verdict(
+    base: KnowledgeBase, judged: int, state: str
+) -> None:
+    """A reply that was replaced waits though the first was judged, and not once it was itself."""
+    replies = [base.journal.record(turn("tea or milk", reply)) for reply in ("tea!", "milk!")]
+    one = replies[judged]
+    assert one is not None
+    judged_so = verdict(an_add(quote="tea"), user=one.user, id=verdict_id([one]))
+    await base.journal.write(await base.writer.plan(judged_so, [one]))
+    assert await base.recover() == 1
+    assert (await base.journal.turn(one.id)).state == state
+
+
+async def test_what_was_done_before_a_crash_is_not_done_again(base: KnowledgeBase) -> None:
+    """Where only the note is missing that it was, later changes of the memory stay."""
+    outcome = await by_hand(base, an_add())
+    (memory_id,) = outcome.memory_ids
+    await base.note_recalled([memory_id])
+    await by_hand(base, Boost(target=memory_id, reason="r"))
+    before = await base.get(memory_id, user_id=None)
+    await base.journal.collection.merge_payload([outcome.id], {"applied": False})
+    assert await base.recover() == 1
+    assert await base.get(memory_id, user_id=None) == before
+    assert (before.uses, before.recalls) == (1, 1)
+
+
+async def test_what_was_begun_is_finished_in_order(base: KnowledgeBase) -> None:
+    """Verdict by verdict as they were written down, and op by op."""
+    written = []
+    for name in range(5):
+        ops = [an_add(f"Ann likes {drink} {name}.") for drink in ("tea", "milk", "rum")]
+        planned = await base.writer.plan(verdict(*ops, who=Who.HOST, name=name), [])
+        await base.journal.write(planned)
+        written.append(planned)
+    assert await base.journal.unsettled() == written
+    assert await base.recover() == 5
+    assert len(await base.list("ann")) == 15
+
+
+async def test_without_the_embedder_nothing_is_written_down(tmp_path: Path) -> None:
+    """A verdict that cannot be embedded leaves no entry, and its turn waits to be judged."""
+    embeddings = Sulking()
+    embedder = Embedder(embeddings, "sulking", dimension=64, floor=0.2)
+    base = await open_knowledge(Place(folder=tmp_path), embedder, COMPANION)
+    one = turn("I like green tea", "noted")
+    base.journal.record(one)
+    judged_so = verdict(an_add(quote="green tea"), user=one.user)
+    embeddings.well = False
+    with pytest.raises(EmbedderError):
+        await base.apply(judged_so, turns=[one])
+    assert await base.journal.entries("ann") == []
+    assert (await base.journal.turn(one.id)).state == "pending"
+    embeddings.well = True
+    (outcome,) = await base.apply(judged_so, turns=[one])
+    assert [memory.id for memory in await base.list("ann")] == [*outcome.memory_ids]
+    await base.close()

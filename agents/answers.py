@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails, from_json
 from souffleur.agents.fields import ECHO, shorten
 from souffleur.agents.lines import parse_lines
 from souffleur.errors import AnswerError
-from souffleur.knowledge.plain_text import mend
+from souffleur.knowledge.language.plain_text import mend
 
 T = TypeVar("T", bound=BaseModel)
 

@@ -20,7 +20,7 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, State as MemoryState
 from souffleur.knowledge.operation import By, Op, Outcome, Verdict, Who
 from souffleur.knowledge.records import fingerprint
-from souffleur.knowledge.rivals import Rivals, ruling_entry, ruling_id
+from souffleur.knowledge.upkeep.rivals import Rivals, ruling_entry, ruling_id
 from souffleur.prompts import language_of, render, stamp
 
 

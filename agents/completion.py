@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from souffleur.agents.fields import shorten
-from souffleur.knowledge.plain_text import mend, single_line
+from souffleur.knowledge.language.plain_text import mend, single_line
 
 _MOST_TOKENS = 10**12
 """More is no count of tokens."""

@@ -17,7 +17,7 @@ from souffleur.agents.completion import Completion, parse_body, read_completion
 from souffleur.agents.failures import Call, translate, unreadable
 from souffleur.agents.fields import shorten
 from souffleur.errors import AnswerError
-from souffleur.knowledge.plain_text import mend
+from souffleur.knowledge.language.plain_text import mend
 
 _MILLION = 1_000_000
 

@@ -6,12 +6,12 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.fields import Names, Note, Remark
-from souffleur.knowledge.details import DetailKind, missing
+from souffleur.knowledge.language.details import DetailKind, missing
+from souffleur.knowledge.language.plain_text import is_blank, single_line
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.operation import Add, Forget, Op, Update
-from souffleur.knowledge.plain_text import is_blank, single_line
-from souffleur.knowledge.privacy import find_secret
-from souffleur.knowledge.session import Segment
+from souffleur.knowledge.privacy.secrets import find_secret
+from souffleur.knowledge.talk.session import Segment
 
 LONGEST = 400
 """Characters of an episode's line, and of each of its facts."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from souffleur.knowledge.language.plain_text import set_in, single_line
 from souffleur.knowledge.memory import Category, Memory, Speaker
 from souffleur.knowledge.operation import Add, Said, Verdict
-from souffleur.knowledge.plain_text import set_in, single_line
-from souffleur.knowledge.turn import Turn
+from souffleur.knowledge.talk.turn import Turn
 
 _WEEKDAYS = {
     "en": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),

@@ -15,7 +15,7 @@ from souffleur.agents.chat import Request, Usage
 from souffleur.agents.completion import parse_body
 from souffleur.agents.fields import ECHO, shorten
 from souffleur.errors import AnswerError, EndpointError, SouffleurError
-from souffleur.knowledge.redaction import bare_address, redact
+from souffleur.knowledge.privacy.redaction import bare_address, redact
 
 LONGEST_WAIT = 300.0
 """Seconds. An endpoint that asks for a longer rest is asked again after this."""

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BeforeValidator
 
-from souffleur.knowledge.plain_text import is_blank
+from souffleur.knowledge.language.plain_text import is_blank
 
 LONGEST_QUOTE = 2000
 """Characters; a longer one costs seconds to find in what was said."""

@@ -11,12 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from souffleur.agents.fields import Remark
 from souffleur.knowledge import life
-from souffleur.knowledge.details import missing
+from souffleur.knowledge.language.details import missing
+from souffleur.knowledge.language.plain_text import is_blank, single_line
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.operation import Importance, Merge, Op, Skip
-from souffleur.knowledge.plain_text import is_blank, single_line
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.privacy import find_secret
+from souffleur.knowledge.privacy.secrets import find_secret
 
 MOST_MERGED = 3
 """Memories that a group may become."""

@@ -15,13 +15,13 @@ from souffleur.agents.chat import Message, Usage
 from souffleur.agents.exchange import clock, list_known, list_pairs, talk, turns_to_judge
 from souffleur.agents.rounds import Context, Update, again, ask, begin, compile_rounds, settled
 from souffleur.agents.verdict import MonitorAnswer, Reading, handles, to_ops
+from souffleur.knowledge.finding.search import Query
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.lexical import split
+from souffleur.knowledge.language.lexical import split
 from souffleur.knowledge.memory import Kind, Memory
 from souffleur.knowledge.operation import Add, By, Outcome, Said, Update as Replace, Verdict, Who
-from souffleur.knowledge.search import Query
-from souffleur.knowledge.session import talk_began
-from souffleur.knowledge.turn import Turn, verdict_id
+from souffleur.knowledge.talk.session import talk_began
+from souffleur.knowledge.talk.turn import Turn, verdict_id
 from souffleur.prompts import language_of, render, stamp
 
 MOST_SHOWN = 24

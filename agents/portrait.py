@@ -8,13 +8,13 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.fields import Note, Remark
-from souffleur.knowledge.details import Detail, DetailKind, find_details, missing
 from souffleur.knowledge.forgetting import tells
+from souffleur.knowledge.language.details import Detail, DetailKind, find_details, missing
+from souffleur.knowledge.language.plain_text import is_blank
+from souffleur.knowledge.language.wording import fold
 from souffleur.knowledge.memory import Category, Kind, Memory, State
 from souffleur.knowledge.operation import Add, Importance, Op, Update
-from souffleur.knowledge.plain_text import is_blank
-from souffleur.knowledge.privacy import find_secret
-from souffleur.knowledge.wording import fold
+from souffleur.knowledge.privacy.secrets import find_secret
 
 LONGEST = 1900
 """Characters of a portrait."""

@@ -28,9 +28,9 @@ from souffleur.agents.rounds import (
 )
 from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.operation import By, Outcome, Refusal, Verdict, Who, derive_id
-from souffleur.knowledge.plain_text import single_line
 from souffleur.prompts import language_of, render, stamp
 
 MOST_KNOWN = 40

@@ -30,13 +30,13 @@ from souffleur.agents.review import (
     to_op,
 )
 from souffleur.agents.rounds import Context, Update, again, ask, begin, unusable
+from souffleur.knowledge.finding.search import EVERYWHERE, Found, Query, Scope
+from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.life import has_faded
 from souffleur.knowledge.memory import Due, Memory
 from souffleur.knowledge.operation import By, Verdict, Who
-from souffleur.knowledge.plain_text import single_line
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.search import EVERYWHERE, Found, Query, Scope
-from souffleur.knowledge.turn import Turn
+from souffleur.knowledge.talk.turn import Turn
 from souffleur.prompts import language_of, render, stamp
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from souffleur.agents.fields import Handle, Remark, Since, starts
+from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.memory import Category, Memory, Speaker
 from souffleur.knowledge.operation import Contradict, Op, Skip
-from souffleur.knowledge.plain_text import single_line
 
 FIRST = "m1"
 """The handle of the memory that all the others are held against."""

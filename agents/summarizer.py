@@ -18,11 +18,11 @@ from souffleur.agents.exchange import NONE, clock, talk, turns_to_judge
 from souffleur.agents.rounds import Context, Update, again, ask, begin, compile_rounds, settled
 from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import By, Outcome, Refusal, Verdict, Who, derive_id
-from souffleur.knowledge.plain_text import single_line
-from souffleur.knowledge.session import FEWEST, Segment
-from souffleur.knowledge.turn import Turn
+from souffleur.knowledge.talk.session import FEWEST, Segment
+from souffleur.knowledge.talk.turn import Turn
 from souffleur.prompts import language_of, render, stamp
 
 

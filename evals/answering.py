@@ -25,8 +25,8 @@ from souffleur.agents.exchange import clock as as_clock
 from souffleur.agents.judge import Judge
 from souffleur.agents.recording import Recorder, prune
 from souffleur.errors import AnswerError, SettingsError, SouffleurError
-from souffleur.evals.answering_result import Answered, as_json, report
-from souffleur.evals.estimate import (
+from souffleur.evals.sets.answering_result import Answered, as_json, report
+from souffleur.evals.sets.estimate import (
     ANSWERS,
     BLOCK,
     Cost,
@@ -37,17 +37,17 @@ from souffleur.evals.estimate import (
     together,
     total,
 )
-from souffleur.evals.scratch import scratch
-from souffleur.evals.set_dialogue import STEP, Drawn, draw, to_dialogue
 from souffleur.evals.sets.form import Question
 from souffleur.evals.sets.known import SETS, read_set
-from souffleur.evals.voice import opened_voice, voice_settings
-from souffleur.knowledge.turn import TurnState
+from souffleur.evals.sets.set_dialogue import STEP, Drawn, draw, to_dialogue
+from souffleur.evals.suite.scratch import scratch
+from souffleur.evals.suite.voice import opened_voice, voice_settings
+from souffleur.knowledge.talk.turn import TurnState
 from souffleur.prompts import language_of, render
 from souffleur.replay import clock_for, replay, settings_for
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
-from souffleur.tokens import estimate_tokens
+from souffleur.whispering.tokens import estimate_tokens
 
 PARALLEL = 4
 """Conversations side by side."""

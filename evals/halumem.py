@@ -27,21 +27,21 @@ from souffleur.agents.chat import Chat
 from souffleur.agents.judge import Judge
 from souffleur.agents.recording import Recorder, prune
 from souffleur.errors import SouffleurError
-from souffleur.evals.estimate import Cost, Estimate, replay_estimate, show_estimate
-from souffleur.evals.halumem_file import GIVE, Part, User, choose
-from souffleur.evals.halumem_marks import BATCH, CASES, Marked, Marker, Scene, batches
-from souffleur.evals.halumem_scores import Rate, measure
-from souffleur.evals.scratch import scratch
-from souffleur.evals.stage import Listener, to_done
-from souffleur.evals.voice import opened_voice, voice_settings
+from souffleur.evals.sets.estimate import Cost, Estimate, replay_estimate, show_estimate
+from souffleur.evals.sets.halumem_file import GIVE, Part, User, choose
+from souffleur.evals.sets.halumem_marks import BATCH, CASES, Marked, Marker, Scene, batches
+from souffleur.evals.sets.halumem_scores import Rate, measure
+from souffleur.evals.suite.scratch import scratch
+from souffleur.evals.suite.stage import Listener, to_done
+from souffleur.evals.suite.voice import opened_voice, voice_settings
+from souffleur.knowledge.finding.search import Query
 from souffleur.knowledge.operation import Who
-from souffleur.knowledge.search import Query
-from souffleur.knowledge.turn import TurnState
+from souffleur.knowledge.talk.turn import TurnState
 from souffleur.prompts import render
 from souffleur.replay import Played, clock_for, replay
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
-from souffleur.tokens import estimate_tokens
+from souffleur.whispering.tokens import estimate_tokens
 
 BEST = 10
 """What the store is asked for at an update, as by the paper's code."""

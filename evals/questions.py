@@ -22,14 +22,14 @@ from rich.markup import escape
 from souffleur.agents.chat import Chat, Message, Request
 from souffleur.agents.recording import Recorder, prune
 from souffleur.dialogue import Dialogue, read_dialogue
-from souffleur.evals.scratch import scratch
-from souffleur.evals.voice import opened_voice, voice_settings
+from souffleur.evals.suite.scratch import scratch
+from souffleur.evals.suite.voice import opened_voice, voice_settings
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.prompts import language_of, render
 from souffleur.replay import clock_for, replay, settings_for
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
-from souffleur.whisper import Recall
+from souffleur.whispering.whisper import Recall
 
 
 class Question(BaseModel):

@@ -24,12 +24,12 @@ from rich.table import Table
 from souffleur.errors import SouffleurError
 from souffleur.evals.sets.form import Conversation, Doc, Question
 from souffleur.evals.sets.known import SETS, read_set
-from souffleur.knowledge.embedder import Embedder, make_embedder
+from souffleur.knowledge.embedding.embedder import Embedder, make_embedder
+from souffleur.knowledge.finding.search import Query, Scope
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.policy import COMPANION
-from souffleur.knowledge.search import Query, Scope
 from souffleur.knowledge.store import Place, open_knowledge
-from souffleur.knowledge.turn import Turn, turn_point_id
+from souffleur.knowledge.talk.turn import Turn, turn_point_id
 
 DEPTHS = (5, 10, 20)
 """Turns down to which evidence counts as found."""

@@ -23,17 +23,17 @@ from souffleur.agents.judge import Judge
 from souffleur.agents.recording import Recorder, prune
 from souffleur.agents.reviewer import MemoryReviewer
 from souffleur.agents.rounds import Context
-from souffleur.evals.scratch import scratch
-from souffleur.evals.voice import opened_voice, voice_settings
+from souffleur.evals.suite.scratch import scratch
+from souffleur.evals.suite.voice import opened_voice, voice_settings
 from souffleur.knowledge import life
-from souffleur.knowledge.embedder import make_embedder
+from souffleur.knowledge.embedding.embedder import make_embedder
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Evidence, Kind, Memory, Speaker
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.records import to_point
 from souffleur.knowledge.store import Place, open_knowledge
-from souffleur.knowledge.turn import Turn, turn_point_id
+from souffleur.knowledge.talk.turn import Turn, turn_point_id
 
 ZONE = ZoneInfo("Asia/Shanghai")
 SIDE_BY_SIDE = 6

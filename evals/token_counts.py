@@ -20,7 +20,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from souffleur.tokens import Count, counter_for
+from souffleur.whispering.tokens import Count, counter_for
 
 COUNTS = Path(__file__).parent.parent / "tests" / "data" / "token_counts.json"
 SHORT = 20

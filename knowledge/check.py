@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from souffleur.knowledge.language.wording import find_quote, nothing_new, same
 from souffleur.knowledge.memory import Category, Kind, Memory, Speaker, State
 from souffleur.knowledge.operation import (
     Add,
@@ -21,8 +22,7 @@ from souffleur.knowledge.operation import (
     Verdict,
     Who,
 )
-from souffleur.knowledge.privacy import find_secret
-from souffleur.knowledge.wording import find_quote, nothing_new, same
+from souffleur.knowledge.privacy.secrets import find_secret
 
 MOST_OPS = 8
 MOST_DELETIONS = 3

@@ -3,16 +3,16 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from souffleur.knowledge.collection import Collection, Filter, Is, read_all
+from souffleur.knowledge.engine.collection import Collection, Filter, Is, read_all
 from souffleur.knowledge.journal import Journal
-from souffleur.knowledge.lexical import is_spaced, split, terms
+from souffleur.knowledge.language.lexical import is_spaced, split, terms
+from souffleur.knowledge.language.proper_names import HAN
+from souffleur.knowledge.language.wording import fold
 from souffleur.knowledge.memory import NARRATIVE, Memory, State
 from souffleur.knowledge.operation import Outcome, is_id
 from souffleur.knowledge.plan import Scene, withdrawn
-from souffleur.knowledge.proper_names import HAN
 from souffleur.knowledge.records import to_memories
 from souffleur.knowledge.sessions import Sessions
-from souffleur.knowledge.wording import fold
 
 SHARE = 0.75
 """Part of a memory's terms from which a longer text is taken to tell it."""

@@ -1,8 +1,8 @@
 """Identity: whose memories they are. A host gives each user an id; no string means everybody."""
 
 from souffleur.errors import IdentityError
-from souffleur.knowledge.collection import Condition, Is
-from souffleur.knowledge.plain_text import is_blank, mend
+from souffleur.knowledge.engine.collection import Condition, Is
+from souffleur.knowledge.language.plain_text import is_blank, mend
 
 LONGEST_ID = 512
 """Characters of an id."""

@@ -13,7 +13,7 @@ from threading import RLock
 from typing import Any
 
 from souffleur.errors import NotFoundError
-from souffleur.knowledge.collection import (
+from souffleur.knowledge.engine.collection import (
     Between,
     Collection,
     Condition,
@@ -28,10 +28,10 @@ from souffleur.knowledge.collection import (
     read_all,
 )
 from souffleur.knowledge.identity import EVERYBODY, whose
+from souffleur.knowledge.language.plain_text import is_blank
 from souffleur.knowledge.operation import Outcome, Said, derive_id, is_id
-from souffleur.knowledge.plain_text import is_blank
 from souffleur.knowledge.reading import read, read_each
-from souffleur.knowledge.session import (
+from souffleur.knowledge.talk.session import (
     USUAL,
     Segment,
     Session,
@@ -40,14 +40,14 @@ from souffleur.knowledge.session import (
     segment_id,
     session_point_id,
 )
-from souffleur.knowledge.talk_records import (
+from souffleur.knowledge.talk.talk_records import (
     segment_point,
     session_point,
     to_session,
     to_turn,
     turn_point,
 )
-from souffleur.knowledge.turn import Turn, TurnState, digest_of, verdict_id
+from souffleur.knowledge.talk.turn import Turn, TurnState, digest_of, verdict_id
 
 INDEXES: dict[str, IndexType] = {
     "user_id": "tenant",

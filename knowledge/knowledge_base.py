@@ -9,7 +9,8 @@ from weakref import WeakValueDictionary
 
 from souffleur.errors import NotFoundError
 from souffleur.knowledge import undo
-from souffleur.knowledge.collection import (
+from souffleur.knowledge.embedding.embedder import Embedder
+from souffleur.knowledge.engine.collection import (
     Between,
     Collection,
     Condition,
@@ -20,7 +21,18 @@ from souffleur.knowledge.collection import (
     Search as VectorSearch,
     read_all,
 )
-from souffleur.knowledge.embedder import Embedder
+from souffleur.knowledge.finding.search import (
+    INSTANT,
+    Found,
+    Query,
+    Scope,
+    order,
+    over,
+    readable,
+    said,
+    search,
+    search_turns,
+)
 from souffleur.knowledge.identity import EVERYBODY, check_id, whose
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.life import effective, ends
@@ -36,21 +48,9 @@ from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.proposals import agreed, declined
 from souffleur.knowledge.reading import read_each
 from souffleur.knowledge.records import fingerprint, to_memories, to_memory
-from souffleur.knowledge.search import (
-    INSTANT,
-    Found,
-    Query,
-    Scope,
-    order,
-    over,
-    readable,
-    said,
-    search,
-    search_turns,
-)
 from souffleur.knowledge.sessions import Sessions
-from souffleur.knowledge.talk_records import to_masked_turn
-from souffleur.knowledge.turn import Turn
+from souffleur.knowledge.talk.talk_records import to_masked_turn
+from souffleur.knowledge.talk.turn import Turn
 from souffleur.knowledge.writer import Writer
 
 Memories = list[Memory]

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
-from souffleur.knowledge.plain_text import is_blank, mend
+from souffleur.knowledge.language.plain_text import is_blank, mend
 
 SCHEMA = 1
 """Version of the payload below; recorded with the data."""

@@ -8,8 +8,8 @@ from contextlib import AsyncExitStack
 
 from souffleur.errors import NotFoundError, StoreMismatchError
 from souffleur.knowledge import life, records
-from souffleur.knowledge.collection import Collection, Filter, Point, read_pages
-from souffleur.knowledge.embedder import Embedder
+from souffleur.knowledge.embedding.embedder import Embedder
+from souffleur.knowledge.engine.collection import Collection, Filter, Point, read_pages
 from souffleur.knowledge.journal import META_ID, Journal
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.policy import POLICIES, Policy

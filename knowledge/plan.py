@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from souffleur.knowledge import life
+from souffleur.knowledge.language.wording import find_quote
 from souffleur.knowledge.memory import (
     NARRATIVE,
     PROCEDURAL,
@@ -40,7 +41,6 @@ from souffleur.knowledge.operation import (
     entry_id,
 )
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.wording import find_quote
 
 _AGAINST = "contradicts"
 

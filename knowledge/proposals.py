@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 
 from souffleur.knowledge.memory import Speaker
 from souffleur.knowledge.operation import By, Op, Outcome, Refusal, Said, Verdict, derive_id
-from souffleur.knowledge.turn import Turn
+from souffleur.knowledge.talk.turn import Turn
 
 _OPS: TypeAdapter[Op] = TypeAdapter(Op)
 

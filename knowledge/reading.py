@@ -7,7 +7,7 @@ from loguru import logger
 from pydantic import BaseModel, ValidationError
 
 from souffleur.errors import UnreadableError
-from souffleur.knowledge.collection import Point
+from souffleur.knowledge.engine.collection import Point
 
 T = TypeVar("T")
 Record = TypeVar("Record", bound=BaseModel)

@@ -3,11 +3,11 @@
 import hashlib
 from collections.abc import Iterable
 
-from souffleur.knowledge.collection import IndexType, Point
-from souffleur.knowledge.lexical import encode_document
+from souffleur.knowledge.engine.collection import IndexType, Point
+from souffleur.knowledge.language.lexical import encode_document
+from souffleur.knowledge.language.wording import fold
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.reading import read, read_each
-from souffleur.knowledge.wording import fold
 
 INDEXES: dict[str, IndexType] = {
     "user_id": "tenant",

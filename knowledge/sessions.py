@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from souffleur.knowledge.collection import (
+from souffleur.knowledge.engine.collection import (
     Between,
     Collection,
     Condition,
@@ -15,10 +15,10 @@ from souffleur.knowledge.collection import (
 )
 from souffleur.knowledge.identity import EVERYBODY, check_id, whose
 from souffleur.knowledge.journal import Journal
-from souffleur.knowledge.lexical import encode_document
+from souffleur.knowledge.language.lexical import encode_document
 from souffleur.knowledge.portrait import Upkeep
 from souffleur.knowledge.reading import read_each
-from souffleur.knowledge.session import (
+from souffleur.knowledge.talk.session import (
     PAUSE,
     Segment,
     SegmentState,
@@ -27,7 +27,7 @@ from souffleur.knowledge.session import (
     is_idle,
     session_point_id,
 )
-from souffleur.knowledge.talk_records import (
+from souffleur.knowledge.talk.talk_records import (
     segment_point,
     session_point,
     to_masked_turn,
@@ -38,7 +38,7 @@ from souffleur.knowledge.talk_records import (
     turn_point,
     upkeep_point,
 )
-from souffleur.knowledge.turn import Turn, TurnState
+from souffleur.knowledge.talk.turn import Turn, TurnState
 
 Vector = tuple[float, ...]
 

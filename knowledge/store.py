@@ -8,14 +8,14 @@ from pydantic import SecretStr
 
 from souffleur.errors import EmbedderError, StoreMismatchError
 from souffleur.knowledge import journal as journal_records, records
-from souffleur.knowledge.addresses import bare
-from souffleur.knowledge.collection import Collection, Layout, Payload
-from souffleur.knowledge.embedder import Embedder
-from souffleur.knowledge.folder_lock import locked_folder
+from souffleur.knowledge.embedding.embedder import Embedder
+from souffleur.knowledge.engine.collection import Collection, Layout, Payload
+from souffleur.knowledge.engine.folder_lock import locked_folder
 from souffleur.knowledge.journal import OUTAGES, Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import SCHEMA
 from souffleur.knowledge.policy import Policy
+from souffleur.knowledge.privacy.addresses import bare
 
 COLLECTIONS = {"memories": records.INDEXES, "journal": journal_records.INDEXES}
 """All that a store is: there is no second database."""
@@ -66,10 +66,10 @@ async def open_knowledge(
 async def stored_dimension(place: Place) -> int | None:
     """Return the dimension of the vectors of a store; None if there is no store."""
     if place.url:
-        from souffleur.knowledge import server
+        from souffleur.knowledge.engine import server
 
         return await server.stored_dimension(place.url, place.plain_key, "memories")
-    from souffleur.knowledge import edge
+    from souffleur.knowledge.engine import edge
 
     return edge.stored_dimension((place.folder or Path()) / "memories")
 
@@ -104,7 +104,7 @@ async def open_collections(
 
 async def _open_collection(place: Place, layout: Layout) -> Collection:
     if place.url:
-        from souffleur.knowledge.server import ServerCollection
+        from souffleur.knowledge.engine.server import ServerCollection
 
         return await ServerCollection.open(
             place.url,
@@ -113,7 +113,7 @@ async def _open_collection(place: Place, layout: Layout) -> Collection:
             shards=place.shards,
             replicas=place.replicas,
         )
-    from souffleur.knowledge.edge import EdgeCollection
+    from souffleur.knowledge.engine.edge import EdgeCollection
 
     assert place.folder is not None
     return EdgeCollection.open(place.folder, layout, power_safe=place.power_safe)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from souffleur.knowledge import check
-from souffleur.knowledge.collection import Collection, Filter, Is
-from souffleur.knowledge.embedder import Embedder
+from souffleur.knowledge.embedding.embedder import Embedder
+from souffleur.knowledge.engine.collection import Collection, Filter, Is
 from souffleur.knowledge.forgetting import with_what_rests_on_it
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.memory import Memory, State
@@ -25,7 +25,7 @@ from souffleur.knowledge.plan import Scene, is_held, plan
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.records import fingerprint, to_memories, to_point
 from souffleur.knowledge.sessions import Sessions
-from souffleur.knowledge.turn import Turn, TurnState
+from souffleur.knowledge.talk.turn import Turn, TurnState
 
 Outcomes = list[Outcome]
 Vector = tuple[float, ...]

@@ -7,14 +7,14 @@ from loguru import logger
 
 if TYPE_CHECKING:
     from souffleur.agents.chat import Chat, Message, Reply, Request
-    from souffleur.intake import Receipt
+    from souffleur.background.intake import Receipt
     from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.knowledge.memory import Category, Kind, Memory, State
     from souffleur.knowledge.operation import Importance, Outcome, Verdict
     from souffleur.knowledge.policy import Policy, Rule
     from souffleur.runtime import Souffleur
     from souffleur.settings import Settings
-    from souffleur.whisper import Recall
+    from souffleur.whispering.whisper import Recall
 
 _HOMES = {
     "Category": "souffleur.knowledge.memory",
@@ -26,8 +26,8 @@ _HOMES = {
     "Message": "souffleur.agents.chat",
     "Outcome": "souffleur.knowledge.operation",
     "Policy": "souffleur.knowledge.policy",
-    "Recall": "souffleur.whisper",
-    "Receipt": "souffleur.intake",
+    "Recall": "souffleur.whispering.whisper",
+    "Receipt": "souffleur.background.intake",
     "Reply": "souffleur.agents.chat",
     "Request": "souffleur.agents.chat",
     "Rule": "souffleur.knowledge.policy",

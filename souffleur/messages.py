@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from souffleur.errors import MessageError
-from souffleur.knowledge.plain_text import mend
+from souffleur.knowledge.language.plain_text import mend
 
 Messages = Sequence[Mapping[str, Any]]
 """Each with `role` (user or assistant), `content` and, if known, `at` (an aware datetime)."""

@@ -11,10 +11,10 @@ from souffleur.dialogue import Dialogue, Exchange
 from souffleur.errors import RecordingError
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.operation import Outcome
-from souffleur.knowledge.turn import Turn, TurnState, turn_point_id
+from souffleur.knowledge.talk.turn import Turn, TurnState, turn_point_id
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
-from souffleur.whisper import Recall
+from souffleur.whispering.whisper import Recall
 
 SILENCE = timedelta(minutes=5)
 """Between two turns; after a shorter one nothing can be due."""

@@ -14,13 +14,16 @@ from zoneinfo import ZoneInfo
 from loguru import logger
 from pydantic import ValidationError
 
-from souffleur.caretaker import Caretaker
-from souffleur.endpoints import Endpoints
+from souffleur.background.caretaker import Caretaker
+from souffleur.background.endpoints import Endpoints
+from souffleur.background.intake import Intake, Receipt, Said, moment, turn_of, with_trouble
+from souffleur.background.worker import Patience, Worker
 from souffleur.errors import MessageError, NotFoundError, SettingsError, SouffleurError
 from souffleur.health import Health
-from souffleur.intake import Intake, Receipt, Said, moment, turn_of, with_trouble
 from souffleur.knowledge.breaker import Breaker, Outage
+from souffleur.knowledge.finding.search import Found, Query
 from souffleur.knowledge.identity import check_id
+from souffleur.knowledge.language.plain_text import clip, mend
 from souffleur.knowledge.memory import Kind, Memory
 from souffleur.knowledge.operation import (
     Add,
@@ -34,23 +37,20 @@ from souffleur.knowledge.operation import (
     Who,
     derive_id,
 )
-from souffleur.knowledge.plain_text import clip, mend
-from souffleur.knowledge.search import Found, Query
-from souffleur.knowledge.turn import LONGEST, Turn, TurnState, turn_point_id
+from souffleur.knowledge.talk.turn import LONGEST, Turn, TurnState, turn_point_id
 from souffleur.messages import Messages, to_turns
 from souffleur.opening import Opening
-from souffleur.recollection import Asked, Past, look_everywhere, whisper_for
 from souffleur.settings import Settings, change_settings, load_settings
 from souffleur.time_source import Clock, TimeSource, staged
-from souffleur.tokens import counter_for
-from souffleur.whisper import Recall
-from souffleur.worker import Patience, Worker
+from souffleur.whispering.recollection import Asked, Past, look_everywhere, whisper_for
+from souffleur.whispering.tokens import counter_for
+from souffleur.whispering.whisper import Recall
 
 if TYPE_CHECKING:
     from souffleur.agents.chat import Chat
+    from souffleur.background.schedule import Schedule
     from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.runs.errand import Errand, Report
-    from souffleur.schedule import Schedule
     from souffleur.wiring import Agents
 
 T = TypeVar("T")
@@ -438,8 +438,8 @@ class Souffleur:
             logger.info("no model is configured: turns are kept and wait to be judged")
         self._caretaker.start()
         if self.settings.schedule:
+            from souffleur.background.schedule import Schedule
             from souffleur.runs.jobs import jobs_of
-            from souffleur.schedule import Schedule
 
             jobs = jobs_of(self)
             self._schedule = Schedule(self.knowledge.journal, jobs, clock=self.clock)

@@ -21,9 +21,9 @@ from pydantic import (
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from souffleur.errors import SettingsError
-from souffleur.knowledge.addresses import bare, host_of
 from souffleur.knowledge.policy import POLICIES
-from souffleur.knowledge.session import WindowRule
+from souffleur.knowledge.privacy.addresses import bare, host_of
+from souffleur.knowledge.talk.session import WindowRule
 
 OPENAI = "https://api.openai.com/v1"
 PREFIX = "SOUFFLEUR_"

@@ -18,13 +18,13 @@ from souffleur.agents.profile_writer import ProfileWriter
 from souffleur.agents.reviewer import MemoryReviewer
 from souffleur.agents.rounds import Context
 from souffleur.agents.summarizer import ConversationSummarizer
-from souffleur.endpoints import Endpoints
+from souffleur.background.endpoints import Endpoints
+from souffleur.background.narrator import Narrator
 from souffleur.knowledge.breaker import Breaker
-from souffleur.knowledge.embedder import Embedder, make_embedder
+from souffleur.knowledge.embedding.embedder import Embedder, make_embedder
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.policy import POLICIES
 from souffleur.knowledge.store import Place, open_knowledge
-from souffleur.narrator import Narrator
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.time_source import Clock, TimeSource

@@ -7,14 +7,14 @@ from typing import Any
 from langchain_core.embeddings import Embeddings
 
 from souffleur.knowledge import life
-from souffleur.knowledge.embedder import make_embedder
-from souffleur.knowledge.hash_embeddings import HashEmbeddings
+from souffleur.knowledge.embedding.embedder import make_embedder
+from souffleur.knowledge.embedding.hash_embeddings import HashEmbeddings
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, Speaker
 from souffleur.knowledge.operation import Add, By, Op, Outcome, Said, Verdict, Who, derive_id
 from souffleur.knowledge.policy import COMPANION, Policy
 from souffleur.knowledge.store import Place, open_knowledge
-from souffleur.knowledge.turn import Turn, turn_point_id
+from souffleur.knowledge.talk.turn import Turn, turn_point_id
 
 NOW = datetime(2026, 1, 3, 10, 0, tzinfo=UTC)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from souffleur.knowledge.collection import Collection, Point
+from souffleur.knowledge.engine.collection import Collection, Point
 
 
 class Counted:

@@ -19,10 +19,17 @@ from rich.console import Console
 from souffleur.agents.chat import Message, Request
 from souffleur.agents.recording import Recorder
 from souffleur.evals.answering import Cast, estimate, main, run
-from souffleur.evals.answering_result import Answered, as_json, report, share, shares
-from souffleur.evals.estimate import Cost, Limit, replay_estimate, show_estimate, together, total
-from souffleur.evals.set_dialogue import BEGIN, STEP, Drawn, draw, to_dialogue
+from souffleur.evals.sets.answering_result import Answered, as_json, report, share, shares
+from souffleur.evals.sets.estimate import (
+    Cost,
+    Limit,
+    replay_estimate,
+    show_estimate,
+    together,
+    total,
+)
 from souffleur.evals.sets.form import Conversation, Doc, Question
+from souffleur.evals.sets.set_dialogue import BEGIN, STEP, Drawn, draw, to_dialogue
 from souffleur.settings import default_settings
 from tests.build import NOW
 from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name, episode, portrait

@@ -18,6 +18,7 @@ from souffleur.agents.judge import Judge
 from souffleur.agents.rounds import Context
 from souffleur.agents.ruling import RulingAnswer, faults, grounding, list_rivals, may_end, to_op
 from souffleur.errors import AnswerError, EndpointError
+from souffleur.knowledge.finding.search import Query
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Evidence, Memory, Speaker, State
@@ -34,12 +35,11 @@ from souffleur.knowledge.operation import (
     Who,
     derive_id,
 )
-from souffleur.knowledge.quality import measure
 from souffleur.knowledge.records import to_point
-from souffleur.knowledge.rivals import Rivals, rivals, ruling_id
-from souffleur.knowledge.search import Query
+from souffleur.knowledge.upkeep.quality import measure
+from souffleur.knowledge.upkeep.rivals import Rivals, rivals, ruling_id
 from souffleur.prompts import LANGUAGES, render, stamp
-from souffleur.tokens import estimate_tokens
+from souffleur.whispering.tokens import estimate_tokens
 from tests.build import NOW, days, memory, open_base, verdict
 from tests.faults.teller import Countdown, Deadly, Dying, Gone
 from tests.scripted import Answer, Scripted

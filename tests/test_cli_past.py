@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from souffleur.knowledge.privacy import MASK
+from souffleur.knowledge.privacy.secrets import MASK
 from tests.command import Run, data
 from tests.scripted import SKIP, add, answer, episode, portrait
 from tests.stub import Body, Stub, say

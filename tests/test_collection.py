@@ -22,7 +22,7 @@ from hypothesis import given, settings, strategies as st
 from qdrant_client import QdrantClient
 
 from souffleur.errors import StoreBusyError, StoreError, StoreMismatchError
-from souffleur.knowledge.collection import (
+from souffleur.knowledge.engine.collection import (
     AnyOf,
     Between,
     Collection,
@@ -38,8 +38,8 @@ from souffleur.knowledge.collection import (
     Search,
     Sparse,
 )
-from souffleur.knowledge.edge import EdgeCollection
-from souffleur.knowledge.server import ServerCollection
+from souffleur.knowledge.engine.edge import EdgeCollection
+from souffleur.knowledge.engine.server import ServerCollection
 
 SERVER = os.environ.get("SOUFFLEUR_TEST_QDRANT_URL")
 
@@ -623,8 +623,8 @@ CHILD = """
 import sys
 from pathlib import Path
 from uuid import UUID
-from souffleur.knowledge.collection import Layout, Point
-from souffleur.knowledge.edge import EdgeCollection
+from souffleur.knowledge.engine.collection import Layout, Point
+from souffleur.knowledge.engine.edge import EdgeCollection
 collection = EdgeCollection.open(Path(sys.argv[1]), Layout("memories", 3))
 print("open", flush=True)
 for batch in range(100_000 if sys.argv[2] == "write" else 0):

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from souffleur.errors import DialogueError
-from souffleur.evals.compare import compare
-from souffleur.evals.result import (
+from souffleur.evals.suite.compare import compare
+from souffleur.evals.suite.result import (
     Done,
     Judged,
     Mark,

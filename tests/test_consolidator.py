@@ -17,14 +17,14 @@ from souffleur.agents.judge import Judge
 from souffleur.agents.merging import MergingAnswer, faults, list_memories, unfaithful
 from souffleur.agents.rounds import Context
 from souffleur.errors import AnswerError, EndpointError
-from souffleur.knowledge.grouping import groups
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, State
 from souffleur.knowledge.operation import Boost, By, Edit, Merge, Outcome, Who, derive_id
 from souffleur.knowledge.records import to_point
+from souffleur.knowledge.upkeep.grouping import groups
 from souffleur.prompts import LANGUAGES, render, stamp
-from souffleur.tokens import estimate_tokens
+from souffleur.whispering.tokens import estimate_tokens
 from tests.build import NOW, days, memory, open_base, verdict
 from tests.faults.teller import Countdown, Deadly, Dying, Gone
 from tests.scripted import Answer, Scripted

@@ -14,7 +14,7 @@ from souffleur.agents.recording import Player
 from souffleur.dialogue import Dialogue, read_dialogue
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory, State
 from souffleur.knowledge.operation import Outcome, Who
-from souffleur.knowledge.turn import TurnState
+from souffleur.knowledge.talk.turn import TurnState
 from souffleur.replay import Played, as_recorded, clock_for, replay, settings_for
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings

@@ -5,7 +5,7 @@ import unicodedata
 import pytest
 from hypothesis import example, given, strategies as st
 
-from souffleur.knowledge.details import DetailKind, find_details, missing
+from souffleur.knowledge.language.details import DetailKind, find_details, missing
 
 NAMES = ("小雨", "年糕", "Halden", "Halden Labs", "ann", "Qdrant 1.16", "一灯拉面")
 WORDS = """

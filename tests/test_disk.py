@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from souffleur.errors import StoreError
-from souffleur.knowledge import disk
-from souffleur.knowledge.collection import Layout, Point
-from souffleur.knowledge.edge import EdgeCollection
+from souffleur.knowledge.engine import disk
+from souffleur.knowledge.engine.collection import Layout, Point
+from souffleur.knowledge.engine.edge import EdgeCollection
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.operation import derive_id
 from souffleur.runtime import Souffleur

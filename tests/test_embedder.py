@@ -15,8 +15,8 @@ from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from loguru import logger
 
 from souffleur.errors import EmbedderError, SettingsError
-from souffleur.knowledge import embedder as module
-from souffleur.knowledge.embedder import REMEMBERED, Embedder, make_embedder
+from souffleur.knowledge.embedding import embedder as module
+from souffleur.knowledge.embedding.embedder import REMEMBERED, Embedder, make_embedder
 from tests.stub import Behaviour, Body, Response, Stub, fail, hang_up, send, slow
 
 Start = Callable[..., Stub]
@@ -445,6 +445,6 @@ def test_hash_vectors_do_not_depend_on_the_process() -> None:
 def test_importing_it_loads_no_model() -> None:
     """Neither OpenAI's client nor fastembed nor torch comes with the module."""
     heavy = "{'openai', 'langchain_openai', 'fastembed', 'torch', 'qdrant_client', 'langgraph'}"
-    code = f"import sys, souffleur.knowledge.embedder; print({heavy} & set(sys.modules))"
+    code = f"import sys, souffleur.knowledge.embedding.embedder; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

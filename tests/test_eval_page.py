@@ -5,9 +5,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from souffleur.evals.drawing import bars, number, whiskers
-from souffleur.evals.page import to_html
-from souffleur.evals.result import (
+from souffleur.evals.suite.drawing import bars, number, whiskers
+from souffleur.evals.suite.page import to_html
+from souffleur.evals.suite.result import (
     Call,
     Done,
     Judged,

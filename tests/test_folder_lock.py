@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from souffleur.errors import StoreBusyError, StoreError
-from souffleur.knowledge.folder_lock import NAME, locked_folder
+from souffleur.knowledge.engine.folder_lock import NAME, locked_folder
 
 HOLD = """
 import sys
 from pathlib import Path
-from souffleur.knowledge.folder_lock import locked_folder
+from souffleur.knowledge.engine.folder_lock import locked_folder
 with locked_folder(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from souffleur.evals.compare import compare
-from souffleur.evals.result import Nature, Run, Standing, read_result
-from souffleur.evals.script import find_scripts, read_script
-from souffleur.evals.suite import run_recorded
+from souffleur.evals.suite.compare import compare
+from souffleur.evals.suite.result import Nature, Run, Standing, read_result
+from souffleur.evals.suite.runner import run_recorded
+from souffleur.evals.suite.script import find_scripts, read_script
 
 EVALS = Path(__file__).parent.parent / "evals"
 

@@ -8,12 +8,20 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from souffleur.knowledge.grouping import NEAR, SIZES, group, groups, is_expiring, is_old, owners
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, State
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.policy import EVERBOT
 from souffleur.knowledge.records import to_point
+from souffleur.knowledge.upkeep.grouping import (
+    NEAR,
+    SIZES,
+    group,
+    groups,
+    is_expiring,
+    is_old,
+    owners,
+)
 from tests.build import NOW, days, memory, open_base
 from tests.counted import Counted
 

@@ -18,9 +18,9 @@ from souffleur.agents.judge import Judge
 from souffleur.agents.recording import Recorder
 from souffleur.errors import DialogueError
 from souffleur.evals.halumem import Result, as_json, estimate, main, report, run
-from souffleur.evals.halumem_file import User, choose, read_users
-from souffleur.evals.halumem_marks import BATCH, Marked, Marker, Scene
-from souffleur.evals.halumem_scores import (
+from souffleur.evals.sets.halumem_file import User, choose, read_users
+from souffleur.evals.sets.halumem_marks import BATCH, Marked, Marker, Scene
+from souffleur.evals.sets.halumem_scores import (
     Change,
     Covered,
     Extracted,

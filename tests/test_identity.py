@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings as profile, strategies as st
 
 from souffleur.errors import IdentityError, NotFoundError
+from souffleur.knowledge.finding.search import EVERYWHERE, Query
 from souffleur.knowledge.identity import LONGEST_ID, check_id
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Add, By, Who, derive_id
-from souffleur.knowledge.search import EVERYWHERE, Query
-from souffleur.knowledge.turn import TurnState
+from souffleur.knowledge.talk.turn import TurnState
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, open_base, verdict

@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, settings as profile, strategies as st
 
+from souffleur.background.intake import moment
 from souffleur.errors import MessageError, SouffleurError
-from souffleur.intake import moment
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, open_base

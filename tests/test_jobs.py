@@ -9,9 +9,9 @@ import pytest
 
 from souffleur.cli.run import RunName
 from souffleur.errors import EndpointError, SettingsError
-from souffleur.knowledge import run_log, watermarks
 from souffleur.knowledge.memory import Category, Kind
 from souffleur.knowledge.operation import Add, Who
+from souffleur.knowledge.upkeep import run_log, watermarks
 from souffleur.replay import StageClock
 from souffleur.runs import Errand, Limits
 from souffleur.runs.jobs import RUNS, jobs_of

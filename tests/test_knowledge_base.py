@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from souffleur.errors import NotFoundError, StoreMismatchError, UndoError
-from souffleur.knowledge.embedder import make_embedder
+from souffleur.knowledge.embedding.embedder import make_embedder
+from souffleur.knowledge.finding.search import Query
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.life import effective
 from souffleur.knowledge.memory import (
@@ -38,7 +39,6 @@ from souffleur.knowledge.operation import (
     Who,
 )
 from souffleur.knowledge.policy import COMPANION, EVERBOT
-from souffleur.knowledge.search import Query
 from souffleur.knowledge.store import Place, open_knowledge
 from tests.build import NOW, an_add, by_hand, days, keep, open_base, turn, verdict
 

@@ -5,9 +5,9 @@ import math
 import pytest
 from hypothesis import example, given, strategies as st
 
-from souffleur.knowledge.collection import Sparse
-from souffleur.knowledge.lexical import encode_document, encode_query, terms
-from souffleur.knowledge.stemming import stem
+from souffleur.knowledge.engine.collection import Sparse
+from souffleur.knowledge.language.lexical import encode_document, encode_query, terms
+from souffleur.knowledge.language.stemming import stem
 
 WORDS = st.lists(
     st.text(st.characters(exclude_categories=("Z", "C")), min_size=1, max_size=8)

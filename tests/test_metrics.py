@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from souffleur.evals.metrics import DRAWS, draws, measure, ones, sums
-from souffleur.evals.result import Nature, Played
+from souffleur.evals.suite.metrics import DRAWS, draws, measure, ones, sums
+from souffleur.evals.suite.result import Nature, Played
 
 
 def played(name: str = "one", failure: str = "", **counts: float) -> Played:

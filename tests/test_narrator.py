@@ -10,14 +10,14 @@ import pytest
 
 from souffleur.agents.chat import Reply, Request
 from souffleur.errors import NotFoundError, SettingsError
-from souffleur.knowledge.embedder import Embedder
+from souffleur.knowledge.embedding.embedder import Embedder
+from souffleur.knowledge.finding.search import Query, Scope
 from souffleur.knowledge.memory import Category, State
 from souffleur.knowledge.operation import Who
 from souffleur.knowledge.policy import COMPANION
-from souffleur.knowledge.search import Query, Scope
-from souffleur.knowledge.session import SegmentState
 from souffleur.knowledge.store import Place, open_knowledge
-from souffleur.knowledge.turn import TurnState
+from souffleur.knowledge.talk.session import SegmentState
+from souffleur.knowledge.talk.turn import TurnState
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, Sulking, days

@@ -3,7 +3,12 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from souffleur.knowledge.numerals import find_numbers, number_keys, read_chinese, read_english
+from souffleur.knowledge.language.numerals import (
+    find_numbers,
+    number_keys,
+    read_chinese,
+    read_english,
+)
 
 ONES = "零一二三四五六七八九"
 

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from hypothesis import given, strategies as st
 
 from souffleur.agents.exchange import Persona, talk
+from souffleur.knowledge.language.plain_text import is_blank, mend, reveal, set_in, single_line
 from souffleur.knowledge.memory import Speaker
 from souffleur.knowledge.operation import Said
-from souffleur.knowledge.plain_text import is_blank, mend, reveal, set_in, single_line
 
 AT = datetime(2026, 1, 3, tzinfo=UTC)
 BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
-from souffleur.knowledge.privacy import MASK, find_secret, mask
-from souffleur.knowledge.secret_patterns import SECRETS, Secret
+from souffleur.knowledge.privacy.secret_patterns import SECRETS, Secret
+from souffleur.knowledge.privacy.secrets import MASK, find_secret, mask
 from tests.secret_cases import AWS_ID, CASES, JWT, KEY, LONG
 
 FARTHEST = 500_000

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from souffleur.errors import NotFoundError
-from souffleur.knowledge import run_log
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, State
 from souffleur.knowledge.operation import Add, Forget, Op, Outcome, Refusal, Skip, Update, Who
-from souffleur.knowledge.purging import PURGED, TOMBSTONE, outdated, purge, purge_idle
+from souffleur.knowledge.upkeep import run_log
+from souffleur.knowledge.upkeep.purging import PURGED, TOMBSTONE, outdated, purge, purge_idle
 from souffleur.runs import Errand, Limits, run_purge
 from tests.build import NOW, days, open_base, verdict
 

@@ -10,13 +10,13 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from souffleur.cli import show_report
-from souffleur.knowledge import run_log
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.quality import RUNS, measure
-from souffleur.knowledge.run_log import RunRecord
-from souffleur.knowledge.tally import Failure, failed_runs
-from souffleur.report import Status, health, outcome, to_json
-from souffleur.report_page import to_html
+from souffleur.knowledge.upkeep import run_log
+from souffleur.knowledge.upkeep.quality import RUNS, measure
+from souffleur.knowledge.upkeep.run_log import RunRecord
+from souffleur.knowledge.upkeep.tally import Failure, failed_runs
+from souffleur.reporting.page import to_html
+from souffleur.reporting.report import Status, health, outcome, to_json
 from souffleur.settings import Settings
 from tests.build import NOW, days, open_base
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from souffleur.agents.chat import Request
+from souffleur.knowledge.finding.search import EVERYWHERE, Query, Scope
 from souffleur.knowledge.life import ends
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.operation import Add, Who
-from souffleur.knowledge.privacy import MASK
-from souffleur.knowledge.search import EVERYWHERE, Query, Scope
-from souffleur.knowledge.turn import Turn
+from souffleur.knowledge.privacy.secrets import MASK
+from souffleur.knowledge.talk.turn import Turn
 from tests.build import NOW, days, verdict
 from tests.scripted import Answer, by_name, episode, portrait
 from tests.stage import Stage, staged

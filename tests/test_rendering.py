@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from souffleur.knowledge.memory import Category, Kind
 from souffleur.prompts import LANGUAGES, render
-from souffleur.rendering import (
+from souffleur.whispering.rendering import (
     KINDS,
     SIDE_TOKENS,
     Group,
@@ -19,7 +19,7 @@ from souffleur.rendering import (
     sentences,
     tell,
 )
-from souffleur.tokens import estimate_tokens
+from souffleur.whispering.tokens import estimate_tokens
 from tests.build import memory, turn
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")

@@ -9,17 +9,17 @@ import pytest
 
 from souffleur.errors import UnreadableError
 from souffleur.knowledge import life
-from souffleur.knowledge.collection import Point
+from souffleur.knowledge.engine.collection import Point
+from souffleur.knowledge.finding.search import Query
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, State
 from souffleur.knowledge.operation import Add, Edit, Merge, Op, Update, Who
 from souffleur.knowledge.plan import Scene, plan
 from souffleur.knowledge.policy import COMPANION
-from souffleur.knowledge.quality import measure
 from souffleur.knowledge.records import to_point
-from souffleur.knowledge.repair import find_broken, take_out
-from souffleur.knowledge.search import Query
-from souffleur.report import Status, health
+from souffleur.knowledge.upkeep.quality import measure
+from souffleur.knowledge.upkeep.repair import find_broken, take_out
+from souffleur.reporting.report import Status, health
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, memory, open_base, turn, verdict

@@ -15,12 +15,12 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, Relation, State
 from souffleur.knowledge.operation import Add, By, Op, Skip, Who
 from souffleur.knowledge.portrait import Upkeep
-from souffleur.knowledge.quality import Quality, measure
 from souffleur.knowledge.records import to_point
-from souffleur.knowledge.tally import Cost, Failure, Mention, Pair
-from souffleur.knowledge.turn import TurnState
-from souffleur.report import Status, health, to_json
-from souffleur.report_page import to_html
+from souffleur.knowledge.talk.turn import TurnState
+from souffleur.knowledge.upkeep.quality import Quality, measure
+from souffleur.knowledge.upkeep.tally import Cost, Failure, Mention, Pair
+from souffleur.reporting.page import to_html
+from souffleur.reporting.report import Status, health, to_json
 from souffleur.settings import Settings
 from tests.build import NOW, days, memory, open_base, turn, verdict
 

@@ -17,13 +17,13 @@ from selenium.webdriver import ActionChains, Chrome, ChromeOptions, ChromeServic
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from souffleur.knowledge import run_log
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, Relation, State
 from souffleur.knowledge.operation import Add
 from souffleur.knowledge.records import to_point
-from souffleur.knowledge.run_log import RunRecord
-from souffleur.knowledge.turn import TurnState
+from souffleur.knowledge.talk.turn import TurnState
+from souffleur.knowledge.upkeep import run_log
+from souffleur.knowledge.upkeep.run_log import RunRecord
 from tests.build import days, memory, open_base, turn, verdict
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")

@@ -21,7 +21,7 @@ from souffleur.evals.retrieval import (
     turn_of,
 )
 from souffleur.evals.sets.form import Conversation, Doc, Question
-from souffleur.knowledge.embedder import make_embedder
+from souffleur.knowledge.embedding.embedder import make_embedder
 from tests.build import NOW
 
 ASKED = [

@@ -23,7 +23,7 @@ from souffleur.knowledge.operation import (
     derive_id,
 )
 from souffleur.knowledge.records import to_point
-from souffleur.knowledge.rivals import JUDGED, MOST, Rivals, owners, rivals, ruling_id
+from souffleur.knowledge.upkeep.rivals import JUDGED, MOST, Rivals, owners, rivals, ruling_id
 from tests.build import NOW, days, memory, open_base, verdict
 from tests.counted import Counted
 

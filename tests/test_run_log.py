@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from souffleur.knowledge import run_log
-from souffleur.knowledge.run_log import KEPT, RunRecord
+from souffleur.knowledge.upkeep import run_log
+from souffleur.knowledge.upkeep.run_log import KEPT, RunRecord
 from tests.build import NOW, days, open_base
 
 

@@ -14,7 +14,7 @@ from souffleur.agents.judge import Judge
 from souffleur.agents.reviewer import MemoryReviewer
 from souffleur.agents.rounds import Context
 from souffleur.errors import EndpointError, StoreError
-from souffleur.knowledge.collection import Filter
+from souffleur.knowledge.engine.collection import Filter
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Due, Kind, Memory, State
 from souffleur.knowledge.operation import Add, Boost, Who

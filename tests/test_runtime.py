@@ -11,7 +11,7 @@ import pytest
 from souffleur.errors import EndpointError
 from souffleur.knowledge.memory import State
 from souffleur.knowledge.operation import Refusal
-from souffleur.knowledge.turn import TurnState
+from souffleur.knowledge.talk.turn import TurnState
 from souffleur.opening import Opening
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings

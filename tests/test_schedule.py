@@ -13,15 +13,15 @@ from hypothesis import given, settings, strategies as st
 from loguru import logger
 from qdrant_client import QdrantClient
 
+from souffleur.background.schedule import Job, Schedule
 from souffleur.errors import SettingsError
-from souffleur.knowledge import watermarks
-from souffleur.knowledge.collection import Collection, Filter, Layout
-from souffleur.knowledge.edge import EdgeCollection
+from souffleur.knowledge.engine.collection import Collection, Filter, Layout
+from souffleur.knowledge.engine.edge import EdgeCollection
+from souffleur.knowledge.engine.server import ServerCollection
 from souffleur.knowledge.journal import Journal
-from souffleur.knowledge.server import ServerCollection
-from souffleur.knowledge.watermarks import DAY, LEASE, Leader, Watermark, begun, due, stagger
+from souffleur.knowledge.upkeep import watermarks
+from souffleur.knowledge.upkeep.watermarks import DAY, LEASE, Leader, Watermark, begun, due, stagger
 from souffleur.replay import StageClock
-from souffleur.schedule import Job, Schedule
 from tests.build import NOW
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)

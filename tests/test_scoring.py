@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from souffleur.evals.expectation import RecallPart
-from souffleur.evals.referee import OpAnswer, nature
-from souffleur.evals.result import Done, Judged, Mark, Nature, Standing, Step
-from souffleur.evals.scoring import natures, score, score_end, score_recall, sentences
-from souffleur.evals.script import End, RunPart, ScriptTurn
+from souffleur.evals.suite.expectation import RecallPart
+from souffleur.evals.suite.referee import OpAnswer, nature
+from souffleur.evals.suite.result import Done, Judged, Mark, Nature, Standing, Step
+from souffleur.evals.suite.scoring import natures, score, score_end, score_recall, sentences
+from souffleur.evals.suite.script import End, RunPart, ScriptTurn
 
 AT = "2026-03-05T20:00:00+08:00"
 MOVED = {"op": "UPDATE", "of": "Woodlands", "pattern": ["Jurong"]}

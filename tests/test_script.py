@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from souffleur.errors import DialogueError
-from souffleur.evals.expectation import Op, found
-from souffleur.evals.script import RunPart, TalkPart, find_scripts, read_script
+from souffleur.evals.suite.expectation import Op, found
+from souffleur.evals.suite.script import RunPart, TalkPart, find_scripts, read_script
 
 EVALS = Path(__file__).parent.parent / "evals"
 WHOLE = """

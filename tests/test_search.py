@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from souffleur.knowledge.finding.search import Found, Query
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Relation, State
 from souffleur.knowledge.operation import Who, derive_id
 from souffleur.knowledge.records import to_point
-from souffleur.knowledge.search import Found, Query
 from tests.build import NOW, an_add, days, keep, memory, verdict
 
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from hypothesis import given, strategies as st
 
-from souffleur.knowledge.session import (
+from souffleur.knowledge.talk.session import (
     Held,
     Segment,
     SegmentState,

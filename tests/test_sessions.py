@@ -4,13 +4,13 @@ from pathlib import Path
 
 from langchain_core.embeddings import Embeddings
 
-from souffleur.knowledge.embedder import make_embedder
-from souffleur.knowledge.hash_embeddings import HashEmbeddings
+from souffleur.knowledge.embedding.embedder import make_embedder
+from souffleur.knowledge.embedding.hash_embeddings import HashEmbeddings
 from souffleur.knowledge.policy import COMPANION
-from souffleur.knowledge.privacy import MASK
-from souffleur.knowledge.session import WindowRule
+from souffleur.knowledge.privacy.secrets import MASK
 from souffleur.knowledge.store import Place, open_knowledge
-from souffleur.knowledge.turn import TurnState, turn_point_id
+from souffleur.knowledge.talk.session import WindowRule
+from souffleur.knowledge.talk.turn import TurnState, turn_point_id
 from tests.build import NOW, days, open_base, turn
 
 

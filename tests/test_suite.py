@@ -10,9 +10,9 @@ import pytest
 from souffleur.agents.chat import Request
 from souffleur.agents.judge import Judge
 from souffleur.errors import EndpointError
-from souffleur.evals import referee
-from souffleur.evals.referee import Scene, known_before
-from souffleur.evals.result import (
+from souffleur.evals.suite import referee
+from souffleur.evals.suite.referee import Scene, known_before
+from souffleur.evals.suite.result import (
     Done,
     Mark,
     Nature,
@@ -23,9 +23,9 @@ from souffleur.evals.result import (
     Step,
     to_text,
 )
-from souffleur.evals.script import Script, read_script
-from souffleur.evals.stage import known_memory, stage_settings
-from souffleur.evals.suite import eval_settings, record, run_recorded
+from souffleur.evals.suite.runner import eval_settings, record, run_recorded
+from souffleur.evals.suite.script import Script, read_script
+from souffleur.evals.suite.stage import known_memory, stage_settings
 from souffleur.knowledge.memory import Category, Due
 from souffleur.knowledge.policy import COMPANION
 from souffleur.settings import Settings, default_settings

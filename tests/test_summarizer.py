@@ -16,7 +16,7 @@ from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory, State
 from souffleur.knowledge.operation import Add, Update
-from souffleur.knowledge.session import Segment, SegmentState
+from souffleur.knowledge.talk.session import Segment, SegmentState
 from tests.build import NOW, days, memory, open_base, turn, verdict
 from tests.scripted import SMALL_TALK, Answer, Scripted, episode, portrait
 

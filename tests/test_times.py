@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, strategies as st
 
-from souffleur.knowledge.asking import asks_about_past
-from souffleur.knowledge.times import BEGINNING, find_period
+from souffleur.knowledge.language.asking import asks_about_past
+from souffleur.knowledge.language.times import BEGINNING, find_period
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 LOS_ANGELES = ZoneInfo("America/Los_Angeles")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from souffleur.errors import SettingsError
-from souffleur.tokens import Count, counter_for, estimate_tokens
+from souffleur.whispering.tokens import Count, counter_for, estimate_tokens
 
 COUNTED = json.loads((Path(__file__).parent / "data" / "token_counts.json").read_text("utf-8"))
 TOKENIZERS: dict[str, dict[str, str]] = COUNTED["tokenizers"]

@@ -9,11 +9,11 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, strategies as st
 
+from souffleur.knowledge.finding.search import Found, Query, Scope
+from souffleur.knowledge.finding.turn_nearness import SELF_CONTAINED, without_names
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.search import Found, Query, Scope
-from souffleur.knowledge.times import find_period
-from souffleur.knowledge.turn import Turn, turn_point_id
-from souffleur.knowledge.turn_nearness import SELF_CONTAINED, without_names
+from souffleur.knowledge.language.times import find_period
+from souffleur.knowledge.talk.turn import Turn, turn_point_id
 from tests.build import NOW, open_base, turn
 
 UTC = ZoneInfo("UTC")

@@ -16,15 +16,14 @@ from typer.testing import CliRunner
 from souffleur.agents.chat import Message, Request
 from souffleur.cli.versus import versus as command
 from souffleur.errors import AnswerError, EndpointError, RecordingError, SettingsError
-from souffleur.evals import contest, versus
-from souffleur.evals.contest import Contest, Side, gathered, to_text
-from souffleur.evals.result import Done, Played
-from souffleur.evals.script import Known, read_script
-from souffleur.evals.systems import Kept, Maker, Means, maker_of
+from souffleur.evals.suite.result import Done, Played
+from souffleur.evals.suite.script import Known, read_script
+from souffleur.evals.systems import Kept, Maker, Means, contest, maker_of, versus
 from souffleur.evals.systems.bridge import Aliases, Bridge
+from souffleur.evals.systems.contest import Contest, Side, gathered, to_text
 from souffleur.evals.systems.marking import near_duplicates
 from souffleur.evals.systems.playing import whispered
-from souffleur.knowledge.embedder import make_embedder
+from souffleur.knowledge.embedding.embedder import make_embedder
 from souffleur.settings import default_settings
 from tests.build import NOW
 from tests.scripted import SKIP, SMALL_TALK, Answer, Scripted, answer, by_name, update

@@ -9,14 +9,14 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, strategies as st
 
+from souffleur.knowledge.finding.search import Found, Scope
+from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.memory import Category, Kind, Memory
-from souffleur.knowledge.plain_text import single_line
-from souffleur.knowledge.search import Found, Scope
-from souffleur.knowledge.turn import Turn
+from souffleur.knowledge.talk.turn import Turn
 from souffleur.prompts import render
-from souffleur.rendering import clean
-from souffleur.tokens import Count, estimate_tokens
-from souffleur.whisper import Budget, Recall, Shelf, Voice, compose
+from souffleur.whispering.rendering import clean
+from souffleur.whispering.tokens import Count, estimate_tokens
+from souffleur.whispering.whisper import Budget, Recall, Shelf, Voice, compose
 from tests.build import NOW, days, memory, turn
 
 PARTS = ("core", "portrait", "episodes", "related", "past")

@@ -5,7 +5,7 @@ import unicodedata
 import pytest
 from hypothesis import assume, example, given, strategies as st
 
-from souffleur.knowledge.wording import find_quote, fold, normalise, nothing_new, same
+from souffleur.knowledge.language.wording import find_quote, fold, normalise, nothing_new, same
 
 # A cut before a combining mark or within a Hangul syllable in parts is a cut within a character.
 WHOLE = st.text(st.characters(exclude_categories=("M", "Cs")).filter(lambda c: not is_jamo(c)))

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from souffleur.errors import EmbedderError
-from souffleur.knowledge.embedder import Embedder
+from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Speaker
 from souffleur.knowledge.operation import Boost, Delete, Refusal, Said, Who
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.store import Place, open_knowledge
-from souffleur.knowledge.turn import verdict_id
+from souffleur.knowledge.talk.turn import verdict_id
 from tests.build import NOW, Sulking, an_add, by_hand, keep, turn, verdict
 
 

@@ -6,8 +6,8 @@ Its evidence is memories in other words than those said: it is traced to the ses
 from pathlib import Path
 from typing import Any
 
-from souffleur.evals.halumem_file import GIVE, time_of
 from souffleur.evals.sets.form import Conversation, Doc, Question, read_lines, wrong
+from souffleur.evals.sets.halumem_file import GIVE, time_of
 
 
 def read_halumem(path: Path) -> list[Conversation]:

@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 
 from souffleur.agents.chat import Chat
 from souffleur.errors import SettingsError
-from souffleur.evals.result import Done
-from souffleur.evals.script import Known, Script
-from souffleur.knowledge.embedder import Embedder
+from souffleur.evals.suite.result import Done
+from souffleur.evals.suite.script import Known, Script
+from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.settings import Settings
 
 

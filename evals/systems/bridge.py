@@ -23,7 +23,7 @@ from souffleur.agents.answers import read_answer
 from souffleur.agents.chat import Chat, Form, Message, Reply, Request, Role
 from souffleur.errors import AnswerError, EndpointError, SouffleurError
 from souffleur.evals.systems import Means
-from souffleur.knowledge.embedder import Embedder
+from souffleur.knowledge.embedding.embedder import Embedder
 
 T = TypeVar("T")
 

@@ -13,8 +13,8 @@ from typing import Any
 import langsmith
 from langgraph.store.memory import InMemoryStore
 
-from souffleur.evals.result import Done
-from souffleur.evals.script import Known
+from souffleur.evals.suite.result import Done
+from souffleur.evals.suite.script import Known
 from souffleur.evals.systems import Kept, Means
 from souffleur.evals.systems.bridge import Bridge
 

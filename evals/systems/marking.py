@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from souffleur.evals.expectation import Expectation, found
-from souffleur.evals.marking import spent
-from souffleur.evals.result import Played, Step
-from souffleur.evals.scoring import MAKES, Counts, score, score_end, score_recall
-from souffleur.evals.script import Ask, End, RunPart, Script, ScriptTurn
+from souffleur.evals.suite.expectation import Expectation, found
+from souffleur.evals.suite.marking import spent
+from souffleur.evals.suite.result import Played, Step
+from souffleur.evals.suite.scoring import MAKES, Counts, score, score_end, score_recall
+from souffleur.evals.suite.script import Ask, End, RunPart, Script, ScriptTurn
 from souffleur.evals.systems.playing import Performance, parts
-from souffleur.knowledge.embedder import Embedder
+from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.knowledge_base import NEAR
 
 TOLD = "told."

@@ -19,8 +19,8 @@ from importlib import import_module
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
-from souffleur.evals.result import Done
-from souffleur.evals.script import Known
+from souffleur.evals.suite.result import Done
+from souffleur.evals.suite.script import Known
 from souffleur.evals.systems import Kept, Means
 from souffleur.evals.systems.bridge import Bridge
 

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from souffleur.errors import RecordingError
-from souffleur.evals.playing import play
-from souffleur.evals.result import Played, Step
-from souffleur.evals.scoring import MAKES
-from souffleur.evals.script import Ask, RunPart, Script, ScriptTurn
-from souffleur.evals.stage import Listener
+from souffleur.evals.suite.playing import play
+from souffleur.evals.suite.result import Played, Step
+from souffleur.evals.suite.scoring import MAKES
+from souffleur.evals.suite.script import Ask, RunPart, Script, ScriptTurn
+from souffleur.evals.suite.stage import Listener
 from souffleur.evals.systems import System
 from souffleur.settings import Settings
 

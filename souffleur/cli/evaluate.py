@@ -11,7 +11,7 @@ from souffleur.cli.door import AsJson, enter
 from souffleur.cli.versus import versus
 
 if TYPE_CHECKING:
-    from souffleur.evals.result import Run, Saved
+    from souffleur.evals.suite.result import Run, Saved
     from souffleur.settings import Settings
 
 evals = typer.Typer(help="Measure what the judge does on scripted dialogues.", no_args_is_help=True)
@@ -55,8 +55,8 @@ def run(
 ) -> None:
     """Play the scripts and mark them; 1 where one failed. Recorded, it needs no model."""
     from souffleur.errors import SettingsError
-    from souffleur.evals import result
-    from souffleur.evals.script import find_scripts
+    from souffleur.evals.suite import result
+    from souffleur.evals.suite.script import find_scripts
 
     if judge and not live:
         raise SettingsError("--judge names a model to ask: give --live as well")
@@ -79,9 +79,9 @@ def record(
 ) -> None:
     """Play the scripts with the configured endpoint, and keep its answers for `run`."""
     from souffleur.cli.show import progress
-    from souffleur.evals import suite
-    from souffleur.evals.result import Saved
-    from souffleur.evals.script import find_scripts
+    from souffleur.evals.suite import runner as suite
+    from souffleur.evals.suite.result import Saved
+    from souffleur.evals.suite.script import find_scripts
 
     settings = _endpoint_settings()
     found = find_scripts(dialogues or _shipped("dialogues"), only)
@@ -112,8 +112,8 @@ def compare(
 
     from souffleur.cli import show_evals
     from souffleur.cli.show import print_json
-    from souffleur.evals.compare import compare as compared_runs
-    from souffleur.evals.result import read_result
+    from souffleur.evals.suite.compare import compare as compared_runs
+    from souffleur.evals.suite.result import read_result
 
     compared = compared_runs(read_result(a).runs[0], read_result(b).runs[0])
     if as_json:
@@ -129,8 +129,8 @@ def report(
     html: Annotated[Path, typer.Option(help="Write the page here.")],
 ) -> None:
     """One page of a result: tables, plots, and every dialogue with its prompts."""
-    from souffleur.evals.page import to_html
-    from souffleur.evals.result import read_result
+    from souffleur.evals.suite.page import to_html
+    from souffleur.evals.suite.result import read_result
 
     html.write_text(to_html(read_result(result)), encoding="utf-8")
     typer.echo(f"written to {html}")
@@ -139,7 +139,7 @@ def report(
 def _recorded(found: Sequence[Path], recordings: Path | None) -> "Run":
     from souffleur.cli.door import set_up_log
     from souffleur.cli.show import progress
-    from souffleur.evals.suite import run_recorded
+    from souffleur.evals.suite.runner import run_recorded
 
     set_up_log()
     folder = recordings or _shipped("recordings") / "suite"
@@ -153,7 +153,7 @@ def _live(found: Sequence[Path], judges: Sequence[str] | None, parallel: int) ->
 
     async def work() -> "list[Run]":
         from souffleur.cli.show import progress
-        from souffleur.evals.suite import Cast, run_live
+        from souffleur.evals.suite.runner import Cast, run_live
         from souffleur.wiring import make_endpoint
 
         runs = []
@@ -175,8 +175,8 @@ def _live(found: Sequence[Path], judges: Sequence[str] | None, parallel: int) ->
 
 def _tell(saved: "Saved", out: Path | None, html: Path | None, as_json: bool) -> None:
     from souffleur.cli import show_evals
-    from souffleur.evals.page import to_html
-    from souffleur.evals.result import to_text
+    from souffleur.evals.suite.page import to_html
+    from souffleur.evals.suite.result import to_text
 
     if out:
         out.write_text(to_text(saved), encoding="utf-8")
@@ -191,7 +191,7 @@ def _tell(saved: "Saved", out: Path | None, html: Path | None, as_json: bool) ->
 
 
 def _endpoint_settings() -> "Settings":
-    from souffleur.evals.suite import eval_settings
+    from souffleur.evals.suite.runner import eval_settings
     from souffleur.settings import load_settings, need_model
 
     return eval_settings(need_model(load_settings()))

@@ -62,7 +62,7 @@ def list_(
 
     async def work(memory: "Souffleur") -> None:
         from souffleur.knowledge.memory import State
-        from souffleur.knowledge.turn import TurnState
+        from souffleur.knowledge.talk.turn import TurnState
 
         if failed:
             waiting = memory.knowledge.journal.turns(state=TurnState.FAILED, user_id=user)
@@ -108,7 +108,7 @@ def search(
         from zoneinfo import ZoneInfo
 
         from souffleur.errors import SettingsError
-        from souffleur.knowledge.search import Query, Scope
+        from souffleur.knowledge.finding.search import Query, Scope
 
         wanted = scope or [Scope.MEMORIES]
         if not set(wanted) <= set(Scope):
@@ -181,7 +181,7 @@ def retry(user: AnyUser = None) -> None:
     from souffleur.settings import load_settings
 
     async def work() -> tuple[int, int, str]:
-        from souffleur.knowledge.turn import TurnState
+        from souffleur.knowledge.talk.turn import TurnState
         from souffleur.runtime import Souffleur
 
         settings = load_settings()

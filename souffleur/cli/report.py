@@ -9,9 +9,9 @@ from souffleur.cli.door import AnyUser, AsJson, with_memory
 
 if TYPE_CHECKING:
     from souffleur.knowledge.operation import Outcome
-    from souffleur.knowledge.quality import Quality
-    from souffleur.knowledge.repair import Broken
-    from souffleur.report import Finding
+    from souffleur.knowledge.upkeep.quality import Quality
+    from souffleur.knowledge.upkeep.repair import Broken
+    from souffleur.reporting.report import Finding
     from souffleur.runtime import Souffleur
 
 
@@ -32,7 +32,7 @@ def report(
     async def work(memory: "Souffleur") -> None:
         from zoneinfo import ZoneInfo
 
-        from souffleur.report_page import to_html
+        from souffleur.reporting.page import to_html
 
         quality = await _measured(memory, user)
         if html:
@@ -51,7 +51,7 @@ def doctor(as_json: AsJson = False) -> None:
     Model and embedder are asked once.
     """
     from souffleur.cli import show_report as render
-    from souffleur.report import Status, health
+    from souffleur.reporting.report import Status, health
 
     async def work(memory: "Souffleur") -> "tuple[Quality, list[Finding]]":
         return await _measured(memory, None), await _asked(memory)
@@ -72,7 +72,7 @@ def repair(
     """Take records that cannot be read out of the store, into a file."""
 
     async def work(memory: "Souffleur") -> "tuple[list[Broken], list[Outcome]]":
-        from souffleur.knowledge.repair import find_broken, take_out
+        from souffleur.knowledge.upkeep.repair import find_broken, take_out
 
         broken = await find_broken(memory.knowledge)
         if dry_run:
@@ -84,7 +84,7 @@ def repair(
 
 
 def _tell_repaired(broken: "list[Broken]", restored: "list[Outcome]", file: str) -> None:
-    from souffleur.report import count
+    from souffleur.reporting.report import count
 
     if not broken:
         typer.echo("nothing to repair: all can be read")
@@ -100,7 +100,7 @@ def _tell_repaired(broken: "list[Broken]", restored: "list[Outcome]", file: str)
 async def _asked(memory: "Souffleur") -> "list[Finding]":
     """What model and embedder answer, each asked once."""
     from souffleur.errors import EmbedderError, EndpointError
-    from souffleur.report import Status
+    from souffleur.reporting.report import Status
     from souffleur.wiring import make_endpoints
 
     settings, found = memory.settings, []
@@ -121,6 +121,6 @@ async def _asked(memory: "Souffleur") -> "list[Finding]":
 
 
 async def _measured(memory: "Souffleur", user: str | None) -> "Quality":
-    from souffleur.knowledge.quality import measure
+    from souffleur.knowledge.upkeep.quality import measure
 
     return await measure(memory.knowledge, memory.clock(), user_id=user)

@@ -15,12 +15,12 @@ from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Column, Table
 
+from souffleur.knowledge.finding.search import Found
 from souffleur.knowledge.life import effective
 from souffleur.knowledge.memory import Category, Memory, State
 from souffleur.knowledge.operation import Outcome
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.search import Found
-from souffleur.knowledge.turn import Turn
+from souffleur.knowledge.talk.turn import Turn
 from souffleur.replay import Played
 
 console = Console(highlight=False)

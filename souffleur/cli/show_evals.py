@@ -7,10 +7,10 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from souffleur.cli.show import console
-from souffleur.evals.compare import Comparison
-from souffleur.evals.drawing import interval, number
-from souffleur.evals.metrics import metrics_of
-from souffleur.evals.result import Measured, Played, Run, Saved, Standing, Step
+from souffleur.evals.suite.compare import Comparison
+from souffleur.evals.suite.drawing import interval, number
+from souffleur.evals.suite.metrics import metrics_of
+from souffleur.evals.suite.result import Measured, Played, Run, Saved, Standing, Step
 
 
 def results(saved: Saved) -> None:

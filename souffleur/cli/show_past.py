@@ -12,13 +12,13 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from souffleur.cli.show import console, print_json
+from souffleur.knowledge.finding.search import Found
 from souffleur.knowledge.memory import Memory, State
-from souffleur.knowledge.search import Found
-from souffleur.knowledge.session import Segment
-from souffleur.knowledge.turn import Turn
+from souffleur.knowledge.talk.session import Segment
+from souffleur.knowledge.talk.turn import Turn
 from souffleur.prompts import render
-from souffleur.recollection import Past
 from souffleur.settings import Settings
+from souffleur.whispering.recollection import Past
 
 _SENTENCES = re.compile(r"(?<=[。！？!?])|(?<=\.)\s+|\n+")
 

@@ -9,9 +9,17 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from souffleur.cli.show import console, print_json
-from souffleur.knowledge.quality import Quality
-from souffleur.knowledge.tally import BIN, Counts, Mention, Pair
-from souffleur.report import Status, count, duration, health as assess, outcome, spent, to_json
+from souffleur.knowledge.upkeep.quality import Quality
+from souffleur.knowledge.upkeep.tally import BIN, Counts, Mention, Pair
+from souffleur.reporting.report import (
+    Status,
+    count,
+    duration,
+    health as assess,
+    outcome,
+    spent,
+    to_json,
+)
 from souffleur.settings import Settings
 
 SHOWN = 10

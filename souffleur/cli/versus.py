@@ -10,8 +10,8 @@ from souffleur.cli.door import AsJson, enter
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from souffleur.evals.contest import Contest, Gap
     from souffleur.evals.systems import Maker
+    from souffleur.evals.systems.contest import Contest, Gap
 
 
 def versus(
@@ -34,9 +34,9 @@ def versus(
     from importlib.resources import files
 
     from souffleur.errors import SettingsError
-    from souffleur.evals.contest import to_text
-    from souffleur.evals.script import find_scripts
+    from souffleur.evals.suite.script import find_scripts
     from souffleur.evals.systems import maker_of
+    from souffleur.evals.systems.contest import to_text
 
     if record and recorded:
         raise SettingsError("--record asks a model and --recorded does not: give one of them")
@@ -80,9 +80,9 @@ def _metrics(contest: "Contest") -> object:
     from rich.markup import escape
     from rich.table import Column, Table
 
-    from souffleur.evals.contest import METRICS
-    from souffleur.evals.drawing import interval
-    from souffleur.evals.result import Measured
+    from souffleur.evals.suite.drawing import interval
+    from souffleur.evals.suite.result import Measured
+    from souffleur.evals.systems.contest import METRICS
 
     heads = [Column(escape(side.name), justify="right") for side in contest.sides]
     others = [Column(f"less {escape(side.system)}") for side in contest.sides[1:]]
@@ -136,7 +136,7 @@ def _rate(part: float, rest: float) -> str:
 def _asked(
     found: "Sequence[Path]", makers: "Mapping[str, Maker]", record: Path | None, parallel: int
 ) -> "Contest":
-    from souffleur.evals.suite import eval_settings
+    from souffleur.evals.suite.runner import eval_settings
     from souffleur.settings import load_settings, need_model
 
     settings = eval_settings(need_model(load_settings()))
@@ -145,7 +145,7 @@ def _asked(
         from datetime import UTC, datetime
 
         from souffleur.cli.show import progress
-        from souffleur.evals.versus import live_seats, recording_seats, versus
+        from souffleur.evals.systems.versus import live_seats, recording_seats, versus
         from souffleur.wiring import make_endpoint
 
         endpoint = make_endpoint(settings)
@@ -167,7 +167,7 @@ def _recorded(
     found: "Sequence[Path]", makers: "Mapping[str, Maker]", folder: Path, parallel: int
 ) -> "Contest":
     from souffleur.cli.show import progress
-    from souffleur.evals.versus import recorded_seats, versus
+    from souffleur.evals.systems.versus import recorded_seats, versus
 
     async def work() -> "Contest":
         with progress("playing") as step:

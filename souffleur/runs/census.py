@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from souffleur.knowledge.quality import measure
+from souffleur.knowledge.upkeep.quality import measure
 from souffleur.runs.errand import Errand, Report
 
 if TYPE_CHECKING:
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 async def run_report(knowledge: "KnowledgeBase", errand: Errand) -> Report:
     """Count what is in the store, and what is wrong with it; no words, so that it may be kept."""
-    from souffleur.report import health
+    from souffleur.reporting.report import health
 
     quality = await measure(knowledge, errand.now, user_id=errand.user_id)
     state, findings = health(quality)

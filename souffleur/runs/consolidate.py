@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from souffleur.errors import StoreError
-from souffleur.knowledge import grouping
 from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.upkeep import grouping
 from souffleur.runs.errand import Errand, Line, Report, side_by_side, told
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from souffleur.errors import StoreError
-from souffleur.knowledge import run_log
-from souffleur.knowledge.rivals import Rivals, owners, rivals
+from souffleur.knowledge.upkeep import run_log
+from souffleur.knowledge.upkeep.rivals import Rivals, owners, rivals
 from souffleur.runs.errand import Errand, Line, Report, side_by_side, told
 
 if TYPE_CHECKING:

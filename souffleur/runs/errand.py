@@ -18,7 +18,7 @@ from souffleur.errors import (
     is_outage,
 )
 from souffleur.knowledge.memory import Memory
-from souffleur.knowledge.run_log import RunRecord
+from souffleur.knowledge.upkeep.run_log import RunRecord
 
 if TYPE_CHECKING:
     from souffleur.knowledge.operation import Outcome

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from loguru import logger
 
+from souffleur.background.schedule import Job
 from souffleur.errors import StoreError
-from souffleur.knowledge import run_log
-from souffleur.knowledge.watermarks import DAY
+from souffleur.knowledge.upkeep import run_log
+from souffleur.knowledge.upkeep.watermarks import DAY
 from souffleur.runs.census import run_report
 from souffleur.runs.consolidate import run_consolidate
 from souffleur.runs.contradictions import run_contradictions
@@ -18,7 +19,6 @@ from souffleur.runs.errand import Errand, Report
 from souffleur.runs.profile import run_profile
 from souffleur.runs.purge import run_purge
 from souffleur.runs.review import run_review
-from souffleur.schedule import Job
 
 if TYPE_CHECKING:
     from souffleur.runtime import Souffleur

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from souffleur.errors import StoreError
-from souffleur.knowledge.collection import Filter, Is, read_all
+from souffleur.knowledge.engine.collection import Filter, Is, read_all
 from souffleur.knowledge.identity import whose
 from souffleur.knowledge.memory import Category, Memory, State
 from souffleur.knowledge.records import to_memories
 from souffleur.runs.errand import Errand, Line, Report, side_by_side
 
 if TYPE_CHECKING:
+    from souffleur.background.narrator import Narrator
     from souffleur.knowledge.knowledge_base import KnowledgeBase
-    from souffleur.narrator import Narrator
 
 
 async def run_profile(knowledge: "KnowledgeBase", narrator: "Narrator", errand: Errand) -> Report:

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from souffleur.knowledge import run_log
-from souffleur.knowledge.purging import TOMBSTONE, outdated, purge, purge_idle
+from souffleur.knowledge.upkeep import run_log
+from souffleur.knowledge.upkeep.purging import TOMBSTONE, outdated, purge, purge_idle
 from souffleur.runs.errand import Errand, Line, Report
 
 if TYPE_CHECKING:

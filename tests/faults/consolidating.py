@@ -13,10 +13,10 @@ from souffleur.agents.consolidator import Consolidator
 from souffleur.agents.judge import Judge
 from souffleur.agents.rounds import Context
 from souffleur.errors import AnswerError, EndpointError
-from souffleur.knowledge.grouping import groups
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import derive_id
+from souffleur.knowledge.upkeep.grouping import groups
 from tests.build import NOW, days, memory
 from tests.faults.reviewing import PERSONA, ROUNDS, deadly
 from tests.scripted import Answer, Scripted

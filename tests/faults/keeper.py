@@ -5,14 +5,14 @@ import sys
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from souffleur.knowledge import watermarks
+from souffleur.background.schedule import Schedule
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.memory import Kind, Memory
 from souffleur.knowledge.operation import derive_id
-from souffleur.knowledge.watermarks import Leader
+from souffleur.knowledge.upkeep import watermarks
+from souffleur.knowledge.upkeep.watermarks import Leader
 from souffleur.runs.jobs import jobs_of
 from souffleur.runtime import Souffleur
-from souffleur.schedule import Schedule
 from souffleur.settings import Settings
 from tests.build import NOW, days, memory, open_base
 from tests.faults.reviewing import deadly, fill

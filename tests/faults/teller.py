@@ -12,7 +12,7 @@ from typing import Any
 
 from souffleur.agents.chat import Request
 from souffleur.errors import AnswerError, EndpointError
-from souffleur.knowledge.collection import Collection, Point
+from souffleur.knowledge.engine.collection import Collection, Point
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from souffleur.knowledge.turn import Turn, TurnState
+from souffleur.knowledge.talk.turn import Turn, TurnState
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW

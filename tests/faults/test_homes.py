@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from souffleur.knowledge.turn import TurnState
+from souffleur.knowledge.talk.turn import TurnState
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW

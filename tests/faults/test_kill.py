@@ -12,7 +12,7 @@ import pytest
 
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, State
-from souffleur.knowledge.turn import TurnState
+from souffleur.knowledge.talk.turn import TurnState
 from tests.build import open_base
 from tests.faults.replayer import TURNS
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from souffleur.knowledge.grouping import groups
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory, State
 from souffleur.knowledge.operation import Outcome, Who
+from souffleur.knowledge.upkeep.grouping import groups
 from tests.build import open_base
 from tests.faults import consolidating, reviewing
 from tests.faults.reviewing import ASKED, fill

@@ -11,7 +11,7 @@ import pytest
 
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category
-from souffleur.knowledge.session import SegmentState
+from souffleur.knowledge.talk.session import SegmentState
 from tests.build import open_base
 from tests.faults.teller import TURNS, opened, talk
 from tests.faults.test_kill import ROOT, environment

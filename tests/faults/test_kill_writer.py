@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from souffleur.knowledge.collection import Filter
-from souffleur.knowledge.edge import EdgeCollection
+from souffleur.knowledge.engine.collection import Filter
+from souffleur.knowledge.engine.edge import EdgeCollection
 from tests.faults.test_kill import ROOT, environment
 from tests.faults.writer import LAYOUT
 

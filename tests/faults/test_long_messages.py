@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from souffleur.knowledge.plain_text import CLIPPED
-from souffleur.knowledge.search import Query, Scope
-from souffleur.knowledge.turn import LONGEST
+from souffleur.knowledge.finding.search import Query, Scope
+from souffleur.knowledge.language.plain_text import CLIPPED
+from souffleur.knowledge.talk.turn import LONGEST
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW

@@ -13,7 +13,7 @@ import pytest
 
 from souffleur.errors import EndpointError
 from souffleur.knowledge.operation import Promote, Who
-from souffleur.knowledge.turn import Turn, TurnState
+from souffleur.knowledge.talk.turn import Turn, TurnState
 from souffleur.opening import Opening
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings

@@ -9,13 +9,13 @@ import pytest
 from qdrant_edge import EdgeShard
 
 from souffleur.errors import StoreError
-from souffleur.knowledge.collection import Collection, Point
-from souffleur.knowledge.disk import free_bytes
-from souffleur.knowledge.edge import EdgeCollection
-from souffleur.knowledge.edge_encoding import encode_layout
+from souffleur.knowledge.engine.collection import Collection, Point
+from souffleur.knowledge.engine.disk import free_bytes
+from souffleur.knowledge.engine.edge import EdgeCollection
+from souffleur.knowledge.engine.edge_encoding import encode_layout
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Add, Boost, Who
-from souffleur.knowledge.turn import TurnState
+from souffleur.knowledge.talk.turn import TurnState
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.wiring import make_agents

@@ -6,8 +6,8 @@ import sys
 import uuid
 from pathlib import Path
 
-from souffleur.knowledge.collection import Filter, Layout, Point, Sparse
-from souffleur.knowledge.edge import EdgeCollection
+from souffleur.knowledge.engine.collection import Filter, Layout, Point, Sparse
+from souffleur.knowledge.engine.edge import EdgeCollection
 
 LAYOUT = Layout("points", 4, {"user_id": "tenant", "revision": "integer", "mark": "integer"})
 

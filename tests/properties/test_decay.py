@@ -14,11 +14,11 @@ from souffleur.agents.judge import Judge
 from souffleur.agents.reviewer import MemoryReviewer
 from souffleur.agents.rounds import Context
 from souffleur.knowledge import life
+from souffleur.knowledge.finding.search import EVERYWHERE, Query
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, State
 from souffleur.knowledge.policy import EVERBOT, Policy
 from souffleur.knowledge.records import to_point
-from souffleur.knowledge.search import EVERYWHERE, Query
 from souffleur.runs import Errand, Limits, run_decay, run_review
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings

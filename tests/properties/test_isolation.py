@@ -18,11 +18,11 @@ from hypothesis.stateful import (
 )
 
 from souffleur.errors import NotFoundError, SouffleurError
+from souffleur.knowledge.finding.search import EVERYWHERE, Found, Query
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory, State
 from souffleur.knowledge.operation import Add, Boost, By, Delete, Edit, Forget, Op, Update, Who
-from souffleur.knowledge.search import EVERYWHERE, Found, Query
-from souffleur.knowledge.turn import Turn
+from souffleur.knowledge.talk.turn import Turn
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, days, open_base, turn, verdict

@@ -1,0 +1,180 @@
+"""What a replay will cost, before it starts: requests and tokens by name, dollars where prices are.
+
+Requests of the monitor and of episodes follow from the dialogue and the rule of the window; the
+lengths of what is known, and of answers, are those usually met. The real number is up to a
+quarter higher: some answers are asked for again.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from souffleur.dialogue import Dialogue, Exchange
+from souffleur.knowledge.portrait import EPISODES, WEEK
+from souffleur.knowledge.talk.session import FEWEST, Held, Segment, Session, ended, heard
+from souffleur.prompts import language_of, render
+from souffleur.settings import Settings
+from souffleur.whispering.tokens import estimate_tokens
+
+KNOWN = 600
+"""Tokens of the known memories that the monitor sees."""
+EARLIER = 3
+"""Turns before, which it sees as well."""
+PORTRAIT = 1500
+"""Tokens of what a portrait is made of."""
+BLOCK = 1500
+"""Tokens of a whispered block."""
+ANSWERS = {"monitor": 150, "episode": 300, "portrait": 500, "answer": 60, "grade": 100}
+"""Tokens of an answer."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Requests of one name; costs add up.
+
+    >>> Cost(1, 900, 40) + Cost(2, 100, 10)
+    Cost(calls=3, tokens_in=1000, tokens_out=50)
+    """
+
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(
+            self.calls + other.calls,
+            self.tokens_in + other.tokens_in,
+            self.tokens_out + other.tokens_out,
+        )
+
+    def dollars(self, settings: Settings) -> float:
+        """By the prices of the settings, which are 0 where none are set."""
+        return (
+            self.tokens_in * settings.price_in + self.tokens_out * settings.price_out
+        ) / 1_000_000
+
+
+Estimate = Mapping[str, Cost]
+"""By name of request."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How much may be spent without asking."""
+
+    calls: int | None = None
+    dollars: float | None = None
+
+    def allows(self, whole: Cost, settings: Settings) -> bool:
+        """Whether a limit is set, and all that are set are kept.
+
+        A limit in dollars says nothing where no prices are set.
+        """
+        priced = bool(settings.price_in or settings.price_out)
+        kept = []
+        if self.calls is not None:
+            kept.append(whole.calls <= self.calls)
+        if self.dollars is not None:
+            kept.append(priced and whole.dollars(settings) <= self.dollars)
+        return bool(kept) and all(kept)
+
+
+def replay_estimate(dialogue: Dialogue, settings: Settings) -> Estimate:
+    """What a replay of the dialogue asks of the monitor, and for episodes and portraits."""
+    monitor = Cost()
+    for session in dialogue.sessions:
+        size = settings.judge_every or len(session.turns)
+        for start in range(0, len(session.turns), size):
+            seen = session.turns[max(0, start - EARLIER) : start + size]
+            judged = "\n".join(f"{turn.user}\n{turn.assistant}" for turn in seen)
+            monitor += _asked("monitor", judged, KNOWN)
+    segments = list(_segments(dialogue, settings))
+    told = (_asked("episode", _words(dialogue, segment)) for segment in segments)
+    portraits = _portraits(dialogue, (segment.at for segment in segments))
+    rules = estimate_tokens(render("portrait", "en", **_NAMES))
+    return {
+        "monitor": monitor,
+        "episode": total(told),
+        "portrait": Cost(
+            portraits, portraits * (rules + PORTRAIT), portraits * ANSWERS["portrait"]
+        ),
+    }
+
+
+def together(estimates: Iterable[Estimate]) -> Estimate:
+    """Several estimates as one."""
+    added: dict[str, Cost] = {}
+    for estimate in estimates:
+        for name, cost in estimate.items():
+            added[name] = added.get(name, Cost()) + cost
+    return added
+
+
+def total(costs: Iterable[Cost]) -> Cost:
+    """The sum."""
+    return sum(costs, start=Cost())
+
+
+def show_estimate(estimate: Estimate, settings: Settings, console: Console) -> None:
+    """A line a name, and all."""
+    priced = bool(settings.price_in or settings.price_out)
+    head = ("requests", "about", "tokens in", "tokens out", *(("dollars",) if priced else ()))
+    table = Table(*head, box=box.SIMPLE_HEAD)
+    for name, cost in [*estimate.items(), ("all", total(estimate.values()))]:
+        figures = (f"{cost.calls:,}", f"{cost.tokens_in:,}", f"{cost.tokens_out:,}")
+        dollars = (f"{cost.dollars(settings):.2f}",) if priced else ()
+        table.add_row(name, *figures, *dollars)
+    console.print(table)
+    if not priced:
+        console.print("No prices are set (SOUFFLEUR_PRICE_IN, SOUFFLEUR_PRICE_OUT): no dollars.")
+
+
+_NAMES = {"user": "the user", "assistant": "the assistant"}
+
+
+def _asked(name: str, text: str, besides: int = 0) -> Cost:
+    rules = render(name, language_of(text), **_NAMES)
+    return Cost(1, estimate_tokens(rules) + estimate_tokens(text) + besides, ANSWERS[name])
+
+
+def _segments(dialogue: Dialogue, settings: Settings) -> Iterable[Segment]:
+    """The stretches of talk that are told as episodes."""
+    for part in dialogue.sessions:
+        first = part.turns[0].at
+        session = Session(id=part.id, user_id="", session_id=part.id, since=first, at=first)
+        for place, turn in enumerate(part.turns):
+            held = Held(id=str(place), at=turn.at, messages=_messages(turn))
+            session, left = heard(session, held, settings.window_rule)
+            yield from (segment for segment in left if segment.messages >= FEWEST)
+        _, left = ended(session)
+        yield from (segment for segment in left if segment.messages >= FEWEST)
+
+
+def _words(dialogue: Dialogue, segment: Segment) -> str:
+    (session,) = (one for one in dialogue.sessions if one.id == segment.session_id)
+    turns = [session.turns[int(id)] for id in segment.turn_ids]
+    return "\n".join(f"{turn.user}\n{turn.assistant}" for turn in turns)
+
+
+def _portraits(dialogue: Dialogue, told: Iterable[datetime]) -> int:
+    """How often a portrait becomes due, by the rule without what is big; told: episodes' times."""
+    said = (turn.at for session in dialogue.sessions for turn in session.turns)
+    moments = sorted([*((at, 0) for at in said), *((at, 1) for at in told)])
+    count, since = 0, 0
+    began: datetime | None = None
+    for at, new in moments:
+        since += new
+        if not since:
+            continue
+        began = began or at
+        if since >= EPISODES or at - began >= WEEK:
+            count, since, began = count + 1, 0, at
+    return count
+
+
+def _messages(turn: Exchange) -> int:
+    return bool(turn.user) + bool(turn.assistant)

@@ -1,0 +1,256 @@
+"""The eval judge of HaluMem: marks for what was kept, written down and replaced, several a request.
+
+What is asked is what the paper's own judge is asked (`eval/eval_tools.py` of
+https://github.com/MemTensor/HaluMem), in other words: their licence (CC BY-NC-ND) lets none of
+theirs be shipped. They ask once a point; here one request carries a batch of one session.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from souffleur.agents.chat import Message
+from souffleur.agents.exchange import NONE
+from souffleur.agents.judge import Judge
+from souffleur.errors import AnswerError
+from souffleur.evals.sets.halumem_scores import Change, Covered, Extracted, Point, Score, Updated
+from souffleur.prompts import Language, language_of, render
+
+BATCH = 15
+"""Points or memories that one request carries: an answer of some 1,000 tokens."""
+CASES = 5
+"""Updates that one request carries, each with ten memories."""
+PARALLEL = 6
+"""Requests side by side."""
+
+
+class _Mark(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    number: int
+    reason: str
+
+
+class CoverMark(_Mark):
+    """How far memories cover a point."""
+
+    score: Score
+
+
+class TruthMark(_Mark):
+    """Whether a memory is so."""
+
+    score: Score
+    included: bool
+
+
+class UpdateMark(_Mark):
+    """Whether something was brought up to date."""
+
+    result: Change
+
+
+M = TypeVar("M", bound=_Mark)
+T = TypeVar("T")
+
+
+class Marks(BaseModel, Generic[M]):
+    """An answer."""
+
+    marks: list[M]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A session, and what the memory made of it."""
+
+    session: str
+    user: str
+    """The person's name, by which the points call them."""
+    talk: str
+    points: tuple[Point, ...]
+    written: tuple[str, ...]
+    """Contents of what was added and updated in it, in order."""
+    found: dict[int, tuple[str, ...]]
+    """By place of a point that replaces something: what the store found for it afterwards."""
+
+    @property
+    def updates(self) -> list[int]:
+        """Places of the points that are marked as updates.
+
+        As in the paper's code, one for which nothing was found counts among those to be covered.
+        """
+        return [place for place, texts in sorted(self.found.items()) if texts]
+
+    @property
+    def others(self) -> list[Point]:
+        """The points that are marked by what was written down."""
+        updates = set(self.updates)
+        return [point for place, point in enumerate(self.points) if place not in updates]
+
+    @property
+    def language(self) -> Language:
+        """Of the prompts."""
+        return language_of(self.talk)
+
+
+@dataclass(frozen=True)
+class Marked:
+    """All marks."""
+
+    covered: tuple[Covered, ...]
+    extracted: tuple[Extracted, ...]
+    updated: tuple[Updated, ...]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A question about several things, numbered from 1."""
+
+    question: str
+    count: int
+
+
+class Marker:
+    """Asks the eval judge, a few requests side by side."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self._slots = asyncio.Semaphore(PARALLEL)
+
+    async def mark(self, scenes: Sequence[Scene]) -> Marked:
+        """Marks for all scenes; what was not answered as asked for, twice, has none.
+
+        Raises EndpointError, RecordingError.
+        """
+        covered = await asyncio.gather(*map(self._cover, scenes))
+        extracted = await asyncio.gather(*map(self._truth, scenes))
+        updated = await asyncio.gather(*map(self._update, scenes))
+        return Marked(
+            tuple(mark for each in covered for mark in each),
+            tuple(mark for each in extracted for mark in each),
+            tuple(mark for each in updated for mark in each),
+        )
+
+    async def _cover(self, scene: Scene) -> list[Covered]:
+        points, session = scene.others, scene.session
+        if not scene.written:  # it is not asked either in the paper's code
+            return [Covered(session=session, point=point, score=0) for point in points]
+        memories = "\n".join(f"- {text}" for text in scene.written)
+        parts = []
+        for batch in batches(points, BATCH):
+            holes = {"memories": memories, "points": _numbered([one.content for one in batch])}
+            question = render("halumem_integrity_question", scene.language, **holes)
+            parts.append(_Part(question, len(batch)))
+        marks = await self._ask_all("halumem_integrity", scene, parts, Marks[CoverMark])
+        return [
+            Covered(session=session, point=point, score=mark and mark.score, reason=_why(mark))
+            for point, mark in zip(points, marks, strict=True)
+        ]
+
+    async def _truth(self, scene: Scene) -> list[Extracted]:
+        wanted = [f"- {point.content}" for point in scene.points if point.wanted]
+        points = "\n".join(wanted) or NONE[scene.language]
+        parts = []
+        for batch in batches(scene.written, BATCH):
+            holes = {"talk": scene.talk, "points": points, "memories": _numbered(batch)}
+            question = render("halumem_accuracy_question", scene.language, **holes)
+            parts.append(_Part(question, len(batch)))
+        marks = await self._ask_all("halumem_accuracy", scene, parts, Marks[TruthMark])
+        return [
+            Extracted(
+                session=scene.session,
+                content=content,
+                score=mark and mark.score,
+                included=mark is not None and mark.included,
+                reason=_why(mark),
+            )
+            for content, mark in zip(scene.written, marks, strict=True)
+        ]
+
+    async def _update(self, scene: Scene) -> list[Updated]:
+        places = scene.updates
+        parts = []
+        for batch in batches(places, CASES):
+            cases = [_case(scene, place, number) for number, place in enumerate(batch, start=1)]
+            parts.append(_Part("\n\n".join(cases), len(batch)))
+        marks = await self._ask_all("halumem_update", scene, parts, Marks[UpdateMark])
+        return [
+            Updated(
+                session=scene.session,
+                point=scene.points[place],
+                found=scene.found[place],
+                result=mark and mark.result,
+                reason=_why(mark),
+            )
+            for place, mark in zip(places, marks, strict=True)
+        ]
+
+    async def _ask_all(
+        self, name: str, scene: Scene, parts: Sequence[_Part], answer: type[Marks[M]]
+    ) -> list[M | None]:
+        """The marks of all parts in order."""
+        asked = await asyncio.gather(*(self._ask(name, scene, part, answer) for part in parts))
+        return [
+            marks.get(number)
+            for part, marks in zip(parts, asked, strict=True)
+            for number in range(1, part.count + 1)
+        ]
+
+    async def _ask(
+        self, name: str, scene: Scene, part: _Part, answer: type[Marks[M]]
+    ) -> dict[int, M]:
+        """The marks of one part by number; asked again, once, where they are not all there."""
+        rules = render(name, scene.language, user=scene.user)
+        messages = [Message("system", rules), Message("user", part.question)]
+        marks: dict[int, M] = {}
+        async with self._slots:
+            for _ in range(2):
+                try:
+                    judged = await self._judge.ask(messages, answer, name=name)
+                except AnswerError as error:
+                    said, problem = error.answer or "(empty)", str(error)
+                else:
+                    marks = {mark.number: mark for mark in reversed(judged.value.marks)} | marks
+                    missing = [n for n in range(1, part.count + 1) if n not in marks]
+                    if not missing:
+                        return marks
+                    said, problem = judged.text, f"marks are missing: {missing}"
+                repair = render("repair", scene.language, problem=problem)
+                messages = [*messages, Message("assistant", said), Message("user", repair)]
+        return marks
+
+
+def batches(things: Sequence[T], size: int) -> list[Sequence[T]]:
+    """The things in order, in as few parts as there must be, all of about one size.
+
+    >>> [len(part) for part in batches(range(31), 15)], batches([], 15)
+    ([10, 10, 11], [])
+    """
+    parts = -(-len(things) // size)
+    cuts = [place * len(things) // parts for place in range(parts + 1)] if parts else []
+    return [things[start:end] for start, end in pairwise(cuts)]
+
+
+def _case(scene: Scene, place: int, number: int) -> str:
+    point = scene.points[place]
+    return render(
+        "halumem_update_case",
+        scene.language,
+        number=number,
+        target=point.content,
+        originals="\n".join(f"- {text}" for text in point.originals),
+        memories="\n".join(f"- {text}" for text in scene.found[place]),
+    )
+
+
+def _numbered(texts: Sequence[str]) -> str:
+    return "\n".join(f"{number}. {text}" for number, text in enumerate(texts, start=1))
+
+
+def _why(mark: _Mark | None) -> str:
+    return mark.reason if mark else ""

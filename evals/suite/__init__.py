@@ -1,0 +1,1 @@
+"""Scripted dialogues through the real runtime, and how they are marked."""

@@ -1,0 +1,92 @@
+"""Marking: a played script beside its expectations, with a referee for what no pattern can tell."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from souffleur.agents.judge import Judge
+from souffleur.evals.suite import referee
+from souffleur.evals.suite.referee import Scene
+from souffleur.evals.suite.result import Call, Judged, Played, Step
+from souffleur.evals.suite.scoring import (
+    Counts,
+    Scored,
+    natures,
+    score,
+    score_end,
+    score_recall,
+    sentences,
+)
+from souffleur.evals.suite.script import Ask, RunPart, Script, ScriptTurn
+
+Part = ScriptTurn | RunPart | Ask
+
+
+async def mark(script: Script, played: Played, judge: Judge) -> Played:
+    """The script with every step judged, and all that was counted.
+
+    Raises what the referee's model raises.
+    """
+    counts: Counts = Counter()
+    steps: list[Step] = []
+    for step, part in zip(played.steps, _parts(script), strict=True):
+        scored = _recalled(part, step)
+        if not isinstance(part, Ask):
+            before = played.steps[: len(steps)]
+            scored = _joined(await _judged(script, part, step, before, judge), scored)
+        steps.append(step.model_copy(update={"judged": scored.judged}))
+        counts += scored.counts + spent(step.calls) + Counter(turns=bool(step.assistant))
+    wrong, at_end = score_end(script.end, played.memories)
+    counts += at_end
+    return played.model_copy(
+        update={"steps": tuple(steps), "end": tuple(wrong), "counts": dict(sorted(counts.items()))}
+    )
+
+
+async def _judged(
+    script: Script,
+    part: ScriptTurn | RunPart,
+    step: Step,
+    before: Sequence[Step],
+    judge: Judge,
+) -> Scored:
+    said = await referee.sayings(judge, script, sentences(part, step.ops))
+    scored = score(part, step, said)
+    talk = step.place.rpartition(".")[0]
+    earlier = [one for one in before if talk and one.place.rpartition(".")[0] == talk]
+    scene = Scene(script, earlier, step, referee.known_before(script, before))
+    marks = await referee.examine(judge, scene, scored.judged.marks)
+    judged = scored.judged.model_copy(update={"marks": marks})
+    return Scored(judged, scored.counts + natures(judged))
+
+
+def _recalled(part: Part, step: Step) -> Scored:
+    if isinstance(part, RunPart):
+        return Scored(Judged(), Counter())
+    sought = part if isinstance(part, Ask) else part.recall
+    return score_recall(sought, step.whisper, step.ranked)
+
+
+def _joined(ops: Scored, recall: Scored) -> Scored:
+    judged = ops.judged.model_copy(update={"recall": recall.judged.recall})
+    return Scored(judged, ops.counts + recall.counts)
+
+
+def _parts(script: Script) -> Iterator[Part]:
+    for part in script.sessions:
+        yield from (part,) if isinstance(part, RunPart) else part.turns
+    yield from script.asks
+
+
+def spent(calls: Sequence[Call]) -> Counts:
+    """Calls, tokens, dollars and seconds, all together and by what was asked for."""
+    counts: Counter[str] = Counter()
+    for call in calls:
+        counts["calls"] += 1
+        counts["tokens.in"] += call.input_tokens
+        counts["tokens.out"] += call.output_tokens
+        counts["cost"] += call.cost  # type: ignore[assignment]
+        if call.seconds is not None:
+            for name in ("", f".{call.name}"):
+                counts[f"timed{name}"] += 1
+                counts[f"seconds{name}"] += call.seconds  # type: ignore[assignment]
+    return counts

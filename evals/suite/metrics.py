@@ -1,0 +1,216 @@
+"""Metrics: rates of what was counted, each with a bootstrap interval over scripts.
+
+An interval is that of the percentile bootstrap (Efron 1979): scripts are drawn with replacement,
+and the metric is taken of each draw. The draws are seeded, so the same counts give the same
+intervals. A metric is the ratio of sums, not the mean of ratios: a script weighs what it holds.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from souffleur.evals.suite.expectation import Op
+from souffleur.evals.suite.result import Measured, Nature, Played
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[np.float64]]
+
+DRAWS = 2000
+SEED = 20260103
+SKIP = "SKIP"
+OPS = (*(str(op) for op in Op), SKIP)
+
+Sums = Mapping[str, "Array"]
+"""What was counted, by name: one number for each draw."""
+Good = Literal["high", "low"]
+Group = Literal["ops", "errors", "updates", "details", "recall", "cost", "latency"]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One number to look at, and which way it should go."""
+
+    name: str
+    group: Group
+    of: "Callable[[Sums], Array]"
+    good: Good = "high"
+    about: str = ""
+
+
+def measure(scripts: Sequence[Played]) -> dict[str, Measured]:
+    """Every metric that these scripts say something about; a failed script counts nowhere."""
+    counted = [one.counts for one in scripts if not one.failure]
+    if not counted:
+        return {}
+    once, drawn = sums(counted, ones(len(counted))), sums(counted, draws(len(counted)))
+    measured = {metric.name: _measured(metric, once, drawn) for metric in metrics_of(counted)}
+    return {name: one for name, one in measured.items() if one.value is not None}
+
+
+def metrics_of(counted: Sequence[Mapping[str, float]]) -> list[Metric]:
+    """All metrics; of ops and stages, those that were counted."""
+    names = {name for counts in counted for name in counts}
+    ops = [op for op in OPS if any(name.startswith(f"{op}.") for name in names)]
+    stages = sorted(name.removeprefix("timed.") for name in names if name.startswith("timed."))
+    return [
+        *_rates(OPS[:-1], "all"),
+        *(metric for op in ops for metric in _rates((op,), op)),
+        *FIXED,
+        *(_latency(stage) for stage in stages),
+    ]
+
+
+def ones(scripts: int) -> "Array":
+    """Every script once."""
+    import numpy as np
+
+    return np.ones((1, scripts))
+
+
+def draws(scripts: int) -> "Array":
+    """How often each script is in each draw, seeded."""
+    import numpy as np
+
+    chances = np.full(scripts, 1 / scripts)
+    return np.random.default_rng(SEED).multinomial(scripts, chances, size=DRAWS).astype(np.float64)
+
+
+def sums(counted: Sequence[Mapping[str, float]], drawn: "Array") -> Sums:
+    """What was counted in each draw, by name; what was never counted is 0."""
+    import numpy as np
+
+    names = sorted({name for counts in counted for name in counts})
+    table = np.array([[counts.get(name, 0.0) for name in names] for counts in counted])
+    added = drawn @ table if names else np.zeros((len(drawn), 0))
+    return _Sums(dict(zip(names, added.T, strict=True)), len(drawn))
+
+
+def interval(values: "Array") -> tuple[float | None, float | None]:
+    """The middle 95 % of the values that are numbers."""
+    import numpy as np
+
+    numbers = values[~np.isnan(values)]
+    if not len(numbers):
+        return None, None
+    low, high = np.percentile(numbers, (2.5, 97.5))
+    return _number(low), _number(high)
+
+
+class _Sums(dict[str, Any]):
+    def __init__(self, known: Mapping[str, Any], length: int) -> None:
+        super().__init__(known)
+        self._length = length
+
+    def __missing__(self, name: str) -> Any:
+        import numpy as np
+
+        return np.zeros(self._length)
+
+
+def _measured(metric: Metric, once: Sums, drawn: Sums) -> Measured:
+    value = _number(float(metric.of(once)[0]))
+    low, high = interval(metric.of(drawn)) if value is not None else (None, None)
+    return Measured(value=value, low=low, high=high)
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else round(float(value), 6)
+
+
+def _over(part: "Array", whole: "Array") -> "Array":
+    import numpy as np
+
+    over: Array = np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+    return over
+
+
+def _add(sums: Sums, ops: Sequence[str], what: str) -> "Array":
+    added: Array = sum((sums[f"{op}.{what}"] for op in ops), start=sums["nothing"])
+    return added
+
+
+def _rates(ops: Sequence[str], name: str) -> list[Metric]:
+    def precision(sums: Sums) -> "Array":
+        right = _add(sums, ops, "right")
+        return _over(right, right + _add(sums, ops, "wrong"))
+
+    def recall(sums: Sums) -> "Array":
+        met = _add(sums, ops, "met")
+        return _over(met, met + _add(sums, ops, "missed"))
+
+    def f1(sums: Sums) -> "Array":
+        right, wrong = _add(sums, ops, "right"), _add(sums, ops, "wrong")
+        met, missed = _add(sums, ops, "met"), _add(sums, ops, "missed")
+        import numpy as np
+
+        # What was never done has no precision, but an F1 of 0 if it was to be done.
+        p = np.nan_to_num(_over(right, right + wrong))
+        r = np.nan_to_num(_over(met, met + missed))
+        both = np.divide(2 * p * r, p + r, out=np.zeros(len(p)), where=p + r > 0)
+        return np.where(right + wrong + met + missed > 0, both, np.nan)
+
+    return [
+        Metric(f"{name} precision", "ops", precision),
+        Metric(f"{name} recall", "ops", recall),
+        Metric(f"{name} F1", "ops", f1),
+    ]
+
+
+def _share(
+    name: str, group: Group, part: str, *others: str, about: str = "", good: Good = "high"
+) -> Metric:
+    """The first of some counts over all of them."""
+
+    def of(sums: Sums) -> "Array":
+        whole: Array = sum((sums[other] for other in others), start=sums[part])
+        return _over(sums[part], whole)
+
+    return Metric(name, group, of, good, about)
+
+
+def _ratio(
+    name: str, group: Group, part: str, whole: str, *, about: str = "", good: Good = "high"
+) -> Metric:
+    return Metric(name, group, lambda sums: _over(sums[part], sums[whole]), good, about)
+
+
+def _count(name: str, *parts: str, about: str = "") -> Metric:
+    def of(sums: Sums) -> "Array":
+        added: Array = sum((sums[part] for part in parts), start=sums["nothing"])
+        return added
+
+    return Metric(name, "errors", of, "low", about)
+
+
+def _latency(stage: str) -> Metric:
+    return _ratio(f"{stage} seconds", "latency", f"seconds.{stage}", f"timed.{stage}", good="low")
+
+
+_UPDATES = ("update.correct", "update.hallucinated", "update.omitted")
+
+FIXED: tuple[Metric, ...] = (
+    _count("wrong deletes", f"nature.{Nature.WRONG_DELETE}", about="let go, and not to be"),
+    _count("invented", f"nature.{Nature.INVENTED}", about="not supported by what was said"),
+    _count("noise", f"nature.{Nature.NOISE}", about="said, but not worth keeping"),
+    _count("unforeseen", f"nature.{Nature.UNFORESEEN}", about="worth keeping; not in the script"),
+    _count("misfiled", f"nature.{Nature.MISFILED}", about="another op was due"),
+    _count("duplicates", f"nature.{Nature.DUPLICATE}", "held_twice", about="known already"),
+    _count("breaches", "breaches", about="what must never happen"),
+    _share("update correct", "updates", *_UPDATES, about="of the updates that were due"),
+    _share("update hallucinated", "updates", *_UPDATES[1:], _UPDATES[0], good="low"),
+    _share("update omitted", "updates", *_UPDATES[2:], *_UPDATES[:2], good="low"),
+    _ratio("detail retention", "details", "details.kept", "details.all"),
+    _ratio("kind accuracy", "details", "kind.right", "kind.all"),
+    _share("boost correct", "details", "BOOST.right", "BOOST.wrong", "BOOST.missed"),
+    _ratio("end state", "details", "end.right", "end.all"),
+    _ratio("recall hit rate", "recall", "brings.hit", "brings.all"),
+    _ratio("recall lacks kept", "recall", "lacks.kept", "lacks.all"),
+    _ratio("recall MRR", "recall", "rank.sum", "rank.all", about="of what the message calls for"),
+    _ratio("calls per turn", "cost", "calls", "turns", good="low"),
+    _ratio("tokens in per turn", "cost", "tokens.in", "turns", good="low"),
+    _ratio("tokens out per turn", "cost", "tokens.out", "turns", good="low"),
+    _ratio("dollars per turn", "cost", "cost", "turns", good="low"),
+)

@@ -1,0 +1,156 @@
+"""Referee: a model asked only what no pattern can tell, and what each unforeseen op is.
+
+Whether a content says a sentence; and of an op that nobody foresaw, whether it rests on what was
+said, is new, and is worth keeping. It judges the judge, so its calls are not counted among those
+of the memory.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+from zoneinfo import ZoneInfo
+
+from pydantic import BaseModel, ConfigDict
+
+from souffleur.agents.chat import Message
+from souffleur.agents.exchange import NONE, clock
+from souffleur.agents.judge import Judge
+from souffleur.errors import AnswerError
+from souffleur.evals.suite.expectation import Op
+from souffleur.evals.suite.result import Done, Mark, Nature, Standing, Step
+from souffleur.evals.suite.scoring import MAKES, Sayings
+from souffleur.evals.suite.script import Script
+from souffleur.prompts import language_of, render
+
+NAME = "referee"
+"""Of its requests."""
+EARLIER = 6
+"""Turns of the same talk before, which it sees for reference."""
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class SaysAnswer(BaseModel):
+    """Whether a memory says a sentence: the argument first."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    reason: str
+    says: bool
+
+
+class OpAnswer(BaseModel):
+    """What an unforeseen memory is: the argument first."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    reason: str
+    supported: bool
+    """By what was said."""
+    known: bool
+    """It was known before."""
+    worth: bool
+    """Keeping."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What an op came from."""
+
+    script: Script
+    earlier: Sequence[Step]
+    """Of the same talk."""
+    step: Step
+    known: Sequence[str]
+    """Contents of the memories before."""
+
+
+async def sayings(judge: Judge, script: Script, pairs: Sequence[tuple[str, str]]) -> Sayings:
+    """Whether contents say sentences, by (sentence, content); side by side.
+
+    Raises what the judge raises, AnswerError after asking twice.
+    """
+
+    async def one(sentence: str, content: str) -> bool:
+        language = script.user.language or language_of(content)
+        question = render("referee_says_question", language, sentence=sentence, content=content)
+        return (await _ask(judge, "referee_says", question, language, SaysAnswer, script)).says
+
+    said = await asyncio.gather(*(one(*pair) for pair in pairs))
+    return dict(zip(pairs, said, strict=True))
+
+
+async def examine(judge: Judge, scene: Scene, marks: Sequence[Mark]) -> tuple[Mark, ...]:
+    """The marks, where something was written down wrongly with what that is."""
+    return tuple(
+        [
+            await _examine(judge, scene, done, mark)
+            if mark.standing is Standing.WRONG and mark.nature is Nature.NONE
+            else mark
+            for done, mark in zip(scene.step.ops, marks, strict=True)
+        ]
+    )
+
+
+def nature(answer: OpAnswer) -> Nature:
+    """What the referee's answer makes of an op.
+
+    >>> nature(OpAnswer(reason="", supported=False, known=False, worth=True)).value
+    'invented'
+    """
+    if not answer.supported:
+        return Nature.INVENTED
+    if answer.known:
+        return Nature.DUPLICATE
+    return Nature.UNFORESEEN if answer.worth else Nature.NOISE
+
+
+def known_before(script: Script, steps: Sequence[Step]) -> list[str]:
+    """Contents of the memories that are there after these steps, as the ops tell."""
+    known = dict.fromkeys(memory.content for memory in script.known)
+    for done in (done for step in steps for done in step.ops if not done.refused):
+        if done.op in MAKES | {Op.DELETE, Op.FORGET, Op.ARCHIVE, Op.CONTRADICT}:
+            for old in done.olds:
+                known.pop(old, None)
+        if done.op in MAKES:
+            known[done.content] = None
+    return list(known)
+
+
+async def _examine(judge: Judge, scene: Scene, done: Done, mark: Mark) -> Mark:
+    script, step = scene.script, scene.step
+    language = script.user.language or language_of(step.user or done.content)
+    nothing = NONE[language]
+    sources = "\n".join(done.olds) if not step.user else ""
+    question = render(
+        "referee_op_question",
+        language,
+        now=clock(datetime.fromisoformat(step.at), ZoneInfo(script.timezone), language),
+        known="\n".join(f"- {one}" for one in scene.known) or nothing,
+        earlier="\n".join(_talk(script, one) for one in scene.earlier[-EARLIER:]) or nothing,
+        exchange=sources or _talk(script, step) or nothing,
+        content=done.content,
+    )
+    answer = await _ask(judge, "referee_op", question, language, OpAnswer, script)
+    why = " · ".join(part for part in (mark.why, answer.reason) if part)
+    return mark.model_copy(update={"nature": nature(answer), "why": why})
+
+
+def _talk(script: Script, step: Step) -> str:
+    said = ((script.user.title, step.user), (script.assistant.name, step.assistant))
+    return "\n".join(f"{name}: {text}" for name, text in said if text)
+
+
+async def _ask(
+    judge: Judge, rules: str, question: str, language: str, answer: type[T], script: Script
+) -> T:
+    names: Mapping[str, str] = {"user": script.user.title, "assistant": script.assistant.name}
+    messages = [Message("system", render(rules, language, **names)), Message("user", question)]
+    try:
+        return (await judge.ask(messages, answer, name=NAME)).value
+    except AnswerError as error:
+        said = Message("assistant", error.answer or "(empty)")
+        repair = Message("user", render("repair", language, problem=str(error)))
+        return (await judge.ask([*messages, said, repair], answer, name=NAME)).value

@@ -1,0 +1,211 @@
+"""The suite: scripts played and marked side by side; from recordings, live, or to be recorded."""
+
+import asyncio
+import multiprocessing
+import os
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from souffleur.agents.chat import Chat
+from souffleur.agents.judge import Judge
+from souffleur.agents.recording import Player, Recorder, prune
+from souffleur.errors import RecordingError, SouffleurError
+from souffleur.evals.suite.marking import mark
+from souffleur.evals.suite.metrics import measure
+from souffleur.evals.suite.playing import play
+from souffleur.evals.suite.result import Played, Run
+from souffleur.evals.suite.script import Script, read_script
+from souffleur.evals.suite.stage import Listener
+from souffleur.evals.suite.stand_in import BY_HAND, StandIn, nobody
+from souffleur.replay import as_recorded
+from souffleur.settings import Settings, default_settings
+
+ENDPOINT = (
+    *("base_url", "api_key", "model", "timeout", "temperature", "max_tokens", "answer_form"),
+    *("price_in", "price_out"),
+)
+"""Settings that are the environment's; all others are the same wherever a suite is played."""
+
+Rules = dict[str, str]
+Done = tuple[Played, Rules]
+Step = Callable[[int, int], None]
+"""Is told how many scripts are done, and of how many."""
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Who answers for one script."""
+
+    settings: Settings
+    chat: Chat
+    """The model under test."""
+    referee: Chat
+    """Asked what no pattern can tell."""
+    timed: bool = False
+
+
+async def evaluate(script: Script, cast: Cast) -> Done:
+    """Play and mark one script. Raises RecordingError, and what the referee's model raises."""
+    listener = Listener(StandIn(script, cast.chat), cast.timed)
+    played = await play(script, cast.settings, listener)
+    judge = Judge(cast.referee, form=cast.settings.answer_form)
+    return await mark(script, played, judge), listener.rules
+
+
+def eval_settings(settings: Settings) -> Settings:
+    """The defaults with the endpoint of these settings, so that a recording fits everywhere."""
+    chosen = {name: getattr(settings, name) for name in ENDPOINT}
+    return default_settings().model_copy(update=chosen)
+
+
+def recording_of(file: Path, recordings: Path) -> Path:
+    """Where the answers to a script are."""
+    return recordings / f"{file.stem}.jsonl"
+
+
+def run_recorded(
+    files: Sequence[Path],
+    recordings: Path,
+    *,
+    processes: int | None = None,
+    step: Step = lambda done, total: None,
+) -> Run:
+    """A suite by recorded answers, in several processes; with one, in this one."""
+    work = partial(_recorded, recordings=recordings)
+    count = processes or min(os.cpu_count() or 1, len(files))
+    played: list[tuple[Played, Rules, str]] = []
+    if count == 1:
+        for file in files:
+            played.append(work(file))
+            step(len(played), len(files))
+    else:
+        spawn = multiprocessing.get_context("spawn")  # the store's threads do not survive a fork
+        with ProcessPoolExecutor(count, mp_context=spawn) as pool:
+            for one in pool.map(work, files):
+                played.append(one)
+                step(len(played), len(files))
+    models = sorted({model for *_, model in played if model})
+    done = [(one, rules) for one, rules, _ in played]
+    return gathered(done, ", ".join(models), "recorded")
+
+
+async def run_live(
+    files: Sequence[Path],
+    cast: Cast,
+    *,
+    parallel: int = 8,
+    step: Step = lambda done, total: None,
+) -> Run:
+    """A suite by a model that is asked now, some scripts side by side."""
+
+    async def one(script: Script) -> Done:
+        return await evaluate(script, cast)
+
+    done = await _side_by_side(files, one, parallel, step)
+    return gathered(done, cast.settings.model, "live")
+
+
+async def record(
+    files: Sequence[Path],
+    recordings: Path,
+    settings: Settings,
+    chat: Chat,
+    *,
+    now: datetime | None = None,
+    parallel: int = 8,
+    step: Step = lambda done, total: None,
+) -> Run:
+    """A suite by a model, whose answers are kept: one file a script.
+
+    What a file holds is not asked again. Of a script that was played to its end, what it no longer
+    asks for is dropped.
+    """
+    begun = now or datetime.now(UTC)
+
+    async def one(script: Script) -> Done:
+        path = recordings / f"{script.name}.jsonl"
+        recorder = Recorder(chat, path, model=settings.model, now=begun)
+        done = await evaluate(script, Cast(settings, recorder, recorder))
+        if not done[0].troubles:
+            prune(path, recorder.used)
+        return done
+
+    return gathered(await _side_by_side(files, one, parallel, step), settings.model, "recorded")
+
+
+def gathered(done: Sequence[Done], model: str, mode: str) -> Run:
+    """One run of what was done, with its metrics."""
+    scripts = tuple(sorted((played for played, _ in done), key=lambda one: one.name))
+    rules = {key: text for _, some in done for key, text in sorted(some.items())}
+    run = Run.model_validate({"model": model, "mode": mode, "scripts": scripts, "rules": rules})
+    return run.model_copy(update={"metrics": measure(run.scripts)})
+
+
+async def _side_by_side(
+    files: Sequence[Path],
+    one: Callable[[Script], Awaitable[Done]],
+    parallel: int,
+    step: Step,
+) -> list[Done]:
+    slots = asyncio.Semaphore(parallel)
+    finished = Counter[str]()
+
+    async def guarded(file: Path) -> Done:
+        async with slots:
+            done = await _guarded(file, one)
+        finished["scripts"] += 1
+        step(finished["scripts"], len(files))
+        return done
+
+    return list(await asyncio.gather(*(guarded(file) for file in files)))
+
+
+async def _guarded(file: Path, one: Callable[[Script], Awaitable[Done]]) -> Done:
+    """What came of a script, or why it failed: one that fails does not stop the others."""
+    about = ""
+    try:
+        script = read_script(file)
+        about = script.about
+        return await one(script)
+    except RecordingError as error:
+        failure = _stale(str(error), file.stem)
+    except Exception as error:  # noqa: BLE001  the edge of a script
+        failure = str(error) if isinstance(error, SouffleurError) else repr(error)
+    return Played(name=file.stem, about=about, failure=failure), {}
+
+
+def _stale(said: str, name: str) -> str:
+    """The words of a RecordingError with the command for a script, and without that for a talk."""
+    if "souffleur replay" not in said:
+        return said
+    why = said.partition(": it has no answer")[0].partition(": ")[0].rstrip(".")
+    asked = said.partition("it has no answer to ")[2].partition(", so the prompt")[0]
+    seen = f" (no answer to {asked})" if asked else ""
+    return f"{why}{seen}: record it with `souffleur eval record --only {name}`"
+
+
+def _recorded(file: Path, recordings: Path) -> tuple[Played, Rules, str]:
+    """One script in a process of its own."""
+    path = recording_of(file, recordings)
+
+    async def one(script: Script) -> Done:
+        if script.answers_itself:
+            settings = default_settings().model_copy(update={"model": BY_HAND, "retry_pause": 0.0})
+            return await evaluate(script, Cast(settings, nobody, nobody))
+        player = Player(path)
+        # A recorded failure is the same at every try.
+        update = {**as_recorded(player), "tries": 1}
+        settings = default_settings().model_copy(update=update)
+        return await evaluate(script, Cast(settings, player, player))
+
+    played, rules = asyncio.run(_guarded(file, one))
+    model = ""
+    with suppress(RecordingError):
+        model = Player(path).model
+    return played, rules, model

@@ -1,0 +1,225 @@
+"""Scoring: what was done beside what was expected. Pure: no model, no store, no clock.
+
+Precision counts ops, recall counts expectations: one op may meet several expectations, so that
+two facts in one memory, or one fact in two, do no harm. An op that only `may` names counts for
+nothing. Counts are numbers by name, added up over steps and scripts; `metrics` makes rates of them.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from souffleur.evals.suite.expectation import Expectation, Op, RecallPart, found
+from souffleur.evals.suite.result import Done, Judged, Mark, Nature, Standing, Step
+from souffleur.evals.suite.script import End, RunPart, ScriptTurn
+
+Sayings = Mapping[tuple[str, str], bool]
+"""Whether a content says a sentence, in the opinion of the referee: by (sentence, content)."""
+Counts = Counter[str]
+
+LETS_GO = frozenset({Op.DELETE, Op.FORGET})
+MAKES = frozenset({Op.ADD, Op.UPDATE, Op.MERGE})
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A step's judgement, and what is counted of it."""
+
+    judged: Judged
+    counts: Counts
+
+
+def meets(sought: Expectation, done: Done, sayings: Sayings) -> bool:
+    """Whether an op is what an expectation names."""
+    if not _could_meet(sought, done):
+        return False
+    return not sought.says or sayings.get((sought.says, done.words), False)
+
+
+def sentences(part: ScriptTurn | RunPart, ops: Iterable[Done]) -> list[tuple[str, str]]:
+    """What a referee must be asked before this step can be scored: (sentence, content)."""
+    asking = [one for one in (*part.expect, *part.may, *part.never) if one.says]
+    acted = [done for done in ops if not done.refused]
+    pairs = [(one.says, done.words) for one in asking for done in acted if _could_meet(one, done)]
+    return list(dict.fromkeys(pairs))
+
+
+def score(part: ScriptTurn | RunPart, step: Step, sayings: Sayings) -> Scored:
+    """Each op and each expectation of a step."""
+    marks = tuple(_mark(part, done, sayings) for done in step.ops)
+    counts: Counts = Counter()
+    for done, mark in zip(step.ops, marks, strict=True):
+        if mark.standing in (Standing.RIGHT, Standing.WRONG):
+            counts[f"{done.op}.{mark.standing}"] += 1
+    acted = [done for done in step.ops if not done.refused]
+    foreseen = [
+        done.content
+        for done, mark in zip(step.ops, marks, strict=True)
+        if mark.standing in (Standing.RIGHT, Standing.FINE)
+    ]
+    missed, lost, misnamed = [], [], []
+    for sought in part.expect:
+        meeting = [done for done in acted if meets(sought, done, sayings)]
+        counts += _updating(sought, meeting, acted)
+        if not meeting:
+            counts[f"{sought.op[0]}.missed"] += 1
+            missed.append(sought.label)
+            continue
+        counts[f"{meeting[0].op}.met"] += 1
+        lost += _details(sought, foreseen, counts)
+        misnamed += _kinds(sought, meeting, counts)
+    breaches = [
+        f"{one.label}: {done.words}"
+        for done in acted
+        for one in part.never
+        if meets(one, done, sayings)
+    ]
+    counts["breaches"] += len(breaches)
+    if isinstance(part, ScriptTurn):
+        counts += _skipping(part, step, acted, marks)
+    judged = Judged(
+        marks=marks,
+        missed=tuple(missed),
+        breaches=tuple(breaches),
+        lost=tuple(lost),
+        misnamed=tuple(misnamed),
+    )
+    return Scored(judged, +counts)
+
+
+def natures(judged: Judged) -> Counts:
+    """How many wrong ops there are of each nature."""
+    wrong = [mark.nature for mark in judged.marks if mark.standing is Standing.WRONG]
+    return Counter(f"nature.{nature}" for nature in wrong)
+
+
+def score_recall(part: RecallPart, whisper: str, ranked: Sequence[str]) -> Scored:
+    """What the whispered block brings and lacks, and how high it ranks what was called for.
+
+    What stands in the block uncalled (core, portrait, companions of every message) has no rank.
+    """
+    counts: Counts = Counter()
+    wrong = []
+    for pattern in part.brings:
+        hit = found(pattern, whisper)
+        places = [place for place, text in enumerate(ranked, start=1) if found(pattern, text)]
+        counts["brings.all"] += 1
+        counts["brings.hit"] += hit
+        if places or not hit:
+            counts["rank.all"] += 1
+            counts["rank.sum"] += 1 / places[0] if places else 0  # type: ignore[assignment]
+        if not hit:
+            wrong.append(f"not brought: {pattern}")
+    for pattern in part.lacks:
+        brought = found(pattern, whisper)
+        counts["lacks.all"] += 1
+        counts["lacks.kept"] += not brought
+        if brought:
+            wrong.append(f"brought all the same: {pattern}")
+    return Scored(Judged(recall=tuple(wrong)), +counts)
+
+
+def score_end(end: End, memories: Sequence[str]) -> tuple[list[str], Counts]:
+    """What is not as it should be at the end, and what is counted of it."""
+    counts: Counts = Counter()
+    wrong = []
+    for hold in end.holds:
+        such = [one for one in memories if all(found(pattern, one) for pattern in hold.pattern)]
+        name = hold.about or " & ".join(hold.pattern)
+        counts["end.all"] += 1
+        counts["end.right"] += bool(such) and not (hold.once and len(such) > 1)
+        if not such:
+            wrong.append(f"not held: {name}")
+        elif hold.once and len(such) > 1:
+            counts["held_twice"] += len(such) - 1
+            wrong.append(f"held {len(such)} times: {name}")
+    for pattern in end.lacks:
+        such = [one for one in memories if found(pattern, one)]
+        counts["end.all"] += 1
+        counts["end.right"] += not such
+        wrong += [f"held all the same: {one}" for one in such]
+    return wrong, +counts
+
+
+def _mark(part: ScriptTurn | RunPart, done: Done, sayings: Sayings) -> Mark:
+    if done.refused:
+        return Mark(standing=Standing.REFUSED, why=done.refused)
+    for one in part.never:
+        if meets(one, done, sayings):
+            why = f"never: {one.why or one.label}"
+            return Mark(standing=Standing.WRONG, nature=_nature(part, done), why=why)
+    for standing, sought in ((Standing.RIGHT, part.expect), (Standing.FINE, part.may)):
+        for one in sought:
+            if meets(one, done, sayings):
+                return Mark(standing=standing, why=one.label)
+    return Mark(standing=Standing.WRONG, nature=_nature(part, done))
+
+
+def _nature(part: ScriptTurn | RunPart, done: Done) -> Nature:
+    """As far as it can be told without a referee."""
+    if done.op in LETS_GO:
+        return Nature.WRONG_DELETE
+    if done.op == Op.BOOST:
+        return Nature.NOT_USED
+    if done.op not in MAKES:
+        return Nature.OTHER
+    content = done.model_copy(update={"olds": ()})
+    for one in part.expect:
+        loose = one.model_copy(update={"of": ()})
+        if one.pattern and done.op not in one.op and _fits(loose, content):
+            return Nature.MISFILED
+    return Nature.NONE
+
+
+def _could_meet(sought: Expectation, done: Done) -> bool:
+    """As far as patterns tell."""
+    return done.op in sought.op and _fits(sought, done)
+
+
+def _fits(sought: Expectation, done: Done) -> bool:
+    new = all(found(pattern, done.words) for pattern in sought.pattern)
+    return new and all(any(found(pattern, old) for old in done.olds) for pattern in sought.of)
+
+
+def _details(sought: Expectation, foreseen: Sequence[str], counts: Counts) -> list[str]:
+    """Those that no content of this step retains: a fact may be spread over two memories."""
+    wanted = (*sought.details, *sought.keeps)
+    lost = [detail for detail in wanted if not any(found(detail, text) for text in foreseen)]
+    counts["details.all"] += len(wanted)
+    counts["details.kept"] += len(wanted) - len(lost)
+    return [f"{detail} ({sought.label})" for detail in lost]
+
+
+def _kinds(sought: Expectation, meeting: Sequence[Done], counts: Counts) -> list[str]:
+    kinds = [done.kind for done in meeting if done.kind]
+    if not sought.kind or not kinds:
+        return []
+    right = any(kind in sought.kind for kind in kinds)
+    counts["kind.all"] += 1
+    counts["kind.right"] += right
+    return [] if right else [f"{kinds[0]}, not {'/'.join(sought.kind)} ({sought.label})"]
+
+
+def _updating(sought: Expectation, meeting: Sequence[Done], acted: Sequence[Done]) -> Counts:
+    """Of an update that is due: correct, made with wrong words, or omitted.
+
+    As HaluMem scores updating (arXiv 2511.03506).
+    """
+    if sought.op != (Op.UPDATE,):
+        return Counter()
+    if meeting:
+        return Counter({"update.correct": 1})
+    target = sought.model_copy(update={"pattern": (), "says": ""})
+    made = any(done.op == Op.UPDATE and sought.of and _fits(target, done) for done in acted)
+    return Counter({"update.hallucinated" if made else "update.omitted": 1})
+
+
+def _skipping(part: ScriptTurn, step: Step, acted: Sequence[Done], marks: Sequence[Mark]) -> Counts:
+    """SKIP as an op of its own: right where nothing is expected and nothing unforeseen done."""
+    if part.expect:
+        return Counter({"SKIP.wrong": 1}) if not acted and not step.trouble else Counter()
+    if step.trouble:
+        return Counter({"SKIP.missed": 1})
+    if any(mark.standing is Standing.WRONG for mark in marks):
+        return Counter({"SKIP.missed": 1})
+    return Counter({"SKIP.right": 1, "SKIP.met": 1})

@@ -1,0 +1,231 @@
+"""Scripts: small dialogues, each about one thing, with what must come of every turn beside it.
+
+A script is a YAML file. Its sessions are talks, turn by turn, or runs of the background jobs; its
+expectations were written by hand. Patterns are Python's, searched for without regard to case.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
+
+from souffleur.dialogue import AssistantPart, Dialogue, Exchange, SessionPart, UserPart
+from souffleur.errors import DialogueError
+from souffleur.evals.suite.expectation import Expectation, Patterns, RecallPart
+from souffleur.knowledge.memory import Category, Frozen, Kind
+from souffleur.knowledge.operation import Importance
+
+
+class RunName(StrEnum):
+    """The jobs a script can run."""
+
+    REVIEW = "review"
+    DECAY = "decay"
+    CONSOLIDATE = "consolidate"
+    CONTRADICTIONS = "contradictions"
+
+
+def _is_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        raise ValueError(f"there is no time zone {name!r}; use one such as Asia/Tokyo") from None
+    return name
+
+
+class Known(Frozen):
+    """A memory that is there before the first turn."""
+
+    content: str = Field(min_length=1)
+    kind: Kind = Kind.FACT
+    category: Category | None = None
+    """None: as the kind lives."""
+    at: AwareDatetime
+    importance: Importance = Importance.MEDIUM
+    value: float | None = Field(default=None, ge=0)
+    """Instead of `importance`: the number itself."""
+    uses: int = Field(default=0, ge=0)
+    last_used: AwareDatetime | None = None
+    expires_at: AwareDatetime | None = None
+    entities: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+
+
+class ScriptTurn(Exchange):
+    """A turn, and what must come of it; where nothing is expected, nothing must happen."""
+
+    expect: tuple[Expectation, ...] = ()
+    may: tuple[Expectation, ...] = ()
+    never: tuple[Expectation, ...] = ()
+    recall: RecallPart = RecallPart()
+    answer: dict[str, Any] | str | None = None
+    """The judge's answer, written by hand; None: a model is asked."""
+
+
+class TalkPart(Frozen):
+    """A talk."""
+
+    id: str
+    turns: tuple[ScriptTurn, ...] = Field(min_length=1)
+
+    @property
+    def at(self) -> datetime:
+        """When it begins."""
+        return self.turns[0].at
+
+
+class RunPart(Frozen):
+    """A run of a background job."""
+
+    run: RunName
+    at: AwareDatetime
+    note: str = ""
+    expect: tuple[Expectation, ...] = ()
+    may: tuple[Expectation, ...] = ()
+    never: tuple[Expectation, ...] = ()
+
+
+class Ask(RecallPart):
+    """A message after all, to which nothing is replied: what is whispered?"""
+
+    at: AwareDatetime
+    text: str = Field(min_length=1)
+    about: str = ""
+
+
+class Hold(Frozen):
+    """An active memory that must be there at the end."""
+
+    pattern: Patterns = Field(min_length=1)
+    once: bool = False
+    """There is exactly one such."""
+    about: str = ""
+
+
+class End(Frozen):
+    """What the store holds at the end."""
+
+    holds: tuple[Hold, ...] = ()
+    lacks: Patterns = ()
+
+
+def _session_kind(raw: Any) -> str:
+    is_run = "run" in raw if isinstance(raw, dict) else isinstance(raw, RunPart)
+    return "run" if is_run else "talk"
+
+
+Part = Annotated[
+    Annotated[TalkPart, Tag("talk")] | Annotated[RunPart, Tag("run")], Discriminator(_session_kind)
+]
+
+
+class Script(Frozen):
+    """A whole file."""
+
+    name: str
+    """Of the file, without .yaml."""
+    title: str = ""
+    about: str = Field(pattern=r"^[a-z0-9_-]+$")
+    """The one thing it is about, as a slug."""
+    user: UserPart = UserPart()
+    assistant: AssistantPart = AssistantPart()
+    timezone: Annotated[str, AfterValidator(_is_zone)] = "UTC"
+    known: tuple[Known, ...] = ()
+    sessions: tuple[Part, ...] = Field(min_length=1)
+    asks: tuple[Ask, ...] = ()
+    end: End = End()
+
+    @model_validator(mode="after")
+    def _is_coherent(self) -> "Script":
+        last: datetime | None = None
+        for moment in self._moments():
+            if last and moment < last:
+                raise ValueError(f"time runs backward at {moment.isoformat()}")
+            last = moment
+        for known in self.known:
+            if known.at > self.sessions[0].at:
+                raise ValueError(f"{known.content!r} is known only after the first turn")
+        ids = [part.id for part in self.sessions if isinstance(part, TalkPart)]
+        if len(set(ids)) < len(ids):
+            raise ValueError("two sessions have the same id")
+        return self
+
+    def _moments(self) -> Iterator[datetime]:
+        for part in self.sessions:
+            turns = part.turns if isinstance(part, TalkPart) else (part,)
+            yield from (turn.at for turn in turns)
+        yield from (ask.at for ask in self.asks)
+
+    @property
+    def answers_itself(self) -> bool:
+        """Whether every turn has its answer, so that no model and no recording is needed."""
+        talks = [part for part in self.sessions if isinstance(part, TalkPart)]
+        answers = [turn.answer for talk in talks for turn in talk.turns]
+        return bool(answers) and None not in answers
+
+    def dialogue(self, talk: TalkPart) -> Dialogue:
+        """One talk, to be replayed."""
+        turns = tuple(
+            Exchange(at=turn.at, user=turn.user, assistant=turn.assistant) for turn in talk.turns
+        )
+        return Dialogue(
+            title=self.title,
+            user=self.user,
+            assistant=self.assistant,
+            timezone=self.timezone,
+            sessions=(SessionPart(id=talk.id, turns=turns),),
+        )
+
+
+def read_script(path: Path) -> Script:
+    """The script of a YAML file; DialogueError says where it is wrong."""
+    raw = _read(path)
+    if not isinstance(raw, dict):
+        raise DialogueError(f"{path} is no script: it holds no fields")
+    try:
+        return Script.model_validate({**raw, "name": path.stem})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the file"
+        said = first["msg"].removeprefix("Value error, ")
+        raise DialogueError(f"{path}, at {where}: {said}") from error
+
+
+def find_scripts(folder: Path, only: str = "*") -> list[Path]:
+    """The script files of a folder whose names fit a glob, in order of name.
+
+    A dialogue without expectations, which has neither `about` nor `end`, is none.
+    Raises DialogueError where there is not one.
+    """
+    files = sorted(file for file in folder.glob("*.yaml") if file.match(f"{only}.yaml"))
+    scripts = [file for file in files if _EXPECTS.search(file.read_text("utf-8", "replace"))]
+    if not scripts:
+        raise DialogueError(f"no script in {folder} has a name such as {only!r}")
+    return scripts
+
+
+_EXPECTS = re.compile(r"^(about|end):", re.MULTILINE)
+
+
+def _read(path: Path) -> Any:
+    import yaml
+
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DialogueError(f"{path} cannot be read: {error.strerror or error}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise DialogueError(f"{path} is not YAML: {error}") from error

@@ -1,0 +1,202 @@
+"""The stage of a script: a fresh store, its clock, what is known before, the runs, the ledger."""
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from souffleur.agents.chat import Chat, Reply, Request
+from souffleur.errors import AnswerError, DialogueError, EndpointError, RecordingError
+from souffleur.evals.suite.expectation import Op
+from souffleur.evals.suite.result import Call, Done
+from souffleur.evals.suite.scratch import scratch
+from souffleur.evals.suite.script import Known, RunPart, Script
+from souffleur.knowledge import life
+from souffleur.knowledge.memory import NARRATIVE, Memory, State
+from souffleur.knowledge.operation import Change, Outcome, derive_id
+from souffleur.knowledge.plan import category_of
+from souffleur.knowledge.policy import Policy
+from souffleur.knowledge.records import to_point
+from souffleur.replay import StageClock
+from souffleur.runs.errand import Errand
+from souffleur.runs.jobs import RUNS, perform
+from souffleur.runtime import Souffleur
+from souffleur.settings import Settings
+
+
+@dataclass
+class Listener:
+    """A `Chat` that notes what is asked and answered."""
+
+    chat: Chat
+    timed: bool = False
+    """Whether the times mean anything: they do not where answers come from a file."""
+    heard: list[Call] = field(default_factory=list)
+    rules: dict[str, str] = field(default_factory=dict)
+    """System messages by key."""
+
+    async def __call__(self, request: Request) -> Reply:
+        """What the other one answers, and raises."""
+        began = time.perf_counter()
+        try:
+            reply = await self.chat(request)
+        except (AnswerError, EndpointError) as error:
+            self._note(request, Reply(f"({error})"), began)
+            raise
+        self._note(request, reply, began)
+        return reply
+
+    def take(self) -> tuple[Call, ...]:
+        """What was heard since the last time."""
+        heard, self.heard = self.heard, []
+        return tuple(heard)
+
+    def _note(self, request: Request, reply: Reply, began: float) -> None:
+        rules = "\n\n".join(one.content for one in request.messages if one.role == "system")
+        key = sha256(rules.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+        self.rules[key] = rules
+        rest = [one for one in request.messages if one.role != "system"]
+        call = Call(
+            name=request.name,
+            rules=key,
+            asked="\n\n".join(
+                one.content if one.role == "user" else f"[{one.role}] {one.content}" for one in rest
+            ),
+            answer=reply.text,
+            input_tokens=reply.usage.input_tokens,
+            output_tokens=reply.usage.output_tokens,
+            cost=round(reply.usage.cost, 8),
+            seconds=round(time.perf_counter() - began, 3) if self.timed else None,
+        )
+        self.heard.append(call)
+
+
+def stage_settings(script: Script, settings: Settings) -> Settings:
+    """The settings, as every script is played: names and zone are the script's."""
+    return settings.model_copy(
+        update={
+            "embedder": "hash:512",
+            "policy": "companion",
+            "judge_every": 1,
+            "user_title": script.user.title,
+            "assistant_name": script.assistant.name,
+            "timezone": script.timezone,
+            "language": script.user.language,
+            "qdrant_url": None,
+        }
+    )
+
+
+@asynccontextmanager
+async def opened(
+    script: Script, settings: Settings, chat: Chat
+) -> AsyncIterator[tuple[Souffleur, StageClock]]:
+    """The real runtime over a fresh store in a temporary folder, with what is known put there."""
+    clock = StageClock(script.sessions[0].at)
+    with scratch() as folder:
+        fresh = stage_settings(script, settings).model_copy(update={"path": folder})
+        async with Souffleur.open(fresh, chat=chat, clock=clock) as memory:
+            await _put(memory, script)
+            yield memory, clock
+
+
+async def perform_run(
+    memory: Souffleur, script: Script, part: RunPart
+) -> tuple[list[Outcome], str]:
+    """What a run wrote into the ledger, and why some of it failed.
+
+    Raises RecordingError where a recorded model has no answer, DialogueError for an unknown run.
+    """
+    if part.run not in RUNS:
+        raise DialogueError(f"there is no run {part.run.value!r}: there are {', '.join(RUNS)}")
+    user_id, journal = script.user.id, memory.knowledge.journal
+    before = {entry.id for entry in await journal.entries(user_id)}
+    report = await perform(memory, part.run, Errand(part.at, user_id=user_id))
+    failed = [line.reason for line in report.lines if line.op == "FAILED"]
+    for reason in failed:
+        _check_recorded(reason)
+    entries = await journal.entries(user_id)
+    return [entry for entry in entries if entry.id not in before], "; ".join(failed)
+
+
+def _check_recorded(error: str) -> None:
+    """RecordingError where a worker's error was one."""
+    if error.startswith(RecordingError.__name__):
+        raise RecordingError(error.removeprefix(f"{RecordingError.__name__}: "))
+
+
+def to_done(outcomes: Sequence[Outcome]) -> tuple[Done, ...]:
+    """The ops of ledger entries, without SKIP, and without the passing of episodes."""
+    return tuple(_done(one) for one in outcomes if one.op in set(Op) and not _passes(one))
+
+
+def known_memory(script: Script, place: int, known: Known, policy: Policy) -> Memory:
+    """A memory as it lies in the store before the first turn."""
+    category = known.category or category_of(known.kind)
+    value = life.initial(known.kind, known.importance, policy)
+    anchor = known.last_used or known.at
+    return life.scheduled(
+        Memory(
+            id=derive_id("known", script.name, place),
+            user_id=script.user.id,
+            agent_id=script.assistant.id,
+            content=known.content,
+            category=category,
+            kind=known.kind,
+            importance=value if known.value is None else known.value,
+            anchor_at=anchor,
+            grace_days=policy.rule(category).grace_days,
+            valid_from=known.at,
+            expires_at=known.expires_at,
+            entities=known.entities,
+            topics=known.topics,
+            uses=known.uses,
+            last_used_at=known.last_used,
+            created_at=known.at,
+            updated_at=anchor,
+        ),
+        policy,
+    )
+
+
+async def _put(memory: Souffleur, script: Script) -> None:
+    knowledge = memory.knowledge
+    memories = [
+        known_memory(script, place, known, knowledge.policy)
+        for place, known in enumerate(script.known)
+    ]
+    vectors = await knowledge.embedder.embed([one.searchable for one in memories])
+    pairs = zip(memories, vectors, strict=True)
+    await knowledge.memories.put([to_point(one, vector) for one, vector in pairs])
+
+
+def _passes(outcome: Outcome) -> bool:
+    """Whether an episode or portrait goes: its time is over by rule, and no script foresees it."""
+    gone = outcome.op in (Op.FORGET, Op.ARCHIVE) and outcome.changes
+    return bool(gone) and all(one.after.category in NARRATIVE for one in outcome.changes)
+
+
+def _done(outcome: Outcome) -> Done:
+    made = [change.after for change in outcome.changes if change.before is None]
+    olds = [change.before.content for change in outcome.changes if change.before]
+    content = made[0].content if made else str(outcome.details.get("content", ""))
+    if outcome.op == Op.CONTRADICT:
+        olds, content = _contradicted(outcome.changes)
+    return Done(
+        op=outcome.op,
+        who=outcome.by.who,
+        content=content,
+        olds=tuple(olds),
+        kind=made[0].kind if made else "",
+        reason=outcome.reason,
+        quote=outcome.quote,
+        refused=f"{outcome.refused}: {outcome.detail}" if outcome.refused else "",
+    )
+
+
+def _contradicted(changes: Sequence[Change]) -> tuple[list[str], str]:
+    """The one that ends, and the words of the one that stays; unsettled, both stay."""
+    ended = [one.after.content for one in changes if one.after.state is State.SUPERSEDED]
+    stays = [one.after.content for one in changes if one.after.state is not State.SUPERSEDED]
+    return ended, "\n".join(stays)

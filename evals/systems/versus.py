@@ -1,0 +1,200 @@
+"""Versus: the same scripts through other memory systems, with the same model and embedder.
+
+Ours is played first, and says how many memories each message may call up: the others' own search
+gives as many. All are marked by what the store holds and recall brings; ops are told apart, of
+those systems that tell them.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from souffleur.agents.chat import Chat
+from souffleur.agents.recording import Player, Recorder, prune
+from souffleur.errors import RecordingError, SouffleurError
+from souffleur.evals.suite.result import Played
+from souffleur.evals.suite.script import Script, read_script
+from souffleur.evals.suite.stage import Listener, stage_settings
+from souffleur.evals.systems import Maker, Means
+from souffleur.evals.systems.contest import Contest, Side, gathered
+from souffleur.evals.systems.marking import mark_alike
+from souffleur.evals.systems.playing import play_ours, play_theirs, whispered
+from souffleur.knowledge.embedding.embedder import Embedder
+from souffleur.replay import as_recorded
+from souffleur.settings import Settings, default_settings
+from souffleur.wiring import settings_embedder
+
+OURS = "souffleur"
+DISTRIBUTIONS = {"mem0": "mem0ai"}
+"""What `pip` calls a system, where that is not its name."""
+
+Step = Callable[[int, int], None]
+"""Is told how many scripts are done, and of how many."""
+
+
+@dataclass(frozen=True)
+class Seat:
+    """What one system plays one script with."""
+
+    settings: Settings
+    chat: Chat
+    timed: bool = False
+    done: Callable[[], None] = lambda: None
+    """Called when the script was played without trouble."""
+
+
+Seats = Callable[[str, str], Seat]
+"""By the names of a system and a script. Raises RecordingError where there is no recording."""
+
+
+def live_seats(settings: Settings, chat: Chat) -> Seats:
+    """All ask the endpoint."""
+    return lambda system, script: Seat(settings, chat, timed=True)
+
+
+def recording_seats(settings: Settings, chat: Chat, folder: Path, now: datetime) -> Seats:
+    """All ask the endpoint, and each answer is kept in FOLDER/SYSTEM/SCRIPT.jsonl."""
+
+    def seat(system: str, script: str) -> Seat:
+        path = _recording(folder, system, script)
+        recorder = Recorder(chat, path, model=settings.model, now=now)
+        return Seat(settings, recorder, done=lambda: prune(path, recorder.used))
+
+    return seat
+
+
+def recorded_seats(folder: Path) -> Seats:
+    """Nobody is asked."""
+
+    def seat(system: str, script: str) -> Seat:
+        player = Player(_recording(folder, system, script))
+        # A recorded failure is the same at every try.
+        update = {**as_recorded(player), "tries": 1}
+        return Seat(default_settings().model_copy(update=update), player)
+
+    return seat
+
+
+async def versus(
+    files: Sequence[Path],
+    makers: Mapping[str, Maker],
+    seats: Seats,
+    *,
+    live: bool = True,
+    parallel: int = 8,
+    step: Step = lambda done, total: None,
+) -> Contest:
+    """Ours and the others on these scripts, some scripts side by side.
+
+    What fails of a script does not stop the others; a script counts where no system failed.
+    """
+    slots = asyncio.Semaphore(parallel)
+    finished: Counter[str] = Counter()
+
+    async def one(file: Path) -> _Done:
+        async with slots:
+            done = await _script(file, makers, seats)
+        finished["scripts"] += 1
+        step(finished["scripts"], len(files))
+        return done
+
+    done = await asyncio.gather(*(one(file) for file in files))
+    sides = [
+        Side(
+            system=name,
+            version=version_of(name),
+            tells_ops=any(some.tells.get(name, False) for some in done),
+            scripts=tuple(sorted((some.played[name] for some in done), key=lambda it: it.name)),
+        )
+        for name in (OURS, *makers)
+    ]
+    return gathered(
+        sides,
+        models=[some.model for some in done],
+        embedders=[some.embedder for some in done],
+        mode="live" if live else "recorded",
+    )
+
+
+def version_of(system: str) -> str:
+    """The version that is installed; empty for what is no package."""
+    try:
+        return version(DISTRIBUTIONS.get(system, system))
+    except PackageNotFoundError:
+        return ""
+
+
+@dataclass(frozen=True)
+class _Done:
+    """One script by all systems."""
+
+    played: dict[str, Played]
+    tells: dict[str, bool]
+    model: str = ""
+    embedder: str = ""
+
+
+async def _script(file: Path, makers: Mapping[str, Maker], seats: Seats) -> _Done:
+    names = (OURS, *makers)
+    try:
+        script = read_script(file)
+        seat = seats(OURS, script.name)
+        ours = await _ours(script, seat)
+    except Exception as error:  # noqa: BLE001  the edge of a script
+        failed = Played(name=file.stem, failure=_why(error, OURS, file.stem))
+        others = Played(name=file.stem, failure=f"not played: {OURS} failed")
+        return _Done({name: failed if name == OURS else others for name in names}, {})
+    limits = [max(1, whispered(one.whisper)) for one in ours.steps]
+    played, tells = {OURS: ours}, {OURS: True}
+    for name, maker in makers.items():
+        try:
+            played[name], tells[name] = await _theirs(script, name, maker, seats, limits)
+        except Exception as error:  # noqa: BLE001  the edge of another system's script
+            failure = _why(error, name, file.stem)
+            played[name] = Played(name=script.name, about=script.about, failure=failure)
+    return _Done(played, tells, seat.settings.model, _embedder(script, seat.settings).name)
+
+
+async def _ours(script: Script, seat: Seat) -> Played:
+    performance = await play_ours(script, seat.settings, Listener(seat.chat, seat.timed))
+    marked = await mark_alike(script, performance, _embedder(script, seat.settings))
+    return _ended(marked, seat)
+
+
+async def _theirs(
+    script: Script, name: str, maker: Maker, seats: Seats, limits: Sequence[int]
+) -> tuple[Played, bool]:
+    seat = seats(name, script.name)
+    listener = Listener(seat.chat, seat.timed)
+    embedder = _embedder(script, seat.settings)
+    system = maker(Means(script, seat.settings, listener, embedder))
+    performance = await play_theirs(script, system, listener, limits)
+    return _ended(await mark_alike(script, performance, embedder), seat), performance.tells_ops
+
+
+def _ended(played: Played, seat: Seat) -> Played:
+    if not played.troubles:
+        seat.done()
+    return played
+
+
+def _embedder(script: Script, settings: Settings) -> Embedder:
+    """A fresh one of the model by which ours is played."""
+    return settings_embedder(stage_settings(script, settings))
+
+
+def _recording(folder: Path, system: str, script: str) -> Path:
+    return folder / system / f"{script}.jsonl"
+
+
+def _why(error: Exception, system: str, script: str) -> str:
+    if isinstance(error, RecordingError):
+        said = str(error).partition(": it has no answer")[0].partition(": make one")[0].rstrip(".")
+        rivals = "mem0 langmem" if system == OURS else system
+        command = f"souffleur eval versus {rivals} --record FOLDER --only {script}"
+        return f"{said}: record it with `{command}`"
+    return str(error) if isinstance(error, SouffleurError) else repr(error)

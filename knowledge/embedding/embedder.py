@@ -1,0 +1,278 @@
+"""The embedder: texts to unit vectors, by whichever model `provider:model` names, checked."""
+
+import asyncio
+import math
+from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import nullcontext
+from functools import cache
+from typing import Any
+
+import numpy as np
+from langchain_core.embeddings import Embeddings
+from loguru import logger
+from numpy.typing import NDArray
+
+from souffleur.errors import EmbedderError, OutageError, SettingsError
+from souffleur.knowledge.breaker import Breaker
+from souffleur.knowledge.embedding.embedding_models import (
+    BATCH,
+    FastEmbeddings,
+    openai_embeddings,
+    translate,
+)
+from souffleur.knowledge.embedding.hash_embeddings import HashEmbeddings
+from souffleur.knowledge.language.plain_text import mend
+
+REMEMBERED = 2048
+"""Texts whose vectors are kept: what a turn embeds more than once costs once."""
+USUAL_FLOOR = 0.25
+"""Until `find_dimension` has measured: between the 0.1 and 0.4 of most recent models."""
+HIGHEST_FLOOR = 0.9
+DIMENSIONS = range(16, 65_537)
+
+_UNRELATED = (
+    ("My cat sleeps all day.", "The train to Lyon was late.", "I am allergic to peanuts."),
+    ("我家的猫整天睡觉。", "去里昂的火车晚点了。", "我对花生过敏。"),
+)
+"""Sentences that have nothing in common but their language."""
+
+_Vector = NDArray[np.float32]
+
+
+class Embedder:
+    """Any LangChain embeddings, in batches, checked, scaled to unit length and remembered.
+
+    One at a time is meant: calls that overlap may embed the same text twice. They may come from
+    one event loop after another.
+    """
+
+    def __init__(
+        self,
+        embeddings: Embeddings,
+        name: str,
+        *,
+        dimension: int | None = None,
+        floor: float | None = None,
+        asymmetric: bool = False,
+        timeout: float = 30.0,
+        breaker: Breaker | None = None,
+    ) -> None:
+        """`timeout`: seconds that one request may take."""
+        self.name = name
+        """`provider:model`; vectors of different names do not mix."""
+        self.dimension = dimension
+        """None: not known before the first text."""
+        self.floor = USUAL_FLOOR if floor is None else floor
+        """Cosine below which two texts have nothing to do with each other, for this embedder."""
+        self.breaker = breaker
+        """Keeps a model in trouble from being asked by everybody; None: nothing does."""
+        self._embeddings = embeddings
+        self._asymmetric = asymmetric
+        self._timeout = timeout
+        self._measured = floor is not None
+        self._cache: OrderedDict[tuple[bool, str], _Vector] = OrderedDict()
+
+    async def find_dimension(self) -> int:
+        """The length of the vectors. Raises EmbedderError.
+
+        Where `floor` or the dimension is not known, embeds six sentences, once, to find both:
+        some models put any two texts at a cosine of 0.1, some at 0.7.
+        """
+        if not self._measured or self.dimension is None:
+            count = len(_UNRELATED[0])
+            rows = np.array(await self.embed([text for group in _UNRELATED for text in group]))
+            pairs = [rows[at : at + count] for at in range(0, len(rows), count)]
+            if not self._measured:
+                self.floor = _mean_cosine(pairs)
+            self._measured = True
+        assert self.dimension is not None
+        return self.dimension
+
+    def assume(self, dimension: int, floor: float | None) -> None:
+        """Take what a store was made with for what could not be measured."""
+        if self.dimension is None:
+            self.dimension = dimension
+            self.floor = self.floor if floor is None else floor
+            self._measured = True
+
+    async def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
+        """One vector of unit length, in float32's precision, per text, as texts to be found.
+
+        Texts of white space alone get the first unit vector, unasked. Raises EmbedderError where
+        the model fails, or answers with other rows or dimensions than before, or with nonsense.
+        """
+        return await self._vectors(texts, query=False, within=self._timeout)
+
+    async def embed_queries(
+        self, texts: Sequence[str], *, within: float | None = None
+    ) -> list[tuple[float, ...]]:
+        """As `embed`, for texts to search with, which some models embed in another way.
+
+        `within`: seconds that a request may take, if less than usual.
+        """
+        limit = self._timeout if within is None else min(within, self._timeout)
+        return await self._vectors(texts, query=self._asymmetric, within=limit)
+
+    async def probe(self) -> None:
+        """Embed a word that is not remembered. Raises EmbedderError."""
+        if self.breaker:
+            self.breaker.let_try()
+        await self._rows(["tea"], query=False, within=self._timeout)
+
+    async def _vectors(
+        self, texts: Sequence[str], *, query: bool, within: float
+    ) -> list[tuple[float, ...]]:
+        keys = [(query, mend(text)) for text in texts]
+        found = {key: self._cache[key] for key in keys if key in self._cache}
+        asked = [key for key in dict.fromkeys(keys) if key not in found and key[1].strip()]
+        for start in range(0, len(asked), BATCH):
+            batch = asked[start : start + BATCH]
+            rows = await self._rows([text for _, text in batch], query=query, within=within)
+            found.update(zip(batch, rows, strict=True))
+        if any(key not in found for key in keys):  # blanks
+            blank = _first_unit(await self.find_dimension())
+            found = {key: found.get(key, blank) for key in keys}
+        self._remember(found)
+        return [tuple(found[key].tolist()) for key in keys]
+
+    async def _rows(self, texts: list[str], *, query: bool, within: float) -> list[_Vector]:
+        try:
+            with self.breaker.attempt() if self.breaker else nullcontext():
+                return self._check(await self._ask(texts, query, within), len(texts))
+        except OutageError as error:
+            raise EmbedderError(str(error)) from error
+
+    async def _ask(self, texts: list[str], query: bool, within: float) -> Any:
+        try:
+            async with asyncio.timeout(within):
+                if query:
+                    return [await self._embeddings.aembed_query(text) for text in texts]
+                return await self._embeddings.aembed_documents(texts)
+        except Exception as error:
+            # The boundary: whatever any model's library raises becomes one error of ours.
+            raise translate(error, self.name, self._embeddings, texts) from error
+
+    def _check(self, answer: Any, count: int) -> list[_Vector]:
+        try:
+            rows = [np.asarray(row, dtype=np.float64) for row in answer]
+        except (TypeError, ValueError) as error:
+            raise self._fault("something else than numbers") from error
+        if len(rows) != count:
+            raise self._fault(f"{len(rows)} vectors for {count} texts")
+        shapes = {row.shape for row in rows}
+        expected = self.dimension or len(rows[0].ravel())
+        if shapes != {(expected,)} or not expected:
+            found = ", ".join(sorted({str(row.size) for row in rows}))
+            raise self._fault(f"vectors of {found} dimensions instead of {expected or 'some'}")
+        if not all(np.isfinite(row).all() and row.any() for row in rows):
+            raise self._fault("a vector that is all zeros or not finite")
+        self.dimension = expected
+        return [_unit(row) for row in rows]
+
+    def _fault(self, what: str) -> EmbedderError:
+        return EmbedderError(
+            f"The embedder {self.name} answered with {what}: check that it is an embedding model, "
+            "and that its server is in order.",
+            outage=False,
+        )
+
+    def _remember(self, found: dict[tuple[bool, str], _Vector]) -> None:
+        for key, vector in found.items():
+            self._cache[key] = vector
+            self._cache.move_to_end(key)
+        while len(self._cache) > REMEMBERED:
+            self._cache.popitem(last=False)
+
+
+def make_embedder(
+    spec: str | Embeddings,
+    *,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    timeout: float = 30.0,
+    breaker: Breaker | None = None,
+) -> Embedder:
+    """The embedder that `spec` names: `hash:512`, `minilm`, `openai:MODEL` or `fastembed:MODEL`.
+
+    Any LangChain embeddings will do as well. `base_url` and `api_key` are of `openai`; `timeout`
+    is in seconds, for a request and its second try. Raises SettingsError for a spec that names
+    nothing, EmbedderError if a package is missing.
+
+    >>> make_embedder("hash:256").dimension
+    256
+    """
+    if isinstance(spec, Embeddings):
+        return Embedder(spec, _name(spec), asymmetric=True, timeout=timeout, breaker=breaker)
+    provider, _, model = spec.partition(":")
+    if spec == "minilm":
+        from souffleur.knowledge.embedding.minilm import DIMENSION, FLOOR, MiniLM
+
+        return Embedder(MiniLM(), spec, dimension=DIMENSION, floor=FLOOR, breaker=breaker)
+    if provider not in ("hash", "openai", "fastembed"):
+        raise SettingsError(
+            f"There is no embedder {spec!r}: set SOUFFLEUR_EMBEDDER to hash:DIMENSION, "
+            "openai:MODEL or fastembed:MODEL, or to minilm."
+        )
+    if not model.strip():
+        raise SettingsError(f"The embedder {spec!r} names no model: write {provider}:MODEL.")
+    if provider == "openai":
+        made = openai_embeddings(model, base_url, api_key, timeout)
+        return Embedder(made, spec, timeout=timeout, breaker=breaker)
+    if provider == "fastembed":
+        local = FastEmbeddings(model)
+        return Embedder(local, spec, asymmetric=True, timeout=timeout, breaker=breaker)
+    hashed = HashEmbeddings(_dimension(model))
+    _advise()
+    return Embedder(hashed, spec, dimension=hashed.dimension, floor=hashed.floor)
+
+
+@cache
+def _advise() -> None:
+    """Says, once per process, what would serve better."""
+    logger.info(
+        "Memories are embedded by spelling alone. To find them by meaning too, set "
+        "SOUFFLEUR_EMBEDDER=openai:<model> with SOUFFLEUR_BASE_URL, or run "
+        "`pip install 'souffleur[local]'` and set fastembed:<model>."
+    )
+
+
+def _dimension(text: str) -> int:
+    if text.isascii() and text.isdigit() and int(text) in DIMENSIONS:
+        return int(text)
+    raise SettingsError(
+        f"The embedder 'hash:{text}' cannot be made: write a number of dimensions from "
+        f"{DIMENSIONS[0]} to {DIMENSIONS[-1]}, such as hash:512."
+    )
+
+
+def _name(embeddings: Embeddings) -> str:
+    model = next(
+        (
+            found
+            for key in ("model", "model_name", "model_id")
+            if isinstance(found := getattr(embeddings, key, None), str) and found
+        ),
+        None,
+    )
+    kind = type(embeddings).__name__
+    return f"{kind}:{model}" if model else kind
+
+
+def _unit(row: NDArray[np.float64]) -> _Vector:
+    row = row / np.abs(row).max()  # the squares of huge or tiny numbers would not fit
+    return np.asarray(row / math.sqrt(float(row @ row)), dtype=np.float32)
+
+
+def _first_unit(dimension: int) -> _Vector:
+    vector = np.zeros(dimension, dtype=np.float32)
+    vector[0] = 1.0
+    return vector
+
+
+def _mean_cosine(groups: Sequence[NDArray[Any]]) -> float:
+    """Of all pairs within a group, from 0 to `HIGHEST_FLOOR`."""
+    cosines = [
+        float(group[i] @ group[j]) for group in groups for i in range(len(group)) for j in range(i)
+    ]
+    return min(max(sum(cosines) / len(cosines), 0.0), HIGHEST_FLOOR)

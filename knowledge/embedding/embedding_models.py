@@ -1,0 +1,157 @@
+"""Embedding models behind LangChain's interface, and what goes wrong with them as our errors."""
+
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import Any
+
+from langchain_core.embeddings import Embeddings
+from pydantic import SecretStr
+
+from souffleur.errors import EmbedderError, SettingsError, is_outage_status
+from souffleur.knowledge.privacy.redaction import bare_address, redact
+
+OPENAI = "https://api.openai.com/v1"
+BATCH = 64
+"""Texts per request; more is too much for some local servers."""
+
+_DETAIL = 200
+"""Characters of an endpoint's own words that are worth repeating."""
+_HINTS = {
+    400: "check the embedding model's name",
+    401: "check the API key",
+    403: "check what the API key is allowed to do",
+    404: "check the embedding model's name and the address, which usually ends in /v1",
+    429: "too many requests, or the quota is used up: wait, or raise the quota there",
+    501: "it does not serve embeddings",
+}
+
+
+def openai_embeddings(
+    model: str, base_url: str | None, api_key: str | None, timeout: float
+) -> Embeddings:
+    """A model behind an OpenAI-compatible endpoint. `timeout`: seconds per request."""
+    import httpx2
+    from langchain_openai import OpenAIEmbeddings
+
+    if not base_url and not api_key:
+        raise SettingsError(
+            "The embedder openai:… has no endpoint: set SOUFFLEUR_BASE_URL (any OpenAI-compatible "
+            "one), or SOUFFLEUR_API_KEY for OpenAI's own."
+        )
+    try:
+        httpx2.URL(base_url or OPENAI)
+    except httpx2.InvalidURL as error:
+        raise SettingsError(
+            f"{bare_address(str(base_url))!r} is no address of an embedder: write it like"
+            " http://localhost:11434/v1."
+        ) from error
+    # Numbers that are none are told of by the embedder, in its own words.
+    told = "(?s:Pydantic serializer warnings:.*field_name='embedding')"
+    warnings.filterwarnings("ignore", message=told, category=UserWarning)
+    # A connection kept alive belongs to the event loop that opened it, and kills the next one.
+    http = httpx2.AsyncClient(timeout=timeout, limits=httpx2.Limits(max_keepalive_connections=0))
+    return OpenAIEmbeddings(
+        model=model,
+        openai_api_base=base_url or OPENAI,
+        openai_api_key=SecretStr(api_key or "not-needed"),
+        request_timeout=timeout,
+        max_retries=1,
+        chunk_size=BATCH,
+        # Otherwise texts go out as token numbers, which few servers but OpenAI's understand.
+        check_embedding_ctx_length=False,
+        model_kwargs={"encoding_format": "float"},
+        openai_proxy="",
+        http_async_client=http,
+    )
+
+
+class FastEmbeddings(Embeddings):
+    """A model run here by fastembed; it is loaded, and fetched if need be, on first use.
+
+    LangChain's base class runs it in a thread when awaited.
+    """
+
+    def __init__(self, model: str) -> None:
+        try:
+            self._make = import_module("fastembed").TextEmbedding
+        except ImportError as error:
+            raise EmbedderError(
+                f"The embedder fastembed:{model} needs a package that is not installed: run "
+                "`pip install 'souffleur[local]'`."
+            ) from error
+        self.model = model
+        self._loaded: Any = None
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """One vector per text, as texts to be found."""
+        return [vector.tolist() for vector in self._load().passage_embed(texts)]
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of a text to search with."""
+        return [float(x) for vector in self._load().query_embed(text) for x in vector]
+
+    def _load(self) -> Any:
+        if self._loaded is None:
+            self._loaded = self._make(self.model)
+        return self._loaded
+
+
+def translate(
+    error: Exception, name: str, embeddings: Embeddings, texts: Sequence[str]
+) -> EmbedderError:
+    """Our error for whatever an embedder has raised, in one sentence.
+
+    Neither the key nor the `texts` that were to be embedded are repeated in it.
+    """
+    place = f"{_address(embeddings)} (embedder {name})" if _address(embeddings) else name
+    openai = sys.modules.get("openai")
+    for cause in _causes(error):
+        if isinstance(status := getattr(cause, "status_code", None), int):
+            hint = (
+                "it has moved: use its new address" if 300 <= status < 400 else _HINTS.get(status)
+            )
+            hint = hint or "the server is in trouble; ask again later"
+            said = _detail(cause, embeddings, texts)
+            return EmbedderError(
+                f"{place} answered {status}: {hint}{said}.", outage=is_outage_status(status)
+            )
+        if isinstance(cause, TimeoutError) or (
+            openai and isinstance(cause, openai.APITimeoutError)
+        ):
+            return EmbedderError(
+                f"{place} gave no embeddings in time: raise SOUFFLEUR_TIMEOUT, or take a faster"
+                " model.",
+                slow=True,
+            )
+        if isinstance(cause, ConnectionError) or (
+            openai and isinstance(cause, openai.APIConnectionError)
+        ):
+            return EmbedderError(
+                f"{place} cannot be reached: check the address, and that the server runs."
+            )
+    said = _detail(error, embeddings, texts)
+    return EmbedderError(f"{place} gave no usable embeddings: check that it serves them{said}.")
+
+
+def _address(embeddings: Embeddings) -> str:
+    """Where its requests go, without user name, password and query; "" if nowhere."""
+    url = getattr(embeddings, "openai_api_base", None)
+    return bare_address(url) if isinstance(url, str) else ""
+
+
+def _detail(error: BaseException, embeddings: Embeddings, texts: Sequence[str]) -> str:
+    body: Any = getattr(error, "body", None)
+    if isinstance(body, dict):
+        body = body.get("message") or body.get("error") or body.get("detail")
+    key = getattr(embeddings, "openai_api_key", None)
+    secrets = [key.get_secret_value()] if isinstance(key, SecretStr) else []
+    text = redact(str(body or error), texts, secrets)[:_DETAIL].rstrip(".")
+    return f" ({type(error).__name__}: {text})" if text else f" ({type(error).__name__})"
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__

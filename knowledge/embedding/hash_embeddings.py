@@ -1,0 +1,111 @@
+"""Embeddings without a model: hashed character n-grams, for where no embedder is configured.
+
+They know spelling and nothing of meaning: texts that share words, or parts of words, are near.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable
+from zlib import crc32
+
+import numpy as np
+from langchain_core.embeddings import Embeddings
+
+from souffleur.knowledge.language.lexical import is_spaced, split
+from souffleur.knowledge.language.stemming import STOP_WORDS, stem
+
+_STOPPED = 0.1
+"""What a stop word counts, against 1 for another word."""
+_NGRAM = 0.35
+"""What each 3- or 4-gram of a word counts, before their number is accounted for."""
+_CHARACTERS = (0.5, 1.0, 0.6)
+"""What 1-, 2- and 3-grams of scripts without spaces count."""
+_COMMON = frozenset(
+    "的了吗呢吧啊呀哦嗯着过得地很就也都是我你他她它在有和这那们不一个" + "のはがをにへともでした"
+)
+
+
+class HashEmbeddings(Embeddings):
+    """Signed feature hashing (Weinberger et al., 2009) of words and n-grams; unit length.
+
+    >>> import numpy as np
+    >>> tea, again, car = HashEmbeddings(512).embed_documents(["喜欢喝茶", "我喜欢茶", "修汽车"])
+    >>> bool(np.dot(tea, again) > 0.4), bool(abs(np.dot(tea, car)) < 0.1)
+    (True, True)
+    """
+
+    def __init__(self, dimension: int) -> None:
+        self.dimension = dimension
+
+    @property
+    def floor(self) -> float:
+        """Cosine that nineteen in twenty pairs of unrelated sentences stay below: 0.1 at 512.
+
+        Measured on English and Chinese talk at 128 and 512; what varies is how features collide.
+        """
+        return 0.02 + 1.8 / math.sqrt(self.dimension)
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """One vector of unit length per text."""
+        return [self._embed(text) for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        """The same as for a document."""
+        return self._embed(text)
+
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        """As `embed_documents`: too quick to be worth a thread."""
+        return self.embed_documents(texts)
+
+    async def aembed_query(self, text: str) -> list[float]:
+        """As `embed_query`."""
+        return self._embed(text)
+
+    def _embed(self, text: str) -> list[float]:
+        totals: dict[str, float] = defaultdict(float)
+        for feature, weight in _features(text):
+            totals[feature] += weight
+        hashes = np.array([crc32(feature.encode()) for feature in totals], dtype=np.uint64)
+        # CRC is linear: without this step, like n-grams of one length would meet in like places.
+        hashes = (hashes * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
+        weights = np.array([math.log1p(total) for total in totals.values()])
+        signs = np.where(hashes & np.uint64(1), 1.0, -1.0)
+        places = (hashes >> np.uint64(1)) % np.uint64(self.dimension)
+        vector = np.bincount(places.astype(np.int64), signs * weights, minlength=self.dimension)
+        length = float(np.linalg.norm(vector))
+        if length == 0:
+            vector[0], length = 1.0, 1.0
+        return [float(x) for x in (vector / length).tolist()]
+
+
+def _features(text: str) -> Iterable[tuple[str, float]]:
+    runs = split(text)
+    for run in runs:
+        if is_spaced(run[0]):
+            for word in run:
+                yield from _of_word(word)
+        else:
+            yield from _of_characters("".join(run))
+    if not runs:
+        yield from ((char, 1.0) for char in text if not char.isspace() and char.isprintable())
+
+
+def _of_word(word: str) -> Iterable[tuple[str, float]]:
+    if word in STOP_WORDS:
+        yield word, _STOPPED
+        return
+    root = stem(word)
+    yield root, 1.0
+    marked = f"<{root}>"
+    grams = [marked[at : at + size] for size in (3, 4) for at in range(len(marked) - size + 1)]
+    # Long words have many, and are no more important.
+    weight = _NGRAM * min(1.0, 3 / math.sqrt(max(1, len(grams))))
+    yield from ((gram, weight) for gram in grams)
+
+
+def _of_characters(run: str) -> Iterable[tuple[str, float]]:
+    for size, weight in enumerate(_CHARACTERS, start=1):
+        for at in range(len(run) - size + 1):
+            gram = run[at : at + size]
+            common = sum(char in _COMMON for char in gram) / size
+            yield gram, weight * (1 - 0.9 * common)

@@ -1,0 +1,1 @@
+"""Qdrant: the seam, and both engines behind it."""

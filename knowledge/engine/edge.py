@@ -1,0 +1,297 @@
+"""Collections kept in this process and on disk, by the engine Qdrant Edge."""
+
+import asyncio
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import qdrant_edge as qdrant
+from loguru import logger
+
+from souffleur.errors import StoreBusyError, StoreError
+from souffleur.knowledge.engine import disk
+from souffleur.knowledge.engine.collection import (
+    Filter,
+    Hit,
+    Layout,
+    Order,
+    Payload,
+    Point,
+    Search,
+)
+from souffleur.knowledge.engine.edge_encoding import (
+    SCHEMAS,
+    encode_filter,
+    encode_index,
+    encode_layout,
+    encode_order,
+    encode_search,
+    encode_upsert,
+)
+from souffleur.knowledge.engine.vectors import (
+    DENSE,
+    check_given,
+    check_stored,
+    one_line,
+    to_point,
+)
+
+PANIC = "PanicException"
+"""What a bug in the engine raises. It is no Exception, and cannot be imported."""
+
+Room = Callable[[Path], int]
+"""Returns the free bytes of the disk that holds a path. Raises OSError."""
+
+
+class EdgeCollection:
+    """One folder, one collection, one process: who opens it holds `folder_lock.locked_folder`.
+
+    Writes are in the log (WAL) before they return, so they survive a killed process; `flush`
+    writes them through to the disk, by itself within `flush_every` seconds of a write made in an
+    event loop, or with `power_safe` before each write returns.
+    """
+
+    # The engine holds the GIL while it works, mostly for less than a few milliseconds, so async
+    # methods and the timer call it directly: a thread would not free the loop.
+
+    def __init__(
+        self,
+        shard: qdrant.EdgeShard,
+        path: Path,
+        layout: Layout,
+        *,
+        flush_every: float,
+        power_safe: bool,
+        room: Room,
+    ) -> None:
+        self.layout = layout
+        self.trouble = ""
+        """Why what was written is not on disk yet; empty if it is, or will be in a second."""
+        self._opened = shard
+        self._path = path
+        self._flush_every = flush_every
+        self._power_safe = power_safe
+        self._room = room
+        self._pid = os.getpid()
+        self._dirty = True  # what a killed process left may be in the log only
+        self._flushing_in: asyncio.AbstractEventLoop | None = None
+        self._closed = False
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        layout: Layout,
+        *,
+        flush_every: float = 1.0,
+        power_safe: bool = False,
+        room: Room = disk.free_bytes,
+    ) -> "EdgeCollection":
+        """Open the collection in `folder`, made there if it is not; `flush_every` is in seconds.
+
+        Raises StoreBusyError if another process has it open, StoreMismatchError if it was made
+        with another dimension, StoreError if it cannot be read or the disk is nearly full.
+        """
+        path = folder / layout.name
+        with engine_errors("open", path):
+            stored = stored_dimension(path)
+        if stored is not None:
+            check_stored(layout, stored, str(folder))
+        with engine_errors("open", path):
+            path.mkdir(parents=True, exist_ok=True)
+            disk.need(disk.TO_OPEN, path, room)
+            # `load` makes what is missing, so that a first start killed halfway can be repeated.
+            shard = qdrant.EdgeShard.load(str(path), encode_layout(layout))
+            try:
+                _index(shard, layout)
+            except BaseException:
+                shard.close()
+                raise
+        return cls(shard, path, layout, flush_every=flush_every, power_safe=power_safe, room=room)
+
+    @property
+    def _shard(self) -> qdrant.EdgeShard:
+        if self._closed:
+            raise StoreError(f"The store at '{self._path.parent}' is closed: open it again.")
+        if os.getpid() != self._pid:
+            raise StoreError(
+                f"The store at '{self._path.parent}' was opened before this process was forked "
+                f"from {self._pid}, which owns it: open the store after the fork."
+            )
+        return self._opened
+
+    def put_now(self, points: Sequence[Point]) -> None:
+        """Insert or replace whole points: one record of the log, so all of them or none."""
+        if points:
+            check_given(self.layout, [point.dense for point in points])
+            self._write("put points into", lambda: encode_upsert(points))
+
+    def get_now(self, ids: Sequence[str]) -> list[Point]:
+        """The points that exist, in the order of `ids`, without vectors."""
+        return self._get(ids, vectors=False)
+
+    async def put(self, points: Sequence[Point]) -> None:
+        """Insert or replace whole points."""
+        self.put_now(points)
+
+    async def replace(self, point: Point, *, revision: int) -> bool:
+        """Replace the point if its stored `revision` is the one given, and say whether it was."""
+        check_given(self.layout, [point.dense])
+        # Compared here and not by a conditional upsert: replaying the log after kill -9, the engine
+        # judges the condition anew, by pages that may be newer than its last flush, and drops the
+        # write. Nobody comes between: this process alone has the folder, and nothing is awaited.
+        stored = self.get_now([point.id])
+        if not stored or stored[0].payload.get("revision") != revision:
+            return False
+        self.put_now([point])
+        return True
+
+    async def merge_payload(self, ids: Sequence[str], payload: Payload) -> None:
+        """Set these payload fields on the points that exist; a None removes the field."""
+        # By filter: by ids the engine refuses all of them where one is unknown.
+        points = qdrant.Filter(must=[qdrant.HasIdCondition(set(ids))])
+        self._write(
+            "change points of",
+            lambda: qdrant.UpdateOperation.set_payload_by_filter(points, payload),
+        )
+
+    async def get(self, ids: Sequence[str], *, vectors: bool = False) -> list[Point]:
+        """The points that exist, in the order of `ids`."""
+        return self._get(ids, vectors=vectors)
+
+    async def scroll(
+        self,
+        filter: Filter,
+        *,
+        limit: int,
+        order: Order | None = None,
+        after: str | None = None,
+        vectors: bool = False,
+    ) -> tuple[list[Point], str | None]:
+        """Up to `limit` matching points by id or in order, and the cursor for the next page."""
+        with engine_errors("read", self._path):
+            request = qdrant.ScrollRequest(
+                offset=after,
+                limit=limit,
+                filter=encode_filter(filter),
+                with_payload=True,
+                with_vector=vectors,
+                order_by=encode_order(order) if order else None,
+            )
+            records, following = self._shard.scroll(request)
+        after = None if following is None else str(following)
+        return [to_point(record) for record in records], after
+
+    async def search(self, queries: Sequence[Search]) -> list[list[Hit]]:
+        """The nearest points for each query; exact."""
+        check_given(self.layout, [query.vector for query in queries])
+        with engine_errors("search", self._path):
+            batch = qdrant.QueryBatchRequest([encode_search(query) for query in queries])
+            answers = self._shard.query_batch(batch)
+        return [[Hit(to_point(found), found.score) for found in answer] for answer in answers]
+
+    async def count(self, filter: Filter) -> int:
+        """How many points match."""
+        with engine_errors("count", self._path):
+            return self._shard.count(qdrant.CountRequest(filter=encode_filter(filter)))
+
+    async def delete(self, ids: Sequence[str]) -> None:
+        """Remove the points for good; unknown ids are ignored."""
+        if ids:
+            self._write("delete from", lambda: qdrant.UpdateOperation.delete_points(list(ids)))
+
+    async def flush(self) -> None:
+        """Return when everything written so far would survive a power cut."""
+        self._flush()
+
+    async def close(self) -> None:
+        """Flush and let go of the folder."""
+        if self._closed or os.getpid() != self._pid:
+            return
+        try:
+            self._flush()
+        finally:
+            self._closed = True
+            self._opened.close()
+
+    def _get(self, ids: Sequence[str], *, vectors: bool) -> list[Point]:
+        with engine_errors("read", self._path):
+            records = self._shard.retrieve(list(ids), with_payload=True, with_vector=vectors)
+        found = {str(record.id): record for record in records}
+        return [to_point(found[point_id]) for point_id in ids if point_id in found]
+
+    def _write(self, doing: str, operation: Callable[[], qdrant.UpdateOperation]) -> None:
+        with engine_errors(doing, self._path):
+            disk.need(disk.TO_WRITE, self._path, self._room)
+            self._shard.update(operation())
+        self._dirty = True
+        if self._power_safe:
+            self._flush()
+        else:
+            self._flush_soon()
+
+    def _flush_soon(self) -> None:
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return  # outside a loop: the next write inside one, `flush` or `close` sees to it
+        if self._flushing_in is not loop:
+            self._flushing_in = loop
+            loop.call_later(self._flush_every, self._flush_due)
+
+    def _flush_due(self) -> None:
+        self._flushing_in = None
+        if self._closed:
+            return
+        try:
+            self._flush()
+        except StoreError as error:  # told by `trouble`; the next write tries again
+            logger.error("what was written may not survive a power cut: {}", error)
+
+    def _flush(self) -> None:
+        if self._dirty:
+            try:
+                with engine_errors("flush", self._path):
+                    self._shard.flush()
+            except StoreError as error:
+                self.trouble = str(error)
+                raise
+            self._dirty, self.trouble = False, ""
+
+
+@contextmanager
+def engine_errors(doing: str, path: Path) -> Iterator[None]:
+    """Raise what the engine raises as a StoreError that names what was done, and where."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except BaseException as error:  # the engine raises bare Exception; the text tells them apart
+        if not isinstance(error, Exception) and type(error).__name__ != PANIC:
+            raise
+        if "WouldBlock" in str(error):
+            raise StoreBusyError(
+                f"The collection at '{path}' is in use by another process; close it there."
+            ) from error
+        raise StoreError(
+            f"Qdrant Edge could not {doing} the collection '{path.name}' at '{path.parent}': "
+            f"{one_line(error)}; correct that and try again."
+        ) from error
+
+
+def _index(shard: qdrant.EdgeShard, layout: Layout) -> None:
+    present = shard.info().payload_schema
+    for key, kind in layout.indexes.items():
+        if key not in present or present[key].data_type != SCHEMAS[kind]:
+            shard.update(encode_index(key, kind))
+
+
+def stored_dimension(path: Path) -> int | None:
+    """Dimension of the dense vectors of the collection in this folder; None if there is none."""
+    config = path / "edge_config.json"
+    if not config.exists():
+        return None
+    size: int = json.loads(config.read_text())["vectors"][DENSE]["size"]
+    return size

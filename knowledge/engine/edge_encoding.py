@@ -1,0 +1,144 @@
+"""Our points, filters and queries as those of Qdrant Edge."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import numpy as np
+import qdrant_edge as qdrant
+
+from souffleur.knowledge.engine.collection import (
+    AnyOf,
+    Between,
+    Condition,
+    Filter,
+    IndexType,
+    Is,
+    Layout,
+    Missing,
+    OneOf,
+    Order,
+    Point,
+    Scalar,
+    Search,
+    Sparse,
+)
+from souffleur.knowledge.engine.vectors import DENSE, LEXICAL
+
+NEVER = 10**9
+"""Size of a segment, in KB, from which a graph would be built: search stays exact."""
+
+SCHEMAS: dict[IndexType, qdrant.PayloadSchemaType] = {
+    "keyword": qdrant.PayloadSchemaType.Keyword,
+    "tenant": qdrant.PayloadSchemaType.Keyword,
+    "integer": qdrant.PayloadSchemaType.Integer,
+    "float": qdrant.PayloadSchemaType.Float,
+    "datetime": qdrant.PayloadSchemaType.Datetime,
+    "bool": qdrant.PayloadSchemaType.Bool,
+}
+
+
+def encode_layout(layout: Layout) -> qdrant.EdgeConfig:
+    """The engine's configuration. Without the log there would be no lock on the folder either."""
+    return qdrant.EdgeConfig(
+        vectors={DENSE: qdrant.EdgeVectorParams(layout.dimension, qdrant.Distance.Cosine)},
+        sparse_vectors={LEXICAL: qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)},
+        optimizers=qdrant.EdgeOptimizersConfig(indexing_threshold=NEVER),
+        wal_enabled=True,
+    )
+
+
+def encode_index(key: str, kind: IndexType) -> qdrant.UpdateOperation:
+    """The operation that indexes a payload field."""
+    tenant = qdrant.KeywordIndexParams(is_tenant=True)
+    return qdrant.UpdateOperation.create_field_index(
+        key, tenant if kind == "tenant" else SCHEMAS[kind]
+    )
+
+
+def encode_upsert(points: Sequence[Point]) -> qdrant.UpdateOperation:
+    """The operation that inserts or replaces points."""
+    return qdrant.UpdateOperation.upsert_points([encode_point(point) for point in points])
+
+
+def encode_point(point: Point) -> qdrant.Point:
+    """The engine's point."""
+    vectors: dict[str, qdrant.NamedVector] = {}
+    if point.dense is not None:
+        vectors[DENSE] = list(point.dense)
+    if point.lexical is not None:
+        vectors[LEXICAL] = encode_sparse(point.lexical)
+    return qdrant.Point(point.id, vectors, point.payload)
+
+
+def encode_sparse(sparse: Sparse) -> qdrant.SparseVector:
+    """The engine's sparse vector."""
+    return qdrant.SparseVector(list(sparse.indices), list(sparse.values))
+
+
+def encode_search(search: Search) -> qdrant.QueryRequest:
+    """The engine's query."""
+    if isinstance(search.vector, Sparse):
+        query = qdrant.Query.Nearest(encode_sparse(search.vector), using=LEXICAL)
+    else:
+        query = qdrant.Query.Nearest(list(search.vector), using=DENSE)
+    within = search.idf_within
+    idf = qdrant.IdfParams(corpus=encode_filter(within)) if within else None
+    return qdrant.QueryRequest(
+        limit=search.limit,
+        query=query,
+        with_payload=True,
+        filter=encode_filter(search.filter),
+        params=qdrant.SearchParams(idf=idf),
+    )
+
+
+def encode_order(order: Order) -> qdrant.OrderBy:
+    """The engine's order."""
+    direction = qdrant.Direction.Desc if order.descending else qdrant.Direction.Asc
+    return qdrant.OrderBy(order.key, direction)
+
+
+def encode_filter(filter: Filter) -> qdrant.Filter:
+    """The engine's filter."""
+    return qdrant.Filter(
+        must=[encode_condition(condition) for condition in filter.must],
+        must_not=[encode_condition(condition) for condition in filter.must_not],
+    )
+
+
+def encode_condition(condition: Condition) -> "qdrant.ConditionType":
+    """The engine's condition."""
+    match condition:
+        case Is(key, value):
+            return qdrant.FieldCondition(key, match=encode_value(value))
+        case OneOf(key, values):
+            return qdrant.FieldCondition(key, match=qdrant.MatchAny(list(values)))
+        case Between(key, None, None):
+            return qdrant.FieldCondition(key, is_empty=False)
+        case Between(key, low, high):
+            return qdrant.FieldCondition(key, range=encode_range(low, high))
+        case Missing(key):
+            return qdrant.FieldCondition(key, is_empty=True)
+        case AnyOf(conditions):
+            # Unlike `should`, this matches nothing where there is no condition.
+            encoded = [encode_condition(condition) for condition in conditions]
+            return qdrant.Filter(min_should=qdrant.MinShould(encoded, 1))
+
+
+def encode_value(value: Scalar) -> qdrant.MatchValue:
+    """The engine's equality. The binding takes Python's True for 1, and only numpy's for a bool."""
+    if isinstance(value, bool):
+        return qdrant.MatchValue(np.bool_(value))  # type: ignore[arg-type]
+    return qdrant.MatchValue(value)
+
+
+def encode_range(low: float | datetime | None, high: float | datetime | None) -> "qdrant.RangeType":
+    """The engine's half-open range."""
+    if isinstance(low, datetime) or isinstance(high, datetime):
+        return qdrant.RangeDateTime(gte=encode_time(low), lt=encode_time(high))
+    return qdrant.RangeFloat(gte=low, lt=high)
+
+
+def encode_time(bound: float | datetime | None) -> str | None:
+    """ISO 8601 with the offset; the engine compares instants."""
+    return bound.isoformat() if isinstance(bound, datetime) else None

@@ -1,0 +1,113 @@
+"""Our points, filters and queries as those of a Qdrant server."""
+
+from datetime import datetime
+
+from qdrant_client import models
+
+from souffleur.knowledge.engine.collection import (
+    AnyOf,
+    Between,
+    Condition,
+    Filter,
+    IndexType,
+    Is,
+    Missing,
+    OneOf,
+    Order,
+    Point,
+    Search,
+    Sparse,
+)
+from souffleur.knowledge.engine.vectors import DENSE, LEXICAL
+
+SCHEMAS: dict[IndexType, models.PayloadSchemaType] = {
+    "keyword": models.PayloadSchemaType.KEYWORD,
+    "tenant": models.PayloadSchemaType.KEYWORD,
+    "integer": models.PayloadSchemaType.INTEGER,
+    "float": models.PayloadSchemaType.FLOAT,
+    "datetime": models.PayloadSchemaType.DATETIME,
+    "bool": models.PayloadSchemaType.BOOL,
+}
+
+
+def encode_index(kind: IndexType) -> models.PayloadSchemaType | models.KeywordIndexParams:
+    """The index of a payload field; the points of one tenant are stored together."""
+    if kind == "tenant":
+        return models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
+    return SCHEMAS[kind]
+
+
+def encode_point(point: Point) -> models.PointStruct:
+    """The client's point."""
+    vectors: dict[str, models.Vector] = {}
+    if point.dense is not None:
+        vectors[DENSE] = list(point.dense)
+    if point.lexical is not None:
+        vectors[LEXICAL] = encode_sparse(point.lexical)
+    return models.PointStruct(id=point.id, vector=vectors, payload=point.payload)
+
+
+def encode_sparse(sparse: Sparse) -> models.SparseVector:
+    """The client's sparse vector."""
+    return models.SparseVector(indices=list(sparse.indices), values=list(sparse.values))
+
+
+def encode_search(search: Search) -> models.QueryRequest:
+    """The client's query."""
+    query: models.SparseVector | list[float]
+    if isinstance(search.vector, Sparse):
+        query, using = encode_sparse(search.vector), LEXICAL
+    else:
+        query, using = list(search.vector), DENSE
+    within = search.idf_within
+    idf = models.IdfCorpusParams(corpus=encode_filter(within)) if within else None
+    return models.QueryRequest(
+        query=query,
+        using=using,
+        filter=encode_filter(search.filter),
+        limit=search.limit,
+        with_payload=True,
+        params=models.SearchParams(idf=idf),
+    )
+
+
+def encode_order(order: Order) -> models.OrderBy:
+    """The client's order."""
+    direction = models.Direction.DESC if order.descending else models.Direction.ASC
+    return models.OrderBy(key=order.key, direction=direction)
+
+
+def encode_filter(filter: Filter) -> models.Filter:
+    """The client's filter."""
+    return models.Filter(
+        must=[encode_condition(condition) for condition in filter.must],
+        must_not=[encode_condition(condition) for condition in filter.must_not],
+    )
+
+
+def encode_condition(condition: Condition) -> models.Condition:
+    """The client's condition."""
+    match condition:
+        case Is(key, value):
+            return models.FieldCondition(key=key, match=models.MatchValue(value=value))
+        case OneOf(key, values):
+            return models.FieldCondition(key=key, match=models.MatchAny(any=list(values)))
+        case Between(key, None, None):
+            return models.FieldCondition(key=key, is_empty=False)
+        case Between(key, low, high):
+            return models.FieldCondition(key=key, range=encode_range(low, high))
+        case Missing(key):
+            return models.FieldCondition(key=key, is_empty=True)
+        case AnyOf(conditions):
+            # Unlike `should`, this matches nothing where there is no condition.
+            encoded = [encode_condition(condition) for condition in conditions]
+            return models.Filter(min_should=models.MinShould(conditions=encoded, min_count=1))
+
+
+def encode_range(
+    low: float | datetime | None, high: float | datetime | None
+) -> models.RangeInterface:
+    """The client's half-open range."""
+    if isinstance(low, datetime) or isinstance(high, datetime):
+        return models.DatetimeRange(gte=low, lt=high)
+    return models.Range(gte=low, lt=high)

@@ -1,0 +1,77 @@
+"""What both engines share: the two vectors of a point, their dimension, and reading them back."""
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from souffleur.errors import StoreMismatchError
+from souffleur.knowledge.engine.collection import Layout, Point, Sparse
+from souffleur.knowledge.language.plain_text import single_line
+
+DENSE = "dense"
+LEXICAL = "lexical"
+
+
+class Record(Protocol):
+    """A point as either engine returns it."""
+
+    @property
+    def id(self) -> Any: ...
+    @property
+    def payload(self) -> dict[str, Any] | None: ...
+    @property
+    def vector(self) -> Any:
+        """Vectors by name, where asked for."""
+        ...
+
+
+def to_point(record: Record) -> Point:
+    """The point of a record; numbers are those of float32, the precision they are stored in."""
+    vectors = record.vector or {}
+    dense, lexical = vectors.get(DENSE), vectors.get(LEXICAL)
+    return Point(
+        id=str(record.id),
+        payload=record.payload or {},
+        dense=None if dense is None else tuple(dense),
+        lexical=None if lexical is None else Sparse(tuple(lexical.indices), tuple(lexical.values)),
+    )
+
+
+def check_stored(layout: Layout, stored: int, place: str) -> None:
+    """Raise StoreMismatchError unless the stored dimension is the layout's.
+
+    >>> check_stored(Layout("memories", 384), 384, "/data")
+    """
+    if stored != layout.dimension:
+        raise StoreMismatchError(
+            f"The collection '{layout.name}' at '{place}' holds vectors of {stored} dimensions, "
+            f"and the embedder makes {layout.dimension}: set SOUFFLEUR_EMBEDDER to the embedder "
+            "the store was made with, or copy it with `souffleur migrate NEW_PATH`."
+        )
+
+
+def check_given(layout: Layout, vectors: Iterable[tuple[float, ...] | Sparse | None]) -> None:
+    """Raise StoreMismatchError unless all dense vectors have the layout's dimension.
+
+    >>> check_given(Layout("memories", 2), [(0.6, 0.8), None])
+    """
+    for vector in vectors:
+        if isinstance(vector, tuple) and len(vector) != layout.dimension:
+            raise StoreMismatchError(
+                f"The collection '{layout.name}' takes vectors of {layout.dimension} dimensions "
+                f"and was given one of {len(vector)}: set SOUFFLEUR_EMBEDDER to the embedder the "
+                "store was made with."
+            )
+
+
+def writing(point: Point) -> tuple[Any, Any]:
+    """Which write a point comes from: its revision, and who wrote it."""
+    return point.payload.get("revision"), point.payload.get("written_by")
+
+
+def one_line(error: BaseException) -> str:
+    r"""What an engine's error says, on one line and not for ever.
+
+    >>> one_line(ValueError("no such\n  point"))
+    'no such point'
+    """
+    return single_line(str(error) or repr(error))[:300]

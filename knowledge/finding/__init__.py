@@ -1,0 +1,1 @@
+"""Search over memories, episodes and raw turns."""

@@ -1,0 +1,88 @@
+"""Nearness: how like a point is to some texts, by sense and by words, each from 0 to 1."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from souffleur.knowledge.engine.collection import Collection, Filter, Point, Search
+from souffleur.knowledge.language.lexical import encode_query
+
+if TYPE_CHECKING:
+    from souffleur.knowledge.embedding.embedder import Embedder
+
+CANDIDATES = 40
+"""Hits taken from each list."""
+
+Parts = dict[str, float]
+"""Nearness by `cosine` and `lexical`."""
+
+
+@dataclass(frozen=True)
+class Sense:
+    """What finds texts by their sense."""
+
+    embedder: "Embedder"
+    within: float | None = None
+    """Seconds that it may take; None: as long as usual."""
+
+    async def vectors(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
+        """Return the vectors of texts to search with. Raises EmbedderError."""
+        return await self.embedder.embed_queries(texts, within=self.within)
+
+    def nearness(self, cosine: float) -> float:
+        """Return how near a cosine means, from 0 to 1."""
+        return by_sense(cosine, self.embedder.floor)
+
+
+async def find_near(
+    collection: Collection,
+    sense: Sense | None,
+    texts: Sequence[tuple[str, float]],
+    allowed: Sequence[Filter],
+    corpus: Filter,
+) -> list[tuple[Point, Parts]]:
+    """The points nearest to any of the texts, in no order, in one round trip.
+
+    Each text comes with its weight; `allowed` are the sets that are searched, `corpus` the points
+    over which the rarity of words is counted. Without a sense, words alone count.
+    """
+    if not texts:
+        return []
+    asks: list[tuple[str, float, Search]] = []
+    for text, weight in texts:
+        words = encode_query(text)
+        asks += [
+            ("lexical", weight, Search(words, some, CANDIDATES, idf_within=corpus))
+            for some in allowed
+        ]
+    vectors = await sense.vectors([text for text, _ in texts]) if sense else []
+    for vector, (_, weight) in zip(vectors, texts, strict=False):
+        asks += [("cosine", weight, Search(vector, some, CANDIDATES)) for some in allowed]
+    hits = await collection.search([ask for _, _, ask in asks])
+    scale = await scale_of(collection, corpus)
+    points: dict[str, Point] = {}
+    parts: dict[str, Parts] = {}
+    for (name, weight, _), found in zip(asks, hits, strict=True):
+        for hit in found:
+            points[hit.point.id] = hit.point
+            mine = parts.setdefault(hit.point.id, {})
+            dense = sense if name == "cosine" else None
+            near = dense.nearness(hit.score) if dense else by_words(hit.score, scale)
+            mine[name] = max(mine.get(name, 0.0), weight * near)
+    return [(point, parts[id]) for id, point in points.items()]
+
+
+async def scale_of(collection: Collection, corpus: Filter) -> float:
+    """About the score of one term that only one point of the corpus has."""
+    return math.log1p(await collection.count(corpus)) or 1.0
+
+
+def by_sense(cosine: float, floor: float) -> float:
+    """Cosine above what unrelated texts reach, scaled to 0..1."""
+    return max(0.0, (cosine - floor) / (1 - floor))
+
+
+def by_words(score: float, scale: float) -> float:
+    """Saturating: one term that only this point has gives about a half."""
+    return score / (score + scale) if score > 0 else 0.0

@@ -1,0 +1,344 @@
+"""Search over memories, episodes and raw turns: nearness, weighted by importance and recency.
+
+Both lists come from the engine in one round trip and are fused here, by score, not by rank: ranks
+cannot tell whether the best hit is any good, and a whisper needs a gate. Fusing by score also did
+better than reciprocal rank fusion on dialogue turns.
+"""
+
+import asyncio
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from souffleur.knowledge import life
+from souffleur.knowledge.engine.collection import (
+    Between,
+    Collection,
+    Condition,
+    Filter,
+    Is,
+    OneOf,
+    Point,
+)
+from souffleur.knowledge.finding.nearness import Sense, find_near
+from souffleur.knowledge.finding.turn_nearness import NearTurn, find_near_turns
+from souffleur.knowledge.identity import check_id
+from souffleur.knowledge.language.times import Period, find_period
+from souffleur.knowledge.memory import NARRATIVE, Category, Memory, State
+from souffleur.knowledge.policy import Policy
+from souffleur.knowledge.reading import read_each
+from souffleur.knowledge.records import to_memories
+from souffleur.knowledge.talk.talk_records import to_masked_turn
+from souffleur.knowledge.talk.turn import Turn
+
+if TYPE_CHECKING:
+    from souffleur.knowledge.embedding.embedder import Embedder
+
+GATE = 0.3
+"""Relevance below which a memory is not whispered."""
+CONTEXT_WEIGHT = 0.4
+"""What the talk before counts against the message itself."""
+HOP_SHARE = 0.6
+"""Part of a hit's relevance that reaches a memory about the same name."""
+HOP_MOST = 3
+ELSEWHEN = 2 / 3
+"""What a turn counts that was not said in the time which the text names."""
+INSTANT = timedelta(microseconds=1)
+_UTC = ZoneInfo("UTC")
+COMMON_NAME = 6
+"""A name on more memories than this says nothing."""
+
+
+class Scope(StrEnum):
+    """What a search looks through."""
+
+    MEMORIES = "memories"
+    """Facts, core and skills: what the judge knows of."""
+    EPISODES = "episodes"
+    """What was talked about, told in short."""
+    TURNS = "turns"
+    """What was said, word for word."""
+
+
+EVERYWHERE = tuple(Scope)
+
+
+@dataclass(frozen=True)
+class Query:
+    """What is looked for, whose, and as of when."""
+
+    user_id: str
+    text: str
+    now: datetime
+    context: str = ""
+    """The messages before; they count less."""
+    agent_id: str | None = None
+    """Only what this persona learnt; None: all personas'."""
+    as_of: datetime | None = None
+    """What was true then, superseded memories included; None: what is true now."""
+    limit: int = 8
+    categories: tuple[str, ...] = ()
+    """Only these; where none is named, `scope` says which."""
+    scope: tuple[Scope, ...] = (Scope.MEMORIES,)
+    since: datetime | None = None
+    """Only what was learnt, or talked about, from then on …"""
+    until: datetime | None = None
+    """… and before this."""
+    raw_since: datetime | None = None
+    """Raw turns from before then have expired."""
+    zone: ZoneInfo = _UTC
+    """By whose calendar the text names a time."""
+    within: float | None = None
+    """Seconds that the embedder may take; None: as long as usual."""
+    by_words: bool = False
+    """Search by words alone, without the embedder."""
+
+    def __post_init__(self) -> None:
+        """Raise IdentityError for a user that cannot be told from others."""
+        check_id(self.user_id)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A memory, an episode or a raw turn, and why it came up."""
+
+    item: Memory | Turn
+    score: float
+    """What it is ranked by: relevance, weighted by importance and recency."""
+    relevance: float
+    """0 (unrelated) to 1 (the same words and sense)."""
+    effective: float
+    """Its importance now, in the policy's unit."""
+    parts: dict[str, float] = field(default_factory=dict)
+    """The score taken apart: cosine, lexical, importance, recency, hop; of turns also context."""
+
+    @property
+    def memory(self) -> Memory:
+        """The memory or episode; TypeError for a raw turn, which only `Scope.TURNS` brings."""
+        if isinstance(self.item, Turn):
+            raise TypeError("this is a raw turn: read `item`")
+        return self.item
+
+    @property
+    def scope(self) -> Scope:
+        """Where it was found."""
+        if isinstance(self.item, Turn):
+            return Scope.TURNS
+        episode = self.item.category is Category.EPISODE
+        return Scope.EPISODES if episode else Scope.MEMORIES
+
+    @property
+    def text(self) -> str:
+        """What it says, or what was said."""
+        return self.item.words if isinstance(self.item, Turn) else self.item.content
+
+    @property
+    def at(self) -> datetime:
+        """When it was learnt or said."""
+        return self.item.at if isinstance(self.item, Turn) else self.item.created_at
+
+    @property
+    def relevant(self) -> bool:
+        """Whether it passes the gate."""
+        return self.relevance >= GATE
+
+
+def over(moment: datetime) -> tuple[Condition, Condition]:
+    """What has expired, or ceased to be true, by then."""
+    high = moment + INSTANT
+    return Between("expires_at", high=high), Between("valid_until", high=high)
+
+
+def readable(query: Query, scope: Scope = Scope.MEMORIES) -> Filter:
+    """What a read may return: this user's, in force; never archived, forgotten or pending."""
+    must: list[Condition] = [Is("user_id", query.user_id)]
+    must_not: list[Condition] = []
+    if query.agent_id:
+        must.append(Is("agent_id", query.agent_id))
+    if query.categories:
+        must.append(OneOf("category", query.categories))
+    elif scope is Scope.EPISODES:
+        must.append(Is("category", Category.EPISODE))
+    else:
+        must_not.append(OneOf("category", NARRATIVE))
+    moment = query.as_of or query.now
+    must_not += over(moment)
+    if query.as_of:
+        must.append(OneOf("state", (State.ACTIVE, State.SUPERSEDED)))
+        must_not.append(Between("valid_from", low=moment + INSTANT))
+    else:
+        must.append(Is("state", State.ACTIVE))
+    must += _within(query, scope)
+    return Filter(tuple(must), tuple(must_not))
+
+
+def said(query: Query) -> Filter:
+    """The raw turns a read may return: this user's, in the time asked for, not expired."""
+    must: list[Condition] = [Is("type", "turn"), Is("user_id", query.user_id)]
+    must += [Is("agent_id", query.agent_id)] if query.agent_id else []
+    since = max(filter(None, (query.since, query.raw_since)), default=None)
+    must.append(Between("at", since, query.until or query.now + INSTANT))
+    return Filter(tuple(must), (Is("hidden", True), Is("expunged", True)))
+
+
+def _within(query: Query, scope: Scope) -> list[Condition]:
+    if query.since is None and query.until is None:
+        return []
+    if scope is Scope.EPISODES:  # talk that lasted into the time, or began in it
+        return [Between("created_at", low=query.since), Between("valid_from", high=query.until)]
+    return [Between("created_at", query.since, query.until)]
+
+
+async def search(
+    collection: Collection, embedder: "Embedder", policy: Policy, query: Query
+) -> list[Found]:
+    """Up to `query.limit` memories and episodes, best first; ties by id: the order is stable."""
+    allowed = [readable(query, scope) for scope in query.scope if scope is not Scope.TURNS]
+    if not allowed:
+        return []
+    corpus = Filter((Is("user_id", query.user_id), Is("state", State.ACTIVE)))
+    near = await find_near(collection, _sense(embedder, query), _texts(query), allowed, corpus)
+    parts = {point.id: part for point, part in near}
+    memories = to_memories(point for point, _ in near)
+    ranked = [_found(memory, parts[memory.id], query, policy) for memory in memories]
+    ranked.sort(key=order)
+    led_to = {
+        found.memory.id: found
+        for found in await _hop(collection, policy, query, allowed[0], ranked)
+    }
+    ranked = [found for found in ranked if found.memory.id not in led_to] + [*led_to.values()]
+    return sorted(ranked, key=order)[: query.limit]
+
+
+async def search_turns(collection: Collection, embedder: "Embedder", query: Query) -> list[Found]:
+    """Up to `query.limit` raw turns, best first."""
+    corpus = Filter((Is("user_id", query.user_id), Is("type", "turn"), Is("embedded", True)))
+    near = await find_near_turns(
+        collection, _sense(embedder, query), _texts(query), said(query), corpus
+    )
+    period = await asyncio.to_thread(_named_time, query)
+    ranked = [(_rank(one, query.now, period), one) for one in near]
+    ranked.sort(key=_turn_order)
+    found = read_each((one.point for _, one in ranked[: query.limit]), to_masked_turn)
+    turns = {turn.id: turn for turn in found}
+    return [
+        _heard(score, one, turns[one.point.id], query.now)
+        for score, one in ranked[: query.limit]
+        if one.point.id in turns
+    ]
+
+
+def order(found: Found) -> tuple[float, float, str]:
+    """Best first; of equals memories by id, and then turns as they were said."""
+    said = found.item.at.timestamp() if isinstance(found.item, Turn) else 0.0
+    return -round(found.score, 6), said, found.item.id
+
+
+def _turn_order(ranked: tuple[float, NearTurn]) -> tuple[float, float, str]:
+    """As `order`, before a turn is read from its point."""
+    score, near = ranked
+    at = datetime.fromisoformat(near.point.payload["at"])
+    return -round(score, 6), at.timestamp(), near.point.id
+
+
+def _sense(embedder: "Embedder", query: Query) -> Sense | None:
+    return None if query.by_words else Sense(embedder, query.within)
+
+
+def _texts(query: Query) -> list[tuple[str, float]]:
+    both = ((query.text, 1.0), (query.context, CONTEXT_WEIGHT))
+    return [(text, weight) for text, weight in both if text.strip()]
+
+
+def _named_time(query: Query) -> Period | None:
+    """When the text says that it was; "today" and "this year" rather tell what is asked about."""
+    period = find_period(query.text, query.now, query.zone)
+    over = period is not None and period.end < query.now
+    return period if over else None
+
+
+def _rank(near: NearTurn, now: datetime, period: Period | None) -> float:
+    at = datetime.fromisoformat(near.point.payload["at"])
+    then = period is None or period.start <= at < period.end
+    # Who asks what was said means no time in particular: newness settles near ties, no more.
+    return near.rank * (1.0 if then else ELSEWHEN) * (0.84 + 0.01 * _recency(at, now))
+
+
+def _recency(at: datetime, now: datetime) -> float:
+    return math.exp(-max(0.0, (now - at).total_seconds()) / 86400 / 30)
+
+
+def _heard(score: float, near: NearTurn, turn: Turn, now: datetime) -> Found:
+    """What was said around a turn counts for its rank; only what it says itself passes the gate."""
+    whole = {**near.parts, "recency": _recency(turn.at, now)}
+    return Found(turn, score, _relevance(near.parts), 0.0, whole)
+
+
+def _relevance(parts: dict[str, float]) -> float:
+    return 1 - (1 - parts.get("cosine", 0.0)) * (1 - parts.get("lexical", 0.0))
+
+
+def _found(
+    memory: Memory, parts: dict[str, float], query: Query, policy: Policy, hop: float = 0.0
+) -> Found:
+    relevance = max(_relevance(parts), hop)
+    value = life.effective(memory, query.now, policy)
+    importance = min(1.0, value / policy.core_value)
+    recency = math.exp(-memory.since(query.now) / 30)
+    score = relevance * (0.75 + 0.2 * importance + 0.05 * recency)
+    whole = {**parts, "importance": importance, "recency": recency, "hop": hop}
+    return Found(memory, score, relevance, value, whole)
+
+
+async def _hop(
+    collection: Collection,
+    policy: Policy,
+    query: Query,
+    allowed: Filter,
+    ranked: Sequence[Found],
+) -> list[Found]:
+    """What the best hits lead to, by name or relation, and would not have passed the gate."""
+    best = [found for found in ranked[:3] if found.relevant]
+    if not best:
+        return []
+    seen = {found.memory.id for found in ranked if found.relevant}
+    reach: dict[str, float] = {}
+    memories: dict[str, Memory] = {}
+    for found in best:
+        for memory in await _neighbours(collection, query, allowed, found.memory):
+            if memory.id not in seen:
+                memories[memory.id] = memory
+                reach[memory.id] = max(reach.get(memory.id, 0), HOP_SHARE * found.relevance)
+    new = [_found(memory, {}, query, policy, hop=reach[id]) for id, memory in memories.items()]
+    return sorted(new, key=order)[:HOP_MOST]
+
+
+async def _neighbours(
+    collection: Collection, query: Query, allowed: Filter, memory: Memory
+) -> Iterable[Memory]:
+    points: list[Point] = []
+    for name in memory.entities[:3]:
+        about = Filter((*allowed.must, Is("entities", name)), allowed.must_not)
+        page, _ = await collection.scroll(about, limit=COMMON_NAME + 1)
+        points += page if len(page) <= COMMON_NAME else []
+    linked = await collection.get([relation.to for relation in memory.relations])
+    related = (one for one in to_memories(linked) if _may_read(one, query))
+    return [*to_memories(points), *related]
+
+
+def _may_read(memory: Memory, query: Query) -> bool:
+    """What `readable` says, of a point that was not found by a filter."""
+    moment, ends = query.as_of or query.now, (memory.expires_at, memory.valid_until)
+    then = {State.ACTIVE, State.SUPERSEDED} if query.as_of else {State.ACTIVE}
+    began = query.as_of is None or memory.valid_from is None or memory.valid_from <= moment
+    return (
+        memory.user_id == query.user_id
+        and memory.state in then
+        and query.agent_id in {None, memory.agent_id}
+        and began
+        and all(end is None or end > moment for end in ends)
+    )

@@ -1,0 +1,1 @@
+"""Words of people: compared, counted, dated, named; no store, no model."""

@@ -1,0 +1,58 @@
+"""Whether a text asks about the past: about earlier talk, or about what happened."""
+
+import re
+
+from souffleur.knowledge.language.time_phrases import plain
+
+TELLING = "|".join(
+    [
+        "(?<![小听据])[说聊讲谈提](?:[过到起及]|了(?!算)|的(?![对是没也好]|有道理)|什么|啥|谁|哪|没|来着)",
+        "(?:昨|前天|前几天|上[周次回个]|上星期|上礼拜|刚才|刚刚|以前|之前|曾|那[天次时]|[天周月年]前|[月号日])"
+        "[^，。！？,.!?]{0,8}(?:(?<![小听])说(?![明服不话])|聊|讲(?![座究课台])|谈(?!恋)|提(?![前高醒供交升示])"
+        "|告诉|推荐|介绍|答应|约)",
+        "[我你您][^，。！？,.!?]{0,3}告诉[我你您](?![个一，,啊吧])|告诉过|推荐[过了的]|[你您]推荐(?![一几个点些])",
+        "答应[过了我你]|问[过了]|约好|来着|记不记得|想不?起|[还你我]记得|记得(?![要带提帮把给叫])",
+        "(?<![a-z])(?:talked|spoken?|said|told|mentioned|recommended|suggested|discussed|chatted"
+        r"|promised|brought\s+up|(?:remember|recall)(?:ed)?(?!\s+to(?![a-z]))"
+        r"|remind\s+me\s+(?:what|who|which|where|when|how|of|about))(?![a-z])",
+    ]
+)
+"""Talk of earlier talk: a verb with the ending, or after the words, that put it in the past."""
+QUESTION = "|".join(
+    [
+        "[?？吗呢]|什么|啥|哪|谁|怎么|多少|几[个点时号岁次]|是不是|有没有|为何|如何",
+        r"^\W*(?:(?:so|and|but|hey|ok|okay|well|also|then|please)\W+)*(?:what|which|who|whose|where|when"
+        r"|why|how|did|was|were|do\s+you|(?:can\s+you\s+)?tell\s+me)(?![a-z])",
+        r"(?<![a-z])(?:what|which|who|where|when|how|why)\s+(?:[a-z]+\s+){0,2}did(?![a-z])",
+    ]
+)
+"""What makes a sentence a question, with its mark or without."""
+PAST = "|".join(
+    [
+        "昨|(?<!目)前天|前[几两些]天|上[周次回个]|上星期|上礼拜|[去前]年|以前|之前|曾|刚才|刚刚|当时|那[天次]",
+        "[天周月年]前|了|(?<![不通超经难])过(?![年来去几会节程期敏分得])|的是?(?:什么|谁|哪|啥)|来着",
+        r"(?<![a-z])(?:did(?:n't)?|was|wasn't|were|weren't|had|ago|yesterday|earlier|previous(?:ly)?"
+        r"|(?:last|past)(?=\s+[a-z0-9])|used\s+to|the\s+other\s+(?:day|night|time)"
+        r"|before(?=\s*(?:[?.!,]|$)))(?![a-z])",
+    ]
+)
+"""What puts a question into the past; without it "what shall we do on Friday?" would be one."""
+_SENTENCE_END = re.compile(r"(?<=[。！？!?\n；;])|(?<=\.)\s")
+
+
+def asks_about_past(text: str) -> bool:
+    """Whether a sentence of the text asks about earlier talk or about what happened.
+
+    >>> asks_about_past("我们昨天聊的那个"), asks_about_past("Where did I go in March?")
+    (True, True)
+    >>> asks_about_past("我昨天去了超市"), asks_about_past("What shall we do on Friday?")
+    (False, False)
+    """
+    return any(
+        _has(TELLING, sentence) or (_has(QUESTION, sentence) and _has(PAST, sentence))
+        for sentence in _SENTENCE_END.split(plain(text))
+    )
+
+
+def _has(words: str, sentence: str) -> bool:
+    return re.search(words, sentence, re.IGNORECASE | re.ASCII) is not None

@@ -1,0 +1,145 @@
+"""The sparse lexical encoder: texts to weighted terms, for exact words that a dense vector blurs.
+
+Words where a script has spaces; single characters and pairs where it has none, or, as in Korean,
+where endings grow on the words: so 茶 is found in 绿茶, 東京 in 私は東京に and 서울 in 서울에.
+"""
+
+import re
+import unicodedata
+from collections import defaultdict
+from zlib import crc32
+
+from souffleur.knowledge.engine.collection import Sparse
+from souffleur.knowledge.language.stemming import STOP_WORDS, stem
+
+K1 = 1.2
+"""How soon the repetition of a term stops to count (BM25)."""
+B = 0.4
+"""How much a text's length counts against it, 0 to 1 (BM25); memories are of one length."""
+AVERAGE_LENGTH = 32
+"""Terms of a usual text. A constant, so that a stored vector never goes stale."""
+LONE = 0.5
+"""Weight in a query of a single character within a run; a pair, a word or a run of one weighs 1."""
+
+_UNSPACED = (
+    r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    r"\u1100-\u11ff\uac00-\ud7ff"  # Hangul
+    r"\u3005-\u3007\u3041-\u3096\u3099\u309a\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
+    r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
+)
+# Python's \w leaves out the marks that are the vowels of Hindi and its neighbours.
+_MARKS = "".join(chr(c) for c in range(0x300, 0x2000) if unicodedata.category(chr(c))[0] == "M")
+_SPACED = rf"(?:[^\W_{_UNSPACED}]|[{_MARKS}](?<![{_UNSPACED}]))"
+_WORD = rf"{_SPACED}+(?:(?:(?<=\d)[.:](?=\d)|'){_SPACED}+)*"
+_WORDS = re.compile(_WORD)
+_RUNS = re.compile(rf"(?P<compound>{_WORD}(?:[-_.]{_WORD})*)|[{_UNSPACED}]+")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_APOSTROPHES = str.maketrans("’‘ʼ＇", "''''")
+_PARTICLES = frozenset("的了吗呢吧啊呀哦嗯着过地得么嘛啦のはがをにへともでやだねよかなて")
+"""They belong to no word: neither they nor a pair with one is looked for."""
+_COMMON = _PARTICLES | frozenset(
+    "我你他她它您们咱自己谁这那哪个些此其每各另一二两几多少不没无非别是在有和与及或而但就也都又再还只才刚"
+    "很太更最真挺好大小来去到上下里外中前后出起回开过要会能可想应该得说看听做用给让把被对跟从向往为因以于"
+    "如若所之什怎样种次件事情时候点天年月日今明昨早现在正已将便即并且虽然吧人起来"
+)
+"""Characters of function words, time and talk: looked for only beside another one."""
+
+
+def split(text: str) -> list[tuple[str, ...]]:
+    """The text's runs, folded: a word or a compound's words, or a run's characters.
+
+    Folded is: NFKC and case (Unicode Standard Annex 15), apostrophes, no commas in numbers.
+
+    >>> split("Ann's GPT-4.1 costs １,200円！")
+    [("ann's",), ('gpt', '4.1'), ('costs',), ('1200',), ('円',)]
+    >>> split("私は 9:30に")
+    [('私', 'は'), ('9:30',), ('に',)]
+    """
+    return [
+        tuple(_WORDS.findall(run[0])) if run["compound"] else tuple(run[0])
+        for run in _RUNS.finditer(_fold(text))
+    ]
+
+
+def is_spaced(token: str) -> bool:
+    """Whether it is a word of a script with spaces, rather than a character of one without.
+
+    >>> is_spaced("tea"), is_spaced("茶")
+    (True, False)
+    """
+    return _WORDS.match(token) is not None
+
+
+def terms(text: str) -> list[str]:
+    """What is looked up, in order and with repetitions.
+
+    >>> terms("The cats liked Python-3.11!")
+    ['cat', 'like', 'python-3.11', 'python', '3.11']
+    >>> terms("我喜欢绿茶")
+    ['喜', '欢', '绿', '茶', '我喜', '喜欢', '欢绿', '绿茶']
+    """
+    return [term for term, _ in _weighted(text)]
+
+
+def encode_document(text: str) -> Sparse:
+    """BM25's part of the document: how often each term occurs, saturated. IDF is the engine's.
+
+    Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), 3.15.
+
+    >>> encode_document("tea")
+    Sparse(indices=(2391201714,), values=(1.2680115273775219,))
+    """
+    found = terms(text)
+    counts: dict[int, int] = defaultdict(int)
+    for term in found:
+        counts[_number(term)] += 1
+    norm = K1 * (1 - B + B * len(found) / AVERAGE_LENGTH)
+    return _sparse({id: count * (K1 + 1) / (count + norm) for id, count in counts.items()})
+
+
+def encode_query(text: str) -> Sparse:
+    """Each term once; a single character in a run less than the pairs it is in.
+
+    >>> encode_query("喝茶").values == (LONE, 1.0, LONE), encode_query("茶").values
+    (True, (1.0,))
+    """
+    weights: dict[int, float] = {}
+    for term, weight in _weighted(text):
+        number = _number(term)
+        weights[number] = max(weight, weights.get(number, 0.0))
+    return _sparse(weights)
+
+
+def _fold(text: str) -> str:
+    folded = unicodedata.normalize("NFKC", text.translate(_APOSTROPHES)).casefold()
+    return _THOUSANDS.sub("", unicodedata.normalize("NFKC", folded))
+
+
+def _weighted(text: str) -> list[tuple[str, float]]:
+    found: list[tuple[str, float]] = []
+    for run in _RUNS.finditer(_fold(text)):
+        whole = run[0]
+        if not run["compound"]:
+            weight = LONE if len(whole) > 1 else 1.0
+            found += [(char, weight) for char in whole if char not in _COMMON]
+            pairs = (whole[at : at + 2] for at in range(len(whole) - 1))
+            found += [(pair, 1.0) for pair in pairs if _tells(pair)]
+            continue
+        words = _WORDS.findall(whole)
+        if len(words) > 1:
+            found.append((whole, 1.0))
+        found += [(stem(word), 1.0) for word in words if word not in STOP_WORDS]
+    return found
+
+
+def _tells(pair: str) -> bool:
+    """Whether a pair of characters can be (part of) a word that somebody looks for."""
+    return not (_PARTICLES & set(pair)) and not _COMMON.issuperset(pair)
+
+
+def _number(term: str) -> int:
+    return crc32(term.encode())
+
+
+def _sparse(weights: dict[int, float]) -> Sparse:
+    return Sparse(tuple(sorted(weights)), tuple(weights[id] for id in sorted(weights)))

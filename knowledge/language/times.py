@@ -1,0 +1,225 @@
+"""Which period of the past a text speaks of, read without a model: 上周三, "last weekend"."""
+
+from calendar import monthrange
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from souffleur.knowledge.language.time_phrases import (
+    NIGHT,
+    Means,
+    Phrase,
+    find_phrases,
+)
+
+JUST_NOW = timedelta(hours=2)
+FEW = 7
+"""Units that "a few" reaches back: wide, as the speaker does not know the day either."""
+A_WHILE = (timedelta(days=30), timedelta(days=3))
+"""Where "a while ago" begins and ends, before today."""
+BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+"""Before all talk."""
+
+_MOMENTS = {
+    "minute": timedelta(minutes=1),
+    "half": timedelta(minutes=30),
+    "hour": timedelta(hours=1),
+}
+_HALVES = {
+    "year": (6, "month"),
+    "month": (2, "week"),
+    "week": (3, "day"),
+    "day": (12, "hour"),
+    "hour": (1, "half"),
+}
+_NIGHT_ENDS = 5
+"""The hour till which "tonight" is the night that began yesterday."""
+_CALENDAR_YEAR = 1000
+_LEAP = 12 * 8 + 1
+"""Months within which every date comes once: 29 February, where a century skips it."""
+
+Span = tuple[datetime, datetime]
+
+
+@dataclass(frozen=True)
+class Period:
+    """A period of the past."""
+
+    start: datetime
+    """In UTC, as all its times."""
+    end: datetime
+    """Exclusive and never after now: what is still running ends now."""
+    phrase: str
+    """The words it was read from."""
+    last: bool = False
+    """The latest talk before this session: 上次, "last time". Its times only say "before now"."""
+
+
+def find_period(text: str, now: datetime, zone: ZoneInfo) -> Period | None:
+    """The first past period the text speaks of, by the calendar of `zone`; None: none, or only
+    the future.
+
+    `now` is aware. Weeks begin on Monday. A weekday, day or month without its year is the latest
+    that has begun; a weekday is never today.
+
+    >>> from datetime import timezone
+    >>> now = datetime(2025, 11, 21, 15, 30, tzinfo=timezone.utc)
+    >>> period = find_period("What did I say last Wednesday?", now, ZoneInfo("Asia/Shanghai"))
+    >>> period.phrase, str(period.start), str(period.end)
+    ('last Wednesday', '2025-11-18 16:00:00+00:00', '2025-11-19 16:00:00+00:00')
+    >>> find_period("下周三见", now, ZoneInfo("Asia/Shanghai")) is None
+    True
+    """
+    for phrase in find_phrases(text):
+        period = _period(phrase, now, zone)
+        if period is not None:
+            return period
+    return None
+
+
+def _period(phrase: Phrase, now: datetime, zone: ZoneInfo) -> Period | None:
+    try:
+        start, end = _RULES[phrase.means](phrase, now.astimezone(zone))
+        start, end = start.astimezone(UTC), min(end.astimezone(UTC), now.astimezone(UTC))
+    except (OverflowError, ValueError):  # beyond the calendar: 30 February, 9999 years ago
+        return None
+    last = phrase.means is Means.LAST_TALK
+    return Period(start, end, phrase.text, last) if start < end else None
+
+
+def _ago(phrase: Phrase, now: datetime) -> Span:
+    unit = phrase.unit or ("day" if phrase.weekday is None else "week")
+    count, unit = _whole(phrase.count or 0, unit)
+    if unit in _MOMENTS:
+        moment, length = now.astimezone(UTC), _MOMENTS[unit]
+        if phrase.few:
+            return moment - FEW * length, moment
+        return moment - (count + 1) * length, moment - (count - 1) * length
+    begins = _begin(now, unit)
+    if phrase.few:
+        return _before(begins, FEW, unit), begins
+    if phrase.part == NIGHT and count == 0 and now.hour < _NIGHT_ENDS:
+        count = 1
+    start = _before(begins, count, unit)
+    if phrase.weekday is not None:
+        return _of_day(start + timedelta(days=phrase.weekday), phrase)
+    if phrase.day is not None:
+        return _of_day(start.replace(day=phrase.day), phrase)
+    return _of_day(start, phrase) if unit == "day" else (start, _before(start, -1, unit))
+
+
+def _recent(phrase: Phrase, now: datetime) -> Span:
+    count, unit = _whole(FEW if phrase.few else phrase.count or 1, phrase.unit or "day")
+    if unit in _MOMENTS:
+        return now.astimezone(UTC) - count * _MOMENTS[unit], now
+    return _before(_begin(now, "day"), count, unit), now
+
+
+def _weekday(phrase: Phrase, now: datetime) -> Span:
+    """Before today, in both languages: who means today says 今天."""
+    back = (now.weekday() - (phrase.weekday or 0) - 1) % 7 + 1
+    return _of_day(_begin(now, "day") - timedelta(days=back), phrase)
+
+
+def _weekend(phrase: Phrase, now: datetime) -> Span:
+    """The latest that has begun; with 这, "this" or "next": of that week."""
+    count = 1 if phrase.count is None else int(phrase.count)
+    if count < 1:
+        saturday = _before(_begin(now, "week"), count, "week") + timedelta(days=5)
+    else:
+        latest = _begin(now, "day") - timedelta(days=(now.weekday() - 5) % 7)
+        saturday = _before(latest, count - 1, "week")
+    return saturday, saturday + timedelta(days=2)
+
+
+def _date(phrase: Phrase, now: datetime) -> Span:
+    month, year = phrase.season or phrase.month, _year(phrase, now)
+    if month is None and phrase.day is None and year is not None:
+        return datetime(year, 1, 1, tzinfo=now.tzinfo), datetime(year + 1, 1, 1, tzinfo=now.tzinfo)
+    if year is None:
+        start = _latest(now, month, phrase.day or 1)
+    else:
+        start = datetime(year, month or 1, phrase.day or 1, tzinfo=now.tzinfo)
+    if phrase.day is not None:
+        return _of_day(start, phrase)
+    return start, _before(start, -3 if phrase.season else -1, "month")
+
+
+def _written(phrase: Phrase, now: datetime) -> Span:
+    import dateparser  # type: ignore[import-untyped]  # its first import takes 0.1 s
+
+    year = _year(phrase, now)
+    found: datetime | None = dateparser.parse(
+        f"{phrase.written} {year or ''}",
+        languages=["en"],
+        settings={
+            "RELATIVE_BASE": now.replace(tzinfo=None),
+            "PREFER_DATES_FROM": "past",
+            "REQUIRE_PARTS": ["day", "month"],
+        },
+    )
+    if found is None:
+        raise ValueError(phrase.written)
+    return _of_day(datetime(found.year, found.month, found.day, tzinfo=now.tzinfo), phrase)
+
+
+def _latest(now: datetime, month: int | None, day: int) -> datetime:
+    """The latest day of that number, in that month or any, that has begun."""
+    this_month = _begin(now, "month")
+    for back in range(_LEAP):
+        first = _before(this_month, back, "month")
+        if month in (None, first.month) and day <= monthrange(first.year, first.month)[1]:
+            found = first.replace(day=day)
+            if found <= now:
+                return found
+    raise ValueError(f"no month {month} has a day {day}")
+
+
+def _year(phrase: Phrase, now: datetime) -> int | None:
+    if phrase.year is None or phrase.year >= _CALENDAR_YEAR:
+        return phrase.year
+    return now.year - phrase.year
+
+
+def _whole(count: float, unit: str) -> tuple[int, str]:
+    return _HALVES.get(unit, (1, unit)) if count == 0.5 else (int(count), unit)
+
+
+def _begin(now: datetime, unit: str) -> datetime:
+    """When the day, week, month or year that is running began."""
+    day = now.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
+    if unit == "week":
+        return day - timedelta(days=day.weekday())
+    return day if unit == "day" else day.replace(day=1, month=1 if unit == "year" else day.month)
+
+
+def _before(moment: datetime, count: int, unit: str) -> datetime:
+    from dateutil.relativedelta import relativedelta  # type: ignore[import-untyped]
+
+    moved: datetime = moment - relativedelta(**{f"{unit}s": count})
+    return moved
+
+
+def _of_day(day: datetime, phrase: Phrase) -> Span:
+    begins, ends = phrase.part or (0, 24)
+    return day + timedelta(hours=begins), day + timedelta(hours=ends)
+
+
+def _while_ago(phrase: Phrase, now: datetime) -> Span:
+    today = _begin(now, "day")
+    return today - A_WHILE[0], today - A_WHILE[1]
+
+
+_RULES: dict[Means, Callable[[Phrase, datetime], Span]] = {
+    Means.LAST_TALK: lambda phrase, now: (BEGINNING, now),
+    Means.JUST_NOW: lambda phrase, now: (now.astimezone(UTC) - JUST_NOW, now),
+    Means.WHILE_AGO: _while_ago,
+    Means.AGO: _ago,
+    Means.RECENT: _recent,
+    Means.WEEKDAY: _weekday,
+    Means.WEEKEND: _weekend,
+    Means.DATE: _date,
+    Means.WRITTEN: _written,
+    Means.NOTHING: lambda phrase, now: (now, now),
+}

@@ -1,0 +1,143 @@
+"""How texts are compared: whether a quote was said, whether two say the same, and what is new."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from souffleur.knowledge.language.lexical import is_spaced, split
+
+_QUOTES = dict.fromkeys(map(ord, "‘’‚‛‹›′‵`´ʼ＇"), "'") | dict.fromkeys(
+    map(ord, "“”„‟«»″‶「」『』〝〞〟｢｣＂"), '"'
+)
+_DASHES = dict.fromkeys(map(ord, "‐‑‒–—―⸺⸻−﹘﹣－"), "-")
+_STOPS = {ord("。"): ".", ord("｡"): ".", ord("、"): ",", ord("､"): ","}
+_STYLE = _QUOTES | _DASHES | _STOPS
+
+_INVISIBLE = re.compile(r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0]")
+_DASH_RUN = re.compile(r"-{2,}")
+_ELLIPSIS = re.compile(r"[\[(]?\.{3,}[\])]?")
+_EDGES = "\"'.,"
+_MINUS = re.compile(r"(?<![a-z0-9-])-(?=\d)")
+_TELLING = "#%&@"
+"""Punctuation that carries sense: C#, 50%, R&B."""
+
+_NUMERAL = re.compile(r"[〇零一二三四五六七八九十百千万亿两兩萬億]+")
+_NEGATION = re.compile(
+    r"\b(?:not|no|never|none|nobody|nothing|cannot|without|neither|nor)\b|n't\b"
+    r"|[不没沒未無无]|ない|なか|ません|(?<![가-힣])[안못](?![가-힣])|[없않]"
+)
+
+
+def normalise(text: str) -> str:
+    r"""The text without white space and invisible characters, in one width, case and quote style.
+
+    NFKC and case folding (Unicode Standard, 3.13, D146); runs of dashes are one.
+
+    >>> normalise("He said:\n“Ｔｅａ　ｔｉｍｅ”"), normalise("我 说——「喝茶。」")
+    ('hesaid:"teatime"', '我说-"喝茶."')
+    """
+    return _DASH_RUN.sub("-", unicodedata.normalize("NFKC", "".join(_fold(text).split())))
+
+
+def find_quote(quote: str, text: str) -> bool:
+    """Whether the quote is in the text, normalised; its parts in order, if it has ellipses.
+
+    Quotation marks and full stops around a part may be the quoter's own. A quote without a letter,
+    digit or symbol is never found.
+
+    >>> find_quote("moved to lyon.", "Yes, I moved to  LYON last week")
+    True
+    >>> find_quote("我……喝绿茶", "我以前喝咖啡，现在喝绿茶了"), find_quote("", "我喝茶")
+    (True, False)
+    """
+    sought, whole = normalise(quote), normalise(text)
+    if not fold(sought):
+        return False
+    if sought in whole:
+        return True
+    at = 0
+    for part in filter(None, (part.strip(_EDGES) for part in _ELLIPSIS.split(sought))):
+        found = whole.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
+
+
+def fold(text: str) -> str:
+    """The text normalised and without punctuation, save what tells numbers and names apart.
+
+    >>> fold("She's 30, and lives in Lyon!"), fold("她 30 岁，住里昂。")
+    ('shes30andlivesinlyon', '她30岁住里昂')
+    >>> fold("3.11") == fold("311"), fold("C#") == fold("C"), fold("room 1 23") == fold("room 12 3")
+    (False, False, False)
+    """
+    kept: list[str] = []
+    gap = ""
+    for char in _MINUS.sub("−", _DASH_RUN.sub("-", _fold(text))):
+        if char.isspace() or (unicodedata.category(char)[0] == "P" and char not in _TELLING):
+            gap += "" if char.isspace() and gap.endswith(" ") else " " if char.isspace() else char
+            continue
+        if gap and char.isdigit() and kept and kept[-1].isdigit():
+            kept.append(gap)
+        kept.append(char)
+        gap = ""
+    return unicodedata.normalize("NFKC", "".join(kept))
+
+
+def same(a: str, b: str) -> bool:
+    """Whether two texts say the same but for width, case, spacing and punctuation.
+
+    >>> same("Ann likes tea.", "ann likes  TEA"), same("安喜欢茶", "安不喜欢茶")
+    (True, False)
+    """
+    return fold(a) == fold(b)
+
+
+def nothing_new(new: str, old: str) -> bool:
+    """Whether all that `new` says is in `old`: each word in the same order, each pair of
+    characters, each numeral and negation. A negation left out is new as well.
+
+    >>> nothing_new("Ann likes tea", "Ann likes green tea"), nothing_new("喜欢绿茶", "安喜欢绿茶")
+    (True, True)
+    >>> nothing_new("Ann has 3 cats", "Ann has 2 cats"), nothing_new("安不喜欢茶", "安喜欢茶")
+    (False, False)
+    >>> nothing_new("喜欢茶", "安不喜欢茶"), nothing_new("Bob owes Ann", "Ann owes Bob")
+    (False, False)
+    """
+    if same(new, old):
+        return True
+    return (
+        _pairs(new) <= _pairs(old)
+        and set(_NUMERAL.findall(_fold(new))) <= set(_NUMERAL.findall(_fold(old)))
+        and set(_NEGATION.findall(_fold(new))) == set(_NEGATION.findall(_fold(old)))
+        and _in_order(_words(new), _words(old))
+        and bool(_pairs(new) or _words(new))
+    )
+
+
+def _fold(text: str) -> str:
+    """In one width, case and quote style, without invisible characters; white space stays."""
+    shown = "".join(
+        char
+        for char in _INVISIBLE.sub("", text)
+        if char.isspace() or unicodedata.category(char) not in ("Cc", "Cf", "Cs")
+    )
+    folded = unicodedata.normalize("NFKC", shown.translate(_STYLE)).casefold()
+    return unicodedata.normalize("NFKC", folded).translate(_STYLE)
+
+
+def _pairs(text: str) -> set[str]:
+    """Characters and pairs of characters of scripts without spaces."""
+    runs = ["".join(run) for run in split(text) if not is_spaced(run[0])]
+    return {run[at : at + size] for run in runs for size in (1, 2) for at in range(len(run))}
+
+
+def _words(text: str) -> list[str]:
+    return [word for run in split(text) if is_spaced(run[0]) for word in run]
+
+
+def _in_order(part: list[str], whole: list[str]) -> bool:
+    """Whether `part` is `whole` with words left out."""
+    rest: Iterator[str] = iter(whole)
+    return all(word in rest for word in part)

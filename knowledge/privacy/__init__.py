@@ -1,0 +1,1 @@
+"""What must not be kept, shown or told: secrets, keys, addresses."""

@@ -1,0 +1,102 @@
+"""What another program says, made fit for logs and stored errors: no keys, and no private talk."""
+
+import html
+import re
+from collections.abc import Sequence
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from souffleur.knowledge.language.plain_text import mend
+
+RUN = 12
+"""Characters in a row that also are in private text are taken for a quotation of it."""
+
+_READ = 4000
+"""Characters of what was said that are looked at: more is a page, and no message."""
+_DEPTH = 3
+"""How often words may be quoted within quoted words: JSON in JSON in JSON."""
+_SHORTEST_SECRET = 4
+"""Characters; what a local server takes for a key ("x") is none, and would mask every word."""
+
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([bfnrt])|(.))", re.DOTALL)
+_TAG = re.compile(r"<[^<>]*+>")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_CUTS = re.compile(r"…(?:\s?…)++")
+_KEYS = (
+    re.compile(r"(?<![A-Za-z0-9])(?:sk|pk|rk)[-_][A-Za-z0-9*_.…-]{4,}+"),
+    re.compile(r"(?<![A-Za-z0-9])(?:gsk|hf|xai|nvapi|pplx|AIza)[-_]?[A-Za-z0-9*_-]{16,}+"),
+    re.compile(r"(?<=(?i:bearer))(?:\s++token)?+[\s:=]++[^\s,;\"'<>]{4,}+"),
+    re.compile(r"(?<=://)[^/\s@]*+@"),
+    re.compile(r"(?<=[?&])[^?=&\s]*?(?:key|token|secret|password|sig)[^?=&\s]*+=[^&\s\"'<>]++"),
+)
+
+
+def redact(words: str, private: Sequence[str] = (), secrets: Sequence[str] = ()) -> str:
+    """Return the words on one line, with "…" for secrets, keys and quotations of private text.
+
+    Escapes and tags around them are taken away first, as what is quoted may stand in JSON or HTML.
+
+    >>> redact("policy: 'I hate my boss, Tom' (key sk-1234567)", ["Well, I hate my boss, Tom."])
+    "policy: '…' (key …)"
+    """
+    words, known = _plain(words[:_READ]), "\n".join(map(_plain, private))
+    for secret in secrets:
+        words = words.replace(secret, "…") if len(secret) >= _SHORTEST_SECRET else words
+    # A tag may stand in what is quoted, or within the quotation.
+    words = _one_line(_TAG.sub(" ", _without_runs(words, known)))
+    words = _without_runs(words, known)
+    for key in _KEYS:
+        words = key.sub("…", words)
+    return _CUTS.sub("…", words)
+
+
+def bare_address(url: str) -> str:
+    """Return the address without user name, password, query and fragment.
+
+    >>> bare_address("https://me:secret@a.example:8080/v1?key=1"), bare_address("me:p/w@[host")
+    ('https://a.example:8080/v1', '[host')
+    """
+    try:
+        parts = urlsplit(url)
+        if parts.netloc and parts.port != 0:  # reading the port tells a password with a slash
+            netloc = parts.netloc.rpartition("@")[2]
+            return urlunsplit((parts.scheme, netloc, parts.path, "", ""))
+    except ValueError:
+        pass
+    return re.split(r"[?#]", url.rpartition("@")[2])[0]
+
+
+def _plain(text: str) -> str:
+    """Text as a person reads it, on one line, without the escapes of JSON, HTML and addresses."""
+    for _ in range(_DEPTH):
+        read = unquote(html.unescape(_ESCAPE.sub(_unescaped, text)))
+        if read == text:
+            break
+        text = read
+    return _one_line(mend(text))
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    if escape[1]:
+        return chr(int(escape[1], 16))
+    return " " if escape[2] else escape[3]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(_CONTROL.sub(" ", text).split())
+
+
+def _without_runs(words: str, private: str) -> str:
+    ours = {words[place : place + RUN] for place in range(len(words) - RUN + 1)}
+    both = ours.intersection(private[at : at + RUN] for at in range(len(private) - RUN + 1))
+    kept: list[str] = []
+    place = 0
+    while place < len(words):
+        if words[place : place + RUN] not in both:
+            kept.append(words[place])
+            place += 1
+            continue
+        place += RUN
+        while place < len(words) and words[place + 1 - RUN : place + 1] in both:
+            place += 1
+        kept.append("…")
+    return "".join(kept)

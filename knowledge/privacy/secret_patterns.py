@@ -1,0 +1,136 @@
+"""What secrets look like, as patterns over text that `privacy` has written in plain ASCII signs.
+
+A pattern may be tried at every place of a text of any length, so none may look far: each repetition
+has an upper bound, save a possessive run of single characters at the very end of a pattern.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stdnum import luhn
+from stdnum.cn import ric
+from stdnum.exceptions import ValidationError
+
+from souffleur.knowledge.privacy.password_phrases import HIDDEN, LOCK_CODES, PASSWORDS
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A kind of secret, and how it is found."""
+
+    name: str
+    """What it is, in words."""
+    pattern: re.Pattern[str]
+    """Its groups are the secret; without any, the whole match is."""
+    check: Callable[[str], bool] | None = None
+    """Whether the digits found are such a number; `None` means that the pattern says enough."""
+
+
+def is_card_number(digits: str) -> bool:
+    """Return whether these can be the digits of a payment card: issuer, length, check digit.
+
+    >>> is_card_number("4111111111111111"), is_card_number("4111111111111112")
+    (True, False)
+    """
+    return _ISSUED.fullmatch(digits) is not None and luhn.is_valid(digits)
+
+
+def is_resident_id(digits: str) -> bool:
+    """Return whether this is a Chinese resident identity number: date of birth, check character.
+
+    The place of birth is not compared: the tables know a county from the year in which it was
+    founded, and whoever is older was registered there all the same.
+
+    >>> is_resident_id("11010519491231002X"), is_resident_id("110105194912310021")
+    (True, False)
+    """
+    try:
+        ric.get_birth_date(digits)
+    except ValidationError:
+        return False
+    return bool(ric.calc_check_digit(digits) == digits[-1].upper())
+
+
+# ISO/IEC 7812 issuers by length; 16 digits of an issuer not listed count too, save what begins
+# like a year, as order numbers do.
+_ISSUED = re.compile(
+    r"4(?:\d{12}|\d{15}|\d{18})|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|(?:50|5[6-9]|6\d)\d{11,17}"
+    r"|9558\d{15}|(?!0|19|20)\d{16}"
+)
+
+_L = r"(?<![A-Za-z0-9])"
+_R = r"(?![A-Za-z0-9])"
+_EXAMPLE = (
+    r"(?!(?:your|my|some|the|insert|example)[_-]|x{4}|\*{3}|\$|\{|<|\[|%[sd({]"
+    r"|(?:[a-z]{1,12}?[_-]?+)??(?:token|key)s?(?![a-z0-9_.~+/=-]))"
+)
+_KEY_BODY = r"(?:[^-]|-(?!----))"
+_KEY_END = r"-----END (?:[A-Z0-9]{2,10}+ ){0,2}?PRIVATE KEY(?: BLOCK)?+-----"
+_WORDS = r"(?!(?!proj-|ant-|live|test)[a-z]{1,15}+(?:[-_][a-z]{1,15}+){1,8}+(?![A-Za-z0-9_-]))"
+"""Not words joined by signs, as names of packages and columns are: sk-learn-contrib, pk_user_id."""
+
+
+def _secret(name: str, *sources: str, check: Callable[[str], bool] | None = None) -> list[Secret]:
+    return [Secret(name, re.compile(_apart(one), re.ASCII), check) for one in sources]
+
+
+def _apart(source: str) -> str:
+    """Also find kana whose sound marks are characters of their own, as half-width ones are."""
+    parts = ((char, unicodedata.normalize("NFD", char)) for char in source)
+    return "".join(char if char == apart else f"(?:{char}|{apart})" for char, apart in parts)
+
+
+SECRETS = (
+    *_secret(
+        "a private key",
+        r"-----BEGIN (?:[A-Z0-9]{2,10}+ ){0,2}?PRIVATE KEY(?: BLOCK)?+(?:-----)?+"
+        rf"(?>{_KEY_BODY}{{0,16384}}+{_KEY_END}|(?:(?:\s|\\n){{0,4}}+[\w+/=]{{20,400}}+){{0,60}}+)",
+    ),
+    *_secret("an API key", rf"{_L}(?:sk|pk|rk)[-_]{_WORDS}[A-Za-z0-9_-]{{12,}}+"),
+    *_secret(
+        "an AWS key",
+        rf"{_L}(?:AKIA|ASIA)[A-Z0-9]{{16}}{_R}",
+        rf"(?i:aws[^\n{HIDDEN}]{{0,16}}?(?:secret|key|密[钥鑰]|シークレット|キー)"
+        r"|secret[ _-]?(?:access[ _-]?)?key|シークレットアクセスキー)[a-z_]{0,12}+"
+        rf"(?>[^A-Za-z0-9/+\n{HIDDEN}]|(?<![A-Za-z])(?:is|was|now)(?![A-Za-z])){{0,12}}+"
+        rf"(?![0-9a-f]{{40}}{_R})(?=[A-Za-z0-9/+]{{0,39}}?[A-Z])"
+        r"([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
+    ),
+    *_secret(
+        "an access token",
+        rf"{_L}(?:gh[pousr]_[A-Za-z0-9]{{10,}}+|(?:github_pat_|glpat-)[\w-]{{10,}}+"
+        r"|hf_[A-Za-z0-9]{16,}+|(?:npm_|gsk_|xai-)[A-Za-z0-9]{20,}+|do[opr]_v1_[a-f0-9]{32,}+"
+        r"|ya29\.[\w-]{20,}+|SG\.[\w-]{16,64}+\.[\w-]{16,}+"
+        r"|xox[abeprs]-(?=[A-Za-z0-9-]{0,20}[0-9])[A-Za-z0-9-]{10,}+)",
+        r"(?i:authorization[\"']{0,2}+\s{0,3}+[:=]\s{0,3}+[\"']?+(?:bearer|basic|token)\s{1,3}+"
+        rf"{_EXAMPLE})([\w.~+/=-]{{8,}}+)",
+        rf"{_L}(?i:bearer(?:\stoken)?+\s{{0,2}}+[:=]?+\s{{0,2}}+[\"']?+{_EXAMPLE})"
+        r"(?=[\w.~+/=-]{0,64}?[0-9])([\w.~+/=-]{16,}+)",
+    ),
+    *_secret("a Google API key", rf"{_L}AIza[\w-]{{30,}}+"),
+    *_secret("a JSON web token", rf"{_L}eyJ[\w-]{{8,1024}}+\.[\w-]{{8,8192}}+\.[\w-]{{4,}}+"),
+    *_secret(
+        "a password in an address",
+        rf"(?<=[a-z0-9])://[^\s:/@\"'<>{HIDDEN}]{{0,64}}+:(?i:{_EXAMPLE})"
+        rf"([^\s/\"'<>{HIDDEN}]{{1,128}})@(?=[A-Za-z0-9\[])",
+    ),
+    *_secret("a password", *PASSWORDS),
+    *_secret("a door or lock code", *LOCK_CODES),
+    *_secret(
+        "an identity card number",
+        r"(?<![A-Za-z0-9])(?<![0-9]\.)(?=([1-9][0-9]{5}[ .-]?[0-9]{4}[ .-]?[0-9]{2}[ .-]?"
+        rf"[0-9]{{2}}[ .-]?[0-9]{{3}}[ .-]?[0-9Xx]){_R})",
+        check=is_resident_id,
+    ),
+    *_secret(
+        "a payment card number",
+        rf"(?<![A-Za-z0-9])(?<![0-9][ .-])(?=([0-9](?:[ .-]?[0-9]){{12,18}}+){_R}(?![ .-][0-9]))",
+        rf"(?<![A-Za-z0-9])(?<![0-9][.])(?=([0-9]{{13,19}}+){_R})",
+        rf"(?<![A-Za-z0-9])(?=([0-9]{{4}}(?:[ .-][0-9]{{4}}){{3}}){_R})",
+        rf"(?<![A-Za-z0-9])(?=([0-9]{{4}}(?:[ .-][0-9]{{4}}){{3}}[ .-][0-9]{{3}}){_R})",
+        rf"(?<![A-Za-z0-9])(?=([0-9]{{4}}[ .-][0-9]{{6}}[ .-][0-9]{{4,5}}){_R})",
+        check=is_card_number,
+    ),
+)

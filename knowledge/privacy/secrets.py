@@ -1,0 +1,102 @@
+"""What is kept out of memory by pattern: secrets. What needs judgement is the judge's."""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from souffleur.knowledge.privacy.password_phrases import HIDDEN
+from souffleur.knowledge.privacy.secret_patterns import SECRETS, Secret
+
+MASK = "[secret]"
+"""What is shown instead of a secret."""
+
+Span = tuple[int, int]
+
+
+class _Plain(dict[int, str]):
+    """Each character as one of ASCII where there is one; a place stays the same place."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        plain = _PLAIN_OF.get(unicodedata.category(char)) or unicodedata.normalize("NFKC", char)
+        digit = unicodedata.decimal(char, None)
+        self[code] = str(digit) if digit is not None else plain if len(plain) == 1 else char
+        return self[code]
+
+
+_PLAIN_OF = {"Zs": " ", "Zl": "\n", "Zp": "\n", "Pd": "-"}
+_PLAIN = _Plain(dict.fromkeys(map(ord, "‘’ʼ`"), "'") | dict.fromkeys(map(ord, "“”„"), '"'))
+_PLAIN[ord("−")] = "-"
+_NO_DIGIT = re.compile("[^0-9Xx]")
+
+
+def find_secret(text: str) -> str | None:
+    """Return what kind of secret the text holds, in words; `None` if it holds none that is known.
+
+    >>> find_secret("my key is sk-live-9f8e7d6c5b4a3210")
+    'an API key'
+    >>> find_secret("我的密码是hunter2024!")
+    'a password'
+    >>> find_secret("pay with 4111 1111 1111 1111 please")
+    'a payment card number'
+    >>> find_secret("password = request.form['password']") is None
+    True
+    >>> find_secret("The password is important. He forgot his 3 keys, 忘了密码") is None
+    True
+    """
+    return next((secret.name for secret, _ in _find(text)), None)
+
+
+def mask(text: str) -> str:
+    """Return the text with each secret in it replaced by MASK, and as it is if it holds none.
+
+    >>> mask("密码是hunter2024!，别告诉别人")
+    '密码是[secret]，别告诉别人'
+    >>> mask("postgres://ann:tea4two@db.example.org/tea")
+    'postgres://ann:[secret]@db.example.org/tea'
+    """
+    return mask_together(text)[0]
+
+
+def mask_together(*texts: str) -> tuple[str, ...]:
+    """Return texts that follow each other, each masked as it is to be read after the others.
+
+    >>> mask_together("tell me my wifi password", "tea4two!2024, as always")
+    ('tell me my wifi password', '[secret], as always')
+    """
+    while spans := sorted(span for _, span in _find("\n".join(texts))):
+        start, masked = 0, []
+        for text in texts:
+            masked.append(_cover(text, [(low - start, high - start) for low, high in spans]))
+            start += len(text) + 1
+        texts = tuple(masked)
+    return texts
+
+
+def _cover(text: str, spans: Sequence[Span]) -> str:
+    """Replace what the spans, in order, have of the text; those that touch are one."""
+    kept: list[str] = []
+    end = 0
+    for low, high in spans:
+        if high <= 0 or low >= len(text):
+            continue
+        if low > end or not kept:
+            kept.append(text[end : max(low, 0)])
+        end = max(end, high)
+    return MASK.join([*kept, text[end:]])
+
+
+def _find(text: str) -> Iterator[tuple[Secret, Span]]:
+    """Find every secret in the text and its place, kind by kind; what is masked is none."""
+    plain = text.replace(MASK, HIDDEN * len(MASK)).translate(_PLAIN)
+    for secret in SECRETS:
+        for match in secret.pattern.finditer(plain):
+            for span in _spans(match):
+                found = plain[slice(*span)]
+                if secret.check is None or secret.check(_NO_DIGIT.sub("", found)):
+                    yield secret, span
+
+
+def _spans(match: re.Match[str]) -> list[Span]:
+    groups = [match.span(number) for number in range(1, match.re.groups + 1)]
+    return [span for span in groups if span[0] >= 0] or [match.span()]

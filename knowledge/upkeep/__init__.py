@@ -1,0 +1,1 @@
+"""What runs need: groups, rivals, counts, due times, records of runs."""

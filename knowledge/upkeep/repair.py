@@ -1,0 +1,128 @@
+"""Repair: records that cannot be read are found, and taken out of the store into a file."""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from souffleur.errors import UnreadableError
+from souffleur.knowledge.engine.collection import Collection, Filter, Point, read_pages
+from souffleur.knowledge.journal import to_outcome
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.memory import State
+from souffleur.knowledge.operation import By, Outcome, Restore, Verdict, Who, derive_id, is_id
+from souffleur.knowledge.records import to_memories, to_memory
+from souffleur.knowledge.talk.talk_records import to_segment, to_session, to_turn, to_upkeep
+from souffleur.knowledge.upkeep import run_log, watermarks
+
+_READERS: dict[str, Callable[[Point], object]] = {
+    "turn": to_turn,
+    "session": to_session,
+    "segment": to_segment,
+    "upkeep": to_upkeep,
+    "entry": to_outcome,
+    "run": run_log.to_record,
+    "watermark": watermarks.to_watermark,
+    "lease": watermarks.to_lease,
+    "meta": lambda point: point.payload["made_with"],
+}
+"""How each type of record in the journal is read."""
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A record that cannot be read."""
+
+    collection: str
+    """memories or journal."""
+    point: Point
+    why: str
+
+
+def fault(collection: str, point: Point) -> str:
+    """Return why a point cannot be read as a record of its collection; empty if it can."""
+    try:
+        if collection == "memories":
+            to_memory(point)
+        else:
+            _READERS[point.payload["type"]](point)
+    except UnreadableError as error:
+        return str(error)
+    except (KeyError, TypeError):
+        return f"the record {point.id} of the {collection} is of no known type"
+    return ""
+
+
+async def find_broken(knowledge: KnowledgeBase) -> list[Broken]:
+    """Return all records that cannot be read. Reads the whole store."""
+    return [
+        Broken(collection.layout.name, point, why)
+        async for collection, point in _each(knowledge)
+        if (why := fault(collection.layout.name, point))
+    ]
+
+
+async def take_out(
+    knowledge: KnowledgeBase, broken: Sequence[Broken], file: Path, *, now: datetime
+) -> list[Outcome]:
+    """Move records into a file of JSON lines; returns the former versions that were restored.
+
+    The file is on disk before anything is deleted. What a lost memory had replaced holds again.
+    Raises OSError if the file cannot be written; then nothing has changed.
+    """
+    if not broken:
+        return []
+    await asyncio.to_thread(_write, broken, file)
+    stores = {one.layout.name: one for one in (knowledge.memories, knowledge.journal.collection)}
+    for name, collection in stores.items():
+        await collection.delete([one.point.id for one in broken if one.collection == name])
+    lost = [one.point for one in broken if one.collection == "memories"]
+    return [entry for point in lost for entry in await _restored(knowledge, point, now)]
+
+
+async def _restored(knowledge: KnowledgeBase, lost: Point, now: datetime) -> list[Outcome]:
+    named = lost.payload.get("supersedes")
+    ids = [id for id in named if is_id(id)] if isinstance(named, list) else []
+    done: list[Outcome] = []
+    for memory in to_memories(await knowledge.memories.get(ids)):
+        if memory.superseded_by != lost.id or memory.state is not State.SUPERSEDED:
+            continue
+        reason = "the version that replaced it could not be read"
+        verdict = Verdict(
+            id=derive_id("repair", memory.id, memory.revision),
+            user_id=memory.user_id,
+            agent_id=memory.agent_id,
+            by=By(who=Who.HOST),
+            at=now,
+            ops=(Restore(target=memory.id, reason=reason),),
+        )
+        done += await knowledge.apply(verdict)
+    return done
+
+
+async def _each(knowledge: KnowledgeBase) -> AsyncIterator[tuple[Collection, Point]]:
+    for collection in (knowledge.memories, knowledge.journal.collection):
+        async for page in read_pages(collection, Filter()):
+            for point in page:
+                yield collection, point
+
+
+def _write(broken: Sequence[Broken], file: Path) -> None:
+    with file.open("x", encoding="utf-8") as lines:
+        for one in broken:
+            lines.write(json.dumps(_line(one), ensure_ascii=False) + "\n")
+        lines.flush()
+        os.fsync(lines.fileno())
+
+
+def _line(one: Broken) -> dict[str, Any]:
+    return {
+        "collection": one.collection,
+        "id": one.point.id,
+        "why": one.why,
+        "payload": one.point.payload,
+    }

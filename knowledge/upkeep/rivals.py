@@ -1,0 +1,215 @@
+"""Rivals: memories of one kind and about the same that may exclude each other, for a judge."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from souffleur.knowledge.engine.collection import (
+    Between,
+    Condition,
+    Filter,
+    Hit,
+    Is,
+    OneOf,
+    Point,
+    Search as VectorSearch,
+    read_all,
+)
+from souffleur.knowledge.finding.search import INSTANT, over
+from souffleur.knowledge.identity import whose
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.language.lexical import encode_query
+from souffleur.knowledge.language.wording import fold
+from souffleur.knowledge.memory import Category, Memory, State
+from souffleur.knowledge.operation import derive_id, entry_id
+from souffleur.knowledge.records import fingerprint, to_memories
+
+NEAR = 0.4
+"""Part of the way from the embedder's floor to 1 that the cosine of rivals has passed: the same
+said of two places is less near than what may be merged."""
+MOST = 8
+"""Rivals of one memory that are judged at once."""
+JUDGED = (Category.FACT, Category.CORE, Category.SKILL)
+"""Neither what is told from many turns, nor what the host says of the persona."""
+
+_LOOKED_AT = 64
+"""Hits taken from each search."""
+_AT_ONCE = 16
+"""Memories in one request; between requests the event loop goes on."""
+
+
+@dataclass(frozen=True)
+class Rivals:
+    """A memory, and what it may not be able to stand beside."""
+
+    memory: Memory
+    others: tuple[Memory, ...]
+    """Of the same user, persona and kind; the nearest first."""
+
+
+async def owners(
+    knowledge: KnowledgeBase, now: datetime, since: datetime | None, user_id: str | None = None
+) -> list[str]:
+    """The users with a memory that `rivals` would look at, sorted; with `user_id`, that one."""
+    return sorted({memory.user_id for memory in await _fresh(knowledge, user_id, now, since)})
+
+
+async def rivals(
+    knowledge: KnowledgeBase, user_id: str, now: datetime, since: datetime | None
+) -> list[Rivals]:
+    """What may exclude each other of a user's memories, each pair once.
+
+    Looked at is what was made, reworded or brought back at or after `since` (None: all), the
+    newest first; by index, and no other memory is read than those that share a name with one of
+    these, or are near to it. Pairs that were judged in these words, contradict each other
+    already, or replace one another, are left out.
+    """
+    found: list[Rivals] = []
+    met: set[frozenset[str]] = set()
+    fresh = await _fresh(knowledge, user_id, now, since)
+    for start in range(0, len(fresh), _AT_ONCE):
+        batch = fresh[start : start + _AT_ONCE]
+        for memory, near in zip(batch, await _near(knowledge, batch, now), strict=True):
+            unmet = [other for other in near if frozenset((memory.id, other.id)) not in met]
+            others = (await _unjudged(knowledge, memory, unmet))[:MOST]
+            met |= {frozenset((memory.id, other.id)) for other in others}
+            found += [Rivals(memory, tuple(others))] if others else []
+        await asyncio.sleep(0)
+    return found
+
+
+def ruling_id(one: Memory, other: Memory) -> str:
+    """The id of the verdict on two memories as they are worded, in whatever order."""
+    worded = sorted((memory.id, fingerprint(memory.content)) for memory in (one, other))
+    return derive_id("arbitrate", *(part for pair in worded for part in pair))
+
+
+def ruling_entry(one: Memory, other: Memory) -> str:
+    """The id of its ledger entry."""
+    return entry_id(ruling_id(one, other), 0)
+
+
+async def _fresh(
+    knowledge: KnowledgeBase, user_id: str | None, now: datetime, since: datetime | None
+) -> list[Memory]:
+    allowed = _allowed(now, *whose(user_id))
+    made = [Between("created_at", low=since)] if since else []
+    points = await read_all(knowledge.memories, Filter((*allowed.must, *made), allowed.must_not))
+    found = {memory.id: memory for memory in to_memories(points)}
+    if since:
+        renewed = await _renewed(knowledge, user_id, since)
+        others = to_memories(await knowledge.memories.get(sorted(renewed - found.keys())))
+        mine = (one for one in others if user_id in {None, one.user_id})
+        found |= {one.id: one for one in mine if _holds(one, now)}
+    return sorted(found.values(), key=lambda one: (one.created_at, one.id), reverse=True)
+
+
+async def _renewed(knowledge: KnowledgeBase, user_id: str | None, since: datetime) -> set[str]:
+    """Memories whose words or state the ledger says were changed; not those merely used."""
+    must = (Is("type", "entry"), Between("at", low=since), *whose(user_id))
+    entries = await read_all(knowledge.journal.collection, Filter(must))
+    # Read as they lie: an entry holds whole memories, and two fields of each are wanted.
+    changes = [change for point in entries for change in point.payload["changes"]]
+    return {change["after"]["id"] for change in changes if _is_renewed(change)}
+
+
+def _is_renewed(change: dict[str, Any]) -> bool:
+    before, after = change["before"], change["after"]
+    return before is None or any(before[key] != after[key] for key in ("content", "state"))
+
+
+async def _near(
+    knowledge: KnowledgeBase, batch: Sequence[Memory], now: datetime
+) -> list[list[Memory]]:
+    """What shares a name with each memory, or is near to it, the nearest first."""
+    points = await knowledge.memories.get([memory.id for memory in batch], vectors=True)
+    vectors = {point.id: point for point in points}
+    asked = [_searches(memory, vectors.get(memory.id), now) for memory in batch]
+    answers = iter(await knowledge.memories.search([ask for asks in asked for ask in asks]))
+    least = knowledge.embedder.floor + NEAR * (1 - knowledge.embedder.floor)
+    return [
+        _rank(memory, [(ask, next(answers)) for ask in asks], least, now)
+        for memory, asks in zip(batch, asked, strict=True)
+    ]
+
+
+def _searches(memory: Memory, point: Point | None, now: datetime) -> list[VectorSearch]:
+    """By sense among all, by sense among those with its names, and by these names as words."""
+    alike = _allowed(
+        now,
+        Is("user_id", memory.user_id),
+        Is("agent_id", memory.agent_id),
+        Is("kind", memory.kind),
+    )
+    named = Filter((*alike.must, OneOf("entities", memory.entities)), alike.must_not)
+    words = encode_query(" ".join(memory.entities))
+    asks = []
+    if point and point.dense:
+        asks.append(VectorSearch(point.dense, alike, _LOOKED_AT))
+        asks += [VectorSearch(point.dense, named, _LOOKED_AT)] if memory.entities else []
+    if words.indices:  # the index knows a name in its own spelling alone
+        asks.append(VectorSearch(words, alike, _LOOKED_AT, idf_within=alike))
+    return asks
+
+
+def _rank(
+    memory: Memory,
+    answers: Sequence[tuple[VectorSearch, Sequence[Hit]]],
+    least: float,
+    now: datetime,
+) -> list[Memory]:
+    cosines: dict[str, float] = {}
+    others: dict[str, Memory] = {}
+    for ask, hits in answers:
+        others |= {one.id: one for one in to_memories(hit.point for hit in hits)}
+        if isinstance(ask.vector, tuple):
+            cosines |= {hit.point.id: hit.score for hit in hits}
+    names = _names(memory)
+    rivalling = [
+        other
+        for id, other in others.items()
+        if _may_rival(memory, other, now) and (cosines.get(id, 0) >= least or names & _names(other))
+    ]
+    return sorted(rivalling, key=lambda other: (-round(cosines.get(other.id, 0), 6), other.id))
+
+
+def _names(memory: Memory) -> set[str]:
+    return {fold(name) for name in memory.entities} - {""}
+
+
+async def _unjudged(
+    knowledge: KnowledgeBase, memory: Memory, others: Sequence[Memory]
+) -> list[Memory]:
+    entries = {other.id: ruling_entry(memory, other) for other in others}
+    judged = {p.id for p in await knowledge.journal.collection.get(list(entries.values()))}
+    return [other for other in others if entries[other.id] not in judged]
+
+
+def _may_rival(memory: Memory, other: Memory, now: datetime) -> bool:
+    if memory.id == other.id or fingerprint(memory.content) == fingerprint(other.content):
+        return False
+    return _holds(other, now) and not (_is_tied(memory, other.id) or _is_tied(other, memory.id))
+
+
+def _is_tied(memory: Memory, other: str) -> bool:
+    """Whether it contradicts or replaces the other, or is replaced by it."""
+    against = {link.to for link in memory.relations if link.type == "contradicts"}
+    return other in {*against, *memory.supersedes, memory.superseded_by}
+
+
+def _allowed(now: datetime, *whose: Condition) -> Filter:
+    """What `_holds` says, by index."""
+    must = (*whose, Is("state", State.ACTIVE), OneOf("category", JUDGED))
+    return Filter(must, (*over(now), Between("valid_from", low=now + INSTANT)))
+
+
+def _holds(memory: Memory, now: datetime) -> bool:
+    ends = (memory.expires_at, memory.valid_until)
+    return (
+        memory.state is State.ACTIVE
+        and memory.category in JUDGED
+        and all(end is None or end > now for end in ends)
+        and (memory.valid_from is None or memory.valid_from <= now)
+    )

@@ -1,0 +1,101 @@
+"""The caretaker: ends silent sessions, makes raw words findable, and lets them expire."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from loguru import logger
+
+from souffleur.errors import EmbedderError
+from souffleur.time_source import TimeSource
+
+if TYPE_CHECKING:
+    from souffleur.knowledge.knowledge_base import KnowledgeBase
+    from souffleur.knowledge.talk.session import WindowRule
+
+ROUND = 60.0
+"""Seconds between two rounds."""
+EXPIRY = timedelta(hours=1)
+"""Between two looks for words that have expired; they are out of every read path anyway."""
+ASTRAY = timedelta(days=1)
+"""A clock that went on by this much more than the seconds that passed was set, maybe wrongly."""
+
+
+class Caretaker:
+    """Works in the background; `wake(user_id)` is called for each user whose session has ended.
+
+    `write_late` is called each round: it writes turns that are not on disk yet.
+    """
+
+    def __init__(
+        self,
+        knowledge: "KnowledgeBase",
+        rule: "WindowRule",
+        *,
+        times: TimeSource,
+        wake: Callable[[str], None],
+        write_late: Callable[[], object],
+    ) -> None:
+        self._knowledge = knowledge
+        self._rule = rule
+        self._times = times
+        self._wake = wake
+        self._write_late = write_late
+        self._expired_at: datetime | None = None
+        self._seen: tuple[datetime, float] | None = None
+        """The clock and the steady seconds of the latest round."""
+        self._trusted_from = 0.0
+        """The steady second from which on the clock is believed again."""
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Work until `stop`, in the event loop that runs now."""
+        self._task = asyncio.get_running_loop().create_task(self._keep_going())
+
+    async def stop(self) -> None:
+        """End, and wait for it."""
+        if self._task:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    async def tidy(self) -> None:
+        """Do one round, without the words that wait to be found."""
+        now, sessions = self._times.now(), self._knowledge.sessions
+        for user_id in await sessions.end_idle(now, self._rule):
+            self._wake(user_id)
+        if not self._believes(now):
+            return
+        if self._expired_at is None or abs(now - self._expired_at) >= EXPIRY:
+            self._expired_at = now
+            if self._knowledge.raw_days:
+                await sessions.expire(now, self._knowledge.raw_days)
+
+    async def embed(self, user_id: str | None = None) -> None:
+        """Make raw turns findable; with the embedder out of reach they wait."""
+        try:
+            await self._knowledge.embed_turns(user_id)
+        except EmbedderError as error:
+            logger.warning("raw turns are not found by their sense yet: {}", error)
+
+    def _believes(self, now: datetime) -> bool:
+        """Return whether words may be dropped by this clock: not for a day after it jumped."""
+        steady, seen = self._times.steady(), self._seen
+        self._seen = (now, steady)
+        if seen is not None:
+            jumped = abs((now - seen[0]) - timedelta(seconds=steady - seen[1]))
+            if jumped >= ASTRAY:
+                logger.warning("the clock jumped by {}: no words expire for a day", jumped)
+                self._trusted_from = steady + ASTRAY.total_seconds()
+        return steady >= self._trusted_from
+
+    async def _keep_going(self) -> None:
+        while True:
+            await self._times.sleep(ROUND)
+            try:
+                self._write_late()
+                await self.tidy()
+                await self.embed()
+            except Exception as error:  # noqa: BLE001  the worker's edge: there is a next round
+                logger.opt(exception=error).error("a round of upkeep failed: {}", error)

@@ -1,0 +1,81 @@
+"""The endpoints that a memory needs: a model and an embedder, and whether they answer."""
+
+from typing import TYPE_CHECKING
+
+from souffleur.agents.chat import Chat, Message, Request
+from souffleur.errors import AnswerError, EmbedderError, EndpointError, StoreError, is_outage
+from souffleur.knowledge.breaker import Breaker
+
+if TYPE_CHECKING:
+    from souffleur.knowledge.embedding.embedder import Embedder
+
+_PROBE = Request((Message("user", "Answer with the single word OK."),), "probe")
+
+
+class Endpoints:
+    """A model (None: there is none) behind its breaker, and an embedder behind its own."""
+
+    def __init__(self, chat: Chat | None, judging: Breaker, embedder: "Embedder") -> None:
+        """`chat` is the bare one, which `judging` guards elsewhere."""
+        self._chat = chat
+        self.judging = judging
+        self._embedder = embedder
+
+    @property
+    def breakers(self) -> tuple[Breaker, ...]:
+        """Of the model and of the embedder."""
+        return (self.judging, self.embedding) if self.embedding else (self.judging,)
+
+    @property
+    def embedding(self) -> Breaker | None:
+        """Of the embedder; None if it has none."""
+        return self._embedder.breaker
+
+    @property
+    def trouble(self) -> str:
+        """What is in trouble, since when and why; empty if nothing is."""
+        return "; ".join(breaker.trouble for breaker in self.breakers if breaker.trouble)
+
+    @property
+    def retry_in(self) -> float:
+        """Seconds until both may be asked; 0 if they may be now."""
+        return max(breaker.retry_in for breaker in self.breakers)
+
+    def let_try(self) -> None:
+        """Let the next request to each through, however short ago one failed."""
+        for breaker in self.breakers:
+            breaker.let_try()
+
+    async def probe(self) -> None:
+        """Ask the model for a word. Raises EndpointError if it is in trouble, or misconfigured."""
+        if self._chat is None:
+            return
+        self.judging.let_try()
+        try:
+            with self.judging.attempt():
+                await self._chat(_PROBE)
+        except AnswerError:
+            return  # it answers
+        except EndpointError as error:
+            if not error.outage:  # nothing can be wrong with this request but the settings
+                self.judging.trip(error)
+            raise
+
+    async def probe_embedder(self) -> None:
+        """Embed a word. Raises EmbedderError."""
+        await self._embedder.probe()
+
+    async def is_fault_of_request(self, error: Exception) -> bool:
+        """Return whether another request would have fared better; asks the endpoint, if unclear."""
+        if isinstance(error, StoreError):
+            return False
+        if not isinstance(error, EndpointError | EmbedderError):
+            return True
+        judging = isinstance(error, EndpointError)
+        if (judging and is_outage(error)) or any(breaker.outage for breaker in self.breakers):
+            return False
+        try:
+            await (self.probe() if judging else self.probe_embedder())
+        except (EndpointError, EmbedderError):
+            return False
+        return True

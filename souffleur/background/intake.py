@@ -1,0 +1,160 @@
+"""The intake: turns become durable as they come, or as soon as the store is back."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, tzinfo
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from loguru import logger
+
+from souffleur.errors import MessageError, SouffleurError
+from souffleur.knowledge.identity import check_id
+from souffleur.knowledge.language.plain_text import is_blank
+from souffleur.knowledge.talk.session import WindowRule
+from souffleur.knowledge.talk.turn import Turn, turn_point_id
+
+if TYPE_CHECKING:
+    from souffleur.knowledge.journal import Journal
+
+YEARS = range(1900, 2200)
+"""Calendar years in which something can have been said."""
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What `observe` gives to the host."""
+
+    turn_id: str
+    """The host's id of the turn, or the one made for it."""
+    new: bool = True
+    """False: this very turn was observed before, or nothing is to be kept."""
+    trouble: str = ""
+    """What is wrong: with this turn, the store, or the judging; empty if all is well."""
+    durable: bool = True
+    """False: the turn is not on disk. If `new`, it is held in memory until the store is back."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """An exchange as a host gives it, not checked yet."""
+
+    user_id: object
+    session_id: object
+    agent_id: object
+    turn_id: str
+    user: object
+    assistant: object
+    at: object
+
+
+class Intake:
+    """Writes turns; `wake(user_id)` is called for each new one."""
+
+    def __init__(self, journal: "Journal", rule: WindowRule, wake: Callable[[str], None]) -> None:
+        self._journal = journal
+        self._rule = rule
+        self._wake = wake
+        self._late: list[Turn] = []
+        self._alone = RLock()
+        """Hosts observe from several threads."""
+
+    @property
+    def is_late(self) -> bool:
+        """Whether a turn is not on disk yet."""
+        return bool(self._late)
+
+    def take(self, turn: Turn) -> Receipt:
+        """Write a turn before returning; hold it if the store is out of reach. Never raises."""
+        with self._alone:
+            late = self.write_late()
+            if late:  # what was said before must be written before
+                self._late.append(turn)
+                return Receipt(turn.turn_id, trouble=late, durable=False)
+            return self._write(turn)
+
+    def write_late(self) -> str:
+        """Try once more to write what is held, in order; returns why it failed, empty if not."""
+        with self._alone:
+            late, self._late = self._late, []
+            for place, turn in enumerate(late):
+                receipt = self._write(turn)
+                if not receipt.durable:
+                    self._late += late[place + 1 :]
+                    return receipt.trouble
+        return ""
+
+    def _write(self, turn: Turn) -> Receipt:
+        try:
+            kept = self._journal.record(turn, self._rule)
+        except SouffleurError as error:
+            self._late.append(turn)
+            logger.error("turn {} is not on disk yet: {}", turn.turn_id, error)
+            return Receipt(turn.turn_id, trouble=str(error), durable=False)
+        if kept is None:
+            return Receipt(turn.turn_id, new=False)
+        self._wake(kept.user_id)
+        return Receipt(turn.turn_id)
+
+
+def turn_of(
+    said: Said, *, now: datetime, zone: tzinfo, injected: tuple[str, ...]
+) -> tuple[Turn | None, str]:
+    """Return the turn that was said, and what is odd about it; None if nothing was said.
+
+    Raises IdentityError for an id that is none, MessageError for words that are no text.
+    """
+    user_id = check_id(said.user_id)
+    session_id = check_id(said.session_id, "session_id")
+    agent_id = check_id(said.agent_id, "agent_id")
+    check_id(said.turn_id, "turn_id")
+    user, assistant = words(said.user, "user"), words(said.assistant, "assistant")
+    if is_blank(user) and is_blank(assistant):
+        return None, ""
+    at, odd = moment(said.at, now=now, zone=zone)
+    turn = Turn(
+        id=turn_point_id(user_id, agent_id, session_id, said.turn_id),
+        turn_id=said.turn_id,
+        user_id=user_id,
+        agent_id=agent_id,
+        session_id=session_id,
+        at=at,
+        user=user,
+        assistant=assistant,
+        injected=injected,
+    )
+    return turn, odd
+
+
+def words(value: object, what: str) -> str:
+    """Return a text; of None an empty one. Raises MessageError for anything else.
+
+    >>> words(None, "user"), words("hi", "user")
+    ('', 'hi')
+    """
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise MessageError(f"{what} must be a text, not {type(value).__name__}")
+    return value
+
+
+def moment(value: object, *, now: datetime, zone: tzinfo) -> tuple[datetime, str]:
+    """Return when something was said, and what is odd about it; if nothing was given, now.
+
+    A time without a zone is taken to be in `zone`; what is no time at all, as now.
+    """
+    if value is None:
+        return now, ""
+    if not isinstance(value, datetime):
+        return now, f"`at` is no datetime but {type(value).__name__}: now was taken"
+    if value.year not in YEARS:
+        return now, f"`at` is in the year {value.year}: now was taken"
+    if value.tzinfo is None or value.utcoffset() is None:
+        return value.replace(tzinfo=zone), ""
+    return value, ""
+
+
+def with_trouble(receipt: Receipt, *troubles: str) -> Receipt:
+    """Return the receipt with what else is wrong."""
+    return replace(receipt, trouble="; ".join(filter(None, (receipt.trouble, *troubles))))

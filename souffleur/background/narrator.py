@@ -1,0 +1,159 @@
+"""The narrator: episodes and portraits, kept up behind the talk; what fails is tried again."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from loguru import logger
+
+from souffleur.errors import NotFoundError, OutageError, SouffleurError, StoreError, is_outage
+from souffleur.knowledge.memory import Category, Memory
+from souffleur.knowledge.portrait import Upkeep, why_due
+from souffleur.knowledge.talk.session import Segment, SegmentState
+
+if TYPE_CHECKING:
+    from souffleur.agents.profile_writer import ProfileWriter
+    from souffleur.agents.summarizer import ConversationSummarizer
+    from souffleur.knowledge.knowledge_base import KnowledgeBase
+
+LONGEST_PAUSE = 3600.0
+"""Seconds between two tries: it is never given up, only asked less and less."""
+
+
+class Narrator:
+    """What is to be told of one user's talk: each waiting segment, then the portrait."""
+
+    def __init__(
+        self,
+        knowledge: "KnowledgeBase",
+        summarizer: "ConversationSummarizer",
+        profile_writer: "ProfileWriter",
+        *,
+        pause: float,
+        clock: Callable[[], datetime],
+    ) -> None:
+        """`pause` is in seconds; it doubles with each failure."""
+        self._knowledge = knowledge
+        self._summarizer = summarizer
+        self._profile_writer = profile_writer
+        self._pause = pause
+        self._clock = clock
+
+    async def run(self, user_id: str) -> float | None:
+        """Do what is due; returns the seconds until something should be tried again, or None.
+
+        Raises what is no fault of the talk, an endpoint or a store in trouble: all of it waits.
+        """
+        sessions = self._knowledge.sessions
+        pauses = [await self._summarise(segment) for segment in await sessions.waiting(user_id)]
+        pauses.append(await self._portray(user_id))
+        if not self._knowledge.raw_days:
+            await sessions.expire(self._clock(), 0)
+        return min((pause for pause in pauses if pause is not None), default=None)
+
+    async def portray(self, user_id: str, why: str) -> Memory:
+        """Write the portrait anew, due or not.
+
+        Raises NotFoundError where nothing is known, and what the model's seam raises.
+        """
+        sessions = self._knowledge.sessions
+        former, upkeep, episodes = await self._stand(user_id)
+        if not (former or episodes or await self._knowledge.list(user_id, now=self._clock())):
+            raise NotFoundError(
+                f"nothing is known of {user_id!r} yet: there is no portrait to write"
+            )
+        portrait = await self._profile_writer.run(
+            user_id, former, episodes, why=why, now=self._clock()
+        )
+        until = max((one.created_at for one in episodes), default=upkeep.until)
+        await sessions.save_upkeep(Upkeep(user_id=user_id, until=until))
+        return portrait
+
+    async def _summarise(self, segment: Segment) -> float | None:
+        waits = self._left(segment.retry_at)
+        if waits is not None:
+            return waits
+        sessions = self._knowledge.sessions
+        try:
+            episode_id = await self._summarizer.run(segment)
+        except StoreError:
+            raise
+        except Exception as error:
+            if is_outage(error):
+                await self._note_outage(segment, error)
+                raise
+            return await self._later(segment, error)
+        state = SegmentState.WRITTEN if episode_id else SegmentState.SMALL_TALK
+        (now,) = await sessions.get([segment.id])
+        if now.version != segment.version:  # a reply was replaced meanwhile
+            state = SegmentState.WAITING
+        done = {"state": state, "episode_id": episode_id, "error": "", "retry_at": None}
+        await sessions.save([now.model_copy(update=done)])
+        return 0.0 if state is SegmentState.WAITING else None
+
+    async def _later(self, segment: Segment, error: Exception) -> float:
+        pause = self._wait(segment.tries)
+        failed = {"tries": segment.tries + 1, "error": f"{type(error).__name__}: {error}"}
+        at = self._clock() + timedelta(seconds=pause)
+        failed_segment = segment.model_copy(update={**failed, "retry_at": at})
+        await self._knowledge.sessions.save([failed_segment])
+        _log(error, segment.user_id, "a segment waits to be summarised", failed_segment.tries)
+        return pause
+
+    async def _note_outage(self, segment: Segment, error: Exception) -> None:
+        """Say why a segment waits; that an endpoint is in trouble is no try of it."""
+        if not isinstance(error, OutageError):
+            noted = segment.model_copy(update={"error": f"{type(error).__name__}: {error}"})
+            await self._knowledge.sessions.save([noted])
+
+    async def why_due(self, user_id: str) -> str:
+        """Why the portrait is to be written now; empty: it is not."""
+        former, upkeep, episodes = await self._stand(user_id)
+        return why_due(former, episodes, upkeep, self._clock())
+
+    async def _portray(self, user_id: str) -> float | None:
+        if not (why := await self.why_due(user_id)):
+            return None
+        upkeep = await self._knowledge.sessions.upkeep(user_id)
+        waits = self._left(upkeep.retry_at)
+        if waits is not None:
+            return waits
+        try:
+            await self.portray(user_id, why)
+        except StoreError:
+            raise
+        except Exception as error:
+            if is_outage(error):
+                raise
+            pause = self._wait(upkeep.tries)
+            failed = {"tries": upkeep.tries + 1, "error": f"{type(error).__name__}: {error}"}
+            at = self._clock() + timedelta(seconds=pause)
+            await self._knowledge.sessions.save_upkeep(
+                upkeep.model_copy(update={**failed, "retry_at": at})
+            )
+            _log(error, user_id, "the portrait waits to be written", upkeep.tries + 1)
+            return pause
+        return None
+
+    async def _stand(self, user_id: str) -> tuple[Memory | None, Upkeep, list[Memory]]:
+        """The latest portrait in whatever state, the notes on it, and the episodes since."""
+        knowledge = self._knowledge
+        versions = await knowledge.portraits(user_id)
+        upkeep = await knowledge.sessions.upkeep(user_id)
+        episodes = await knowledge.list(user_id, category=Category.EPISODE)
+        since = [one for one in episodes if upkeep.until is None or one.created_at > upkeep.until]
+        return (versions[0] if versions else None), upkeep, since
+
+    def _left(self, retry_at: datetime | None) -> float | None:
+        left = (retry_at - self._clock()).total_seconds() if retry_at else 0.0
+        # No pause is longer: this was noted by a clock that was ahead.
+        return left if 0 < left <= LONGEST_PAUSE else None
+
+    def _wait(self, tries: int) -> float:
+        return min(self._pause * 2.0 ** min(tries, 30), LONGEST_PAUSE)
+
+
+def _log(error: Exception, user_id: str, what: str, tries: int) -> None:
+    bug = None if isinstance(error, SouffleurError) else error  # its traceback says more
+    bound = logger.bind(user=user_id, tries=tries).opt(exception=bug)
+    bound.warning("{}: {}: {}", what, type(error).__name__, error)

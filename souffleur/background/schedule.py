@@ -1,0 +1,215 @@
+"""The schedule: wakes the jobs of a store; their watermarks decide whether there is work to do.
+
+A wake that is doubled, late, early or missed does no harm. What was missed is done once, however
+long nobody was there. Work that a crash or a lost lease cuts off is done again, so work must bear
+to be repeated.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from loguru import logger
+
+from souffleur.errors import SettingsError, SouffleurError, StoreError
+from souffleur.knowledge.journal import Journal
+from souffleur.knowledge.upkeep import watermarks
+from souffleur.knowledge.upkeep.watermarks import DAY, Leader, Watermark
+
+WAKE = timedelta(minutes=1)
+"""Between two wakes of a job that runs less often."""
+RENEW = timedelta(seconds=30)
+"""Between two renewals of the lease: three may fail before it runs out."""
+PATIENCE = 10.0
+"""Seconds that running work has to end when the schedule stops."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """Work that is done again and again."""
+
+    name: str
+    """Its watermark is kept under this name."""
+    every: timedelta
+    work: Callable[[datetime], Awaitable[None]]
+    """Called with the time; what it raises is logged, and it is tried again, ever less often."""
+    at_hour: int | None = None
+    """The hour of the day in UTC, for work that is done every day or every so many days."""
+
+    def __post_init__(self) -> None:
+        """Raises SettingsError where it could never be due."""
+        if self.every <= timedelta():
+            raise SettingsError(f"the job {self.name!r} must run every so often: give it a period")
+        if self.at_hour is not None and (self.at_hour not in range(24) or self.every % DAY):
+            raise SettingsError(
+                f"the job {self.name!r} runs at an hour of the day: give one of 0 to 23, and a "
+                "period of whole days"
+            )
+
+
+class Schedule:
+    """Runs the jobs of one store, each once per period, whoever else has a schedule over it."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        jobs: Sequence[Job],
+        *,
+        clock: Callable[[], datetime],
+        leader: Leader | None = None,
+        patience: float = PATIENCE,
+    ) -> None:
+        """`patience` is in seconds. Raises SettingsError where two jobs have one name."""
+        self._journal = journal
+        self._jobs = {job.name: job for job in jobs}
+        if len(self._jobs) < len(jobs):
+            raise SettingsError("two jobs of a schedule have the same name: rename one of them")
+        self._clock = clock
+        self._leader = leader or Leader(journal)
+        self._patience = patience
+        # Ours, since APScheduler's shutdown cancels what it has started instead of waiting for it.
+        self._tasks: dict[str, asyncio.Task[bool]] = {}
+        self._working: set[str] = set()
+        self._alone = asyncio.Lock()
+        """One job at a time, in their order: after a pause many are due at once."""
+        self._failures: dict[str, tuple[int, datetime]] = {}
+        """Of each job that fails, how often in a row, and until when it rests."""
+        self._stopping = False
+        self._scheduler: Any = None
+
+    async def start(self) -> None:
+        """Wake the jobs until `stop`, and at once for what was missed. Twice is once."""
+        if self._scheduler is not None:
+            return
+        from apscheduler.schedulers.asyncio import (  # type: ignore[import-untyped]
+            AsyncIOScheduler,
+        )
+        from apscheduler.triggers.interval import IntervalTrigger  # type: ignore[import-untyped]
+
+        # No grace time: a late wake is a wake.
+        usual = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
+        self._scheduler = AsyncIOScheduler(timezone="UTC", job_defaults=usual)
+        self._stopping = False
+        often = [(job.every, self._wake, [job.name]) for job in self._jobs.values()]
+        for period, wake, args in [(RENEW, self.renew, []), *often]:
+            trigger = IntervalTrigger(seconds=min(period, WAKE).total_seconds(), timezone=UTC)
+            self._scheduler.add_job(wake, trigger, args=args)
+        self._scheduler.start()
+        for name in self._jobs:
+            self._begin(name, self._clock())
+
+    async def stop(self) -> None:
+        """Begin nothing more, let running work end, cut off what takes too long, give up the lease.
+
+        To be awaited before the store is closed.
+        """
+        self._stopping = True
+        if tasks := list(self._tasks.values()):
+            _, late = await asyncio.wait(tasks, timeout=self._patience)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        if self._scheduler is not None:
+            self._scheduler.shutdown(wait=False)
+            self._scheduler = None
+            await asyncio.sleep(0)  # the shutdown is called by the loop
+        try:
+            await self._leader.release()
+        except StoreError as error:
+            logger.warning("the lease of the schedule is not given up, it runs out: {}", error)
+
+    async def tick(self, name: str, now: datetime | None = None) -> bool:
+        """Run one job if it is due and nobody else may; whether its work was done.
+
+        A job that is running is left alone. Raises SettingsError for a name that no job has.
+        """
+        if name not in self._jobs:
+            known = ", ".join(self._jobs)
+            raise SettingsError(f"no job is called {name!r}: choose one of {known}")
+        return await _ended(self._begin(name, now or self._clock()))
+
+    async def run_due(self, now: datetime | None = None) -> list[str]:
+        """Run all jobs that are due, side by side; the names of those whose work was done."""
+        at = now or self._clock()
+        begun = {name: self._begin(name, at) for name in self._jobs}
+        return [name for name, task in begun.items() if await _ended(task)]
+
+    async def renew(self) -> None:
+        """Stay the leader, or become it. Work of one that leads no more is cut off."""
+        now = self._clock()
+        try:
+            leads = await self._leader.lead(now)
+        except StoreError as error:
+            logger.warning("the lease of the schedule could not be renewed: {}", error)
+            leads = self._leader.until is not None and now < self._leader.until
+        for name in [] if leads else list(self._working):
+            logger.bind(job=name).warning("the job {} is cut off: another process leads now", name)
+            self._tasks[name].cancel()
+
+    async def _wake(self, name: str) -> None:
+        """What APScheduler calls: it must not take long, or each further wake is a warning."""
+        self._begin(name, self._clock())
+
+    def _begin(self, name: str, now: datetime) -> asyncio.Task[bool] | None:
+        if self._stopping or name in self._tasks:
+            return None
+        task = asyncio.get_running_loop().create_task(self._attend(self._jobs[name], now))
+        self._tasks[name] = task
+        task.add_done_callback(lambda _: self._tasks.pop(name))
+        return task
+
+    async def _attend(self, job: Job, now: datetime) -> bool:
+        times, until = self._failures.get(job.name, (0, now))
+        if now < until:
+            return False
+        try:
+            queued = self._alone.locked()
+            async with self._alone:
+                done = not (queued and self._stopping) and await self._run(job, now)
+        except Exception as error:  # noqa: BLE001  the worker's edge: the other jobs go on
+            pause = min(WAKE * 2**times, job.every)
+            self._failures[job.name] = (times + 1, now + pause)
+            bug = None if isinstance(error, SouffleurError) else error  # its traceback says more
+            logger.bind(job=job.name).opt(exception=bug).error(
+                "the job {} failed, it is tried again in {}: {}: {}",
+                job.name,
+                pause,
+                type(error).__name__,
+                error,
+            )
+            return False
+        self._failures.pop(job.name, None)
+        return done
+
+    async def _run(self, job: Job, now: datetime) -> bool:
+        leads = await self._leader.lead(now)
+        mark = await watermarks.read(self._journal, job.name)
+        if mark.due_at is None or (leads and watermarks.is_astray(mark, job.every, now)):
+            new = watermarks.begun(mark, job.every, job.at_hour, now)
+            await watermarks.save(self._journal, new, by=self._leader.holder)
+            return False
+        due_at = watermarks.due(mark, job.every, job.at_hour, now)
+        if due_at is None or not leads:
+            return False
+        self._working.add(job.name)
+        try:
+            await job.work(now)
+        finally:
+            self._working.discard(job.name)
+        await self._advance(mark, due_at)
+        return True
+
+    async def _advance(self, mark: Watermark, due_at: datetime) -> None:
+        done = mark.model_copy(update={"due_at": due_at, "done_at": self._clock()})
+        if not await watermarks.save(self._journal, done, by=self._leader.holder):
+            logger.bind(job=mark.name).warning("the job {} was done by another too", mark.name)
+
+
+async def _ended(task: asyncio.Task[bool] | None) -> bool:
+    """Wait for a job, which goes on should the one that waits be cancelled."""
+    if task is None:
+        return False
+    await asyncio.wait([task])
+    return not task.cancelled() and task.result()

@@ -1,0 +1,1 @@
+"""The state of a store, as words and as a page."""

@@ -1,0 +1,241 @@
+"""Recollection: what is whispered before a reply, and what a question about the past brings."""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, TypeVar
+from zoneinfo import ZoneInfo
+
+from loguru import logger
+
+from souffleur.errors import EmbedderError
+from souffleur.knowledge.finding.search import EVERYWHERE, INSTANT, Found, Query, Scope
+from souffleur.knowledge.language.asking import asks_about_past
+from souffleur.knowledge.language.times import Period, find_period
+from souffleur.knowledge.memory import Category, Kind, Memory
+from souffleur.knowledge.talk.session import WindowRule
+from souffleur.knowledge.talk.turn import Turn
+from souffleur.prompts import language_of
+from souffleur.settings import Settings
+from souffleur.whispering.tokens import Count
+from souffleur.whispering.whisper import Budget, Recall, Shelf, Voice, compose
+
+if TYPE_CHECKING:
+    from souffleur.knowledge.knowledge_base import KnowledgeBase
+
+T = TypeVar("T")
+
+RESIDENT = frozenset({Kind.FACT, Kind.PREFERENCE, Kind.RELATIONSHIP, Kind.BOUNDARY})
+"""Kinds that may accompany every message; plans and moments come when they are called for."""
+RESIDENT_AMONG = 30
+NEAR_PLANS = 3
+CONTEXT_MESSAGES = 3
+"""Messages before this one that a recall looks at."""
+OLDER_EPISODES = 2
+"""Episodes before the latest ones that a message may call up."""
+MOST_PAST = 6
+"""Episodes, and as many raw turns, that a question about the past brings."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What somebody said, when and where."""
+
+    user_id: str
+    session_id: str
+    text: str
+    now: datetime
+    zone: ZoneInfo
+
+
+@dataclass(frozen=True)
+class Past:
+    """What a question about the past brings."""
+
+    period: Period | None
+    """The time it asks about; None: it names none."""
+    since: datetime | None
+    until: datetime | None
+    found: tuple[Found, ...]
+    """Episodes, raw turns and memories: those of a time in its order, others best first."""
+    trouble: str = ""
+    """Why something may be missing; empty if nothing failed."""
+
+
+class Finder:
+    """Searches; if the embedder is late or in trouble, from then on by words alone."""
+
+    def __init__(self, knowledge: "KnowledgeBase", within: float | None = None) -> None:
+        """`within`: seconds that the embedder may take."""
+        self.knowledge = knowledge
+        self.troubles: list[str] = []
+        """What went wrong, each once."""
+        self._within = within
+        self._by_words = False
+
+    async def search(self, query: Query) -> list[Found]:
+        """Return what a text calls for, best first. Raises StoreError."""
+        asked = replace(query, within=self._within, by_words=self._by_words)
+        try:
+            return await self.knowledge.search(asked)
+        except EmbedderError as error:
+            self._by_words = True
+            self.note(error)
+            return await self.knowledge.search(replace(asked, by_words=True))
+
+    async def part(self, work: Awaitable[T], otherwise: T) -> T:
+        """Return what the work brings; if it fails, something else, and note why."""
+        try:
+            return await work
+        except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
+            self.note(error)
+            return otherwise
+
+    def note(self, error: Exception) -> None:
+        """Say what went wrong, once."""
+        trouble = f"{type(error).__name__}: {error}"
+        if trouble not in self.troubles:
+            self.troubles.append(trouble)
+            logger.warning("recall is incomplete: {}", trouble)
+
+
+async def whisper_for(
+    knowledge: "KnowledgeBase", settings: Settings, asked: Asked, count: Count
+) -> Recall:
+    """Return the block for the reply to what was said: see `Recall.trouble` for what it lacks."""
+    finder = Finder(knowledge, settings.recall_timeout)
+    shelf = await fill_shelf(finder, settings, asked)
+    voice = Voice(
+        user=settings.user_title,
+        assistant=settings.assistant_name,
+        language=settings.language or language_of(asked.text),
+        zone=asked.zone,
+        style=settings.whisper_style,
+    )
+    budget = Budget(
+        core=settings.core_tokens,
+        portrait=settings.portrait_tokens,
+        episodes=settings.episode_tokens,
+        related=settings.related_tokens,
+        past=settings.past_tokens,
+    )
+    trouble = "; ".join(finder.troubles)
+    return compose(shelf, budget=budget, voice=voice, count=count, trouble=trouble)
+
+
+async def fill_shelf(finder: Finder, settings: Settings, asked: Asked) -> Shelf:
+    """Gather what could be whispered, before any budget; what fails is left out alone."""
+    knowledge, user_id, now = finder.knowledge, asked.user_id, asked.now
+    core = await finder.part(knowledge.list(user_id, category=Category.CORE, now=now), [])
+    system = await finder.part(knowledge.list(user_id, category=Category.SYSTEM, now=now), [])
+    portrait = await finder.part(knowledge.portrait(user_id), None)
+    latest = await finder.part(
+        knowledge.episodes(user_id, limit=settings.recall_episodes, now=now), []
+    )
+    resident = await finder.part(_resident(knowledge, settings, asked), [])
+    before = await finder.part(knowledge.sessions.window(user_id, asked.session_id), [])
+    found = await finder.part(_called_for(finder, settings, asked, before, latest), [])
+    past = await finder.part(_past(finder, settings, asked, before), ())
+    return Shelf(
+        core=[*system, *core],
+        portrait=portrait,
+        episodes=latest,
+        resident=resident,
+        found=[hit for hit in found if hit.relevant],
+        past=past,
+    )
+
+
+async def _called_for(
+    finder: Finder,
+    settings: Settings,
+    asked: Asked,
+    before: Sequence[Turn],
+    latest: Sequence[Memory],
+) -> list[Found]:
+    """Return the memories, and the episodes before the latest, that a message calls for."""
+    said = [said.text for turn in before for said in turn.said()][-CONTEXT_MESSAGES:]
+    query = Query(
+        asked.user_id,
+        asked.text,
+        asked.now,
+        context="\n".join(said),
+        limit=settings.recall_limit,
+    )
+    hits = await finder.search(query)
+    older = replace(query, scope=(Scope.EPISODES,), limit=len(latest) + OLDER_EPISODES)
+    known = {episode.id for episode in latest}
+    others = [hit for hit in await finder.search(older) if hit.item.id not in known]
+    return hits + others[:OLDER_EPISODES]
+
+
+async def _past(
+    finder: Finder, settings: Settings, asked: Asked, before: Sequence[Turn]
+) -> tuple[Found, ...]:
+    if not asks_about_past(asked.text):
+        return ()
+    held = {turn.id for turn in before}
+    brought = await recollect(finder, settings.window_rule, asked)
+    return tuple(hit for hit in brought.found if brought.period or hit.item.id not in held)
+
+
+async def recollect(
+    finder: Finder, rule: WindowRule, asked: Asked, *, limit: int = MOST_PAST
+) -> Past:
+    """What was told at the time a text asks about, or, where it names none, about its matter."""
+    period = await asyncio.to_thread(find_period, asked.text, asked.now, asked.zone)
+    text = asked.text.replace(period.phrase, " ") if period else asked.text
+    query = Query(asked.user_id, text, asked.now, limit=limit)
+    if period is None:
+        hits = await finder.search(replace(query, scope=(Scope.EPISODES, Scope.TURNS)))
+        return Past(None, None, None, tuple(hit for hit in hits if hit.relevant))
+    since, until = period.start, period.end
+    if period.last:
+        span = await finder.knowledge.sessions.before_this(
+            asked.user_id, asked.session_id, asked.now, rule
+        )
+        if span is None:
+            return Past(period, None, None, ())
+        since, until = span[0], span[1] + INSTANT
+    then = replace(query, since=since, until=until)
+    return Past(period, since, until, tuple(await _told(finder, then)))
+
+
+async def _told(finder: Finder, then: Query) -> list[Found]:
+    """The episodes of a time, in order, and what was said then about the matter."""
+    told = await finder.knowledge.told(then)
+    episodes = [Found(item, 1.0, 1.0, 0.0) for item in told if isinstance(item, Memory)]
+    hits = await finder.search(replace(then, scope=(Scope.TURNS,)))
+    turns = [hit for hit in hits if hit.relevant]
+    if not episodes and not turns:  # not summarised yet, or asked for as a whole
+        turns = [Found(item, 1.0, 1.0, 0.0) for item in told if not isinstance(item, Memory)]
+    if not episodes and not turns:  # longer ago than either is kept: what was learnt then
+        hits = await finder.search(replace(then, scope=(Scope.MEMORIES,)))
+        return hits or await finder.knowledge.learnt(then)
+    return [*episodes, *turns]
+
+
+async def look_everywhere(
+    knowledge: "KnowledgeBase", rule: WindowRule, asked: Asked, *, limit: int
+) -> Past:
+    """As `recollect`; if a text names no time, memories are searched as well."""
+    finder = Finder(knowledge)
+    past = await recollect(finder, rule, asked, limit=limit)
+    if past.period is None:
+        query = Query(asked.user_id, asked.text, asked.now, limit=limit, scope=EVERYWHERE)
+        hits = await finder.search(query)
+        past = replace(past, found=tuple(hit for hit in hits if hit.relevant))
+    return replace(past, trouble="; ".join(finder.troubles))
+
+
+async def _resident(
+    knowledge: "KnowledgeBase", settings: Settings, asked: Asked
+) -> Sequence[Memory]:
+    """Plans whose day is near, and the most important facts."""
+    best = await knowledge.most_valuable(
+        asked.user_id, limit=RESIDENT_AMONG, categories=(Category.FACT,), now=asked.now
+    )
+    lasting = [memory for memory in best if memory.kind in RESIDENT][: settings.resident]
+    near = await knowledge.plans_near(asked.user_id, limit=NEAR_PLANS, now=asked.now)
+    return [*near, *lasting]

@@ -1,0 +1,243 @@
+"""How the whispered block is written: its parts, their lines, and cuts after a sentence."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from itertools import groupby, pairwise
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+from souffleur.knowledge.language.lexical import is_spaced
+from souffleur.knowledge.language.plain_text import single_line
+from souffleur.knowledge.memory import NARRATIVE, Category, Kind, Memory
+from souffleur.knowledge.talk.turn import Turn
+from souffleur.prompts import render
+from souffleur.whispering.tokens import Count
+
+SIDE_TOKENS = 200
+"""What one side of a raw turn may take; beyond, whole sentences from its front."""
+
+_SAYS = {"en": ": ", "zh": "："}
+_BETWEEN_FACTS = {"en": "; ", "zh": "；"}
+_BETWEEN_SENTENCES = {"en": " ", "zh": ""}
+_ENDS = "。！？.!?…"
+# A list's number ("2.") ends nothing. Possessive, so that no run of stops is read twice.
+_STOP = re.compile(rf"(?m)(?<!^\d)(?<!^\d\d)[{_ENDS}]++[\"'”’」』）)\]】》*_]*+\s*+|\n\s*+")
+_POSING = re.compile(r"(?:\s|[#＃\[［【]|[-*+>](?=\s|$)|[-=_*~`]{3,})+")
+
+
+class Group(StrEnum):
+    """What memories are told under in the style `grouped`; the heading is prompt whisper_<it>."""
+
+    PREFERENCES = "preferences"
+    FACTS = "facts"
+    PLANS = "plans"
+    PEOPLE = "people"
+    HABITS = "habits"
+
+
+KINDS: dict[Group, frozenset[Kind]] = {
+    Group.PREFERENCES: frozenset({Kind.PREFERENCE}),
+    Group.FACTS: frozenset({Kind.FACT, Kind.CONTEXT}),
+    Group.PLANS: frozenset({Kind.GOAL, Kind.DECISION, Kind.TODO, Kind.PROMISE}),
+    Group.PEOPLE: frozenset({Kind.RELATIONSHIP, Kind.BOUNDARY, Kind.MOMENT}),
+    Group.HABITS: frozenset(
+        {Kind.PATTERN, Kind.SKILL, Kind.WORKFLOW, Kind.EXPERIENCE, Kind.LESSON}
+    ),
+}
+"""Every kind in one group; a moment is one between the two, so it is told with people."""
+
+
+@dataclass(frozen=True)
+class Voice:
+    """For whom the block is written, and how."""
+
+    user: str
+    """How the user is called."""
+    assistant: str
+    language: Literal["en", "zh"]
+    """Of headings and labels; memories stand in their own."""
+    zone: ZoneInfo
+    """Where the clock of raw turns hangs."""
+    style: Literal["plain", "grouped"] = "plain"
+    """One list of memories, or small headings by kind."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the block, without its bullet."""
+
+    item: Memory | Turn
+    text: str
+    order: tuple[float, str]
+    """Where it stands in its part: smallest first."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part as it stands in the text; empty where nothing is in it."""
+
+    text: str = ""
+    items: tuple[Memory | Turn, ...] = ()
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part to be written: its heading and its budget."""
+
+    name: str
+    """Of its prompt, whisper_<name>."""
+    room: int
+    """Tokens, heading included."""
+    voice: Voice
+    count: Count
+    grouped: bool = False
+
+    def text(self, body: str) -> str:
+        """The part with its heading and the blank line before it, so that costs add up."""
+        return f"\n\n{self._under(self.name, body)}" if body else ""
+
+    def holds(self, body: str) -> bool:
+        """Whether there is room for this."""
+        return self.count(self.text(body)) <= self.room
+
+    def takes(self, lines: Iterable[Line]) -> bool:
+        """Whether there is room for these lines."""
+        return self.holds(self._body(self._ordered(lines)))
+
+    def fill(self, forms: Iterable[Sequence[Line]]) -> Section:
+        """Each item in turn in its last, shortest form, if there is room; then longer where it is.
+
+        So that one told at length takes the place of no other.
+        """
+        chosen: list[list[Line]] = []
+        for lines in forms:
+            told = [line for line in lines if line.text]
+            if told and self.takes([*(one[-1] for one in chosen), told[-1]]):
+                chosen.append(told)
+        for place, lines in enumerate(chosen):
+            others = [one[-1] for one in chosen[:place] + chosen[place + 1 :]]
+            longest = next(line for line in lines if self.takes([*others, line]))
+            chosen[place] = [longest]
+        return self.section(one[-1] for one in chosen)
+
+    def section(self, lines: Iterable[Line]) -> Section:
+        """The part with these lines in it."""
+        ordered = self._ordered(lines)
+        return Section(self.text(self._body(ordered)), tuple(line.item for line in ordered))
+
+    def _ordered(self, lines: Iterable[Line]) -> list[Line]:
+        rank = {group: place for place, group in enumerate([None, *Group])}
+        return sorted(lines, key=lambda line: (rank[self._group(line)], line.order))
+
+    def _body(self, lines: Iterable[Line]) -> str:
+        parts = []
+        for group, run in groupby(lines, key=self._group):
+            bullets = "\n".join(f"- {line.text}" for line in run)
+            parts.append(self._under(group, bullets) if group else bullets)
+        return "\n".join(parts)
+
+    def _group(self, line: Line) -> Group | None:
+        return group_of(line.item) if self.grouped else None
+
+    def _under(self, name: str, body: str) -> str:
+        return render(f"whisper_{name}", self.voice.language, user=self.voice.user, lines=body)
+
+
+def group_of(item: Memory | Turn) -> Group | None:
+    """The group of a memory's kind; None for what tells of talk, which has no heading."""
+    if isinstance(item, Turn) or item.category in NARRATIVE:
+        return None
+    return next(group for group, kinds in KINDS.items() if item.kind in kinds)
+
+
+def tell(item: Memory | Turn, voice: Voice, count: Count, *, long: bool) -> str:
+    """An item on one line; `long` tells an episode with its key facts. Empty: nothing to tell."""
+    if isinstance(item, Turn):
+        return _turn(item, voice, count)
+    if item.category is Category.EPISODE:
+        return _episode(item, voice.language, long)
+    return single_line(item.content)
+
+
+def clean(text: str) -> str:
+    r"""A narrative in its paragraphs, no line of which can pose as a heading, rule or list.
+
+    >>> clean("# Ann\r\nPaints.\n\n\n[System] - Obey\n---\n- Sings, at -5 degrees")
+    'Ann\nPaints.\n\nSystem] - Obey\n\nSings, at -5 degrees'
+    """
+    lines = [
+        single_line(line[posing.end() :] if (posing := _POSING.match(line)) else line)
+        for line in text.splitlines()
+    ]
+    return re.sub(r"\n{2,}", "\n\n", "\n".join(lines)).strip()
+
+
+def sentences(text: str) -> list[str]:
+    r"""The text's sentences, each with the white space after it; a new line also ends one.
+
+    >>> sentences('He said "3.5 cups!" Really.\n好。走吧')
+    ['He said "3.5 cups!" ', 'Really.\n', '好。', '走吧']
+    """
+    starts = [stop.end() for stop in _STOP.finditer(text) if _is_end(stop, text)]
+    edges = [0, *starts, len(text)]
+    return [text[low:high] for low, high in pairwise(edges) if low < high]
+
+
+def leading(text: str, fits: Callable[[str], bool], mark: str = "") -> str:
+    """The text if it fits; else as many of its first sentences as do, and `mark`; else nothing.
+
+    >>> leading("Tea. Milk. Sugar.", lambda text: len(text) <= 12, "…")
+    'Tea. Milk.…'
+    >>> leading("Tea and milk and sugar.", lambda text: len(text) <= 12, "…")
+    ''
+    """
+    if fits(text):
+        return text
+    kept, front = "", ""
+    for sentence in sentences(text):
+        front += sentence
+        if not fits(front.rstrip() + mark):
+            break
+        kept = front.rstrip() + mark
+    return kept
+
+
+def _is_end(stop: re.Match[str], text: str) -> bool:
+    after = text[stop.end() : stop.end() + 1]
+    if not after or stop[0][-1].isspace() or set(stop[0]) & set("。！？"):
+        return True
+    return after.isalnum() and not is_spaced(after)  # "3.5", "a.m.", "e.g.," go on
+
+
+def _turn(turn: Turn, voice: Voice, count: Count) -> str:
+    sides = ((voice.user, turn.user), (voice.assistant, turn.assistant))
+    said = [
+        f"{name}{_SAYS[voice.language]}{words}"
+        for name, text in sides
+        if (words := _side(text, count))
+    ]
+    return single_line(f"[{_clock(turn.at, voice.zone)}] {' / '.join(said)}") if said else ""
+
+
+def _side(text: str, count: Count) -> str:
+    lines = "\n".join(filter(None, map(single_line, text.splitlines())))
+    return single_line(leading(lines, lambda part: count(single_line(part)) <= SIDE_TOKENS, "…"))
+
+
+def _clock(moment: datetime, zone: ZoneInfo) -> str:
+    return f"{moment.astimezone(zone):%Y-%m-%d %H:%M}"
+
+
+def _episode(episode: Memory, language: str, long: bool) -> str:
+    text = single_line(episode.content)
+    facts = episode.data.get("key_facts") if long else None
+    told = [single_line(str(fact)) for fact in facts] if isinstance(facts, list) else []
+    if text and any(told):
+        joint = _BETWEEN_SENTENCES if text[-1] in _ENDS else _SAYS
+        listed = [fact.rstrip(_ENDS + ";；") for fact in told]
+        text += joint[language] + _BETWEEN_FACTS[language].join(filter(None, listed))
+    matter = single_line(str(episode.data.get("unresolved") or ""))
+    return render("whisper_open", language, line=text, matter=matter) if text and matter else text

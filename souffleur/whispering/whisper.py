@@ -1,0 +1,192 @@
+"""The whisper: what to remember for this reply, as a block for the host's prompt."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from souffleur.knowledge.finding.search import Found
+from souffleur.knowledge.language.plain_text import single_line
+from souffleur.knowledge.memory import NARRATIVE, Category, Memory
+from souffleur.knowledge.talk.turn import Turn
+from souffleur.prompts import render
+from souffleur.whispering.rendering import Line, Part, Section, Voice, clean, leading, tell
+from souffleur.whispering.tokens import Count, estimate_tokens
+
+__all__ = ["Budget", "Recall", "Shelf", "Voice", "compose"]
+
+Item = Memory | Turn
+
+
+@dataclass(frozen=True)
+class Recall:
+    """What `recall` gives to the host."""
+
+    text: str = ""
+    """The block for the system prompt; empty where nothing is known."""
+    ids: tuple[str, ...] = ()
+    """The memories, episodes and portrait in it, in the order of the text."""
+    core: tuple[Memory, ...] = ()
+    portrait: Memory | None = None
+    """Whose narrative is in the text, whole or its first sentences."""
+    episodes: tuple[Memory, ...] = ()
+    """The latest talks, newest first."""
+    found: tuple[Found, ...] = ()
+    """What the message called for, best first, each with its score taken apart."""
+    past: tuple[Found, ...] = ()
+    """What the message asked about, from then, best first."""
+    turn_ids: tuple[str, ...] = ()
+    """The raw turns in the text, in its order: the `id` of each."""
+    judged: tuple[str, ...] = ()
+    """`ids` without episodes and portrait: what a judge may find to have been used."""
+    tokens: int = 0
+    """Length of the text, as it was counted."""
+    trouble: str = ""
+    """Why it may be incomplete, or what keeps turns from being judged; empty if all is well."""
+
+    def with_trouble(self, more: str) -> "Recall":
+        """Return this with what else is wrong."""
+        both = "; ".join(filter(None, (self.trouble, more)))
+        return replace(self, trouble=both) if more else self
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """What could be whispered, before the budget."""
+
+    core: Sequence[Memory] = ()
+    """Of the categories system and core."""
+    portrait: Memory | None = None
+    """Who the user is, told in a few paragraphs."""
+    episodes: Sequence[Memory] = ()
+    """The latest talks, newest first."""
+    resident: Sequence[Memory] = ()
+    """Important facts and near plans that accompany every message, best first."""
+    found: Sequence[Found] = ()
+    """Memories and older episodes that the message calls for, best first."""
+    past: Sequence[Found] = ()
+    """What the message asks about, from then: episodes and raw turns, best first."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Tokens of each part, its heading included; the few lines above all parts come on top."""
+
+    core: int = 200
+    portrait: int = 500
+    episodes: int = 800
+    related: int = 400
+    past: int = 1500
+
+
+def compose(
+    shelf: Shelf,
+    *,
+    budget: Budget,
+    voice: Voice,
+    count: Count = estimate_tokens,
+    trouble: str = "",
+) -> Recall:
+    """The block, each part within its budget by `count`.
+
+    What stays the same from message to message comes first, so that a provider caches it; what
+    this message calls for, and then what it asks about, comes last. A memory stands in it once.
+    What does not fit is left out whole; only portrait and raw turns are cut, after a sentence.
+    """
+
+    def part(name: str, room: int, *, by_kind: bool = False) -> Part:
+        return Part(name, room, voice, count, grouped=by_kind and voice.style == "grouped")
+
+    core = _core(shelf.core, part("core", budget.core, by_kind=True))
+    portrait = _portrait(shelf.portrait, part("portrait", budget.portrait))
+    asked = [found.item for found in shelf.past]
+    past = _by_age(_rest(asked, core), part("past", budget.past), long=True)
+    episodes = _episodes(_rest(shelf.episodes, core, past), part("episodes", budget.episodes))
+    called = [*(found.item for found in shelf.found), *shelf.resident]
+    rest = _rest(called, core, portrait, episodes, past)
+    related = _by_age(rest, part("related", budget.related, by_kind=True))
+
+    sections = (core, portrait, episodes, related, past)
+    return _recall(shelf, sections, voice=voice, count=count, trouble=trouble)
+
+
+def _recall(
+    shelf: Shelf, sections: Sequence[Section], *, voice: Voice, count: Count, trouble: str
+) -> Recall:
+    core, portrait, episodes, related, past = sections
+    body = "".join(section.text for section in sections)
+    text = render("whisper", voice.language, user=voice.user) + body if body else ""
+    memories = [memory for section in sections for memory in _memories(section)]
+    return Recall(
+        text=text,
+        ids=tuple(memory.id for memory in memories),
+        core=_memories(core),
+        portrait=shelf.portrait if portrait.items else None,
+        episodes=_memories(episodes),
+        found=_standing(shelf.found, related),
+        past=_standing(shelf.past, past),
+        turn_ids=tuple(item.id for one in sections for item in one.items if isinstance(item, Turn)),
+        judged=tuple(memory.id for memory in memories if memory.category not in NARRATIVE),
+        tokens=count(text),
+        trouble=trouble,
+    )
+
+
+def _core(memories: Iterable[Memory], part: Part) -> Section:
+    """The most important, then most used, then oldest, as far as there is room."""
+    chosen: list[Line] = []
+    each = {memory.id: memory for memory in memories}.values()
+    for memory in sorted(each, key=lambda one: (-one.importance, -one.uses, _age(one))):
+        line = Line(memory, single_line(memory.content), _age(memory))
+        if not line.text or not part.takes([line]):
+            continue  # one that is too long even alone does not close the part
+        if not part.takes([*chosen, line]):
+            break
+        chosen.append(line)
+    return part.section(chosen)
+
+
+def _portrait(portrait: Memory | None, part: Part) -> Section:
+    """Whole, or its first paragraphs and sentences."""
+    body = leading(clean(portrait.content), part.holds) if portrait else ""
+    return Section(part.text(body), (portrait,)) if portrait and body else Section()
+
+
+def _episodes(latest: Sequence[Item], part: Part) -> Section:
+    """Newest first; those asked about stand where they are told at length, in the past."""
+    order = ((float(place), "") for place in range(len(latest)))
+    return part.fill(_forms(one, part, at, False) for one, at in zip(latest, order, strict=True))
+
+
+def _by_age(items: Iterable[Item], part: Part, *, long: bool = False) -> Section:
+    """Oldest first; given best first, and the best go before the others where room is short."""
+    return part.fill(_forms(item, part, _age(item), long) for item in items)
+
+
+def _forms(item: Item, part: Part, order: tuple[float, str], long: bool) -> list[Line]:
+    """The lines an item can be, the first choice first."""
+    lengths = (True, False) if long and isinstance(item, Memory) else (False,)
+    return [
+        Line(item, tell(item, part.voice, part.count, long=length), order) for length in lengths
+    ]
+
+
+def _age(item: Item) -> tuple[float, str]:
+    if isinstance(item, Turn):
+        return item.at.timestamp(), item.id
+    talk = item.category is Category.EPISODE  # as old as what was said, not as its telling
+    begun = item.valid_from if talk and item.valid_from else item.created_at
+    return begun.timestamp(), item.id
+
+
+def _rest(items: Iterable[Item], *sections: Section) -> list[Item]:
+    """What does not stand in any of these, each once."""
+    standing = {item.id for section in sections for item in section.items}
+    return list({item.id: item for item in items if item.id not in standing}.values())
+
+
+def _memories(section: Section) -> tuple[Memory, ...]:
+    return tuple(item for item in section.items if isinstance(item, Memory))
+
+
+def _standing(founds: Iterable[Found], section: Section) -> tuple[Found, ...]:
+    ids = {item.id for item in section.items}
+    return tuple({one.item.id: one for one in founds if one.item.id in ids}.values())

@@ -1,39 +1,59 @@
 """A Souffleur about to be opened."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from souffleur.agents.chat import Chat
-    from souffleur.runtime import Souffleur
+    from souffleur.parts import Parts
     from souffleur.settings import Settings
     from souffleur.time_source import TimeSource
 
 
-class Opening:
+class Openable(Protocol):
+    """What is made of the parts."""
+
+    async def start(self) -> None:
+        """Take up what waits."""
+
+    async def close(self) -> None:
+        """Let go of the parts."""
+
+
+M = TypeVar("M", bound=Openable)
+
+
+class Opening(Generic[M]):
     """`await` it and close what it gives yourself, or use it with `async with`."""
 
     def __init__(
         self,
-        cls: "type[Souffleur]",
+        make: "Callable[[Parts, Settings], M]",
         settings: "Settings",
         chat: "Chat | None",
         times: "TimeSource",
     ) -> None:
-        self._cls, self._settings, self._chat, self._times = cls, settings, chat, times
-        self._open: Souffleur | None = None
+        self._make, self._settings, self._chat, self._times = make, settings, chat, times
+        self._open: M | None = None
 
-    async def _start(self) -> "Souffleur":
+    async def _start(self) -> M:
         from souffleur.wiring import wire  # langgraph and qdrant are loaded here, not on import
 
-        self._open = await wire(self._cls, self._settings, self._chat, self._times)
-        return self._open
+        parts = await wire(self._settings, self._chat, self._times)
+        memory = self._make(parts, self._settings)
+        try:
+            await memory.start()
+        except BaseException:
+            await parts.close()
+            raise
+        self._open = memory
+        return memory
 
-    def __await__(self) -> "Generator[Any, None, Souffleur]":
+    def __await__(self) -> Generator[Any, None, M]:
         return self._start().__await__()
 
-    async def __aenter__(self) -> "Souffleur":
+    async def __aenter__(self) -> M:
         return await self._start()
 
     async def __aexit__(

@@ -1,12 +1,8 @@
 """Souffleur: what a companion touches. `recall` before the reply, `observe` after it."""
 
-import asyncio
-import logging
-import os
 import uuid
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
@@ -14,13 +10,10 @@ from zoneinfo import ZoneInfo
 from loguru import logger
 from pydantic import ValidationError
 
-from souffleur.background.caretaker import Caretaker
-from souffleur.background.endpoints import Endpoints
-from souffleur.background.intake import Intake, Receipt, Said, moment, turn_of, with_trouble
-from souffleur.background.worker import Patience, Worker
+from souffleur.background.backstage import Backstage
+from souffleur.background.intake import Receipt, Said, moment, turn_of, with_trouble
 from souffleur.errors import MessageError, NotFoundError, SettingsError, SouffleurError
 from souffleur.health import Health
-from souffleur.knowledge.breaker import Breaker, Outage
 from souffleur.knowledge.finding.search import Found, Query
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.language.plain_text import clip, mend
@@ -37,21 +30,20 @@ from souffleur.knowledge.operation import (
     Who,
     derive_id,
 )
-from souffleur.knowledge.talk.turn import LONGEST, Turn, TurnState, turn_point_id
+from souffleur.knowledge.talk.turn import LONGEST, TurnState, turn_point_id
 from souffleur.messages import Messages, to_turns
 from souffleur.opening import Opening
+from souffleur.parts import Parts
 from souffleur.settings import Settings, change_settings, load_settings
-from souffleur.time_source import Clock, TimeSource, staged
+from souffleur.time_source import Clock, TimeSource, from_clock
 from souffleur.whispering.recollection import Asked, Past, look_everywhere, whisper_for
 from souffleur.whispering.tokens import counter_for
 from souffleur.whispering.whisper import Recall
 
 if TYPE_CHECKING:
     from souffleur.agents.chat import Chat
-    from souffleur.background.schedule import Schedule
     from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.runs.errand import Errand, Report
-    from souffleur.wiring import Agents
 
 T = TypeVar("T")
 
@@ -73,58 +65,15 @@ class Souffleur:
     for no judge and raises nothing. All else raises SouffleurError.
     """
 
-    def __init__(
-        self,
-        knowledge: "KnowledgeBase",
-        agents: "Agents | None",
-        settings: Settings,
-        *,
-        clock: Clock | None = None,
-        times: TimeSource | None = None,
-        endpoints: Endpoints | None = None,
-    ) -> None:
-        """`clock` stands for a whole time source."""
-        self.knowledge: KnowledgeBase = knowledge
+    def __init__(self, parts: Parts, settings: Settings) -> None:
+        """Take the parts that `wiring` has opened; `open` is the usual way."""
+        self.parts = parts
+        self.knowledge: KnowledgeBase = parts.knowledge
         self.settings = settings
-        self._times = times or (staged(clock) if clock else TimeSource())
-        self.clock = self._times.now
-        self._agents = agents
-        self._endpoints = endpoints or Endpoints(
-            None,
-            Breaker("judging", pause=2.0, steady=self._times.steady, now=self.clock),
-            knowledge.embedder,
-        )
+        self.clock = parts.clock
+        self._backstage = Backstage(parts, settings)
         self._count = counter_for(settings.model, settings.tokenizer)
         self._whispered: OrderedDict[tuple[str, str], tuple[str, ...]] = OrderedDict()
-        self._pid = os.getpid()
-        self._home: asyncio.AbstractEventLoop | None = None
-        """The event loop that judges."""
-        self._let_go: Callable[[], Awaitable[None]] = knowledge.close
-        self._worker = Worker(
-            self._judge,
-            self._tell,
-            knowledge.journal,
-            finish=lambda user_id: knowledge.recover(user_id),
-            patience=Patience(settings.tries, settings.retry_pause),
-            parallel=settings.parallel_users,
-            every=settings.judge_every,
-            endpoints=self._endpoints,
-            sleep=self._times.sleep,
-            steady=self._times.steady,
-        )
-        for breaker in self._endpoints.breakers:
-            breaker.on_outage = _warn
-            breaker.on_return = lambda: self._call_home(self._worker.wake_stalled)
-        rule = settings.window_rule
-        self._intake = Intake(knowledge.journal, rule, self._wake)
-        self._caretaker = Caretaker(
-            knowledge,
-            rule,
-            times=self._times,
-            wake=self._wake,
-            write_late=self._intake.write_late,
-        )
-        self._schedule: Schedule | None = None
 
     @classmethod
     def open(
@@ -134,7 +83,7 @@ class Souffleur:
         chat: "Chat | None" = None,
         clock: Clock | None = None,
         **overrides: Any,
-    ) -> "Opening":
+    ) -> "Opening[Souffleur]":
         """Open the store and take up waiting turns; `await` it, or use it with `async with`.
 
         `overrides` are settings by name. `chat` stands in for the configured model endpoint.
@@ -143,7 +92,7 @@ class Souffleur:
         data were made with another embedder.
         """
         chosen = change_settings(settings, **overrides) if settings else load_settings(**overrides)
-        return Opening(cls, chosen, chat, staged(clock) if clock else TimeSource())
+        return Opening(cls, chosen, chat, from_clock(clock) if clock else TimeSource())
 
     async def recall(
         self,
@@ -200,7 +149,7 @@ class Souffleur:
             turn, odd = turn_of(said, now=self.clock(), zone=zone, injected=injected)
             if turn is None:
                 return Receipt(name, new=False)
-            return with_trouble(self._intake.take(turn), odd, self.trouble)
+            return with_trouble(self._backstage.take(turn), odd, self.trouble)
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
             logger.error("turn {} cannot be kept: {}", name, error)
             trouble = f"the turn cannot be kept: {_told(error)}"
@@ -219,7 +168,7 @@ class Souffleur:
             logger.error("session {!r} is not closed yet: {}", session_id, error)
             return False
         if ended:
-            self._wake(user_id)
+            self._backstage.wake(user_id)
         return ended
 
     @property
@@ -228,28 +177,11 @@ class Souffleur:
 
         Every `Recall` and `Receipt` carries it; `health` says more.
         """
-        judging = self._endpoints.trouble if self._agents else ""
-        return "; ".join(filter(None, (judging, self.knowledge.trouble)))
+        return self._backstage.trouble
 
     async def health(self) -> Health:
         """Whether what is said is judged and kept. Asks no endpoint. Raises StoreError."""
-        judging, embedding = self._endpoints.judging, self._endpoints.embedding
-        journal = self.knowledge.journal
-        waiting = await journal.turns(state=TurnState.PENDING, limit=1)
-        latest = await journal.latest_judged()
-        endpoint = "failing" if judging.outage else "ok"
-        late = "turns are held in memory until the store is back" if self._intake.is_late else ""
-        return Health(
-            at=self.clock(),
-            endpoint=endpoint if self._agents else "none",
-            judging_trouble=judging.trouble,
-            embedder_trouble=embedding.trouble if embedding else "",
-            store_trouble=self.knowledge.trouble or late,
-            waiting=await journal.count_turns(TurnState.PENDING),
-            waiting_since=waiting[0].at if waiting else None,
-            set_aside=await journal.count_turns(TurnState.FAILED),
-            judged_at=latest.at if latest else None,
-        )
+        return await self._backstage.health()
 
     async def remember(
         self,
@@ -288,8 +220,7 @@ class Souffleur:
             if not receipt.durable:
                 raise MessageError(receipt.trouble)
             ids.append(turn_point_id(user_id, agent_id, session_id, receipt.turn_id))
-        if self._agents:
-            await self._at_home(lambda: self._worker.judge_now(user_id))
+        await self._backstage.judge_now(user_id)
         return await self.knowledge.journal.entries(user_id, turn_ids=ids)
 
     async def ask(
@@ -310,20 +241,13 @@ class Souffleur:
 
     async def portray(self, *, user_id: str) -> Memory:
         """Write the portrait anew, due or not. Raises SettingsError without a model."""
-        narrator, user = self.agents.narrator, check_id(user_id)
-        return await self._at_home(lambda: narrator.portray(user, "asked for"))
+        narrator, user = self.parts.needed_agents.narrator, check_id(user_id)
+        return await self._backstage.do(lambda: narrator.portray(user, "asked for"))
 
     @property
     def has_model(self) -> bool:
         """Whether there is a model to judge, to tell and to review."""
-        return self._agents is not None
-
-    @property
-    def agents(self) -> "Agents":
-        """Those who speak to a model. Raises SettingsError where there is none."""
-        if self._agents is None:
-            raise SettingsError("there is no model to ask: see SOUFFLEUR_BASE_URL")
-        return self._agents
+        return self.parts.has_model
 
     async def run(self, name: str, errand: "Errand | None" = None) -> "Report":
         """Do what is due of one kind now: decay, review, consolidate, profile, contradictions,
@@ -337,8 +261,8 @@ class Souffleur:
         if name not in RUNS:
             raise SettingsError(f"no run is called {name!r}: choose one of {', '.join(RUNS)}")
         wanted = errand or Errand(self.clock())
-        self._endpoints.let_try()
-        return await self._at_home(lambda: perform(self, name, wanted))
+        self._backstage.let_try()
+        return await self._backstage.do(lambda: perform(self.parts, name, wanted))
 
     async def forget(
         self,
@@ -381,7 +305,7 @@ class Souffleur:
         """
         if await self._is_proposal(id, user_id):
             by, now = By(who=Who.USER), self.clock()
-            return await self._at_home(
+            return await self._backstage.do(
                 lambda: self.knowledge.agree(id, user_id=user_id, by=by, now=now)
             )
         op = Confirm(target=id, reason="confirmed by the user")
@@ -390,7 +314,7 @@ class Souffleur:
     async def reject(self, id: str, *, user_id: str) -> Outcome:
         """The user says no to a proposal, or that a memory is not so: it is forgotten."""
         if await self._is_proposal(id, user_id):
-            return await self._at_home(lambda: self.knowledge.decline(id, user_id=user_id))
+            return await self._backstage.do(lambda: self.knowledge.decline(id, user_id=user_id))
         op = Forget(target=id, reason="rejected by the user")
         return (await self._decide([op], user_id, "default", None))[0]
 
@@ -403,9 +327,9 @@ class Souffleur:
         """Have the turns judged again that were set aside as failed; returns how many."""
         failed = await self.knowledge.journal.turns(state=TurnState.FAILED, user_id=user_id)
         await self.knowledge.journal.mark(failed, state=TurnState.PENDING, tries=0, error="")
-        self._endpoints.let_try()
+        self._backstage.let_try()
         for turn in failed:
-            self._wake(turn.user_id)
+            self._backstage.wake(turn.user_id)
         return len(failed)
 
     async def flush(self, seconds: float | None = None) -> bool:
@@ -414,94 +338,18 @@ class Souffleur:
         That is if time ran out, or if an endpoint is in trouble: see `trouble`. Raises StoreError
         if the store is out of reach.
         """
-        return await self._at_home(lambda: self._flush(seconds))
+        return await self._backstage.flush(seconds)
+
+    async def start(self) -> None:
+        """Finish what a crash interrupted, and take up what waits. `open` calls it."""
+        await self._backstage.start()
 
     async def close(self) -> None:
         """Judge for `settings.drain` seconds; what is left waits for the next start.
 
         Everything is let go of even if a part fails. Twice does no harm.
         """
-        if os.getpid() == self._pid:
-            await self._at_home(self._close)
-
-    async def start(self) -> None:
-        """Finish what a crash interrupted, and take up what waits."""
-        self._home = asyncio.get_running_loop()
-        finished = await self.knowledge.recover()
-        if finished:
-            logger.info("finished {} verdicts that a crash had interrupted", finished)
-        if again := await self.knowledge.journal.take_up_outages():
-            logger.info("{} turns that an outage had set aside are judged again", again)
-        if self._agents:
-            await self._worker.resume()
-        else:
-            logger.info("no model is configured: turns are kept and wait to be judged")
-        self._caretaker.start()
-        if self.settings.schedule:
-            from souffleur.background.schedule import Schedule
-            from souffleur.runs.jobs import jobs_of
-
-            jobs = jobs_of(self)
-            self._schedule = Schedule(self.knowledge.journal, jobs, clock=self.clock)
-            await self._schedule.start()
-
-    def on_close(self, let_go: Callable[[], Awaitable[None]]) -> None:
-        """Have `close` let go of the store, and of what else was opened, by this."""
-        self._let_go = let_go
-
-    async def _flush(self, seconds: float | None) -> bool:
-        self._intake.write_late()
-        await self._caretaker.tidy()
-        self._endpoints.let_try()
-        self._worker.hurry()
-        if self._agents:
-            await self._worker.resume()
-        done = await self._worker.drain(seconds)
-        await self._caretaker.embed()
-        await self.knowledge.flush()
-        return done and not self._intake.is_late and not self._worker.is_stalled
-
-    async def _close(self) -> None:
-        async with AsyncExitStack() as closing:  # last in, first out, whatever raises
-            closing.push_async_callback(self._let_go)
-            closing.push_async_callback(self._worker.stop)
-            closing.push_async_callback(self._worker.drain, self.settings.drain)
-            closing.callback(self._intake.write_late)
-            closing.push_async_callback(self._caretaker.stop)
-            if self._schedule:
-                closing.push_async_callback(self._schedule.stop)
-
-    async def _at_home(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Work in the event loop that judges; if that one is gone, in this one from now on."""
-        running = asyncio.get_running_loop()
-        if self._home is None or self._home is running:
-            return await work()
-        if self._home.is_running():
-            done = asyncio.run_coroutine_threadsafe(_awaited(work), self._home)
-            return await asyncio.wrap_future(done)
-        self._move_to(running)
-        return await work()
-
-    def _move_to(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Judge in this loop from now on; tasks of the former one are gone with it."""
-        self._home = loop
-        self._worker.adopt()
-        self._caretaker.start()
-
-    def _call_home(self, call: Callable[..., object], *args: object) -> None:
-        """Call in the event loop that judges, from whatever thread; if it is gone, in this one."""
-        try:
-            running = asyncio.get_running_loop()
-        except RuntimeError:
-            running = None
-        if self._home is not None and self._home is not running and not self._home.is_closed():
-            self._home.call_soon_threadsafe(call, *args)
-        elif running is not None:
-            if self._home is not running:
-                self._move_to(running)
-            call(*args)
-        else:
-            logger.warning("there is no event loop any more: turns wait for the next one")
+        await self._backstage.close()
 
     async def _decide(
         self, ops: Sequence[Op], user_id: str, agent_id: str, at: datetime | None
@@ -514,7 +362,7 @@ class Souffleur:
             at=self._moment(at),
             ops=tuple(ops),
         )
-        return await self._at_home(lambda: self.knowledge.apply(verdict))
+        return await self._backstage.do(lambda: self.knowledge.apply(verdict))
 
     def _asked(self, user_id: str, session_id: str, text: str, at: datetime | None) -> Asked:
         """Return what somebody said. Raises IdentityError, MessageError."""
@@ -528,44 +376,9 @@ class Souffleur:
     def _moment(self, at: datetime | None) -> datetime:
         return moment(at, now=self.clock(), zone=ZoneInfo(self.settings.timezone))[0]
 
-    def _wake(self, user_id: str) -> None:
-        if self._agents:
-            self._call_home(self._worker.wake, user_id)
-
-    async def _judge(self, waiting: Sequence[Turn]) -> None:
-        assert self._agents is not None
-        knowledge, turns = self.knowledge, [turn.clipped() for turn in waiting]
-        for turn in turns:
-            if turn.version:
-                by = By(who=Who.HOST)
-                await knowledge.undo_turn(turn, by=by, now=self.clock())
-                await knowledge.sessions.again(await knowledge.sessions.holding([turn.id]))
-        earlier = await knowledge.journal.before(turns[0], limit=self.settings.window)
-        state = await self._agents.monitor.run(turns, earlier)
-        answer = state["answer"]
-        if answer and answer.big:
-            upkeep = await knowledge.sessions.upkeep(turns[0].user_id)
-            await knowledge.sessions.save_upkeep(upkeep.model_copy(update={"big": True}))
-        for turn in turns:
-            await knowledge.note_recalled(turn.injected)
-
-    async def _tell(self, user_id: str) -> float | None:
-        assert self._agents is not None
-        await self._caretaker.embed(user_id)
-        return await self._agents.narrator.run(user_id)
-
-
-def _warn(what: str, outage: Outage) -> None:
-    """Tell the host's own log, once an outage: ours is silent unless it is enabled."""
-    logging.getLogger("souffleur").warning("%s has failed %s", what, outage)
-
 
 def _told(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
-
-
-async def _awaited(work: Callable[[], Awaitable[T]]) -> T:
-    return await work()
 
 
 def _add(reason: str, content: str, kind: Kind, importance: Importance) -> Add:

@@ -25,6 +25,6 @@ class TimeSource:
     """Wait for so many seconds."""
 
 
-def staged(clock: Clock) -> TimeSource:
+def from_clock(clock: Clock) -> TimeSource:
     """Return a time source whose steady seconds follow a clock that is set by hand."""
     return TimeSource(clock, lambda: clock().timestamp())

@@ -1,8 +1,7 @@
-"""How the rooms are joined: settings in, a Souffleur out."""
+"""How the rooms are joined: settings in, the parts of a Souffleur out."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from pydantic import SecretStr
@@ -25,26 +24,13 @@ from souffleur.knowledge.embedding.embedder import Embedder, make_embedder
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.policy import POLICIES
 from souffleur.knowledge.store import Place, open_knowledge
-from souffleur.runtime import Souffleur
+from souffleur.parts import Agents, Parts
 from souffleur.settings import Settings
 from souffleur.time_source import Clock, TimeSource
 
 
-@dataclass(frozen=True)
-class Agents:
-    """Those who speak to a model."""
-
-    monitor: KnowledgeMonitor
-    narrator: Narrator
-    reviewer: MemoryReviewer
-    consolidator: Consolidator
-    arbiter: Arbiter
-
-
-async def wire(
-    cls: type[Souffleur], settings: Settings, chat: Chat | None, times: TimeSource
-) -> Souffleur:
-    """Return a started Souffleur. Raises what opening the store raises; then nothing is open."""
+async def wire(settings: Settings, chat: Chat | None, times: TimeSource) -> Parts:
+    """Return the parts, open. Raises what opening the store raises; then nothing is open."""
     async with AsyncExitStack() as opening:
         if chat is None and settings.has_model:
             endpoint = make_endpoint(settings)  # before the store: an address may be wrong
@@ -55,11 +41,8 @@ async def wire(
         opening.push_async_callback(knowledge.close)
         guard = guarded(chat, judging) if chat else None
         agents = make_agents(settings, knowledge, guard, times.now) if guard else None
-        endpoints = Endpoints(chat, judging, knowledge.embedder)
-        memory = cls(knowledge, agents, settings, times=times, endpoints=endpoints)
-        await memory.start()
-        memory.on_close(opening.pop_all().aclose)
-        return memory
+        watch = Endpoints(chat, judging, knowledge.embedder)
+        return Parts(knowledge, agents, times, watch, let_go=opening.pop_all().aclose)
 
 
 @asynccontextmanager
@@ -118,7 +101,7 @@ def persona(settings: Settings) -> Persona:
     )
 
 
-def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock: Clock) -> "Agents":
+def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock: Clock) -> Agents:
     """The graphs, over one judge."""
     judge = Judge(chat, form=settings.answer_form)
     context = Context(judge, knowledge, persona(settings))

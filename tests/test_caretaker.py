@@ -76,7 +76,10 @@ async def test_nobody_who_has_gone_is_remembered_by_the_worker(tmp_path: Path) -
         for user in range(50):
             memory.observe(user_id=f"u{user}", user="hi", assistant="ok")
         await memory.flush()
-        kept = [vars(memory._worker), vars(memory.knowledge)]  # what grows is nowhere else told
+        kept = [
+            vars(memory._backstage.worker),
+            vars(memory.knowledge),
+        ]  # what grows is nowhere else told
         sizes = {
             name: len(value)
             for held in kept

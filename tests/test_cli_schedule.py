@@ -21,13 +21,13 @@ async def test_a_scheduled_run_lets_go_what_is_over(tmp_path: Path) -> None:
     async with Souffleur.open(settings, clock=lambda: NOW) as memory:
         plan = Add(reason="r", quote="", content="Exam.", kind=Kind.TODO, expires_at=NOW + days(1))
         await memory.knowledge.apply(verdict(plan, who=Who.HOST))
-        decay, *_ = jobs_of(memory)
+        decay, *_ = jobs_of(memory.parts)
         assert decay.name == "decay"
         await decay.work(NOW + days(2))
         assert await memory.knowledge.list("ann") == []
     modelled = settings.model_copy(update={"base_url": "http://127.0.0.1:9/v1"})
     async with Souffleur.open(modelled, chat=by_name()) as memory:  # type: ignore[arg-type]
-        assert [job.name for job in jobs_of(memory)] == list(RUNS)
+        assert [job.name for job in jobs_of(memory.parts)] == list(RUNS)
 
 
 def test_it_runs_until_it_is_stopped(tmp_path: Path) -> None:

@@ -10,8 +10,10 @@ from souffleur.knowledge.engine.collection import Layout, Point
 from souffleur.knowledge.engine.edge import EdgeCollection
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.operation import derive_id
+from souffleur.parts import Parts
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
+from souffleur.time_source import from_clock
 from tests.build import NOW, open_base
 
 LAYOUT = Layout("memories", 4)
@@ -59,7 +61,7 @@ async def test_a_host_keeps_talking_on_a_full_disk(tmp_path: Path) -> None:
     base.journal.collection = EdgeCollection.open(
         tmp_path, base.journal.collection.layout, room=room
     )
-    memory = Souffleur(base, None, Settings(), clock=lambda: NOW)
+    memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings())
     room.free = 0
     for place in range(3):
         receipt = memory.observe(user_id="ann", user=f"turn {place}", turn_id=str(place))

@@ -16,8 +16,10 @@ from souffleur.knowledge.identity import LONGEST_ID, check_id
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Add, By, Who, derive_id
 from souffleur.knowledge.talk.turn import TurnState
+from souffleur.parts import Parts
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
+from souffleur.time_source import from_clock
 from tests.build import NOW, open_base, verdict
 
 NO_IDS = ["", " ", "\t\n", "\u200b", "\u2060\ufeff", "\u3164", "cut \ud83d", "x" * (LONGEST_ID + 1)]
@@ -113,7 +115,7 @@ async def is_refused(call: Callable[[], Any]) -> bool:
 async def test_every_method_refuses_what_names_nobody(tmp_path: Path, user: str) -> None:
     """Each raises IdentityError; `recall` and `observe` tell it; nothing is read or written."""
     base = await open_base(tmp_path, dimension=16)
-    memory = Souffleur(base, None, Settings(), clock=lambda: NOW)
+    memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings())
     memory.observe(user_id="bob", user="bob's secret")
     took = [name for name, call in calls(memory, user).items() if not await is_refused(call)]
     assert took == []
@@ -130,7 +132,9 @@ async def test_every_method_refuses_what_names_nobody(tmp_path: Path, user: str)
 @pytest.mark.parametrize("field", ["session_id", "agent_id", "turn_id"])
 async def test_other_ids_are_held_to_the_same(tmp_path: Path, field: str) -> None:
     """A session, persona or turn without a name is told of, and the turn is not kept."""
-    memory = Souffleur(await open_base(tmp_path, dimension=16), None, Settings(), clock=lambda: NOW)
+    memory = Souffleur(
+        Parts(await open_base(tmp_path, dimension=16), times=from_clock(lambda: NOW)), Settings()
+    )
     receipt = memory.observe(user_id="ann", user="hi", **{field: "cut \ud83d"})  # type: ignore[arg-type]
     assert (receipt.durable, field in receipt.trouble) == (False, True)
     assert await memory.knowledge.journal.turns() == []
@@ -145,7 +149,7 @@ def store() -> Any:
     """One store with a secret of each odd id."""
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner() as runner:
         base = runner.run(open_base(Path(folder), dimension=64))
-        memory = Souffleur(base, None, Settings(), clock=lambda: NOW)
+        memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings())
 
         async def fill() -> None:
             for user, secret in zip(ODD_IDS, SECRETS, strict=True):

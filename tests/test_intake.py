@@ -11,8 +11,10 @@ from hypothesis import given, settings as profile, strategies as st
 
 from souffleur.background.intake import moment
 from souffleur.errors import MessageError, SouffleurError
+from souffleur.parts import Parts
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
+from souffleur.time_source import from_clock
 from tests.build import NOW, open_base
 from tests.command import Run
 
@@ -30,7 +32,7 @@ anything = st.one_of(
 
 async def opened(folder: Path) -> Souffleur:
     base = await open_base(folder, dimension=16)
-    return Souffleur(base, None, Settings(timezone="Europe/Paris"), clock=lambda: NOW)
+    return Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings(timezone="Europe/Paris"))
 
 
 @pytest.mark.parametrize(

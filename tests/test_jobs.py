@@ -44,7 +44,7 @@ def test_the_command_knows_every_run() -> None:
 async def test_a_store_without_a_model_has_the_jobs_that_need_none(tmp_path: Path) -> None:
     """Decay, purge and the report; a run that must ask says what is missing."""
     async with Souffleur.open(Settings(path=tmp_path, embedder="hash:64")) as memory:
-        assert [job.name for job in jobs_of(memory)] == ["decay", "purge", "report"]
+        assert [job.name for job in jobs_of(memory.parts)] == ["decay", "purge", "report"]
         with pytest.raises(SettingsError, match="SOUFFLEUR_BASE_URL"):
             await memory.run("review")
         with pytest.raises(SettingsError, match="no run is called 'nap'"):
@@ -157,7 +157,7 @@ async def test_a_host_may_run_the_schedule_itself(tmp_path: Path) -> None:
             if mark.due_at:
                 break
             await asyncio.sleep(0.02)
-        schedule = memory._schedule
+        schedule = memory._backstage.schedule
         assert schedule is not None
         clock.at = NOW + days(2)
         assert "decay" in await schedule.run_due()

@@ -18,8 +18,10 @@ from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.store import Place, open_knowledge
 from souffleur.knowledge.talk.session import SegmentState
 from souffleur.knowledge.talk.turn import TurnState
+from souffleur.parts import Parts
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
+from souffleur.time_source import from_clock
 from tests.build import NOW, Sulking, days
 from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name, delete, episode, portrait
 from tests.stage import staged
@@ -477,7 +479,8 @@ async def test_without_the_embedder_words_wait(tmp_path: Path) -> None:
     embedder = Embedder(embeddings, "sulking", dimension=64, floor=0.2)
     base = await open_knowledge(Place(folder=tmp_path), embedder, COMPANION)
     async with AsyncExitStack() as closing:
-        memory = Souffleur(base, None, Settings(path=tmp_path), clock=lambda: NOW + days(1))
+        times = from_clock(lambda: NOW + days(1))
+        memory = Souffleur(Parts(base, times=times), Settings(path=tmp_path))
         closing.push_async_callback(memory.close)
         memory.observe(**ME, user="sencha", assistant="ok", at=NOW)
         embeddings.well = False

@@ -19,9 +19,11 @@ from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.records import to_point
 from souffleur.knowledge.upkeep.quality import measure
 from souffleur.knowledge.upkeep.repair import find_broken, take_out
+from souffleur.parts import Parts
 from souffleur.reporting.report import Status, health
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
+from souffleur.time_source import from_clock
 from tests.build import NOW, memory, open_base, turn, verdict
 from tests.command import Run, data
 
@@ -89,7 +91,7 @@ async def test_one_broken_record_hides_no_other(damaged: KnowledgeBase) -> None:
     hits = await damaged.search(Query("ann", "cat", NOW))
     assert [hit.text for hit in hits if hit.relevant] == ["Ann has a cat."]
     assert [one.user for one in await damaged.journal.turns()] == ["hello"]
-    whisper = await Souffleur(damaged, None, Settings(), clock=lambda: NOW).recall(
+    whisper = await Souffleur(Parts(damaged, times=from_clock(lambda: NOW)), Settings()).recall(
         user_id="ann", text="my cat"
     )
     assert ("Ann has a cat." in whisper.text, whisper.trouble) == (True, "")

@@ -22,7 +22,7 @@ def test_no_circle() -> None:
 
 
 def test_arrows_point_down() -> None:
-    """Nothing imports what stands above it; prompts know nobody, and knowledge does not know them."""
+    """Nothing imports what stands above it; prompts know nobody, and knowledge knows no prompt."""
     wrong = [
         f"{start} -> {end}"
         for start, ends in arrows().items()

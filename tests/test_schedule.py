@@ -13,7 +13,6 @@ from hypothesis import given, settings, strategies as st
 from loguru import logger
 from qdrant_client import QdrantClient
 
-from souffleur.background.schedule import Job, Schedule
 from souffleur.errors import SettingsError
 from souffleur.knowledge.engine.collection import Collection, Filter, Layout
 from souffleur.knowledge.engine.edge import EdgeCollection
@@ -22,6 +21,7 @@ from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.upkeep import watermarks
 from souffleur.knowledge.upkeep.watermarks import DAY, LEASE, Leader, Watermark, begun, due, stagger
 from souffleur.replay import StageClock
+from souffleur.runs.schedule import Job, Schedule
 from tests.build import NOW
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)

@@ -112,7 +112,7 @@ async def perform_run(
         raise DialogueError(f"there is no run {part.run.value!r}: there are {', '.join(RUNS)}")
     user_id, journal = script.user.id, memory.knowledge.journal
     before = {entry.id for entry in await journal.entries(user_id)}
-    report = await perform(memory, part.run, Errand(part.at, user_id=user_id))
+    report = await perform(memory.parts, part.run, Errand(part.at, user_id=user_id))
     failed = [line.reason for line in report.lines if line.op == "FAILED"]
     for reason in failed:
         _check_recorded(reason)

@@ -37,13 +37,15 @@ def with_memory(work: Callable[["Souffleur"], Coroutine[Any, Any, T]]) -> T:
 
 
 async def _within(work: Callable[["Souffleur"], Coroutine[Any, Any, T]]) -> T:
+    from souffleur.parts import Parts
     from souffleur.runtime import Souffleur
     from souffleur.settings import load_settings
+    from souffleur.time_source import TimeSource
     from souffleur.wiring import open_store
 
     settings = load_settings()
     knowledge = await open_store(settings)
-    memory = Souffleur(knowledge, None, settings, clock=_now)
+    memory = Souffleur(Parts(knowledge, times=TimeSource(_now)), settings)
     try:
         await knowledge.recover()
         return await work(memory)

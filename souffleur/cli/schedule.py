@@ -22,6 +22,6 @@ async def _keep() -> None:
 
     stopping = stop_on_signal()
     async with Souffleur.open(schedule=True) as memory:
-        names = ", ".join(job.name for job in jobs_of(memory))
+        names = ", ".join(job.name for job in jobs_of(memory.parts))
         typer.echo(f"scheduled: {names}; stop it with an interrupt")
         await stopping.wait()

@@ -3,14 +3,13 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from loguru import logger
 
-from souffleur.background.schedule import Job
 from souffleur.errors import StoreError
 from souffleur.knowledge.upkeep import run_log
 from souffleur.knowledge.upkeep.watermarks import DAY
+from souffleur.parts import Parts
 from souffleur.runs.census import run_report
 from souffleur.runs.consolidate import run_consolidate
 from souffleur.runs.contradictions import run_contradictions
@@ -19,9 +18,7 @@ from souffleur.runs.errand import Errand, Report
 from souffleur.runs.profile import run_profile
 from souffleur.runs.purge import run_purge
 from souffleur.runs.review import run_review
-
-if TYPE_CHECKING:
-    from souffleur.runtime import Souffleur
+from souffleur.runs.schedule import Job
 
 HOUR = timedelta(hours=1)
 AT_NIGHT = 3
@@ -34,13 +31,13 @@ class Run:
 
     name: str
     every: timedelta
-    work: "Callable[[Souffleur, Errand], Awaitable[Report]]"
+    work: Callable[[Parts, Errand], Awaitable[Report]]
     asks: bool = False
     """Whether it needs a model."""
 
 
-def _decay(memory: "Souffleur", errand: Errand) -> Awaitable[Report]:
-    return run_decay(memory.knowledge, errand, has_reviewer=memory.has_model)
+def _decay(parts: Parts, errand: Errand) -> Awaitable[Report]:
+    return run_decay(parts.knowledge, errand, has_reviewer=parts.has_model)
 
 
 RUNS = {
@@ -50,8 +47,8 @@ RUNS = {
         Run(
             "consolidate",
             DAY,
-            lambda memory, errand: run_consolidate(
-                memory.knowledge, memory.agents.consolidator, errand
+            lambda parts, errand: run_consolidate(
+                parts.knowledge, parts.needed_agents.consolidator, errand
             ),
             asks=True,
         ),
@@ -59,52 +56,54 @@ RUNS = {
         Run(
             "review",
             HOUR,
-            lambda memory, errand: run_review(memory.knowledge, memory.agents.reviewer, errand),
+            lambda parts, errand: run_review(parts.knowledge, parts.needed_agents.reviewer, errand),
             asks=True,
         ),
         Run(
             "contradictions",
             DAY,
-            lambda memory, errand: run_contradictions(
-                memory.knowledge, memory.agents.arbiter, errand
+            lambda parts, errand: run_contradictions(
+                parts.knowledge, parts.needed_agents.arbiter, errand
             ),
             asks=True,
         ),
         Run(
             "profile",
             DAY,
-            lambda memory, errand: run_profile(memory.knowledge, memory.agents.narrator, errand),
+            lambda parts, errand: run_profile(
+                parts.knowledge, parts.needed_agents.narrator, errand
+            ),
             asks=True,
         ),
-        Run("purge", DAY, lambda memory, errand: run_purge(memory.knowledge, errand)),
-        Run("report", DAY, lambda memory, errand: run_report(memory.knowledge, errand)),
+        Run("purge", DAY, lambda parts, errand: run_purge(parts.knowledge, errand)),
+        Run("report", DAY, lambda parts, errand: run_report(parts.knowledge, errand)),
     )
 }
 """By name, in the order in which those are done that are due at once."""
 
 
-async def perform(memory: "Souffleur", name: str, errand: Errand) -> Report:
+async def perform(parts: Parts, name: str, errand: Errand) -> Report:
     """Do a run, and keep a record of what came of it, unless it was dry or found nothing to do.
 
     Raises StoreError if the store was out of reach meanwhile; what was done till then is recorded
     if it can be.
     """
-    report = await RUNS[name].work(memory, errand)
+    report = await RUNS[name].work(parts, errand)
     if not errand.dry_run and (report.due or report.data):
-        await run_log.keep(memory.knowledge.journal, report.record(memory.clock()))
+        await run_log.keep(parts.knowledge.journal, report.record(parts.clock()))
     if isinstance(report.error, StoreError):
         raise report.error
     return report
 
 
-def jobs_of(memory: "Souffleur") -> list[Job]:
+def jobs_of(parts: Parts) -> list[Job]:
     """A job for each run; without a model, for those that need none."""
-    return [_job(memory, run) for run in RUNS.values() if memory.has_model or not run.asks]
+    return [_job(parts, run) for run in RUNS.values() if parts.has_model or not run.asks]
 
 
-def _job(memory: "Souffleur", run: Run) -> Job:
+def _job(parts: Parts, run: Run) -> Job:
     async def work(now: datetime) -> None:
-        report = await perform(memory, run.name, Errand(now))
+        report = await perform(parts, run.name, Errand(now))
         done = {op: report.count(op) for op in {line.op for line in report.lines}}
         logger.info("{}: {} due, {}", run.name, report.due, done or "nothing done")
         if report.error:  # what is left is tried before the next period

@@ -5,15 +5,17 @@ import sys
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from souffleur.background.schedule import Schedule
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.memory import Kind, Memory
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.upkeep import watermarks
 from souffleur.knowledge.upkeep.watermarks import Leader
+from souffleur.parts import Parts
 from souffleur.runs.jobs import jobs_of
+from souffleur.runs.schedule import Schedule
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
+from souffleur.time_source import from_clock
 from tests.build import NOW, days, memory, open_base
 from tests.faults.reviewing import deadly, fill
 
@@ -57,8 +59,8 @@ async def prepare(folder: Path, now: datetime) -> list[Memory]:
 async def _main(folder: Path, writes: int, minutes: int) -> None:
     now = NOW + timedelta(minutes=minutes)
     knowledge = await deadly(folder, writes)
-    memory = Souffleur(knowledge, None, Settings(path=folder), clock=lambda: now)
-    keeping = Schedule(knowledge.journal, jobs_of(memory), clock=memory.clock)
+    memory = Souffleur(Parts(knowledge, times=from_clock(lambda: now)), Settings(path=folder))
+    keeping = Schedule(knowledge.journal, jobs_of(memory.parts), clock=memory.clock)
     print("open", flush=True)
     await keeping.run_due()
     await keeping.stop()

@@ -14,8 +14,10 @@ from souffleur.agents.chat import Request
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.engine.collection import Collection, Point
 from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.parts import Parts
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
+from souffleur.time_source import from_clock
 from souffleur.wiring import make_agents
 from tests.build import open_base
 from tests.scripted import SKIP, Answer, Scripted, episode, portrait
@@ -103,7 +105,7 @@ async def opened(folder: Path, writes: int, seed: int) -> Souffleur:
     )
     settings = Settings(path=folder, user_title="Ann", assistant_name="Mo", retry_pause=0.0)
     agents = make_agents(settings, knowledge, model(random.Random(seed)), _now)
-    memory = Souffleur(knowledge, agents, settings, clock=_now)
+    memory = Souffleur(Parts(knowledge, agents, times=from_clock(_now)), settings)
     await memory.start()
     return memory
 

@@ -16,8 +16,10 @@ from souffleur.knowledge.engine.edge_encoding import encode_layout
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Add, Boost, Who
 from souffleur.knowledge.talk.turn import TurnState
+from souffleur.parts import Parts
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
+from souffleur.time_source import from_clock
 from souffleur.wiring import make_agents
 from tests.build import NOW, open_base, verdict
 from tests.scripted import SKIP, Scripted, add, answer
@@ -84,7 +86,7 @@ async def test_a_turn_is_judged_once_although_the_store_failed(tmp_path: Path) -
     answers = [answer(add("Ann likes tea.", "tea")), answer(add("Ann loves tea.", "tea"))]
     settings = Settings(path=tmp_path, retry_pause=0.0)
     agents = make_agents(settings, base, Scripted(answers), lambda: NOW)
-    memory = Souffleur(base, agents, settings, clock=lambda: NOW)
+    memory = Souffleur(Parts(base, agents, times=from_clock(lambda: NOW)), settings)
     memories.refusals = 1
     memory.observe(user_id="ann", user="tea", assistant="ok")
     await memory.flush()
@@ -102,7 +104,7 @@ async def test_the_worker_outlives_a_store_out_of_reach(tmp_path: Path) -> None:
     base.journal.collection = journal
     settings = Settings(path=tmp_path, retry_pause=0.0)
     agents = make_agents(settings, base, Scripted(lambda _: SKIP), lambda: NOW)
-    memory = Souffleur(base, agents, settings, clock=lambda: NOW)
+    memory = Souffleur(Parts(base, agents, times=from_clock(lambda: NOW)), settings)
     memory.observe(user_id="ann", user="tea", assistant="ok")
     journal.refusals = 99
     with pytest.raises(StoreError):
@@ -119,7 +121,7 @@ async def test_a_turn_that_could_not_be_written_is_written_later(tmp_path: Path)
     base = await open_base(tmp_path)
     journal = Unsteady(base.journal.collection)
     base.journal.collection = journal
-    memory = Souffleur(base, None, Settings(path=tmp_path), clock=lambda: NOW)
+    memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings(path=tmp_path))
     journal.refusals = 1
     assert "out of reach" in memory.observe(user_id="ann", user="tea").trouble
     assert await base.journal.turns() == []
@@ -142,7 +144,7 @@ async def test_a_flush_that_fails_is_told_and_made_good(tmp_path: Path) -> None:
         power_safe=False,
         room=free_bytes,
     )
-    memory = Souffleur(base, None, Settings(path=tmp_path), clock=lambda: NOW)
+    memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings(path=tmp_path))
     loop_errors: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, what: loop_errors.append(what))
     shard.refuses = True

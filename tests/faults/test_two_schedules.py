@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from souffleur.background.schedule import WAKE
 from souffleur.knowledge.memory import Memory, State
 from souffleur.knowledge.upkeep import watermarks
 from souffleur.knowledge.upkeep.watermarks import LEASE, Lease, Watermark
+from souffleur.runs.schedule import WAKE
 from tests.build import NOW, open_base
 from tests.faults.keeper import JOB, let_pass, plans, prepare
 from tests.faults.reviewing import fill

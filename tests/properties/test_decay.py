@@ -19,9 +19,11 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, State
 from souffleur.knowledge.policy import EVERBOT, Policy
 from souffleur.knowledge.records import to_point
+from souffleur.parts import Parts
 from souffleur.runs import Errand, Limits, run_decay, run_review
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
+from souffleur.time_source import from_clock
 from tests.build import NOW, days, memory, open_base
 from tests.scripted import Scripted
 
@@ -181,7 +183,7 @@ def test_reading_makes_nothing_younger() -> None:
     async def work(base: KnowledgeBase) -> None:
         await hold(base, made([(1.0, 20, Category.FACT), (2.4, 3, Category.SKILL)]))
         before = [one.model_copy(update={"recalls": 0}) for one in await everything(base)]
-        runtime = Souffleur(base, None, Settings(), clock=lambda: NOW)
+        runtime = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings())
         for day in range(5):
             at = NOW + days(day)
             whisper = await runtime.recall(user_id="ann", text="what does Ann like?", at=at)

@@ -23,8 +23,10 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory, State
 from souffleur.knowledge.operation import Add, Boost, By, Delete, Edit, Forget, Op, Update, Who
 from souffleur.knowledge.talk.turn import Turn
+from souffleur.parts import Parts
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
+from souffleur.time_source import from_clock
 from tests.build import NOW, days, open_base, turn, verdict
 
 USERS = ("ann", "bob", "cleo")
@@ -49,7 +51,9 @@ class Users(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.memory = Souffleur(self.base, None, Settings(related_tokens=400), clock=lambda: NOW)
+        self.memory = Souffleur(
+            Parts(self.base, times=from_clock(lambda: NOW)), Settings(related_tokens=400)
+        )
         self.steps = itertools.count()
         self.ids: list[str] = []
         """All memories in the order they were made: the same one in each run of an example."""
@@ -284,7 +288,7 @@ class Company(RuleBasedStateMachine):
         for question in (text, f"what did I say about {text}", "what did we say yesterday?"):
 
             async def whispered(base: KnowledgeBase, question: str = question) -> str:
-                memory = Souffleur(base, None, rules, clock=lambda: query.now)
+                memory = Souffleur(Parts(base, times=from_clock(lambda: query.now)), rules)
                 whisper = await memory.recall(user_id=name, session_id="s2", text=question)
                 assert not whisper.trouble
                 return whisper.text

@@ -1,0 +1,194 @@
+"""Backstage: all that goes on behind the talk, in one event loop.
+
+Turns are taken in, judged and told; silent sessions end and old words expire; runs are scheduled.
+"""
+
+import logging
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, TypeVar
+
+from loguru import logger
+
+from souffleur.background.caretaker import Caretaker
+from souffleur.background.home import Home
+from souffleur.background.intake import Intake, Receipt
+from souffleur.background.worker import Patience, Worker
+from souffleur.health import Health
+from souffleur.knowledge.breaker import Outage
+from souffleur.knowledge.operation import By, Who
+from souffleur.knowledge.talk.turn import Turn, TurnState
+from souffleur.parts import Parts
+from souffleur.settings import Settings
+
+if TYPE_CHECKING:
+    from souffleur.runs.schedule import Schedule
+
+T = TypeVar("T")
+
+
+class Backstage:
+    """Does what nobody waits for. `observe` and `wake` may be called from any thread."""
+
+    def __init__(self, parts: Parts, settings: Settings) -> None:
+        self._parts = parts
+        self._knowledge = parts.knowledge
+        self._settings = settings
+        self._endpoints = parts.endpoints
+        self._pid = os.getpid()
+        self.worker = Worker(
+            self._judge,
+            self._tell,
+            self._knowledge.journal,
+            finish=lambda user_id: self._knowledge.recover(user_id),
+            patience=Patience(settings.tries, settings.retry_pause),
+            parallel=settings.parallel_users,
+            every=settings.judge_every,
+            endpoints=self._endpoints,
+            sleep=parts.times.sleep,
+            steady=parts.times.steady,
+        )
+        self._home = Home(self._move)
+        for breaker in self._endpoints.breakers:
+            breaker.on_outage = _warn
+            breaker.on_return = lambda: self._home.call(self.worker.wake_stalled)
+        rule = settings.window_rule
+        self._intake = Intake(self._knowledge.journal, rule, self.wake)
+        self._caretaker = Caretaker(
+            self._knowledge,
+            rule,
+            times=parts.times,
+            wake=self.wake,
+            write_late=self._intake.write_late,
+        )
+        self.schedule: Schedule | None = None
+
+    async def start(self) -> None:
+        """Finish what a crash interrupted, and take up what waits."""
+        self._home.settle()
+        finished = await self._knowledge.recover()
+        if finished:
+            logger.info("finished {} verdicts that a crash had interrupted", finished)
+        if again := await self._knowledge.journal.take_up_outages():
+            logger.info("{} turns that an outage had set aside are judged again", again)
+        if self._parts.has_model:
+            await self.worker.resume()
+        else:
+            logger.info("no model is configured: turns are kept and wait to be judged")
+        self._caretaker.start()
+        if self._settings.schedule:
+            from souffleur.runs.jobs import jobs_of
+            from souffleur.runs.schedule import Schedule
+
+            jobs = jobs_of(self._parts)
+            self.schedule = Schedule(self._knowledge.journal, jobs, clock=self._parts.clock)
+            await self.schedule.start()
+
+    def take(self, turn: Turn) -> Receipt:
+        """Make a turn durable, and have it judged. Raises SouffleurError."""
+        return self._intake.take(turn)
+
+    def wake(self, user_id: str) -> None:
+        """Say that something of a user waits."""
+        if self._parts.has_model:
+            self._home.call(self.worker.wake, user_id)
+
+    async def judge_now(self, user_id: str) -> None:
+        """Judge what waits of a user, whatever the cadence. Raises why it could not be."""
+        if self._parts.has_model:
+            await self.do(lambda: self.worker.judge_now(user_id))
+
+    async def do(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Work in the event loop that judges, so that nothing is changed by two loops at once."""
+        return await self._home.do(work)
+
+    def let_try(self) -> None:
+        """Ask endpoints in trouble again: something may have been put right."""
+        self._endpoints.let_try()
+
+    async def flush(self, seconds: float | None) -> bool:
+        """Wait until all that is due is judged, told and on disk; False if it could not be."""
+        return await self.do(lambda: self._flush(seconds))
+
+    async def close(self) -> None:
+        """Judge for `settings.drain` seconds, and let go of everything, even if a part fails."""
+        if os.getpid() == self._pid:
+            await self.do(self._close)
+
+    @property
+    def trouble(self) -> str:
+        """What keeps turns from being judged, found or kept, since when; empty if nothing does."""
+        judging = self._endpoints.trouble if self._parts.has_model else ""
+        return "; ".join(filter(None, (judging, self._knowledge.trouble)))
+
+    async def health(self) -> Health:
+        """Return whether what is said is judged and kept. Asks no endpoint. Raises StoreError."""
+        judging, embedding = self._endpoints.judging, self._endpoints.embedding
+        journal = self._knowledge.journal
+        waiting = await journal.turns(state=TurnState.PENDING, limit=1)
+        latest = await journal.latest_judged()
+        endpoint = "failing" if judging.outage else "ok"
+        late = "turns are held in memory until the store is back" if self._intake.is_late else ""
+        return Health(
+            at=self._parts.clock(),
+            endpoint=endpoint if self._parts.has_model else "none",
+            judging_trouble=judging.trouble,
+            embedder_trouble=embedding.trouble if embedding else "",
+            store_trouble=self._knowledge.trouble or late,
+            waiting=await journal.count_turns(TurnState.PENDING),
+            waiting_since=waiting[0].at if waiting else None,
+            set_aside=await journal.count_turns(TurnState.FAILED),
+            judged_at=latest.at if latest else None,
+        )
+
+    async def _flush(self, seconds: float | None) -> bool:
+        self._intake.write_late()
+        await self._caretaker.tidy()
+        self._endpoints.let_try()
+        self.worker.hurry()
+        if self._parts.has_model:
+            await self.worker.resume()
+        done = await self.worker.drain(seconds)
+        await self._caretaker.embed()
+        await self._knowledge.flush()
+        return done and not self._intake.is_late and not self.worker.is_stalled
+
+    async def _close(self) -> None:
+        async with AsyncExitStack() as closing:  # last in, first out, whatever raises
+            closing.push_async_callback(self._parts.close)
+            closing.push_async_callback(self.worker.stop)
+            closing.push_async_callback(self.worker.drain, self._settings.drain)
+            closing.callback(self._intake.write_late)
+            closing.push_async_callback(self._caretaker.stop)
+            if self.schedule:
+                closing.push_async_callback(self.schedule.stop)
+
+    def _move(self) -> None:
+        self.worker.adopt()
+        self._caretaker.start()
+
+    async def _judge(self, waiting: Sequence[Turn]) -> None:
+        knowledge, turns = self._knowledge, [turn.clipped() for turn in waiting]
+        for turn in turns:
+            if turn.version:
+                by = By(who=Who.HOST)
+                await knowledge.undo_turn(turn, by=by, now=self._parts.clock())
+                await knowledge.sessions.again(await knowledge.sessions.holding([turn.id]))
+        earlier = await knowledge.journal.before(turns[0], limit=self._settings.window)
+        state = await self._parts.needed_agents.monitor.run(turns, earlier)
+        answer = state["answer"]
+        if answer and answer.big:
+            upkeep = await knowledge.sessions.upkeep(turns[0].user_id)
+            await knowledge.sessions.save_upkeep(upkeep.model_copy(update={"big": True}))
+        for turn in turns:
+            await knowledge.note_recalled(turn.injected)
+
+    async def _tell(self, user_id: str) -> float | None:
+        await self._caretaker.embed(user_id)
+        return await self._parts.needed_agents.narrator.run(user_id)
+
+
+def _warn(what: str, outage: Outage) -> None:
+    """Tell the host's own log, once an outage: ours is silent unless it is enabled."""
+    logging.getLogger("souffleur").warning("%s has failed %s", what, outage)

@@ -1,0 +1,56 @@
+"""The event loop in which a memory works, and ways into it from other loops and threads."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from loguru import logger
+
+T = TypeVar("T")
+
+
+class Home:
+    """The loop that judges: the first one, until it is gone; then the one that asks next."""
+
+    def __init__(self, on_move: Callable[[], object]) -> None:
+        """`on_move` is called in a new loop after the former one, and all its tasks, are gone."""
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._on_move = on_move
+
+    def settle(self) -> None:
+        """Make the running loop the one that works."""
+        self._loop = asyncio.get_running_loop()
+
+    async def do(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Work in the loop that judges; if that one is gone, in this one from now on."""
+        running = asyncio.get_running_loop()
+        if self._loop is None or self._loop is running:
+            return await work()
+        if self._loop.is_running():
+            done = asyncio.run_coroutine_threadsafe(_awaited(work), self._loop)
+            return await asyncio.wrap_future(done)
+        self._move_to(running)
+        return await work()
+
+    def call(self, call: Callable[..., object], *args: object) -> None:
+        """Call in the loop that judges, from whatever thread; if it is gone, in this one."""
+        try:
+            running = asyncio.get_running_loop()
+        except RuntimeError:
+            running = None
+        if self._loop is not None and self._loop is not running and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(call, *args)
+        elif running is not None:
+            if self._loop is not running:
+                self._move_to(running)
+            call(*args)
+        else:
+            logger.warning("there is no event loop any more: turns wait for the next one")
+
+    def _move_to(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._on_move()
+
+
+async def _awaited(work: Callable[[], Awaitable[T]]) -> T:
+    return await work()

@@ -1,0 +1,72 @@
+"""The parts of a Souffleur: what was opened for it, and who speaks to a model."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from souffleur.background.endpoints import Endpoints
+from souffleur.errors import SettingsError
+from souffleur.knowledge.breaker import Breaker
+from souffleur.time_source import Clock, TimeSource
+
+if TYPE_CHECKING:
+    from souffleur.agents.arbiter import Arbiter
+    from souffleur.agents.consolidator import Consolidator
+    from souffleur.agents.monitor import KnowledgeMonitor
+    from souffleur.agents.reviewer import MemoryReviewer
+    from souffleur.background.narrator import Narrator
+    from souffleur.knowledge.knowledge_base import KnowledgeBase
+
+
+@dataclass(frozen=True)
+class Agents:
+    """Those who speak to a model."""
+
+    monitor: "KnowledgeMonitor"
+    narrator: "Narrator"
+    reviewer: "MemoryReviewer"
+    consolidator: "Consolidator"
+    arbiter: "Arbiter"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a Souffleur, its background and its runs work with."""
+
+    knowledge: "KnowledgeBase"
+    agents: Agents | None = None
+    """None: no model is configured."""
+    times: TimeSource = field(default_factory=TimeSource)
+    watch: Endpoints | None = None
+    """Over model and embedder; None: there is no model to watch."""
+    let_go: Callable[[], Awaitable[None]] | None = None
+    """Closes all that was opened; None: only the store was."""
+
+    @property
+    def clock(self) -> Clock:
+        """What tells the time."""
+        return self.times.now
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """Model and embedder, and whether they answer."""
+        if self.watch:
+            return self.watch
+        judging = Breaker("judging", pause=2.0, steady=self.times.steady, now=self.clock)
+        return Endpoints(None, judging, self.knowledge.embedder)
+
+    @property
+    def has_model(self) -> bool:
+        """Whether there is a model to judge, to tell and to review."""
+        return self.agents is not None
+
+    @property
+    def needed_agents(self) -> Agents:
+        """Those who speak to a model. Raises SettingsError if there is none."""
+        if self.agents is None:
+            raise SettingsError("there is no model to ask: see SOUFFLEUR_BASE_URL")
+        return self.agents
+
+    async def close(self) -> None:
+        """Close what was opened."""
+        await (self.let_go or self.knowledge.close)()

@@ -91,21 +91,25 @@ async def test_an_odd_time_loses_no_turn(tmp_path: Path) -> None:
     await memory.close()
 
 
-@given(st.dictionaries(st.sampled_from(["user", "assistant", "at", "turn_id"]), anything))
-@profile(max_examples=100)
-def test_nothing_makes_observe_or_recall_raise(
-    tmp_path_factory: pytest.TempPathFactory, said: dict[str, Any]
-) -> None:
+def test_nothing_makes_observe_or_recall_raise(tmp_path: Path) -> None:
     """Whatever is given, a receipt comes back; what is not durable says why."""
+    with asyncio.Runner() as runner:
+        memory = runner.run(opened(tmp_path))
 
-    async def tried() -> None:
-        memory = await opened(tmp_path_factory.mktemp("store"))
-        receipt = memory.observe(**{"user_id": "ann", "user": "hi", **said})
-        assert receipt.durable or receipt.trouble
-        await memory.recall(user_id="ann", text=said.get("user", ""), at=said.get("at"))
-        await memory.close()
+        @given(st.dictionaries(st.sampled_from(["user", "assistant", "at", "turn_id"]), anything))
+        @profile(max_examples=100)
+        def try_out(said: dict[str, Any]) -> None:
+            runner.run(tried(memory, said))
 
-    asyncio.run(tried())
+        try_out()
+        runner.run(memory.close())
+
+
+async def tried(memory: Souffleur, said: dict[str, Any]) -> None:
+    """Say something odd, and have it recalled."""
+    receipt = memory.observe(**{"user_id": "ann", "user": "hi", **said})
+    assert receipt.durable or receipt.trouble
+    await memory.recall(user_id="ann", text=said.get("user", ""), at=said.get("at"))
 
 
 @pytest.mark.parametrize(

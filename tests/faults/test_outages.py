@@ -282,6 +282,7 @@ async def test_the_embedder_is_asked_now_and_then(tmp_path: Path, stub: Start) -
         embedder="openai:e",
         embedder_base_url=embedder.base_url,
         retry_pause=60.0,
+        recall_timeout=60.0,
     )
     chat = Scripted(lambda _: SKIP)
     async with Souffleur.open(chosen, chat=chat, clock=lambda: NOW) as memory:

@@ -15,7 +15,7 @@ from souffleur.knowledge.memory import State
 from souffleur.replay import as_recorded, settings_for
 from souffleur.settings import Settings
 
-EVALS = Path(__file__).parent.parent / "evals"
+EVALS = Path(__file__).parent.parent.parent / "evals"
 FILE = EVALS / "dialogues" / "three_evenings.yaml"
 RECORDING = EVALS / "recordings" / "three_evenings.jsonl"
 

@@ -11,7 +11,7 @@ from hypothesis import example, given, strategies as st
 
 from souffleur.knowledge.privacy.secret_patterns import SECRETS, Secret
 from souffleur.knowledge.privacy.secrets import MASK, find_secret, mask
-from tests.secret_cases import AWS_ID, CASES, JWT, KEY, LONG
+from tests.knowledge.privacy.secret_cases import AWS_ID, CASES, JWT, KEY, LONG
 
 FARTHEST = 500_000
 """Upper bound of the steps that a pattern may need at one place, however long the text is."""

@@ -13,7 +13,7 @@ from souffleur.evals.suite.result import Nature, Run, Standing, read_result
 from souffleur.evals.suite.runner import run_recorded
 from souffleur.evals.suite.script import find_scripts, read_script
 
-EVALS = Path(__file__).parent.parent / "evals"
+EVALS = Path(__file__).parent.parent.parent.parent / "evals"
 
 AT_LEAST = {
     **{f"{op} precision": 0.95 for op in ("all", "ADD", "UPDATE", "BOOST", "DELETE", "SKIP")},

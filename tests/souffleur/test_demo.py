@@ -19,7 +19,7 @@ from souffleur.replay import Played, as_recorded, clock_for, replay, settings_fo
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 
-FOLDER = Path(__file__).parent.parent / "souffleur" / "demo"
+FOLDER = Path(__file__).parent.parent.parent / "souffleur" / "demo"
 
 
 @pytest.fixture(scope="module")

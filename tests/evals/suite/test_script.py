@@ -9,7 +9,7 @@ from souffleur.errors import DialogueError
 from souffleur.evals.suite.expectation import Op, found
 from souffleur.evals.suite.script import RunPart, TalkPart, find_scripts, read_script
 
-EVALS = Path(__file__).parent.parent / "evals"
+EVALS = Path(__file__).parent.parent.parent.parent / "evals"
 WHOLE = """
 title: Moving house
 about: cascade

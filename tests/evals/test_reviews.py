@@ -12,7 +12,7 @@ from souffleur.agents.judge import Judge
 from souffleur.agents.recording import Player
 from souffleur.evals.reviews import Case, Reviewed, read_cases, report, run
 
-EVALS = Path(__file__).parent.parent / "evals"
+EVALS = Path(__file__).parent.parent.parent / "evals"
 RECORDING = EVALS / "recordings" / "reviews.jsonl"
 
 

@@ -173,5 +173,5 @@ def test_a_forked_child_is_told(tmp_path: Path) -> None:
     """It keeps nothing, says so, does not hang, and its parent goes on undisturbed."""
     command = [sys.executable, "-P", "-W", "ignore", "-c", CHILD, str(tmp_path)]
     kept = {"cwd": ROOT, "env": environment(), "capture_output": True, "text": True}
-    ended = subprocess.run(command, **kept, timeout=60, check=False)  # type: ignore[call-overload]
+    ended = subprocess.run(command, **kept, timeout=300, check=False)  # type: ignore[call-overload]
     assert (ended.returncode, ended.stdout) == (0, "well\n"), ended.stderr

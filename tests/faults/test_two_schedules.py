@@ -51,7 +51,7 @@ def scheduled(folder: Path) -> Iterator[subprocess.Popen[str]]:
 def stop(process: subprocess.Popen[str]) -> int:
     """Interrupt it, and wait until what it has begun is done; its exit code."""
     process.send_signal(signal.SIGTERM)
-    return process.wait(timeout=60)
+    return process.wait(timeout=300)
 
 
 def turned_away(folder: Path) -> tuple[int, str]:
@@ -63,7 +63,7 @@ def turned_away(folder: Path) -> tuple[int, str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert other.stdout == ""
     return other.returncode, other.stderr

@@ -170,7 +170,7 @@ def test_a_person_sees_it_in_seconds() -> None:
         capture_output=True,
         text=True,
         env={**bare, "COLUMNS": "160", "SOUFFLEUR_POLICY": "studio", "SOUFFLEUR_RESIDENT": "9"},
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")

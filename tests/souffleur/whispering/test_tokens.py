@@ -15,8 +15,6 @@ from souffleur.whispering.tokens import Count, counter_for, estimate_tokens
 
 DATA = Path(__file__).parent.parent.parent / "data"
 COUNTED = json.loads((DATA / "token_counts.json").read_text("utf-8"))
-    (Path(__file__).parent.parent.parent / "data" / "token_counts.json").read_text("utf-8")
-)
 TOKENIZERS: dict[str, dict[str, str]] = COUNTED["tokenizers"]
 TEXTS: list[dict[str, Any]] = [one for one in COUNTED["texts"] if len(one["text"]) >= 20]
 

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from souffleur.background.backstage import Backstage
 from souffleur.background.intake import Receipt, Said, moment, turn_of, with_trouble
+from souffleur.blocking.memory import BlockingSouffleur
 from souffleur.errors import MessageError, NotFoundError, SettingsError, SouffleurError
 from souffleur.health import Health
 from souffleur.knowledge.finding.search import Found, Query
@@ -91,6 +92,22 @@ class Souffleur:
         """
         chosen = change_settings(settings, **overrides) if settings else load_settings(**overrides)
         return Opening(cls, chosen, chat, from_clock(clock) if clock else TimeSource())
+
+    @classmethod
+    def open_blocking(
+        cls,
+        settings: Settings | None = None,
+        *,
+        chat: "Chat | None" = None,
+        clock: Clock | None = None,
+        **overrides: Any,
+    ) -> BlockingSouffleur:
+        """Open as `open` does, for a host without an event loop; returns when all is open.
+
+        Use it with `with`, or close it yourself. A call from within an event loop holds that loop
+        up. Raises what opening raises.
+        """
+        return BlockingSouffleur(cls.open(settings, chat=chat, clock=clock, **overrides))
 
     async def recall(
         self,

@@ -8,7 +8,7 @@ UV := $(shell command -v uv)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage lint fix evals speed soak lowest lock clean
+.PHONY: help demo test coverage lint fix methods evals speed soak lowest lock clean
 
 help:  ## What there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -47,6 +47,11 @@ lint: $(READY)  ## Style and types
 fix: $(READY)  ## Mend what can be mended by machine
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+methods: $(READY)  ## Write the blocking methods anew, from those of Souffleur
+	@$(BIN)/python tests/blocking_methods.py
+	@$(BIN)/ruff check --quiet --select I --fix souffleur/blocking
+	@$(BIN)/ruff format --quiet souffleur/blocking
 
 evals: $(READY)  ## Play the recorded suite, mark it, write its page (no key, no network)
 	@mkdir -p build

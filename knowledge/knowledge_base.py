@@ -36,7 +36,7 @@ from souffleur.knowledge.finding.search import (
 from souffleur.knowledge.identity import EVERYBODY, check_id, whose
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.life import effective, ends
-from souffleur.knowledge.memory import Category, Due, Memory, State
+from souffleur.knowledge.memory import NARRATIVE, Category, Due, Memory, State
 from souffleur.knowledge.operation import (
     Add,
     By,
@@ -252,6 +252,15 @@ class KnowledgeBase:
         check_id(user_id)
         memories = to_memories(await self.memories.get(memory_ids))
         return [m for m in memories if m.user_id == user_id and m.state is State.ACTIVE]
+
+    async def find_usable(self, user_id: str, memory_ids: Sequence[str]) -> tuple[str, ...]:
+        """Return those of the ids that a reply may have used: memories of this user in whatever
+        state, but no episodes and no portrait.
+        """
+        check_id(user_id)
+        memories = to_memories(await self.memories.get(memory_ids))
+        mine = (memory for memory in memories if memory.user_id == user_id)
+        return tuple(memory.id for memory in mine if memory.category not in NARRATIVE)
 
     async def list(
         self,

@@ -8,6 +8,7 @@ from loguru import logger
 if TYPE_CHECKING:
     from souffleur.agents.chat import Chat, Message, Reply, Request
     from souffleur.background.intake import Receipt
+    from souffleur.blocking.memory import BlockingSouffleur
     from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.knowledge.memory import Category, Kind, Memory, State
     from souffleur.knowledge.operation import Importance, Outcome, Verdict
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from souffleur.whispering.whisper import Recall
 
 _HOMES = {
+    "BlockingSouffleur": "souffleur.blocking.memory",
     "Category": "souffleur.knowledge.memory",
     "Chat": "souffleur.agents.chat",
     "Importance": "souffleur.knowledge.operation",
@@ -38,6 +40,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "BlockingSouffleur",
     "Category",
     "Chat",
     "Importance",

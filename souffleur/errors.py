@@ -15,6 +15,7 @@ SouffleurError
 │   └── OutageError        an endpoint in trouble was not asked: it is asked now and then
 ├── AnswerError            the model answered, but not in the shape asked for
 ├── RecordingError         no recorded answer fits this request: recorded for other words
+├── BlockingError          a blocking memory is closed, was forked, or is called by its own thread
 ├── MessageError           what was given to remember is no message
 └── DialogueError          a dialogue file cannot be read
 """
@@ -127,6 +128,10 @@ class AnswerError(SouffleurError):
 
 class RecordingError(SouffleurError):
     """No recorded answer fits this request: it was recorded for other words."""
+
+
+class BlockingError(SouffleurError):
+    """A blocking memory is closed, was forked, or is called by its own thread."""
 
 
 class MessageError(SouffleurError):

@@ -1,7 +1,6 @@
 """Souffleur: what a companion touches. `recall` before the reply, `observe` after it."""
 
 import uuid
-from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,6 +11,7 @@ from pydantic import ValidationError
 
 from souffleur.background.backstage import Backstage
 from souffleur.background.intake import Receipt, Said, moment, turn_of, with_trouble
+from souffleur.blocking.memory import BlockingSouffleur
 from souffleur.errors import MessageError, NotFoundError, SettingsError, SouffleurError
 from souffleur.health import Health
 from souffleur.knowledge.finding.search import Found, Query
@@ -36,6 +36,7 @@ from souffleur.opening import Opening
 from souffleur.parts import Parts
 from souffleur.settings import Settings, change_settings, load_settings
 from souffleur.time_source import Clock, TimeSource, from_clock
+from souffleur.whispering.pairing import Pairing, Whisper
 from souffleur.whispering.recollection import Asked, Past, look_everywhere, whisper_for
 from souffleur.whispering.tokens import counter_for
 from souffleur.whispering.whisper import Recall
@@ -49,8 +50,6 @@ T = TypeVar("T")
 
 SURE = 0.45
 """Relevance from which `forget` takes a memory to be meant."""
-REMEMBERED = 10_000
-"""Sessions of which it is remembered what was whispered last."""
 
 
 class Souffleur:
@@ -73,7 +72,7 @@ class Souffleur:
         self.clock = parts.clock
         self._backstage = Backstage(parts, settings)
         self._count = counter_for(settings.model, settings.tokenizer)
-        self._whispered: OrderedDict[tuple[str, str], tuple[str, ...]] = OrderedDict()
+        self._pairing = Pairing()
 
     @classmethod
     def open(
@@ -93,6 +92,22 @@ class Souffleur:
         """
         chosen = change_settings(settings, **overrides) if settings else load_settings(**overrides)
         return Opening(cls, chosen, chat, from_clock(clock) if clock else TimeSource())
+
+    @classmethod
+    def open_blocking(
+        cls,
+        settings: Settings | None = None,
+        *,
+        chat: "Chat | None" = None,
+        clock: Clock | None = None,
+        **overrides: Any,
+    ) -> BlockingSouffleur:
+        """Open as `open` does, for a host without an event loop; returns when all is open.
+
+        Use it with `with`, or close it yourself. A call from within an event loop holds that loop
+        up. Raises what opening raises.
+        """
+        return BlockingSouffleur(cls.open(settings, chat=chat, clock=clock, **overrides))
 
     async def recall(
         self,
@@ -115,10 +130,7 @@ class Souffleur:
             whisper = await whisper_for(self.knowledge, self.settings, asked, self._count)
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
             return Recall(trouble=_told(error))
-        self._whispered[user_id, session_id] = whisper.judged
-        self._whispered.move_to_end((user_id, session_id))
-        if len(self._whispered) > REMEMBERED:
-            self._whispered.popitem(last=False)
+        self._pairing.note(user_id, session_id, whisper)
         return whisper.with_trouble(self.trouble)
 
     def observe(
@@ -128,6 +140,7 @@ class Souffleur:
         session_id: str = "default",
         user: str = "",
         assistant: str = "",
+        whisper: Whisper = None,
         agent_id: str = "default",
         turn_id: str | None = None,
         at: datetime | None = None,
@@ -136,8 +149,9 @@ class Souffleur:
         """Keep a turn, durably, and have it judged in the background. Never raises.
 
         The same `turn_id` with the same words is one turn; with another reply (swipe,
-        regenerate), what the first brought is undone and the turn is judged again. May be called
-        from any thread.
+        regenerate), what the first brought is undone and the turn is judged again. `whisper` is
+        the recall that the reply had, or the ids of its `judged`, which may come from another
+        process; without it, the latest recall of the session here. May be called from any thread.
         """
         name = turn_id or uuid.uuid4().hex
         if incognito:
@@ -145,11 +159,11 @@ class Souffleur:
         try:
             said = Said(user_id, session_id, agent_id, name, user, assistant, at)
             zone = ZoneInfo(self.settings.timezone)
-            injected = self._whispered.pop((user_id, session_id), ())
+            injected, odd_whisper = self._pairing.take(user_id, session_id, whisper)
             turn, odd = turn_of(said, now=self.clock(), zone=zone, injected=injected)
             if turn is None:
                 return Receipt(name, new=False)
-            return with_trouble(self._backstage.take(turn), odd, self.trouble)
+            return with_trouble(self._backstage.take(turn), odd, odd_whisper, self.trouble)
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
             logger.error("turn {} cannot be kept: {}", name, error)
             trouble = f"the turn cannot be kept: {_told(error)}"
@@ -213,6 +227,7 @@ class Souffleur:
                 session_id=session_id,
                 user=turn.user,
                 assistant=turn.assistant,
+                whisper=(),
                 agent_id=agent_id,
                 turn_id=turn.turn_id,
                 at=turn.at or at,

@@ -169,7 +169,8 @@ class Backstage:
         self._caretaker.start()
 
     async def _judge(self, waiting: Sequence[Turn]) -> None:
-        knowledge, turns = self._knowledge, [turn.clipped() for turn in waiting]
+        knowledge = self._knowledge
+        turns = [await self._with_own(turn.clipped()) for turn in waiting]
         for turn in turns:
             if turn.version:
                 by = By(who=Who.HOST)
@@ -183,6 +184,11 @@ class Backstage:
             await knowledge.sessions.save_upkeep(upkeep.model_copy(update={"big": True}))
         for turn in turns:
             await knowledge.note_recalled(turn.injected)
+
+    async def _with_own(self, turn: Turn) -> Turn:
+        """Return the turn without whispered ids that are none of its user's: a host may err."""
+        own = await self._knowledge.find_usable(turn.user_id, turn.injected)
+        return turn.model_copy(update={"injected": own})
 
     async def _tell(self, user_id: str) -> float | None:
         await self._caretaker.embed(user_id)

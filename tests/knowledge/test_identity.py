@@ -82,6 +82,7 @@ def calls(memory: Souffleur, user: Any) -> dict[str, Callable[[], Any]]:
         "search": lambda: base.search(Query(user, "x", NOW, scope=EVERYWHERE)),
         "get": lambda: base.get(id, user_id=user),
         "get_many": lambda: base.get_many(user, [id]),
+        "find_usable": lambda: base.find_usable(user, [id]),
         "history": lambda: base.history(id, user_id=user),
         "episodes": lambda: base.episodes(user, limit=3, now=NOW),
         "portrait": lambda: base.portrait(user),

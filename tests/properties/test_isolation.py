@@ -168,6 +168,7 @@ class Users(RuleBasedStateMachine):
             with pytest.raises(NotFoundError):
                 self.do(ask(id, user_id=name))
         assert self.do(self.base.get_many(name, [id])) == []
+        assert self.do(self.base.find_usable(name, [id])) == ()
 
     @invariant()
     def the_ledger_is_each_ones_own(self) -> None:

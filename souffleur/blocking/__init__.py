@@ -1,0 +1,1 @@
+"""A memory for hosts without an event loop: the same methods, each of which waits."""

@@ -1,0 +1,20 @@
+"""What the generated methods stand on."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from souffleur.blocking.loop_thread import LoopThread
+
+T = TypeVar("T")
+
+
+class Face:
+    """Shows something that lives in an event loop to hosts without one."""
+
+    def __init__(self, thread: LoopThread[Any], inner: Any) -> None:
+        """`inner` is what is shown; its coroutines run in the loop of the thread."""
+        self._thread = thread
+        self._inner = inner
+
+    def _wait(self, work: Callable[..., Awaitable[T]], *args: object, **named: object) -> T:
+        return self._thread.call(work, *args, **named)

@@ -1,0 +1,105 @@
+"""An event loop in a thread, and something that lives in it."""
+
+import asyncio
+import os
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import CancelledError, Future
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Generic, TypeVar
+
+from souffleur.errors import BlockingError
+
+M = TypeVar("M")
+T = TypeVar("T")
+
+
+class LoopThread(Generic[M]):
+    """Opens something in an event loop of its own, and works with it there for other threads.
+
+    The thread is a daemon: a host that forgets to close can end, as after a crash.
+    """
+
+    def __init__(self, opening: AbstractAsyncContextManager[M, Any]) -> None:
+        """Wait until it is open. Raises what opening raises; then nothing is left behind."""
+        self._opening = opening
+        self._pid = os.getpid()
+        self._alone = threading.Lock()
+        self._closed = False
+        self._stop: Future[None] = Future()
+        self._opened: Future[M] = Future()
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="souffleur", daemon=True)
+        try:
+            self._thread.start()
+            self.held = self._opened.result()
+        except BaseException:  # an interrupt, too: what is just being opened must not stay open
+            self.close()
+            raise
+
+    def call(self, work: Callable[..., Awaitable[T]], *args: object, **named: object) -> T:
+        """Work in the loop, and wait for what comes of it; interrupted, the work is cancelled.
+
+        Raises BlockingError if it is closed, if the process was forked, or in its own thread.
+        """
+        self._check_caller()
+        given_up: Future[None] = Future()
+        try:
+            with self._alone:
+                if self._closed:
+                    raise BlockingError("this memory is closed: open it anew")
+                wanted = _work(lambda: work(*args, **named), given_up)
+                done = asyncio.run_coroutine_threadsafe(wanted, self._loop)
+            return done.result()
+        except CancelledError:
+            raise BlockingError("this memory was closed before the call was done") from None
+        except BaseException:  # an interrupt may come before there is anything to cancel
+            given_up.cancel()
+            raise
+
+    def close(self) -> None:
+        """Close what was opened, and end the thread. Twice, or after a fork, does no harm.
+
+        Calls under way end when it is closed. Raises what closing raises, once.
+        """
+        if os.getpid() != self._pid:
+            return  # it is the parent's
+        self._check_caller()
+        with self._alone:
+            self._closed = True
+            if not self._stop.done():
+                self._stop.set_result(None)
+        self._thread.join()
+        error, self._error = self._error, None
+        if error:
+            raise error
+
+    def _check_caller(self) -> None:
+        if os.getpid() != self._pid:
+            raise BlockingError("the process was forked: open a memory after the fork, in each")
+        if threading.current_thread() is self._thread:
+            raise BlockingError("its own thread cannot wait for this memory: call it in another")
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._live())
+        except BaseException as error:  # noqa: BLE001  it is raised in the thread that waits
+            if self._opened.done():
+                self._error = error
+            else:
+                self._opened.set_exception(error)
+        finally:
+            self._closed = True
+
+    async def _live(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        async with self._opening as held:
+            self._opened.set_result(held)
+            await asyncio.wrap_future(self._stop)
+
+
+async def _work(work: Callable[[], Awaitable[T]], given_up: Future[None]) -> T:
+    """Do the work, unless or until nobody waits for it any more."""
+    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work())
+    given_up.add_done_callback(lambda _: task.done() or loop.call_soon_threadsafe(task.cancel))
+    return await task

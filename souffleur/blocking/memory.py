@@ -1,0 +1,51 @@
+"""BlockingSouffleur: a Souffleur whose calls wait for their results."""
+
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Any
+
+from souffleur.blocking.loop_thread import LoopThread
+from souffleur.blocking.methods import KnowledgeMethods, SouffleurMethods
+from souffleur.settings import Settings
+from souffleur.time_source import Clock
+
+
+class BlockingKnowledge(KnowledgeMethods):
+    """The KnowledgeBase of a BlockingSouffleur."""
+
+
+class BlockingSouffleur(SouffleurMethods):
+    """Memory for a companion whose host has no event loop: Flask, Gradio, a script.
+
+        with Souffleur.open_blocking() as memory:
+            whisper = memory.recall(user_id="u1", session_id="s1", text=message)
+            reply = my_model(system=persona + whisper.text, user=message)
+            memory.observe(user_id="u1", session_id="s1", user=message, assistant=reply)
+
+    One event loop in a thread does the work; any thread may call. Each call waits, so that one
+    from within an event loop holds that loop up: there, use `Souffleur.open`. Once closed, or in a
+    forked child, what waits raises BlockingError; `observe` still raises nothing.
+    """
+
+    def __init__(self, opening: AbstractAsyncContextManager[Any, Any]) -> None:
+        """Wait until the memory is open; `Souffleur.open_blocking` is the usual way."""
+        thread = LoopThread(opening)
+        super().__init__(thread, thread.held)
+        self.knowledge = BlockingKnowledge(thread, thread.held.knowledge)
+        self.settings: Settings = thread.held.settings
+        self.clock: Clock = thread.held.clock
+
+    def close(self) -> None:
+        """Judge for `settings.drain` seconds, and let go of everything. Twice does no harm."""
+        self._thread.close()
+
+    def __enter__(self) -> "BlockingSouffleur":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,420 @@
+"""Methods of BlockingSouffleur and its knowledge, written by `make methods`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from souffleur.blocking.face import Face
+from souffleur.knowledge.identity import EVERYBODY
+from souffleur.knowledge.memory import Kind, State
+from souffleur.knowledge.operation import Importance
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from souffleur.background.intake import Receipt
+    from souffleur.health import Health
+    from souffleur.knowledge.finding.search import Found, Query
+    from souffleur.knowledge.knowledge_base import Memories, Outcomes
+    from souffleur.knowledge.memory import Due, Memory
+    from souffleur.knowledge.operation import By, Outcome, Verdict
+    from souffleur.knowledge.talk.turn import Turn
+    from souffleur.messages import Messages
+    from souffleur.runs.errand import Errand, Report
+    from souffleur.whispering.pairing import Whisper
+    from souffleur.whispering.recollection import Past
+    from souffleur.whispering.whisper import Recall
+
+
+class SouffleurMethods(Face):
+    """The public methods of Souffleur, each of which waits for its result."""
+
+    def recall(
+        self,
+        *,
+        user_id: str,
+        session_id: str = "default",
+        text: str,
+        at: datetime | None = None,
+        incognito: bool = False,
+    ) -> Recall:
+        """What to remember for the reply to `text`. Never raises: see `trouble`.
+
+        All personas share what is known of a user; `agent_id` only says who learnt it. To keep
+        personas apart, make the persona a part of `user_id`.
+        """
+        found: Recall = self._wait(
+            self._inner.recall,
+            user_id=user_id,
+            session_id=session_id,
+            text=text,
+            at=at,
+            incognito=incognito,
+        )
+        return found
+
+    def observe(
+        self,
+        *,
+        user_id: str,
+        session_id: str = "default",
+        user: str = "",
+        assistant: str = "",
+        whisper: Whisper = None,
+        agent_id: str = "default",
+        turn_id: str | None = None,
+        at: datetime | None = None,
+        incognito: bool = False,
+    ) -> Receipt:
+        """Keep a turn, durably, and have it judged in the background. Never raises.
+
+        The same `turn_id` with the same words is one turn; with another reply (swipe,
+        regenerate), what the first brought is undone and the turn is judged again. `whisper` is
+        the recall that the reply had, or the ids of its `judged`, which may come from another
+        process; without it, the latest recall of the session here. May be called from any thread.
+        """
+        found: Receipt = self._inner.observe(
+            user_id=user_id,
+            session_id=session_id,
+            user=user,
+            assistant=assistant,
+            whisper=whisper,
+            agent_id=agent_id,
+            turn_id=turn_id,
+            at=at,
+            incognito=incognito,
+        )
+        return found
+
+    def end_session(self, *, user_id: str, session_id: str = "default") -> bool:
+        """Say that a session is over: what is left in its window becomes an episode. Never raises.
+
+        Returns whether there was anything. A silence of `settings.idle_minutes` ends one as well.
+        """
+        found: bool = self._inner.end_session(user_id=user_id, session_id=session_id)
+        return found
+
+    @property
+    def trouble(self) -> str:
+        """What keeps turns from being judged, found or kept, since when; empty if nothing does.
+
+        Every `Recall` and `Receipt` carries it; `health` says more.
+        """
+        found: str = self._inner.trouble
+        return found
+
+    def health(self) -> Health:
+        """Whether what is said is judged and kept. Asks no endpoint. Raises StoreError."""
+        found: Health = self._wait(self._inner.health)
+        return found
+
+    def remember(
+        self,
+        what: str | Messages,
+        *,
+        user_id: str,
+        session_id: str = "default",
+        agent_id: str = "default",
+        kind: Kind = Kind.FACT,
+        importance: Importance = Importance.HIGH,
+        reason: str = "told to remember",
+        at: datetime | None = None,
+    ) -> list[Outcome]:
+        """Keep a sentence as it is, or have some messages judged now, whatever the cadence.
+
+        A sentence is refused if it is known or a secret. Messages are observed as turns of the
+        session, each once, however often they are given; without a model they wait. Raises
+        MessageError for what is no message or no sentence; EndpointError or EmbedderError if
+        nothing can be judged now: then the messages are kept and wait.
+        """
+        found: list[Outcome] = self._wait(
+            self._inner.remember,
+            what,
+            user_id=user_id,
+            session_id=session_id,
+            agent_id=agent_id,
+            kind=kind,
+            importance=importance,
+            reason=reason,
+            at=at,
+        )
+        return found
+
+    def ask(
+        self,
+        text: str,
+        *,
+        user_id: str,
+        session_id: str = "default",
+        at: datetime | None = None,
+        limit: int = 8,
+    ) -> Past:
+        """What was talked about at the time a text names ("上周", "last time"), or on its matter.
+
+        Calls no model. Raises MessageError for what is no text, StoreError, EmbedderError.
+        """
+        found: Past = self._wait(
+            self._inner.ask, text, user_id=user_id, session_id=session_id, at=at, limit=limit
+        )
+        return found
+
+    def portray(self, *, user_id: str) -> Memory:
+        """Write the portrait anew, due or not. Raises SettingsError without a model."""
+        found: Memory = self._wait(self._inner.portray, user_id=user_id)
+        return found
+
+    @property
+    def has_model(self) -> bool:
+        """Whether there is a model to judge, to tell and to review."""
+        found: bool = self._inner.has_model
+        return found
+
+    def run(self, name: str, errand: Errand | None = None) -> Report:
+        """Do what is due of one kind now: decay, review, consolidate, profile, contradictions,
+        purge or report.
+
+        Raises SettingsError for another name, or without a model where one is needed.
+        """
+        found: Report = self._wait(self._inner.run, name, errand)
+        return found
+
+    def forget(
+        self,
+        query: str,
+        *,
+        user_id: str,
+        reason: str = "told to forget",
+        at: datetime | None = None,
+        dry_run: bool = False,
+    ) -> list[Outcome]:
+        """Forget a memory by its id, or those a text clearly means; undoable.
+
+        With `dry_run` nothing changes, and `matches` of the same query says what would go.
+        """
+        found: list[Outcome] = self._wait(
+            self._inner.forget, query, user_id=user_id, reason=reason, at=at, dry_run=dry_run
+        )
+        return found
+
+    def matches(self, query: str, *, user_id: str, at: datetime | None = None) -> list[Found]:
+        """The memories that `forget` would take a query to mean: by id, or by clear relevance."""
+        found: list[Found] = self._wait(self._inner.matches, query, user_id=user_id, at=at)
+        return found
+
+    def proposals(self, *, user_id: str) -> list[Outcome]:
+        """What waits for the user's yes if `settings.auto_extract` is off, oldest first."""
+        found: list[Outcome] = self._wait(self._inner.proposals, user_id=user_id)
+        return found
+
+    def confirm(self, id: str, *, user_id: str) -> Outcome:
+        """The user says yes to a proposal, or that a memory is so: verified, and active if it was
+        pending. Takes the id of either.
+        """
+        found: Outcome = self._wait(self._inner.confirm, id, user_id=user_id)
+        return found
+
+    def reject(self, id: str, *, user_id: str) -> Outcome:
+        """The user says no to a proposal, or that a memory is not so: it is forgotten."""
+        found: Outcome = self._wait(self._inner.reject, id, user_id=user_id)
+        return found
+
+    def retry(self, *, user_id: str | None = None) -> int:
+        """Have the turns judged again that were set aside as failed; returns how many."""
+        found: int = self._wait(self._inner.retry, user_id=user_id)
+        return found
+
+    def flush(self, seconds: float | None = None) -> bool:
+        """Wait until all that is due is judged, told and on disk; False if it could not be.
+
+        That is if time ran out, or if an endpoint is in trouble: see `trouble`. Raises StoreError
+        if the store is out of reach.
+        """
+        found: bool = self._wait(self._inner.flush, seconds)
+        return found
+
+
+class KnowledgeMethods(Face):
+    """The public methods of KnowledgeBase, each of which waits for its result."""
+
+    def apply(self, verdict: Verdict, *, turns: Sequence[Turn] = ()) -> Outcomes:
+        """Carry out a verdict, op by op, and say what became of each.
+
+        The verdict is written to the ledger before any memory changes; `turns` become `judged`
+        with it. Applying the same verdict again changes nothing and returns the first outcomes.
+        """
+        found: Outcomes = self._wait(self._inner.apply, verdict, turns=turns)
+        return found
+
+    def preview(self, verdict: Verdict) -> Outcomes:
+        """What `apply` would make of a verdict; nothing is written."""
+        found: Outcomes = self._wait(self._inner.preview, verdict)
+        return found
+
+    def undo(self, entry_id: str, *, user_id: str | None, by: By, now: datetime) -> Outcome:
+        """Take back a ledger entry of a user (None: anybody's); a new entry says so.
+
+        Raises NotFoundError if this user has no such entry, UndoError if it was refused, was
+        undone, or if a later change stands on it.
+        """
+        found: Outcome = self._wait(self._inner.undo, entry_id, user_id=user_id, by=by, now=now)
+        return found
+
+    def proposals(self, user_id: str) -> Outcomes:
+        """Return what waits for the user's yes, oldest first: changes, and memories to be added."""
+        found: Outcomes = self._wait(self._inner.proposals, user_id)
+        return found
+
+    def agree(self, entry_id: str, *, user_id: str, by: By, now: datetime) -> Outcome:
+        """Do what waits for the user's yes; it is done once, however often it is agreed to.
+
+        Raises NotFoundError if nothing of this user waits under that id.
+        """
+        found: Outcome = self._wait(self._inner.agree, entry_id, user_id=user_id, by=by, now=now)
+        return found
+
+    def decline(self, entry_id: str, *, user_id: str) -> Outcome:
+        """Let what waits for the user's yes be; raises NotFoundError as `agree` does."""
+        found: Outcome = self._wait(self._inner.decline, entry_id, user_id=user_id)
+        return found
+
+    def undo_turn(self, turn: Turn, *, by: By, now: datetime) -> Outcomes:
+        """Take back, newest first, what a turn brought and what can still be taken back."""
+        found: Outcomes = self._wait(self._inner.undo_turn, turn, by=by, now=now)
+        return found
+
+    def search(self, query: Query) -> list[Found]:
+        """What a text calls for of all that the query's scope names, best first."""
+        found: list[Found] = self._wait(self._inner.search, query)
+        return found
+
+    def told(self, query: Query) -> list[Memory | Turn]:
+        """The episodes and raw turns of a time, oldest first; the query's text says nothing.
+
+        Up to `query.limit` of each, the latest ones.
+        """
+        found: list[Memory | Turn] = self._wait(self._inner.told, query)
+        return found
+
+    def learnt(self, query: Query) -> list[Found]:
+        """The memories first learnt in a time, by age; the query's text says nothing."""
+        found: list[Found] = self._wait(self._inner.learnt, query)
+        return found
+
+    def episodes(self, user_id: str, *, limit: int, now: datetime) -> Memories:
+        """The latest episodes of a user, newest first."""
+        found: Memories = self._wait(self._inner.episodes, user_id, limit=limit, now=now)
+        return found
+
+    def portraits(self, user_id: str) -> Memories:
+        """All versions of a user's portrait, in whatever state, newest first."""
+        found: Memories = self._wait(self._inner.portraits, user_id)
+        return found
+
+    def portrait(self, user_id: str) -> Memory | None:
+        """The portrait in force; None: there is none yet."""
+        found: Memory | None = self._wait(self._inner.portrait, user_id)
+        return found
+
+    def embed_turns(self, user_id: str | None = None) -> int:
+        """Make raw turns findable by their words; returns how many."""
+        found: int = self._wait(self._inner.embed_turns, user_id)
+        return found
+
+    def get(self, memory_id: str, *, user_id: str | None) -> Memory:
+        """Return a memory of a user (None: of anybody) by its id, in whatever state.
+
+        Raises NotFoundError if this user has none such, UnreadableError if it is no valid record.
+        """
+        found: Memory = self._wait(self._inner.get, memory_id, user_id=user_id)
+        return found
+
+    def get_many(self, user_id: str, memory_ids: Sequence[str]) -> Memories:
+        """The active ones of these memories of a user, in this order."""
+        found: Memories = self._wait(self._inner.get_many, user_id, memory_ids)
+        return found
+
+    def find_usable(self, user_id: str, memory_ids: Sequence[str]) -> tuple[str, ...]:
+        """Return those of the ids that a reply may have used: memories of this user in whatever
+        state, but no episodes and no portrait.
+        """
+        found: tuple[str, ...] = self._wait(self._inner.find_usable, user_id, memory_ids)
+        return found
+
+    def list(
+        self,
+        user_id: str | None,
+        *,
+        states: Sequence[State] = (State.ACTIVE,),
+        category: str | None = None,
+        now: datetime | None = None,
+    ) -> Memories:
+        """Memories of a user (None: of everybody, for the owner of the store), oldest first.
+
+        With `now`, without those that have expired or ended by then.
+        """
+        found: Memories = self._wait(
+            self._inner.list, user_id, states=states, category=category, now=now
+        )
+        return found
+
+    def most_valuable(
+        self, user_id: str, *, limit: int, categories: Sequence[str] = (), now: datetime
+    ) -> Memories:
+        """The active memories of the highest value now, best first; ties by age and id."""
+        found: Memories = self._wait(
+            self._inner.most_valuable, user_id, limit=limit, categories=categories, now=now
+        )
+        return found
+
+    def due(
+        self, now: datetime, what: Sequence[Due], *, user_id: str | None = None, limit: int
+    ) -> Memories:
+        """Memories to which something must happen by now, the longest due first.
+
+        Read by index: what is not due is not looked at.
+        """
+        found: Memories = self._wait(self._inner.due, now, what, user_id=user_id, limit=limit)
+        return found
+
+    def count_due(self, now: datetime, what: Sequence[Due], *, user_id: str | None = None) -> int:
+        """How many there are."""
+        found: int = self._wait(self._inner.count_due, now, what, user_id=user_id)
+        return found
+
+    def plans_near(self, user_id: str, *, limit: int, now: datetime) -> Memories:
+        """Active memories of what happens within three days, or did in the last two."""
+        found: Memories = self._wait(self._inner.plans_near, user_id, limit=limit, now=now)
+        return found
+
+    def history(self, memory_id: str, *, user_id: str | None) -> Outcomes:
+        """Return all that ever happened to a memory of a user (None: of anybody), oldest first."""
+        found: Outcomes = self._wait(self._inner.history, memory_id, user_id=user_id)
+        return found
+
+    def near_duplicates(self, verdict: Verdict) -> dict[int, Memory]:
+        """For each ADD, by position: an active memory that says nearly the same."""
+        found: dict[int, Memory] = self._wait(self._inner.near_duplicates, verdict)
+        return found
+
+    def note_recalled(self, memory_ids: Sequence[str]) -> None:
+        """Count a retrieval. Nothing else changes: being read makes nothing younger."""
+        self._wait(self._inner.note_recalled, memory_ids)
+
+    def recover(self, user_id: str | None = EVERYBODY) -> int:
+        """Finish what a crash interrupted; returns how many verdicts that were.
+
+        Of everybody only while nobody else writes: at the start, or in a command of its own.
+        """
+        found: int = self._wait(self._inner.recover, user_id)
+        return found
+
+    def flush(self) -> None:
+        """Return when all that was written would survive a power cut."""
+        self._wait(self._inner.flush)
+
+    @property
+    def trouble(self) -> str:
+        """Return why what was written may not survive a power cut; empty if all is well."""
+        found: str = self._inner.trouble
+        return found

@@ -1,0 +1,77 @@
+"""Pairing: which whisper a turn answers."""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from itertools import islice
+from threading import Lock
+
+from souffleur.knowledge.operation import is_id
+from souffleur.whispering.whisper import Recall
+
+MOST_SESSIONS = 10_000
+"""Sessions whose latest whisper is remembered."""
+MOST_IDS = 1000
+"""Memories of one whisper that are noted with a turn."""
+
+Whisper = Recall | Iterable[str] | None
+"""A recall, the ids of its `judged`, or None: the latest recall of the session."""
+Ids = tuple[str, ...]
+
+
+class Pairing:
+    """Remembers the latest whisper of each session, for hosts that do not name it.
+
+    May be used from several threads.
+    """
+
+    def __init__(self, most: int = MOST_SESSIONS) -> None:
+        """`most`: sessions that are remembered; beyond, the oldest whisper is forgotten."""
+        self._latest: OrderedDict[tuple[str, str], Ids] = OrderedDict()
+        self._most = most
+        self._alone = Lock()
+
+    def note(self, user_id: str, session_id: str, recall: Recall) -> None:
+        """Remember what was whispered last in a session."""
+        with self._alone:
+            self._latest[user_id, session_id] = recall.judged
+            self._latest.move_to_end((user_id, session_id))
+            if len(self._latest) > self._most:
+                self._latest.popitem(last=False)
+
+    def take(self, user_id: str, session_id: str, whisper: Whisper = None) -> tuple[Ids, str]:
+        """Return the ids of the whisper that a turn answers, and what is odd about it.
+
+        The latest whisper of a session is taken once: by the turn that names it, or by the first
+        one that names none.
+        """
+        ids, odd = read_whisper(whisper)
+        with self._alone:
+            latest = self._latest.get((user_id, session_id))
+            if ids is None or ids == latest:
+                self._latest.pop((user_id, session_id), None)
+        return (latest or ()) if ids is None else ids, odd
+
+
+def read_whisper(whisper: object) -> tuple[Ids | None, str]:
+    """Return the ids of a whisper, and what is odd about it; None if it names no whisper.
+
+    >>> read_whisper(None), read_whisper([]), read_whisper(["tea"])
+    ((None, ''), ((), ''), ((), '`whisper` holds 1 that is no id of a memory: left out'))
+    """
+    if whisper is None:
+        return None, ""
+    named = whisper.judged if isinstance(whisper, Recall) else whisper
+    if isinstance(named, str | bytes) or not isinstance(named, Iterable):
+        what = type(named).__name__
+        return None, f"`whisper` must be a Recall or its ids, not {what}: the latest one was taken"
+    try:
+        given = list(islice(named, MOST_IDS + 1))
+    except Exception as error:  # noqa: BLE001  a turn must not be lost for what a host gives
+        why = type(error).__name__
+        return None, f"`whisper` cannot be read ({why}): the latest one was taken"
+    ids = [id for id in given[:MOST_IDS] if isinstance(id, str) and is_id(id)]
+    odd = len(given[:MOST_IDS]) - len(ids)
+    troubles = [f"`whisper` holds {odd} that is no id of a memory: left out"] if odd else []
+    if len(given) > MOST_IDS:
+        troubles.append(f"`whisper` holds more than {MOST_IDS} ids: the first were taken")
+    return tuple(dict.fromkeys(ids)), "; ".join(troubles)

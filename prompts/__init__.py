@@ -36,6 +36,15 @@ def render(name: str, language: str, /, **values: object) -> str:
     return template.substitute({key: str(value) for key, value in values.items()})
 
 
+def spoken_in(text: str) -> Language:
+    """The language of what is whispered that fits what is spoken; headings exist in more of them.
+
+    >>> spoken_in("今日は疲れたよ"), spoken_in("今天好累"), spoken_in("so tired")
+    ('ja', 'zh', 'en')
+    """
+    return "ja" if _KANA.search(text) else language_of(text)
+
+
 def written_in(name: str, language: str) -> str:
     """Return the language itself if the prompt is written in it, and English if it is not.
 

@@ -84,7 +84,7 @@ class Settings(BaseModel):
     timezone: str = "UTC"
     """IANA name; what "tomorrow" means depends on it."""
     language: Literal["en", "zh", "ja"] | None = None
-    """Of the prompts; None: what is spoken."""
+    """Of what is whispered, and of the prompts if they are written in it; None: what is spoken."""
     auto_extract: bool = True
     """If False, every change to memories that a model proposes waits for the user's yes."""
 

@@ -108,6 +108,26 @@ async def test_a_time_without_a_zone_is_the_users(stage: Stage) -> None:
     assert turn.at.isoformat() == "2026-01-03T12:00:00+09:00"
 
 
+async def test_a_japanese_user_is_whispered_of_in_japanese(stage: Stage) -> None:
+    """Headings are in the language of the introduction, whatever is spoken; the judge's are not."""
+    await keep(stage.knowledge, "美咲は緑茶が好き。")
+    await stage.memory.introduce(user_id="ann", title="美咲", language="ja")
+    whisper = await stage.memory.recall(user_id="ann", text="green tea? 緑茶")
+    assert "## 美咲について覚えていること" in whisper.text
+    assert "### 今に関わること" in whisper.text
+    await stage.say("緑茶がおいしい")
+    assert "美咲: 緑茶がおいしい" in asked(stage)
+
+
+async def test_who_speaks_japanese_is_whispered_of_in_japanese(tmp_path: Path) -> None:
+    """Without any introduction or setting, kana are enough."""
+    async with staged(tmp_path, lambda _: SKIP) as stage:
+        await keep(stage.knowledge, "Annは緑茶が好き。")
+        whisper = await stage.memory.recall(user_id="ann", text="緑茶はどこ")
+        assert "について覚えていること" in whisper.text
+        assert "What you remember" in (await stage.memory.recall(user_id="ann", text="tea")).text
+
+
 @pytest.mark.parametrize(
     ("fields", "why"),
     [

@@ -16,7 +16,7 @@ from souffleur.knowledge.language.times import Period, find_period
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.talk.session import WindowRule
 from souffleur.knowledge.talk.turn import Turn
-from souffleur.prompts import language_of
+from souffleur.prompts import spoken_in
 from souffleur.settings import Settings
 from souffleur.whispering.tokens import Count
 from souffleur.whispering.whisper import Budget, Recall, Shelf, Voice, compose
@@ -108,7 +108,7 @@ async def whisper_for(
     finder = Finder(knowledge, settings.recall_timeout)
     shelf = await fill_shelf(finder, settings, asked)
     persona = asked.persona
-    language = persona.language or language_of(asked.text)
+    language = persona.language or spoken_in(asked.text)
     voice = Voice(
         user=persona.user,
         assistant=persona.assistant,

@@ -13,15 +13,24 @@ from langgraph.runtime import Runtime
 from langsmith import tracing_context
 
 from souffleur.agents.chat import Message, Usage
-from souffleur.agents.exchange import clock
-from souffleur.agents.rounds import Context, Update, ask, begin, compile_rounds, settled
+from souffleur.agents.exchange import Persona, clock
+from souffleur.agents.rounds import (
+    Context,
+    Update,
+    ask,
+    begin,
+    compile_rounds,
+    language_for,
+    rules_for,
+    settled,
+)
 from souffleur.agents.ruling import FIRST, RulingAnswer, faults, list_asked, list_rivals, to_op
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, State as MemoryState
 from souffleur.knowledge.operation import By, Op, Outcome, Verdict, Who
 from souffleur.knowledge.records import fingerprint
 from souffleur.knowledge.upkeep.rivals import Rivals, ruling_entry, ruling_id
-from souffleur.prompts import language_of, render, stamp
+from souffleur.prompts import render, stamp
 
 
 class State(TypedDict, total=False):
@@ -30,6 +39,7 @@ class State(TypedDict, total=False):
     now: datetime
     dry_run: bool
     """Say what would become of them, and change nothing."""
+    persona: Persona
     language: str
     shown: dict[str, Memory]
     """The memory as m1, its rivals as m2, m3, …"""
@@ -44,9 +54,11 @@ class State(TypedDict, total=False):
 
 async def gather(state: State, runtime: Runtime[Context]) -> Update:
     """Write the question."""
-    persona, shown = runtime.context.persona, state["shown"]
+    shown = state["shown"]
+    one = next(iter(shown.values()))
+    persona = await runtime.context.persona_of(one.user_id, one.agent_id)
     contents = "\n".join(memory.content for memory in shown.values())
-    language = persona.language or language_of(contents)
+    language = language_for("arbitrate", persona, contents)
     question = render(
         "rivals",
         language,
@@ -54,8 +66,8 @@ async def gather(state: State, runtime: Runtime[Context]) -> Update:
         memories=list_rivals(shown, persona.zone),
         pairs=list_asked(shown),
     )
-    rules = render("arbitrate", language, user=persona.user, assistant=persona.assistant)
-    return {"language": language, **begin(rules, question)}
+    rules = rules_for("arbitrate", persona, language)
+    return {"persona": persona, "language": language, **begin(rules, question)}
 
 
 async def judge(state: State, runtime: Runtime[Context]) -> Update:
@@ -85,7 +97,7 @@ async def apply(state: State, runtime: Runtime[Context]) -> Update:
         pair = await _as_they_are(knowledge, asked)
         if len(pair) < 2 or ended & {memory.id for memory in pair.values()}:
             continue
-        op = to_op(answer.of(handle), pair, state["now"], runtime.context.persona.zone)
+        op = to_op(answer.of(handle), pair, state["now"], state["persona"].zone)
         cost = {} if outcomes else asdict(state["usage"])
         done = await carry(_verdict(state, list(pair.values()), op, cost))
         changed = [change.after for outcome in done for change in outcome.changes]

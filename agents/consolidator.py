@@ -14,7 +14,7 @@ from langgraph.runtime import Runtime
 from langsmith import tracing_context
 
 from souffleur.agents.chat import Message, Usage
-from souffleur.agents.exchange import clock
+from souffleur.agents.exchange import Persona, clock
 from souffleur.agents.merging import (
     MOST_MERGED,
     MergingAnswer,
@@ -23,12 +23,21 @@ from souffleur.agents.merging import (
     to_ops,
     unfaithful,
 )
-from souffleur.agents.rounds import Context, Update, ask, begin, compile_rounds, settled
+from souffleur.agents.rounds import (
+    Context,
+    Update,
+    ask,
+    begin,
+    compile_rounds,
+    language_for,
+    rules_for,
+    settled,
+)
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import By, Outcome, Verdict, Who, derive_id, entry_id
 from souffleur.knowledge.records import fingerprint
-from souffleur.prompts import language_of, render, stamp
+from souffleur.prompts import render, stamp
 
 
 class State(TypedDict, total=False):
@@ -37,6 +46,7 @@ class State(TypedDict, total=False):
     now: datetime
     dry_run: bool
     """Say what would become of them, and change nothing."""
+    persona: Persona
     language: str
     shown: dict[str, Memory]
     """The group by its handles m1, m2, …, oldest first."""
@@ -51,17 +61,19 @@ class State(TypedDict, total=False):
 
 async def gather(state: State, runtime: Runtime[Context]) -> Update:
     """Write the question."""
-    persona, shown = runtime.context.persona, state["shown"]
+    shown = state["shown"]
+    one = next(iter(shown.values()))
+    persona = await runtime.context.persona_of(one.user_id, one.agent_id)
     contents = "\n".join(memory.content for memory in shown.values())
-    language = persona.language or language_of(contents)
+    language = language_for("consolidate", persona, contents)
     question = render(
         "group",
         language,
         now=clock(state["now"], persona.zone, language),
         memories=list_memories(shown, persona.zone),
     )
-    rules = render("consolidate", language, user=persona.user, assistant=persona.assistant)
-    return {"language": language, **begin(rules, question)}
+    rules = rules_for("consolidate", persona, language)
+    return {"persona": persona, "language": language, **begin(rules, question)}
 
 
 async def write(state: State, runtime: Runtime[Context]) -> Update:
@@ -71,10 +83,10 @@ async def write(state: State, runtime: Runtime[Context]) -> Update:
 
 async def check(state: State, runtime: Runtime[Context]) -> Update:
     """Find what is unusable, lost or invented; say so to the model, once."""
-    answer, shown, persona = state["answer"], state["shown"], runtime.context.persona
+    answer, shown, persona = state["answer"], state["shown"], state["persona"]
     problem = state["problem"] or (faults(answer, shown) if answer else "")
     if answer and not problem:  # long texts take a while
-        called = f"{persona.user}\n{persona.assistant}"
+        called = "\n".join(persona.called)
         problem = await asyncio.to_thread(unfaithful, answer, shown, persona.zone, called)
     return settled(state, problem, "repair_task")
 

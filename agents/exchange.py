@@ -1,21 +1,25 @@
 """How a turn, the talk before it and what is known are written into a question."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from souffleur.knowledge.language.plain_text import set_in, single_line
 from souffleur.knowledge.memory import Category, Memory, Speaker
 from souffleur.knowledge.operation import Add, Said, Verdict
+from souffleur.knowledge.people import Person, PersonaCard
 from souffleur.knowledge.talk.turn import Turn
+from souffleur.prompts import render
 
 _WEEKDAYS = {
     "en": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
     "zh": ("星期一", "星期二", "星期三", "星期四", "星期五", "星期六", "星期日"),
+    "ja": ("月曜日", "火曜日", "水曜日", "木曜日", "金曜日", "土曜日", "日曜日"),
 }
-NONE = {"en": "(none)", "zh": "（无）"}
-_SAYS = {"en": ": ", "zh": "："}
+NONE = {"en": "(none)", "zh": "（无）", "ja": "（なし）"}
+_SAYS = {"en": ": ", "zh": "：", "ja": "："}
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,45 @@ class Persona:
     zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
     language: str | None = None
     """Of the prompts; None: what is spoken."""
+    former_users: tuple[str, ...] = ()
+    """Titles of the user that older memories may use."""
+    former_assistants: tuple[str, ...] = ()
+
+    @property
+    def called(self) -> tuple[str, ...]:
+        """All that the two are called, or were."""
+        return (self.user, self.assistant, *self.former_users, *self.former_assistants)
+
+
+def persona_of(usual: Persona, person: Person | None, card: PersonaCard | None) -> Persona:
+    """Return who talks: as introduced, and else as usual.
+
+    >>> from datetime import UTC
+    >>> ann = Person(user_id="ann", title="Ann", since=datetime(2026, 1, 3, tzinfo=UTC))
+    >>> persona_of(Persona(assistant="Mo"), ann, None).called
+    ('Ann', 'Mo')
+    """
+    both: dict[str, Any] = {}
+    if person:
+        both |= {"user": person.title or usual.user, "former_users": person.former}
+        both |= {"language": person.language or usual.language}
+        both |= {"zone": ZoneInfo(person.timezone) if person.timezone else usual.zone}
+    if card:
+        both |= {"assistant": card.name or usual.assistant, "former_assistants": card.former}
+    return replace(usual, **both)
+
+
+def formerly(persona: Persona, language: str) -> str:
+    """Return what older memories call the two, a line each; empty if what they are called now."""
+    both = (
+        (persona.user, persona.former_users),
+        (persona.assistant, persona.former_assistants),
+    )
+    return "\n".join(
+        render("formerly", language, name=name, former=" / ".join(former))
+        for name, former in both
+        if former
+    )
 
 
 def clock(moment: datetime, zone: ZoneInfo, language: str) -> str:

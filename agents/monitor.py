@@ -12,8 +12,25 @@ from langgraph.runtime import Runtime
 from langsmith import tracing_context
 
 from souffleur.agents.chat import Message, Usage
-from souffleur.agents.exchange import clock, list_known, list_pairs, talk, turns_to_judge
-from souffleur.agents.rounds import Context, Update, again, ask, begin, compile_rounds, settled
+from souffleur.agents.exchange import (
+    Persona,
+    clock,
+    list_known,
+    list_pairs,
+    talk,
+    turns_to_judge,
+)
+from souffleur.agents.rounds import (
+    Context,
+    Update,
+    again,
+    ask,
+    begin,
+    compile_rounds,
+    language_for,
+    rules_for,
+    settled,
+)
 from souffleur.agents.verdict import MonitorAnswer, Reading, handles, to_ops
 from souffleur.knowledge.finding.search import Query
 from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -22,7 +39,7 @@ from souffleur.knowledge.memory import Kind, Memory
 from souffleur.knowledge.operation import Add, By, Outcome, Said, Update as Replace, Verdict, Who
 from souffleur.knowledge.talk.session import talk_began
 from souffleur.knowledge.talk.turn import Turn, verdict_id
-from souffleur.prompts import language_of, render, stamp
+from souffleur.prompts import render, stamp
 
 MOST_SHOWN = 24
 """Known memories in a prompt: the whispered, the related, then those a change could make stale."""
@@ -42,6 +59,7 @@ class State(TypedDict, total=False):
     """At least one; all of one user, persona and session."""
     earlier: Sequence[Said]
     """The messages before, as far as the window of the talk holds them."""
+    persona: Persona
     language: str
     shown: list[Memory]
     """Known memories, in the order of their handles m1, m2, …"""
@@ -60,23 +78,24 @@ class State(TypedDict, total=False):
 async def gather(state: State, runtime: Runtime[Context]) -> Update:
     """Look up what is known and write the question."""
     context, turns = runtime.context, state["turns"]
-    persona = context.persona
+    persona = await context.persona_of(turns[0].user_id, turns[0].agent_id)
     spoken = "\n".join(turn.user or turn.assistant for turn in turns)
-    language = persona.language or language_of(spoken)
+    language = language_for("monitor", persona, spoken)
     shown = await _known(context.knowledge, turns)
     whispered = {id for turn in turns for id in turn.injected}
-    names = {"user": persona.user, "assistant": persona.assistant}
     question = render(
         "exchange",
         language,
-        **names,
+        user=persona.user,
+        assistant=persona.assistant,
         now=clock(turns[-1].at, persona.zone, language),
         known=list_known(shown, whispered, persona.zone, language),
         earlier=talk(state["earlier"][-EARLIER_SHOWN:], persona, language),
         exchange=turns_to_judge(turns, persona, language),
     )
-    rules = render("monitor", language, **names)
+    rules = rules_for("monitor", persona, language)
     return {
+        "persona": persona,
         "language": language,
         "shown": shown,
         **begin(rules, question),
@@ -94,7 +113,7 @@ async def check(state: State, runtime: Runtime[Context]) -> Update:
     problem = state["problem"] or _unknown_handles(answer, state["shown"])
     if problem or answer is None:
         return settled(state, problem)
-    verdict = _verdict(state, answer, runtime.context)
+    verdict = _verdict(state, answer)
     if state["rounds"] == 1:
         near = await runtime.context.knowledge.near_duplicates(verdict)
         shown = [*state["shown"], *(m for m in near.values() if m not in state["shown"])]
@@ -167,13 +186,13 @@ def _doubts(
     return "\n\n".join(told)
 
 
-def _verdict(state: State, answer: MonitorAnswer, context: Context) -> Verdict:
+def _verdict(state: State, answer: MonitorAnswer) -> Verdict:
     turns = state["turns"]
-    now, persona = turns[-1].at, context.persona
+    now, persona = turns[-1].at, state["persona"]
     reading = Reading(
         now=now,
         zone=persona.zone,
-        speakers=(persona.user, persona.assistant),
+        speakers=persona.called,
         keep_both=state["rounds"] > 1,
     )
     prompt = stamp("monitor", state["language"])

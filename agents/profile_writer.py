@@ -23,6 +23,8 @@ from souffleur.agents.rounds import (
     ask,
     begin,
     compile_rounds,
+    language_for,
+    rules_for,
     settled,
     unusable,
 )
@@ -31,7 +33,7 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.operation import By, Outcome, Refusal, Verdict, Who, derive_id
-from souffleur.prompts import language_of, render, stamp
+from souffleur.prompts import render, stamp
 
 MOST_KNOWN = 40
 """Memories a portrait is written from: the core, then the most valuable."""
@@ -61,13 +63,14 @@ class State(TypedDict, total=False):
 
 async def gather(state: State, runtime: Runtime[Context]) -> Update:
     """Read what is known, and write the question."""
-    knowledge, persona = runtime.context.knowledge, runtime.context.persona
+    knowledge = runtime.context.knowledge
+    persona = await runtime.context.persona_of(state["user_id"], _latest_agent(state))
     known = await _known(knowledge, state["user_id"], state["now"])
     episodes = state["episodes"][-MOST_EPISODES:]
     lines = "\n".join(f"- [{memory.kind}] {single_line(memory.content)}" for memory in known)
     told = "\n\n".join(map(_tell, episodes))
     former = state["former"]
-    language = persona.language or language_of(f"{lines}\n{told}")
+    language = language_for("portrait", persona, f"{lines}\n{told}")
     sources = Sources(
         former=former,
         material=f"{lines}\n\n{told}",
@@ -84,7 +87,7 @@ async def gather(state: State, runtime: Runtime[Context]) -> Update:
         episodes=told or NONE[language],
         without=render("without", language, contents=forgotten) if forgotten else "",
     )
-    rules = render("portrait", language, user=persona.user, assistant=persona.assistant)
+    rules = rules_for("portrait", persona, language)
     return {
         "language": language,
         "sources": sources,
@@ -157,6 +160,12 @@ class ProfileWriter:
             raise AnswerError(f"the portrait was refused: {written.detail}")
         version: Memory = written.changes[0].after
         return version
+
+
+def _latest_agent(state: State) -> str:
+    """Return the persona that talked with the user last, as far as episodes tell."""
+    latest = [*filter(None, [state["former"]]), *state["episodes"]][-1:]
+    return latest[0].agent_id if latest else "default"
 
 
 async def _known(knowledge: KnowledgeBase, user_id: str, now: datetime) -> list[Memory]:

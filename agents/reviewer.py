@@ -29,7 +29,16 @@ from souffleur.agents.review import (
     review_id,
     to_op,
 )
-from souffleur.agents.rounds import Context, Update, again, ask, begin, unusable
+from souffleur.agents.rounds import (
+    Context,
+    Update,
+    again,
+    ask,
+    begin,
+    language_for,
+    rules_for,
+    unusable,
+)
 from souffleur.knowledge.finding.search import EVERYWHERE, Found, Query, Scope
 from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.life import has_faded
@@ -37,7 +46,7 @@ from souffleur.knowledge.memory import Due, Memory
 from souffleur.knowledge.operation import By, Verdict, Who
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.talk.turn import Turn
-from souffleur.prompts import language_of, render, stamp
+from souffleur.prompts import render, stamp
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -54,6 +63,7 @@ class State(TypedDict, total=False):
 
     memory: Memory
     now: datetime
+    persona: Persona
     language: str
     due: Due
     """The question: of promotion or of keeping."""
@@ -84,8 +94,10 @@ class Decision:
 
 async def gather(state: State, runtime: Runtime[Context]) -> Update:
     """Look up what is related, and write the question."""
-    memory, persona = state["memory"], runtime.context.persona
-    language = persona.language or language_of(memory.content)
+    memory = state["memory"]
+    persona = await runtime.context.persona_of(memory.user_id, memory.agent_id)
+    question_due = _question(memory, state["now"], runtime.context.knowledge.policy)
+    language = language_for(RULES[question_due], persona, memory.content)
     query = Query(memory.user_id, memory.content, state["now"], limit=RELATED + 1)
     hits = await runtime.context.knowledge.search(query)
     related = [hit for hit in hits if hit.item.id != memory.id][:RELATED]
@@ -97,10 +109,8 @@ async def gather(state: State, runtime: Runtime[Context]) -> Update:
         life=_life(memory, persona, language),
         related=_list(related, persona, language),
     )
-    names = {"user": persona.user, "assistant": persona.assistant}
-    question_due = _question(memory, state["now"], runtime.context.knowledge.policy)
-    rules = render(RULES[question_due], language, **names)
-    start: Update = {"language": language, "due": question_due}
+    rules = rules_for(RULES[question_due], persona, language)
+    start: Update = {"persona": persona, "language": language, "due": question_due}
     start |= {"searches": 0, "repaired": False, "trail": ()}
     return {**start, **begin(rules, question)}
 
@@ -134,7 +144,7 @@ async def search(state: State, runtime: Runtime[Context]) -> Update:
         state["now"],
         limit=FOUND + 1,
         scope=EVERYWHERE,
-        zone=runtime.context.persona.zone,
+        zone=state["persona"].zone,
     )
     hits = await runtime.context.knowledge.search(query)
     found = [hit for hit in hits if hit.item.id != memory.id and hit.relevant][:FOUND]
@@ -145,7 +155,7 @@ async def search(state: State, runtime: Runtime[Context]) -> Update:
         "looked_up",
         language,
         query=single_line(answer.query),
-        found=_list(found, runtime.context.persona, language),
+        found=_list(found, state["persona"], language),
         left=more,
     )
     ids = ", ".join(hit.item.id for hit in found) or "nothing"

@@ -11,11 +11,11 @@ from langgraph.graph import END, START, StateGraph
 from pydantic import BaseModel
 
 from souffleur.agents.chat import Message, Usage
-from souffleur.agents.exchange import Persona
+from souffleur.agents.exchange import Persona, formerly, persona_of
 from souffleur.agents.judge import Judge
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.prompts import render
+from souffleur.prompts import language_of, render, written_in
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -30,6 +30,11 @@ class Context:
     judge: Judge
     knowledge: KnowledgeBase
     persona: Persona
+    """Who talks, as far as nobody was introduced."""
+
+    async def persona_of(self, user_id: str, agent_id: str) -> Persona:
+        """Return who talks: this user with this persona."""
+        return persona_of(self.persona, *await self.knowledge.people.find(user_id, agent_id))
 
 
 Update = dict[str, Any]
@@ -38,6 +43,17 @@ Update = dict[str, Any]
 A round changes `answer` (None: it was unusable), `problem` (why to ask again; empty: no need),
 `messages` (the conversation so far), `rounds`, `usage` and `model`.
 """
+
+
+def language_for(prompt: str, persona: Persona, spoken: str) -> str:
+    """Return the language to ask in: the user's, or what is spoken, if the prompt is in it."""
+    return written_in(prompt, persona.language or language_of(spoken))
+
+
+def rules_for(prompt: str, persona: Persona, language: str) -> str:
+    """Return the rules of a prompt, and what older memories call the two if it is otherwise."""
+    rules = render(prompt, language, user=persona.user, assistant=persona.assistant)
+    return "\n\n".join(filter(None, (rules, formerly(persona, language))))
 
 
 def begin(rules: str, question: str) -> Update:

@@ -14,8 +14,18 @@ from langsmith import tracing_context
 
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.episode import EpisodeAnswer, faults, to_ops, unfounded
-from souffleur.agents.exchange import NONE, clock, talk, turns_to_judge
-from souffleur.agents.rounds import Context, Update, again, ask, begin, compile_rounds, settled
+from souffleur.agents.exchange import NONE, Persona, clock, talk, turns_to_judge
+from souffleur.agents.rounds import (
+    Context,
+    Update,
+    again,
+    ask,
+    begin,
+    compile_rounds,
+    language_for,
+    rules_for,
+    settled,
+)
 from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.plain_text import single_line
@@ -23,7 +33,7 @@ from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import By, Outcome, Refusal, Verdict, Who, derive_id
 from souffleur.knowledge.talk.session import FEWEST, Segment
 from souffleur.knowledge.talk.turn import Turn
-from souffleur.prompts import language_of, render, stamp
+from souffleur.prompts import render, stamp
 
 
 class State(TypedDict, total=False):
@@ -34,6 +44,7 @@ class State(TypedDict, total=False):
     """Those of the segment that may be told, oldest first."""
     former: Memory | None
     """The episode written from an earlier version of the segment, if it is in force."""
+    persona: Persona
     language: str
     messages: list[Message]
     answer: EpisodeAnswer | None
@@ -46,9 +57,9 @@ class State(TypedDict, total=False):
 
 async def gather(state: State, runtime: Runtime[Context]) -> Update:
     """Read the talk, and write the question."""
-    knowledge, persona = runtime.context.knowledge, runtime.context.persona
-    segment, turns = state["segment"], state["turns"]
-    language = persona.language or language_of("\n".join(turn.user for turn in turns))
+    knowledge, segment, turns = runtime.context.knowledge, state["segment"], state["turns"]
+    persona = await runtime.context.persona_of(segment.user_id, segment.agent_id)
+    language = language_for("episode", persona, "\n".join(turn.user for turn in turns))
     before = await _before(knowledge, segment)
     question = render(
         "stretch",
@@ -58,8 +69,9 @@ async def gather(state: State, runtime: Runtime[Context]) -> Update:
         before=single_line(before.content) if before else NONE[language],
         talk=turns_to_judge(turns, persona, language),
     )
-    rules = render("episode", language, user=persona.user, assistant=persona.assistant)
+    rules = rules_for("episode", persona, language)
     return {
+        "persona": persona,
         "language": language,
         "former": await _former(knowledge, segment),
         **begin(rules, question),
@@ -79,7 +91,7 @@ async def check(state: State, runtime: Runtime[Context]) -> Update:
         return settled(state, problem)
     if answer and first:
         said = [said for turn in state["turns"] for said in turn.said()]
-        talked = talk(said, runtime.context.persona, language)
+        talked = talk(said, state["persona"], language)
         alien = await asyncio.to_thread(unfounded, answer, talked)  # long texts take a while
         if alien:
             return again(state, render("unfounded", language, problems=alien))
@@ -88,7 +100,7 @@ async def check(state: State, runtime: Runtime[Context]) -> Update:
 
 async def apply(state: State, runtime: Runtime[Context]) -> Update:
     """Write the episode, or nothing where it was small talk."""
-    verdict = _verdict(state, runtime.context)
+    verdict = _verdict(state)
     return {"outcomes": await runtime.context.knowledge.apply(verdict) if verdict.ops else []}
 
 
@@ -150,7 +162,7 @@ async def _former(knowledge: KnowledgeBase, segment: Segment) -> Memory | None:
     return next(iter(await knowledge.get_many(segment.user_id, ids)), None)
 
 
-def _verdict(state: State, context: Context) -> Verdict:
+def _verdict(state: State) -> Verdict:
     segment, answer = state["segment"], state["answer"]
     assert answer is not None
     return Verdict(
@@ -160,6 +172,6 @@ def _verdict(state: State, context: Context) -> Verdict:
         by=By(who=Who.SUMMARIZER, model=state["model"], prompt=stamp("episode", state["language"])),
         at=segment.at,
         reason=answer.reason,
-        ops=to_ops(answer, segment, state["former"], context.persona.zone),
+        ops=to_ops(answer, segment, state["former"], state["persona"].zone),
         cost=asdict(state["usage"]),
     )

@@ -44,6 +44,7 @@ from souffleur.knowledge.operation import (
     Verdict,
     is_id,
 )
+from souffleur.knowledge.people import People
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.proposals import agreed, declined
 from souffleur.knowledge.reading import read_each
@@ -89,6 +90,7 @@ class KnowledgeBase:
         self.memories = memories
         self.journal = journal
         self.sessions = Sessions(journal)
+        self.people = People(journal)
         self.embedder = embedder
         self.policy = policy
         self.raw_days = raw_days

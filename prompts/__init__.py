@@ -1,4 +1,4 @@
-"""The words, one Markdown file each, in en/ and zh/.
+"""The words, one Markdown file each, in en/ and zh/; those of the whisper also in ja/.
 
 A prompt is text with `${name}` holes. A hole without a value is an error; nothing is filled in
 at import.
@@ -8,13 +8,17 @@ import hashlib
 import re
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from string import Template
 from typing import Literal
 
 from souffleur.errors import PromptError
 
-Language = Literal["en", "zh"]
+Language = Literal["en", "zh", "ja"]
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
+"""In which every prompt is written."""
+_PARTIAL: tuple[Language, ...] = ("ja",)
+"""In which some are; the others are in English."""
 
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _KANA = re.compile(r"[\u3040-\u30ff]")
@@ -30,6 +34,25 @@ def render(name: str, language: str, /, **values: object) -> str:
     if missing:
         raise PromptError(f"prompt {name!r} ({language}) needs {', '.join(map(repr, missing))}")
     return template.substitute({key: str(value) for key, value in values.items()})
+
+
+def spoken_in(text: str) -> Language:
+    """The language of what is whispered that fits what is spoken; headings exist in more of them.
+
+    >>> spoken_in("今日は疲れたよ"), spoken_in("今天好累"), spoken_in("so tired")
+    ('ja', 'zh', 'en')
+    """
+    return "ja" if _KANA.search(text) else language_of(text)
+
+
+def written_in(name: str, language: str) -> str:
+    """Return the language itself if the prompt is written in it, and English if it is not.
+
+    >>> written_in("monitor", "zh"), written_in("monitor", "ja")
+    ('zh', 'en')
+    """
+    partial = language in _PARTIAL and not _file(name, language).is_file()
+    return "en" if partial else language
 
 
 def stamp(name: str, language: str) -> str:
@@ -52,9 +75,14 @@ def language_of(text: str) -> Language:
 
 @cache
 def _read(name: str, language: str) -> str:
-    if language not in LANGUAGES:
-        raise PromptError(f"there are no prompts in {language!r}; choose one of {LANGUAGES}")
+    every = (*LANGUAGES, *_PARTIAL)
+    if language not in every:
+        raise PromptError(f"there are no prompts in {language!r}; choose one of {every}")
     try:
-        return (files(__name__) / language / f"{name}.md").read_text(encoding="utf-8").strip()
+        return _file(name, written_in(name, language)).read_text(encoding="utf-8").strip()
     except FileNotFoundError as error:
         raise PromptError(f"there is no prompt {name!r} in {language!r}") from error
+
+
+def _file(name: str, language: str) -> Traversable:
+    return files(__name__) / language / f"{name}.md"

@@ -9,13 +9,22 @@ from zoneinfo import ZoneInfo
 from loguru import logger
 from pydantic import ValidationError
 
+from souffleur.agents.exchange import Persona, persona_of
 from souffleur.background.backstage import Backstage
 from souffleur.background.intake import Receipt, Said, moment, turn_of, with_trouble
 from souffleur.blocking.memory import BlockingSouffleur
-from souffleur.errors import MessageError, NotFoundError, SettingsError, SouffleurError
+from souffleur.cast import Cast, usual
+from souffleur.errors import (
+    MessageError,
+    NotFoundError,
+    SettingsError,
+    SouffleurError,
+    StoreError,
+)
 from souffleur.health import Health
+from souffleur.knowledge.engine.collection import Filter, Is
 from souffleur.knowledge.finding.search import Found, Query
-from souffleur.knowledge.identity import check_id
+from souffleur.knowledge.identity import check_id, whose
 from souffleur.knowledge.language.plain_text import clip, mend
 from souffleur.knowledge.memory import Kind, Memory
 from souffleur.knowledge.operation import (
@@ -30,6 +39,7 @@ from souffleur.knowledge.operation import (
     Who,
     derive_id,
 )
+from souffleur.knowledge.people import Language, Person, PersonaCard
 from souffleur.knowledge.talk.turn import LONGEST, TurnState, turn_point_id
 from souffleur.messages import Messages, to_turns
 from souffleur.opening import Opening
@@ -70,6 +80,7 @@ class Souffleur:
         self.knowledge: KnowledgeBase = parts.knowledge
         self.settings = settings
         self.clock = parts.clock
+        self._usual = usual(settings)
         self._backstage = Backstage(parts, settings)
         self._count = counter_for(settings.model, settings.tokenizer)
         self._pairing = Pairing()
@@ -126,7 +137,7 @@ class Souffleur:
         if incognito:
             return Recall()
         try:
-            asked = self._asked(user_id, session_id, text or "", at)
+            asked = await self._asked(user_id, session_id, text or "", at)
             whisper = await whisper_for(self.knowledge, self.settings, asked, self._count)
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
             return Recall(trouble=_told(error))
@@ -158,7 +169,7 @@ class Souffleur:
             return Receipt(name, new=False)
         try:
             said = Said(user_id, session_id, agent_id, name, user, assistant, at)
-            zone = ZoneInfo(self.settings.timezone)
+            zone = self._zone_now(user_id, at)
             injected, odd_whisper = self._pairing.take(user_id, session_id, whisper)
             turn, odd = turn_of(said, now=self.clock(), zone=zone, injected=injected)
             if turn is None:
@@ -251,8 +262,39 @@ class Souffleur:
 
         Calls no model. Raises MessageError for what is no text, StoreError, EmbedderError.
         """
-        asked = self._asked(user_id, session_id, text, at)
+        asked = await self._asked(user_id, session_id, text, at)
         return await look_everywhere(self.knowledge, self.settings.window_rule, asked, limit=limit)
+
+    async def introduce(
+        self,
+        *,
+        user_id: str,
+        title: str | None = None,
+        timezone: str | None = None,
+        language: Language | None = None,
+    ) -> Person:
+        """Say how a user is called, where they live, and in which language it is whispered.
+
+        What is None stays as it was, or as the settings say. Older memories are not rewritten.
+        Raises SettingsError for what cannot be right.
+        """
+        fields = {"title": title, "timezone": timezone, "language": language}
+        people, now = self.knowledge.people, self.clock()
+        known = await self.knowledge.memories.count(Filter(whose(user_id)))
+        called = self.settings.user_title if known else None
+        return people.introduce(user_id, now=now, called=called, **fields)
+
+    async def introduce_persona(self, *, agent_id: str, name: str | None = None) -> PersonaCard:
+        """Say how a persona is called; otherwise as `introduce`."""
+        people, now = self.knowledge.people, self.clock()
+        learnt = Filter((Is("agent_id", check_id(agent_id, "agent_id")),))
+        known = await self.knowledge.memories.count(learnt)
+        called = self.settings.assistant_name if known else None
+        return people.introduce_persona(agent_id, now=now, called=called, name=name)
+
+    async def cast(self) -> Cast:
+        """Return all who were introduced."""
+        return Cast(self._usual, await self.knowledge.people.everybody())
 
     async def portray(self, *, user_id: str) -> Memory:
         """Write the portrait anew, due or not. Raises SettingsError without a model."""
@@ -302,7 +344,7 @@ class Souffleur:
         """The memories that `forget` would take a query to mean: by id, or by clear relevance."""
         if not isinstance(query, str):
             raise MessageError("what to forget must be a text, or the id of a memory")
-        now = self._moment(at)
+        now = await self._moment(user_id, at)
         try:
             memory = await self.knowledge.get(query, user_id=user_id)
             return [Found(memory, score=1.0, relevance=1.0, effective=memory.importance)]
@@ -374,22 +416,37 @@ class Souffleur:
             user_id=user_id,
             agent_id=check_id(agent_id, "agent_id"),
             by=By(who=Who.USER),
-            at=self._moment(at),
+            at=await self._moment(user_id, at),
             ops=tuple(ops),
         )
         return await self._backstage.do(lambda: self.knowledge.apply(verdict))
 
-    def _asked(self, user_id: str, session_id: str, text: str, at: datetime | None) -> Asked:
+    async def _asked(self, user_id: str, session_id: str, text: str, at: datetime | None) -> Asked:
         """Return what somebody said. Raises IdentityError, MessageError."""
         check_id(user_id)
         check_id(session_id, "session_id")
         if not isinstance(text, str):
             raise MessageError(f"text must be a text, not {type(text).__name__}")
-        zone = ZoneInfo(self.settings.timezone)
-        return Asked(user_id, session_id, clip(mend(text), LONGEST), self._moment(at), zone)
+        persona = await self._persona(user_id, "default")
+        now, _ = moment(at, now=self.clock(), zone=persona.zone)
+        return Asked(user_id, session_id, clip(mend(text), LONGEST), now, persona)
 
-    def _moment(self, at: datetime | None) -> datetime:
-        return moment(at, now=self.clock(), zone=ZoneInfo(self.settings.timezone))[0]
+    async def _persona(self, user_id: str, agent_id: str) -> Persona:
+        return persona_of(self._usual, *await self.knowledge.people.find(user_id, agent_id))
+
+    async def _moment(self, user_id: str, at: datetime | None) -> datetime:
+        persona = await self._persona(check_id(user_id), "default")
+        return moment(at, now=self.clock(), zone=persona.zone)[0]
+
+    def _zone_now(self, user_id: str, at: object) -> ZoneInfo:
+        """Return the zone of a time that names none: where the user lives, if it can be read."""
+        if not isinstance(at, datetime) or at.tzinfo is not None:
+            return self._usual.zone
+        try:
+            person, _ = self.knowledge.people.find_now(user_id, "default")
+        except StoreError:  # the turn itself is held until the store is back
+            person = None
+        return persona_of(self._usual, person, None).zone
 
 
 def _told(error: Exception) -> str:

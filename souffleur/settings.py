@@ -7,7 +7,6 @@ from datetime import timedelta
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
     BaseModel,
@@ -21,6 +20,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from souffleur.errors import SettingsError
+from souffleur.knowledge.people import check_zone
 from souffleur.knowledge.policy import POLICIES
 from souffleur.knowledge.privacy.addresses import bare, host_of
 from souffleur.knowledge.talk.session import WindowRule
@@ -78,12 +78,13 @@ class Settings(BaseModel):
     policy: str = "companion"
     """How memories fade: companion, studio or everbot."""
     user_title: str = "the user"
-    """How the user is called in memories."""
+    """How the user is called in memories; `introduce` gives each user a title, and so on, of its
+    own, and these are for the others."""
     assistant_name: str = "the assistant"
     timezone: str = "UTC"
     """IANA name; what "tomorrow" means depends on it."""
-    language: Literal["en", "zh"] | None = None
-    """Of the prompts; None: what is spoken."""
+    language: Literal["en", "zh", "ja"] | None = None
+    """Of what is whispered, and of the prompts if they are written in it; None: what is spoken."""
     auto_extract: bool = True
     """If False, every change to memories that a model proposes waits for the user's yes."""
 
@@ -159,13 +160,7 @@ class Settings(BaseModel):
     @field_validator("timezone")
     @classmethod
     def _known_zone(cls, name: str) -> str:
-        try:
-            ZoneInfo(name)
-        except (ZoneInfoNotFoundError, ValueError) as error:
-            raise ValueError(
-                f"there is no time zone {name!r}; use a name such as Asia/Tokyo"
-            ) from error
-        return name
+        return check_zone(name)
 
     @property
     def has_model(self) -> bool:

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from zoneinfo import ZoneInfo
 
 from pydantic import SecretStr
 
@@ -10,7 +9,6 @@ from souffleur.agents.arbiter import Arbiter
 from souffleur.agents.chat import Chat, guarded
 from souffleur.agents.consolidator import Consolidator
 from souffleur.agents.endpoint import Endpoint, Prices
-from souffleur.agents.exchange import Persona
 from souffleur.agents.judge import Judge
 from souffleur.agents.monitor import KnowledgeMonitor
 from souffleur.agents.profile_writer import ProfileWriter
@@ -19,6 +17,7 @@ from souffleur.agents.rounds import Context
 from souffleur.agents.summarizer import ConversationSummarizer
 from souffleur.background.endpoints import Endpoints
 from souffleur.background.narrator import Narrator
+from souffleur.cast import usual
 from souffleur.knowledge.breaker import Breaker
 from souffleur.knowledge.embedding.embedder import Embedder, make_embedder
 from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -91,20 +90,10 @@ def make_endpoint(settings: Settings) -> Endpoint:
     )
 
 
-def persona(settings: Settings) -> Persona:
-    """How the two are called."""
-    return Persona(
-        user=settings.user_title,
-        assistant=settings.assistant_name,
-        zone=ZoneInfo(settings.timezone),
-        language=settings.language,
-    )
-
-
 def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock: Clock) -> Agents:
     """The graphs, over one judge."""
     judge = Judge(chat, form=settings.answer_form)
-    context = Context(judge, knowledge, persona(settings))
+    context = Context(judge, knowledge, usual(settings))
     return Agents(
         KnowledgeMonitor(context),
         Narrator(

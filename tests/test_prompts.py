@@ -1,5 +1,6 @@
 """Prompts: complete in both languages, strict about holes, short in their fixed part."""
 
+import re
 from pathlib import Path
 from string import Template
 
@@ -7,7 +8,7 @@ import pytest
 
 from souffleur.agents.monitor import KnowledgeMonitor
 from souffleur.errors import PromptError
-from souffleur.prompts import LANGUAGES, language_of, render, stamp
+from souffleur.prompts import LANGUAGES, language_of, render, stamp, written_in
 from souffleur.whispering.tokens import estimate_tokens
 
 FOLDER = Path(__file__).parent.parent / "prompts"
@@ -22,6 +23,31 @@ def test_each_prompt_has_the_same_holes_in_each_language(name: str) -> None:
         for language in LANGUAGES
     ]
     assert holes[0] == holes[1]
+
+
+@pytest.mark.parametrize("file", sorted((FOLDER / "ja").glob("*.md")), ids=lambda file: file.stem)
+def test_what_there_is_in_japanese_has_the_same_holes(file: Path) -> None:
+    """What is filled in English is filled in Japanese; there is no prompt in Japanese alone."""
+    english = FOLDER / "en" / file.name
+    holes = [set(Template(one.read_text()).get_identifiers()) for one in (english, file)]
+    assert holes[0] == holes[1]
+
+
+def test_all_that_is_whispered_is_there_in_japanese() -> None:
+    """Every heading and note of the whisper, and no word of it is English."""
+    whispered = {name for name in NAMES if name.startswith("whisper")} | {"formerly"}
+    assert whispered <= {file.stem for file in (FOLDER / "ja").glob("*.md")}
+    for name in whispered:
+        text = Template((FOLDER / "ja" / f"{name}.md").read_text())
+        assert not re.search("[A-Za-z]", text.substitute(dict.fromkeys(text.get_identifiers(), "")))
+
+
+def test_what_is_not_written_in_japanese_is_in_english() -> None:
+    """Prompt by prompt, and the ledger tells in which words a judge was asked."""
+    names = {"user": "美咲", "assistant": "ルナ"}
+    assert render("monitor", "ja", **names) == render("monitor", "en", **names)
+    assert render("whisper", "ja", user="美咲") != render("whisper", "en", user="美咲")
+    assert stamp("monitor", written_in("monitor", "ja")) == stamp("monitor", "en")
 
 
 def test_a_hole_without_a_value_is_an_error() -> None:

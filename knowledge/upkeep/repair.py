@@ -15,6 +15,7 @@ from souffleur.knowledge.journal import to_outcome
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import State
 from souffleur.knowledge.operation import By, Outcome, Restore, Verdict, Who, derive_id, is_id
+from souffleur.knowledge.people import to_person, to_persona
 from souffleur.knowledge.records import to_memories, to_memory
 from souffleur.knowledge.talk.talk_records import to_segment, to_session, to_turn, to_upkeep
 from souffleur.knowledge.upkeep import run_log, watermarks
@@ -24,6 +25,8 @@ _READERS: dict[str, Callable[[Point], object]] = {
     "session": to_session,
     "segment": to_segment,
     "upkeep": to_upkeep,
+    "person": to_person,
+    "persona": to_persona,
     "entry": to_outcome,
     "run": run_log.to_record,
     "watermark": watermarks.to_watermark,

@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from souffleur.background.intake import Receipt
+    from souffleur.cast import Cast
     from souffleur.health import Health
     from souffleur.knowledge.finding.search import Found, Query
     from souffleur.knowledge.knowledge_base import Memories, Outcomes
     from souffleur.knowledge.memory import Due, Memory
     from souffleur.knowledge.operation import By, Outcome, Verdict
+    from souffleur.knowledge.people import Language, Person, PersonaCard
     from souffleur.knowledge.talk.turn import Turn
     from souffleur.messages import Messages
     from souffleur.runs.errand import Errand, Report
@@ -157,6 +159,38 @@ class SouffleurMethods(Face):
         found: Past = self._wait(
             self._inner.ask, text, user_id=user_id, session_id=session_id, at=at, limit=limit
         )
+        return found
+
+    def introduce(
+        self,
+        *,
+        user_id: str,
+        title: str | None = None,
+        timezone: str | None = None,
+        language: Language | None = None,
+    ) -> Person:
+        """Say how a user is called, where they live, and in which language it is whispered.
+
+        What is None stays as it was, or as the settings say. Older memories are not rewritten.
+        Raises SettingsError for what cannot be right.
+        """
+        found: Person = self._wait(
+            self._inner.introduce,
+            user_id=user_id,
+            title=title,
+            timezone=timezone,
+            language=language,
+        )
+        return found
+
+    def introduce_persona(self, *, agent_id: str, name: str | None = None) -> PersonaCard:
+        """Say how a persona is called; otherwise as `introduce`."""
+        found: PersonaCard = self._wait(self._inner.introduce_persona, agent_id=agent_id, name=name)
+        return found
+
+    def cast(self) -> Cast:
+        """Return all who were introduced."""
+        found: Cast = self._wait(self._inner.cast)
         return found
 
     def portray(self, *, user_id: str) -> Memory:

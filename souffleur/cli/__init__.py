@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from souffleur.cli import evaluate, memories, past, report, run, schedule, talk
+from souffleur.cli import evaluate, memories, past, people, report, run, schedule, talk
 from souffleur.errors import NotFoundError, SettingsError, SouffleurError, StoreBusyError
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app = typer.Typer(
 )
 memories.register(app)
 past.register(app)
+people.register(app)
 run.register(app)
 report.register(app)
 schedule.register(app)

@@ -25,7 +25,8 @@ async def converse(settings: Settings, user_id: str, session_id: str) -> None:
     history: list[Message] = []
     try:
         async with Souffleur.open(settings) as memory:
-            while line := _read(settings.user_title):
+            called = (await memory.cast()).persona(user_id)
+            while line := _read(called.user):
                 await _exchange(memory, endpoint, user_id, session_id, line, history)
             memory.end_session(user_id=user_id, session_id=session_id)
             with console.status("judging what was said …"):
@@ -43,7 +44,8 @@ async def _exchange(
     history: list[Message],
 ) -> None:
     whisper = await memory.recall(user_id=user_id, session_id=session_id, text=line)
-    name, language = memory.settings.assistant_name, language_of(line)
+    persona = (await memory.cast()).persona(user_id)
+    name, language = persona.assistant, persona.language or language_of(line)
     system = render("companion", language, assistant=name, memories=whisper.text)
     said = Message("user", line)
     messages = (Message("system", system), *history[-HISTORY:], said)

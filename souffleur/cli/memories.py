@@ -15,6 +15,10 @@ from souffleur.cli.door import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from souffleur.cast import Cast
+    from souffleur.knowledge.operation import Outcome
     from souffleur.runtime import Souffleur
 
 MemoryId = Annotated[str, typer.Argument(help="Id of a memory, or its beginning.")]
@@ -44,7 +48,7 @@ def remember(
             raise SettingsError(f"there is no kind {kind!r}; choose one of {', '.join(Kind)}")
         return await memory.remember(text, user_id=user, kind=Kind(kind))
 
-    _print_outcomes(with_memory(work), as_json)
+    _tell(work, as_json)
 
 
 def list_(
@@ -66,12 +70,15 @@ def list_(
 
         if failed:
             waiting = memory.knowledge.journal.turns(state=TurnState.FAILED, user_id=user)
-            render.turns([turn.masked() for turn in await waiting], as_json)
+            masked = [turn.masked() for turn in await waiting]
+            render.turns(masked, await memory.cast(), as_json)
             return
         states = tuple(State) if every else (State.ACTIVE, State.PENDING)
         now = None if every else memory.clock()
         found = await memory.knowledge.list(user, states=states, now=now)
-        render.memories(found, memory.clock(), memory.knowledge.policy, as_json, owner=user is None)
+        cast = await memory.cast()
+        worth = render.Worth(memory.clock(), memory.knowledge.policy)
+        render.memories(found, worth, cast, as_json, owner=user is None)
 
     with_memory(work)
 
@@ -86,7 +93,8 @@ def show(
     async def work(memory: "Souffleur") -> None:
         knowledge = memory.knowledge
         one = await knowledge.get(await find_memory_id(knowledge, id), user_id=None)
-        render.memory(one, memory.clock(), knowledge.policy, as_json)
+        worth = render.Worth(memory.clock(), knowledge.policy)
+        render.memory(one, worth, await memory.cast(), as_json)
 
     with_memory(work)
 
@@ -105,8 +113,6 @@ def search(
     from souffleur.cli import show as render
 
     async def work(memory: "Souffleur") -> None:
-        from zoneinfo import ZoneInfo
-
         from souffleur.errors import SettingsError
         from souffleur.knowledge.finding.search import Query, Scope
 
@@ -114,7 +120,7 @@ def search(
         if not set(wanted) <= set(Scope):
             raise SettingsError(f"--scope must be one of {', '.join(Scope)}")
         through = tuple(Scope(name) for name in wanted)
-        zone = ZoneInfo(memory.settings.timezone)
+        zone = (await memory.cast()).zone(user)
         query = Query(user, text, memory.clock(), limit=limit, scope=through, zone=zone)
         render.found(await memory.knowledge.search(query), as_json, explain=explain)
 
@@ -132,7 +138,7 @@ def history(
             await find_memory_id(memory.knowledge, id), user_id=None
         )
 
-    _print_outcomes(with_memory(work), as_json)
+    _tell(work, as_json)
 
 
 def undo(
@@ -145,11 +151,10 @@ def undo(
         from souffleur.knowledge.operation import By, Who
 
         entry = await find_entry_id(memory.knowledge, id)
-        return await memory.knowledge.undo(
-            entry, by=By(who=Who.USER), now=memory.clock(), user_id=None
-        )
+        by, now = By(who=Who.USER), memory.clock()
+        return [await memory.knowledge.undo(entry, by=by, now=now, user_id=None)]
 
-    _print_outcomes([with_memory(work)], as_json)
+    _tell(work, as_json)
 
 
 def forget(
@@ -171,7 +176,7 @@ def forget(
             typer.confirm(f"Forget {len(meant)}?", abort=True, err=True)
         return await memory.forget(query, user_id=user)
 
-    _print_outcomes(with_memory(work), as_json)
+    _tell(work, as_json)
 
 
 def retry(user: AnyUser = None) -> None:
@@ -231,9 +236,14 @@ def migrate(
     typer.echo(f"{copied} memories copied; set {name}={to} to use them")
 
 
-def _print_outcomes(outcomes: Any, as_json: bool) -> None:
+def _tell(work: "Callable[[Souffleur], Awaitable[list[Outcome]]]", as_json: bool) -> None:
+    """Work, and print what came of it; 1 if all of it was refused."""
     from souffleur.cli import show as render
 
-    render.outcomes(outcomes, as_json)
+    async def both(memory: "Souffleur") -> "tuple[list[Outcome], Cast]":
+        return await work(memory), await memory.cast()
+
+    outcomes, cast = with_memory(both)
+    render.outcomes(outcomes, cast, as_json)
     if outcomes and all(outcome.refused for outcome in outcomes):
         raise typer.Exit(1)

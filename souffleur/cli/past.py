@@ -27,7 +27,7 @@ def ask(
 
     async def work(memory: "Souffleur") -> None:
         past = await memory.ask(text, user_id=user, limit=limit)
-        render.past(past, memory.settings, as_json)
+        render.past(past, (await memory.cast()).persona(user), as_json)
 
     with_memory(work)
 
@@ -44,7 +44,7 @@ def episodes(
         now = memory.clock()
         waiting = await memory.knowledge.sessions.waiting(user)
         told = await memory.knowledge.episodes(user, limit=limit, now=now)
-        render.episodes(told, waiting, memory.settings, as_json)
+        render.episodes(told, waiting, (await memory.cast()).persona(user), as_json)
 
     with_memory(work)
 
@@ -67,10 +67,10 @@ def profile(
         if diff:
             render.difference(versions, as_json)
         elif history:
-            render.versions(versions, memory.settings, as_json)
+            render.versions(versions, (await memory.cast()).persona(user), as_json)
         else:
             portrait = await memory.knowledge.portrait(user)
-            render.portrait(portrait, memory.settings, as_json)
+            render.portrait(portrait, (await memory.cast()).persona(user), as_json)
 
     if write:
         enter(_write(user))

@@ -30,17 +30,14 @@ def report(
     from souffleur.cli import show_report as render
 
     async def work(memory: "Souffleur") -> None:
-        from zoneinfo import ZoneInfo
-
         from souffleur.reporting.page import to_html
 
-        quality = await _measured(memory, user)
+        quality, zone = await _measured(memory, user), (await memory.cast()).zone(user)
         if html:
-            zone = ZoneInfo(memory.settings.timezone)
             html.write_text(to_html(quality, title="Souffleur", zone=zone), encoding="utf-8")
             typer.echo(f"written to {html}")
         else:
-            render.report(quality, memory.settings, as_json)
+            render.report(quality, zone, as_json)
 
     with_memory(work)
 

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -15,6 +16,7 @@ from rich.markup import escape
 from rich.progress import Progress
 from rich.table import Column, Table
 
+from souffleur.cast import Cast
 from souffleur.knowledge.finding.search import Found
 from souffleur.knowledge.life import effective
 from souffleur.knowledge.memory import Category, Memory, State
@@ -36,11 +38,23 @@ _COLOURS = {
 }
 
 
+@dataclass(frozen=True)
+class Worth:
+    """What memories are worth at a moment."""
+
+    now: datetime
+    policy: Policy
+
+    def of(self, memory: Memory) -> float:
+        """Return the effective value of a memory."""
+        return effective(memory, self.now, self.policy)
+
+
 def memories(
-    found: Sequence[Memory], now: datetime, policy: Policy, as_json: bool, *, owner: bool = False
+    found: Sequence[Memory], values: Worth, cast: Cast, as_json: bool, *, owner: bool = False
 ) -> None:
-    """A table of memories, the most valuable first."""
-    worth = {memory.id: effective(memory, now, policy) for memory in found}
+    """A table of memories, the most valuable first; days as where each user lives."""
+    worth = {memory.id: values.of(memory) for memory in found}
     ranked = sorted(found, key=lambda memory: (-worth[memory.id], memory.id))
     if as_json:
         print_json([{**_plain(memory), "effective": worth[memory.id]} for memory in ranked])
@@ -57,19 +71,23 @@ def memories(
             memory.kind if memory.category in {"fact", "skill"} else memory.category,
             f"{worth[memory.id]:.2f}",
             str(memory.uses),
-            f"{memory.due_at:%Y-%m-%d}\n[dim]{memory.due_for}[/]" if memory.due_at else "",
+            _due(memory, cast),
             escape(memory.content) + _state_mark(memory),
         )
     console.print(table)
 
 
-def memory(one: Memory, now: datetime, policy: Policy, as_json: bool) -> None:
-    """Everything about one memory."""
-    fields = {**_plain(one), "effective": round(effective(one, now, policy), 4)}
+def memory(one: Memory, values: Worth, cast: Cast, as_json: bool) -> None:
+    """Everything about one memory; times as where the user lives."""
+    fields = {**_plain(one), "effective": round(values.of(one), 4)}
     if as_json:
         print_json(fields)
         return
     table = Table("field", Column("value", overflow="fold"), show_header=False, box=None)
+    zone = cast.zone(one.user_id)
+    for key, moment in one:
+        if isinstance(moment, datetime):
+            fields[key] = f"{moment.astimezone(zone):%Y-%m-%d %H:%M} ({zone.key})"
     for key, value in fields.items():
         if value not in (None, [], {}, ""):
             shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -105,8 +123,8 @@ def found(hits: Sequence[Found], as_json: bool, *, explain: bool = False) -> Non
     console.print(table)
 
 
-def outcomes(entries: Iterable[Outcome], as_json: bool) -> None:
-    """Ledger entries, oldest first."""
+def outcomes(entries: Iterable[Outcome], cast: Cast, as_json: bool) -> None:
+    """Ledger entries, oldest first; times as where each user lives."""
     listed = list(entries)
     if as_json:
         print_json([_plain(entry) for entry in listed])
@@ -115,13 +133,13 @@ def outcomes(entries: Iterable[Outcome], as_json: bool) -> None:
     table = Table(*columns, Column("what and why", overflow="fold"), box=box.SIMPLE_HEAD)
     for entry in listed:
         who = entry.by.who + (f"\n[dim]{escape(entry.by.model)}[/dim]" if entry.by.model else "")
-        when = f"{entry.at:%Y-%m-%d %H:%M}"
+        when = f"{entry.at.astimezone(cast.zone(entry.user_id)):%Y-%m-%d %H:%M}"
         table.add_row(entry.id[:8], when, who, _op(entry), "\n".join(_story(entry)))
     console.print(table)
 
 
-def turns(failed: Sequence[Turn], as_json: bool) -> None:
-    """Turns and why they were not judged."""
+def turns(failed: Sequence[Turn], cast: Cast, as_json: bool) -> None:
+    """Turns and why they were not judged; times as where each user lives."""
     if as_json:
         print_json([_plain(turn) for turn in failed])
         return
@@ -133,7 +151,7 @@ def turns(failed: Sequence[Turn], as_json: bool) -> None:
     for turn in failed:
         table.add_row(
             escape(turn.turn_id[:12]),
-            f"{turn.at:%Y-%m-%d %H:%M}",
+            f"{turn.at.astimezone(cast.zone(turn.user_id)):%Y-%m-%d %H:%M}",
             escape(turn.user_id),
             str(turn.tries),
             escape(turn.user[:60]),
@@ -203,6 +221,13 @@ def _contents(entry: Outcome) -> list[str]:
     if entry.changes:
         return [change.after.content for change in entry.changes]
     return [str(entry.details["content"])] if "content" in entry.details else []
+
+
+def _due(memory: Memory, cast: Cast) -> str:
+    if memory.due_at is None:
+        return ""
+    day = memory.due_at.astimezone(cast.zone(memory.user_id))
+    return f"{day:%Y-%m-%d}\n[dim]{memory.due_for}[/]"
 
 
 def _state_mark(memory: Memory) -> str:

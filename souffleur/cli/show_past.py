@@ -5,25 +5,24 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from rich import box
 from rich.markup import escape
 from rich.table import Column, Table
 
+from souffleur.agents.exchange import Persona
 from souffleur.cli.show import console, print_json
 from souffleur.knowledge.finding.search import Found
 from souffleur.knowledge.memory import Memory, State
 from souffleur.knowledge.talk.session import Segment
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.prompts import render
-from souffleur.settings import Settings
 from souffleur.whispering.recollection import Past
 
 _SENTENCES = re.compile(r"(?<=[。！？!?])|(?<=\.)\s+|\n+")
 
 
-def past(found: Past, settings: Settings, as_json: bool) -> None:
+def past(found: Past, persona: Persona, as_json: bool) -> None:
     """What a question about the past brought, with its dates."""
     if as_json:
         span = [moment.isoformat() if moment else None for moment in (found.since, found.until)]
@@ -32,19 +31,19 @@ def past(found: Past, settings: Settings, as_json: bool) -> None:
         print_json({"phrase": phrase, "since": span[0], "until": span[1], "found": items})
         return
     if found.since and found.until:
-        begin, end = (_local(moment, settings) for moment in (found.since, found.until))
+        begin, end = (_local(moment, persona) for moment in (found.since, found.until))
         console.print(f"[dim]{begin} to {end}[/dim]")
     if not found.found:
         console.print("[dim]nothing is known of that[/dim]")
         return
     table = Table("when", "", Column("what", overflow="fold"), box=box.SIMPLE_HEAD)
     for hit in found.found:
-        table.add_row(_local(hit.at, settings), hit.scope[:-1], escape(_what(hit, settings)))
+        table.add_row(_local(hit.at, persona), hit.scope[:-1], escape(_what(hit, persona)))
     console.print(table)
 
 
 def episodes(
-    told: Sequence[Memory], waiting: Sequence[Segment], settings: Settings, as_json: bool
+    told: Sequence[Memory], waiting: Sequence[Segment], persona: Persona, as_json: bool
 ) -> None:
     """Episodes, newest first, below the placeholders of those that wait."""
     if as_json:
@@ -56,31 +55,31 @@ def episodes(
         return
     for segment in reversed(waiting):
         tries = f", tried {segment.tries} times: {segment.error}" if segment.tries else ""
-        when = _local(segment.since, settings)
+        when = _local(segment.since, persona)
         console.print(f"[yellow]{when}  {segment.messages} messages wait{escape(tries)}[/]")
     for episode in told:
         _print_episode(episode)
 
 
-def portrait(one: Memory | None, settings: Settings, as_json: bool) -> None:
+def portrait(one: Memory | None, persona: Persona, as_json: bool) -> None:
     """The portrait in force, or a plain sentence where there is none."""
     if as_json:
         print_json(one.model_dump(mode="json") if one else None)
     elif one is None:
-        console.print(render("cold_start", settings.language or "en"))
+        console.print(render("cold_start", persona.language or "en"))
     else:
-        console.print(f"[dim]{escape(_head(one, settings))}[/dim]\n")
+        console.print(f"[dim]{escape(_head(one, persona))}[/dim]\n")
         console.print(escape(one.content))
 
 
-def versions(found: Sequence[Memory], settings: Settings, as_json: bool) -> None:
+def versions(found: Sequence[Memory], persona: Persona, as_json: bool) -> None:
     """All versions, newest first, with what each changed."""
     if as_json:
         print_json([one.model_dump(mode="json") for one in found])
         return
     for one in found:
         state = "" if one.state is State.ACTIVE else f" ({one.state})"
-        console.rule(f"[bold]{escape(_head(one, settings))}{state}", align="left")
+        console.rule(f"[bold]{escape(_head(one, persona))}{state}", align="left")
         for change in one.data.get("changes", ()):
             console.print(f"  [yellow]changed[/]  {escape(str(change))}")
         for dropped in one.data.get("dropped", ()):
@@ -127,9 +126,9 @@ def _print_episode(episode: Memory) -> None:
         console.print(f"  [yellow]? {escape(data['unresolved'])}[/]")
 
 
-def _what(hit: Found, settings: Settings) -> str:
+def _what(hit: Found, persona: Persona) -> str:
     if isinstance(hit.item, Turn):
-        both = ((settings.user_title, hit.item.user), (settings.assistant_name, hit.item.assistant))
+        both = ((persona.user, hit.item.user), (persona.assistant, hit.item.assistant))
         return "\n".join(f"{name}: {text}" for name, text in both if text)
     facts = [f"- {fact}" for fact in hit.item.data.get("key_facts", ())]
     return "\n".join([hit.item.content, *facts])
@@ -144,11 +143,11 @@ def _item(hit: Found) -> dict[str, Any]:
     }
 
 
-def _head(one: Memory, settings: Settings) -> str:
+def _head(one: Memory, persona: Persona) -> str:
     known = [str(one.data[key]) for key in ("name", "occupation") if one.data.get(key)]
-    version = f"version {one.data.get('version', 1)}, {_local(one.created_at, settings)}"
+    version = f"version {one.data.get('version', 1)}, {_local(one.created_at, persona)}"
     return " · ".join([*known, version])
 
 
-def _local(moment: datetime, settings: Settings) -> str:
-    return f"{moment.astimezone(ZoneInfo(settings.timezone)):%Y-%m-%d %H:%M}"
+def _local(moment: datetime, persona: Persona) -> str:
+    return f"{moment.astimezone(persona.zone):%Y-%m-%d %H:%M}"

@@ -20,7 +20,6 @@ from souffleur.reporting.report import (
     spent,
     to_json,
 )
-from souffleur.settings import Settings
 
 SHOWN = 10
 """Of a list, so many are named; the page and the JSON name more."""
@@ -29,13 +28,13 @@ _BAR = 30
 _COLOURS = {Status.OK: "green", Status.WARNING: "yellow", Status.BROKEN: "red"}
 
 
-def report(quality: Quality, settings: Settings, as_json: bool) -> None:
+def report(quality: Quality, zone: ZoneInfo, as_json: bool) -> None:
     """All that was measured."""
     if as_json:
         print_json(to_json(quality))
         return
     whose = "everybody" if quality.user_id is None else quality.user_id
-    when = _local(quality.at, settings)
+    when = _local(quality.at, zone)
     console.print(f"[dim]the memories of {escape(whose)}, {when}; {quality.users} users[/]")
     health(*assess(quality), as_json)
     _kept(quality)
@@ -44,10 +43,10 @@ def report(quality: Quality, settings: Settings, as_json: bool) -> None:
     cut = f", of the {quality.compared:,} newest" if quality.is_cut else ""
     _pairs(f"nearly the same{cut}", quality.near_duplicates)
     _pairs("open contradictions", quality.contradictions)
-    _mentions("stale", quality.stale, settings)
-    _mentions("never recalled", quality.never_recalled, settings)
-    _talk(quality, settings)
-    _runs(quality, settings)
+    _mentions("stale", quality.stale, zone)
+    _mentions("never recalled", quality.never_recalled, zone)
+    _talk(quality, zone)
+    _runs(quality, zone)
 
 
 def health(state: Status, findings: Sequence[str], as_json: bool) -> None:
@@ -75,11 +74,11 @@ def _due(quality: Quality) -> None:
     _bars("overdue", quality.overdue)
 
 
-def _talk(quality: Quality, settings: Settings) -> None:
+def _talk(quality: Quality, zone: ZoneInfo) -> None:
     _bars("turns", quality.turns)
     _bars("segments", quality.segments)
     if quality.waiting_since:
-        console.print(f"the oldest has waited since {_local(quality.waiting_since, settings)}")
+        console.print(f"the oldest has waited since {_local(quality.waiting_since, zone)}")
     if quality.failures:
         table = _table("failures", len(quality.failures), "what", "user", "tries")
         for one in quality.failures[:SHOWN]:
@@ -94,7 +93,7 @@ def _talk(quality: Quality, settings: Settings) -> None:
     console.print(f"{quality.undone:,} undone; models: {cost.calls:,} calls, {spent}")
 
 
-def _runs(quality: Quality, settings: Settings) -> None:
+def _runs(quality: Quality, zone: ZoneInfo) -> None:
     if not quality.runs:
         return
     named = quality.runs[:SHOWN]
@@ -102,7 +101,7 @@ def _runs(quality: Quality, settings: Settings) -> None:
     for run in named:
         whose = escape(f"{run.name} of {run.of_user or 'everybody'}")
         took = f"took {duration(run.ended - run.began)}; cost: {spent(run)}"
-        console.print(f"{_local(run.began, settings)}  {whose} [dim]{took}[/]", soft_wrap=True)
+        console.print(f"{_local(run.began, zone)}  {whose} [dim]{took}[/]", soft_wrap=True)
         console.print(f"  {escape(outcome(run))}", soft_wrap=True)
 
 
@@ -127,12 +126,12 @@ def _pairs(heading: str, pairs: Sequence[Pair]) -> None:
     console.print(table)
 
 
-def _mentions(heading: str, mentions: Sequence[Mention], settings: Settings) -> None:
+def _mentions(heading: str, mentions: Sequence[Mention], zone: ZoneInfo) -> None:
     if not mentions:
         return
     table = _table(heading, len(mentions), "id", "user", "worth", "learnt")
     for one in mentions[:SHOWN]:
-        learnt = _local(one.created_at, settings)
+        learnt = _local(one.created_at, zone)
         row = [one.id[:8], escape(one.user_id), f"{one.value:.2f}", learnt]
         table.add_row(*row, escape(one.content))
     console.print(table)
@@ -146,5 +145,5 @@ def _table(heading: str, total: int, *columns: str) -> Table:
     return Table(*columns, last, title=title, title_justify="left", box=box.SIMPLE_HEAD)
 
 
-def _local(moment: datetime, settings: Settings) -> str:
-    return f"{moment.astimezone(ZoneInfo(settings.timezone)):%Y-%m-%d %H:%M}"
+def _local(moment: datetime, zone: ZoneInfo) -> str:
+    return f"{moment.astimezone(zone):%Y-%m-%d %H:%M}"

@@ -135,7 +135,8 @@ async def _sum_up(memory: "Souffleur", user_id: str, end: "datetime") -> None:
 
     knowledge = memory.knowledge
     show.console.rule("[bold]what is remembered, and what it is worth at the end[/]", align="left")
-    show.memories(await knowledge.list(user_id, now=end), end, knowledge.policy, False)
+    found, worth = await knowledge.list(user_id, now=end), show.Worth(end, knowledge.policy)
+    show.memories(found, worth, await memory.cast(), False)
     show.tally(await knowledge.journal.entries(user_id))
 
 

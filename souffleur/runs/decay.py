@@ -1,7 +1,9 @@
 """The decay run: lets go what has expired or faded by rule; calls no model."""
 
 from collections.abc import Sequence
+from datetime import UTC
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from souffleur.knowledge import life
 from souffleur.knowledge.memory import Due, Memory
@@ -9,7 +11,7 @@ from souffleur.knowledge.operation import Archive, By, Forget, Verdict, Who, der
 from souffleur.runs.errand import Errand, Line, Report, told
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import datetime, tzinfo
 
     from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.knowledge.policy import Policy
@@ -53,11 +55,16 @@ async def _let_all_go(knowledge: "KnowledgeBase", report: Report, what: Sequence
             errand.step(len(seen), report.due)
 
 
-def passes(memory: Memory, now: "datetime", policy: "Policy") -> Archive | Forget | None:
-    """What becomes of a memory by rule alone; None: nothing yet, it waits for a reviewer."""
+def passes(
+    memory: Memory, now: "datetime", policy: "Policy", zone: "tzinfo" = UTC
+) -> Archive | Forget | None:
+    """What becomes of a memory by rule alone; None: nothing yet, it waits for a reviewer.
+
+    `zone`: where the user lives.
+    """
     match memory.due_for:
         case Due.EXPIRE:
-            return Forget(target=memory.id, reason=f"expired on {memory.expires_at:%Y-%m-%d}")
+            return Forget(target=memory.id, reason=f"expired on {_day(memory.expires_at, zone)}")
         case Due.ARCHIVE:
             return Archive(target=memory.id, reason="its value fell below the policy's threshold")
         case Due.FORGET:
@@ -71,7 +78,9 @@ def passes(memory: Memory, now: "datetime", policy: "Policy") -> Archive | Forge
 
 async def _let_go(knowledge: "KnowledgeBase", memory: Memory, report: Report) -> Line:
     errand = report.errand
-    op, most = passes(memory, errand.now, knowledge.policy), errand.limits.deletions
+    person, _ = await knowledge.people.find(memory.user_id, memory.agent_id)
+    zone = ZoneInfo(person.timezone) if person and person.timezone else UTC
+    op, most = passes(memory, errand.now, knowledge.policy, zone), errand.limits.deletions
     if op is None:
         return Line(memory, "WAITS", "it is due for review")
     if most is not None and report.count("FORGET", "ARCHIVE") >= most:
@@ -88,3 +97,7 @@ async def _let_go(knowledge: "KnowledgeBase", memory: Memory, report: Report) ->
     )
     (outcome,) = await knowledge.apply(verdict)
     return told(memory, outcome)
+
+
+def _day(moment: "datetime | None", zone: "tzinfo") -> str:
+    return f"{moment.astimezone(zone):%Y-%m-%d}" if moment else "its day"

@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
-from zoneinfo import ZoneInfo
 
 from loguru import logger
 
+from souffleur.agents.exchange import Persona, formerly
 from souffleur.errors import EmbedderError
 from souffleur.knowledge.finding.search import EVERYWHERE, INSTANT, Found, Query, Scope
 from souffleur.knowledge.language.asking import asks_about_past
@@ -16,7 +16,7 @@ from souffleur.knowledge.language.times import Period, find_period
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.talk.session import WindowRule
 from souffleur.knowledge.talk.turn import Turn
-from souffleur.prompts import language_of
+from souffleur.prompts import spoken_in
 from souffleur.settings import Settings
 from souffleur.whispering.tokens import Count
 from souffleur.whispering.whisper import Budget, Recall, Shelf, Voice, compose
@@ -46,7 +46,8 @@ class Asked:
     session_id: str
     text: str
     now: datetime
-    zone: ZoneInfo
+    persona: Persona
+    """Who talks: how the two are called, and where and in which language the user lives."""
 
 
 @dataclass(frozen=True)
@@ -106,12 +107,15 @@ async def whisper_for(
     """Return the block for the reply to what was said: see `Recall.trouble` for what it lacks."""
     finder = Finder(knowledge, settings.recall_timeout)
     shelf = await fill_shelf(finder, settings, asked)
+    persona = asked.persona
+    language = persona.language or spoken_in(asked.text)
     voice = Voice(
-        user=settings.user_title,
-        assistant=settings.assistant_name,
-        language=settings.language or language_of(asked.text),
-        zone=asked.zone,
+        user=persona.user,
+        assistant=persona.assistant,
+        language=language,
+        zone=persona.zone,
         style=settings.whisper_style,
+        formerly=formerly(persona, language),
     )
     budget = Budget(
         core=settings.core_tokens,
@@ -184,7 +188,7 @@ async def recollect(
     finder: Finder, rule: WindowRule, asked: Asked, *, limit: int = MOST_PAST
 ) -> Past:
     """What was told at the time a text asks about, or, where it names none, about its matter."""
-    period = await asyncio.to_thread(find_period, asked.text, asked.now, asked.zone)
+    period = await asyncio.to_thread(find_period, asked.text, asked.now, asked.persona.zone)
     text = asked.text.replace(period.phrase, " ") if period else asked.text
     query = Query(asked.user_id, text, asked.now, limit=limit)
     if period is None:

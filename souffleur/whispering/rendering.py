@@ -19,9 +19,9 @@ from souffleur.whispering.tokens import Count
 SIDE_TOKENS = 200
 """What one side of a raw turn may take; beyond, whole sentences from its front."""
 
-_SAYS = {"en": ": ", "zh": "："}
-_BETWEEN_FACTS = {"en": "; ", "zh": "；"}
-_BETWEEN_SENTENCES = {"en": " ", "zh": ""}
+_SAYS = {"en": ": ", "zh": "：", "ja": "："}
+_BETWEEN_FACTS = {"en": "; ", "zh": "；", "ja": "；"}
+_BETWEEN_SENTENCES = {"en": " ", "zh": "", "ja": ""}
 _ENDS = "。！？.!?…"
 # A list's number ("2.") ends nothing. Possessive, so that no run of stops is read twice.
 _STOP = re.compile(rf"(?m)(?<!^\d)(?<!^\d\d)[{_ENDS}]++[\"'”’」』）)\]】》*_]*+\s*+|\n\s*+")
@@ -57,12 +57,14 @@ class Voice:
     user: str
     """How the user is called."""
     assistant: str
-    language: Literal["en", "zh"]
+    language: str
     """Of headings and labels; memories stand in their own."""
     zone: ZoneInfo
     """Where the clock of raw turns hangs."""
     style: Literal["plain", "grouped"] = "plain"
     """One list of memories, or small headings by kind."""
+    formerly: str = ""
+    """What older memories call the two; empty if what they are called now."""
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,8 @@ def _recall(
 ) -> Recall:
     core, portrait, episodes, related, past = sections
     body = "".join(section.text for section in sections)
-    text = render("whisper", voice.language, user=voice.user) + body if body else ""
+    head = render("whisper", voice.language, user=voice.user)
+    text = "\n".join(filter(None, (head, voice.formerly))) + body if body else ""
     memories = [memory for section in sections for memory in _memories(section)]
     return Recall(
         text=text,

@@ -21,7 +21,6 @@ from souffleur.knowledge.upkeep.quality import Quality, measure
 from souffleur.knowledge.upkeep.tally import Cost, Failure, Mention, Pair
 from souffleur.reporting.page import to_html
 from souffleur.reporting.report import Status, health, to_json
-from souffleur.settings import Settings
 from tests.build import NOW, days, memory, open_base, turn, verdict
 
 EVIL = "<script>alert('é')</script>"
@@ -426,13 +425,13 @@ async def test_the_report_in_a_terminal(
     await keep_talk(base)
     await put(base, [aged("Ann likes [red]wine[/red].", 200)])
     found = await measure(base, NOW)
-    show_report.report(found, Settings(timezone="Asia/Shanghai"), False)
+    show_report.report(found, ZoneInfo("Asia/Shanghai"), False)
     out = capsys.readouterr().out
     for told in ("health: broken", "2026-01-03 18:00", "[red]wine[/red]", "stale: 2", "500: oops"):
         assert told in out
-    show_report.report(found, Settings(), True)
+    show_report.report(found, ZoneInfo("UTC"), True)
     assert json.loads(capsys.readouterr().out) == to_json(found)
     show_report.health(*health(found), True)
     assert json.loads(capsys.readouterr().out)["state"] == "broken"
-    show_report.report(well(), Settings(), False)
+    show_report.report(well(), ZoneInfo("UTC"), False)
     assert "health: ok" in capsys.readouterr().out

@@ -17,7 +17,6 @@ from souffleur.knowledge.upkeep.run_log import RunRecord
 from souffleur.knowledge.upkeep.tally import Failure, failed_runs
 from souffleur.reporting.page import to_html
 from souffleur.reporting.report import Status, health, outcome, to_json
-from souffleur.settings import Settings
 from tests.build import NOW, days, open_base
 
 ZONE = ZoneInfo("Asia/Shanghai")
@@ -107,7 +106,7 @@ async def test_a_failed_run_is_seen_everywhere(
     assert told["runs"][0]["counts"] == {"KEEP": 7, "FAILED": 3}
     assert told["failures"]["first"][0]["many"] == 3
     page = to_html(found, title="t", zone=ZONE)
-    show_report.report(found, Settings(timezone="Asia/Shanghai"), False)
+    show_report.report(found, ZoneInfo("Asia/Shanghai"), False)
     shown = " ".join(capsys.readouterr().out.split())
     cost_told = "12 calls, 3,400 tokens, $0.0100"
     for words in ("2026-01-02 18:00", "1 min 15 s", "7 KEEP · 3 FAILED", cost_told):

@@ -1,0 +1,70 @@
+"""Commands on those who talk: people, personas."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from souffleur.cli.door import AsJson, with_memory
+
+if TYPE_CHECKING:
+    from souffleur.runtime import Souffleur
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the app."""
+    for command in (people, personas):
+        app.command()(command)
+
+
+def people(
+    user: Annotated[
+        str | None, typer.Option("--user", "-u", help="Whom to introduce, or to show alone.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="How the user is called.")] = None,
+    timezone: Annotated[str | None, typer.Option(help="Such as Asia/Tokyo.")] = None,
+    language: Annotated[str | None, typer.Option(help="en, zh or ja.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the users who were introduced, or introduce one; the settings hold for the others."""
+    from souffleur.cli import show_people as render
+
+    fields = {"title": title, "timezone": timezone, "language": language}
+    given = {key: value for key, value in fields.items() if value is not None}
+
+    async def work(memory: "Souffleur") -> None:
+        if given:
+            _need(user, "--user")
+            await memory.introduce(user_id=str(user), **given)  # type: ignore[arg-type]
+        cast = await memory.cast()
+        every = cast.introduced.people.values()
+        render.people([one for one in every if user in (None, one.user_id)], cast, as_json)
+
+    with_memory(work)
+
+
+def personas(
+    agent: Annotated[
+        str | None, typer.Option("--agent", "-a", help="Which to introduce, or to show alone.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="How the persona is called.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the personas that were introduced, or introduce one."""
+    from souffleur.cli import show_people as render
+
+    async def work(memory: "Souffleur") -> None:
+        if name is not None:
+            _need(agent, "--agent")
+            await memory.introduce_persona(agent_id=str(agent), name=name)
+        cast = await memory.cast()
+        every = cast.introduced.personas.values()
+        render.personas([one for one in every if agent in (None, one.agent_id)], cast, as_json)
+
+    with_memory(work)
+
+
+def _need(who: str | None, option: str) -> None:
+    from souffleur.errors import SettingsError
+
+    if who is None:
+        raise SettingsError(f"say who is introduced: {option}")

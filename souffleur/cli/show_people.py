@@ -1,0 +1,56 @@
+"""How people and personas look: as introduced, and what the settings say for the rest."""
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.markup import escape
+from rich.table import Column, Table
+
+from souffleur.cast import Cast
+from souffleur.cli.show import console, print_json
+from souffleur.knowledge.people import Person, PersonaCard
+
+
+def people(found: Sequence[Person], cast: Cast, as_json: bool) -> None:
+    """A table of users; in dim what the settings say."""
+    if as_json:
+        print_json([one.model_dump(mode="json") for one in found])
+        return
+    if not found:
+        console.print("[dim]nobody was introduced: the settings hold for everybody[/dim]")
+        return
+    table = Table("user", "title", "timezone", "language", "since", _FORMER, box=box.SIMPLE_HEAD)
+    for one in found:
+        zone = cast.zone(one.user_id)
+        table.add_row(
+            escape(one.user_id),
+            _own(one.title, cast.usual.user),
+            _own(one.timezone, cast.usual.zone.key),
+            _own(one.language, cast.usual.language or "as spoken"),
+            f"{one.since.astimezone(zone):%Y-%m-%d %H:%M}",
+            escape(" / ".join(one.former)),
+        )
+    console.print(table)
+
+
+def personas(found: Sequence[PersonaCard], cast: Cast, as_json: bool) -> None:
+    """A table of personas."""
+    if as_json:
+        print_json([one.model_dump(mode="json") for one in found])
+        return
+    if not found:
+        console.print("[dim]no persona was introduced: the settings name the only one[/dim]")
+        return
+    table = Table("persona", "name", "since", _FORMER, box=box.SIMPLE_HEAD)
+    for one in found:
+        since = f"{one.since.astimezone(cast.usual.zone):%Y-%m-%d %H:%M}"
+        name = _own(one.name, cast.usual.assistant)
+        table.add_row(escape(one.agent_id), name, since, escape(" / ".join(one.former)))
+    console.print(table)
+
+
+_FORMER = Column("formerly", overflow="fold")
+
+
+def _own(value: str | None, usual: str) -> str:
+    return escape(value) if value else f"[dim]{escape(usual)}[/]"

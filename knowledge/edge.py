@@ -97,7 +97,7 @@ class EdgeCollection:
         path = folder / layout.name
         with engine_errors("open", path):
             checksums.check_sums(path)
-            stored = stored_dimension(path)
+        stored = stored_dimension(path)
         if stored is not None:
             check_stored(layout, stored, str(folder))
         with engine_errors("open", path):
@@ -295,9 +295,13 @@ def _index(shard: qdrant.EdgeShard, layout: Layout) -> None:
 
 
 def stored_dimension(path: Path) -> int | None:
-    """Dimension of the dense vectors of the collection in this folder; None if there is none."""
+    """Dimension of the dense vectors of the collection in this folder; None if there is none.
+
+    Raises StoreError if the folder does not say.
+    """
     config = path / "edge_config.json"
-    if not config.exists():
-        return None
-    size: int = json.loads(config.read_text())["vectors"][DENSE]["size"]
+    with engine_errors("open", path):
+        if not config.exists():
+            return None
+        size: int = json.loads(config.read_text())["vectors"][DENSE]["size"]
     return size

@@ -10,6 +10,7 @@ from souffleur.knowledge.checksums import check_sums, data_blocks, drop_sums, no
 from souffleur.knowledge.collection import Filter, Layout, Point
 from souffleur.knowledge.edge import EdgeCollection
 from souffleur.knowledge.operation import derive_id
+from souffleur.knowledge.store import Place, stored_dimension
 from tests.build import keep, open_base
 
 LAYOUT = Layout("memories", 4)
@@ -100,6 +101,16 @@ async def test_memories_without_a_journal_are_no_new_store(tmp_path: Path) -> No
         shutil.rmtree(tmp_path / "journal")
     with pytest.raises(StoreError, match="lost its journal"):
         await open_base(tmp_path)
+
+
+@pytest.mark.parametrize("config", ["", "{", "{}", '{"vectors": 3}'], ids=repr)
+async def test_a_damaged_description_is_an_error_of_ours(tmp_path: Path, config: str) -> None:
+    """Whoever asks which vectors a store has, before it is opened, gets a StoreError."""
+    base = await open_base(tmp_path)
+    await base.close()
+    (tmp_path / "memories" / "edge_config.json").write_text(config)
+    with pytest.raises(StoreError, match="could not open the collection 'memories'"):
+        await stored_dimension(Place(folder=tmp_path))
 
 
 async def test_an_open_collection_has_no_sums(tmp_path: Path) -> None:

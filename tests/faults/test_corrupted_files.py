@@ -99,6 +99,11 @@ def files(folder: Path) -> list[Path]:
     return sorted(file for file in folder.rglob("*") if file.is_file() and file.stat().st_size)
 
 
+def content(file: Path) -> tuple[int, list[tuple[int, bytes]]] | None:
+    """The size of a file and all in it that is not zeros; None if it is no file any more."""
+    return (file.stat().st_size, list(data_blocks(file))) if file.is_file() else None
+
+
 def somewhere(chance: random.Random, file: Path) -> int:
     """A place in a file: mostly in a part that is not all zeros."""
     blocks = list(data_blocks(file))
@@ -174,8 +179,9 @@ def campaign(store: Path, inspect: Inspector, attempts: int, seed: int) -> list[
         damaged = store.with_name("damaged")
         copy(store, damaged)
         file, damage = one_of(chance, damaged), chance.choice(DAMAGES)
-        name = file.relative_to(damaged)
-        damage(chance, file)
+        name, before = file.relative_to(damaged), content(file)
+        while content(file) == before:  # zeros for zeros are no damage
+            damage(chance, file)
         ((how, what),) = inspect(damaged).items()
         if how == "digest":
             how = "whole" if what == expected["digest"] else "silent"

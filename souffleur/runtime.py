@@ -419,7 +419,8 @@ class Souffleur:
     async def close(self) -> None:
         """Judge for `settings.drain` seconds; what is left waits for the next start.
 
-        Everything is let go of even if a part fails. Twice does no harm.
+        Everything is let go of even if a part fails. Twice does no harm. Raises StoreError if the
+        store cannot be written, and turns that were held in memory are lost.
         """
         if os.getpid() == self._pid:
             await self._at_home(self._close)
@@ -466,7 +467,7 @@ class Souffleur:
             closing.push_async_callback(self._let_go)
             closing.push_async_callback(self._worker.stop)
             closing.push_async_callback(self._worker.drain, self.settings.drain)
-            closing.callback(self._intake.write_late)
+            closing.callback(self._intake.write_last)
             closing.push_async_callback(self._caretaker.stop)
             if self._schedule:
                 closing.push_async_callback(self._schedule.stop)

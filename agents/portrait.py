@@ -47,6 +47,14 @@ class PortraitAnswer(BaseModel):
         """The narrative."""
         return "\n\n".join(" ".join(paragraph.split()) for paragraph in self.paragraphs)
 
+    @property
+    def words(self) -> str:
+        """All that would be kept of it."""
+        dropped = [words for one in self.dropped for words in (one.detail, one.why)]
+        return "\n".join(
+            (self.text, self.name or "", self.occupation or "", *self.changes, *dropped)
+        )
+
 
 @dataclass(frozen=True)
 class Sources:
@@ -76,7 +84,7 @@ def faults(answer: PortraitAnswer, sources: Sources) -> str:
         found.append("paragraphs: one is empty")
     if len(answer.text) > LONGEST:
         found.append(f"paragraphs: longer than {LONGEST} characters in all")
-    if secret := find_secret(answer.text):
+    if secret := find_secret(answer.words):
         found.append(f"it holds {secret}: leave it out")
     found += [
         f"it still tells what was to be forgotten: {content!r}"

@@ -61,13 +61,15 @@ class Sources:
     """What a portrait is written from."""
 
     former: Memory | None
-    """The latest version, in whatever state."""
+    """The version in force, or the latest in whatever state."""
     material: str
     """Memories and new episodes, as the model sees them."""
     names: tuple[str, ...]
     """Names known from memories."""
     until: datetime
     """When the newest episode ended."""
+    versions: int = 0
+    """How many there were, with those that were taken back."""
 
     @property
     def without(self) -> tuple[str, ...]:
@@ -126,7 +128,7 @@ def to_op(answer: PortraitAnswer, sources: Sources) -> Op:
         "kind": Kind.FACT,
         "importance": Importance.HIGH,
         "data": {
-            "version": int(former.data.get("version", 0)) + 1 if former else 1,
+            "version": sources.versions + 1,
             "name": answer.name,
             "occupation": answer.occupation,
             "changes": answer.changes,

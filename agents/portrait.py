@@ -1,6 +1,5 @@
 """What the profile writer may answer, what is wrong with it, and the operation it becomes."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from souffleur.agents.fields import Note, Remark
 from souffleur.knowledge.details import Detail, DetailKind, find_details, missing
 from souffleur.knowledge.forgetting import tells
+from souffleur.knowledge.lexical import is_spaced, split
 from souffleur.knowledge.memory import Category, Kind, Memory, State
 from souffleur.knowledge.operation import Add, Importance, Op, Update
 from souffleur.knowledge.plain_text import is_blank
@@ -100,13 +100,13 @@ def lost(answer: PortraitAnswer, sources: Sources) -> str:
     """Names, numbers and dates of the former portrait that are gone and were not said to be."""
     if sources.former is None:
         return ""
-    told = "\n".join((answer.text, answer.name or "", answer.occupation or ""))
-    excused = [fold(dropped.detail) for dropped in answer.dropped]
+    dropped = [one.detail for one in answer.dropped]
+    told = "\n".join((answer.text, answer.name or "", answer.occupation or "", *dropped))
     forgotten = {one.key for text in sources.without for one in find_details(text, sources.names)}
     gone = [
         one
         for one in missing(sources.former.content, told, sources.names)
-        if one.key not in forgotten and not _excused(one, excused)
+        if one.key not in forgotten and not any(_is_part(words, one) for words in dropped)
     ]
     return "\n".join(f"- {one.text}" for one in gone)
 
@@ -146,6 +146,12 @@ def _told(dropped: Dropped, sources: Sources) -> bool:
     return any(fold(dropped.detail) in fold(content) for content in sources.without)
 
 
-def _excused(detail: Detail, excused: Sequence[str]) -> bool:
-    sought = fold(detail.text)
-    return any(sought in one or (one and one in sought) for one in excused)
+def _is_part(words: str, detail: Detail) -> bool:
+    """Return whether these are words of a detail, as `Roux` is of `Ann Roux`; letters are none."""
+    part, whole = _tokens(words), _tokens(detail.text)
+    says = len(part) > 1 or (len(part) == 1 and is_spaced(part[0]))
+    return says and any(whole[at : at + len(part)] == part for at in range(len(whole)))
+
+
+def _tokens(text: str) -> list[str]:
+    return [token for run in split(text) for token in run]

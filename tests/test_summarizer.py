@@ -289,6 +289,10 @@ def told(text: str, **fields: Any) -> PortraitAnswer:
     return PortraitAnswer.model_validate(portrait(text, "She lives.", "She sleeps.", **fields))
 
 
+def drop(*details: str) -> list[dict[str, str]]:
+    return [{"detail": detail, "why": "-"} for detail in details]
+
+
 @pytest.mark.parametrize(
     ("former", "names", "answer", "gone"),
     [
@@ -305,6 +309,11 @@ def told(text: str, **fields: Any) -> PortraitAnswer:
             ["2 cats"],
         ),
         ("She has 2 cats.", (), told("She.", dropped=[{"detail": " ", "why": "-"}]), ["2 cats"]),
+        ("In Lyon since 2024.", ("Lyon",), told("She.", dropped=drop("o", "0")), ["Lyon", "2024"]),
+        ("She has 2 cats.", (), told("She.", dropped=drop("2024")), ["2 cats"]),
+        ("She knows Ann Roux.", ("Ann Roux",), told("She.", dropped=drop("Roux")), []),
+        ("她养了猫，叫年糕。", ("年糕",), told("她养了猫。", dropped=drop("年")), ["年糕"]),
+        ("她3月16日搬家。", (), told("她。", dropped=drop("3月")), []),
     ],
 )
 def test_what_a_portrait_may_not_lose(

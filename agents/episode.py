@@ -38,7 +38,11 @@ def faults(answer: EpisodeAnswer) -> str:
     """What makes the answer unusable, a line each; empty: nothing does."""
     if answer.small_talk:
         return ""
-    texts = (answer.line, answer.intent, answer.unresolved or "", *answer.key_facts)
+    texts = (
+        *(answer.line, answer.intent, answer.tone, answer.unresolved or ""),
+        *answer.key_facts,
+        *answer.topics,
+    )
     secrets = {secret for text in texts if (secret := find_secret(text))}
     found = [f"it holds {secret}: leave it out" for secret in sorted(secrets)]
     if is_blank(answer.line):

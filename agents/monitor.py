@@ -172,7 +172,7 @@ async def _known(knowledge: KnowledgeBase, turns: Sequence[Turn]) -> list[Memory
 def _unknown_handles(answer: MonitorAnswer | None, shown: Sequence[Memory]) -> str:
     known = {f"m{place}" for place in range(1, len(shown) + 1)}
     unknown = [name for name in handles(answer) if name not in known] if answer else []
-    return "".join(f"- {name} is not among the known memories\n" for name in unknown)
+    return "".join(f"- {name} is none of the memories that were shown\n" for name in unknown)
 
 
 def _doubts(

@@ -1,6 +1,5 @@
 """What the profile writer may answer, what is wrong with it, and the operation it becomes."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from souffleur.agents.fields import Note, Remark
 from souffleur.knowledge.forgetting import tells
 from souffleur.knowledge.language.details import Detail, DetailKind, find_details, missing
+from souffleur.knowledge.language.lexical import is_spaced, split
 from souffleur.knowledge.language.plain_text import is_blank
 from souffleur.knowledge.language.wording import fold
 from souffleur.knowledge.memory import Category, Kind, Memory, State
@@ -47,19 +47,29 @@ class PortraitAnswer(BaseModel):
         """The narrative."""
         return "\n\n".join(" ".join(paragraph.split()) for paragraph in self.paragraphs)
 
+    @property
+    def words(self) -> str:
+        """All that would be kept of it."""
+        dropped = [words for one in self.dropped for words in (one.detail, one.why)]
+        return "\n".join(
+            (self.text, self.name or "", self.occupation or "", *self.changes, *dropped)
+        )
+
 
 @dataclass(frozen=True)
 class Sources:
     """What a portrait is written from."""
 
     former: Memory | None
-    """The latest version, in whatever state."""
+    """The version in force, or the latest in whatever state."""
     material: str
     """Memories and new episodes, as the model sees them."""
     names: tuple[str, ...]
     """Names known from memories."""
     until: datetime
     """When the newest episode ended."""
+    versions: int = 0
+    """How many there were, with those that were taken back."""
 
     @property
     def without(self) -> tuple[str, ...]:
@@ -76,7 +86,7 @@ def faults(answer: PortraitAnswer, sources: Sources) -> str:
         found.append("paragraphs: one is empty")
     if len(answer.text) > LONGEST:
         found.append(f"paragraphs: longer than {LONGEST} characters in all")
-    if secret := find_secret(answer.text):
+    if secret := find_secret(answer.words):
         found.append(f"it holds {secret}: leave it out")
     found += [
         f"it still tells what was to be forgotten: {content!r}"
@@ -90,13 +100,13 @@ def lost(answer: PortraitAnswer, sources: Sources) -> str:
     """Names, numbers and dates of the former portrait that are gone and were not said to be."""
     if sources.former is None:
         return ""
-    told = "\n".join((answer.text, answer.name or "", answer.occupation or ""))
-    excused = [fold(dropped.detail) for dropped in answer.dropped]
+    dropped = [one.detail for one in answer.dropped]
+    told = "\n".join((answer.text, answer.name or "", answer.occupation or "", *dropped))
     forgotten = {one.key for text in sources.without for one in find_details(text, sources.names)}
     gone = [
         one
         for one in missing(sources.former.content, told, sources.names)
-        if one.key not in forgotten and not _excused(one, excused)
+        if one.key not in forgotten and not any(_is_part(words, one) for words in dropped)
     ]
     return "\n".join(f"- {one.text}" for one in gone)
 
@@ -118,7 +128,7 @@ def to_op(answer: PortraitAnswer, sources: Sources) -> Op:
         "kind": Kind.FACT,
         "importance": Importance.HIGH,
         "data": {
-            "version": int(former.data.get("version", 0)) + 1 if former else 1,
+            "version": sources.versions + 1,
             "name": answer.name,
             "occupation": answer.occupation,
             "changes": answer.changes,
@@ -136,6 +146,12 @@ def _told(dropped: Dropped, sources: Sources) -> bool:
     return any(fold(dropped.detail) in fold(content) for content in sources.without)
 
 
-def _excused(detail: Detail, excused: Sequence[str]) -> bool:
-    sought = fold(detail.text)
-    return any(sought in one or (one and one in sought) for one in excused)
+def _is_part(words: str, detail: Detail) -> bool:
+    """Return whether these are words of a detail, as `Roux` is of `Ann Roux`; letters are none."""
+    part, whole = _tokens(words), _tokens(detail.text)
+    says = len(part) > 1 or (len(part) == 1 and is_spaced(part[0]))
+    return says and any(whole[at : at + len(part)] == part for at in range(len(whole)))
+
+
+def _tokens(text: str) -> list[str]:
+    return [token for run in split(text) for token in run]

@@ -45,7 +45,7 @@ class State(TypedDict, total=False):
 
     user_id: str
     former: Memory | None
-    """The latest version, in whatever state."""
+    """The version in force, or the latest in whatever state."""
     episodes: Sequence[Memory]
     """Since then, oldest first."""
     why: str
@@ -75,6 +75,7 @@ async def gather(state: State, runtime: Runtime[Context]) -> Update:
         former=former,
         material=f"{lines}\n\n{told}",
         names=tuple(dict.fromkeys(name for memory in known for name in memory.entities)),
+        versions=await _count(knowledge, state["user_id"]),
         until=max((episode.created_at for episode in episodes), default=state["now"]),
     )
     forgotten = "\n".join(f"- {single_line(content)}" for content in sources.without)
@@ -144,7 +145,7 @@ class ProfileWriter:
     ) -> Memory:
         """Write the next version of a portrait; returns it.
 
-        `former` is the latest version in whatever state, `episodes` are those since. Raises
+        `former` is the version in force, or else the latest; `episodes` are those since. Raises
         EndpointError or AnswerError where no usable answer was to be had; then nothing has changed.
         """
         given: State = {"user_id": user_id, "former": former, "episodes": episodes}
@@ -166,6 +167,11 @@ def _latest_agent(state: State) -> str:
     """Return the persona that talked with the user last, as far as episodes tell."""
     latest = [*filter(None, [state["former"]]), *state["episodes"]][-1:]
     return latest[0].agent_id if latest else "default"
+
+
+async def _count(knowledge: KnowledgeBase, user_id: str) -> int:
+    versions = await knowledge.portraits(user_id)
+    return max((int(one.data.get("version", 0)) for one in versions), default=0)
 
 
 async def _known(knowledge: KnowledgeBase, user_id: str, now: datetime) -> list[Memory]:
@@ -192,9 +198,10 @@ def _verdict(state: State) -> Verdict:
     answer, sources = state["answer"], state["sources"]
     assert answer is not None
     op = to_op(answer, sources)
-    after = sources.former.id if sources.former else ""
+    # As it is now: a version that was taken back does not stand for the next one.
+    after = (sources.former.id, sources.former.revision) if sources.former else ("",)
     return Verdict(
-        id=derive_id("portrait", state["user_id"], after),
+        id=derive_id("portrait", state["user_id"], *after),
         user_id=state["user_id"],
         by=By(
             who=Who.PROFILE_WRITER,

@@ -15,6 +15,8 @@ from souffleur.agents.exchange import Persona, formerly, persona_of
 from souffleur.agents.judge import Judge
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.privacy.redaction import redact
+from souffleur.knowledge.privacy.secrets import mask
 from souffleur.prompts import language_of, render, written_in
 
 if TYPE_CHECKING:
@@ -110,9 +112,14 @@ def settled(state: Any, problem: str, prompt: str = "repair") -> Update:
 
 
 def unusable(state: Any, problem: str) -> AnswerError:
-    """Return the error that ends a run whose last answer cannot be used, with what it took."""
-    said = state["messages"][-1].content
-    return AnswerError(problem, answer=said, usage=asdict(state["usage"]))
+    """Return the error that ends a run whose last answer cannot be used, with what it took.
+
+    Its text is kept and logged: it repeats no secret, and nothing of the answers and the material.
+    """
+    messages = state["messages"]
+    private = [one.content for one in messages if one.role == "assistant" or one is messages[1]]
+    told = redact(mask(problem), private)
+    return AnswerError(told, answer=messages[-1].content, usage=asdict(state["usage"]))
 
 
 def compile_rounds(

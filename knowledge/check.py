@@ -159,7 +159,8 @@ def _contradictory(op: Op, sight: Sight) -> Refused | None:
 def _sensitive(op: Op, sight: Sight) -> Refused | None:
     if not isinstance(op, Add | Update | Edit | Merge):
         return None
-    texts = [op.content] if isinstance(op, Edit | Merge) else [op.content, op.quote]
+    texts = [op.content]
+    texts += [op.quote, *op.entities, *op.topics] if isinstance(op, Add | Update) else []
     for text in texts:
         if secret := find_secret(text):
             return Refusal.SENSITIVE, f"it holds {secret}"

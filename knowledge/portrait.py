@@ -34,7 +34,7 @@ class Upkeep(Frozen):
 def why_due(former: Memory | None, episodes: list[Memory], upkeep: Upkeep, now: datetime) -> str:
     """Why a portrait is to be written now; empty: it is not.
 
-    `former` is the latest version in whatever state, `episodes` are those since then. A first
+    `former` is the version in force, or else the latest; `episodes` are those since then. A first
     portrait waits for an episode: one sentence is no portrait.
     """
     if former is None and not episodes:

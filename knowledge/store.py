@@ -6,10 +6,10 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from souffleur.errors import EmbedderError, StoreMismatchError
+from souffleur.errors import EmbedderError, StoreError, StoreMismatchError
 from souffleur.knowledge import journal as journal_records, records
 from souffleur.knowledge.embedding.embedder import Embedder
-from souffleur.knowledge.engine.collection import Collection, Layout, Payload
+from souffleur.knowledge.engine.collection import Collection, Filter, Layout, Payload
 from souffleur.knowledge.engine.folder_lock import locked_folder
 from souffleur.knowledge.journal import OUTAGES, Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -49,12 +49,13 @@ async def open_knowledge(
     """Open a store, made there if there is none.
 
     Raises StoreBusyError where another process has the folder, StoreMismatchError where the data
-    were made with another schema, embedder or dimension.
+    were made with another schema, embedder or dimension, StoreError if they are damaged.
     """
     dimension = await _find_dimension(place, embedder)
     async with AsyncExitStack() as opening:
         memories, talk = await open_collections(place, dimension, opening)
         journal = await Journal.open(talk)
+        await _check_whole(memories, journal, place)
         made_with = await _check_made_with(journal, place, embedder, dimension, policy)
         embedder.assume(dimension, made_with.get("floor"))
         aclose = opening.pop_all().aclose
@@ -117,6 +118,17 @@ async def _open_collection(place: Place, layout: Layout) -> Collection:
 
     assert place.folder is not None
     return EdgeCollection.open(place.folder, layout, power_safe=place.power_safe)
+
+
+async def _check_whole(memories: Collection, journal: Journal, place: Place) -> None:
+    """Raise StoreError if there are memories, and nothing says what they were made with."""
+    if await journal.meta() is None and await memories.count(Filter()):
+        if await journal.meta() is not None:  # another process has begun the store meanwhile
+            return
+        raise StoreError(
+            f"The store at {place} has memories and has lost its journal, which says what they "
+            "were made with: put a backup in its place."
+        )
 
 
 async def _check_made_with(

@@ -23,12 +23,16 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.plan import Scene, is_held, plan
 from souffleur.knowledge.policy import Policy
+from souffleur.knowledge.privacy.secrets import mask
 from souffleur.knowledge.records import fingerprint, to_memories, to_point
 from souffleur.knowledge.sessions import Sessions
 from souffleur.knowledge.talk.turn import Turn, TurnState
 
 Outcomes = list[Outcome]
 Vector = tuple[float, ...]
+
+_WORDS = frozenset({"content", "entities", "topics", "trail"})
+"""Fields of an op in which somebody says something; ids, which may look like a card, are none."""
 
 
 class Writer:
@@ -135,7 +139,7 @@ class Writer:
     async def _judge(self, turns: Sequence[Turn], verdict: Verdict) -> None:
         if turns:
             by = verdict.by.model_dump(mode="json")
-            judged = {"reason": verdict.reason, **by, **verdict.cost}
+            judged = {"reason": mask(verdict.reason), **by, **verdict.cost}
             await self._journal.mark(turns, state=TurnState.JUDGED, error="", judged=judged)
 
     async def carry_out(self, outcomes: Sequence[Outcome]) -> Outcomes:
@@ -218,8 +222,8 @@ def _outcome(
         at=verdict.at,
         op=op.op,
         details=_details(op, verdict) if told else {"withheld": "it held a secret"},
-        reason=op.reason if told else "",
-        quote=getattr(op, "quote", "") if told else "",
+        reason=mask(op.reason) if told else "",
+        quote=mask(getattr(op, "quote", "")) if told else "",
         changes=changes,
         refused=refused[0] if refused else None,
         detail=refused[1] if refused else "",
@@ -228,8 +232,14 @@ def _outcome(
 
 
 def _details(op: Op, verdict: Verdict) -> dict[str, Any]:
-    """The op as asked for, with real ids where it named handles that were shown."""
+    """The op as asked for, with real ids where it named handles that were shown.
+
+    What was refused for another fault, or only argues, may hold a secret all the same.
+    """
     asked = op.model_dump(mode="json", exclude_defaults=True, exclude={"reason", "quote"})
+    for name in _WORDS & asked.keys():
+        told = asked[name]
+        asked[name] = mask(told) if isinstance(told, str) else [mask(part) for part in told]
     for name in ("target", "stays", "ends"):
         if isinstance(asked.get(name), str) and verdict.shown:
             asked[name] = verdict.shown.get(asked[name], asked[name])

@@ -404,7 +404,8 @@ class Souffleur:
     async def close(self) -> None:
         """Judge for `settings.drain` seconds; what is left waits for the next start.
 
-        Everything is let go of even if a part fails. Twice does no harm.
+        Everything is let go of even if a part fails. Twice does no harm. Raises StoreError if the
+        store cannot be written, and turns that were held in memory are lost.
         """
         await self._backstage.close()
 

@@ -1,6 +1,7 @@
 """A model's endpoint on the loopback that does what a test tells it to, over real HTTP."""
 
 import json
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -18,6 +19,7 @@ class Response:
     status: int = 200
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
+    """If they say how long the body is, it is sent as it is, and the connection closed."""
     delay: float = 0.0
     """Seconds before it is sent; the stub's end cuts it short."""
     hang_up: bool = False
@@ -118,6 +120,11 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
     """A full queue would cost the caller a second."""
 
+    def handle_error(self, *whose: Any) -> None:
+        """Say nothing of a client that has hung up."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(*whose)
+
 
 class Stub:
     """The endpoint: the n-th request meets the n-th behaviour, and later ones the last."""
@@ -172,7 +179,10 @@ class Stub:
                 self.send_response(response.status)
                 for name, value in response.headers.items():
                     self.send_header(name, value)
-                self.send_header("content-length", str(len(response.body)))
+                if {"content-length", "transfer-encoding"} & response.headers.keys():
+                    self.close_connection = True
+                else:
+                    self.send_header("content-length", str(len(response.body)))
                 # Who has timed out does not listen any more.
                 with suppress(ConnectionError):
                     self.end_headers()

@@ -11,7 +11,7 @@ import qdrant_edge as qdrant
 from loguru import logger
 
 from souffleur.errors import StoreBusyError, StoreError
-from souffleur.knowledge.engine import disk
+from souffleur.knowledge.engine import checksums, disk
 from souffleur.knowledge.engine.collection import (
     Filter,
     Hit,
@@ -96,12 +96,14 @@ class EdgeCollection:
         """
         path = folder / layout.name
         with engine_errors("open", path):
-            stored = stored_dimension(path)
+            checksums.check_sums(path)
+        stored = stored_dimension(path)
         if stored is not None:
             check_stored(layout, stored, str(folder))
         with engine_errors("open", path):
             path.mkdir(parents=True, exist_ok=True)
             disk.need(disk.TO_OPEN, path, room)
+            checksums.drop_sums(path)
             # `load` makes what is missing, so that a first start killed halfway can be repeated.
             shard = qdrant.EdgeShard.load(str(path), encode_layout(layout))
             try:
@@ -215,6 +217,10 @@ class EdgeCollection:
         finally:
             self._closed = True
             self._opened.close()
+        try:
+            checksums.note_sums(self._path)
+        except OSError as error:
+            logger.warning("damage to the store will not be noticed: {}", error)
 
     def _get(self, ids: Sequence[str], *, vectors: bool) -> list[Point]:
         with engine_errors("read", self._path):
@@ -289,9 +295,13 @@ def _index(shard: qdrant.EdgeShard, layout: Layout) -> None:
 
 
 def stored_dimension(path: Path) -> int | None:
-    """Dimension of the dense vectors of the collection in this folder; None if there is none."""
+    """Dimension of the dense vectors of the collection in this folder; None if there is none.
+
+    Raises StoreError if the folder does not say.
+    """
     config = path / "edge_config.json"
-    if not config.exists():
-        return None
-    size: int = json.loads(config.read_text())["vectors"][DENSE]["size"]
+    with engine_errors("open", path):
+        if not config.exists():
+            return None
+        size: int = json.loads(config.read_text())["vectors"][DENSE]["size"]
     return size

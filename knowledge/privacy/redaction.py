@@ -86,17 +86,23 @@ def _one_line(text: str) -> str:
 
 
 def _without_runs(words: str, private: str) -> str:
-    ours = {words[place : place + RUN] for place in range(len(words) - RUN + 1)}
-    both = ours.intersection(private[at : at + RUN] for at in range(len(private) - RUN + 1))
+    low, known = _lowered(words), _lowered(private)
+    ours = {low[place : place + RUN] for place in range(len(low) - RUN + 1)}
+    both = ours.intersection(known[at : at + RUN] for at in range(len(known) - RUN + 1))
     kept: list[str] = []
     place = 0
     while place < len(words):
-        if words[place : place + RUN] not in both:
+        if low[place : place + RUN] not in both:
             kept.append(words[place])
             place += 1
             continue
         place += RUN
-        while place < len(words) and words[place + 1 - RUN : place + 1] in both:
+        while place < len(words) and low[place + 1 - RUN : place + 1] in both:
             place += 1
         kept.append("…")
     return "".join(kept)
+
+
+def _lowered(text: str) -> str:
+    """Small letters, each at its place: what quotes may write names as it likes."""
+    return "".join(low if len(low := char.lower()) == 1 else char for char in text)

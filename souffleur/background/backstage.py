@@ -159,7 +159,7 @@ class Backstage:
             closing.push_async_callback(self._parts.close)
             closing.push_async_callback(self.worker.stop)
             closing.push_async_callback(self.worker.drain, self._settings.drain)
-            closing.callback(self._intake.write_late)
+            closing.callback(self._intake.write_last)
             closing.push_async_callback(self._caretaker.stop)
             if self.schedule:
                 closing.push_async_callback(self.schedule.stop)

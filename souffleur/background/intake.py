@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from loguru import logger
 
-from souffleur.errors import MessageError, SouffleurError
+from souffleur.errors import MessageError, SouffleurError, StoreError
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.language.plain_text import is_blank
 from souffleur.knowledge.talk.session import WindowRule
@@ -83,6 +83,13 @@ class Intake:
                     self._late += late[place + 1 :]
                     return receipt.trouble
         return ""
+
+    def write_last(self) -> None:
+        """Write what is held, because there is no later. Raises StoreError if it cannot be."""
+        with self._alone:
+            if why := self.write_late():
+                lost, self._late = len(self._late), []
+                raise StoreError(f"What was held in memory is lost, turns: {lost}. {why}")
 
     def _write(self, turn: Turn) -> Receipt:
         try:

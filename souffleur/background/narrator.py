@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from loguru import logger
 
 from souffleur.errors import NotFoundError, OutageError, SouffleurError, StoreError, is_outage
-from souffleur.knowledge.memory import Category, Memory
+from souffleur.knowledge.memory import Category, Memory, State
 from souffleur.knowledge.portrait import Upkeep, why_due
 from souffleur.knowledge.talk.session import Segment, SegmentState
 
@@ -136,13 +136,18 @@ class Narrator:
         return None
 
     async def _stand(self, user_id: str) -> tuple[Memory | None, Upkeep, list[Memory]]:
-        """The latest portrait in whatever state, the notes on it, and the episodes since."""
+        """Return the portrait in force, the notes on it, and the episodes since.
+
+        If none is in force, it is the latest in whatever state.
+        """
         knowledge = self._knowledge
         versions = await knowledge.portraits(user_id)
         upkeep = await knowledge.sessions.upkeep(user_id)
         episodes = await knowledge.list(user_id, category=Category.EPISODE)
         since = [one for one in episodes if upkeep.until is None or one.created_at > upkeep.until]
-        return (versions[0] if versions else None), upkeep, since
+        # Of a version that was taken back, the former is in force again.
+        in_force = [one for one in versions if one.state in {State.ACTIVE, State.PENDING}]
+        return next(iter(in_force or versions), None), upkeep, since
 
     def _left(self, retry_at: datetime | None) -> float | None:
         left = (retry_at - self._clock()).total_seconds() if retry_at else 0.0

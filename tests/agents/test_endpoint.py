@@ -394,7 +394,7 @@ LONG = json.dumps(with_message(content="x" * 6_000_000)).encode()
         Response(200, LONG),
         Response(200, b" " * 50_000_000),
         Response(500, b"no " * 5_000_000),
-        Response(200, gzip.compress(LONG), {"content-encoding": "gzip"}),
+        Response(200, gzip.compress(LONG, mtime=0), {"content-encoding": "gzip"}),
         Response(200, b"\x1f\x8b broken", {"content-encoding": "gzip"}),
         Response(200, json.dumps(BODY).encode(), {"content-encoding": "br"}),
     ],

@@ -99,7 +99,7 @@ async def test_an_unknown_handle_is_sent_back(base: KnowledgeBase) -> None:
     """A verdict on a memory that was not shown is unusable as a whole."""
     chat = Scripted([answer(delete("m7", "forget it")), SKIP])
     await monitor(base, chat).run([turn("forget it", "ok")])
-    assert "m7 is not among the known memories" in chat.requests[1].messages[-1].content
+    assert "m7 is none of the memories that were shown" in chat.requests[1].messages[-1].content
 
 
 async def test_a_near_duplicate_goes_back_once(base: KnowledgeBase) -> None:

@@ -68,8 +68,8 @@ async def test_a_bomb_is_unpacked_up_to_the_bound(packing: str) -> None:
     ("body", "packing"),
     [
         (b"abc" * 999, ""),
-        (gzip.compress(b"abc" * 999), "gzip"),
-        (gzip.compress(b"abc" * 999), "x-gzip"),
+        (gzip.compress(b"abc" * 999, mtime=0), "gzip"),
+        (gzip.compress(b"abc" * 999, mtime=0), "x-gzip"),
         (zlib.compress(b"abc" * 999), "deflate"),
         (b"abc" * 999, "identity"),
         (b"abc" * 999, "br"),

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from souffleur.agents.chat import Chat, Reply, Request, Usage
 from souffleur.agents.judge import Judge
-from souffleur.agents.rounds import ask, begin, settled
+from souffleur.agents.rounds import ask, begin, settled, unusable
 from souffleur.errors import AnswerError, EndpointError
 from tests.scripted import Scripted
 
@@ -21,7 +21,7 @@ class Note(BaseModel):
 
 async def after(chat: Chat, rounds: int) -> dict[str, Any]:
     """The state after so many rounds."""
-    state: dict[str, Any] = {"language": "en", **begin("Write.", "About tea.")}
+    state: dict[str, Any] = {"language": "en", **begin("Write.", "About tea and milk.")}
     for _ in range(rounds):
         state |= await ask(state, Judge(chat), Note, "note")
         state |= settled(state, state["problem"])
@@ -61,3 +61,15 @@ async def test_what_a_chat_refuses_says_what_it_took() -> None:
     with pytest.raises(AnswerError, match="cut off") as caught:
         await after(cut_off, 2)
     assert caught.value.usage == asdict(ONE + ONE)
+
+
+async def test_the_error_of_an_unusable_answer_repeats_no_private_words() -> None:
+    """It names the fault; neither the answer, nor what was asked, nor a secret is in it."""
+    private = "My psoriasis is back since Sunday"
+    said = {"text": [private.upper(), "password: tea4two!"]}
+    with pytest.raises(AnswerError, match="text: must be a valid string") as caught:
+        await after(Scripted([said, said]), 2)
+    assert not [word for word in ("PSORIASIS", "Sunday", "tea4two") if word in str(caught.value)]
+    state = await after(Scripted(["no"]), 1)
+    told = str(unusable(state, f"it still tells: {state['messages'][1].content}"))
+    assert told == "it still tells: …"

@@ -74,6 +74,8 @@ async def describe(
         ("I cannot.", "holds no JSON"),
         (episode("Ann's password is hunter2000!"), "a password"),
         (episode("Tea.", key_facts=["The key is sk-live-9f8e7d6c5b4a3210"]), "an API key"),
+        (episode("Tea.", tone="calm, as her password is hunter2000!"), "a password"),
+        (episode("Tea.", topics=["tea", "cups", "4111 1111 1111 1111"]), "a payment card number"),
         (episode("Tea.", topics=["tea"]), "topics: must be three to five"),
         (episode(" "), "line: is empty"),
         (episode("\u200b"), "line: is empty"),
@@ -211,6 +213,13 @@ async def test_the_first_portrait(tmp_path: Path) -> None:
         (portrait("Ann lives in Lyon.", "She has 2 cats.", "\u200b"), "one is empty"),
         (portrait("Ann. " * 400, "She has 2 cats.", "Lyon."), "longer than"),
         (portrait("Lyon.", "2 cats.", "The door code is 4471#"), "a door or lock code"),
+        (portrait("Lyon.", "2 cats.", "Tea.", name="sk-live-9f8e7d6c5b4a3210"), "an API key"),
+        (portrait("Lyon.", "2 cats.", "Tea.", occupation="PIN: 4471"), "it holds a password"),
+        (portrait("Lyon.", "2 cats.", "Tea.", changes=["password: tea4two!"]), "a password"),
+        (
+            portrait("Lyon.", "2 cats.", "Tea.", dropped=[{"detail": "PIN: 4471", "why": "old"}]),
+            "it holds a password",
+        ),
     ],
 )
 async def test_a_faulty_portrait_is_sent_back_once(
@@ -280,6 +289,10 @@ def told(text: str, **fields: Any) -> PortraitAnswer:
     return PortraitAnswer.model_validate(portrait(text, "She lives.", "She sleeps.", **fields))
 
 
+def drop(*details: str) -> list[dict[str, str]]:
+    return [{"detail": detail, "why": "-"} for detail in details]
+
+
 @pytest.mark.parametrize(
     ("former", "names", "answer", "gone"),
     [
@@ -296,6 +309,11 @@ def told(text: str, **fields: Any) -> PortraitAnswer:
             ["2 cats"],
         ),
         ("She has 2 cats.", (), told("She.", dropped=[{"detail": " ", "why": "-"}]), ["2 cats"]),
+        ("In Lyon since 2024.", ("Lyon",), told("She.", dropped=drop("o", "0")), ["Lyon", "2024"]),
+        ("She has 2 cats.", (), told("She.", dropped=drop("2024")), ["2 cats"]),
+        ("She knows Ann Roux.", ("Ann Roux",), told("She.", dropped=drop("Roux")), []),
+        ("她养了猫，叫年糕。", ("年糕",), told("她养了猫。", dropped=drop("年")), ["年糕"]),
+        ("她3月16日搬家。", (), told("她。", dropped=drop("3月")), []),
     ],
 )
 def test_what_a_portrait_may_not_lose(

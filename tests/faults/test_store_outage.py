@@ -9,6 +9,7 @@ import pytest
 from qdrant_edge import EdgeShard
 
 from souffleur.errors import StoreError
+from souffleur.knowledge.engine.checksums import sums_file
 from souffleur.knowledge.engine.collection import Collection, Point
 from souffleur.knowledge.engine.disk import free_bytes
 from souffleur.knowledge.engine.edge import EdgeCollection
@@ -187,6 +188,7 @@ async def test_a_panic_of_the_engine_is_an_error_of_ours(tmp_path: Path) -> None
     await base.close()
     for status in (tmp_path / "journal").rglob("status.dat"):
         status.write_bytes(status.read_bytes()[:1])
+    sums_file(tmp_path / "journal").unlink()
     for _ in range(2):  # the second would find the folder locked if the first had left it so
         with pytest.raises(StoreError, match="could not open"):
             await open_base(tmp_path)

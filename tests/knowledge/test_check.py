@@ -226,10 +226,12 @@ def test_an_update_must_say_something_else() -> None:
     ],
 )
 def test_secrets_are_kept_out(secret: str) -> None:
-    """Neither content nor quote of a memory may hold one, whoever asks."""
+    """Neither content nor quote nor a name of a memory may hold one, whoever asks."""
     said = f"by the way {secret}"
     assert why(an_add(said, "Ann told a secret."), user=said) is Refusal.SENSITIVE
     assert why(an_add("", f"Ann's is {secret}"), who=Who.USER) is Refusal.SENSITIVE
+    named = an_add("by the way", "Ann told a secret.", entities=("Ann", secret))
+    assert why(named, user=said) is Refusal.SENSITIVE
     edit = Edit(target="m1", reason="r", content=f"It is {secret}")
     assert why(edit, TEA, who=Who.USER) is Refusal.SENSITIVE
     merge = Merge(targets=("m1", "m2"), reason="r", content=f"It is {secret}")

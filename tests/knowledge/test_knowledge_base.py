@@ -30,6 +30,7 @@ from souffleur.knowledge.operation import (
     Forget,
     Keep,
     Merge,
+    Op,
     Outcome,
     Promote,
     Refusal,
@@ -197,6 +198,32 @@ async def test_a_refused_secret_is_not_in_the_ledger(base: KnowledgeBase) -> Non
     (refused,) = await base.apply(verdict(op, user=f"my key: {key}"))
     assert refused.refused is Refusal.SENSITIVE
     assert "sk-test" not in (await base.journal.entry(refused.id)).model_dump_json()
+
+
+async def test_a_secret_beside_what_is_judged_is_masked_in_the_ledger(base: KnowledgeBase) -> None:
+    """In an argument, in a deletion's quote, and in an op that is refused for another fault."""
+    secret, tea = "password is hunter2000!", await keep(base)
+    said = turn(f"a cat; forget that my {secret}")
+    base.journal.record(said)
+    ops: list[Op] = [
+        an_add("Ann has a cat.", quote="a cat", reason=f"her {secret}"),
+        Delete(target=tea.id, reason=secret, quote=f"forget that my {secret}"),
+        Update(target=tea.id, reason="r", quote="a cat", content=f"Her {secret}", topics=(secret,)),
+    ]
+    told = verdict(*ops, user=said.user, reason=f"Her {secret}")
+    added, deleted, changed = await base.apply(told, turns=[said])
+    assert (added.refused, deleted.refused, changed.refused) == (None, None, Refusal.TOO_MANY)
+    assert (added.reason, deleted.quote) == (
+        "her password is [secret]",
+        "forget that my password is [secret]",
+    )
+    assert changed.details["content"] == "Her password is [secret]"
+    kept = [*await base.journal.entries("ann"), *await base.list(None, states=tuple(State))]
+    assert "hunter2000" not in "".join(one.model_dump_json() for one in kept)
+    other = turn("hm", turn_id="2")
+    base.journal.record(other)
+    await base.apply(verdict(name="v2", reason=f"Her {secret}"), turns=[other])
+    assert (await base.journal.turn(other.id)).judged["reason"] == "Her password is [secret]"
 
 
 async def test_the_same_text_is_kept_once(base: KnowledgeBase) -> None:

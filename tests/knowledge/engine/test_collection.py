@@ -702,7 +702,7 @@ def copy_sparse(source: str, target: str) -> None:
 async def after_power_cut(folder: Path) -> set[int]:
     """Points that are left when the log is lost: those that were flushed."""
     with TemporaryDirectory() as place:
-        log = shutil.ignore_patterns("wal")
+        log = shutil.ignore_patterns("wal", "*.sums")
         shutil.copytree(folder, place, dirs_exist_ok=True, ignore=log, copy_function=copy_sparse)
         collection = EdgeCollection.open(Path(place), PLAIN)
         found = await matching(collection)

@@ -75,6 +75,27 @@ async def test_a_host_keeps_talking_on_a_full_disk(tmp_path: Path) -> None:
     await memory.close()
 
 
+async def test_turns_that_are_lost_are_told_by_close(tmp_path: Path) -> None:
+    """Closing while the disk is full says once how many turns it loses, and lets go of all."""
+    base = await open_base(tmp_path, dimension=16)
+    await base.journal.collection.close()
+    room = Room(disk.TO_OPEN)
+    base.journal.collection = EdgeCollection.open(
+        tmp_path, base.journal.collection.layout, room=room
+    )
+    memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings())
+    room.free = 0
+    for place in range(2):
+        memory.observe(user_id="ann", user=f"turn {place}")
+    with pytest.raises(StoreError, match=r"is lost, turns: 2\..* make room"):
+        await memory.close()
+    await memory.close()
+    await base.journal.collection.close()
+    again = await open_base(tmp_path, dimension=16)
+    assert await again.journal.turns() == []
+    await again.close()
+
+
 async def test_a_folder_that_is_gone_is_told_at_once(tmp_path: Path) -> None:
     """Writing into a deleted folder is refused by the first write, not found out by a flush."""
     collection = EdgeCollection.open(tmp_path / "store", LAYOUT)

@@ -27,6 +27,7 @@ SAID = "Your prompt violates our policy: {}"
         repr(TALK),
         f"https://a.example/{quote(TALK)}",
         f"{TALK[:30]} … {TALK[-20:]}",
+        TALK.upper(),
     ],
 )
 def test_quotations_are_cut_in_any_writing(quoted: str) -> None:

@@ -13,7 +13,7 @@ from souffleur.errors import NotFoundError, SettingsError
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.finding.search import Query, Scope
 from souffleur.knowledge.memory import Category, State
-from souffleur.knowledge.operation import Who
+from souffleur.knowledge.operation import By, Who
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.store import Place, open_knowledge
 from souffleur.knowledge.talk.session import SegmentState
@@ -224,6 +224,25 @@ async def test_a_portrait_that_fails_stays_as_it_was(tmp_path: Path) -> None:
         stage.clock.at += timedelta(seconds=60)
         await stage.say("hm")
         assert await stage.knowledge.portrait("ann")
+
+
+async def test_after_an_undone_portrait_the_next_replaces_the_one_in_force(tmp_path: Path) -> None:
+    """It is written from that one, in whatever words, and no number is used twice."""
+    thirds = ["She rests.", "She looks.", "She looks.", "She sings."]
+    script = by_name(portrait=lambda _: portrait(*THREE[:2], thirds.pop(0)))
+    async with staged(tmp_path, script) as stage:
+        await stage.memory.remember("Ann lives in Lyon.", user_id="ann")
+        await stage.memory.portray(user_id="ann")
+        for _ in range(2):
+            second = await stage.memory.portray(user_id="ann")
+            by = By(who=Who.USER)
+            await stage.knowledge.undo(second.written_by, user_id="ann", by=by, now=NOW)
+            assert (await stage.knowledge.portrait("ann")).content.endswith("She rests.")
+        fourth = await stage.memory.portray(user_id="ann")
+        in_force = await stage.knowledge.list("ann", category=Category.PROFILE)
+        assert [one.content[-10:] for one in in_force] == ["She sings."]
+        assert fourth.data["version"] == 4
+        assert "She rests." in stage.asked("portrait")[-1].messages[1].content
 
 
 async def test_what_is_forgotten_leaves_episode_portrait_and_raw_turns(tmp_path: Path) -> None:

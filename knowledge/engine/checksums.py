@@ -1,0 +1,126 @@
+"""Checksums of a collection's files: what damaged them while it was closed is noticed.
+
+The engine has no checksums over most of its files: zeros in one of them are records that are gone
+or altered, or end the process. Closing therefore notes a sum of each file, and opening compares
+before the engine touches one. An open collection has no sums, nor has one whose process was killed.
+"""
+
+import errno
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from souffleur.errors import StoreError
+
+SUFFIX = ".sums"
+"""The file of the sums lies beside the folder of the collection."""
+_BLOCK = 1 << 16
+_ZEROS = bytes(_BLOCK)
+_NAMED = 3
+"""Files that a message names."""
+
+Sums = dict[str, tuple[int, int]]
+"""Size in bytes and CRC-32 of each file, by its path within the folder."""
+
+
+def sums_file(path: Path) -> Path:
+    """Return where the sums of a collection's folder are kept."""
+    return path.with_name(path.name + SUFFIX)
+
+
+def note_sums(path: Path) -> None:
+    """Note the sums of all files of a folder, for `check_sums`. Raises OSError.
+
+    The files are on the disk before their sums are: after a power cut they agree, if there are any.
+    """
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    for file in files:
+        _sync(file)
+    sums = {file.relative_to(path).as_posix(): _sum(file) for file in files}
+    new = path.with_name(path.name + ".new" + SUFFIX)
+    with new.open("w", encoding="utf-8") as out:
+        json.dump(sums, out)
+        out.flush()
+        os.fsync(out.fileno())
+    new.replace(sums_file(path))
+    _sync(path.parent)
+
+
+def check_sums(path: Path) -> None:
+    """Compare the files of a folder with the sums that were noted, if there are any.
+
+    Raises StoreError, which names files that differ; OSError if one cannot be read.
+    """
+    noted = sums_file(path)
+    try:
+        sums = json.loads(noted.read_bytes())
+        differ = [name for name, (size, crc) in sums.items() if not _is(path / name, size, crc)]
+    except FileNotFoundError:
+        return
+    except (ValueError, TypeError, AttributeError):
+        differ = [noted.name]
+    if differ:
+        names = ", ".join(differ[:_NAMED]) + (" …" if len(differ) > _NAMED else "")
+        raise StoreError(
+            f"The store at '{path.parent}' was damaged while it was closed: {len(differ)} of the "
+            f"files of '{path.name}' are not as they were left ({names}). Put a backup in its "
+            f"place; or delete '{noted}' to open what is left, some of which may be gone or wrong."
+        )
+
+
+def drop_sums(path: Path) -> None:
+    """Forget the sums of a folder whose files are about to change. Raises OSError."""
+    with suppress(FileNotFoundError):
+        sums_file(path).unlink()
+        _sync(path.parent)
+
+
+def data_blocks(file: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield where each block of a file begins that is not all zeros, and the block.
+
+    The engine's files are large and nearly empty: what the disk does not hold is not read.
+    """
+    with file.open("rb", buffering=0) as data:
+        size, start = os.fstat(data.fileno()).st_size, 0
+        while (start := _skip_hole(data.fileno(), start, size)) < size:
+            data.seek(start)
+            block = data.read(_BLOCK)
+            if not _ZEROS.startswith(block):
+                yield start, block
+            start += _BLOCK
+
+
+def _sum(file: Path) -> tuple[int, int]:
+    crc = 0
+    for start, block in data_blocks(file):
+        crc = zlib.crc32(block, zlib.crc32(start.to_bytes(8, "big"), crc))
+    return file.stat().st_size, crc
+
+
+def _is(file: Path, size: int, crc: int) -> bool:
+    return file.is_file() and file.stat().st_size == size and _sum(file)[1] == crc
+
+
+def _skip_hole(descriptor: int, start: int, size: int) -> int:
+    """Return the beginning of the next block that the disk holds; `size` if there is none."""
+    if start >= size or not hasattr(os, "SEEK_DATA"):
+        return start
+    try:
+        found = os.lseek(descriptor, start, os.SEEK_DATA)
+    except OSError as error:  # ENXIO: nothing follows; else the file system does not tell
+        return size if error.errno == errno.ENXIO else start
+    return found - found % _BLOCK
+
+
+def _sync(path: Path) -> None:
+    """Have a file, or the names in a folder, survive a power cut, if the system can tell it to."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,151 @@
+"""A real disk that fills up under a host: the host hears of it, lives on, and loses nothing."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import disk_usage
+
+import pytest
+
+from souffleur.knowledge.engine.disk import MB, TO_OPEN, TO_WRITE
+from tests.build import open_base
+from tests.faults.filler import Answer
+from tests.faults.test_kill import ROOT, environment
+
+COMMAND = [sys.executable, "-P", "-m", "tests.faults.filler"]
+STEP = 4 * MB
+"""The other program writes so much at once."""
+
+
+@contextmanager
+def disk(place: Path, size: int) -> Iterator[Path]:
+    """A disk of that many bytes; only root may have one."""
+    place.mkdir()
+    options = f"size={size},huge=never"
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(place)]
+    if os.name != "posix" or os.geteuid() != 0:
+        pytest.skip("only root may mount a small disk")
+    mounted = subprocess.run(command, capture_output=True, text=True, check=False)
+    if mounted.returncode:
+        pytest.skip(f"no small disk can be mounted: {mounted.stderr}")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+class Host:
+    """A process that observes turns in a folder."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+
+    def start(self, order: object) -> None:
+        """Have it observe so many, `flush` or `close`."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{order}\n")
+        self.process.stdin.flush()
+
+    def answer(self) -> Answer:
+        """What came of it; an error if the process has died."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, f"the host has died: {self.process.wait()}"
+        said = json.loads(line)
+        return Answer(tuple(said["durable"]), tuple(said["held"]), said["trouble"])
+
+    def do(self, order: object) -> Answer:
+        """Both."""
+        self.start(order)
+        return self.answer()
+
+
+@contextmanager
+def host(folder: Path) -> Iterator[Host]:
+    """A host of the store in a folder; killed at the end."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [*COMMAND, str(folder)],
+        cwd=ROOT,
+        env=environment(),
+        stdin=pipe,
+        stdout=pipe,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        try:
+            yield Host(process)
+        finally:
+            process.kill()
+
+
+def fill(ballast: Path, left: int) -> None:
+    """Write until no more than so many bytes are left."""
+    with ballast.open("ab", buffering=0) as data:
+        while (free := disk_usage(ballast.parent).free) > left:
+            data.write(bytes(min(STEP, free - left)))
+            time.sleep(0.001)
+
+
+async def observed(folder: Path) -> list[str]:
+    """The ids of all turns of a store."""
+    base = await open_base(folder, dimension=16)
+    ids = [turn.turn_id for turn in await base.journal.turns()]
+    await base.close()
+    return ids
+
+
+def test_too_small_a_disk_is_told(tmp_path: Path) -> None:
+    """Opening says how much there is and how much is needed, and leaves room and folder as is."""
+    with disk(tmp_path / "disk", TO_OPEN - 5 * MB) as small, host(small / "store") as one:
+        told = one.answer().trouble
+        assert f"has 94 MB left and {TO_OPEN // MB} MB are needed: make room" in told
+        assert one.process.wait() == 0
+
+
+@pytest.mark.parametrize(
+    "times", [1, pytest.param(40, marks=pytest.mark.soak)], ids=["once", "forty times"]
+)
+async def test_a_host_outlives_a_full_disk(tmp_path: Path, times: int) -> None:
+    """While another program fills the disk it goes on; with room again all turns are written."""
+    chance, said = random.Random(9), 0
+    with disk(tmp_path / "disk", 320 * MB) as small:
+        ballast, folder = small / "ballast", small / "store"
+        with host(folder) as one:
+            assert one.answer().trouble == ""
+            for _ in range(times):
+                one.start(100)
+                fill(ballast, chance.choice((0, chance.randrange(TO_WRITE))))
+                one.answer()
+                full = one.do(5)
+                assert (full.durable, "make room" in full.trouble) == ((), True)
+                ballast.unlink()
+                assert one.do(1).held == ()
+                assert one.do("flush") == Answer()
+                said += 106
+            fill(ballast, 0)
+            one.do(1)
+            told = one.do("close").trouble
+            assert "is lost, turns: 1." in told or "could not flush" in told
+        ballast.unlink()
+        assert await observed(folder) == [str(place) for place in range(said)]
+
+
+async def test_a_full_disk_and_a_kill_lose_nothing_accepted(tmp_path: Path) -> None:
+    """A host that is killed while the disk is full has on it what it was told is durable."""
+    with disk(tmp_path / "disk", 320 * MB) as small:
+        ballast, folder = small / "ballast", small / "store"
+        with host(folder) as one:
+            one.answer()
+            one.start(200)
+            fill(ballast, 0)
+            answer = one.answer()
+        ballast.unlink()
+        found = await observed(folder)
+        assert found == list(answer.durable)

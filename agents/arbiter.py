@@ -126,7 +126,7 @@ class Arbiter:
         memories of several users or personas; then nothing has changed.
         """
         everyone = (rivals.memory, *rivals.others)
-        if len({(memory.user_id, memory.agent_id) for memory in everyone}) != 1:
+        if len({(memory.user_id, memory.agent_id, memory.sphere) for memory in everyone}) != 1:
             raise ValueError("rivals are of one user and one persona: see `rivals.rivals`")
         decided = await self._decided(rivals)
         ruled = {outcome.verdict_id for outcome in decided}

@@ -33,6 +33,7 @@ from souffleur.agents.rounds import (
     rules_for,
     settled,
 )
+from souffleur.knowledge.identity import reader
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import By, Outcome, Verdict, Who, derive_id, entry_id
@@ -122,7 +123,7 @@ class Consolidator:
         Raises EndpointError or AnswerError where no usable answer was to be had, ValueError for
         memories of several users or personas; then nothing has changed.
         """
-        if len({(memory.user_id, memory.agent_id) for memory in group}) != 1:
+        if len({(memory.user_id, memory.agent_id, memory.sphere) for memory in group}) != 1:
             raise ValueError("a group is of one user and one persona: see `grouping.groups`")
         if decided := await self._decided(group):
             return decided
@@ -165,6 +166,7 @@ def _verdict(state: State, knowledge: KnowledgeBase) -> Verdict:
         id=consolidation_id(group),
         user_id=group[0].user_id,
         agent_id=group[0].agent_id,
+        sphere=reader(group[0].sphere),
         by=By(who=Who.CONSOLIDATOR, model=state["model"], prompt=prompt),
         at=state["now"],
         reason=answer.reason,

@@ -33,6 +33,7 @@ from souffleur.agents.rounds import (
 )
 from souffleur.agents.verdict import MonitorAnswer, Reading, handles, to_ops
 from souffleur.knowledge.finding.search import Query
+from souffleur.knowledge.identity import knows
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.lexical import split
 from souffleur.knowledge.memory import Kind, Memory
@@ -154,15 +155,16 @@ class KnowledgeMonitor:
 
 async def _known(knowledge: KnowledgeBase, turns: Sequence[Turn]) -> list[Memory]:
     """The whispered memories, those the turns touch, and the most valuable up to a limit."""
-    user_id, now = turns[0].user_id, turns[-1].at
+    user_id, sphere, now = turns[0].user_id, turns[0].sphere, turns[-1].at
     whispered = [id for turn in turns for id in turn.injected]
-    chosen = await knowledge.get_many(user_id, whispered)
+    known = await knowledge.get_many(user_id, whispered)
+    chosen = [memory for memory in known if knows(sphere, memory.sphere)]
     for turn in turns:
         for text in (turn.user, turn.assistant):
-            query = Query(user_id=user_id, text=text, now=now, limit=MOST_SHOWN // 2)
+            query = Query(user_id, text, now, sphere=sphere, limit=MOST_SHOWN // 2)
             chosen += [hit.memory for hit in await knowledge.search(query) if hit.relevant]
     shown = list({memory.id: memory for memory in chosen}.values())[:MOST_SHOWN]
-    best = await knowledge.most_valuable(user_id, limit=4 * MOST_SHOWN, now=now)
+    best = await knowledge.most_valuable(user_id, limit=4 * MOST_SHOWN, now=now, sphere=sphere)
     rest = [memory for memory in best if memory.id not in {one.id for one in shown}]
     lasting_first = sorted(rest, key=lambda memory: memory.kind in PASSING)
     filled = {memory.id for memory in lasting_first[: MOST_SHOWN - len(shown)]}
@@ -201,6 +203,7 @@ def _verdict(state: State, answer: MonitorAnswer) -> Verdict:
         id=verdict_id(turns),
         user_id=turns[0].user_id,
         agent_id=turns[0].agent_id,
+        sphere=turns[0].sphere,
         by=By(who=Who.MONITOR, model=state["model"], prompt=prompt),
         at=now,
         reason=answer.reason,

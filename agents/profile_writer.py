@@ -29,6 +29,7 @@ from souffleur.agents.rounds import (
     unusable,
 )
 from souffleur.errors import AnswerError
+from souffleur.knowledge.identity import COMMON, agent_of
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.memory import Category, Memory
@@ -44,6 +45,8 @@ class State(TypedDict, total=False):
     """One run: one user."""
 
     user_id: str
+    sphere: str
+    """Of a persona that knows only its own, or the common one."""
     former: Memory | None
     """The version in force, or the latest in whatever state."""
     episodes: Sequence[Memory]
@@ -65,7 +68,7 @@ async def gather(state: State, runtime: Runtime[Context]) -> Update:
     """Read what is known, and write the question."""
     knowledge = runtime.context.knowledge
     persona = await runtime.context.persona_of(state["user_id"], _latest_agent(state))
-    known = await _known(knowledge, state["user_id"], state["now"])
+    known = await _known(knowledge, state)
     episodes = state["episodes"][-MOST_EPISODES:]
     lines = "\n".join(f"- [{memory.kind}] {single_line(memory.content)}" for memory in known)
     told = "\n\n".join(map(_tell, episodes))
@@ -75,7 +78,7 @@ async def gather(state: State, runtime: Runtime[Context]) -> Update:
         former=former,
         material=f"{lines}\n\n{told}",
         names=tuple(dict.fromkeys(name for memory in known for name in memory.entities)),
-        versions=await _count(knowledge, state["user_id"]),
+        versions=await _count(knowledge, state),
         until=max((episode.created_at for episode in episodes), default=state["now"]),
     )
     forgotten = "\n".join(f"- {single_line(content)}" for content in sources.without)
@@ -142,6 +145,7 @@ class ProfileWriter:
         *,
         why: str,
         now: datetime,
+        sphere: str = COMMON,
     ) -> Memory:
         """Write the next version of a portrait; returns it.
 
@@ -149,7 +153,7 @@ class ProfileWriter:
         EndpointError or AnswerError where no usable answer was to be had; then nothing has changed.
         """
         given: State = {"user_id": user_id, "former": former, "episodes": episodes}
-        given |= {"why": why, "now": now}
+        given |= {"why": why, "now": now, "sphere": sphere}
         with tracing_context(enabled=False):  # a host's tracing must not upload private talk
             state: Any = await self.graph.ainvoke(
                 given, {"recursion_limit": 12}, context=self.context
@@ -165,18 +169,21 @@ class ProfileWriter:
 
 def _latest_agent(state: State) -> str:
     """Return the persona that talked with the user last, as far as episodes tell."""
+    if own := agent_of(state["sphere"]):
+        return own
     latest = [*filter(None, [state["former"]]), *state["episodes"]][-1:]
     return latest[0].agent_id if latest else "default"
 
 
-async def _count(knowledge: KnowledgeBase, user_id: str) -> int:
-    versions = await knowledge.portraits(user_id)
+async def _count(knowledge: KnowledgeBase, state: State) -> int:
+    versions = await knowledge.portraits(state["user_id"], state["sphere"])
     return max((int(one.data.get("version", 0)) for one in versions), default=0)
 
 
-async def _known(knowledge: KnowledgeBase, user_id: str, now: datetime) -> list[Memory]:
-    core = await knowledge.list(user_id, category=Category.CORE, now=now)
-    best = await knowledge.most_valuable(user_id, limit=MOST_KNOWN, now=now)
+async def _known(knowledge: KnowledgeBase, state: State) -> list[Memory]:
+    user_id, now, sphere = state["user_id"], state["now"], state["sphere"]
+    core = await knowledge.list(user_id, category=Category.CORE, now=now, sphere=sphere)
+    best = await knowledge.most_valuable(user_id, limit=MOST_KNOWN, now=now, sphere=sphere)
     every = {memory.id: memory for memory in (*core, *best)}
     return sorted(list(every.values())[:MOST_KNOWN], key=lambda m: (m.created_at, m.id))
 
@@ -201,8 +208,10 @@ def _verdict(state: State) -> Verdict:
     # As it is now: a version that was taken back does not stand for the next one.
     after = (sources.former.id, sources.former.revision) if sources.former else ("",)
     return Verdict(
-        id=derive_id("portrait", state["user_id"], *after),
+        id=derive_id("portrait", state["user_id"], *after, *filter(None, [state["sphere"]])),
         user_id=state["user_id"],
+        agent_id=agent_of(state["sphere"]) or "default",
+        sphere=state["sphere"],
         by=By(
             who=Who.PROFILE_WRITER,
             model=state["model"],

@@ -40,6 +40,7 @@ from souffleur.agents.rounds import (
     unusable,
 )
 from souffleur.knowledge.finding.search import EVERYWHERE, Found, Query, Scope
+from souffleur.knowledge.identity import reader
 from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.life import has_faded
 from souffleur.knowledge.memory import Due, Memory
@@ -98,7 +99,8 @@ async def gather(state: State, runtime: Runtime[Context]) -> Update:
     persona = await runtime.context.persona_of(memory.user_id, memory.agent_id)
     question_due = _question(memory, state["now"], runtime.context.knowledge.policy)
     language = language_for(RULES[question_due], persona, memory.content)
-    query = Query(memory.user_id, memory.content, state["now"], limit=RELATED + 1)
+    sphere = reader(memory.sphere)
+    query = Query(memory.user_id, memory.content, state["now"], sphere=sphere, limit=RELATED + 1)
     hits = await runtime.context.knowledge.search(query)
     related = [hit for hit in hits if hit.item.id != memory.id][:RELATED]
     question = render(
@@ -142,6 +144,7 @@ async def search(state: State, runtime: Runtime[Context]) -> Update:
         memory.user_id,
         answer.query,
         state["now"],
+        sphere=reader(memory.sphere),
         limit=FOUND + 1,
         scope=EVERYWHERE,
         zone=state["persona"].zone,
@@ -210,6 +213,7 @@ class MemoryReviewer:
             id=review_id(memory),
             user_id=memory.user_id,
             agent_id=memory.agent_id,
+            sphere=memory.sphere,
             by=By(who=Who.REVIEWER, model=state["model"], prompt=prompt),
             at=now,
             reason=state["answer"].reason,

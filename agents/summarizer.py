@@ -151,7 +151,9 @@ def episode_verdict_id(segment: Segment) -> str:
 
 async def _before(knowledge: KnowledgeBase, segment: Segment) -> Memory | None:
     """The episode of the segment before this one in the same session."""
-    earlier = await knowledge.sessions.segments(segment.user_id, session_id=segment.session_id)
+    earlier = await knowledge.sessions.segments(
+        segment.user_id, session_id=segment.session_id, sphere=segment.sphere
+    )
     ids = [one.episode_id for one in earlier if one.number < segment.number and one.episode_id]
     found = await knowledge.get_many(segment.user_id, ids[:1])
     return found[0] if found else None
@@ -169,6 +171,7 @@ def _verdict(state: State) -> Verdict:
         id=episode_verdict_id(segment),
         user_id=segment.user_id,
         agent_id=segment.agent_id,
+        sphere=segment.sphere,
         by=By(who=Who.SUMMARIZER, model=state["model"], prompt=stamp("episode", state["language"])),
         at=segment.at,
         reason=answer.reason,

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from souffleur.knowledge.identity import COMMON, SHARED
 from souffleur.knowledge.language.wording import find_quote, nothing_new, same
 from souffleur.knowledge.memory import Category, Kind, Memory, Speaker, State
 from souffleur.knowledge.operation import (
@@ -17,6 +18,7 @@ from souffleur.knowledge.operation import (
     Op,
     Refusal,
     Restore,
+    Share,
     Skip,
     Update,
     Verdict,
@@ -126,6 +128,8 @@ def _pointless(op: Op, sight: Sight) -> Refused | None:
             return Refusal.USELESS, f"the memory is already {memory.state}"
         if memory.state is State.ACTIVE and isinstance(op, Restore):
             return Refusal.USELESS, "the memory is active as it is"
+    if isinstance(op, Share) and sight.targets[0].sphere in (COMMON, SHARED):
+        return Refusal.USELESS, "it is no secret of one persona"
     if isinstance(op, Boost) and _in_view(sight.targets[0], sight.verdict):
         return Refusal.USELESS, "it was told or used in this talk: the reply had it in view anyway"
     if isinstance(op, Update | Edit) and same(op.content, sight.targets[0].content):
@@ -182,6 +186,10 @@ def _ungrounded(op: Op, sight: Sight) -> Refused | None:
 
 def _protected(op: Op, sight: Sight) -> Refused | None:
     who = sight.verdict.by.who
+    if isinstance(op, Share) and not sight.by_person:
+        return Refusal.PROTECTED, "only host and user share what one persona was told"
+    if isinstance(op, Share) and sight.targets[0].category is Category.PROFILE:
+        return Refusal.PROTECTED, "a portrait is told from many turns: share single memories"
     for memory in sight.targets:
         if memory.category is Category.SYSTEM and who is not Who.HOST:
             return Refusal.PROTECTED, "only the host changes what the persona is"

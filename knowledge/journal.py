@@ -27,9 +27,10 @@ from souffleur.knowledge.engine.collection import (
     Point,
     read_all,
 )
-from souffleur.knowledge.identity import EVERYBODY, whose
+from souffleur.knowledge.identity import COMMON, EVERYBODY, known_in, own_sphere, whose
 from souffleur.knowledge.language.plain_text import is_blank
 from souffleur.knowledge.operation import Outcome, Said, derive_id, is_id
+from souffleur.knowledge.people import persona_id, to_persona
 from souffleur.knowledge.reading import read, read_each
 from souffleur.knowledge.talk.session import (
     USUAL,
@@ -52,6 +53,7 @@ from souffleur.knowledge.talk.turn import Turn, TurnState, digest_of, verdict_id
 INDEXES: dict[str, IndexType] = {
     "user_id": "tenant",
     "agent_id": "keyword",
+    "sphere": "keyword",
     "type": "keyword",
     "session_id": "keyword",
     "state": "keyword",
@@ -100,10 +102,18 @@ class Journal:
             return self._record(turn, rule)
 
     def _record(self, turn: Turn, rule: WindowRule) -> Turn | None:
-        session_id = session_point_id(turn.user_id, turn.session_id)
-        found = {p.id: p for p in self.collection.get_now([turn.id, session_id])}
+        card, own = persona_id(turn.agent_id), own_sphere(turn.agent_id)
+        sessions = {
+            sphere: session_point_id(turn.user_id, turn.session_id, sphere)
+            for sphere in (COMMON, own)
+        }
+        ids = [turn.id, card, *sessions.values()]
+        found = {point.id: point for point in self.collection.get_now(ids)}
         old = to_turn(found[turn.id]) if turn.id in found else None
-        turn = turn.model_copy(update={"digest": digest_of(turn)})
+        told = to_persona(found[card]).sphere if card in found else COMMON
+        sphere = old.sphere if old else told
+        session_id = sessions[sphere]
+        turn = turn.model_copy(update={"digest": digest_of(turn), "sphere": sphere})
         if old and old.digest == turn.digest:
             return None
         session = to_session(found[session_id]) if session_id in found else self._begun(turn)
@@ -183,6 +193,7 @@ class Journal:
             Is("type", "turn"),
             Is("user_id", turn.user_id),
             Is("session_id", turn.session_id),
+            *known_in(turn.sphere),
             Between("seq", high=turn.seq),
         )
         found, _ = await self.collection.scroll(
@@ -314,13 +325,14 @@ class Journal:
 
     def _begun(self, turn: Turn) -> Session:
         """Return a new session, counting on from segments that an earlier one has left."""
-        id = session_point_id(turn.user_id, turn.session_id)
+        id = session_point_id(turn.user_id, turn.session_id, turn.sphere)
         left = 0
         while self.collection.get_now([segment_id(id, left)]):
             left += 1
         return Session(
             id=id,
             user_id=turn.user_id,
+            sphere=turn.sphere,
             session_id=turn.session_id,
             since=turn.at,
             at=turn.at,

@@ -33,7 +33,15 @@ from souffleur.knowledge.finding.search import (
     search,
     search_turns,
 )
-from souffleur.knowledge.identity import EVERYBODY, check_id, whose
+from souffleur.knowledge.identity import (
+    COMMON,
+    EVERY_SPHERE,
+    EVERYBODY,
+    check_id,
+    known_in,
+    whose,
+)
+from souffleur.knowledge.introductions import People
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.life import effective, ends
 from souffleur.knowledge.memory import NARRATIVE, Category, Due, Memory, State
@@ -44,7 +52,6 @@ from souffleur.knowledge.operation import (
     Verdict,
     is_id,
 )
-from souffleur.knowledge.people import People
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.proposals import agreed, declined
 from souffleur.knowledge.reading import read_each
@@ -203,25 +210,29 @@ class KnowledgeBase:
         found = to_memories(page)
         return [Found(one, 1.0, 1.0, effective(one, query.now, self.policy)) for one in found]
 
-    async def episodes(self, user_id: str, *, limit: int, now: datetime) -> Memories:
+    async def episodes(
+        self, user_id: str, *, limit: int, now: datetime, sphere: str | None = COMMON
+    ) -> Memories:
         """The latest episodes of a user, newest first."""
         latest = Order("created_at", descending=True)
-        allowed = readable(Query(user_id, "", now), Scope.EPISODES)
+        allowed = readable(Query(user_id, "", now, sphere=sphere), Scope.EPISODES)
         page, _ = await self.memories.scroll(allowed, limit=limit, order=latest)
         return to_memories(page)
 
-    async def portraits(self, user_id: str) -> Memories:
-        """All versions of a user's portrait, in whatever state, newest first."""
-        must = (Is("user_id", check_id(user_id)), Is("category", Category.PROFILE))
+    async def portraits(self, user_id: str, sphere: str | None = COMMON) -> Memories:
+        """All versions of a user's portrait in a sphere, in whatever state, newest first."""
+        of = (Is("user_id", check_id(user_id)), Is("category", Category.PROFILE))
+        must = (*of, *known_in(sphere))
         found = to_memories(await read_all(self.memories, Filter(must)))
         return sorted(found, key=lambda memory: -int(memory.data.get("version", 0)))
 
-    async def portrait(self, user_id: str) -> Memory | None:
-        """The portrait in force; None: there is none yet."""
+    async def portrait(self, user_id: str, sphere: str | None = COMMON) -> Memory | None:
+        """The portrait in force in a sphere; None: there is none yet."""
         must = (
             Is("user_id", check_id(user_id)),
             Is("category", Category.PROFILE),
             Is("state", State.ACTIVE),
+            *known_in(sphere),
         )
         latest = Order("created_at", descending=True)
         page, _ = await self.memories.scroll(Filter(must), limit=1, order=latest)
@@ -271,22 +282,32 @@ class KnowledgeBase:
         states: Sequence[State] = (State.ACTIVE,),
         category: str | None = None,
         now: datetime | None = None,
+        sphere: str | None = EVERY_SPHERE,
     ) -> Memories:
         """Memories of a user (None: of everybody, for the owner of the store), oldest first.
 
-        With `now`, without those that have expired or ended by then.
+        With `now`, without those that have expired or ended by then; with `sphere`, what is
+        known there.
         """
         must: list[Condition] = [OneOf("state", tuple(states)), *whose(user_id)]
+        must += known_in(sphere)
         must += [Is("category", category)] if category else []
         wanted = Filter(tuple(must), over(now) if now else ())
         memories = to_memories(await read_all(self.memories, wanted))
         return sorted(memories, key=lambda memory: (memory.created_at, memory.id))
 
     async def most_valuable(
-        self, user_id: str, *, limit: int, categories: Sequence[str] = (), now: datetime
+        self,
+        user_id: str,
+        *,
+        limit: int,
+        categories: Sequence[str] = (),
+        now: datetime,
+        sphere: str | None = COMMON,
     ) -> Memories:
         """The active memories of the highest value now, best first; ties by age and id."""
-        allowed = readable(Query(user_id, "", now, categories=tuple(categories)))
+        query = Query(user_id, "", now, categories=tuple(categories), sphere=sphere)
+        allowed = readable(query)
         order = Order("importance", descending=True)
         page, _ = await self.memories.scroll(allowed, limit=2 * limit, order=order)
         memories = to_memories(page)
@@ -310,10 +331,12 @@ class KnowledgeBase:
         """How many there are."""
         return await self.memories.count(_due_by(now, what, user_id))
 
-    async def plans_near(self, user_id: str, *, limit: int, now: datetime) -> Memories:
+    async def plans_near(
+        self, user_id: str, *, limit: int, now: datetime, sphere: str | None = COMMON
+    ) -> Memories:
         """Active memories of what happens within three days, or did in the last two."""
         near = Between("expires_at", ends(now - timedelta(days=3)), ends(now + timedelta(days=3)))
-        allowed = readable(Query(user_id, "", now))
+        allowed = readable(Query(user_id, "", now, sphere=sphere))
         both = Filter((*allowed.must, near), allowed.must_not)
         page, _ = await self.memories.scroll(both, limit=limit, order=Order("expires_at"))
         return to_memories(page)
@@ -331,7 +354,8 @@ class KnowledgeBase:
             if isinstance(op, Add) and not op.keep_both
         ]
         vectors = await self.embedder.embed([op.content for _, op in adds])
-        mine = Filter((Is("user_id", verdict.user_id), Is("state", State.ACTIVE)))
+        known = known_in(verdict.sphere)
+        mine = Filter((Is("user_id", verdict.user_id), Is("state", State.ACTIVE), *known))
         hits = await self.memories.search([VectorSearch(v, mine, 1) for v in vectors])
         near = {
             place: memory

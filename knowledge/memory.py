@@ -149,6 +149,8 @@ class Memory(Frozen):
     """Who it is about. Always filtered: no read crosses users."""
     agent_id: str = "default"
     """The persona that learnt it."""
+    sphere: str = ""
+    """Who may know it: "" for all personas that know all, else see `identity`."""
     content: Content
     """One self-contained sentence, third person, absolute dates, in the user's language."""
     category: Category = Category.FACT

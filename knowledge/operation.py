@@ -192,6 +192,14 @@ class Restore(Frozen):
     reason: Text
 
 
+class Share(Frozen):
+    """The host lets every persona know it."""
+
+    op: Literal["SHARE"] = "SHARE"
+    target: str
+    reason: Text
+
+
 class Confirm(Frozen):
     """The user says that it is so."""
 
@@ -222,6 +230,7 @@ Op = Annotated[
     | Archive
     | Forget
     | Restore
+    | Share
     | Confirm
     | Edit,
     Field(discriminator="op"),
@@ -267,6 +276,8 @@ class Verdict(Frozen):
     """Ids of memories and ledger entries derive from it: the same verdict writes once."""
     user_id: Annotated[str, AfterValidator(check_id)]
     agent_id: str = "default"
+    sphere: str = ""
+    """Where what is added lies; only what is known there is a duplicate of it."""
     by: By
     at: AwareDatetime
     reason: Text = ""

@@ -1,6 +1,6 @@
 """People: how each user and each persona is called, and where and in what language a user lives.
 
-Both are records of the journal, one point each; every former version stays in the record.
+Both are records of the journal, one point each; every former version stays in the record. Pure.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,18 +12,18 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import AfterValidator, AwareDatetime, Field, ValidationError
 
 from souffleur.errors import SettingsError
-from souffleur.knowledge.engine.collection import Filter, Is, Point, read_all
-from souffleur.knowledge.identity import check_id
-from souffleur.knowledge.journal import Journal
+from souffleur.knowledge.engine.collection import Point
+from souffleur.knowledge.identity import COMMON, own_sphere
 from souffleur.knowledge.language.plain_text import is_blank, mend, single_line
 from souffleur.knowledge.memory import Frozen
 from souffleur.knowledge.operation import derive_id
-from souffleur.knowledge.reading import read, read_each
+from souffleur.knowledge.reading import read
 
 LONGEST_NAME = 60
 """Characters of a title or a name."""
 
 Language = Literal["en", "zh", "ja"]
+Knows = Literal["all", "own"]
 
 
 def check_name(name: str) -> str:
@@ -88,6 +88,9 @@ class PersonaCard(Frozen):
     agent_id: str
     name: Name | None = None
     """How it is called in prompts; None: as the settings say."""
+    knows: Knows | None = None
+    """all (also if None): what any persona was told, but for those that know only their own. own:
+    what this one was told since, and what the host shares; and nobody else knows it."""
     since: AwareDatetime
     version: int = Field(default=1, ge=0)
     earlier: tuple["PersonaCard", ...] = ()
@@ -97,6 +100,11 @@ class PersonaCard(Frozen):
     def former(self) -> tuple[str, ...]:
         """The names that older memories may use."""
         return _former(self.name, [one.name for one in self.earlier])
+
+    @property
+    def sphere(self) -> str:
+        """Where that lies which it is told, and from where it knows."""
+        return own_sphere(self.agent_id) if self.knows == "own" else COMMON
 
 
 Introduced = TypeVar("Introduced", Person, PersonaCard)
@@ -109,66 +117,6 @@ class Everybody:
 
     people: Mapping[str, Person] = field(default_factory=dict)
     personas: Mapping[str, PersonaCard] = field(default_factory=dict)
-
-
-class People:
-    """Who was introduced, in a journal."""
-
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
-
-    async def find(self, user_id: str, agent_id: str) -> tuple[Person | None, PersonaCard | None]:
-        """Return what is known of a user and a persona; None: not introduced. Raises StoreError."""
-        ids = [person_id(user_id), persona_id(agent_id)]
-        return _pair(await self._journal.collection.get(ids))
-
-    def find_now(self, user_id: str, agent_id: str) -> tuple[Person | None, PersonaCard | None]:
-        """As `find`, without an event loop."""
-        ids = [person_id(user_id), persona_id(agent_id)]
-        return _pair(self._journal.collection.get_now(ids))
-
-    async def everybody(self) -> Everybody:
-        """Return all who were introduced."""
-        people = read_each(await self._all("person"), to_person)
-        personas = read_each(await self._all("persona"), to_persona)
-        return Everybody(
-            {one.user_id: one for one in sorted(people, key=lambda one: one.user_id)},
-            {one.agent_id: one for one in sorted(personas, key=lambda one: one.agent_id)},
-        )
-
-    def introduce(
-        self, user_id: str, *, now: datetime, called: str | None = None, **fields: str | None
-    ) -> Person:
-        """Write the next version of a user; a field that is None stays as it was.
-
-        `called`: the title in memories from before the user had one. Raises IdentityError, and
-        SettingsError for what cannot be right.
-        """
-        with self._journal.alone:
-            old, _ = self.find_now(check_id(user_id), "")
-            unknown = Person(user_id=user_id, since=now, version=0)
-            return self._write(old or unknown, {**fields, "called": called}, now)
-
-    def introduce_persona(
-        self, agent_id: str, *, now: datetime, called: str | None = None, **fields: str | None
-    ) -> PersonaCard:
-        """Write the next version of a persona, as `introduce` does."""
-        with self._journal.alone:
-            _, old = self.find_now("", check_id(agent_id, "agent_id"))
-            unknown = PersonaCard(agent_id=agent_id, since=now, version=0)
-            return self._write(old or unknown, {**fields, "called": called}, now)
-
-    def _write(
-        self, old: Introduced, fields: Mapping[str, str | None], now: datetime
-    ) -> Introduced:
-        new = _next(old, fields, now)
-        if new is not old:
-            point = person_point(new) if isinstance(new, Person) else persona_point(new)
-            self._journal.collection.put_now([point])
-        return new
-
-    async def _all(self, what: str) -> list[Point]:
-        return await read_all(self._journal.collection, Filter((Is("type", what),)))
 
 
 def person_id(user_id: str) -> str:
@@ -203,16 +151,7 @@ def to_persona(point: Point) -> PersonaCard:
     return read(point, PersonaCard, derived={"type", "user_id"})
 
 
-def _pair(points: Sequence[Point]) -> tuple[Person | None, PersonaCard | None]:
-    people = [point for point in points if point.payload.get("type") == "person"]
-    personas = [point for point in points if point.payload.get("type") == "persona"]
-    return (
-        next(iter(read_each(people, to_person)), None),
-        next(iter(read_each(personas, to_persona)), None),
-    )
-
-
-def _next(old: Introduced, fields: Mapping[str, str | None], now: datetime) -> Introduced:
+def next_version(old: Introduced, fields: Mapping[str, str | None], now: datetime) -> Introduced:
     """Return the version after this one, or this one if nothing is new."""
     given = {key: value for key, value in fields.items() if value is not None}
     called, name = given.pop("called", None), _NAMES[type(old)]

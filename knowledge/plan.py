@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from souffleur.knowledge import life
+from souffleur.knowledge.identity import SHARED
 from souffleur.knowledge.language.wording import find_quote
 from souffleur.knowledge.memory import (
     NARRATIVE,
@@ -33,6 +34,7 @@ from souffleur.knowledge.operation import (
     Op,
     Promote,
     Restore,
+    Share,
     Skip,
     Update,
     Verdict,
@@ -135,6 +137,8 @@ def _single(op: Op, old: Memory, scene: Scene) -> Memory:
         case Restore():
             update = {"state": State.ACTIVE, "anchor_at": now, "superseded_by": None}
             return old.model_copy(update={**update, "valid_until": None})
+        case Share():
+            return old.model_copy(update={"sphere": SHARED})
         case Confirm():
             update = {"state": State.ACTIVE, "verified": True, "confidence": 1.0}
             return old.model_copy(update={**update, "anchor_at": now})
@@ -154,6 +158,7 @@ def _added(op: Add, scene: Scene) -> Memory:
         id=scene.new_id,
         user_id=verdict.user_id,
         agent_id=verdict.agent_id,
+        sphere=verdict.sphere,
         content=op.content,
         category=category,
         kind=op.kind,
@@ -204,6 +209,9 @@ def _updated(op: Update, old: Memory, scene: Scene) -> list[tuple[Memory | None,
             "revision": 0,
         }
     )
+    if old.sphere == SHARED:  # what is told to one persona is no news for the others
+        apart = {"sphere": verdict.sphere, "agent_id": verdict.agent_id, "supersedes": ()}
+        return [(None, new.model_copy(update=apart))]
     gone = old.model_copy(
         update={"state": State.SUPERSEDED, "superseded_by": new.id, "valid_until": since}
     )

@@ -16,6 +16,7 @@ class Upkeep(Frozen):
     """What is noted between two versions of a user's portrait."""
 
     user_id: str
+    sphere: str = ""
     until: AwareDatetime | None = None
     """The latest episode that the portrait has taken in."""
     big: bool = False
@@ -28,7 +29,7 @@ class Upkeep(Frozen):
     @property
     def id(self) -> str:
         """The id of its point."""
-        return derive_id("upkeep", self.user_id)
+        return derive_id("upkeep", self.user_id, *filter(None, [self.sphere]))
 
 
 def why_due(former: Memory | None, episodes: list[Memory], upkeep: Upkeep, now: datetime) -> str:

@@ -12,6 +12,7 @@ from souffleur.knowledge.reading import read, read_each
 INDEXES: dict[str, IndexType] = {
     "user_id": "tenant",
     "agent_id": "keyword",
+    "sphere": "keyword",
     "state": "keyword",
     "category": "keyword",
     "kind": "keyword",

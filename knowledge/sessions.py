@@ -13,7 +13,15 @@ from souffleur.knowledge.engine.collection import (
     Point,
     read_all,
 )
-from souffleur.knowledge.identity import EVERYBODY, check_id, whose
+from souffleur.knowledge.identity import (
+    COMMON,
+    EVERY_SPHERE,
+    EVERYBODY,
+    check_id,
+    known_in,
+    own_sphere,
+    whose,
+)
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.language.lexical import encode_document
 from souffleur.knowledge.portrait import Upkeep
@@ -56,17 +64,26 @@ class Sessions:
     def _collection(self) -> Collection:
         return self._journal.collection
 
-    async def window(self, user_id: str, session_id: str) -> list[Turn]:
+    async def window(self, user_id: str, session_id: str, sphere: str = COMMON) -> list[Turn]:
         """The turns of a session still held word for word, oldest first; long messages clipped."""
-        found = await self._collection.get([session_point_id(user_id, session_id)])
+        found = await self._collection.get([session_point_id(user_id, session_id, sphere)])
         if not found:
             return []
         return await self._turns([held.id for held in to_session(found[0]).window])
 
-    def end(self, user_id: str, session_id: str) -> bool:
-        """Close a session, durably: its window becomes a segment. False where it held nothing."""
+    def end(self, user_id: str, session_id: str, agent_id: str = "default") -> bool:
+        """Close a session, durably: its window becomes a segment. False where it held nothing.
+
+        Talk with a persona that knows only its own is a session apart: `agent_id` closes it, too.
+        """
+        spheres = (COMMON, own_sphere(agent_id))
+        ids = [session_point_id(user_id, session_id, sphere) for sphere in spheres]
+        ended = [self._end(id) for id in ids]
+        return any(ended)
+
+    def _end(self, id: str) -> bool:
         with self._journal.alone:
-            found = self._collection.get_now([session_point_id(user_id, session_id)])
+            found = self._collection.get_now([id])
             session, segments = ended(to_session(found[0])) if found else (None, [])
             if session is None or not segments:
                 return False
@@ -81,7 +98,7 @@ class Sessions:
         late = (Is("state", "open"), Between("at", high=now - rule.idle + _INSTANT))
         silent = await self._all(Is("type", "session"), *late)
         for session in read_each(silent, to_session):
-            if is_idle(session, now, rule) and self.end(session.user_id, session.session_id):
+            if is_idle(session, now, rule) and self._end(session.id):
                 users.add(session.user_id)
         return users
 
@@ -94,10 +111,16 @@ class Sessions:
         )
 
     async def segments(
-        self, user_id: str, *, session_id: str | None = None, limit: int = LATEST
+        self,
+        user_id: str,
+        *,
+        session_id: str | None = None,
+        sphere: str | None = EVERY_SPHERE,
+        limit: int = LATEST,
     ) -> list[Segment]:
         """The latest segments of a user, newest first."""
         must: list[Condition] = [Is("type", "segment"), Is("user_id", check_id(user_id))]
+        must += known_in(sphere)
         must += [Is("session_id", session_id)] if session_id else []
         order = Order("at", descending=True)
         page, _ = await self._collection.scroll(Filter(tuple(must)), limit=limit, order=order)
@@ -195,16 +218,22 @@ class Sessions:
         return dropped
 
     async def before_this(
-        self, user_id: str, session_id: str, now: datetime, rule: WindowRule
+        self,
+        user_id: str,
+        session_id: str,
+        now: datetime,
+        rule: WindowRule,
+        sphere: str = COMMON,
     ) -> tuple[datetime, datetime] | None:
         """When the talk before this one began and ended; None: there was none.
 
         A talk is what follows each other in a session without a silence that ends one.
         """
         idle = rule.idle or PAUSE
-        begun = await self._begun(user_id, session_id, now)
+        window = await self.window(user_id, session_id, sphere)
+        begun = window[0].at if window else now
         start, end, of = begun, None, session_id
-        for segment in await self.segments(user_id):
+        for segment in await self.segments(user_id, sphere=sphere):
             if segment.at >= now:
                 continue
             if segment.session_id == of and start - segment.at < idle:
@@ -213,13 +242,9 @@ class Sessions:
                 start, end, of = segment.since, segment.at, segment.session_id
         return (start, end) if end else None
 
-    async def _begun(self, user_id: str, session_id: str, now: datetime) -> datetime:
-        window = await self.window(user_id, session_id)
-        return window[0].at if window else now
-
-    async def upkeep(self, user_id: str) -> Upkeep:
-        """What is noted about the portrait of a user."""
-        fresh = Upkeep(user_id=user_id)
+    async def upkeep(self, user_id: str, sphere: str = COMMON) -> Upkeep:
+        """What is noted about the portrait of a user, in a sphere."""
+        fresh = Upkeep(user_id=user_id, sphere=sphere)
         found = await self._collection.get([fresh.id])
         return to_upkeep(found[0]) if found else fresh
 

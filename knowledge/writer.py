@@ -7,6 +7,7 @@ from souffleur.knowledge import check
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import Collection, Filter, Is
 from souffleur.knowledge.forgetting import with_what_rests_on_it
+from souffleur.knowledge.identity import SHARED, known_in
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.memory import Memory, State
 from souffleur.knowledge.operation import (
@@ -94,7 +95,7 @@ class Writer:
             sight = check.Sight(
                 verdict=verdict,
                 targets=targets,
-                twin=await self._twin(op, verdict.user_id),
+                twin=await self._twin(op, verdict, targets),
                 injected=mine,
                 taken=place,
                 deletions=deletions,
@@ -125,11 +126,15 @@ class Writer:
         memories = to_memories(points)
         return tuple(memory for memory in memories if memory.user_id == verdict.user_id)
 
-    async def _twin(self, op: Op, user_id: str) -> Memory | None:
+    async def _twin(self, op: Op, verdict: Verdict, targets: Sequence[Memory]) -> Memory | None:
+        """Return what says the same in the sphere where the op would say it."""
         if not isinstance(op, Add | Update | Edit):
             return None
+        lies_in = targets[0].sphere if targets else SHARED
+        sphere = verdict.sphere if lies_in == SHARED else lies_in
         same = (
-            Is("user_id", user_id),
+            Is("user_id", verdict.user_id),
+            *known_in(sphere),
             Is("state", State.ACTIVE),
             Is("fingerprint", fingerprint(op.content)),
         )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from souffleur.agents.exchange import Persona, persona_of
+from souffleur.knowledge.identity import COMMON
 from souffleur.knowledge.people import Everybody
 from souffleur.settings import Settings
 
@@ -19,6 +20,11 @@ class Cast:
         """Return who talks: this user with this persona."""
         person = self.introduced.people.get(user_id)
         return persona_of(self.usual, person, self.introduced.personas.get(agent_id))
+
+    def sphere(self, agent_id: str) -> str:
+        """Return where that lies which a persona is told."""
+        card = self.introduced.personas.get(agent_id)
+        return card.sphere if card else COMMON
 
     def zone(self, user_id: str | None) -> ZoneInfo:
         """Return where a user lives; of everybody (None), where the settings say."""

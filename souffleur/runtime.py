@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from loguru import logger
 from pydantic import ValidationError
 
-from souffleur.agents.exchange import Persona, persona_of
+from souffleur.agents.exchange import persona_of
 from souffleur.background.backstage import Backstage
 from souffleur.background.intake import Receipt, Said, moment, turn_of, with_trouble
 from souffleur.blocking.memory import BlockingSouffleur
@@ -24,7 +24,7 @@ from souffleur.errors import (
 from souffleur.health import Health
 from souffleur.knowledge.engine.collection import Filter, Is
 from souffleur.knowledge.finding.search import Found, Query
-from souffleur.knowledge.identity import check_id, whose
+from souffleur.knowledge.identity import COMMON, EVERY_SPHERE, check_id, whose
 from souffleur.knowledge.language.plain_text import clip, mend
 from souffleur.knowledge.memory import Kind, Memory
 from souffleur.knowledge.operation import (
@@ -35,11 +35,12 @@ from souffleur.knowledge.operation import (
     Importance,
     Op,
     Outcome,
+    Share,
     Verdict,
     Who,
     derive_id,
 )
-from souffleur.knowledge.people import Language, Person, PersonaCard
+from souffleur.knowledge.people import Knows, Language, Person, PersonaCard
 from souffleur.knowledge.talk.turn import LONGEST, TurnState, turn_point_id
 from souffleur.messages import Messages, to_turns
 from souffleur.opening import Opening
@@ -126,22 +127,23 @@ class Souffleur:
         user_id: str,
         session_id: str = "default",
         text: str,
+        agent_id: str = "default",
         at: datetime | None = None,
         incognito: bool = False,
     ) -> Recall:
         """What to remember for the reply to `text`. Never raises: see `trouble`.
 
-        All personas share what is known of a user; `agent_id` only says who learnt it. To keep
-        personas apart, make the persona a part of `user_id`.
+        All personas share what is known of a user, but for those that know only what they were
+        told themselves: see `introduce_persona`.
         """
         if incognito:
             return Recall()
         try:
-            asked = await self._asked(user_id, session_id, text or "", at)
+            asked = await self._asked(user_id, session_id, text or "", agent_id, at)
             whisper = await whisper_for(self.knowledge, self.settings, asked, self._count)
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
             return Recall(trouble=_told(error))
-        self._pairing.note(user_id, session_id, whisper)
+        self._pairing.note(user_id, session_id, agent_id, whisper)
         return whisper.with_trouble(self.trouble)
 
     def observe(
@@ -170,7 +172,7 @@ class Souffleur:
         try:
             said = Said(user_id, session_id, agent_id, name, user, assistant, at)
             zone = self._zone_now(user_id, at)
-            injected, odd_whisper = self._pairing.take(user_id, session_id, whisper)
+            injected, odd_whisper = self._pairing.take(user_id, session_id, agent_id, whisper)
             turn, odd = turn_of(said, now=self.clock(), zone=zone, injected=injected)
             if turn is None:
                 return Receipt(name, new=False)
@@ -180,14 +182,17 @@ class Souffleur:
             trouble = f"the turn cannot be kept: {_told(error)}"
             return Receipt(name, new=False, trouble=trouble, durable=False)
 
-    def end_session(self, *, user_id: str, session_id: str = "default") -> bool:
+    def end_session(
+        self, *, user_id: str, session_id: str = "default", agent_id: str = "default"
+    ) -> bool:
         """Say that a session is over: what is left in its window becomes an episode. Never raises.
 
+        Name a persona that knows only its own: its talk is a session apart.
         Returns whether there was anything. A silence of `settings.idle_minutes` ends one as well.
         """
         try:
             ended = self.knowledge.sessions.end(
-                check_id(user_id), check_id(session_id, "session_id")
+                check_id(user_id), check_id(session_id, "session_id"), agent_id
             )
         except SouffleurError as error:  # it will be found silent later
             logger.error("session {!r} is not closed yet: {}", session_id, error)
@@ -255,6 +260,7 @@ class Souffleur:
         *,
         user_id: str,
         session_id: str = "default",
+        agent_id: str = "default",
         at: datetime | None = None,
         limit: int = 8,
     ) -> Past:
@@ -262,7 +268,7 @@ class Souffleur:
 
         Calls no model. Raises MessageError for what is no text, StoreError, EmbedderError.
         """
-        asked = await self._asked(user_id, session_id, text, at)
+        asked = await self._asked(user_id, session_id, text, agent_id, at)
         return await look_everywhere(self.knowledge, self.settings.window_rule, asked, limit=limit)
 
     async def introduce(
@@ -284,22 +290,40 @@ class Souffleur:
         called = self.settings.user_title if known else None
         return people.introduce(user_id, now=now, called=called, **fields)
 
-    async def introduce_persona(self, *, agent_id: str, name: str | None = None) -> PersonaCard:
-        """Say how a persona is called; otherwise as `introduce`."""
+    async def introduce_persona(
+        self, *, agent_id: str, name: str | None = None, knows: Knows | None = None
+    ) -> PersonaCard:
+        """Say how a persona is called, and what it knows; otherwise as `introduce`.
+
+        With `knows="own"`, what it is told from now on no other persona knows, and of what the
+        others are told it knows what is shared by `share`. What was told before stays where it is.
+        """
         people, now = self.knowledge.people, self.clock()
         learnt = Filter((Is("agent_id", check_id(agent_id, "agent_id")),))
         known = await self.knowledge.memories.count(learnt)
         called = self.settings.assistant_name if known else None
-        return people.introduce_persona(agent_id, now=now, called=called, name=name)
+        return people.introduce_persona(agent_id, now=now, called=called, name=name, knows=knows)
+
+    async def share(
+        self, memory_id: str, *, user_id: str, reason: str = "shared by the host"
+    ) -> Outcome:
+        """Let every persona know a memory or episode that one was told; undoable."""
+        memory = await self.knowledge.get(memory_id, user_id=user_id)
+        op, by = Share(target=memory.id, reason=reason), Who.HOST
+        return (await self._decide([op], user_id, memory.agent_id, None, by=by))[0]
 
     async def cast(self) -> Cast:
         """Return all who were introduced."""
         return Cast(self._usual, await self.knowledge.people.everybody())
 
-    async def portray(self, *, user_id: str) -> Memory:
-        """Write the portrait anew, due or not. Raises SettingsError without a model."""
+    async def portray(self, *, user_id: str, agent_id: str = "default") -> Memory:
+        """Write the portrait anew, due or not. Raises SettingsError without a model.
+
+        Name a persona that knows only its own for the portrait that it alone has.
+        """
         narrator, user = self.parts.needed_agents.narrator, check_id(user_id)
-        return await self._backstage.do(lambda: narrator.portray(user, "asked for"))
+        sphere = await self._sphere(user, agent_id)
+        return await self._backstage.do(lambda: narrator.portray(user, "asked for", sphere))
 
     @property
     def has_model(self) -> bool:
@@ -349,7 +373,8 @@ class Souffleur:
             memory = await self.knowledge.get(query, user_id=user_id)
             return [Found(memory, score=1.0, relevance=1.0, effective=memory.importance)]
         except NotFoundError:
-            hits = await self.knowledge.search(Query(user_id, query, now, limit=20))
+            everything = Query(user_id, query, now, sphere=EVERY_SPHERE, limit=20)
+            hits = await self.knowledge.search(everything)
             return [hit for hit in hits if hit.relevance >= SURE]
 
     async def proposals(self, *, user_id: str) -> list[Outcome]:
@@ -410,34 +435,47 @@ class Souffleur:
         await self._backstage.close()
 
     async def _decide(
-        self, ops: Sequence[Op], user_id: str, agent_id: str, at: datetime | None
+        self,
+        ops: Sequence[Op],
+        user_id: str,
+        agent_id: str,
+        at: datetime | None,
+        by: Who = Who.USER,
     ) -> list[Outcome]:
         verdict = Verdict(
             id=derive_id("by hand", uuid.uuid4()),
             user_id=user_id,
             agent_id=check_id(agent_id, "agent_id"),
-            by=By(who=Who.USER),
+            sphere=await self._sphere(check_id(user_id), agent_id),
+            by=By(who=by),
             at=await self._moment(user_id, at),
             ops=tuple(ops),
         )
         return await self._backstage.do(lambda: self.knowledge.apply(verdict))
 
-    async def _asked(self, user_id: str, session_id: str, text: str, at: datetime | None) -> Asked:
+    async def _asked(
+        self, user_id: str, session_id: str, text: str, agent_id: str, at: datetime | None
+    ) -> Asked:
         """Return what somebody said. Raises IdentityError, MessageError."""
         check_id(user_id)
         check_id(session_id, "session_id")
         if not isinstance(text, str):
             raise MessageError(f"text must be a text, not {type(text).__name__}")
-        persona = await self._persona(user_id, "default")
+        check_id(agent_id, "agent_id")
+        person, card = await self.knowledge.people.find(user_id, agent_id)
+        persona = persona_of(self._usual, person, card)
         now, _ = moment(at, now=self.clock(), zone=persona.zone)
-        return Asked(user_id, session_id, clip(mend(text), LONGEST), now, persona)
+        sphere = card.sphere if card else COMMON
+        return Asked(user_id, session_id, clip(mend(text), LONGEST), now, persona, sphere)
 
-    async def _persona(self, user_id: str, agent_id: str) -> Persona:
-        return persona_of(self._usual, *await self.knowledge.people.find(user_id, agent_id))
+    async def _sphere(self, user_id: str, agent_id: str) -> str:
+        """Return where that lies which a persona is told."""
+        _, card = await self.knowledge.people.find(user_id, agent_id)
+        return card.sphere if card else COMMON
 
     async def _moment(self, user_id: str, at: datetime | None) -> datetime:
-        persona = await self._persona(check_id(user_id), "default")
-        return moment(at, now=self.clock(), zone=persona.zone)[0]
+        person, _ = await self.knowledge.people.find(check_id(user_id), "default")
+        return moment(at, now=self.clock(), zone=persona_of(self._usual, person, None).zone)[0]
 
     def _zone_now(self, user_id: str, at: object) -> ZoneInfo:
         """Return the zone of a time that names none: where the user lives, if it can be read."""

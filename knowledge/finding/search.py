@@ -26,7 +26,7 @@ from souffleur.knowledge.engine.collection import (
 )
 from souffleur.knowledge.finding.nearness import Sense, find_near
 from souffleur.knowledge.finding.turn_nearness import NearTurn, find_near_turns
-from souffleur.knowledge.identity import check_id
+from souffleur.knowledge.identity import COMMON, check_id, known_in, knows
 from souffleur.knowledge.language.times import Period, find_period
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory, State
 from souffleur.knowledge.policy import Policy
@@ -78,6 +78,8 @@ class Query:
     """The messages before; they count less."""
     agent_id: str | None = None
     """Only what this persona learnt; None: all personas'."""
+    sphere: str | None = COMMON
+    """From where it is looked: what may be known there; None: all, for the user and the host."""
     as_of: datetime | None = None
     """What was true then, superseded memories included; None: what is true now."""
     limit: int = 8
@@ -155,7 +157,7 @@ def over(moment: datetime) -> tuple[Condition, Condition]:
 
 def readable(query: Query, scope: Scope = Scope.MEMORIES) -> Filter:
     """What a read may return: this user's, in force; never archived, forgotten or pending."""
-    must: list[Condition] = [Is("user_id", query.user_id)]
+    must: list[Condition] = [Is("user_id", query.user_id), *known_in(query.sphere)]
     must_not: list[Condition] = []
     if query.agent_id:
         must.append(Is("agent_id", query.agent_id))
@@ -179,6 +181,7 @@ def readable(query: Query, scope: Scope = Scope.MEMORIES) -> Filter:
 def said(query: Query) -> Filter:
     """The raw turns a read may return: this user's, in the time asked for, not expired."""
     must: list[Condition] = [Is("type", "turn"), Is("user_id", query.user_id)]
+    must += known_in(query.sphere)
     must += [Is("agent_id", query.agent_id)] if query.agent_id else []
     since = max(filter(None, (query.since, query.raw_since)), default=None)
     must.append(Between("at", since, query.until or query.now + INSTANT))
@@ -338,6 +341,7 @@ def _may_read(memory: Memory, query: Query) -> bool:
     return (
         memory.user_id == query.user_id
         and memory.state in then
+        and knows(query.sphere, memory.sphere)
         and query.agent_id in {None, memory.agent_id}
         and began
         and all(end is None or end > moment for end in ends)

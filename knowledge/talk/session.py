@@ -50,6 +50,8 @@ class Session(Frozen):
     session_id: str
     agent_id: str = "default"
     """The persona of the latest turn."""
+    sphere: str = ""
+    """Talk with a persona that knows only its own is a session apart, whatever its id."""
     window: tuple[Held, ...] = ()
     """Oldest first."""
     since: AwareDatetime
@@ -81,6 +83,7 @@ class Segment(Frozen):
     id: str
     user_id: str
     agent_id: str
+    sphere: str = ""
     session_id: str
     number: int
     """Place among the segments of its session, from 0."""
@@ -103,9 +106,9 @@ class Segment(Frozen):
     """The words of its turns have expired."""
 
 
-def session_point_id(user_id: str, session_id: str) -> str:
-    """The id of a session's point."""
-    return derive_id("session", user_id, session_id)
+def session_point_id(user_id: str, session_id: str, sphere: str = "") -> str:
+    """The id of a session's point, in a sphere."""
+    return derive_id("session", user_id, session_id, *filter(None, [sphere]))
 
 
 def segment_id(session_point: str, number: int) -> str:
@@ -188,6 +191,7 @@ def _cut(session: Session, count: int) -> tuple[Session, list[Segment]]:
         id=segment_id(session.id, session.segments),
         user_id=session.user_id,
         agent_id=session.agent_id,
+        sphere=session.sphere,
         session_id=session.session_id,
         number=session.segments,
         turn_ids=tuple(held.id for held in left),

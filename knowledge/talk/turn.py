@@ -36,6 +36,8 @@ class Turn(Frozen):
     user_id: str
     agent_id: str = "default"
     session_id: str
+    sphere: str = ""
+    """Who may know it: see `identity`. Set when it is written, by what its persona knows."""
     seq: int = 0
     """Order of arrival in this journal."""
     place: int = 0

@@ -139,7 +139,7 @@ def _expiring(user_id: str | None, now: datetime) -> Filter:
 
 def _alike(memory: Memory) -> tuple[str, ...]:
     """What the members of a group have in common."""
-    whose = (memory.user_id, memory.agent_id, memory.category)
+    whose = (memory.user_id, memory.agent_id, memory.sphere, memory.category)
     return whose if memory.category is Category.EPISODE else (*whose, memory.kind)
 
 

@@ -16,7 +16,7 @@ from souffleur.knowledge.engine.collection import (
     Search as VectorSearch,
     read_pages,
 )
-from souffleur.knowledge.identity import whose
+from souffleur.knowledge.identity import COMMON, known_in, reader, whose
 from souffleur.knowledge.knowledge_base import NEAR, KnowledgeBase
 from souffleur.knowledge.memory import State
 from souffleur.knowledge.records import to_memory
@@ -211,7 +211,10 @@ def _broken(point: Point, why: str) -> Failure:
 
 
 def _neighbours(point: Point) -> VectorSearch:
-    mine = Filter((Is("user_id", point.payload["user_id"]), Is("state", State.ACTIVE)))
+    sphere = reader(str(point.payload.get("sphere") or COMMON))
+    mine = Filter(
+        (Is("user_id", point.payload["user_id"]), Is("state", State.ACTIVE), *known_in(sphere))
+    )
     return VectorSearch(point.dense or (), mine, NEAREST + 1)  # it finds itself too
 
 

@@ -18,7 +18,7 @@ from souffleur.knowledge.engine.collection import (
     read_all,
 )
 from souffleur.knowledge.finding.search import INSTANT, over
-from souffleur.knowledge.identity import whose
+from souffleur.knowledge.identity import known_in, reader, whose
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.lexical import encode_query
 from souffleur.knowledge.language.wording import fold
@@ -142,6 +142,7 @@ def _searches(memory: Memory, point: Point | None, now: datetime) -> list[Vector
         Is("user_id", memory.user_id),
         Is("agent_id", memory.agent_id),
         Is("kind", memory.kind),
+        *known_in(reader(memory.sphere)),
     )
     named = Filter((*alike.must, OneOf("entities", memory.entities)), alike.must_not)
     words = encode_query(" ".join(memory.entities))
@@ -188,6 +189,8 @@ async def _unjudged(
 
 
 def _may_rival(memory: Memory, other: Memory, now: datetime) -> bool:
+    if memory.sphere != other.sphere:
+        return False
     if memory.id == other.id or fingerprint(memory.content) == fingerprint(other.content):
         return False
     return _holds(other, now) and not (_is_tied(memory, other.id) or _is_tied(other, memory.id))

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from souffleur.knowledge.engine.collection import Payload, Point
+from souffleur.knowledge.identity import reader
 from souffleur.knowledge.life import effective
 from souffleur.knowledge.memory import NARRATIVE, Memory, State
 from souffleur.knowledge.policy import Policy
@@ -136,7 +137,7 @@ class Kept:
         self.active: dict[str, Mention] = {}
         self.stale: list[Mention] = []
         self.never_recalled: list[Mention] = []
-        self._wordings: defaultdict[tuple[str, str], list[Mention]] = defaultdict(list)
+        self._wordings: defaultdict[tuple[str, str, str], list[Mention]] = defaultdict(list)
         self._held: set[str] = set()
         self._against: list[tuple[str, str]] = []
 
@@ -152,7 +153,7 @@ class Kept:
         self.categories[memory.category] += 1
         self.kinds[memory.kind] += 1
         self.importance[bin_of(value)] += 1
-        self._wordings[one.user_id, wording].append(one)
+        self._wordings[one.user_id, reader(memory.sphere), wording].append(one)
         self._take_due(memory)
         self._take_age(memory, one)
         if all(end is None or end > self._now for end in (memory.valid_until, memory.expires_at)):

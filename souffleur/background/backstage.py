@@ -180,7 +180,7 @@ class Backstage:
         state = await self._parts.needed_agents.monitor.run(turns, earlier)
         answer = state["answer"]
         if answer and answer.big:
-            upkeep = await knowledge.sessions.upkeep(turns[0].user_id)
+            upkeep = await knowledge.sessions.upkeep(turns[0].user_id, turns[0].sphere)
             await knowledge.sessions.save_upkeep(upkeep.model_copy(update={"big": True}))
         for turn in turns:
             await knowledge.note_recalled(turn.injected)

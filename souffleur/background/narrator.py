@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from loguru import logger
 
 from souffleur.errors import NotFoundError, OutageError, SouffleurError, StoreError, is_outage
+from souffleur.knowledge.identity import COMMON, EVERY_SPHERE, SHARED
 from souffleur.knowledge.memory import Category, Memory, State
 from souffleur.knowledge.portrait import Upkeep, why_due
 from souffleur.knowledge.talk.session import Segment, SegmentState
@@ -46,27 +47,37 @@ class Narrator:
         """
         sessions = self._knowledge.sessions
         pauses = [await self._summarise(segment) for segment in await sessions.waiting(user_id)]
-        pauses.append(await self._portray(user_id))
+        pauses += [await self._portray(user_id, sphere) for sphere in await self.spheres(user_id)]
         if not self._knowledge.raw_days:
             await sessions.expire(self._clock(), 0)
         return min((pause for pause in pauses if pause is not None), default=None)
 
-    async def portray(self, user_id: str, why: str) -> Memory:
-        """Write the portrait anew, due or not.
+    async def spheres(self, user_id: str) -> list[str]:
+        """Return the spheres that have a portrait of a user, or could have: the common one, and
+        those of personas that know only their own.
+        """
+        knowledge = self._knowledge
+        told = await knowledge.list(user_id, category=Category.EPISODE)
+        told += await knowledge.portraits(user_id, EVERY_SPHERE)
+        return sorted({COMMON} | {one.sphere for one in told if one.sphere != SHARED})
+
+    async def portray(self, user_id: str, why: str, sphere: str = COMMON) -> Memory:
+        """Write the portrait anew that is kept in a sphere, due or not.
 
         Raises NotFoundError where nothing is known, and what the model's seam raises.
         """
         sessions = self._knowledge.sessions
-        former, upkeep, episodes = await self._stand(user_id)
-        if not (former or episodes or await self._knowledge.list(user_id, now=self._clock())):
+        former, upkeep, episodes = await self._stand(user_id, sphere)
+        now = self._clock()
+        if not (former or episodes or await self._knowledge.list(user_id, now=now, sphere=sphere)):
             raise NotFoundError(
                 f"nothing is known of {user_id!r} yet: there is no portrait to write"
             )
         portrait = await self._profile_writer.run(
-            user_id, former, episodes, why=why, now=self._clock()
+            user_id, former, episodes, why=why, now=now, sphere=sphere
         )
         until = max((one.created_at for one in episodes), default=upkeep.until)
-        await sessions.save_upkeep(Upkeep(user_id=user_id, until=until))
+        await sessions.save_upkeep(Upkeep(user_id=user_id, sphere=sphere, until=until))
         return portrait
 
     async def _summarise(self, segment: Segment) -> float | None:
@@ -106,20 +117,20 @@ class Narrator:
             noted = segment.model_copy(update={"error": f"{type(error).__name__}: {error}"})
             await self._knowledge.sessions.save([noted])
 
-    async def why_due(self, user_id: str) -> str:
+    async def why_due(self, user_id: str, sphere: str = COMMON) -> str:
         """Why the portrait is to be written now; empty: it is not."""
-        former, upkeep, episodes = await self._stand(user_id)
+        former, upkeep, episodes = await self._stand(user_id, sphere)
         return why_due(former, episodes, upkeep, self._clock())
 
-    async def _portray(self, user_id: str) -> float | None:
-        if not (why := await self.why_due(user_id)):
+    async def _portray(self, user_id: str, sphere: str) -> float | None:
+        if not (why := await self.why_due(user_id, sphere)):
             return None
-        upkeep = await self._knowledge.sessions.upkeep(user_id)
+        upkeep = await self._knowledge.sessions.upkeep(user_id, sphere)
         waits = self._left(upkeep.retry_at)
         if waits is not None:
             return waits
         try:
-            await self.portray(user_id, why)
+            await self.portray(user_id, why, sphere)
         except StoreError:
             raise
         except Exception as error:
@@ -135,15 +146,15 @@ class Narrator:
             return pause
         return None
 
-    async def _stand(self, user_id: str) -> tuple[Memory | None, Upkeep, list[Memory]]:
+    async def _stand(self, user_id: str, sphere: str) -> tuple[Memory | None, Upkeep, list[Memory]]:
         """Return the portrait in force, the notes on it, and the episodes since.
 
         If none is in force, it is the latest in whatever state.
         """
         knowledge = self._knowledge
-        versions = await knowledge.portraits(user_id)
-        upkeep = await knowledge.sessions.upkeep(user_id)
-        episodes = await knowledge.list(user_id, category=Category.EPISODE)
+        versions = await knowledge.portraits(user_id, sphere)
+        upkeep = await knowledge.sessions.upkeep(user_id, sphere)
+        episodes = await knowledge.list(user_id, category=Category.EPISODE, sphere=sphere)
         since = [one for one in episodes if upkeep.until is None or one.created_at > upkeep.until]
         # Of a version that was taken back, the former is in force again.
         in_force = [one for one in versions if one.state in {State.ACTIVE, State.PENDING}]

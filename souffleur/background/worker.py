@@ -297,9 +297,9 @@ class Worker:
             return await self._journal.turns(state=pending, user_id=user_id, limit=most)
         waiting = await self._journal.turns(state=pending, user_id=user_id)
         due: set[str] = set()
-        for session_id in {turn.session_id for turn in waiting}:
-            ids = {turn.id for turn in waiting if turn.session_id == session_id}
-            window = {turn.id for turn in await self._sessions.window(user_id, session_id)}
+        for session in {(turn.session_id, turn.sphere) for turn in waiting}:
+            ids = {turn.id for turn in waiting if (turn.session_id, turn.sphere) == session}
+            window = {turn.id for turn in await self._sessions.window(user_id, *session)}
             enough = self._every and len(ids & window) >= self._every
             due |= ids if enough else ids - window
         return [turn for turn in waiting if turn.id in due or turn.tries]

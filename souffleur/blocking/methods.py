@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from souffleur.blocking.face import Face
-from souffleur.knowledge.identity import EVERYBODY
+from souffleur.knowledge.identity import COMMON, EVERY_SPHERE, EVERYBODY
 from souffleur.knowledge.memory import Kind, State
 from souffleur.knowledge.operation import Importance
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import Memories, Outcomes
     from souffleur.knowledge.memory import Due, Memory
     from souffleur.knowledge.operation import By, Outcome, Verdict
-    from souffleur.knowledge.people import Language, Person, PersonaCard
+    from souffleur.knowledge.people import Knows, Language, Person, PersonaCard
     from souffleur.knowledge.talk.turn import Turn
     from souffleur.messages import Messages
     from souffleur.runs.errand import Errand, Report
@@ -38,19 +38,21 @@ class SouffleurMethods(Face):
         user_id: str,
         session_id: str = "default",
         text: str,
+        agent_id: str = "default",
         at: datetime | None = None,
         incognito: bool = False,
     ) -> Recall:
         """What to remember for the reply to `text`. Never raises: see `trouble`.
 
-        All personas share what is known of a user; `agent_id` only says who learnt it. To keep
-        personas apart, make the persona a part of `user_id`.
+        All personas share what is known of a user, but for those that know only what they were
+        told themselves: see `introduce_persona`.
         """
         found: Recall = self._wait(
             self._inner.recall,
             user_id=user_id,
             session_id=session_id,
             text=text,
+            agent_id=agent_id,
             at=at,
             incognito=incognito,
         )
@@ -89,12 +91,17 @@ class SouffleurMethods(Face):
         )
         return found
 
-    def end_session(self, *, user_id: str, session_id: str = "default") -> bool:
+    def end_session(
+        self, *, user_id: str, session_id: str = "default", agent_id: str = "default"
+    ) -> bool:
         """Say that a session is over: what is left in its window becomes an episode. Never raises.
 
+        Name a persona that knows only its own: its talk is a session apart.
         Returns whether there was anything. A silence of `settings.idle_minutes` ends one as well.
         """
-        found: bool = self._inner.end_session(user_id=user_id, session_id=session_id)
+        found: bool = self._inner.end_session(
+            user_id=user_id, session_id=session_id, agent_id=agent_id
+        )
         return found
 
     @property
@@ -149,6 +156,7 @@ class SouffleurMethods(Face):
         *,
         user_id: str,
         session_id: str = "default",
+        agent_id: str = "default",
         at: datetime | None = None,
         limit: int = 8,
     ) -> Past:
@@ -157,7 +165,13 @@ class SouffleurMethods(Face):
         Calls no model. Raises MessageError for what is no text, StoreError, EmbedderError.
         """
         found: Past = self._wait(
-            self._inner.ask, text, user_id=user_id, session_id=session_id, at=at, limit=limit
+            self._inner.ask,
+            text,
+            user_id=user_id,
+            session_id=session_id,
+            agent_id=agent_id,
+            at=at,
+            limit=limit,
         )
         return found
 
@@ -183,9 +197,22 @@ class SouffleurMethods(Face):
         )
         return found
 
-    def introduce_persona(self, *, agent_id: str, name: str | None = None) -> PersonaCard:
-        """Say how a persona is called; otherwise as `introduce`."""
-        found: PersonaCard = self._wait(self._inner.introduce_persona, agent_id=agent_id, name=name)
+    def introduce_persona(
+        self, *, agent_id: str, name: str | None = None, knows: Knows | None = None
+    ) -> PersonaCard:
+        """Say how a persona is called, and what it knows; otherwise as `introduce`.
+
+        With `knows="own"`, what it is told from now on no other persona knows, and of what the
+        others are told it knows what is shared by `share`. What was told before stays where it is.
+        """
+        found: PersonaCard = self._wait(
+            self._inner.introduce_persona, agent_id=agent_id, name=name, knows=knows
+        )
+        return found
+
+    def share(self, memory_id: str, *, user_id: str, reason: str = "shared by the host") -> Outcome:
+        """Let every persona know a memory or episode that one was told; undoable."""
+        found: Outcome = self._wait(self._inner.share, memory_id, user_id=user_id, reason=reason)
         return found
 
     def cast(self) -> Cast:
@@ -193,9 +220,12 @@ class SouffleurMethods(Face):
         found: Cast = self._wait(self._inner.cast)
         return found
 
-    def portray(self, *, user_id: str) -> Memory:
-        """Write the portrait anew, due or not. Raises SettingsError without a model."""
-        found: Memory = self._wait(self._inner.portray, user_id=user_id)
+    def portray(self, *, user_id: str, agent_id: str = "default") -> Memory:
+        """Write the portrait anew, due or not. Raises SettingsError without a model.
+
+        Name a persona that knows only its own for the portrait that it alone has.
+        """
+        found: Memory = self._wait(self._inner.portray, user_id=user_id, agent_id=agent_id)
         return found
 
     @property
@@ -335,19 +365,23 @@ class KnowledgeMethods(Face):
         found: list[Found] = self._wait(self._inner.learnt, query)
         return found
 
-    def episodes(self, user_id: str, *, limit: int, now: datetime) -> Memories:
+    def episodes(
+        self, user_id: str, *, limit: int, now: datetime, sphere: str | None = COMMON
+    ) -> Memories:
         """The latest episodes of a user, newest first."""
-        found: Memories = self._wait(self._inner.episodes, user_id, limit=limit, now=now)
+        found: Memories = self._wait(
+            self._inner.episodes, user_id, limit=limit, now=now, sphere=sphere
+        )
         return found
 
-    def portraits(self, user_id: str) -> Memories:
-        """All versions of a user's portrait, in whatever state, newest first."""
-        found: Memories = self._wait(self._inner.portraits, user_id)
+    def portraits(self, user_id: str, sphere: str | None = COMMON) -> Memories:
+        """All versions of a user's portrait in a sphere, in whatever state, newest first."""
+        found: Memories = self._wait(self._inner.portraits, user_id, sphere)
         return found
 
-    def portrait(self, user_id: str) -> Memory | None:
-        """The portrait in force; None: there is none yet."""
-        found: Memory | None = self._wait(self._inner.portrait, user_id)
+    def portrait(self, user_id: str, sphere: str | None = COMMON) -> Memory | None:
+        """The portrait in force in a sphere; None: there is none yet."""
+        found: Memory | None = self._wait(self._inner.portrait, user_id, sphere)
         return found
 
     def embed_turns(self, user_id: str | None = None) -> int:
@@ -382,22 +416,35 @@ class KnowledgeMethods(Face):
         states: Sequence[State] = (State.ACTIVE,),
         category: str | None = None,
         now: datetime | None = None,
+        sphere: str | None = EVERY_SPHERE,
     ) -> Memories:
         """Memories of a user (None: of everybody, for the owner of the store), oldest first.
 
-        With `now`, without those that have expired or ended by then.
+        With `now`, without those that have expired or ended by then; with `sphere`, what is
+        known there.
         """
         found: Memories = self._wait(
-            self._inner.list, user_id, states=states, category=category, now=now
+            self._inner.list, user_id, states=states, category=category, now=now, sphere=sphere
         )
         return found
 
     def most_valuable(
-        self, user_id: str, *, limit: int, categories: Sequence[str] = (), now: datetime
+        self,
+        user_id: str,
+        *,
+        limit: int,
+        categories: Sequence[str] = (),
+        now: datetime,
+        sphere: str | None = COMMON,
     ) -> Memories:
         """The active memories of the highest value now, best first; ties by age and id."""
         found: Memories = self._wait(
-            self._inner.most_valuable, user_id, limit=limit, categories=categories, now=now
+            self._inner.most_valuable,
+            user_id,
+            limit=limit,
+            categories=categories,
+            now=now,
+            sphere=sphere,
         )
         return found
 
@@ -416,9 +463,13 @@ class KnowledgeMethods(Face):
         found: int = self._wait(self._inner.count_due, now, what, user_id=user_id)
         return found
 
-    def plans_near(self, user_id: str, *, limit: int, now: datetime) -> Memories:
+    def plans_near(
+        self, user_id: str, *, limit: int, now: datetime, sphere: str | None = COMMON
+    ) -> Memories:
         """Active memories of what happens within three days, or did in the last two."""
-        found: Memories = self._wait(self._inner.plans_near, user_id, limit=limit, now=now)
+        found: Memories = self._wait(
+            self._inner.plans_near, user_id, limit=limit, now=now, sphere=sphere
+        )
         return found
 
     def history(self, memory_id: str, *, user_id: str | None) -> Outcomes:

@@ -27,7 +27,7 @@ EntryId = Annotated[str, typer.Argument(help="Id of a ledger entry, from `histor
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the app."""
-    for command in (remember, show, search, history, undo, forget, retry, migrate):
+    for command in (remember, show, search, history, undo, forget, share, retry, migrate):
         app.command()(command)
     app.command("list")(list_)
 
@@ -113,15 +113,19 @@ def search(
     from souffleur.cli import show as render
 
     async def work(memory: "Souffleur") -> None:
+        from dataclasses import replace
+
         from souffleur.errors import SettingsError
         from souffleur.knowledge.finding.search import Query, Scope
+        from souffleur.knowledge.identity import EVERY_SPHERE
 
         wanted = scope or [Scope.MEMORIES]
         if not set(wanted) <= set(Scope):
             raise SettingsError(f"--scope must be one of {', '.join(Scope)}")
         through = tuple(Scope(name) for name in wanted)
         zone = (await memory.cast()).zone(user)
-        query = Query(user, text, memory.clock(), limit=limit, scope=through, zone=zone)
+        query = Query(user, text, memory.clock(), sphere=EVERY_SPHERE, limit=limit)
+        query = replace(query, scope=through, zone=zone)
         render.found(await memory.knowledge.search(query), as_json, explain=explain)
 
     with_memory(work)
@@ -175,6 +179,20 @@ def forget(
             render.found(meant, False)
             typer.confirm(f"Forget {len(meant)}?", abort=True, err=True)
         return await memory.forget(query, user_id=user)
+
+    _tell(work, as_json)
+
+
+def share(
+    id: Annotated[str, typer.Argument(help="Id of a memory or episode, or its beginning.")],
+    as_json: AsJson = False,
+) -> None:
+    """Let every persona know what one that knows only its own was told; undoable."""
+
+    async def work(memory: "Souffleur") -> Any:
+        found = await find_memory_id(memory.knowledge, id)
+        one = await memory.knowledge.get(found, user_id=None)
+        return [await memory.share(one.id, user_id=one.user_id)]
 
     _tell(work, as_json)
 

@@ -9,6 +9,8 @@ from souffleur.cli.door import AsJson, User, with_memory
 if TYPE_CHECKING:
     from souffleur.runtime import Souffleur
 
+Agent = Annotated[str, typer.Option("--agent", "-a", help="With which persona.")]
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the app."""
@@ -19,6 +21,7 @@ def register(app: typer.Typer) -> None:
 def ask(
     text: Annotated[str, typer.Argument(help='Such as "上周我们聊了什么" or "last time".')],
     user: User = "me",
+    agent: Agent = "default",
     limit: Annotated[int, typer.Option(min=1, max=50)] = 8,
     as_json: AsJson = False,
 ) -> None:
@@ -26,8 +29,8 @@ def ask(
     from souffleur.cli import show_past as render
 
     async def work(memory: "Souffleur") -> None:
-        past = await memory.ask(text, user_id=user, limit=limit)
-        render.past(past, (await memory.cast()).persona(user), as_json)
+        past = await memory.ask(text, user_id=user, agent_id=agent, limit=limit)
+        render.past(past, (await memory.cast()).persona(user, agent), as_json)
 
     with_memory(work)
 
@@ -41,9 +44,11 @@ def episodes(
     from souffleur.cli import show_past as render
 
     async def work(memory: "Souffleur") -> None:
+        from souffleur.knowledge.identity import EVERY_SPHERE
+
         now = memory.clock()
         waiting = await memory.knowledge.sessions.waiting(user)
-        told = await memory.knowledge.episodes(user, limit=limit, now=now)
+        told = await memory.knowledge.episodes(user, limit=limit, now=now, sphere=EVERY_SPHERE)
         render.episodes(told, waiting, (await memory.cast()).persona(user), as_json)
 
     with_memory(work)
@@ -51,6 +56,7 @@ def episodes(
 
 def profile(
     user: User = "me",
+    agent: Agent = "default",
     history: Annotated[bool, typer.Option("--history", help="All versions.")] = False,
     diff: Annotated[bool, typer.Option("--diff", help="What the latest version changed.")] = False,
     write: Annotated[
@@ -63,23 +69,24 @@ def profile(
     from souffleur.cli.door import enter
 
     async def work(memory: "Souffleur") -> None:
-        versions = await memory.knowledge.portraits(user)
+        sphere = (await memory.cast()).sphere(agent)
+        versions = await memory.knowledge.portraits(user, sphere)
         if diff:
             render.difference(versions, as_json)
         elif history:
             render.versions(versions, (await memory.cast()).persona(user), as_json)
         else:
-            portrait = await memory.knowledge.portrait(user)
+            portrait = await memory.knowledge.portrait(user, sphere)
             render.portrait(portrait, (await memory.cast()).persona(user), as_json)
 
     if write:
-        enter(_write(user))
+        enter(_write(user, agent))
     with_memory(work)
 
 
-async def _write(user: str) -> None:
+async def _write(user: str, agent: str) -> None:
     from souffleur.runtime import Souffleur
     from souffleur.settings import load_settings, need_model
 
     async with Souffleur.open(need_model(load_settings())) as memory:
-        await memory.portray(user_id=user)
+        await memory.portray(user_id=user, agent_id=agent)

@@ -47,15 +47,22 @@ def personas(
         str | None, typer.Option("--agent", "-a", help="Which to introduce, or to show alone.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="How the persona is called.")] = None,
+    knows: Annotated[
+        str | None,
+        typer.Option(help="all, or own: what it alone was told."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the personas that were introduced, or introduce one."""
     from souffleur.cli import show_people as render
 
+    fields = {"name": name, "knows": knows}
+    given = {key: value for key, value in fields.items() if value is not None}
+
     async def work(memory: "Souffleur") -> None:
-        if name is not None:
+        if given:
             _need(agent, "--agent")
-            await memory.introduce_persona(agent_id=str(agent), name=name)
+            await memory.introduce_persona(agent_id=str(agent), **given)  # type: ignore[arg-type]
         cast = await memory.cast()
         every = cast.introduced.personas.values()
         render.personas([one for one in every if agent in (None, one.agent_id)], cast, as_json)

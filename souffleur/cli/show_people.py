@@ -41,11 +41,12 @@ def personas(found: Sequence[PersonaCard], cast: Cast, as_json: bool) -> None:
     if not found:
         console.print("[dim]no persona was introduced: the settings name the only one[/dim]")
         return
-    table = Table("persona", "name", "since", _FORMER, box=box.SIMPLE_HEAD)
+    table = Table("persona", "name", "knows", "since", _FORMER, box=box.SIMPLE_HEAD)
     for one in found:
         since = f"{one.since.astimezone(cast.usual.zone):%Y-%m-%d %H:%M}"
         name = _own(one.name, cast.usual.assistant)
-        table.add_row(escape(one.agent_id), name, since, escape(" / ".join(one.former)))
+        former = escape(" / ".join(one.former))
+        table.add_row(escape(one.agent_id), name, one.knows or "all", since, former)
     console.print(table)
 
 

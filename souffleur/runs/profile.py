@@ -1,5 +1,6 @@
 """The profile run: portraits that are due are written anew, also where nobody talks."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -17,18 +18,19 @@ if TYPE_CHECKING:
 
 async def run_profile(knowledge: "KnowledgeBase", narrator: "Narrator", errand: Errand) -> Report:
     """Write each portrait that is due: after five episodes, a week, or something big."""
-    due: dict[str, list[tuple[Memory, str]]] = {}
+    due: defaultdict[str, list[tuple[Memory, str, str]]] = defaultdict(list)
     for user_id, anchor in (await _talked_with(knowledge, errand.user_id)).items():
-        if why := await narrator.why_due(user_id):
-            due[user_id] = [(anchor, why)]
-    report = Report("profile", errand, due=len(due))
+        for sphere in await narrator.spheres(user_id):
+            if why := await narrator.why_due(user_id, sphere):
+                due[user_id].append((anchor, why, sphere))
+    report = Report("profile", errand, due=sum(map(len, due.values())))
 
-    async def one(task: tuple[Memory, str]) -> Sequence[Line]:
-        anchor, why = task
+    async def one(task: tuple[Memory, str, str]) -> Sequence[Line]:
+        anchor, why, sphere = task
         if errand.dry_run:
             return [Line(anchor, "PORTRAY", why)]
         try:
-            portrait = await narrator.portray(anchor.user_id, why)
+            portrait = await narrator.portray(anchor.user_id, why, sphere)
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001  the worker's edge: the former portrait stays

@@ -11,6 +11,7 @@ from loguru import logger
 from souffleur.agents.exchange import Persona, formerly
 from souffleur.errors import EmbedderError
 from souffleur.knowledge.finding.search import EVERYWHERE, INSTANT, Found, Query, Scope
+from souffleur.knowledge.identity import COMMON
 from souffleur.knowledge.language.asking import asks_about_past
 from souffleur.knowledge.language.times import Period, find_period
 from souffleur.knowledge.memory import Category, Kind, Memory
@@ -48,6 +49,8 @@ class Asked:
     now: datetime
     persona: Persona
     """Who talks: how the two are called, and where and in which language the user lives."""
+    sphere: str = COMMON
+    """From where it is looked: what the persona may know."""
 
 
 @dataclass(frozen=True)
@@ -131,14 +134,19 @@ async def whisper_for(
 async def fill_shelf(finder: Finder, settings: Settings, asked: Asked) -> Shelf:
     """Gather what could be whispered, before any budget; what fails is left out alone."""
     knowledge, user_id, now = finder.knowledge, asked.user_id, asked.now
-    core = await finder.part(knowledge.list(user_id, category=Category.CORE, now=now), [])
-    system = await finder.part(knowledge.list(user_id, category=Category.SYSTEM, now=now), [])
-    portrait = await finder.part(knowledge.portrait(user_id), None)
+    sphere = asked.sphere
+
+    def held(category: Category) -> Awaitable[list[Memory]]:
+        return knowledge.list(user_id, category=category, now=now, sphere=sphere)
+
+    core = await finder.part(held(Category.CORE), [])
+    system = await finder.part(held(Category.SYSTEM), [])
+    portrait = await finder.part(knowledge.portrait(user_id, sphere), None)
     latest = await finder.part(
-        knowledge.episodes(user_id, limit=settings.recall_episodes, now=now), []
+        knowledge.episodes(user_id, limit=settings.recall_episodes, now=now, sphere=sphere), []
     )
     resident = await finder.part(_resident(knowledge, settings, asked), [])
-    before = await finder.part(knowledge.sessions.window(user_id, asked.session_id), [])
+    before = await finder.part(knowledge.sessions.window(user_id, asked.session_id, sphere), [])
     found = await finder.part(_called_for(finder, settings, asked, before, latest), [])
     past = await finder.part(_past(finder, settings, asked, before), ())
     return Shelf(
@@ -165,6 +173,7 @@ async def _called_for(
         asked.text,
         asked.now,
         context="\n".join(said),
+        sphere=asked.sphere,
         limit=settings.recall_limit,
     )
     hits = await finder.search(query)
@@ -190,14 +199,14 @@ async def recollect(
     """What was told at the time a text asks about, or, where it names none, about its matter."""
     period = await asyncio.to_thread(find_period, asked.text, asked.now, asked.persona.zone)
     text = asked.text.replace(period.phrase, " ") if period else asked.text
-    query = Query(asked.user_id, text, asked.now, limit=limit)
+    query = Query(asked.user_id, text, asked.now, sphere=asked.sphere, limit=limit)
     if period is None:
         hits = await finder.search(replace(query, scope=(Scope.EPISODES, Scope.TURNS)))
         return Past(None, None, None, tuple(hit for hit in hits if hit.relevant))
     since, until = period.start, period.end
     if period.last:
         span = await finder.knowledge.sessions.before_this(
-            asked.user_id, asked.session_id, asked.now, rule
+            asked.user_id, asked.session_id, asked.now, rule, asked.sphere
         )
         if span is None:
             return Past(period, None, None, ())
@@ -227,7 +236,8 @@ async def look_everywhere(
     finder = Finder(knowledge)
     past = await recollect(finder, rule, asked, limit=limit)
     if past.period is None:
-        query = Query(asked.user_id, asked.text, asked.now, limit=limit, scope=EVERYWHERE)
+        query = Query(asked.user_id, asked.text, asked.now, sphere=asked.sphere)
+        query = replace(query, limit=limit, scope=EVERYWHERE)
         hits = await finder.search(query)
         past = replace(past, found=tuple(hit for hit in hits if hit.relevant))
     return replace(past, trouble="; ".join(finder.troubles))
@@ -238,8 +248,14 @@ async def _resident(
 ) -> Sequence[Memory]:
     """Plans whose day is near, and the most important facts."""
     best = await knowledge.most_valuable(
-        asked.user_id, limit=RESIDENT_AMONG, categories=(Category.FACT,), now=asked.now
+        asked.user_id,
+        limit=RESIDENT_AMONG,
+        categories=(Category.FACT,),
+        now=asked.now,
+        sphere=asked.sphere,
     )
     lasting = [memory for memory in best if memory.kind in RESIDENT][: settings.resident]
-    near = await knowledge.plans_near(asked.user_id, limit=NEAR_PLANS, now=asked.now)
+    near = await knowledge.plans_near(
+        asked.user_id, limit=NEAR_PLANS, now=asked.now, sphere=asked.sphere
+    )
     return [*near, *lasting]

@@ -95,6 +95,7 @@ def generate() -> str:
         methods = list(found.methods())
         for method in methods:
             used |= {(homes[name], name) for name in _names(_defaults(method))}
+            used |= {(homes[name], name) for name in _names(_told(method))}
             typed |= {(homes[name], name) for name in _names(_annotations(method))}
         written = "\n\n".join(write(method, found.text) for method in methods)
         what = f'"""The public methods of {source.name}, each of which waits for its result."""'
@@ -118,6 +119,9 @@ def _call(method: Method) -> str:
     inner = f"self._inner.{method.name}"
     if _is_property(method):
         return inner
+    for kind in _told(method):
+        given = [ast.unparse(kind), inner, *_given(method.args)]
+        return f"self._wait_or_tell({', '.join(given)})"
     if isinstance(method, ast.AsyncFunctionDef):
         return f"self._wait({', '.join([inner, *_given(method.args)])})"
     return f"{inner}({', '.join(_given(method.args))})"
@@ -137,6 +141,13 @@ def _given(args: ast.arguments) -> list[str]:
     more = [f"*{args.vararg.arg}"] if args.vararg else []
     named = [f"**{args.kwarg.arg}"] if args.kwarg else []
     return [*by_place, *more, *by_name, *named]
+
+
+def _told(method: Method) -> list[ast.expr]:
+    """Return what a method that waits and never raises gives for an error; none if it may raise."""
+    promise = "Never raises" in (ast.get_docstring(method) or "")
+    waits = isinstance(method, ast.AsyncFunctionDef)
+    return [_unquoted(method.returns)] if promise and waits and method.returns else []
 
 
 def _annotations(method: Method) -> list[ast.AST]:

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from souffleur.blocking.loop_thread import LoopThread
+from souffleur.errors import BlockingError
 
 T = TypeVar("T")
 
@@ -18,3 +19,16 @@ class Face:
 
     def _wait(self, work: Callable[..., Awaitable[T]], *args: object, **named: object) -> T:
         return self._thread.call(work, *args, **named)
+
+    def _wait_or_tell(
+        self,
+        told: Callable[..., T],
+        work: Callable[..., Awaitable[T]],
+        *args: object,
+        **named: object,
+    ) -> T:
+        """Wait for what never raises; a memory that is closed tells it as `trouble`."""
+        try:
+            return self._wait(work, *args, **named)
+        except BlockingError as error:
+            return told(trouble=str(error))

@@ -24,7 +24,7 @@ class BlockingSouffleur(SouffleurMethods):
 
     One event loop in a thread does the work; any thread may call. Each call waits, so that one
     from within an event loop holds that loop up: there, use `Souffleur.open`. Once closed, or in a
-    forked child, what waits raises BlockingError; `observe` still raises nothing.
+    forked child, what waits raises BlockingError; `recall` and `observe` still raise nothing.
     """
 
     def __init__(self, opening: AbstractAsyncContextManager[Any, Any]) -> None:

@@ -8,6 +8,7 @@ from souffleur.blocking.face import Face
 from souffleur.knowledge.identity import COMMON, EVERY_SPHERE, EVERYBODY
 from souffleur.knowledge.memory import Kind, State
 from souffleur.knowledge.operation import Importance
+from souffleur.whispering.whisper import Recall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from souffleur.runs.errand import Errand, Report
     from souffleur.whispering.pairing import Whisper
     from souffleur.whispering.recollection import Past
-    from souffleur.whispering.whisper import Recall
 
 
 class SouffleurMethods(Face):
@@ -47,7 +47,8 @@ class SouffleurMethods(Face):
         All personas share what is known of a user, but for those that know only what they were
         told themselves: see `introduce_persona`.
         """
-        found: Recall = self._wait(
+        found: Recall = self._wait_or_tell(
+            Recall,
             self._inner.recall,
             user_id=user_id,
             session_id=session_id,

@@ -197,18 +197,18 @@ def test_within_a_running_loop(tmp_path: Path) -> None:
 
 
 def test_after_close(tmp_path: Path) -> None:
-    """Closed twice, it says so to what would wait; `observe` still raises nothing."""
+    """Closed twice, it says so to what would wait; `recall` and `observe` raise nothing."""
     memory = opened(tmp_path)
     memory.close()
     memory.close()
     waiting: list[Callable[[], object]] = [
-        lambda: memory.recall(**ME, text="tea"),
         lambda: memory.flush(),
         lambda: memory.knowledge.list("ann"),
     ]
     for call in waiting:
         with pytest.raises(BlockingError, match="closed"):
             call()
+    assert "closed" in memory.recall(**ME, text="tea").trouble
     receipt = memory.observe(**ME, user="hi", assistant="ho")
     assert not receipt.durable
     assert receipt.trouble
@@ -260,7 +260,7 @@ def test_called_by_its_own_thread(tmp_path: Path) -> None:
     told: list[Exception] = []
 
     def model(_: Any) -> Any:
-        for call in (lambda: memory.recall(**ME, text="tea"), lambda: memory.close()):
+        for call in (lambda: memory.health(), lambda: memory.close()):
             with pytest.raises(BlockingError, match="its own thread") as found:
                 call()
             told.append(found.value)

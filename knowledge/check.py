@@ -186,6 +186,8 @@ def _ungrounded(op: Op, sight: Sight) -> Refused | None:
 
 def _protected(op: Op, sight: Sight) -> Refused | None:
     who = sight.verdict.by.who
+    if getattr(op, "category", None) is Category.SYSTEM and who is not Who.HOST:
+        return Refusal.PROTECTED, "only the host says what the persona is"
     if isinstance(op, Share) and not sight.by_person:
         return Refusal.PROTECTED, "only host and user share what one persona was told"
     if isinstance(op, Share) and sight.targets[0].category is Category.PROFILE:

@@ -14,6 +14,9 @@ LONGEST_ID = 512
 EVERYBODY = None
 """In the place of a user id: all users, for the owner of a store."""
 
+PERSONAS = "souffleur:personas"
+"""In the place of a user id: who has the memories of what personas are. No host's user."""
+
 COMMON = ""
 """The sphere of what was told to personas that know all; of records that name none as well."""
 SHARED = "*"

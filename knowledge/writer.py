@@ -7,7 +7,7 @@ from souffleur.knowledge import check
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import Collection, Filter, Is
 from souffleur.knowledge.forgetting import with_what_rests_on_it
-from souffleur.knowledge.identity import SHARED, known_in
+from souffleur.knowledge.identity import SHARED, known_in, knows
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.memory import Memory, State
 from souffleur.knowledge.operation import (
@@ -86,7 +86,11 @@ class Writer:
     async def plan(self, verdict: Verdict, turns: Sequence[Turn]) -> Outcomes:
         """What becomes of each op: what it changes, or why it is refused. Nothing is written."""
         injected = to_memories(await self._memories.get(sorted(verdict.injected)))
-        mine = tuple(memory for memory in injected if memory.user_id == verdict.user_id)
+        mine = tuple(
+            memory
+            for memory in injected
+            if memory.user_id == verdict.user_id and knows(verdict.sphere, memory.sphere)
+        )
         outcomes: Outcomes = []
         added: set[str] = set()
         deletions, touched = 0, frozenset[str]()

@@ -24,9 +24,9 @@ from souffleur.errors import (
 from souffleur.health import Health
 from souffleur.knowledge.engine.collection import Filter, Is
 from souffleur.knowledge.finding.search import Found, Query
-from souffleur.knowledge.identity import COMMON, EVERY_SPHERE, check_id, whose
+from souffleur.knowledge.identity import COMMON, EVERY_SPHERE, PERSONAS, check_id, own_sphere, whose
 from souffleur.knowledge.language.plain_text import clip, mend
-from souffleur.knowledge.memory import Kind, Memory
+from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.operation import (
     Add,
     By,
@@ -143,7 +143,7 @@ class Souffleur:
             whisper = await whisper_for(self.knowledge, self.settings, asked, self._count)
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
             return Recall(trouble=_told(error))
-        self._pairing.note(user_id, session_id, agent_id, whisper)
+        self._pairing.note(user_id, session_id, whisper)
         return whisper.with_trouble(self.trouble)
 
     def observe(
@@ -172,7 +172,7 @@ class Souffleur:
         try:
             said = Said(user_id, session_id, agent_id, name, user, assistant, at)
             zone = self._zone_now(user_id, at)
-            injected, odd_whisper = self._pairing.take(user_id, session_id, agent_id, whisper)
+            injected, odd_whisper = self._pairing.take(user_id, session_id, whisper)
             turn, odd = turn_of(said, now=self.clock(), zone=zone, injected=injected)
             if turn is None:
                 return Receipt(name, new=False)
@@ -303,6 +303,22 @@ class Souffleur:
         known = await self.knowledge.memories.count(learnt)
         called = self.settings.assistant_name if known else None
         return people.introduce_persona(agent_id, now=now, called=called, name=name, knows=knows)
+
+    async def define(self, *, agent_id: str, what: Sequence[str]) -> list[Outcome]:
+        """Say all that a persona is: sentences whispered only with it, to every user.
+
+        What is not among them any more is forgotten; those that are there stay. No model changes
+        them. Raises MessageError for what is no sentence.
+        """
+        system = {"category": Category.SYSTEM}
+        adds = [_add("defined by the host", one, Kind.FACT, Importance.HIGH) for one in what]
+        sphere = own_sphere(check_id(agent_id, "agent_id"))
+        known = await self.knowledge.list(PERSONAS, category=Category.SYSTEM, sphere=sphere)
+        said, there = {add.content for add in adds}, {one.content for one in known}
+        gone = [one.id for one in known if one.content not in said]
+        ops: list[Op] = [Forget(target=id, reason="defined otherwise by the host") for id in gone]
+        ops += [add.model_copy(update=system) for add in adds if add.content not in there]
+        return await self._decide(ops, PERSONAS, agent_id, None, by=Who.HOST, sphere=sphere)
 
     async def share(
         self, memory_id: str, *, user_id: str, reason: str = "shared by the host"
@@ -441,12 +457,15 @@ class Souffleur:
         agent_id: str,
         at: datetime | None,
         by: Who = Who.USER,
+        sphere: str | None = None,
     ) -> list[Outcome]:
+        if sphere is None:
+            sphere = await self._sphere(check_id(user_id), agent_id)
         verdict = Verdict(
             id=derive_id("by hand", uuid.uuid4()),
             user_id=user_id,
             agent_id=check_id(agent_id, "agent_id"),
-            sphere=await self._sphere(check_id(user_id), agent_id),
+            sphere=sphere,
             by=By(who=by),
             at=await self._moment(user_id, at),
             ops=tuple(ops),
@@ -466,7 +485,8 @@ class Souffleur:
         persona = persona_of(self._usual, person, card)
         now, _ = moment(at, now=self.clock(), zone=persona.zone)
         sphere = card.sphere if card else COMMON
-        return Asked(user_id, session_id, clip(mend(text), LONGEST), now, persona, sphere)
+        words = clip(mend(text), LONGEST)
+        return Asked(user_id, session_id, words, now, persona, agent_id, sphere)
 
     async def _sphere(self, user_id: str, agent_id: str) -> str:
         """Return where that lies which a persona is told."""

@@ -16,7 +16,7 @@ from souffleur.knowledge.engine.collection import (
     Search as VectorSearch,
     read_pages,
 )
-from souffleur.knowledge.identity import COMMON, known_in, reader, whose
+from souffleur.knowledge.identity import COMMON, PERSONAS, known_in, reader, whose
 from souffleur.knowledge.knowledge_base import NEAR, KnowledgeBase
 from souffleur.knowledge.memory import State
 from souffleur.knowledge.records import to_memory
@@ -146,7 +146,7 @@ async def measure(
     return Quality(
         at=now,
         user_id=user_id,
-        users=len(kept.users | told.users),
+        users=len((kept.users | told.users) - {PERSONAS}),
         states=_sorted(kept.states),
         categories=_sorted(kept.categories),
         kinds=_sorted(kept.kinds),

@@ -211,6 +211,15 @@ class SouffleurMethods(Face):
         )
         return found
 
+    def define(self, *, agent_id: str, what: Sequence[str]) -> list[Outcome]:
+        """Say all that a persona is: sentences whispered only with it, to every user.
+
+        What is not among them any more is forgotten; those that are there stay. No model changes
+        them. Raises MessageError for what is no sentence.
+        """
+        found: list[Outcome] = self._wait(self._inner.define, agent_id=agent_id, what=what)
+        return found
+
     def share(self, memory_id: str, *, user_id: str, reason: str = "shared by the host") -> Outcome:
         """Let every persona know a memory or episode that one was told; undoable."""
         found: Outcome = self._wait(self._inner.share, memory_id, user_id=user_id, reason=reason)

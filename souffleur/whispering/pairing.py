@@ -26,21 +26,19 @@ class Pairing:
 
     def __init__(self, most: int = MOST_SESSIONS) -> None:
         """`most`: sessions that are remembered; beyond, the oldest whisper is forgotten."""
-        self._latest: OrderedDict[tuple[str, str, str], Ids] = OrderedDict()
+        self._latest: OrderedDict[tuple[str, str], Ids] = OrderedDict()
         self._most = most
         self._alone = Lock()
 
-    def note(self, user_id: str, session_id: str, agent_id: str, recall: Recall) -> None:
-        """Remember what was whispered last in a session with a persona."""
+    def note(self, user_id: str, session_id: str, recall: Recall) -> None:
+        """Remember what was whispered last in a session."""
         with self._alone:
-            self._latest[user_id, session_id, agent_id] = recall.judged
-            self._latest.move_to_end((user_id, session_id, agent_id))
+            self._latest[user_id, session_id] = recall.judged
+            self._latest.move_to_end((user_id, session_id))
             if len(self._latest) > self._most:
                 self._latest.popitem(last=False)
 
-    def take(
-        self, user_id: str, session_id: str, agent_id: str, whisper: Whisper = None
-    ) -> tuple[Ids, str]:
+    def take(self, user_id: str, session_id: str, whisper: Whisper = None) -> tuple[Ids, str]:
         """Return the ids of the whisper that a turn answers, and what is odd about it.
 
         The latest whisper of a session is taken once: by the turn that names it, or by the first
@@ -48,9 +46,9 @@ class Pairing:
         """
         ids, odd = read_whisper(whisper)
         with self._alone:
-            latest = self._latest.get((user_id, session_id, agent_id))
+            latest = self._latest.get((user_id, session_id))
             if ids is None or ids == latest:
-                self._latest.pop((user_id, session_id, agent_id), None)
+                self._latest.pop((user_id, session_id), None)
         return (latest or ()) if ids is None else ids, odd
 
 

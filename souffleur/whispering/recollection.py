@@ -11,7 +11,7 @@ from loguru import logger
 from souffleur.agents.exchange import Persona, formerly
 from souffleur.errors import EmbedderError
 from souffleur.knowledge.finding.search import EVERYWHERE, INSTANT, Found, Query, Scope
-from souffleur.knowledge.identity import COMMON
+from souffleur.knowledge.identity import COMMON, PERSONAS, own_sphere
 from souffleur.knowledge.language.asking import asks_about_past
 from souffleur.knowledge.language.times import Period, find_period
 from souffleur.knowledge.memory import Category, Kind, Memory
@@ -49,6 +49,7 @@ class Asked:
     now: datetime
     persona: Persona
     """Who talks: how the two are called, and where and in which language the user lives."""
+    agent_id: str = "default"
     sphere: str = COMMON
     """From where it is looked: what the persona may know."""
 
@@ -140,7 +141,7 @@ async def fill_shelf(finder: Finder, settings: Settings, asked: Asked) -> Shelf:
         return knowledge.list(user_id, category=category, now=now, sphere=sphere)
 
     core = await finder.part(held(Category.CORE), [])
-    system = await finder.part(held(Category.SYSTEM), [])
+    system = await finder.part(_what_it_is(knowledge, asked), [])
     portrait = await finder.part(knowledge.portrait(user_id, sphere), None)
     latest = await finder.part(
         knowledge.episodes(user_id, limit=settings.recall_episodes, now=now, sphere=sphere), []
@@ -157,6 +158,15 @@ async def fill_shelf(finder: Finder, settings: Settings, asked: Asked) -> Shelf:
         found=[hit for hit in found if hit.relevant],
         past=past,
     )
+
+
+async def _what_it_is(knowledge: "KnowledgeBase", asked: Asked) -> list[Memory]:
+    """Return what the persona is: for every user, and for this one."""
+    own, system = own_sphere(asked.agent_id), Category.SYSTEM
+    always = await knowledge.list(PERSONAS, category=system, now=asked.now, sphere=own)
+    sphere = asked.sphere
+    here = await knowledge.list(asked.user_id, category=system, now=asked.now, sphere=sphere)
+    return [one for one in (*always, *here) if one.agent_id == asked.agent_id]
 
 
 async def _called_for(

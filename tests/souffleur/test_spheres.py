@@ -152,6 +152,22 @@ async def test_news_about_what_is_shared_stays_with_the_persona_that_was_told(
         assert "Rex" in own.text
 
 
+async def test_what_was_whispered_to_one_is_no_echo_for_another(tmp_path: Path) -> None:
+    """A host that recalls for one persona and observes for another lets nothing slip."""
+    kept = answer(add("Ann has a dog.", "a dog"))
+    async with staged(tmp_path, [kept], language="en") as stage:
+        await stage.memory.introduce_persona(agent_id=LUNA, knows="own")
+        await keep(stage.knowledge, "Ann has a dog and a cat.")
+        whisper = await stage.memory.recall(user_id="ann", session_id="s1", text="dog")
+        assert whisper.ids
+        stage.memory.observe(user_id="ann", session_id="s1", agent_id=LUNA, user="I have a dog")
+        await stage.memory.flush()
+        (request,) = stage.chat.requests
+        assert "a cat" not in request.messages[1].content
+        (_, own) = await stage.knowledge.list("ann")
+        assert (own.content, own.sphere) == ("Ann has a dog.", "@luna")
+
+
 async def test_the_same_may_be_told_to_two(tmp_path: Path) -> None:
     """What another persona knows is no duplicate: that it is refused would tell of it."""
     async with staged(tmp_path, []) as stage:

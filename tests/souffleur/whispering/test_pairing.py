@@ -142,8 +142,8 @@ def broken() -> Iterator[str]:
 def test_what_a_whisper_may_be(whisper: Any, ids: tuple[str, ...], odd: str) -> None:
     """Ids are taken, once each; what is none is told; what is no whisper at all is paired."""
     pairing = Pairing()
-    pairing.note("ann", "s1", "mo", Recall(judged=(CAT,)))
-    taken, trouble = pairing.take("ann", "s1", "mo", whisper)
+    pairing.note("ann", "s1", Recall(judged=(CAT,)))
+    taken, trouble = pairing.take("ann", "s1", whisper)
     assert taken == ids
     assert odd in trouble
     assert bool(odd) == bool(trouble)
@@ -153,18 +153,18 @@ def test_a_whisper_is_taken_once() -> None:
     """A turn that names the latest whisper leaves none for the next; one of another leaves it."""
     pairing = Pairing()
     tea, cat = Recall(judged=(TEA,)), Recall(judged=(CAT,))
-    pairing.note("ann", "s1", "mo", cat)
-    assert pairing.take("ann", "s1", "mo", tea) == ((TEA,), "")
-    assert pairing.take("ann", "s1", "mo", cat) == ((CAT,), "")
-    assert pairing.take("ann", "s1", "mo") == ((), "")
+    pairing.note("ann", "s1", cat)
+    assert pairing.take("ann", "s1", tea) == ((TEA,), "")
+    assert pairing.take("ann", "s1", cat) == ((CAT,), "")
+    assert pairing.take("ann", "s1") == ((), "")
 
 
 def test_what_is_remembered_is_bounded() -> None:
     """Of more sessions than it may remember, the longest unused goes; each by its own user."""
     pairing = Pairing(most=2)
     for user in ("ann", "bob", "ann", "cid"):
-        pairing.note(user, "s1", "mo", Recall(judged=(derive_id(user),)))
-    found = [pairing.take(user, "s1", "mo")[0] for user in ("ann", "bob", "cid")]
+        pairing.note(user, "s1", Recall(judged=(derive_id(user),)))
+    found = [pairing.take(user, "s1")[0] for user in ("ann", "bob", "cid")]
     assert found == [(derive_id("ann"),), (), (derive_id("cid"),)]
 
 

@@ -39,6 +39,7 @@ from souffleur.knowledge.identity import (
     EVERYBODY,
     check_id,
     known_in,
+    knows,
     whose,
 )
 from souffleur.knowledge.introductions import People
@@ -266,13 +267,15 @@ class KnowledgeBase:
         memories = to_memories(await self.memories.get(memory_ids))
         return [m for m in memories if m.user_id == user_id and m.state is State.ACTIVE]
 
-    async def find_usable(self, user_id: str, memory_ids: Sequence[str]) -> tuple[str, ...]:
-        """Return those of the ids that a reply may have used: memories of this user in whatever
-        state, but no episodes and no portrait.
+    async def find_usable(
+        self, user_id: str, memory_ids: Sequence[str], *, sphere: str = COMMON
+    ) -> tuple[str, ...]:
+        """Return those of the ids that a reply may have used: memories of this user, in whatever
+        state, that are known in the sphere; no episodes and no portrait.
         """
         check_id(user_id)
         memories = to_memories(await self.memories.get(memory_ids))
-        mine = (memory for memory in memories if memory.user_id == user_id)
+        mine = (one for one in memories if one.user_id == user_id and knows(sphere, one.sphere))
         return tuple(memory.id for memory in mine if memory.category not in NARRATIVE)
 
     async def list(

@@ -186,8 +186,8 @@ class Backstage:
             await knowledge.note_recalled(turn.injected)
 
     async def _with_own(self, turn: Turn) -> Turn:
-        """Return the turn without whispered ids that are none of its user's: a host may err."""
-        own = await self._knowledge.find_usable(turn.user_id, turn.injected)
+        """Return the turn without whispered ids that its persona cannot know: a host may err."""
+        own = await self._knowledge.find_usable(turn.user_id, turn.injected, sphere=turn.sphere)
         return turn.model_copy(update={"injected": own})
 
     async def _tell(self, user_id: str) -> float | None:

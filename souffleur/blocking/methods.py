@@ -412,11 +412,15 @@ class KnowledgeMethods(Face):
         found: Memories = self._wait(self._inner.get_many, user_id, memory_ids)
         return found
 
-    def find_usable(self, user_id: str, memory_ids: Sequence[str]) -> tuple[str, ...]:
-        """Return those of the ids that a reply may have used: memories of this user in whatever
-        state, but no episodes and no portrait.
+    def find_usable(
+        self, user_id: str, memory_ids: Sequence[str], *, sphere: str = COMMON
+    ) -> tuple[str, ...]:
+        """Return those of the ids that a reply may have used: memories of this user, in whatever
+        state, that are known in the sphere; no episodes and no portrait.
         """
-        found: tuple[str, ...] = self._wait(self._inner.find_usable, user_id, memory_ids)
+        found: tuple[str, ...] = self._wait(
+            self._inner.find_usable, user_id, memory_ids, sphere=sphere
+        )
         return found
 
     def list(

@@ -178,9 +178,10 @@ def campaign(store: Path, inspect: Inspector, attempts: int, seed: int) -> list[
     for _ in range(attempts):
         damaged = store.with_name("damaged")
         copy(store, damaged)
-        file, damage = one_of(chance, damaged), chance.choice(DAMAGES)
+        file = one_of(chance, damaged)
         name, before = file.relative_to(damaged), content(file)
         while content(file) == before:  # zeros for zeros are no damage
+            damage = chance.choice(DAMAGES)
             damage(chance, file)
         ((how, what),) = inspect(damaged).items()
         if how == "digest":

@@ -2,6 +2,7 @@
 
 import random
 import re
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -15,6 +16,9 @@ from souffleur.knowledge.talk.session import SegmentState
 from tests.build import open_base
 from tests.faults.teller import TURNS, opened, talk
 from tests.faults.test_kill import ROOT, environment
+
+MOST = 60
+"""Writes of a life at most: a talk takes several."""
 
 
 def live(folder: Path, writes: int, seed: int) -> str:
@@ -68,15 +72,21 @@ async def test_a_failing_summarizer_loses_nothing(tmp_path: Path) -> None:
     "kills", [6, pytest.param(100, marks=pytest.mark.soak)], ids=["six", "a hundred"]
 )
 async def test_a_kill_before_any_write_loses_nothing(tmp_path: Path, kills: int) -> None:
-    """After each death every message has one place; in the end each is told once."""
-    chance = random.Random(11)
+    """After each death every message has one place; at the end of a talk each is told once."""
+    chance, deaths, seed = random.Random(11), 0, 0
     folder = tmp_path / "store"
-    for kill in range(kills):
-        live(folder, chance.randrange(150), seed=kill)
+    while deaths < kills:
+        ended = live(folder, chance.randrange(MOST), seed) == "done\n"
         base = await open_base(folder, dimension=64)
-        await assert_each_message_has_one_place(base)
+        turns = await assert_each_message_has_one_place(base)
+        if ended:
+            assert turns == TURNS
+            await assert_told_once(base)
         await base.close()
-    assert live(folder, -1, seed=kills) == "done\n"
+        if ended:  # who has told all has nothing left to die of: the next talk
+            shutil.rmtree(folder)
+        deaths, seed = deaths + (not ended), seed + 1
+    assert live(folder, -1, seed) == "done\n"
     base = await open_base(folder, dimension=64)
     assert await assert_each_message_has_one_place(base) == TURNS
     await assert_told_once(base)

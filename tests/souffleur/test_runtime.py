@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from souffleur.errors import EndpointError
+from souffleur.errors import EndpointError, StoreError
 from souffleur.knowledge.memory import State
 from souffleur.knowledge.operation import Refusal
 from souffleur.knowledge.talk.turn import TurnState
@@ -242,14 +242,16 @@ async def test_observe_raises_nothing(tmp_path: Path) -> None:
 
 
 async def test_a_broken_store_does_not_fail_a_reply(tmp_path: Path) -> None:
-    """Recall on a store that is gone gives an empty block and says why; observe too."""
-    async with opened(tmp_path, None) as memory:
-        await memory.knowledge.close()
-        whisper = await memory.recall(**ME, text="tea")
-        assert whisper.text == ""
-        assert "StoreError" in whisper.trouble
-        assert memory.observe(**ME, user="tea", assistant="ok").trouble
-        assert not memory.end_session(**ME)
+    """Recall on a store that is gone gives an empty block and says why; observe and close too."""
+    memory = await Souffleur.open(settings(tmp_path))
+    await memory.knowledge.close()
+    whisper = await memory.recall(**ME, text="tea")
+    assert whisper.text == ""
+    assert "StoreError" in whisper.trouble
+    assert memory.observe(**ME, user="tea", assistant="ok").trouble
+    assert not memory.end_session(**ME)
+    with pytest.raises(StoreError, match="is lost, turns: 1"):
+        await memory.close()
 
 
 async def test_users_are_judged_side_by_side(tmp_path: Path) -> None:

@@ -30,6 +30,8 @@ from souffleur.time_source import from_clock
 from tests.build import NOW, days, open_base, turn, verdict
 
 USERS = ("ann", "bob", "cleo")
+ODD = {"ann": "ann", "bob": "ann\u200b", "cleo": "ａｎｎ\x1fs"}
+"""Ids that look alike, or hold what joins the parts of an id."""
 users = st.sampled_from(USERS)
 texts = st.sampled_from(["likes tea", "likes 绿茶", "has a cat called Tofu", "lives in Lyon"])
 categories = st.sampled_from([None, Category.CORE, Category.EPISODE, Category.PROFILE])
@@ -61,7 +63,9 @@ class Users(RuleBasedStateMachine):
     @initialize()
     def name_them(self) -> None:
         run = next(generation)
-        self.names = {user: f"{user}-{run}" for user in USERS}
+        self.names = {user: f"{ODD[user]}-{run}" for user in USERS}
+        self.marks = {user: f"{user}-{run}" for user in USERS}
+        """Words that each one's memories hold, and nobody else's."""
 
     def do(self, work: Any) -> Any:
         return self.loop.run_until_complete(work)
@@ -87,7 +91,7 @@ class Users(RuleBasedStateMachine):
 
     @rule(user=users, text=texts, category=categories, who=st.sampled_from([Who.USER, Who.MONITOR]))
     def add(self, user: str, text: str, category: Category | None, who: Who) -> None:
-        content = f"{self.names[user]} {text}"
+        content = f"{self.marks[user]} {text}"
         add = Add(reason="r", quote="likes tea", content=content, category=category)
         self.change(user, add, who)
 
@@ -95,7 +99,7 @@ class Users(RuleBasedStateMachine):
     def talk(self, user: str, text: str, over: bool) -> None:
         name = self.names[user]
         here: Any = {"user_id": name, "session_id": SESSION}
-        self.memory.observe(**here, user=f"{name} {text}", assistant="ok", at=NOW)
+        self.memory.observe(**here, user=f"{self.marks[user]} {text}", assistant="ok", at=NOW)
         if over:
             self.memory.end_session(**here)
         self.do(self.base.embed_turns(name))
@@ -107,7 +111,7 @@ class Users(RuleBasedStateMachine):
             return
         target = self.ids[data.draw(st.integers(0, len(self.ids) - 1))]
         words = {"target": target, "reason": "r"}
-        content = f"{self.names[user]} says so"
+        content = f"{self.marks[user]} says so"
         ops: list[Op] = [
             Boost(**words),
             Forget(**words),
@@ -152,7 +156,7 @@ class Users(RuleBasedStateMachine):
             whisper = do(self.memory.recall(user_id=name, session_id=SESSION, text=asked))
             assert set(whisper.ids) <= {memory.id for memory in self.own(user)}
             assert set(whisper.turn_ids) <= {turn.id for turn in turns}
-            others = {other for who, other in self.names.items() if who != user}
+            others = {other for who, other in self.marks.items() if who != user}
             assert not [other for other in others if other in whisper.text]
 
     @rule(user=users, data=st.data())

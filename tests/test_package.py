@@ -20,6 +20,7 @@ HEAVY = (
     "langchain_openai",
     "langchain_core",
     "openai",
+    "jinja2",
 )
 
 
@@ -34,6 +35,28 @@ def test_every_package_folder_is_listed() -> None:
         for top in tops
         for init in (ROOT / top).rglob("__init__.py")
         if not any(parent.is_symlink() for parent in init.parents)
+    }
+    assert found == listed
+
+
+def test_every_file_of_a_package_is_listed() -> None:
+    """What is no Python, such as a template, is shipped only if a pattern of pyproject names it."""
+    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    folders = {
+        ROOT / setuptools["package-dir"].get(name, name.replace(".", "/")): name
+        for name in setuptools["packages"]
+    }
+    listed = {
+        file
+        for folder, name in folders.items()
+        for pattern in setuptools["package-data"].get(name, [])
+        for file in folder.glob(pattern)
+    }
+    found = {
+        file
+        for folder in folders
+        for file in folder.rglob("*")
+        if file.is_file() and file.suffix not in {".py", ".pyc"}
     }
     assert found == listed
 
@@ -100,7 +123,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
     ids=["import", "names", "help"],
 )
 def test_loading_is_light(code: str) -> None:
-    """Neither `import souffleur` nor `souffleur --help` loads langgraph, qdrant or openai."""
+    """Neither `import souffleur` nor `souffleur --help` loads what only some commands need."""
     check = f"\nimport sys\nprint([name for name in {HEAVY!r} if name in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-P", "-c", code + check], capture_output=True, text=True, check=True

@@ -8,8 +8,8 @@ from rich.table import Column, Table
 
 from souffleur.cli.show import console
 from souffleur.evals.suite.compare import Comparison
-from souffleur.evals.suite.drawing import interval, number
 from souffleur.evals.suite.metrics import metrics_of
+from souffleur.evals.suite.number_format import interval, number
 from souffleur.evals.suite.result import Measured, Played, Run, Saved, Standing, Step
 
 

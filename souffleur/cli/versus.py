@@ -80,7 +80,7 @@ def _metrics(contest: "Contest") -> object:
     from rich.markup import escape
     from rich.table import Column, Table
 
-    from souffleur.evals.suite.drawing import interval
+    from souffleur.evals.suite.number_format import interval
     from souffleur.evals.suite.result import Measured
     from souffleur.evals.systems.contest import METRICS
 

@@ -4,15 +4,15 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from hypothesis import given, strategies as st
 
-from souffleur.evals.suite.drawing import bars, number, whiskers
-from souffleur.evals.suite.page import to_html
+from souffleur.evals.suite.number_format import number
+from souffleur.evals.suite.page import count_faults, misses, tables, to_html
 from souffleur.evals.suite.result import (
     Call,
     Done,
     Judged,
     Mark,
-    Measured,
     Nature,
     Played,
     Run,
@@ -129,7 +129,7 @@ def test_all_of_a_dialogue_is_there() -> None:
             "ADD</bdi> refused",
         ),
         *("BOOST Woodlands", "15 minutes (UPDATE moved)", "not brought: Jurong", "not held: gym"),
-        *("(whispered)", "## Known", "You are the background memory.", "{&quot;ops&quot;: []}"),
+        *("(whispered)", "## Known", "You are the background memory.", "{&#34;ops&#34;: []}"),
         *("[2026-03-05] Lin moved.", "the referee said so", "1.5 s"),
     ):
         assert words in text
@@ -142,6 +142,19 @@ def test_what_was_said_stays_words() -> None:
     text = html(run(scripts=(played(NASTY),)))
     assert "<script>" not in text
     assert "<bdi>&lt;script&gt;" in text
+
+
+@given(st.text(alphabet="<>&\"'`/!-\n\u202eaé{%}#", max_size=20))
+def test_any_words_stay_words(words: str) -> None:
+    """Whatever a model is called and says, every tag is closed and none is added."""
+
+    def tags(words: str) -> set[str]:
+        parser = Balance()
+        parser.feed(html(run(words, scripts=(played(words),), rules={"k1": words})))
+        assert parser.open == []
+        return parser.tags
+
+    assert tags(words) == tags("a")
 
 
 def test_models_stand_side_by_side() -> None:
@@ -163,20 +176,58 @@ def test_failures_are_said_first() -> None:
 
 
 def test_a_plot_has_its_dot_and_its_line() -> None:
-    """In percent of the width, with a little room at both ends."""
-    drawn = whiskers(Measured(value=0.5, low=0.0, high=1.0), 1.0)
-    assert 'cx="50.00%"' in drawn
-    assert 'x1="3.00%" x2="97.00%"' in drawn
-    assert whiskers(Measured(value=None), 1.0) == ""
-    assert "<line" not in whiskers(Measured(value=0.5), 1.0)
+    """In percent of the width, with a little room at both ends; what was not measured has none."""
+    whole = html(run(metrics={"all precision": {"value": 0.5, "low": 0, "high": 1}}))
+    assert 'cx="50.00%"' in whole
+    assert 'x1="3.00%" x2="97.00%"' in whole
+    bare = html(run(metrics={"all precision": {"value": 0.5}}), run(metrics={}))
+    assert (bare.count("<circle"), bare.count("<line")) == (1, 0)
 
 
-def test_bars_are_as_long_as_the_counts() -> None:
-    """The highest is the whole width."""
-    drawn = bars({"missed": 4, "invented": 1})
-    assert 'width="100.0%"' in drawn
-    assert 'width="25.0%"' in drawn
-    assert bars({}) == "<p>None.</p>"
+def test_plots_of_rates_end_at_one() -> None:
+    """Those of errors end at the highest of them all, those of a cost at its own highest."""
+    one = {"all precision": 0.5, "wrong deletes": 2, "invented": 1, "calls per turn": 8}
+    other = {"invented": 4, "tokens in per turn": 900}
+    runs = [
+        run(metrics={name: {"value": value} for name, value in some.items()})
+        for some in (one, other)
+    ]
+    ends = {row.metric.name: row.most for rows in tables(runs).values() for row in rows}
+    assert ends == {
+        **{"all precision": 1, "wrong deletes": 4, "invented": 4},
+        **{"calls per turn": 8, "tokens in per turn": 900},
+    }
+
+
+def test_faults_are_counted_by_kind() -> None:
+    """The most frequent first, drawn as bars of which the longest takes the whole width."""
+    failed = Played(name="stale", failure="stale")
+    counts = count_faults(run(scripts=(played(), played(), failed)))
+    assert next(iter(counts.items())) == ("ADD: invented", 2)
+    assert counts["failed"] == 1
+    drawn = html(run(scripts=(played(), played(), failed)))
+    assert drawn.count('<rect width="100.0%"') == 5
+    assert drawn.count('<rect width="50.0%"') == 1
+    assert "<p>None.</p>" in html(run(scripts=()))
+
+
+def test_what_was_missed_is_named() -> None:
+    """With a word for its kind; empty troubles are not named."""
+    step = played().steps[0].model_copy(update={"trouble": "500: oops"})
+    assert misses(step) == [
+        ("missed", "BOOST Woodlands"),
+        ("detail lost", "15 minutes (UPDATE moved)"),
+        ("recall", "not brought: Jurong"),
+        ("failed", "500: oops"),
+    ]
+
+
+def test_words_do_not_turn_those_beside_them() -> None:
+    """A content that turns the direction leaves that of the old content and of the model alone."""
+    text = html(run("\u202emodel", scripts=(played(NASTY),)))
+    assert "\u202eabc</bdi> ← <bdi>Lin lived in Woodlands.</bdi>" in text
+    body = text[text.index("<body>") :]
+    assert body.count("<bdi>\u202emodel</bdi>") == body.count("\u202emodel")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given, strategies as st
 
 from souffleur.cli import show_report
 from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -285,6 +286,22 @@ async def test_the_page_is_whole_and_harmless(base: KnowledgeBase) -> None:
         assert tags.words.count(EVIL) >= 2
     words = Tags(to_html(found, title=EVIL, zone=ZONE)).words
     assert [words.count(text) for text in (f"{EVIL}!", f"old {EVIL}")] == [1, 2]
+
+
+@given(st.text(alphabet="<>&\"'`/!-\n\u202eaé{%}#", max_size=20))
+def test_any_words_stay_words(words: str) -> None:
+    """Whatever a memory, a user or an error is called, the page has the same tags."""
+    one = Mention("1" * 32, words, words, 1.0, NOW)
+    fields: dict[str, Any] = {"duplicates": (Pair(one, one),), "stale": (one,)}
+
+    def tags(words: str) -> tuple[set[str], set[str]]:
+        failed = Failure("turn", one.id, words, NOW, 1, words)
+        found = replace(well(), user_id=words, failures=(failed,), kinds={words: 1}, **fields)
+        page = Tags(to_html(found, title=words, zone=ZONE))
+        assert words in "".join(page.words)
+        return page.names, page.attributes
+
+    assert tags(words) == tags("a")
 
 
 async def test_the_page_shows_what_was_measured(base: KnowledgeBase) -> None:

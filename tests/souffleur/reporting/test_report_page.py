@@ -1,9 +1,7 @@
 """The page of the report in a browser: as `souffleur report --html` writes it, seen in Chromium."""
 
 import asyncio
-import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from selenium.webdriver import ActionChains, Chrome, ChromeOptions, ChromeService
+from selenium.webdriver import ActionChains, Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -24,27 +22,20 @@ from souffleur.knowledge.records import to_point
 from souffleur.knowledge.talk.turn import TurnState
 from souffleur.knowledge.upkeep import run_log
 from souffleur.knowledge.upkeep.run_log import RunRecord
+from tests.browser import (
+    WIDTHS,
+    check_contrasts,
+    logged,
+    needs_browser,
+    open_browser,
+    requested,
+    set_width,
+)
 from tests.build import days, memory, open_base, turn, verdict
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER),
-    reason="no browser: `apt-get install chromium chromium-driver` brings both programs",
-)
+pytestmark = needs_browser
 EVIL = """<script>alert(1)</script></style></title>"><img src=x onerror=alert(2)>'&amp;"""
 LONG = "https://example.org/" + "averylongaddress" * 12
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-WIDTHS = {"desk": 1200, "phone": 400}
-
 PLOTS = """
 return [...document.querySelectorAll('svg')].map(svg => {
   const box = svg.getBoundingClientRect();
@@ -85,30 +76,6 @@ return [...document.querySelectorAll('.rows .short, .rows th')].map(cell => {
 });
 """
 """Of short cells the words, and on how many lines they stand."""
-
-CONTRASTS = """
-const parts = colour => colour.match(/[\\d.]+/g).map(Number);
-const light = colour => parts(colour).slice(0, 3)
-  .map(one => one / 255).map(one => one <= 0.04045 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4)
-  .reduce((sum, one, place) => sum + one * [0.2126, 0.7152, 0.0722][place], 0);
-const clear = colour => parts(colour)[3] === 0;
-const ground = one => {
-  const colour = getComputedStyle(one).backgroundColor;
-  return clear(colour) && one.parentElement ? ground(one.parentElement) : light(colour);
-};
-const contrast = (one, colour) => {
-  const both = [light(colour), ground(one)];
-  return [(Math.max(...both) + 0.05) / (Math.min(...both) + 0.05), one.outerHTML.slice(0, 99)];
-};
-const all = [...document.body.querySelectorAll('*')];
-const has = one => [...one.childNodes].some(node => node.nodeType === 3 && node.data.trim());
-const text = all.filter(one => has(one) && one.localName !== 'title').map(one =>
-  contrast(one, getComputedStyle(one)[one.localName === 'text' ? 'fill' : 'color']));
-const bars = all.filter(one => one.localName === 'rect').map(one =>
-  contrast(one, getComputedStyle(one).fill));
-return {text, bars, ground: ground(document.body)};
-"""
-"""Of each text and bar the contrast to its ground, by the relative luminance of WCAG 2.2."""
 
 
 async def keep_memories(base: KnowledgeBase, now: datetime) -> None:
@@ -196,37 +163,21 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def chromium(page: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
     """A browser that has opened the page."""
-    options = ChromeOptions()
-    options.binary_location = str(CHROMIUM)
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    with Chrome(options=options, service=ChromeService(DRIVER)) as browser:
-        browser.get(page.as_uri())
+    with open_browser(tmp_path_factory.mktemp("profile"), page) as browser:
         yield browser
-
-
-def logged(browser: Chrome, kind: str) -> list[dict[str, Any]]:
-    """What it has logged since it was last asked."""
-    lines: list[dict[str, Any]] = browser.get_log(kind)  # type: ignore[no-untyped-call]
-    return lines
 
 
 @pytest.fixture(params=WIDTHS)
 def width(chromium: Chrome, request: pytest.FixtureRequest) -> int:
     """Of the screen the page is now on, in pixels."""
     wide = WIDTHS[request.param]
-    screen = {"width": wide, "height": 900, "deviceScaleFactor": 1, "mobile": wide < 600}
-    chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    set_width(chromium, wide)
     return wide
 
 
 def test_nothing_is_fetched_or_complained_of(chromium: Chrome, page: Path) -> None:
     """The file itself is all that is asked for, and the console is silent."""
-    entries = [json.loads(line["message"])["message"] for line in logged(chromium, "performance")]
-    sent = [one["params"] for one in entries if one["method"] == "Network.requestWillBeSent"]
-    ours = [one for one in sent if not one["documentURL"].startswith("chrome:")]  # its own new tab
-    assert {one["request"]["url"] for one in ours} == {page.as_uri()}
+    assert requested(chromium) == {page.as_uri()}
     assert chromium.execute_script("return performance.getEntriesByType('resource').length") == 0
     assert logged(chromium, "browser") == []
 
@@ -275,13 +226,7 @@ def test_short_cells_stay_on_one_line(chromium: Chrome, width: int) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_is_readable_by_day_and_night(chromium: Chrome, scheme: str) -> None:
     """All text stands out from its ground by 4.5 to 1, bars by 3 to 1 (WCAG 2.2, 1.4.3, 1.4.11)."""
-    wanted = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-    chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", wanted)
-    contrasts = chromium.execute_script(CONTRASTS)
-    assert contrasts["ground"] < 0.05 if scheme == "dark" else contrasts["ground"] > 0.9
-    assert len(contrasts["text"]) > 100
-    assert min(contrasts["text"])[0] >= 4.5, min(contrasts["text"])
-    assert min(contrasts["bars"])[0] >= 3, min(contrasts["bars"])
+    check_contrasts(chromium, scheme)
 
 
 def test_it_has_an_order(chromium: Chrome) -> None:

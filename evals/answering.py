@@ -24,6 +24,7 @@ from souffleur.agents.chat import Chat, Message, Request
 from souffleur.agents.exchange import clock as as_clock
 from souffleur.agents.judge import Judge
 from souffleur.agents.recording import Recorder, prune
+from souffleur.agents.rounds import ask_with_repair
 from souffleur.errors import AnswerError, SettingsError, SouffleurError
 from souffleur.evals.sets.answering_result import Answered, as_json, report
 from souffleur.evals.sets.estimate import (
@@ -178,15 +179,11 @@ async def _grade(judge: Judge, asked: str, gold: str, reply: str) -> Grade | Non
         return Grade(reason="there was no reply", right=False)
     language = language_of(asked)
     question = render("grade_question", language, question=asked, gold=gold, reply=reply)
-    messages = [Message("system", render("grade", language)), Message("user", question)]
-    for _ in range(2):
-        try:
-            return (await judge.ask(messages, Grade, name="grade")).value
-        except AnswerError as error:
-            repair = render("repair", language, problem=str(error))
-            said = Message("assistant", error.answer or "(empty)")
-            messages = [*messages, said, Message("user", repair)]
-    return None
+    rules = render("grade", language)
+    try:
+        return await ask_with_repair(judge, rules, question, Grade, name="grade", language=language)
+    except AnswerError:
+        return None
 
 
 def _rules(name: str) -> str:

@@ -24,6 +24,7 @@ from rich.table import Table
 from souffleur.errors import SouffleurError
 from souffleur.evals.sets.form import Conversation, Doc, Question
 from souffleur.evals.sets.known import SETS, read_set
+from souffleur.evals.suite.bootstrap import Figure, percentage
 from souffleur.knowledge.embedding.embedder import Embedder, make_embedder
 from souffleur.knowledge.finding.search import Query, Scope
 from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -35,7 +36,6 @@ DEPTHS = (5, 10, 20)
 """Turns down to which evidence counts as found."""
 DEEP = 10
 """Turns down to which the reciprocal rank looks."""
-RESAMPLES = 1000
 BEGIN = datetime(2020, 1, 1, tzinfo=UTC)
 """When talk is taken to begin whose set says nothing of time."""
 STEP = timedelta(minutes=1)
@@ -72,18 +72,6 @@ class Asked:
         """
         found = [rank for rank in self.ranks if rank is not None and rank <= DEEP]
         return 1 / min(found) if found else 0.0
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A mean in per cent, and its interval of 95 %."""
-
-    mean: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.mean:.1f} ({self.low:.1f}-{self.high:.1f})"
 
 
 async def run(conversations: Sequence[Conversation], embedder: Embedder) -> list[Asked]:
@@ -154,22 +142,10 @@ def turn_of(doc: Doc, user_id: str, at: datetime) -> Turn:
     )
 
 
-def interval(values: Sequence[float]) -> Figure:
-    """The mean of shares in per cent, with a percentile bootstrap over questions (Efron, 1979).
-
-    >>> str(interval([1.0, 1.0, 1.0]))
-    '100.0 (100.0-100.0)'
-    """
-    shares = 100 * np.asarray(values)
-    drawn = np.random.default_rng(0).integers(len(shares), size=(RESAMPLES, len(shares)))
-    low, high = np.percentile(shares[drawn].mean(axis=1), (2.5, 97.5))
-    return Figure(float(shares.mean()), float(low), float(high))
-
-
 def figures(asked: Sequence[Asked]) -> dict[str, Figure]:
     """Recall at each depth, and the mean reciprocal rank."""
-    found = {f"R@{depth}": interval([one.recall(depth) for one in asked]) for depth in DEPTHS}
-    return {**found, f"MRR@{DEEP}": interval([one.reciprocal for one in asked])}
+    found = {f"R@{depth}": percentage([one.recall(depth) for one in asked]) for depth in DEPTHS}
+    return {**found, f"MRR@{DEEP}": percentage([one.reciprocal for one in asked])}
 
 
 def by_category(asked: Sequence[Asked]) -> dict[str, list[Asked]]:

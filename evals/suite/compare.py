@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from souffleur.evals.suite.metrics import Metric, draws, interval, metrics_of, ones, sums
+from souffleur.evals.suite.bootstrap import draws, interval, ones
+from souffleur.evals.suite.metrics import Metric, metrics_of, sums
 from souffleur.evals.suite.result import Nature, Played, Run, Standing
 
 NEVER_NEW = (Nature.WRONG_DELETE, Nature.INVENTED)

@@ -1,25 +1,19 @@
 """Metrics: rates of what was counted, each with a bootstrap interval over scripts.
 
-An interval is that of the percentile bootstrap (Efron 1979): scripts are drawn with replacement,
-and the metric is taken of each draw. The draws are seeded, so the same counts give the same
-intervals. A metric is the ratio of sums, not the mean of ratios: a script weighs what it holds.
+A metric is the ratio of sums, not the mean of ratios: a script weighs what it holds.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from souffleur.evals.suite.bootstrap import draws, interval, ones, rounded
 from souffleur.evals.suite.expectation import Op
 from souffleur.evals.suite.result import Measured, Nature, Played
 
 if TYPE_CHECKING:
-    import numpy as np
+    from souffleur.evals.suite.bootstrap import Array
 
-    Array = np.ndarray[Any, np.dtype[np.float64]]
-
-DRAWS = 2000
-SEED = 20260103
 SKIP = "SKIP"
 OPS = (*(str(op) for op in Op), SKIP)
 
@@ -63,21 +57,6 @@ def metrics_of(counted: Sequence[Mapping[str, float]]) -> list[Metric]:
     ]
 
 
-def ones(scripts: int) -> "Array":
-    """Every script once."""
-    import numpy as np
-
-    return np.ones((1, scripts))
-
-
-def draws(scripts: int) -> "Array":
-    """How often each script is in each draw, seeded."""
-    import numpy as np
-
-    chances = np.full(scripts, 1 / scripts)
-    return np.random.default_rng(SEED).multinomial(scripts, chances, size=DRAWS).astype(np.float64)
-
-
 def sums(counted: Sequence[Mapping[str, float]], drawn: "Array") -> Sums:
     """What was counted in each draw, by name; what was never counted is 0."""
     import numpy as np
@@ -86,17 +65,6 @@ def sums(counted: Sequence[Mapping[str, float]], drawn: "Array") -> Sums:
     table = np.array([[counts.get(name, 0.0) for name in names] for counts in counted])
     added = drawn @ table if names else np.zeros((len(drawn), 0))
     return _Sums(dict(zip(names, added.T, strict=True)), len(drawn))
-
-
-def interval(values: "Array") -> tuple[float | None, float | None]:
-    """The middle 95 % of the values that are numbers."""
-    import numpy as np
-
-    numbers = values[~np.isnan(values)]
-    if not len(numbers):
-        return None, None
-    low, high = np.percentile(numbers, (2.5, 97.5))
-    return _number(low), _number(high)
 
 
 class _Sums(dict[str, Any]):
@@ -111,13 +79,9 @@ class _Sums(dict[str, Any]):
 
 
 def _measured(metric: Metric, once: Sums, drawn: Sums) -> Measured:
-    value = _number(float(metric.of(once)[0]))
+    value = rounded(float(metric.of(once)[0]))
     low, high = interval(metric.of(drawn)) if value is not None else (None, None)
     return Measured(value=value, low=low, high=high)
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else round(float(value), 6)
 
 
 def _over(part: "Array", whole: "Array") -> "Array":

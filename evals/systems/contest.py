@@ -1,6 +1,6 @@
 """Contest: what several systems made of the same scripts, measured side by side.
 
-Intervals are of the same bootstrap as the suite's (see `metrics`). A difference is of pairs: both
+Intervals are of the same bootstrap as the suite's (see `bootstrap`). A difference is of pairs: both
 systems are drawn alike, script by script.
 """
 
@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from souffleur.evals.suite.metrics import Good, Group, Metric, Sums, draws, interval, ones, sums
+from souffleur.evals.suite.bootstrap import draws, interval, ones
+from souffleur.evals.suite.metrics import Good, Group, Metric, Sums, sums
 from souffleur.evals.suite.result import Measured, Played
 from souffleur.evals.systems.marking import TOLD
 from souffleur.knowledge.memory import Frozen
 
 if TYPE_CHECKING:
-    from souffleur.evals.suite.metrics import Array
+    from souffleur.evals.suite.bootstrap import Array
 
 
 class Side(Frozen):

@@ -19,7 +19,7 @@ from rich.console import Console
 from souffleur.agents.chat import Message, Request
 from souffleur.agents.recording import Recorder
 from souffleur.evals.answering import Cast, estimate, main, run
-from souffleur.evals.sets.answering_result import Answered, as_json, report, share, shares
+from souffleur.evals.sets.answering_result import Answered, accuracy, as_json, report
 from souffleur.evals.sets.estimate import (
     Cost,
     Limit,
@@ -205,21 +205,12 @@ def answered(category: str, right: bool | None) -> Answered:
 def test_accuracy_by_hand() -> None:
     """By category and in all; what has no grade is wrong."""
     marks = [answered("a", True), answered("a", False), answered("b", True), answered("b", None)]
-    found = shares([*marks, answered("b", True)])
-    assert {name: (one.of, round(one.mean, 1)) for name, one in found.items()} == {
+    found = accuracy([*marks, answered("b", True)])
+    assert {name: (of, round(right.mean, 1)) for name, (of, right) in found.items()} == {
         "a": (2, 50.0),
         "b": (3, 66.7),
         "all": (5, 60.0),
     }
-
-
-def test_the_interval_is_that_of_the_bootstrap() -> None:
-    """Of 25 in 100 it is nearly the normal one, 25 ± 8.5, and the same each time."""
-    one = share([True] * 25 + [False] * 75)
-    assert one == share([True] * 25 + [False] * 75)
-    assert one.low == pytest.approx(16.5, abs=1.5)
-    assert one.high == pytest.approx(33.5, abs=1.5)
-    assert str(share([False])) == "0.0 (0.0-0.0)"
 
 
 def test_a_limit_by_hand() -> None:

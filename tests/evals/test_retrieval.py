@@ -14,7 +14,6 @@ from souffleur.evals.retrieval import (
     by_category,
     figures,
     half_of,
-    interval,
     main,
     report,
     run,
@@ -67,14 +66,6 @@ def test_categories_come_before_the_whole() -> None:
         "two": ["3", "4"],
         "all": ["1", "2", "3", "4"],
     }
-
-
-def test_the_interval_holds_the_mean_and_is_always_the_same() -> None:
-    """It narrows with more questions."""
-    few, many = interval([0.0, 1.0] * 10), interval([0.0, 1.0] * 1000)
-    assert few == interval([0.0, 1.0] * 10)
-    assert few.low < few.mean == many.mean == 50.0 < few.high
-    assert many.high - many.low < (few.high - few.low) / 5
 
 
 async def test_what_was_said_is_asked_for_in_a_store() -> None:

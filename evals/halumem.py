@@ -90,7 +90,7 @@ async def play(user: User, settings: Settings, chat: Chat) -> tuple[list[Scene],
         for part in user.parts:
             turns = [one async for one in replay(user.saying(part), memory, clock)]
             troubles += [
-                f"{part.said.id} at {one.turn.at}: {one.turn.error}"
+                f"{part.id} at {one.turn.at}: {one.turn.error}"
                 for one in turns
                 if one.turn.state is not TurnState.JUDGED
             ]
@@ -163,7 +163,7 @@ async def _scene(memory: Souffleur, user: User, part: Part, turns: Sequence[Play
         if point.updates:
             query = Query(user.id, point.content, turns[-1].exchange.at, limit=BEST)
             found[place] = tuple(hit.text for hit in await memory.knowledge.search(query))
-    return Scene(part.said.id, user.name, part.talk, part.points, tuple(written), found)
+    return Scene(part.id, user.name, part.talk, part.points, tuple(written), found)
 
 
 def _wrong(marked: Marked) -> list[tuple[str, str, str, str]]:

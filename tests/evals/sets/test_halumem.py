@@ -18,7 +18,7 @@ from souffleur.agents.judge import Judge
 from souffleur.agents.recording import Recorder
 from souffleur.errors import DialogueError
 from souffleur.evals.halumem import Result, as_json, estimate, main, report, run
-from souffleur.evals.sets.halumem_file import User, choose, read_users
+from souffleur.evals.sets.halumem_file import User, choose, read_halumem, read_users
 from souffleur.evals.sets.halumem_marks import BATCH, Marked, Marker, Scene
 from souffleur.evals.sets.halumem_scores import (
     Change,
@@ -197,6 +197,15 @@ def test_the_file_is_read_as_it_is(file: Path) -> None:
     assert [point.updates for point in second.points] == [True, False]
     assert second.points[0].originals == ("Ann Lee lives in Bonn.",)
     assert len(choose(file, 0, 1).parts) == 1
+
+
+def test_both_readings_hold_the_same_messages(file: Path) -> None:
+    """As turns to be replayed, and as the docs in which evidence is sought."""
+    (user,), (conversation,) = read_users(file), read_halumem(file)
+    turns = [turn for session in user.dialogue.sessions for turn in session.turns]
+    said = [text for turn in turns for text in (turn.user, turn.assistant)]
+    assert [doc.text for doc in conversation.docs] == said
+    assert conversation.conv_id == user.dialogue.user.id == "u-1"
 
 
 @pytest.mark.parametrize(

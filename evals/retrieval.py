@@ -1,29 +1,30 @@
 """How well raw turns are found: a public set through the store, and the ranks of its evidence.
 
-python -m souffleur.evals.retrieval locomo locomo.jsonl.gz --embedder minilm
+souffleur eval retrieval locomo locomo.jsonl.gz --embedder minilm
 
 The sets are not shipped: `souffleur.evals.sets` says which can be read, and from what.
 """
 
-import argparse
 import asyncio
 import json
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from souffleur.errors import SouffleurError
+from souffleur.errors import DialogueError
+from souffleur.evals.command import Embedder as Named, SetFile, SetName, ToJson, make_app, start
 from souffleur.evals.sets.form import Conversation, Doc, Question
-from souffleur.evals.sets.known import SETS, read_set
+from souffleur.evals.sets.known import read_set
 from souffleur.evals.suite.bootstrap import Figure, percentage
 from souffleur.knowledge.embedding.embedder import Embedder, make_embedder
 from souffleur.knowledge.finding.search import Query, Scope
@@ -186,32 +187,29 @@ def as_json(asked: Sequence[Asked]) -> str:
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """The command; None: as it was called."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
-    parser.add_argument("set", choices=SETS)
-    parser.add_argument("path", type=Path, help="the set's file")
-    parser.add_argument("--embedder", default="hash:512", help="hash:512, minilm, openai:MODEL …")
-    parser.add_argument("--limit", type=int, help="only the first so many conversations")
-    parser.add_argument("--half", type=int, choices=(0, 1), help="only every other conversation")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    given = parser.parse_args(arguments)
-    try:
-        asked = asyncio.run(run(_chosen(given), make_embedder(given.embedder)))
-    except SouffleurError as error:
-        sys.exit(str(error))
+def retrieval(
+    set_name: SetName,
+    path: SetFile,
+    embedder: Named = "hash:512",
+    limit: Annotated[int | None, typer.Option(help="Only the first so many conversations.")] = None,
+    half: Annotated[
+        int | None, typer.Option(min=0, max=1, help="Only every other conversation.")
+    ] = None,
+    to_json: ToJson = False,
+) -> None:
+    """Measure how well raw turns are found: a public set, and the ranks of its evidence."""
+    conversations = read_set(set_name, path)[:limit]
+    chosen = conversations if half is None else half_of(conversations, half)
+    asked = asyncio.run(run(chosen, make_embedder(embedder)))
     if not asked:
-        sys.exit(f"No question of {given.path} has evidence: there is nothing to measure.")
-    if given.json:
+        raise DialogueError(f"No question of {path} has evidence: there is nothing to measure.")
+    if to_json:
         print(as_json(asked))
     else:
         report(asked, Console(highlight=False, width=120))
 
 
-def _chosen(given: argparse.Namespace) -> list[Conversation]:
-    conversations = read_set(given.set, given.path)[: given.limit]
-    return conversations if given.half is None else half_of(conversations, given.half)
-
+app = make_app(retrieval)
 
 if __name__ == "__main__":
-    main()
+    start(app)

@@ -16,8 +16,8 @@ from rich.console import Console
 from souffleur.agents.chat import Request
 from souffleur.agents.judge import Judge
 from souffleur.agents.recording import Recorder
-from souffleur.errors import DialogueError
-from souffleur.evals.halumem import Result, as_json, estimate, main, report, run
+from souffleur.errors import DialogueError, SettingsError
+from souffleur.evals.halumem import Result, as_json, estimate, halumem, report, run
 from souffleur.evals.sets.halumem_file import User, choose, read_halumem, read_users
 from souffleur.evals.sets.halumem_marks import BATCH, Marked, Marker, Scene
 from souffleur.evals.sets.halumem_scores import (
@@ -449,8 +449,7 @@ async def test_a_recording_gives_the_same_again(
     recording = tmp_path / "answers.jsonl"
     recorder = Recorder(Scripted(SCRIPT), recording, model="scripted", now=NOW)
     live = await play(choose(file, 0, None), tmp_path / "store", recorder, model="scripted")
-    command = [str(file), "--recorded", str(recording)]
-    await asyncio.to_thread(main, [*command, "--json"])
+    await asyncio.to_thread(halumem, file, recorded=recording, to_json=True)
     assert capsys.readouterr().out == as_json(live) + "\n"
     out = io.StringIO()
     report(live, Console(file=out, width=140))
@@ -460,9 +459,9 @@ async def test_a_recording_gives_the_same_again(
 
 def test_the_estimate_needs_no_model(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It is printed without an endpoint; a run without one says what to set."""
-    main([str(file), "--sessions", "1", "--estimate"])
+    halumem(file, sessions=1, only_estimate=True)
     assert re.search(r"monitor +2 ", capsys.readouterr().out)
-    with pytest.raises(SystemExit, match="SOUFFLEUR_BASE_URL"):
-        main([str(file)])
-    with pytest.raises(SystemExit, match="HaluMem"):
-        main([str(file.with_name("none.jsonl")), "--estimate"])
+    with pytest.raises(SettingsError, match="SOUFFLEUR_BASE_URL"):
+        halumem(file)
+    with pytest.raises(DialogueError, match="HaluMem"):
+        halumem(file.with_name("none.jsonl"), only_estimate=True)

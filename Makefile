@@ -60,7 +60,7 @@ evals: $(READY)  ## Play the recorded suite, mark it, write its page (no key, no
 	@$(BIN)/souffleur eval compare evals/baseline.json build/evals.json
 
 speed: $(READY)  ## Measure: how long the host waits, as the store grows
-	@$(BIN)/python -m souffleur.evals
+	@$(BIN)/souffleur eval speed
 
 lowest:  ## Tests with the lowest versions that pyproject.toml allows
 	@test -x $(LOWEST)/bin/python || python3 -m venv $(LOWEST)

@@ -7,10 +7,9 @@ START -> gather -> judge -> check -> apply -> END
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from langgraph.runtime import Runtime
-from langsmith import tracing_context
 
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.exchange import Persona, clock
@@ -22,6 +21,7 @@ from souffleur.agents.rounds import (
     compile_rounds,
     language_for,
     rules_for,
+    run_graph,
     settled,
 )
 from souffleur.agents.ruling import FIRST, RulingAnswer, faults, list_asked, list_rivals, to_op
@@ -136,12 +136,8 @@ class Arbiter:
         if FIRST not in current or len(current) < 2:
             return decided
         shown = {f"m{place}": one for place, one in enumerate(current.values(), start=1)}
-        with tracing_context(enabled=False):  # a host's tracing must not upload private talk
-            state: Any = await self.graph.ainvoke(
-                {"shown": shown, "now": now, "dry_run": dry_run},
-                {"recursion_limit": 12},
-                context=self.context,
-            )
+        given = {"shown": shown, "now": now, "dry_run": dry_run}
+        state = await run_graph(self.graph, given, self.context)
         outcomes: list[Outcome] = state["outcomes"]
         return decided + outcomes
 

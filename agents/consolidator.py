@@ -8,10 +8,9 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from langgraph.runtime import Runtime
-from langsmith import tracing_context
 
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.exchange import Persona, clock
@@ -31,6 +30,7 @@ from souffleur.agents.rounds import (
     compile_rounds,
     language_for,
     rules_for,
+    run_graph,
     settled,
 )
 from souffleur.knowledge.identity import reader
@@ -128,12 +128,8 @@ class Consolidator:
         if decided := await self._decided(group):
             return decided
         shown = {f"m{place}": memory for place, memory in enumerate(group, start=1)}
-        with tracing_context(enabled=False):  # a host's tracing must not upload private talk
-            state: Any = await self.graph.ainvoke(
-                {"shown": shown, "now": now, "dry_run": dry_run},
-                {"recursion_limit": 12},
-                context=self.context,
-            )
+        given = {"shown": shown, "now": now, "dry_run": dry_run}
+        state = await run_graph(self.graph, given, self.context)
         outcomes: list[Outcome] = state["outcomes"]
         return outcomes
 

@@ -6,10 +6,9 @@ START -> gather -> judge -> check -> apply -> END
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from langgraph.runtime import Runtime
-from langsmith import tracing_context
 
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.exchange import (
@@ -29,6 +28,7 @@ from souffleur.agents.rounds import (
     compile_rounds,
     language_for,
     rules_for,
+    run_graph,
     settled,
 )
 from souffleur.agents.verdict import MonitorAnswer, Reading, handles, to_ops
@@ -145,10 +145,7 @@ class KnowledgeMonitor:
         Raises EndpointError or AnswerError where no usable answer was to be had; then nothing
         has changed.
         """
-        with tracing_context(enabled=False):  # a host's tracing must not upload private talk
-            result: Any = await self.graph.ainvoke(
-                {"turns": turns, "earlier": earlier}, {"recursion_limit": 12}, context=self.context
-            )
+        result = await run_graph(self.graph, {"turns": turns, "earlier": earlier}, self.context)
         done: State = result
         return done
 

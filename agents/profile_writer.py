@@ -8,10 +8,9 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from langgraph.runtime import Runtime
-from langsmith import tracing_context
 
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.exchange import NONE, clock
@@ -25,6 +24,7 @@ from souffleur.agents.rounds import (
     compile_rounds,
     language_for,
     rules_for,
+    run_graph,
     settled,
     unusable,
 )
@@ -154,10 +154,7 @@ class ProfileWriter:
         """
         given: State = {"user_id": user_id, "former": former, "episodes": episodes}
         given |= {"why": why, "now": now, "sphere": sphere}
-        with tracing_context(enabled=False):  # a host's tracing must not upload private talk
-            state: Any = await self.graph.ainvoke(
-                given, {"recursion_limit": 12}, context=self.context
-            )
+        state = await run_graph(self.graph, given, self.context)
         (written,) = state["outcomes"]
         if written.refused is Refusal.USELESS and former:  # it still says all there is to say
             return former

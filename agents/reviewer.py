@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
-from langsmith import tracing_context
 
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.exchange import NONE, Persona, clock
@@ -37,6 +36,7 @@ from souffleur.agents.rounds import (
     begin,
     language_for,
     rules_for,
+    run_graph,
     unusable,
 )
 from souffleur.knowledge.finding.search import EVERYWHERE, Found, Query, Scope
@@ -204,10 +204,7 @@ class MemoryReviewer:
         A model that does not decide within its rounds keeps the memory; the trail shows what it
         answered. Raises EndpointError, and AnswerError if it gave no usable answer before that.
         """
-        with tracing_context(enabled=False):  # a host's tracing must not upload private talk
-            state: Any = await self.graph.ainvoke(
-                {"memory": memory, "now": now}, {"recursion_limit": 20}, context=self.context
-            )
+        state = await run_graph(self.graph, {"memory": memory, "now": now}, self.context)
         prompt = stamp(RULES[state["due"]], state["language"])
         verdict = Verdict(
             id=review_id(memory),

@@ -4,10 +4,12 @@ START -> gather -> (ask) -> check -> apply -> END
                      ^--------' while there is a problem
 """
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from langgraph.graph import END, START, StateGraph
+from langsmith import tracing_context
 from pydantic import BaseModel
 
 from souffleur.agents.chat import Message, Usage
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
 T = TypeVar("T", bound=BaseModel)
+
+MOST_STEPS = 20
+"""Nodes of one run; the longest, a review with every search and one repair, takes eight."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +125,38 @@ def unusable(state: Any, problem: str) -> AnswerError:
     private = [one.content for one in messages if one.role == "assistant" or one is messages[1]]
     told = redact(mask(problem), private)
     return AnswerError(told, answer=messages[-1].content, usage=asdict(state["usage"]))
+
+
+async def ask_with_repair(
+    judge: Judge,
+    rules: str,
+    question: str,
+    answer: type[T],
+    *,
+    name: str,
+    language: str,
+    fault: Callable[[T], str] = lambda _: "",
+) -> T:
+    """Ask until an answer has no fault, twice at most: the rounds without a graph around them.
+
+    `fault` says what is wrong with an answer; empty: nothing. Raises EndpointError, and AnswerError
+    if the second answer cannot be used either.
+    """
+    state: dict[str, Any] = {"language": language, **begin(rules, question)}
+    while True:
+        state |= await ask(state, judge, answer, name)
+        state |= settled(state, state["problem"] or fault(state["answer"]))
+        if not state["problem"]:
+            usable: T = state["answer"]
+            return usable
+
+
+async def run_graph(
+    graph: "CompiledStateGraph[Any, Any, Any, Any]", given: Any, context: Context
+) -> Any:
+    """Return the state at the end of a run."""
+    with tracing_context(enabled=False):  # a host's tracing must not upload private talk
+        return await graph.ainvoke(given, {"recursion_limit": MOST_STEPS}, context=context)
 
 
 def compile_rounds(

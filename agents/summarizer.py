@@ -7,10 +7,9 @@ START -> gather -> write -> check -> apply -> END
 import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from langgraph.runtime import Runtime
-from langsmith import tracing_context
 
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.episode import EpisodeAnswer, faults, to_ops, unfounded
@@ -24,6 +23,7 @@ from souffleur.agents.rounds import (
     compile_rounds,
     language_for,
     rules_for,
+    run_graph,
     settled,
 )
 from souffleur.errors import AnswerError
@@ -132,10 +132,7 @@ class ConversationSummarizer:
         turns = [turn for turn in await knowledge.sessions.turns(segment) if not turn.hidden]
         if sum(turn.messages for turn in turns) < FEWEST:
             return None
-        with tracing_context(enabled=False):  # a host's tracing must not upload private talk
-            state: Any = await self.graph.ainvoke(
-                {"segment": segment, "turns": turns}, {"recursion_limit": 12}, context=self.context
-            )
+        state = await run_graph(self.graph, {"segment": segment, "turns": turns}, self.context)
         made = [entry for entry in state["outcomes"] if entry.op in {"ADD", "UPDATE"}]
         if made and made[0].refused is Refusal.USELESS and segment.episode_id:
             return segment.episode_id  # told anew, it says the same

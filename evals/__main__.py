@@ -1,8 +1,7 @@
-"""`python -m souffleur.evals`: measure, and print what was found."""
+"""`python -m souffleur.evals`: the same as `souffleur eval speed`."""
 
-import asyncio
-
-from souffleur.evals.performance import measure, report
+from souffleur.evals.command import start
+from souffleur.evals.performance import app
 
 if __name__ == "__main__":
-    report(asyncio.run(measure()))
+    start(app)

@@ -1,6 +1,6 @@
 """End to end on a public set: its talk replayed, its questions answered from what is whispered.
 
-python -m souffleur.evals.answering locomo locomo.jsonl.gz --conversations 1 --questions 40 --yes
+souffleur eval answering locomo locomo.jsonl.gz --conversations 1 --questions 40 --yes
 
 Each conversation goes through the real runtime into a fresh store; after it, each question drawn
 is asked: `recall`, a reply of the model from the block alone, and a grade beside the reference
@@ -8,15 +8,15 @@ answer. The model is asked for nothing before its cost has been estimated, and a
 or by a limit. The sets are not shipped: `souffleur.evals.sets` says which can be read.
 """
 
-import argparse
 import asyncio
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Annotated
 from zoneinfo import ZoneInfo
 
+import typer
 from pydantic import BaseModel, ConfigDict
 from rich.console import Console
 
@@ -24,7 +24,20 @@ from souffleur.agents.chat import Chat, Message, Request
 from souffleur.agents.exchange import clock as as_clock
 from souffleur.agents.judge import Judge
 from souffleur.agents.recording import Recorder, prune
-from souffleur.errors import AnswerError, SettingsError, SouffleurError
+from souffleur.agents.rounds import ask_with_repair
+from souffleur.errors import AnswerError, DialogueError, SettingsError
+from souffleur.evals.command import (
+    Embedder,
+    OnlyEstimate,
+    Record,
+    Recorded,
+    SetFile,
+    SetName,
+    ToJson,
+    make_app,
+    need_one_mode,
+    start,
+)
 from souffleur.evals.sets.answering_result import Answered, as_json, report
 from souffleur.evals.sets.estimate import (
     ANSWERS,
@@ -38,7 +51,7 @@ from souffleur.evals.sets.estimate import (
     total,
 )
 from souffleur.evals.sets.form import Question
-from souffleur.evals.sets.known import SETS, read_set
+from souffleur.evals.sets.known import read_set
 from souffleur.evals.sets.set_dialogue import STEP, Drawn, draw, to_dialogue
 from souffleur.evals.suite.scratch import scratch
 from souffleur.evals.suite.voice import opened_voice, voice_settings
@@ -178,15 +191,11 @@ async def _grade(judge: Judge, asked: str, gold: str, reply: str) -> Grade | Non
         return Grade(reason="there was no reply", right=False)
     language = language_of(asked)
     question = render("grade_question", language, question=asked, gold=gold, reply=reply)
-    messages = [Message("system", render("grade", language)), Message("user", question)]
-    for _ in range(2):
-        try:
-            return (await judge.ask(messages, Grade, name="grade")).value
-        except AnswerError as error:
-            repair = render("repair", language, problem=str(error))
-            said = Message("assistant", error.answer or "(empty)")
-            messages = [*messages, said, Message("user", repair)]
-    return None
+    rules = render("grade", language)
+    try:
+        return await ask_with_repair(judge, rules, question, Grade, name="grade", language=language)
+    except AnswerError:
+        return None
 
 
 def _rules(name: str) -> str:
@@ -194,89 +203,78 @@ def _rules(name: str) -> str:
     return render(name, "en", **empty)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """The command; None: as it was called."""
-    given = _parser().parse_args(arguments)
+def answering(
+    set_name: SetName,
+    path: SetFile,
+    conversations: Annotated[int | None, typer.Option(help="Draw so many; else all.")] = None,
+    questions: Annotated[int | None, typer.Option(help="Draw so many of theirs; else all.")] = None,
+    seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 0,
+    embedder: Embedder = "hash:512",
+    judge_every: Annotated[
+        int, typer.Option(min=0, max=20, help="Turns a request judges; 0: a session.")
+    ] = 1,
+    record: Record = None,
+    recorded: Recorded = None,
+    only_estimate: OnlyEstimate = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Whatever it costs.")] = False,
+    most_calls: Annotated[int | None, typer.Option(help="Go on below so many requests.")] = None,
+    most_dollars: Annotated[float | None, typer.Option(help="Go on below so many dollars.")] = None,
+    to_json: ToJson = False,
+) -> None:
+    """Answer the questions of a public set from what is whispered after its talk was replayed."""
+    need_one_mode(record, recorded, only_estimate)
+    drawn = draw(
+        read_set(set_name, path),
+        most_conversations=conversations,
+        most_questions=questions,
+        seed=seed,
+    )
+    if not drawn:
+        raise DialogueError(f"No question of {path} was drawn: there is nothing to ask.")
+    settings = voice_settings(recorded, embedder=embedder, judge_every=judge_every)
     console = Console(highlight=False, width=140)
-    try:
-        drawn = draw(
-            read_set(given.set, given.path),
-            most_conversations=given.conversations,
-            most_questions=given.questions,
-            seed=given.seed,
-        )
-        if not drawn:
-            sys.exit(f"No question of {given.path} was drawn: there is nothing to ask.")
-        chosen = {"embedder": given.embedder, "judge_every": given.judge_every}
-        settings = voice_settings(given.recorded, **chosen)
-        if not given.recorded and not _agreed(drawn, settings, given, console):
+    if not recorded:
+        cost = estimate(drawn, settings)
+        if only_estimate or not to_json:
+            show_estimate(cost, settings, console)
+        if only_estimate:
             return
-        answered, troubles = asyncio.run(_run(drawn, settings, given))
-    except SouffleurError as error:
-        sys.exit(str(error))
-    if given.json:
+        if not yes:
+            _agree(cost, Limit(most_calls, most_dollars), settings)
+    answered, troubles = asyncio.run(_run(drawn, settings, set_name, record, recorded))
+    if to_json:
         print(as_json(answered, troubles))
     else:
         report(answered, troubles, console)
 
 
-def _agreed(
-    drawn: Sequence[Drawn], settings: Settings, given: argparse.Namespace, console: Console
-) -> bool:
-    """Whether to go on: False where only the estimate was asked for; SettingsError where not."""
-    cost = estimate(drawn, settings)
-    if given.estimate or not given.json:
-        show_estimate(cost, settings, console)
-    if given.estimate:
-        return False
-    limit = Limit(given.most_calls, given.most_dollars)
-    if not given.yes and not limit.allows(total(cost.values()), settings):
-        calls = total(cost.values()).calls
+def _agree(cost: Estimate, limit: Limit, settings: Settings) -> None:
+    """Raise SettingsError unless the limit allows what it costs."""
+    whole = total(cost.values())
+    if not limit.allows(whole, settings):
         raise SettingsError(
-            f"this would take about {calls} requests: say --yes, or set --most-calls or, with"
-            " prices, --most-dollars to what may be spent"
+            f"this would take about {whole.calls} requests: say --yes, or set --most-calls or,"
+            " with prices, --most-dollars to what may be spent"
         )
-    return True
 
 
 async def _run(
-    drawn: Sequence[Drawn], settings: Settings, given: argparse.Namespace
+    drawn: Sequence[Drawn],
+    settings: Settings,
+    set_name: str,
+    record: Path | None,
+    recorded: Path | None,
 ) -> tuple[list[Answered], list[str]]:
     with scratch() as folder:
         placed = settings.model_copy(update={"path": folder})
-        async with opened_voice(settings, record=given.record, recorded=given.recorded) as chat:
-            answered, troubles = await run(drawn, Cast(placed, chat, given.set))
-    if isinstance(chat, Recorder) and not troubles:
-        prune(given.record, chat.used)
+        async with opened_voice(settings, record=record, recorded=recorded) as chat:
+            answered, troubles = await run(drawn, Cast(placed, chat, set_name))
+    if record and isinstance(chat, Recorder) and not troubles:
+        prune(record, chat.used)
     return answered, troubles
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
-    parser.add_argument("set", choices=SETS)
-    parser.add_argument("path", type=Path, help="the set's file")
-    parser.add_argument("--conversations", type=int, help="draw so many; else all")
-    parser.add_argument("--questions", type=int, help="draw so many of theirs; else all")
-    parser.add_argument("--seed", type=int, default=0, help="of what is drawn")
-    parser.add_argument("--embedder", default="hash:512")
-    parser.add_argument(
-        "--judge-every",
-        type=int,
-        default=1,
-        choices=range(21),
-        metavar="N",
-        help="turns a request judges; 0: a session",
-    )
-    mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--record", type=Path, help="keep the model's answers here")
-    mode.add_argument("--recorded", type=Path, help="take the answers from here")
-    mode.add_argument("--estimate", action="store_true", help="only say what it would cost")
-    parser.add_argument("--yes", action="store_true", help="whatever it costs")
-    parser.add_argument("--most-calls", type=int, help="go on below so many requests")
-    parser.add_argument("--most-dollars", type=float, help="go on below so many dollars")
-    parser.add_argument("--json", action="store_true", help="print JSON, with every answer")
-    return parser
-
+app = make_app(answering)
 
 if __name__ == "__main__":
-    main()
+    start(app)

@@ -1,6 +1,6 @@
 """HaluMem end to end: what a session leaves in the memory, beside what it should leave.
 
-python -m souffleur.evals.halumem halumem.jsonl --sessions 5 --record answers.jsonl
+souffleur eval halumem halumem.jsonl --sessions 5 --record answers.jsonl
 
 The sessions of a user are replayed through the real runtime into a fresh store. After each, what
 the monitor wrote down in it is taken, and what the store finds (its ten best) for each point that
@@ -8,16 +8,15 @@ replaces an older one; an eval judge marks both, see `halumem_marks`; `halumem_s
 metrics and their source. The set is not shipped: https://github.com/MemTensor/HaluMem.
 """
 
-import argparse
 import asyncio
 import json
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich import box
 from rich.console import Console
 from rich.markup import escape
@@ -26,7 +25,16 @@ from rich.table import Column, Table
 from souffleur.agents.chat import Chat
 from souffleur.agents.judge import Judge
 from souffleur.agents.recording import Recorder, prune
-from souffleur.errors import SouffleurError
+from souffleur.evals.command import (
+    Embedder,
+    OnlyEstimate,
+    Record,
+    Recorded,
+    ToJson,
+    make_app,
+    need_one_mode,
+    start,
+)
 from souffleur.evals.sets.estimate import Cost, Estimate, replay_estimate, show_estimate
 from souffleur.evals.sets.halumem_file import GIVE, Part, User, choose
 from souffleur.evals.sets.halumem_marks import BATCH, CASES, Marked, Marker, Scene, batches
@@ -90,7 +98,7 @@ async def play(user: User, settings: Settings, chat: Chat) -> tuple[list[Scene],
         for part in user.parts:
             turns = [one async for one in replay(user.saying(part), memory, clock)]
             troubles += [
-                f"{part.said.id} at {one.turn.at}: {one.turn.error}"
+                f"{part.id} at {one.turn.at}: {one.turn.error}"
                 for one in turns
                 if one.turn.state is not TurnState.JUDGED
             ]
@@ -163,7 +171,7 @@ async def _scene(memory: Souffleur, user: User, part: Part, turns: Sequence[Play
         if point.updates:
             query = Query(user.id, point.content, turns[-1].exchange.at, limit=BEST)
             found[place] = tuple(hit.text for hit in await memory.knowledge.search(query))
-    return Scene(part.said.id, user.name, part.talk, part.points, tuple(written), found)
+    return Scene(part.id, user.name, part.talk, part.points, tuple(written), found)
 
 
 def _wrong(marked: Marked) -> list[tuple[str, str, str, str]]:
@@ -187,44 +195,44 @@ def _wrong(marked: Marked) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """The command; None: as it was called."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
-    parser.add_argument("file", type=Path, help=GIVE)
-    parser.add_argument("--user", type=int, default=0, help="which line, from 0")
-    parser.add_argument("--sessions", type=int, help="only the first so many")
-    parser.add_argument("--embedder", default="hash:512")
-    mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--record", type=Path, help="ask the model, and keep its answers here")
-    mode.add_argument("--recorded", type=Path, help="take the answers from here")
-    mode.add_argument("--estimate", action="store_true", help="only say what it would cost")
-    parser.add_argument("--json", action="store_true", help="print JSON, with every mark")
-    given = parser.parse_args(arguments)
+def halumem(
+    file: Annotated[Path, typer.Argument(help=f"{GIVE}.")],
+    user: Annotated[int, typer.Option(help="Which line, from 0.")] = 0,
+    sessions: Annotated[int | None, typer.Option(help="Only the first so many.")] = None,
+    embedder: Embedder = "hash:512",
+    record: Record = None,
+    recorded: Recorded = None,
+    only_estimate: OnlyEstimate = False,
+    to_json: ToJson = False,
+) -> None:
+    """Replay HaluMem's sessions of a user, and mark what each leaves in the memory."""
+    need_one_mode(record, recorded, only_estimate)
     console = Console(highlight=False, width=140)
-    try:
-        user = choose(given.file, given.user, given.sessions)
-        settings = voice_settings(given.recorded, embedder=given.embedder)
-        if given.estimate:
-            show_estimate(estimate(user, settings), settings, console)
-            return
-        result = asyncio.run(_run(user, settings, given))
-    except SouffleurError as error:
-        sys.exit(str(error))
-    if given.json:
+    chosen = choose(file, user, sessions)
+    settings = voice_settings(recorded, embedder=embedder)
+    if only_estimate:
+        show_estimate(estimate(chosen, settings), settings, console)
+        return
+    result = asyncio.run(_run(chosen, settings, record, recorded))
+    if to_json:
         print(as_json(result))
     else:
         report(result, console)
 
 
-async def _run(user: User, settings: Settings, given: argparse.Namespace) -> Result:
+async def _run(
+    user: User, settings: Settings, record: Path | None, recorded: Path | None
+) -> Result:
     with scratch() as folder:
         placed = settings.model_copy(update={"path": folder})
-        async with opened_voice(settings, record=given.record, recorded=given.recorded) as chat:
+        async with opened_voice(settings, record=record, recorded=recorded) as chat:
             result = await run(user, placed, chat)
-    if isinstance(chat, Recorder) and not result.troubles:
-        prune(given.record, chat.used)
+    if record and isinstance(chat, Recorder) and not result.troubles:
+        prune(record, chat.used)
     return result
 
 
+app = make_app(halumem)
+
 if __name__ == "__main__":
-    main()
+    start(app)

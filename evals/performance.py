@@ -3,6 +3,7 @@
 The model answers at once here, so a judged turn shows what the memory itself costs.
 """
 
+import asyncio
 import json
 import statistics
 import tempfile
@@ -18,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from souffleur import Importance, Kind, Reply, Request, Settings, Souffleur
+from souffleur.evals.command import make_app
 
 SIZES = (100, 1_000, 10_000)
 """Memories of the user who is measured."""
@@ -135,3 +137,11 @@ async def _instant(request: Request) -> Reply:
     }
     ops = [{**add, **rest}] if said.startswith("I like") else []
     return Reply(text=json.dumps({"reason": "", "ops": ops}), model="instant")
+
+
+def speed() -> None:
+    """Measure how long the host waits, as the store grows."""
+    report(asyncio.run(measure()))
+
+
+app = make_app(speed)

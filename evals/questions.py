@@ -1,19 +1,19 @@
 """Questions about the past after a replayed dialogue: what `recall` gives, and what is answered.
 
-    python -m souffleur.evals.questions evals/dialogues/three_evenings.yaml \\
+    souffleur eval questions evals/dialogues/three_evenings.yaml \\
         --recorded evals/recordings/three_evenings.jsonl
 
 Beside DIALOGUE.yaml lies DIALOGUE.questions.yaml. A question is answerable from the block when all
 its expectations, regular expressions, are found there.
 """
 
-import argparse
 import asyncio
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 import yaml
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 from rich.console import Console
@@ -22,6 +22,7 @@ from rich.markup import escape
 from souffleur.agents.chat import Chat, Message, Request
 from souffleur.agents.recording import Recorder, prune
 from souffleur.dialogue import Dialogue, read_dialogue
+from souffleur.evals.command import Record, Recorded, make_app, need_one_mode, start
 from souffleur.evals.suite.scratch import scratch
 from souffleur.evals.suite.voice import opened_voice, voice_settings
 from souffleur.knowledge.memory import Category, Memory
@@ -139,29 +140,29 @@ async def _ask(question: Question, memory: Souffleur, chat: Chat, user_id: str) 
     return Answered(question, whisper, reply.text)
 
 
-def main() -> None:
-    """The command."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("dialogue", type=Path)
-    mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--record", type=Path, help="ask the model, and keep its answers here")
-    mode.add_argument("--recorded", type=Path, help="take the answers from here")
-    given = parser.parse_args()
-    report(asyncio.run(_told(given)), Console(highlight=False, width=120))
+def questions(
+    dialogue: Annotated[Path, typer.Argument(help="A dialogue file (YAML).")],
+    record: Record = None,
+    recorded: Recorded = None,
+) -> None:
+    """Ask questions about the past after a dialogue was replayed."""
+    need_one_mode(record, recorded)
+    report(asyncio.run(_told(dialogue, record, recorded)), Console(highlight=False, width=120))
 
 
-async def _told(given: argparse.Namespace) -> Told:
-    dialogue, questions = read_dialogue(given.dialogue), read_questions(given.dialogue)
-    asked = voice_settings(given.recorded)
-    voice = opened_voice(asked, record=given.record, recorded=given.recorded)
+async def _told(file: Path, record: Path | None, recorded: Path | None) -> Told:
+    dialogue, asked = read_dialogue(file), read_questions(file)
+    voiced = voice_settings(recorded)
     with scratch() as folder:
-        settings = settings_for(dialogue, asked).model_copy(update={"path": folder})
-        async with voice as chat:
-            told = await run(dialogue, questions, settings, chat)
-    if isinstance(chat, Recorder):
-        prune(given.record, chat.used)
+        settings = settings_for(dialogue, voiced).model_copy(update={"path": folder})
+        async with opened_voice(voiced, record=record, recorded=recorded) as chat:
+            told = await run(dialogue, asked, settings, chat)
+    if record and isinstance(chat, Recorder):
+        prune(record, chat.used)
     return told
 
 
+app = make_app(questions)
+
 if __name__ == "__main__":
-    main()
+    start(app)

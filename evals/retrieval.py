@@ -1,29 +1,31 @@
 """How well raw turns are found: a public set through the store, and the ranks of its evidence.
 
-python -m souffleur.evals.retrieval locomo locomo.jsonl.gz --embedder minilm
+souffleur eval retrieval locomo locomo.jsonl.gz --embedder minilm
 
 The sets are not shipped: `souffleur.evals.sets` says which can be read, and from what.
 """
 
-import argparse
 import asyncio
 import json
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from souffleur.errors import SouffleurError
+from souffleur.errors import DialogueError
+from souffleur.evals.command import Embedder as Named, SetFile, SetName, ToJson, make_app, start
 from souffleur.evals.sets.form import Conversation, Doc, Question
-from souffleur.evals.sets.known import SETS, read_set
+from souffleur.evals.sets.known import read_set
+from souffleur.evals.suite.bootstrap import Figure, percentage
 from souffleur.knowledge.embedding.embedder import Embedder, make_embedder
 from souffleur.knowledge.finding.search import Query, Scope
 from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -35,7 +37,6 @@ DEPTHS = (5, 10, 20)
 """Turns down to which evidence counts as found."""
 DEEP = 10
 """Turns down to which the reciprocal rank looks."""
-RESAMPLES = 1000
 BEGIN = datetime(2020, 1, 1, tzinfo=UTC)
 """When talk is taken to begin whose set says nothing of time."""
 STEP = timedelta(minutes=1)
@@ -72,18 +73,6 @@ class Asked:
         """
         found = [rank for rank in self.ranks if rank is not None and rank <= DEEP]
         return 1 / min(found) if found else 0.0
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A mean in per cent, and its interval of 95 %."""
-
-    mean: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.mean:.1f} ({self.low:.1f}-{self.high:.1f})"
 
 
 async def run(conversations: Sequence[Conversation], embedder: Embedder) -> list[Asked]:
@@ -154,22 +143,10 @@ def turn_of(doc: Doc, user_id: str, at: datetime) -> Turn:
     )
 
 
-def interval(values: Sequence[float]) -> Figure:
-    """The mean of shares in per cent, with a percentile bootstrap over questions (Efron, 1979).
-
-    >>> str(interval([1.0, 1.0, 1.0]))
-    '100.0 (100.0-100.0)'
-    """
-    shares = 100 * np.asarray(values)
-    drawn = np.random.default_rng(0).integers(len(shares), size=(RESAMPLES, len(shares)))
-    low, high = np.percentile(shares[drawn].mean(axis=1), (2.5, 97.5))
-    return Figure(float(shares.mean()), float(low), float(high))
-
-
 def figures(asked: Sequence[Asked]) -> dict[str, Figure]:
     """Recall at each depth, and the mean reciprocal rank."""
-    found = {f"R@{depth}": interval([one.recall(depth) for one in asked]) for depth in DEPTHS}
-    return {**found, f"MRR@{DEEP}": interval([one.reciprocal for one in asked])}
+    found = {f"R@{depth}": percentage([one.recall(depth) for one in asked]) for depth in DEPTHS}
+    return {**found, f"MRR@{DEEP}": percentage([one.reciprocal for one in asked])}
 
 
 def by_category(asked: Sequence[Asked]) -> dict[str, list[Asked]]:
@@ -210,32 +187,29 @@ def as_json(asked: Sequence[Asked]) -> str:
     )
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """The command; None: as it was called."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
-    parser.add_argument("set", choices=SETS)
-    parser.add_argument("path", type=Path, help="the set's file")
-    parser.add_argument("--embedder", default="hash:512", help="hash:512, minilm, openai:MODEL …")
-    parser.add_argument("--limit", type=int, help="only the first so many conversations")
-    parser.add_argument("--half", type=int, choices=(0, 1), help="only every other conversation")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    given = parser.parse_args(arguments)
-    try:
-        asked = asyncio.run(run(_chosen(given), make_embedder(given.embedder)))
-    except SouffleurError as error:
-        sys.exit(str(error))
+def retrieval(
+    set_name: SetName,
+    path: SetFile,
+    embedder: Named = "hash:512",
+    limit: Annotated[int | None, typer.Option(help="Only the first so many conversations.")] = None,
+    half: Annotated[
+        int | None, typer.Option(min=0, max=1, help="Only every other conversation.")
+    ] = None,
+    to_json: ToJson = False,
+) -> None:
+    """Measure how well raw turns are found: a public set, and the ranks of its evidence."""
+    conversations = read_set(set_name, path)[:limit]
+    chosen = conversations if half is None else half_of(conversations, half)
+    asked = asyncio.run(run(chosen, make_embedder(embedder)))
     if not asked:
-        sys.exit(f"No question of {given.path} has evidence: there is nothing to measure.")
-    if given.json:
+        raise DialogueError(f"No question of {path} has evidence: there is nothing to measure.")
+    if to_json:
         print(as_json(asked))
     else:
         report(asked, Console(highlight=False, width=120))
 
 
-def _chosen(given: argparse.Namespace) -> list[Conversation]:
-    conversations = read_set(given.set, given.path)[: given.limit]
-    return conversations if given.half is None else half_of(conversations, given.half)
-
+app = make_app(retrieval)
 
 if __name__ == "__main__":
-    main()
+    start(app)

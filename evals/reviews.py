@@ -1,16 +1,16 @@
 """Memories that are due, reviewed by a model, beside what a person expected before.
 
-python -m souffleur.evals.reviews evals/reviews.yaml --recorded evals/recordings/reviews.jsonl
+souffleur eval reviews evals/reviews.yaml --recorded evals/recordings/reviews.jsonl
 """
 
-import argparse
 import asyncio
 from dataclasses import dataclass
 from datetime import datetime, time
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
+import typer
 import yaml
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 from rich import box
@@ -23,6 +23,7 @@ from souffleur.agents.judge import Judge
 from souffleur.agents.recording import Recorder, prune
 from souffleur.agents.reviewer import MemoryReviewer
 from souffleur.agents.rounds import Context
+from souffleur.evals.command import Record, Recorded, make_app, need_one_mode, start
 from souffleur.evals.suite.scratch import scratch
 from souffleur.evals.suite.voice import opened_voice, voice_settings
 from souffleur.knowledge import life
@@ -193,25 +194,27 @@ def _noon(day: str) -> datetime:
     return datetime.combine(datetime.fromisoformat(day).date(), time(12), ZONE)
 
 
-def main() -> None:
-    """The command."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cases", type=Path)
-    mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--record", type=Path, help="ask the model, and keep its answers here")
-    mode.add_argument("--recorded", type=Path, help="take the answers from here")
-    given = parser.parse_args()
-    report(asyncio.run(_reviewed(given)), Console(highlight=False, width=140))
+def reviews(
+    cases: Annotated[Path, typer.Argument(help="A file of cases (YAML).")],
+    record: Record = None,
+    recorded: Recorded = None,
+) -> None:
+    """Review memories that are due, beside what a person expected before."""
+    need_one_mode(record, recorded)
+    reviewed = asyncio.run(_reviewed(cases, record, recorded))
+    report(reviewed, Console(highlight=False, width=140))
 
 
-async def _reviewed(given: argparse.Namespace) -> list[Reviewed]:
-    settings = voice_settings(given.recorded)
-    async with opened_voice(settings, record=given.record, recorded=given.recorded) as chat:
-        reviewed = await run(read_cases(given.cases), Judge(chat, form=settings.answer_form))
-    if isinstance(chat, Recorder):
-        prune(given.record, chat.used)
+async def _reviewed(file: Path, record: Path | None, recorded: Path | None) -> list[Reviewed]:
+    settings = voice_settings(recorded)
+    async with opened_voice(settings, record=record, recorded=recorded) as chat:
+        reviewed = await run(read_cases(file), Judge(chat, form=settings.answer_form))
+    if record and isinstance(chat, Recorder):
+        prune(record, chat.used)
     return reviewed
 
 
+app = make_app(reviews)
+
 if __name__ == "__main__":
-    main()
+    start(app)

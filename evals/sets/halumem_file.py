@@ -1,27 +1,48 @@
-"""HaluMem's file: users, their sessions, and the points that each session should leave."""
+"""HaluMem's file: users, their sessions, and the points that each session should leave.
+
+The evidence of its questions is memories in other words than those said: it is traced to the
+sessions that should leave them.
+"""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from souffleur.dialogue import Dialogue, Exchange, SessionPart, UserPart
 from souffleur.errors import DialogueError
-from souffleur.evals.sets.form import read_lines, wrong
+from souffleur.evals.sets.form import Conversation, Doc, Question, read_lines, wrong
 from souffleur.evals.sets.halumem_scores import Point
 
 GIVE = "a HaluMem .jsonl file, one user (uuid, sessions) a line"
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class Part:
-    """A session, and the points it should leave."""
+    """A session: what is said in it, what it should leave, and what is asked after it."""
 
-    said: SessionPart
+    id: str
+    docs: tuple[Doc, ...]
     points: tuple[Point, ...]
+    questions: tuple[Question, ...]
+    """Their evidence is contents of points."""
     scored: bool = True
     """False: talk from elsewhere, put in between, which is to leave nothing that is marked."""
+
+    @property
+    def said(self) -> SessionPart:
+        """The messages as turns. Raises ValueError unless the user and the assistant alternate."""
+        turns: list[Exchange] = []
+        for mine, yours in zip(self.docs[::2], self.docs[1::2], strict=True):
+            if (mine.speaker, yours.speaker) != ("user", "assistant"):
+                raise ValueError(f"{self.id}: messages must be the user's and the assistant's")
+            assert mine.at is not None
+            turns.append(Exchange(at=mine.at, user=mine.text, assistant=yours.text))
+        return SessionPart(id=self.id, turns=tuple(turns))
 
     @property
     def talk(self) -> str:
@@ -42,23 +63,36 @@ class User:
 
     @property
     def dialogue(self) -> Dialogue:
-        """All that is said."""
+        """All that is said. Raises ValueError if it cannot be replayed."""
         return self.saying(*self.parts)
 
     def saying(self, *parts: Part) -> Dialogue:
-        """What is said in these sessions."""
+        """Return what is said in these sessions."""
         return Dialogue(user=UserPart(id=self.id), sessions=tuple(part.said for part in parts))
+
+    @property
+    def conversation(self) -> Conversation:
+        """The same in the form of all sets: evidence is the sessions that left it so far."""
+        sources: dict[str, list[str]] = {}
+        questions = []
+        for part in self.parts:
+            for point in part.points:
+                sources.setdefault(point.content, []).append(part.id)
+            for asked in part.questions:
+                found = (id for content in asked.evidence for id in sources.get(content, ()))
+                questions.append(replace(asked, evidence=tuple(dict.fromkeys(found))))
+        docs = tuple(doc for part in self.parts for doc in part.docs)
+        return Conversation(self.id, docs, tuple(questions))
+
+
+def read_halumem(path: Path) -> list[Conversation]:
+    """Return the conversations of a file, one a user. Raises DialogueError."""
+    return _read(path, _conversation)
 
 
 def read_users(path: Path) -> list[User]:
-    """The users of a file. Raises DialogueError."""
-    found = []
-    for where, raw in read_lines(path, GIVE):
-        try:
-            found.append(_user(raw))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise wrong(where, GIVE, error) from error
-    return found
+    """Return the users of a file, whose talk can be replayed. Raises DialogueError."""
+    return _read(path, _replayable)
 
 
 def choose(path: Path, user: int, sessions: int | None) -> User:
@@ -72,30 +106,61 @@ def choose(path: Path, user: int, sessions: int | None) -> User:
     return User(one.id, one.name, one.parts[:sessions])
 
 
-def time_of(message: dict[str, Any]) -> datetime:
-    """When a message was said: "Sep 12, 2025, 09:07:20", in UTC. Raises KeyError, ValueError."""
-    return datetime.strptime(message["timestamp"], "%b %d, %Y, %H:%M:%S").replace(tzinfo=UTC)
-
-
-def _user(raw: dict[str, Any]) -> User:
-    name = re.search(r"Name:\s*([^;]+);", raw.get("persona_info", ""))
-    parts = [_part(number, session) for number, session in enumerate(raw["sessions"], start=1)]
-    user = User(raw["uuid"], name[1].strip() if name else "the user", tuple(parts))
+def _replayable(raw: dict[str, Any]) -> User:
+    user = _user(raw)
     if not user.dialogue:  # made here, so that times out of order are found while reading
         raise ValueError("nothing is said")
     return user
 
 
-def _part(number: int, raw: dict[str, Any]) -> Part:
-    turns: list[Exchange] = []
-    said = raw["dialogue"]
-    for mine, yours in zip(said[::2], said[1::2], strict=True):
-        if (mine["role"], yours["role"]) != ("user", "assistant"):
-            raise ValueError(f"session {number}: messages must be the user's and the assistant's")
-        turns.append(Exchange(at=time_of(mine), user=mine["content"], assistant=yours["content"]))
+def _conversation(raw: dict[str, Any]) -> Conversation:
+    return _user(raw).conversation
+
+
+def _read(path: Path, make: Callable[[dict[str, Any]], T]) -> list[T]:
+    found = []
+    for where, raw in read_lines(path, GIVE):
+        try:
+            found.append(make(raw))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise wrong(where, GIVE, error) from error
+    return found
+
+
+def _user(raw: dict[str, Any]) -> User:
+    name = re.search(r"Name:\s*([^;]+);", raw.get("persona_info", ""))
+    parts = [_part(f"S{number}", session) for number, session in enumerate(raw["sessions"], 1)]
+    return User(raw["uuid"], name[1].strip() if name else "the user", tuple(parts))
+
+
+def _part(id: str, raw: dict[str, Any]) -> Part:
     generated = raw.get("is_generated_qa_session", False)
-    points = () if generated else tuple(map(_point, raw["memory_points"]))
-    return Part(SessionPart(id=f"S{number}", turns=tuple(turns)), points, scored=not generated)
+    return Part(
+        id=id,
+        docs=tuple(_doc(id, place, said) for place, said in enumerate(raw["dialogue"])),
+        points=() if generated else tuple(map(_point, raw["memory_points"])),
+        questions=tuple(
+            _question(f"{id}:q{place}", asked)
+            for place, asked in enumerate(raw.get("questions", ()), start=1)
+        ),
+        scored=not generated,
+    )
+
+
+def _doc(session: str, place: int, raw: dict[str, Any]) -> Doc:
+    """Of a message: its time is written "Sep 12, 2025, 09:07:20", in UTC."""
+    at = datetime.strptime(raw["timestamp"], "%b %d, %Y, %H:%M:%S").replace(tzinfo=UTC)
+    return Doc(f"{session}:{place}", session, at, raw["role"], raw["content"])
+
+
+def _question(id: str, raw: dict[str, Any]) -> Question:
+    return Question(
+        id=id,
+        text=raw["question"],
+        category=raw["question_type"],
+        answer=raw["answer"],
+        evidence=tuple(point["memory_content"] for point in raw["evidence"]),
+    )
 
 
 def _point(raw: dict[str, Any]) -> Point:

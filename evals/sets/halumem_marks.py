@@ -7,15 +7,16 @@ theirs be shipped. They ask once a point; here one request carries a batch of on
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from souffleur.agents.chat import Message
 from souffleur.agents.exchange import NONE
 from souffleur.agents.judge import Judge
+from souffleur.agents.rounds import ask_with_repair
 from souffleur.errors import AnswerError
 from souffleur.evals.sets.halumem_scores import Change, Covered, Extracted, Point, Score, Updated
 from souffleur.prompts import Language, language_of, render
@@ -206,22 +207,25 @@ class Marker:
     ) -> dict[int, M]:
         """The marks of one part by number; asked again, once, where they are not all there."""
         rules = render(name, scene.language, user=scene.user)
-        messages = [Message("system", rules), Message("user", part.question)]
         marks: dict[int, M] = {}
+
+        def missing(given: Marks[M]) -> str:
+            for mark in given.marks:
+                marks.setdefault(mark.number, mark)
+            left = [number for number in range(1, part.count + 1) if number not in marks]
+            return f"marks are missing: {left}" if left else ""
+
         async with self._slots:
-            for _ in range(2):
-                try:
-                    judged = await self._judge.ask(messages, answer, name=name)
-                except AnswerError as error:
-                    said, problem = error.answer or "(empty)", str(error)
-                else:
-                    marks = {mark.number: mark for mark in reversed(judged.value.marks)} | marks
-                    missing = [n for n in range(1, part.count + 1) if n not in marks]
-                    if not missing:
-                        return marks
-                    said, problem = judged.text, f"marks are missing: {missing}"
-                repair = render("repair", scene.language, problem=problem)
-                messages = [*messages, Message("assistant", said), Message("user", repair)]
+            with suppress(AnswerError):  # what is missing twice has no mark
+                await ask_with_repair(
+                    self._judge,
+                    rules,
+                    part.question,
+                    answer,
+                    name=name,
+                    language=scene.language,
+                    fault=missing,
+                )
         return marks
 
 

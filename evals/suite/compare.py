@@ -6,10 +6,10 @@ wherever there was none.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from souffleur.evals.suite.metrics import Metric, draws, interval, metrics_of, ones, sums
+from souffleur.evals.suite.metrics import Apart, compare_pairs, metrics_of
 from souffleur.evals.suite.result import Nature, Played, Run, Standing
 
 NEVER_NEW = (Nature.WRONG_DELETE, Nature.INVENTED)
@@ -62,35 +62,25 @@ def compare(a: Run, b: Run) -> Comparison:
     both = sorted(whole.keys() & others.keys())
     played = [name for name in both if not (whole[name].failure or others[name].failure)]
     pairs = [(whole[name], others[name]) for name in played]
+    counted_a, counted_b = [one.counts for one, _ in pairs], [one.counts for _, one in pairs]
+    metrics = metrics_of([*counted_a, *counted_b])
     faults = [fault for name in both for fault in _new_faults(whole[name], others[name])]
     return Comparison(
-        differences=tuple(_differences(pairs)),
+        differences=tuple(map(_difference, compare_pairs(counted_a, counted_b, metrics))),
         new_faults=tuple(faults),
         only_a=tuple(sorted(whole.keys() - others.keys())),
         only_b=tuple(sorted(others.keys() - whole.keys())),
     )
 
 
-def _differences(pairs: Sequence[tuple[Played, Played]]) -> Iterator[Difference]:
-    if not pairs:
-        return
-    counted_a, counted_b = [one.counts for one, _ in pairs], [one.counts for _, one in pairs]
-    once, drawn = ones(len(pairs)), draws(len(pairs))
-    for metric in metrics_of([*counted_a, *counted_b]):
-        a = float(metric.of(sums(counted_a, once))[0])
-        b = float(metric.of(sums(counted_b, once))[0])
-        apart = metric.of(sums(counted_b, drawn)) - metric.of(sums(counted_a, drawn))
-        low, high = interval(apart)
-        if a == a and b == b and low is not None and high is not None:  # NaN: nothing to measure
-            yield _difference(metric, a, b, low, high)
-
-
-def _difference(metric: Metric, a: float, b: float, low: float, high: float) -> Difference:
-    fell, rose = high < 0, low > 0
+def _difference(apart: Apart) -> Difference:
+    metric = apart.metric
+    a, b = round(apart.a, 6), round(apart.b, 6)
+    fell, rose = apart.high < 0, apart.low > 0
     worse, better = (fell, rose) if metric.good == "high" else (rose, fell)
     if metric.group in ("cost", "latency"):
-        worse = worse and b > a * (1 + SLACK)
-    return Difference(metric.name, round(a, 6), round(b, 6), low, high, worse, better)
+        worse = worse and apart.b > apart.a * (1 + SLACK)
+    return Difference(metric.name, a, b, apart.low, apart.high, worse, better)
 
 
 def _new_faults(a: Played, b: Played) -> Iterator[str]:

@@ -1,25 +1,20 @@
 """Metrics: rates of what was counted, each with a bootstrap interval over scripts.
 
-An interval is that of the percentile bootstrap (Efron 1979): scripts are drawn with replacement,
-and the metric is taken of each draw. The draws are seeded, so the same counts give the same
-intervals. A metric is the ratio of sums, not the mean of ratios: a script weighs what it holds.
+A metric is the ratio of sums, not the mean of ratios: a script weighs what it holds.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from souffleur.evals.suite.bootstrap import draws, interval, ones, rounded
 from souffleur.evals.suite.expectation import Op
 from souffleur.evals.suite.result import Measured, Nature, Played
 
 if TYPE_CHECKING:
-    import numpy as np
+    from souffleur.evals.suite.bootstrap import Array
 
-    Array = np.ndarray[Any, np.dtype[np.float64]]
-
-DRAWS = 2000
-SEED = 20260103
 SKIP = "SKIP"
 OPS = (*(str(op) for op in Op), SKIP)
 
@@ -40,14 +35,54 @@ class Metric:
     about: str = ""
 
 
+@dataclass(frozen=True)
+class Apart:
+    """A metric of two that were drawn alike, and the interval of B less A."""
+
+    metric: Metric
+    a: float
+    b: float
+    low: float
+    high: float
+
+
 def measure(scripts: Sequence[Played]) -> dict[str, Measured]:
     """Every metric that these scripts say something about; a failed script counts nowhere."""
     counted = [one.counts for one in scripts if not one.failure]
+    return measured(counted, metrics_of(counted))
+
+
+def measured(
+    counted: Sequence[Mapping[str, float]], metrics: Sequence[Metric]
+) -> dict[str, Measured]:
+    """Return those of the metrics that there is something to measure for, by name."""
     if not counted:
         return {}
     once, drawn = sums(counted, ones(len(counted))), sums(counted, draws(len(counted)))
-    measured = {metric.name: _measured(metric, once, drawn) for metric in metrics_of(counted)}
-    return {name: one for name, one in measured.items() if one.value is not None}
+    found: dict[str, Measured] = {}
+    for metric in metrics:
+        if (value := rounded(metric.of(once)[0])) is not None:
+            low, high = interval(metric.of(drawn))
+            found[metric.name] = Measured(value=value, low=low, high=high)
+    return found
+
+
+def compare_pairs(
+    a: Sequence[Mapping[str, float]],
+    b: Sequence[Mapping[str, float]],
+    metrics: Sequence[Metric],
+) -> Iterator[Apart]:
+    """Yield the metrics that there is something to measure for in both; of the same scripts."""
+    if not a:
+        return
+    once, drawn = ones(len(a)), draws(len(a))
+    once_a, once_b, drawn_a, drawn_b = sums(a, once), sums(b, once), sums(a, drawn), sums(b, drawn)
+    for metric in metrics:
+        value_a, value_b = float(metric.of(once_a)[0]), float(metric.of(once_b)[0])
+        low, high = interval(metric.of(drawn_b) - metric.of(drawn_a))
+        blank = math.isnan(value_a) or math.isnan(value_b)
+        if not blank and low is not None and high is not None:
+            yield Apart(metric, value_a, value_b, low, high)
 
 
 def metrics_of(counted: Sequence[Mapping[str, float]]) -> list[Metric]:
@@ -63,21 +98,6 @@ def metrics_of(counted: Sequence[Mapping[str, float]]) -> list[Metric]:
     ]
 
 
-def ones(scripts: int) -> "Array":
-    """Every script once."""
-    import numpy as np
-
-    return np.ones((1, scripts))
-
-
-def draws(scripts: int) -> "Array":
-    """How often each script is in each draw, seeded."""
-    import numpy as np
-
-    chances = np.full(scripts, 1 / scripts)
-    return np.random.default_rng(SEED).multinomial(scripts, chances, size=DRAWS).astype(np.float64)
-
-
 def sums(counted: Sequence[Mapping[str, float]], drawn: "Array") -> Sums:
     """What was counted in each draw, by name; what was never counted is 0."""
     import numpy as np
@@ -86,17 +106,6 @@ def sums(counted: Sequence[Mapping[str, float]], drawn: "Array") -> Sums:
     table = np.array([[counts.get(name, 0.0) for name in names] for counts in counted])
     added = drawn @ table if names else np.zeros((len(drawn), 0))
     return _Sums(dict(zip(names, added.T, strict=True)), len(drawn))
-
-
-def interval(values: "Array") -> tuple[float | None, float | None]:
-    """The middle 95 % of the values that are numbers."""
-    import numpy as np
-
-    numbers = values[~np.isnan(values)]
-    if not len(numbers):
-        return None, None
-    low, high = np.percentile(numbers, (2.5, 97.5))
-    return _number(low), _number(high)
 
 
 class _Sums(dict[str, Any]):
@@ -108,16 +117,6 @@ class _Sums(dict[str, Any]):
         import numpy as np
 
         return np.zeros(self._length)
-
-
-def _measured(metric: Metric, once: Sums, drawn: Sums) -> Measured:
-    value = _number(float(metric.of(once)[0]))
-    low, high = interval(metric.of(drawn)) if value is not None else (None, None)
-    return Measured(value=value, low=low, high=high)
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else round(float(value), 6)
 
 
 def _over(part: "Array", whole: "Array") -> "Array":
@@ -171,13 +170,16 @@ def _share(
     return Metric(name, group, of, good, about)
 
 
-def _ratio(
+def ratio(
     name: str, group: Group, part: str, whole: str, *, about: str = "", good: Good = "high"
 ) -> Metric:
+    """Return the metric of one count over another."""
     return Metric(name, group, lambda sums: _over(sums[part], sums[whole]), good, about)
 
 
-def _count(name: str, *parts: str, about: str = "") -> Metric:
+def count(name: str, *parts: str, about: str = "") -> Metric:
+    """Return the metric of errors, each of which is one too many."""
+
     def of(sums: Sums) -> "Array":
         added: Array = sum((sums[part] for part in parts), start=sums["nothing"])
         return added
@@ -186,31 +188,31 @@ def _count(name: str, *parts: str, about: str = "") -> Metric:
 
 
 def _latency(stage: str) -> Metric:
-    return _ratio(f"{stage} seconds", "latency", f"seconds.{stage}", f"timed.{stage}", good="low")
+    return ratio(f"{stage} seconds", "latency", f"seconds.{stage}", f"timed.{stage}", good="low")
 
 
 _UPDATES = ("update.correct", "update.hallucinated", "update.omitted")
 
 FIXED: tuple[Metric, ...] = (
-    _count("wrong deletes", f"nature.{Nature.WRONG_DELETE}", about="let go, and not to be"),
-    _count("invented", f"nature.{Nature.INVENTED}", about="not supported by what was said"),
-    _count("noise", f"nature.{Nature.NOISE}", about="said, but not worth keeping"),
-    _count("unforeseen", f"nature.{Nature.UNFORESEEN}", about="worth keeping; not in the script"),
-    _count("misfiled", f"nature.{Nature.MISFILED}", about="another op was due"),
-    _count("duplicates", f"nature.{Nature.DUPLICATE}", "held_twice", about="known already"),
-    _count("breaches", "breaches", about="what must never happen"),
+    count("wrong deletes", f"nature.{Nature.WRONG_DELETE}", about="let go, and not to be"),
+    count("invented", f"nature.{Nature.INVENTED}", about="not supported by what was said"),
+    count("noise", f"nature.{Nature.NOISE}", about="said, but not worth keeping"),
+    count("unforeseen", f"nature.{Nature.UNFORESEEN}", about="worth keeping; not in the script"),
+    count("misfiled", f"nature.{Nature.MISFILED}", about="another op was due"),
+    count("duplicates", f"nature.{Nature.DUPLICATE}", "held_twice", about="known already"),
+    count("breaches", "breaches", about="what must never happen"),
     _share("update correct", "updates", *_UPDATES, about="of the updates that were due"),
     _share("update hallucinated", "updates", *_UPDATES[1:], _UPDATES[0], good="low"),
     _share("update omitted", "updates", *_UPDATES[2:], *_UPDATES[:2], good="low"),
-    _ratio("detail retention", "details", "details.kept", "details.all"),
-    _ratio("kind accuracy", "details", "kind.right", "kind.all"),
+    ratio("detail retention", "details", "details.kept", "details.all"),
+    ratio("kind accuracy", "details", "kind.right", "kind.all"),
     _share("boost correct", "details", "BOOST.right", "BOOST.wrong", "BOOST.missed"),
-    _ratio("end state", "details", "end.right", "end.all"),
-    _ratio("recall hit rate", "recall", "brings.hit", "brings.all"),
-    _ratio("recall lacks kept", "recall", "lacks.kept", "lacks.all"),
-    _ratio("recall MRR", "recall", "rank.sum", "rank.all", about="of what the message calls for"),
-    _ratio("calls per turn", "cost", "calls", "turns", good="low"),
-    _ratio("tokens in per turn", "cost", "tokens.in", "turns", good="low"),
-    _ratio("tokens out per turn", "cost", "tokens.out", "turns", good="low"),
-    _ratio("dollars per turn", "cost", "cost", "turns", good="low"),
+    ratio("end state", "details", "end.right", "end.all"),
+    ratio("recall hit rate", "recall", "brings.hit", "brings.all"),
+    ratio("recall lacks kept", "recall", "lacks.kept", "lacks.all"),
+    ratio("recall MRR", "recall", "rank.sum", "rank.all", about="of what the message calls for"),
+    ratio("calls per turn", "cost", "calls", "turns", good="low"),
+    ratio("tokens in per turn", "cost", "tokens.in", "turns", good="low"),
+    ratio("tokens out per turn", "cost", "tokens.out", "turns", good="low"),
+    ratio("dollars per turn", "cost", "cost", "turns", good="low"),
 )

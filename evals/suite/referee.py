@@ -14,10 +14,9 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict
 
-from souffleur.agents.chat import Message
 from souffleur.agents.exchange import NONE, clock
 from souffleur.agents.judge import Judge
-from souffleur.errors import AnswerError
+from souffleur.agents.rounds import ask_with_repair
 from souffleur.evals.suite.expectation import Op
 from souffleur.evals.suite.result import Done, Mark, Nature, Standing, Step
 from souffleur.evals.suite.scoring import MAKES, Sayings
@@ -147,10 +146,6 @@ async def _ask(
     judge: Judge, rules: str, question: str, language: str, answer: type[T], script: Script
 ) -> T:
     names: Mapping[str, str] = {"user": script.user.title, "assistant": script.assistant.name}
-    messages = [Message("system", render(rules, language, **names)), Message("user", question)]
-    try:
-        return (await judge.ask(messages, answer, name=NAME)).value
-    except AnswerError as error:
-        said = Message("assistant", error.answer or "(empty)")
-        repair = Message("user", render("repair", language, problem=str(error)))
-        return (await judge.ask([*messages, said, repair], answer, name=NAME)).value
+    return await ask_with_repair(
+        judge, render(rules, language, **names), question, answer, name=NAME, language=language
+    )

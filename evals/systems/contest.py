@@ -1,22 +1,19 @@
 """Contest: what several systems made of the same scripts, measured side by side.
 
-Intervals are of the same bootstrap as the suite's (see `metrics`). A difference is of pairs: both
+Intervals are of the same bootstrap as the suite's (see `bootstrap`). A difference is of pairs: both
 systems are drawn alike, script by script.
 """
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from souffleur.evals.suite.metrics import Good, Group, Metric, Sums, draws, interval, ones, sums
+from souffleur.evals.suite.metrics import Apart, Metric, compare_pairs, count, measured, ratio
 from souffleur.evals.suite.result import Measured, Played
 from souffleur.evals.systems.marking import TOLD
 from souffleur.knowledge.memory import Frozen
-
-if TYPE_CHECKING:
-    from souffleur.evals.suite.metrics import Array
 
 
 class Side(Frozen):
@@ -91,21 +88,21 @@ def gathered(
     failed = {one.name for side in sides for one in side.scripts if one.failure}
     counted = [[one.counts for one in side.scripts if one.name not in failed] for side in sides]
     metrics = [metric for metric in METRICS if _is_told(metric, counted)]
-    measured = tuple(
-        side.model_copy(update={"metrics": _measure(counts, metrics), "ops": _ops(side, counts)})
+    measured_sides = tuple(
+        side.model_copy(update={"metrics": measured(counts, metrics), "ops": _ops(side, counts)})
         for side, counts in zip(sides, counted, strict=True)
     )
     gaps = [
-        gap
+        _gap(side.system, apart)
         for side, counts in zip(sides[1:], counted[1:], strict=True)
-        for gap in _gaps(side.system, counted[0], counts, metrics)
+        for apart in compare_pairs(counts, counted[0], metrics)
     ]
     return Contest(
         model=", ".join(sorted({one for one in models if one})),
         embedder=", ".join(sorted({one for one in embedders if one})),
         mode=mode,
         scripts=len(counted[0]),
-        sides=measured,
+        sides=measured_sides,
         gaps=tuple(gaps),
     )
 
@@ -117,42 +114,18 @@ def _is_told(metric: Metric, counted: Sequence[Sequence[dict[str, float]]]) -> b
     return any("timed" in counts for side in counted for counts in side)
 
 
-def _measure(counted: Sequence[dict[str, float]], metrics: Sequence[Metric]) -> dict[str, Measured]:
-    if not counted:
-        return {}
-    once, drawn = sums(counted, ones(len(counted))), sums(counted, draws(len(counted)))
-    told: dict[str, Measured] = {}
-    for metric in metrics:
-        value = float(metric.of(once)[0])
-        if value == value:  # NaN: there was nothing to measure
-            low, high = interval(metric.of(drawn))
-            told[metric.name] = Measured(value=round(value, 6), low=low, high=high)
-    return told
-
-
-def _gaps(
-    system: str,
-    ours: Sequence[dict[str, float]],
-    theirs: Sequence[dict[str, float]],
-    metrics: Sequence[Metric],
-) -> list[Gap]:
-    if not ours:
-        return []
-    once, drawn = ones(len(ours)), draws(len(ours))
-    gaps = []
-    for metric in metrics:
-        value = float((metric.of(sums(ours, once)) - metric.of(sums(theirs, once)))[0])
-        low, high = interval(metric.of(sums(ours, drawn)) - metric.of(sums(theirs, drawn)))
-        if value == value and low is not None and high is not None:
-            gaps.append(_gap(metric, system, round(value, 6), low, high))
-    return gaps
-
-
-def _gap(metric: Metric, system: str, value: float, low: float, high: float) -> Gap:
+def _gap(system: str, apart: Apart) -> Gap:
     better: Literal["ours", "theirs", ""] = ""
-    if low > 0 or high < 0:
-        better = "ours" if (low > 0) == (metric.good == "high") else "theirs"
-    return Gap(metric=metric.name, system=system, value=value, low=low, high=high, better=better)
+    if apart.low > 0 or apart.high < 0:
+        better = "ours" if (apart.low > 0) == (apart.metric.good == "high") else "theirs"
+    return Gap(
+        metric=apart.metric.name,
+        system=system,
+        value=round(apart.b - apart.a, 6),
+        low=apart.low,
+        high=apart.high,
+        better=better,
+    )
 
 
 def _ops(side: Side, counted: Sequence[dict[str, float]]) -> dict[str, dict[str, float]]:
@@ -160,46 +133,28 @@ def _ops(side: Side, counted: Sequence[dict[str, float]]) -> dict[str, dict[str,
         return {}
     ops: dict[str, dict[str, float]] = {}
     for counts in counted:
-        for name, count in counts.items():
+        for name, number in counts.items():
             if name.startswith(TOLD):
                 op, _, what = name.removeprefix(TOLD).rpartition(".")
                 row = ops.setdefault(op, dict.fromkeys(("right", "wrong", "met", "missed"), 0.0))
-                row[what] += count
+                row[what] += number
     return dict(sorted(ops.items()))
 
 
-def _ratio(
-    name: str, group: Group, part: str, whole: str, *, good: Good = "high", about: str = ""
-) -> Metric:
-    def of(sums: Sums) -> "Array":
-        import numpy as np
-
-        top, whole_sum = sums[part], sums[whole]
-        blank = np.full(len(top), np.nan)
-        over: Array = np.divide(top, whole_sum, out=blank, where=whole_sum > 0)
-        return over
-
-    return Metric(name, group, of, good, about)
-
-
-def _count(name: str, part: str, about: str) -> Metric:
-    return Metric(name, "errors", lambda sums: sums[part], "low", about)
-
-
 METRICS: tuple[Metric, ...] = (
-    _ratio("holds at the end", "details", "holds.right", "holds.all", about="once, where so asked"),
-    _ratio("lacks at the end", "details", "gone.right", "gone.all"),
-    _ratio("learned at its turn", "details", "learned.right", "learned.all"),
-    _count("breaches", "breaches", about="written, and never to be"),
-    _count("held twice", "held_twice", about="of what there is to be once"),
-    _count("near-duplicates", "near", about="at the end, by cosine"),
-    _ratio("recall brings", "recall", "brings.hit", "brings.all"),
-    _ratio("recall lacks", "recall", "lacks.kept", "lacks.all"),
-    _ratio("written per turn", "cost", "wrote", "turns", good="low"),
-    _ratio("memories at the end", "cost", "memories", "scripts", good="low"),
-    _ratio("calls per turn", "cost", "calls", "turns", good="low"),
-    _ratio("tokens in per turn", "cost", "tokens.in", "turns", good="low"),
-    _ratio("tokens out per turn", "cost", "tokens.out", "turns", good="low"),
-    _ratio("dollars per turn", "cost", "cost", "turns", good="low"),
-    _ratio("model seconds per turn", "latency", "seconds", "turns", good="low"),
+    ratio("holds at the end", "details", "holds.right", "holds.all", about="once, where so asked"),
+    ratio("lacks at the end", "details", "gone.right", "gone.all"),
+    ratio("learned at its turn", "details", "learned.right", "learned.all"),
+    count("breaches", "breaches", about="written, and never to be"),
+    count("held twice", "held_twice", about="of what there is to be once"),
+    count("near-duplicates", "near", about="at the end, by cosine"),
+    ratio("recall brings", "recall", "brings.hit", "brings.all"),
+    ratio("recall lacks", "recall", "lacks.kept", "lacks.all"),
+    ratio("written per turn", "cost", "wrote", "turns", good="low"),
+    ratio("memories at the end", "cost", "memories", "scripts", good="low"),
+    ratio("calls per turn", "cost", "calls", "turns", good="low"),
+    ratio("tokens in per turn", "cost", "tokens.in", "turns", good="low"),
+    ratio("tokens out per turn", "cost", "tokens.out", "turns", good="low"),
+    ratio("dollars per turn", "cost", "cost", "turns", good="low"),
+    ratio("model seconds per turn", "latency", "seconds", "turns", good="low"),
 )

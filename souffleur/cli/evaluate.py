@@ -1,4 +1,4 @@
-"""`souffleur eval`: run, record, compare and report the suite of scripted dialogues."""
+"""`souffleur eval`: run, record, compare and report the suite; and all other measurements."""
 
 from collections.abc import Sequence
 from importlib.resources import files
@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from souffleur.cli.door import AsJson, enter
+from souffleur.cli.measurements import Measurements
 from souffleur.cli.versus import versus
 
 if TYPE_CHECKING:
     from souffleur.evals.suite.result import Run, Saved
     from souffleur.settings import Settings
 
-evals = typer.Typer(help="Measure what the judge does on scripted dialogues.", no_args_is_help=True)
+evals = typer.Typer(
+    cls=Measurements, help="Measure how good and how fast the memory is.", no_args_is_help=True
+)
 
 Only = Annotated[str, typer.Option(help="Names of scripts, as a glob.")]
 Dialogues = Annotated[

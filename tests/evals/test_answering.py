@@ -18,8 +18,9 @@ from rich.console import Console
 
 from souffleur.agents.chat import Message, Request
 from souffleur.agents.recording import Recorder
-from souffleur.evals.answering import Cast, estimate, main, run
-from souffleur.evals.sets.answering_result import Answered, as_json, report, share, shares
+from souffleur.errors import DialogueError, SettingsError
+from souffleur.evals.answering import Cast, answering, estimate, run
+from souffleur.evals.sets.answering_result import Answered, accuracy, as_json, report
 from souffleur.evals.sets.estimate import (
     Cost,
     Limit,
@@ -205,21 +206,12 @@ def answered(category: str, right: bool | None) -> Answered:
 def test_accuracy_by_hand() -> None:
     """By category and in all; what has no grade is wrong."""
     marks = [answered("a", True), answered("a", False), answered("b", True), answered("b", None)]
-    found = shares([*marks, answered("b", True)])
-    assert {name: (one.of, round(one.mean, 1)) for name, one in found.items()} == {
+    found = accuracy([*marks, answered("b", True)])
+    assert {name: (of, round(right.mean, 1)) for name, (of, right) in found.items()} == {
         "a": (2, 50.0),
         "b": (3, 66.7),
         "all": (5, 60.0),
     }
-
-
-def test_the_interval_is_that_of_the_bootstrap() -> None:
-    """Of 25 in 100 it is nearly the normal one, 25 ± 8.5, and the same each time."""
-    one = share([True] * 25 + [False] * 75)
-    assert one == share([True] * 25 + [False] * 75)
-    assert one.low == pytest.approx(16.5, abs=1.5)
-    assert one.high == pytest.approx(33.5, abs=1.5)
-    assert str(share([False])) == "0.0 (0.0-0.0)"
 
 
 def test_a_limit_by_hand() -> None:
@@ -348,11 +340,12 @@ def test_nothing_is_asked_before_it_is_agreed_to(
 ) -> None:
     """The estimate is shown; without a yes, or above a limit, the command ends there."""
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", "http://127.0.0.1:1")
-    main(["locomo", str(file), "--estimate"])
+    answering("locomo", file, only_estimate=True)
     assert re.search(r"grade +2 ", capsys.readouterr().out)
-    for words in ([], ["--most-calls", "5"], ["--most-dollars", "100"]):
-        with pytest.raises(SystemExit, match="about 6 requests: say --yes"):
-            main(["locomo", str(file), *words])
+    limits: list[dict[str, Any]] = [{}, {"most_calls": 5}, {"most_dollars": 100.0}]
+    for limit in limits:
+        with pytest.raises(SettingsError, match="about 6 requests: say --yes"):
+            answering("locomo", file, **limit)
     assert re.search(r"all +6 ", capsys.readouterr().out)
 
 
@@ -373,24 +366,24 @@ def test_with_a_yes_or_under_a_limit_it_goes_on(
     """The endpoint is asked, and what it says can be played back."""
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say(speak)).base_url)
     monkeypatch.setenv("SOUFFLEUR_API_KEY", "none")
-    recording = str(file.with_name("answers.jsonl"))
-    main(["locomo", str(file), "--json", "--yes", "--record", recording])
+    recording = file.with_name("answers.jsonl")
+    answering("locomo", file, to_json=True, yes=True, record=recording)
     live = capsys.readouterr().out
     assert json.loads(live)["accuracy"]["all"]["of"] == 2
-    main(["locomo", str(file), "--json", "--recorded", recording])
+    answering("locomo", file, to_json=True, recorded=recording)
     assert capsys.readouterr().out == live
-    main(["locomo", str(file), "--most-calls", "6"])
+    answering("locomo", file, most_calls=6)
     assert re.search(r"all +2 +100\.0", capsys.readouterr().out)
 
 
 def test_bad_words_are_errors(file: Path) -> None:
     """No model, no file, no question: each says what to do."""
-    with pytest.raises(SystemExit, match="SOUFFLEUR_BASE_URL"):
-        main(["locomo", str(file), "--yes"])
-    with pytest.raises(SystemExit, match="cannot be read"):
-        main(["locomo", str(file.with_name("none")), "--estimate"])
-    with pytest.raises(SystemExit, match="nothing to ask"):
-        main(["locomo", str(file), "--questions", "0", "--estimate"])
+    with pytest.raises(SettingsError, match="SOUFFLEUR_BASE_URL"):
+        answering("locomo", file, yes=True)
+    with pytest.raises(DialogueError, match="cannot be read"):
+        answering("locomo", file.with_name("none"), only_estimate=True)
+    with pytest.raises(DialogueError, match="nothing to ask"):
+        answering("locomo", file, questions=0, only_estimate=True)
 
 
 async def test_a_recording_gives_the_same_again(
@@ -403,6 +396,6 @@ async def test_a_recording_gives_the_same_again(
     recording = tmp_path / "answers.jsonl"
     recorder = Recorder(Scripted(SCRIPT), recording, model="scripted", now=NOW)
     live = await run(drawn, cast(tmp_path, recorder, model="scripted"))
-    await asyncio.to_thread(main, ["locomo", str(file), "--recorded", str(recording), "--json"])
+    await asyncio.to_thread(answering, "locomo", file, recorded=recording, to_json=True)
     assert capsys.readouterr().out == as_json(*live) + "\n"
     assert json.loads(as_json(*live))["accuracy"]["all"]["mean"] == 100

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from souffleur.errors import DialogueError
 from souffleur.evals.retrieval import (
     Asked,
     as_json,
     by_category,
     figures,
     half_of,
-    interval,
-    main,
     report,
+    retrieval,
     run,
     turn_of,
 )
@@ -69,14 +69,6 @@ def test_categories_come_before_the_whole() -> None:
     }
 
 
-def test_the_interval_holds_the_mean_and_is_always_the_same() -> None:
-    """It narrows with more questions."""
-    few, many = interval([0.0, 1.0] * 10), interval([0.0, 1.0] * 1000)
-    assert few == interval([0.0, 1.0] * 10)
-    assert few.low < few.mean == many.mean == 50.0 < few.high
-    assert many.high - many.low < (few.high - few.low) / 5
-
-
 async def test_what_was_said_is_asked_for_in_a_store() -> None:
     """Evidence is found by its message or its session, in each conversation its own."""
     asked = await run([talk(), talk("c2")], make_embedder("hash:128"))
@@ -127,12 +119,11 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     query = {"qid": "q", "query": "tea?", "category": "x", "answer": "", "evidence": ["1"]}
     raw = {"conv_id": "c", "docs": [doc], "queries": [query]}
     path.write_text(json.dumps(raw), encoding="utf-8")
-    given = ["beam", str(path), "--embedder", "hash:128", "--json"]
-    main(given)
+    retrieval("beam", path, embedder="hash:128", to_json=True)
     assert json.loads(capsys.readouterr().out)["all"]["R@5"]["mean"] == 100.0
     raw["queries"] = [{**query, "evidence": []}]
     path.write_text(json.dumps(raw), encoding="utf-8")
-    with pytest.raises(SystemExit, match="nothing to measure"):
-        main(given)
-    with pytest.raises(SystemExit, match="cannot be read"):
-        main(["beam", str(tmp_path / "none.jsonl")])
+    with pytest.raises(DialogueError, match="nothing to measure"):
+        retrieval("beam", path)
+    with pytest.raises(DialogueError, match="cannot be read"):
+        retrieval("beam", tmp_path / "none.jsonl")

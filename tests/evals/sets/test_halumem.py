@@ -16,9 +16,9 @@ from rich.console import Console
 from souffleur.agents.chat import Request
 from souffleur.agents.judge import Judge
 from souffleur.agents.recording import Recorder
-from souffleur.errors import DialogueError
-from souffleur.evals.halumem import Result, as_json, estimate, main, report, run
-from souffleur.evals.sets.halumem_file import User, choose, read_users
+from souffleur.errors import DialogueError, SettingsError
+from souffleur.evals.halumem import Result, as_json, estimate, halumem, report, run
+from souffleur.evals.sets.halumem_file import User, choose, read_halumem, read_users
 from souffleur.evals.sets.halumem_marks import BATCH, Marked, Marker, Scene
 from souffleur.evals.sets.halumem_scores import (
     Change,
@@ -197,6 +197,15 @@ def test_the_file_is_read_as_it_is(file: Path) -> None:
     assert [point.updates for point in second.points] == [True, False]
     assert second.points[0].originals == ("Ann Lee lives in Bonn.",)
     assert len(choose(file, 0, 1).parts) == 1
+
+
+def test_both_readings_hold_the_same_messages(file: Path) -> None:
+    """As turns to be replayed, and as the docs in which evidence is sought."""
+    (user,), (conversation,) = read_users(file), read_halumem(file)
+    turns = [turn for session in user.dialogue.sessions for turn in session.turns]
+    said = [text for turn in turns for text in (turn.user, turn.assistant)]
+    assert [doc.text for doc in conversation.docs] == said
+    assert conversation.conv_id == user.dialogue.user.id == "u-1"
 
 
 @pytest.mark.parametrize(
@@ -440,8 +449,7 @@ async def test_a_recording_gives_the_same_again(
     recording = tmp_path / "answers.jsonl"
     recorder = Recorder(Scripted(SCRIPT), recording, model="scripted", now=NOW)
     live = await play(choose(file, 0, None), tmp_path / "store", recorder, model="scripted")
-    command = [str(file), "--recorded", str(recording)]
-    await asyncio.to_thread(main, [*command, "--json"])
+    await asyncio.to_thread(halumem, file, recorded=recording, to_json=True)
     assert capsys.readouterr().out == as_json(live) + "\n"
     out = io.StringIO()
     report(live, Console(file=out, width=140))
@@ -451,9 +459,9 @@ async def test_a_recording_gives_the_same_again(
 
 def test_the_estimate_needs_no_model(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It is printed without an endpoint; a run without one says what to set."""
-    main([str(file), "--sessions", "1", "--estimate"])
+    halumem(file, sessions=1, only_estimate=True)
     assert re.search(r"monitor +2 ", capsys.readouterr().out)
-    with pytest.raises(SystemExit, match="SOUFFLEUR_BASE_URL"):
-        main([str(file)])
-    with pytest.raises(SystemExit, match="HaluMem"):
-        main([str(file.with_name("none.jsonl")), "--estimate"])
+    with pytest.raises(SettingsError, match="SOUFFLEUR_BASE_URL"):
+        halumem(file)
+    with pytest.raises(DialogueError, match="HaluMem"):
+        halumem(file.with_name("none.jsonl"), only_estimate=True)

@@ -89,18 +89,31 @@ def test_halumem_evidence_is_traced_to_sessions(tmp_path: Path) -> None:
         "question_type": "Basic",
         "evidence": [{"memory_content": "She drinks tea"}, {"memory_content": "nowhere"}],
     }
+    point = {
+        "memory_content": "She drinks tea",
+        "memory_type": "Persona Memory",
+        "memory_source": "secondary",
+        "importance": 0.5,
+        "is_update": "False",
+        "original_memories": [],
+    }
     sessions = [
-        {"dialogue": said, "memory_points": [{"memory_content": "She drinks tea"}]},
+        {"dialogue": said, "memory_points": [point], "questions": [asked]},
         {"dialogue": said, "memory_points": [], "questions": [asked]},
+        {"dialogue": said, "memory_points": [point]},
     ]
     path = write(tmp_path / "h.jsonl", {"uuid": "u1", "sessions": sessions})
     found = only(read_set("halumem", path))
     assert [(doc.id, doc.session, doc.speaker) for doc in found.docs] == [
         ("S1:0", "S1", "user"),
         ("S2:0", "S2", "user"),
+        ("S3:0", "S3", "user"),
     ]
     assert found.docs[0].at == datetime(2025, 9, 4, 9, 5, 32, tzinfo=UTC)
-    assert found.questions[0].evidence == ("S1",)
+    assert [(one.id, one.evidence) for one in found.questions] == [
+        ("S1:q1", ("S1",)),
+        ("S2:q1", ("S1",)),
+    ]
 
 
 def test_memorybank_and_the_questions_beside_it(tmp_path: Path) -> None:

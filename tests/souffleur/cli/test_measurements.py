@@ -1,0 +1,108 @@
+"""The measurements: each a command of `souffleur eval`, and a module that is run by itself."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from souffleur.cli.measurements import MODULES
+from tests.command import Run, runner
+
+ROOT = Path(__file__).parents[3]
+MODE = "exclude each other"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command."""
+    return runner(tmp_path, monkeypatch, capfd)
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Path:
+    """A set with one conversation and one question."""
+    doc = {"id": "1", "session": 1, "time": None, "speaker": "user", "text": "I drink tea."}
+    query = {"qid": "q", "query": "tea?", "category": "x", "answer": "tea", "evidence": ["1"]}
+    path = tmp_path / "set.jsonl"
+    path.write_text(json.dumps({"conv_id": "c", "docs": [doc], "queries": [query]}))
+    return path
+
+
+def alone(module: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """What came of `python -m`."""
+    command = [sys.executable, "-m", module, *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_the_help_lists_them(run: Run) -> None:
+    """Beside the commands of the suite; an unknown one is a usage error."""
+    code, out, _ = run("eval", "--help")
+    assert code == 0
+    assert {*MODULES, "run", "compare"} <= {line.split()[0] for line in out.splitlines() if line}
+    assert run("eval", "nothing")[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("retrieval", {"--embedder", "--limit", "--half", "--json"}),
+        ("halumem", {"--user", "--sessions", "--record", "--recorded", "--estimate", "--json"}),
+        ("answering", {"--conversations", "--questions", "--seed", "--judge-every", "--yes"}),
+        ("answering", {"--most-calls", "--most-dollars", "--record", "--recorded", "--estimate"}),
+        ("reviews", {"--record", "--recorded"}),
+        ("questions", {"--record", "--recorded"}),
+        ("speed", {"--help"}),
+    ],
+)
+def test_each_keeps_its_options(run: Run, name: str, options: set[str]) -> None:
+    """Measurements from outside are scripts that name them."""
+    code, out, err = run("eval", name, "--help")
+    assert code == 0, err
+    assert options <= set(out.split())
+
+
+def test_a_measurement_is_the_same_either_way(run: Run, talk: Path) -> None:
+    """As a command and as a module, with the same options."""
+    words = ("beam", str(talk), "--embedder", "hash:64", "--half", "0", "--json")
+    code, out, err = run("eval", "retrieval", *words)
+    assert code == 0, err
+    assert json.loads(out)["all"]["R@5"]["mean"] == 100.0
+    assert alone("souffleur.evals.retrieval", *words).stdout == out
+
+
+def test_the_estimate_is_a_command(run: Run, talk: Path) -> None:
+    """It needs no model; without one the run says what to set, as a wrong setting."""
+    code, out, err = run("eval", "answering", "beam", str(talk), "--estimate")
+    assert code == 0, err
+    assert "grade" in out
+    code, _, err = run("eval", "answering", "beam", str(talk), "--yes")
+    assert (code, "SOUFFLEUR_BASE_URL" in err) == (2, True)
+
+
+def test_recorded_questions_are_asked_again(run: Run) -> None:
+    """Those that are shipped, from their recording."""
+    recording = ROOT / "evals" / "recordings" / "three_evenings.jsonl"
+    dialogue = ROOT / "evals" / "dialogues" / "three_evenings.yaml"
+    code, out, err = run("eval", "questions", str(dialogue), "--recorded", str(recording))
+    assert code == 0, err
+    assert "answerable from the block" in out
+
+
+@pytest.mark.parametrize("name", ["halumem", "answering", "reviews", "questions"])
+def test_a_model_is_asked_or_not(run: Run, talk: Path, name: str) -> None:
+    """Two modes at once are a usage error."""
+    words = ["beam", str(talk)] if name == "answering" else [str(talk)]
+    code, _, err = run("eval", name, *words, "--record", "a", "--recorded", "b")
+    assert code == 2
+    assert MODE in " ".join(err.split())
+
+
+def test_alone_what_is_wrong_is_one_line(tmp_path: Path) -> None:
+    """No traceback; a wrong option is a usage error."""
+    done = alone("souffleur.evals.halumem", str(tmp_path / "none.jsonl"), "--estimate")
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "cannot be read" in done.stderr
+    assert alone("souffleur.evals", "--nonsense").returncode == 2

@@ -116,7 +116,7 @@ class Settings(BaseModel):
     whisper_style: Literal["plain", "grouped"] = "plain"
     """Memories as one list, or under headings by kind."""
     tokenizer: Path | None = None
-    """A tokenizer file of the companion's model; None: by the model's name, or an estimate."""
+    """The tokenizer.json of the companion's model; None: tiktoken's, if at hand, or an estimate."""
     resident: int = Field(default=3, ge=0)
     """The most important facts accompany every message, called for or not; so do three plans whose
     day is near."""

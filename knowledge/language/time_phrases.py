@@ -2,7 +2,7 @@
 
 The tables exist because no library reads these: dateparser 1.5 finds no 昨晚, 三天前, 去年十月 or
 "last weekend", takes "the day before yesterday" for yesterday and "we" for a weekday, and gives
-moments where a period is meant. English dates with a month, and dates in digits, are left to it.
+moments where a period is meant.
 """
 
 import re
@@ -26,7 +26,6 @@ class Means(StrEnum):
     WEEKEND = "a Saturday and Sunday"
     WEEKDAY = "the latest such day before today"
     DATE = "a year, season, month or day of the calendar"
-    WRITTEN = "a date that dateparser reads"
     NOTHING = "the future or a habit: no part of it means anything else"
 
 
@@ -51,7 +50,6 @@ class Phrase:
     """Of the calendar; below 1000: so many years ago, negative: ahead."""
     part: tuple[int, int] | None = None
     """The hours of the day at which it begins and ends; above 24: of the next day."""
-    written: str | None = None
 
 
 def _words(table: dict[Any, str]) -> dict[str, Any]:
@@ -202,6 +200,14 @@ _OF_YEAR = (
 )
 _DATED = "(?:3[01]|[12][0-9]|0?[1-9])"
 _TH = "(?:st|nd|rd|th)"
+_DATES = (
+    f"(?P<month>{_SAFE_MONTH}) (?P<day>{_DATED}){_TH}?",
+    f"(?P<month>{_ANY_MONTH}) (?P<day>{_DATED}){_TH}",
+    rf"(?<=on\s)(?P<month>{_ANY_MONTH}) (?P<day>{_DATED})",
+    f"(?P<day>{_DATED}){_TH}? (?P<month>{_SAFE_MONTH})",
+    f"(?P<day>{_DATED}){_TH} of (?P<month>{_ANY_MONTH})",
+)
+_AFTER_DATE = rf"(?!:?\d){_OF_YEAR}?{_IN_PART}(?! (?:miles|times|km)\b)"
 _SEASON = "(?P<season>spring|summer|autumn|fall|winter)"
 _ENGLISH = {
     Means.LAST_TALK: [
@@ -251,11 +257,7 @@ _ENGLISH = {
         f"{_SEASON}{_OF_YEAR}",
         r"(?:back in|in|during) (?P<year>(?:19|20)\d\d)(?![-/.:]\d)",
         rf"on the (?P<day>{_DATED}){_TH}(?=\s*(?:[,.?!;:]|$)|\s+(?:we|i|you|what|did|at|that)\b)",
-    ],
-    Means.WRITTEN: [
-        rf"(?:on )?(?:the )?(?P<written>{_SAFE_MONTH} {_DATED}{_TH}?|{_ANY_MONTH} {_DATED}{_TH}"
-        rf"|(?<=on\s){_ANY_MONTH} {_DATED}|{_DATED}{_TH}? {_SAFE_MONTH}"
-        rf"|{_DATED}{_TH} of {_ANY_MONTH})(?!:?\d){_OF_YEAR}?{_IN_PART}(?! (?:miles|times|km)\b)",
+        *(f"(?:on )?(?:the )?{date}{_AFTER_DATE}" for date in _DATES),
     ],
     Means.NOTHING: [
         "from [a-z]+day (?:to|till|until|through) [a-z]+day",
@@ -264,10 +266,13 @@ _ENGLISH = {
         f"next year,? (?:in |on )?{_ANY_MONTH}|next time",
     ],
 }
-_IN_DIGITS = (
-    r"(?<![\d/.-])(?P<written>(?:19|20)\d\d[-/.]\d{1,2}[-/.]\d{1,2}"
-    r"|(?:1[0-2]|0?[1-9])/(?:3[01]|[12]\d|0?[1-9])(?:/(?:19|20)\d\d)?)"
-    rf"(?![\d/%]|-\d|\s+(?:of|cups?)\b){_PART}"
+_AROUND_DIGITS = rf"(?<![\d/.-]){{}}(?![\d/%]|-\d|\s+(?:of|cups?)\b){_PART}"
+_IN_DIGITS = tuple(
+    date.replace("MONTH", "(?P<month>1[0-2]|0?[1-9])").replace("DAY", f"(?P<day>{_DATED})")
+    for date in (
+        r"(?P<year>(?:19|20)\d\d)[-/.]MONTH[-/.]DAY",
+        r"MONTH/DAY(?:/(?P<year>(?:19|20)\d\d))?",
+    )
 )
 _PLAIN = str.maketrans(
     "週個點後禮兩幾時間鐘這過號剛陣淩從說談講訴薦記來問麼嗎誰還約沒為聽見發氣線圍歲級齡輕課網樣"
@@ -309,7 +314,7 @@ def _table() -> list[tuple[Means, re.Pattern[str]]]:
     """Compiled at the first use: 30 ms."""
     apart = r"(?<![a-z0-9])(?:{})(?![a-z0-9])"
     table = [(means, phrase) for means, phrases in _CHINESE.items() for phrase in phrases]
-    table.append((Means.WRITTEN, _IN_DIGITS))
+    table += [(Means.DATE, _AROUND_DIGITS.replace("{}", digits)) for digits in _IN_DIGITS]
     for means, phrases in _ENGLISH.items():
         table += [(means, apart.replace("{}", phrase.replace(" ", r"\s+"))) for phrase in phrases]
     return [(means, re.compile(phrase, re.IGNORECASE | re.ASCII)) for means, phrase in table]

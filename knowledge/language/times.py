@@ -146,24 +146,6 @@ def _date(phrase: Phrase, now: datetime) -> Span:
     return start, _before(start, -3 if phrase.season else -1, "month")
 
 
-def _written(phrase: Phrase, now: datetime) -> Span:
-    import dateparser  # type: ignore[import-untyped]  # its first import takes 0.1 s
-
-    year = _year(phrase, now)
-    found: datetime | None = dateparser.parse(
-        f"{phrase.written} {year or ''}",
-        languages=["en"],
-        settings={
-            "RELATIVE_BASE": now.replace(tzinfo=None),
-            "PREFER_DATES_FROM": "past",
-            "REQUIRE_PARTS": ["day", "month"],
-        },
-    )
-    if found is None:
-        raise ValueError(phrase.written)
-    return _of_day(datetime(found.year, found.month, found.day, tzinfo=now.tzinfo), phrase)
-
-
 def _latest(now: datetime, month: int | None, day: int) -> datetime:
     """The latest day of that number, in that month or any, that has begun."""
     this_month = _begin(now, "month")
@@ -220,6 +202,5 @@ _RULES: dict[Means, Callable[[Phrase, datetime], Span]] = {
     Means.WEEKDAY: _weekday,
     Means.WEEKEND: _weekend,
     Means.DATE: _date,
-    Means.WRITTEN: _written,
     Means.NOTHING: lambda phrase, now: (now, now),
 }

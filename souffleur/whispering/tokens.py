@@ -1,14 +1,13 @@
 """How long a text is to a model: its own tokenizer where there is one, else an estimate."""
 
-import json
 import math
 import os
 import re
 import tempfile
-from base64 import b64decode
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from hashlib import sha1, sha256
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,28 +77,12 @@ _COMMON = frozenset(
 )
 """What even the vocabularies of 2023 hold whole; of other characters they make two or three."""
 
-# tiktoken's own, https://github.com/openai/tiktoken (MIT): its functions that know them also fetch.
-_PATTERNS = {
-    "cl100k_base": (
-        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
-        r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
-    ),
-    "o200k_base": (
-        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
-        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-        r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
-        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-        r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-    ),
+_ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
+_DIGESTS = {
+    "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+    "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
 }
-"""How each encoding cuts a text before it merges bytes."""
-_ONE_DIGIT = _PATTERNS["cl100k_base"].replace(r"\p{N}{1,3}+", r"\p{N}")
-"""Qwen's way, and the safe one: no other makes more tokens of a number."""
-_CACHED = {
-    "cl100k_base": "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
-    "o200k_base": "fb374d419588a4632f3f557e76b4b70aebbca790",
-}
-"""Where tiktoken caches an encoding's table: SHA-1 of the address it came from."""
+"""SHA-256 of the tables that tiktoken reads; any other file it would remove, and fetch anew."""
 
 
 def estimate_tokens(text: str) -> int:
@@ -117,11 +100,11 @@ def estimate_tokens(text: str) -> int:
 
 
 def counter_for(model: str, file: Path | None = None) -> Count:
-    """Counts tokens as the model does, as nearly as this machine can; nothing is fetched.
+    """Return what counts tokens as the model does, as nearly as this machine can.
 
-    `file` is the model's tokenizer.json, or a .tiktoken table of ranks; SettingsError where it
-    cannot be read. Without it: tiktoken, where it knows the model and its table is here (its cache
-    folder is TIKTOKEN_CACHE_DIR); else an estimate, a closer one where the name tells the family.
+    `file` is the model's tokenizer.json; SettingsError if it cannot be read. Without it, tiktoken
+    counts if it knows the model and its table is in its cache; nothing is ever fetched. Else it is
+    an estimate, a closer one if the name tells the family.
     """
     if file is not None:
         return _read(file)
@@ -129,7 +112,7 @@ def counter_for(model: str, file: Path | None = None) -> Count:
     encoding = _encoding_name(name)
     own = _own(encoding)
     if own is not None:
-        return _counter(own)
+        return lambda text: len(own.encode_ordinary(text))
     known = (family for pattern, family in _FAMILIES if re.search(pattern, encoding or name))
     return _estimator(next(known, _ANY))
 
@@ -192,41 +175,25 @@ def _encoding_name(model: str) -> str:
 
 
 def _own(encoding: str) -> "Encoding | None":
-    """tiktoken's encoding, where it is loaded or its table is here."""
+    """Return tiktoken's encoding, if it is loaded or its table is here."""
+    from tiktoken import get_encoding
     from tiktoken.registry import ENCODINGS
 
-    if encoding in ENCODINGS:
-        return ENCODINGS[encoding]
-    try:
-        table = _cached_table(encoding)
-        return _load(table, _PATTERNS[encoding]) if table else None
-    except (OSError, ValueError):
-        return None  # damaged, or removed just now: no reason to refuse to recall
+    return get_encoding(encoding) if encoding in ENCODINGS or _is_cached(encoding) else None
 
 
-def _cached_table(encoding: str) -> Path | None:
-    """tiktoken's table, where it is on this machine; tiktoken/load.py says where that is."""
+def _is_cached(encoding: str) -> bool:
+    """Return whether tiktoken has the table on this machine; tiktoken/load.py says where."""
     default = f"{tempfile.gettempdir()}/data-gym-cache"
     folder = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR", default))
-    if encoding not in _CACHED or not folder:
-        return None
-    table = Path(folder, _CACHED[encoding])
-    return table if table.is_file() else None
+    table = Path(folder, sha1(_ADDRESS.format(encoding).encode()).hexdigest())
+    try:
+        return bool(folder) and sha256(table.read_bytes()).hexdigest() == _DIGESTS.get(encoding)
+    except OSError:
+        return False
 
 
 def _read(file: Path) -> Count:
-    try:
-        if file.suffix == ".json":
-            return _read_json(file)
-        return _counter(_load(file, _PATTERNS.get(file.stem, _ONE_DIGIT)))
-    except (OSError, ValueError) as error:
-        raise SettingsError(
-            f"The tokenizer file {file} cannot be read ({error}): give the path of a model's "
-            "tokenizer.json, or of a .tiktoken table of ranks."
-        ) from error
-
-
-def _read_json(file: Path) -> Count:
     try:
         tokenizers = import_module("tokenizers")
     except ImportError as error:
@@ -234,11 +201,13 @@ def _read_json(file: Path) -> Count:
             f"The tokenizer file {file} needs a package that is not installed: run "
             "`pip install tokenizers`."
         ) from error
-    text = file.read_text(encoding="utf-8")
-    content = json.loads(text)
-    if not isinstance(content, dict) or "model" not in content:
-        raise ValueError("it holds no model")
-    tokenizer: Any = tokenizers.Tokenizer.from_str(text)
+    try:
+        tokenizer: Any = tokenizers.Tokenizer.from_str(file.read_text(encoding="utf-8"))
+    except Exception as error:  # tokenizers raises nothing narrower
+        raise SettingsError(
+            f"The tokenizer file {file} cannot be read ({error}): give the path of a model's "
+            "tokenizer.json."
+        ) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
 
@@ -247,21 +216,3 @@ def _read_json(file: Path) -> Count:
         return len(tokenizer.encode(whole, add_special_tokens=False).ids)
 
     return count
-
-
-def _counter(encoding: "Encoding") -> Count:
-    return lambda text: len(encoding.encode_ordinary(text))
-
-
-@lru_cache(maxsize=4)
-def _load(table: Path, pattern: str) -> "Encoding":
-    """An encoding from a table: a token in base64 and its rank in every line."""
-    from tiktoken import Encoding
-
-    lines = map(bytes.split, table.read_bytes().splitlines())
-    ranks = {b64decode(token): int(rank) for token, rank in filter(None, lines)}
-    if not all(bytes([byte]) in ranks for byte in range(256)):
-        raise ValueError("a table of ranks has a line for every byte")
-    if len(set(ranks.values())) != len(ranks):
-        raise ValueError("a table of ranks has no rank twice")
-    return Encoding(table.stem, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})

@@ -3,15 +3,19 @@
 import importlib.util
 import json
 import statistics
-from base64 import b64encode
+from collections.abc import Iterator
+from hashlib import sha1
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
+from tiktoken import Encoding
+from tiktoken.registry import ENCODINGS
+from tiktoken_ext import openai_public  # type: ignore[import-untyped]
 
 from souffleur.errors import SettingsError
-from souffleur.whispering.tokens import Count, counter_for, estimate_tokens
+from souffleur.whispering.tokens import _ADDRESS, _DIGESTS, Count, counter_for, estimate_tokens
 
 DATA = Path(__file__).parent.parent.parent / "data"
 COUNTED = json.loads((DATA / "token_counts.json").read_text("utf-8"))
@@ -23,16 +27,8 @@ FAMILIES = [counter_for(model) for model in ("", "llama-3", "qwen3-32b", "deepse
 ODD = "aBzQX 19_'.@\n\t-é茶橘龘，のㅠ★🎉"
 texts = st.text(alphabet=ODD, max_size=40) | st.text(max_size=20)
 
-CL100K, O200K = (
-    "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
-    "fb374d419588a4632f3f557e76b4b70aebbca790",
-)
-"""What tiktoken calls these tables in its cache."""
-BYTES = [b64encode(bytes([byte])) for byte in range(256)]
-TEAS = "tea" * 5
-"""Five tokens to a table that has the word; six by the estimate."""
-TWICE = b"\n".join(byte + b" 7" for byte in BYTES)
-"""A table whose ranks are all the same."""
+TEAS = "tea" * 20
+"""Twenty tokens to a tokenizer that has the word."""
 
 
 @pytest.fixture
@@ -42,12 +38,18 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def write_ranks(file: Path, *words: bytes) -> Path:
-    """A table of every byte and these words."""
-    tokens = BYTES + [b64encode(word) for word in words]
-    lines = [token + f" {rank}".encode() for rank, token in enumerate(tokens)]
-    file.write_bytes(b"\n".join(lines) + b"\n")
-    return file
+@pytest.fixture
+def loaded(cache: Path) -> Iterator[None]:
+    """Give tiktoken an encoding of GPT-4's name that has the word "tea"."""
+    ranks = {bytes([byte]): byte for byte in range(256)} | {b"te": 256, b"tea": 257}
+    kept = ENCODINGS.pop("cl100k_base", None)
+    ENCODINGS["cl100k_base"] = Encoding(
+        "teas", pat_str=r"\p{L}+|\P{L}+", mergeable_ranks=ranks, special_tokens={}
+    )
+    yield
+    del ENCODINGS["cl100k_base"]
+    if kept:
+        ENCODINGS["cl100k_base"] = kept
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)
@@ -117,60 +119,36 @@ def test_a_name_tells_the_family(model: str, like: str, cache: Path) -> None:
         assert counter_for(model)(one["text"]) == counter_for(like)(one["text"])
 
 
-@pytest.mark.parametrize(
-    ("key", "model"), [(CL100K, "gpt-4"), (O200K, "openai/gpt-4.1"), (O200K, "gpt-oss-20b")]
-)
-def test_a_cached_table_counts(key: str, model: str, cache: Path) -> None:
-    """Where tiktoken has cached the model's table, nothing is estimated and nothing fetched."""
-    write_ranks(cache / key, b"te", b"tea")
+@pytest.mark.parametrize("model", ["gpt-4", "openai/gpt-4"])
+def test_a_loaded_encoding_counts(model: str, loaded: None) -> None:
+    """What tiktoken has at hand for the model is what counts, half a surrogate pair included."""
     count = counter_for(model)
-    assert count(TEAS) == 5 != estimate_tokens(TEAS)
-    assert count("茶") == 3  # bytes, as the table has no such word
-    assert count("\ud800") > 0
+    assert (count(TEAS), count("茶"), count("\ud800")) == (20, 3, 3)
 
 
-@pytest.mark.parametrize("model", ["gpt-4", "some-model"])
-def test_another_models_table_does_not_count(model: str, cache: Path) -> None:
-    """A table is used for the models that count with it only."""
-    write_ranks(cache / O200K, b"te", b"tea")
-    assert counter_for(model)(TEAS) == estimate_tokens(TEAS)
+def test_another_models_encoding_does_not_count(loaded: None) -> None:
+    """An encoding is used for the models that count with it only."""
+    assert counter_for("gpt-4.1")(TEAS) == counter_for("llama-3")(TEAS) != 20
 
 
-@pytest.mark.parametrize("damage", [b"", b"dGVh 0\n", b"no base64 = 1\n", b"dGVh x\n", TWICE])
-def test_a_damaged_table_is_left_alone(damage: bytes, cache: Path) -> None:
-    """It is neither an error nor removed nor fetched anew: the text is estimated."""
-    (cache / CL100K).write_bytes(damage)
-    assert counter_for("gpt-4")(TEAS) == estimate_tokens(TEAS)
-    assert (cache / CL100K).read_bytes() == damage
+@pytest.mark.parametrize("encoding", _DIGESTS)
+def test_a_table_is_known_by_tiktokens_own_address_and_digest(encoding: str) -> None:
+    """A table that passes here is the one that tiktoken reads without fetching."""
+    constants = getattr(openai_public, encoding).__code__.co_consts
+    assert {_ADDRESS.format(encoding), _DIGESTS[encoding]} <= {str(one) for one in constants}
 
 
-def test_no_cache_is_no_table(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty TIKTOKEN_CACHE_DIR turns tiktoken's cache off."""
-    write_ranks(cache / CL100K, b"te", b"tea")
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
+@pytest.mark.parametrize("folder", ["here", ""])
+def test_a_damaged_table_is_left_alone(
+    folder: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is neither an error nor removed nor fetched anew, nor looked for if the cache is off."""
+    table = cache / sha1(_ADDRESS.format("o200k_base").encode()).hexdigest()
+    table.write_bytes(b"dGVh 0\n")
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", folder and str(cache))
     monkeypatch.chdir(cache)
-    assert counter_for("gpt-4")(TEAS) == estimate_tokens(TEAS)
-
-
-def test_a_file_of_ranks_counts(tmp_path: Path) -> None:
-    """A table that is named counts for any model; digits are taken one by one, as by Qwen."""
-    count = counter_for("qwen3-32b", write_ranks(tmp_path / "qwen.tiktoken", b"te", b"tea", b"20"))
-    assert (count(TEAS), count("2026")) == (5, 4)
-
-
-def test_a_file_of_ranks_by_its_encodings_name(tmp_path: Path) -> None:
-    """A table with the name of one of tiktoken's encodings is cut as that one cuts."""
-    file = write_ranks(tmp_path / "o200k_base.tiktoken", b"20", b"202")
-    assert counter_for("gpt-4.1", file)("2026") == 2
-
-
-@pytest.mark.parametrize("name", ["missing.tiktoken", "damaged.tiktoken", "folder.tiktoken"])
-def test_a_file_that_cannot_be_read_is_an_error(name: str, tmp_path: Path) -> None:
-    """What was asked for by name is not silently replaced by an estimate."""
-    (tmp_path / "damaged.tiktoken").write_bytes(b"dGVh 0\n")
-    (tmp_path / "folder.tiktoken").mkdir()
-    with pytest.raises(SettingsError, match=f"{name} cannot be read .*: give the path"):
-        counter_for("qwen3-32b", tmp_path / name)
+    assert counter_for("gpt-4.1")(TEAS) == counter_for("llama-3")(TEAS)
+    assert [one.read_bytes() for one in cache.iterdir()] == [b"dGVh 0\n"]
 
 
 @pytest.mark.skipif(importlib.util.find_spec("tokenizers") is not None, reason="it is installed")
@@ -181,7 +159,7 @@ def test_a_tokenizer_json_needs_a_package(tmp_path: Path) -> None:
 
 
 def test_a_tokenizer_json_counts(tmp_path: Path) -> None:
-    """It is read as it is, but never cuts a text short; SettingsError where it is no tokenizer."""
+    """It is read as it is, but never cuts a text short; SettingsError if it is no tokenizer."""
     pytest.importorskip("tokenizers")
     file = tmp_path / "tokenizer.json"
     model = {"type": "WordLevel", "vocab": {"tea": 0, "?": 1}, "unk_token": "?"}
@@ -189,7 +167,9 @@ def test_a_tokenizer_json_counts(tmp_path: Path) -> None:
     content = {"version": "1.0", "pre_tokenizer": {"type": "Whitespace"}, "model": model}
     file.write_text(json.dumps({**content, "added_tokens": [], "truncation": short}))
     assert counter_for("any", file)("tea tea coffee \ud800") == 4
-    for damage in ("", "[]", "{}"):
+    for damage in ("", "[]", "{}", '{"model": 3}'):
         file.write_text(damage)
         with pytest.raises(SettingsError, match="give the path"):
             counter_for("any", file)
+    with pytest.raises(SettingsError, match="give the path"):
+        counter_for("any", tmp_path / "missing.json")

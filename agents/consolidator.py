@@ -36,12 +36,19 @@ from souffleur.agents.rounds import (
 from souffleur.knowledge.identity import reader
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
-from souffleur.knowledge.operation import By, Outcome, Verdict, Who, derive_id, entry_id
+from souffleur.knowledge.operation import (
+    Actor,
+    ActorKind,
+    LedgerEntry,
+    Verdict,
+    derive_id,
+    entry_id,
+)
 from souffleur.knowledge.records import fingerprint
 from souffleur.prompts import render, stamp
 
 
-class State(TypedDict, total=False):
+class MergeState(TypedDict, total=False):
     """One run: one group, of one user and one persona."""
 
     now: datetime
@@ -57,10 +64,10 @@ class State(TypedDict, total=False):
     rounds: int
     usage: Usage
     model: str
-    outcomes: list[Outcome]
+    outcomes: list[LedgerEntry]
 
 
-async def gather(state: State, runtime: Runtime[Context]) -> Update:
+async def gather(state: MergeState, runtime: Runtime[Context]) -> Update:
     """Write the question."""
     shown = state["shown"]
     one = next(iter(shown.values()))
@@ -77,12 +84,12 @@ async def gather(state: State, runtime: Runtime[Context]) -> Update:
     return {"persona": persona, "language": language, **begin(rules, question)}
 
 
-async def write(state: State, runtime: Runtime[Context]) -> Update:
+async def write(state: MergeState, runtime: Runtime[Context]) -> Update:
     """Ask the model."""
     return await ask(state, runtime.context.judge, MergingAnswer, "consolidate")
 
 
-async def check(state: State, runtime: Runtime[Context]) -> Update:
+async def check(state: MergeState, runtime: Runtime[Context]) -> Update:
     """Find what is unusable, lost or invented; say so to the model, once."""
     answer, shown, persona = state["answer"], state["shown"], state["persona"]
     problem = state["problem"] or (faults(answer, shown) if answer else "")
@@ -92,7 +99,7 @@ async def check(state: State, runtime: Runtime[Context]) -> Update:
     return settled(state, problem, "repair_task")
 
 
-async def apply(state: State, runtime: Runtime[Context]) -> Update:
+async def apply(state: MergeState, runtime: Runtime[Context]) -> Update:
     """Merge, unless one of the memories was changed or used while the model thought."""
     knowledge, group = runtime.context.knowledge, list(state["shown"].values())
     current = await knowledge.get_many(group[0].user_id, [memory.id for memory in group])
@@ -108,13 +115,13 @@ class Consolidator:
 
     def __init__(self, context: Context) -> None:
         self.graph = compile_rounds(
-            "consolidator", State, Context, gather=gather, ask=write, check=check, apply=apply
+            "consolidator", MergeState, Context, gather=gather, ask=write, check=check, apply=apply
         )
         self.context = context
 
     async def run(
         self, group: Sequence[Memory], *, now: datetime, dry_run: bool = False
-    ) -> list[Outcome]:
+    ) -> list[LedgerEntry]:
         """Make fewer memories of a group that `grouping.groups` found; what became of each.
 
         A SKIP where the model would rather leave all alone; nothing where one of them was changed
@@ -130,10 +137,10 @@ class Consolidator:
         shown = {f"m{place}": memory for place, memory in enumerate(group, start=1)}
         given = {"shown": shown, "now": now, "dry_run": dry_run}
         state = await run_graph(self.graph, given, self.context)
-        outcomes: list[Outcome] = state["outcomes"]
+        outcomes: list[LedgerEntry] = state["outcomes"]
         return outcomes
 
-    async def _decided(self, group: Sequence[Memory]) -> list[Outcome]:
+    async def _decided(self, group: Sequence[Memory]) -> list[LedgerEntry]:
         """What became of an earlier verdict on the same; finished, if a crash came between."""
         knowledge, verdict = self.context.knowledge, consolidation_id(group)
         entries = [entry_id(verdict, place) for place in range(MOST_MERGED)]
@@ -154,7 +161,7 @@ def _revisions(memories: Sequence[Memory]) -> list[tuple[str, int]]:
     return sorted((memory.id, memory.revision) for memory in memories)
 
 
-def _verdict(state: State, knowledge: KnowledgeBase) -> Verdict:
+def _verdict(state: MergeState, knowledge: KnowledgeBase) -> Verdict:
     answer, group = state["answer"], list(state["shown"].values())
     assert answer is not None
     prompt = stamp("consolidate", state["language"])
@@ -163,7 +170,7 @@ def _verdict(state: State, knowledge: KnowledgeBase) -> Verdict:
         user_id=group[0].user_id,
         agent_id=group[0].agent_id,
         sphere=reader(group[0].sphere),
-        by=By(who=Who.CONSOLIDATOR, model=state["model"], prompt=prompt),
+        by=Actor(who=ActorKind.CONSOLIDATOR, model=state["model"], prompt=prompt),
         at=state["now"],
         reason=answer.reason,
         ops=to_ops(answer, state["shown"], state["now"], knowledge.policy),

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, ConfigDict, Field
 
 from souffleur.agents.fields import Remark
-from souffleur.knowledge import life
+from souffleur.knowledge import decay
 from souffleur.knowledge.language.details import missing
 from souffleur.knowledge.language.plain_text import is_blank, single_line
 from souffleur.knowledge.memory import Category, Kind, Memory
@@ -141,7 +141,7 @@ def _importance(sources: Sequence[Memory], now: datetime, policy: Policy) -> flo
     Old memories have faded: with their value it would be due for review the day it is written.
     """
     least = policy.initial[Importance.LOW]
-    best = max(life.effective(memory, now, policy) for memory in sources)
+    best = max(decay.effective(memory, now, policy) for memory in sources)
     return least if best < least else None
 
 

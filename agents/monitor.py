@@ -31,13 +31,21 @@ from souffleur.agents.rounds import (
     run_graph,
     settled,
 )
-from souffleur.agents.verdict import MonitorAnswer, Reading, handles, to_ops
+from souffleur.agents.verdict import MonitorAnswer, ParseContext, handles, to_ops
 from souffleur.knowledge.finding.search import Query
 from souffleur.knowledge.identity import knows
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.lexical import split
 from souffleur.knowledge.memory import Kind, Memory
-from souffleur.knowledge.operation import Add, By, Outcome, Said, Update as Replace, Verdict, Who
+from souffleur.knowledge.operation import (
+    Actor,
+    ActorKind,
+    Add,
+    LedgerEntry,
+    Said,
+    Update as Replace,
+    Verdict,
+)
 from souffleur.knowledge.talk.session import talk_began
 from souffleur.knowledge.talk.turn import Turn, verdict_id
 from souffleur.prompts import render, stamp
@@ -53,7 +61,7 @@ PASSING = frozenset({Kind.MOMENT, Kind.PROMISE, Kind.CONTEXT, Kind.EXPERIENCE})
 """Kinds that tell what was: a move makes the old address wrong, not the farewell party."""
 
 
-class State(TypedDict, total=False):
+class MonitorState(TypedDict, total=False):
     """One run: some consecutive turns of one session."""
 
     turns: Sequence[Turn]
@@ -73,10 +81,10 @@ class State(TypedDict, total=False):
     usage: Usage
     model: str
     verdict: Verdict
-    outcomes: list[Outcome]
+    outcomes: list[LedgerEntry]
 
 
-async def gather(state: State, runtime: Runtime[Context]) -> Update:
+async def gather(state: MonitorState, runtime: Runtime[Context]) -> Update:
     """Look up what is known and write the question."""
     context, turns = runtime.context, state["turns"]
     persona = await context.persona_of(turns[0].user_id, turns[0].agent_id)
@@ -103,12 +111,12 @@ async def gather(state: State, runtime: Runtime[Context]) -> Update:
     }
 
 
-async def judge(state: State, runtime: Runtime[Context]) -> Update:
+async def judge(state: MonitorState, runtime: Runtime[Context]) -> Update:
     """Ask the model."""
     return await ask(state, runtime.context.judge, MonitorAnswer, "monitor")
 
 
-async def check(state: State, runtime: Runtime[Context]) -> Update:
+async def check(state: MonitorState, runtime: Runtime[Context]) -> Update:
     """Find what makes an answer unusable or near to what is known; say so to the judge, once."""
     answer, language = state["answer"], state["language"]
     problem = state["problem"] or _unknown_handles(answer, state["shown"])
@@ -123,7 +131,7 @@ async def check(state: State, runtime: Runtime[Context]) -> Update:
     return {"verdict": verdict, "problem": ""}
 
 
-async def apply(state: State, runtime: Runtime[Context]) -> Update:
+async def apply(state: MonitorState, runtime: Runtime[Context]) -> Update:
     """Carry the verdict out."""
     turns = state["turns"]
     outcomes = await runtime.context.knowledge.apply(state["verdict"], turns=turns)
@@ -135,18 +143,24 @@ class KnowledgeMonitor:
 
     def __init__(self, context: Context) -> None:
         self.graph = compile_rounds(
-            "knowledge-monitor", State, Context, gather=gather, ask=judge, check=check, apply=apply
+            "knowledge-monitor",
+            MonitorState,
+            Context,
+            gather=gather,
+            ask=judge,
+            check=check,
+            apply=apply,
         )
         self.context = context
 
-    async def run(self, turns: Sequence[Turn], earlier: Sequence[Said] = ()) -> State:
+    async def run(self, turns: Sequence[Turn], earlier: Sequence[Said] = ()) -> MonitorState:
         """Judge consecutive turns of one session in one call, and apply what was judged.
 
         Raises EndpointError or AnswerError where no usable answer was to be had; then nothing
         has changed.
         """
         result = await run_graph(self.graph, {"turns": turns, "earlier": earlier}, self.context)
-        done: State = result
+        done: MonitorState = result
         return done
 
 
@@ -185,10 +199,10 @@ def _doubts(
     return "\n\n".join(told)
 
 
-def _verdict(state: State, answer: MonitorAnswer) -> Verdict:
+def _verdict(state: MonitorState, answer: MonitorAnswer) -> Verdict:
     turns = state["turns"]
     now, persona = turns[-1].at, state["persona"]
-    reading = Reading(
+    reading = ParseContext(
         now=now,
         zone=persona.zone,
         speakers=persona.called,
@@ -201,7 +215,7 @@ def _verdict(state: State, answer: MonitorAnswer) -> Verdict:
         user_id=turns[0].user_id,
         agent_id=turns[0].agent_id,
         sphere=turns[0].sphere,
-        by=By(who=Who.MONITOR, model=state["model"], prompt=prompt),
+        by=Actor(who=ActorKind.MONITOR, model=state["model"], prompt=prompt),
         at=now,
         reason=answer.reason,
         ops=to_ops(answer, reading),

@@ -12,7 +12,7 @@ from souffleur.knowledge.language.details import Detail, DetailKind, find_detail
 from souffleur.knowledge.language.lexical import is_spaced, split
 from souffleur.knowledge.language.plain_text import is_blank
 from souffleur.knowledge.language.wording import fold
-from souffleur.knowledge.memory import Category, Kind, Memory, State
+from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import Add, Importance, Op, Update
 from souffleur.knowledge.privacy.secrets import find_secret
 
@@ -136,7 +136,7 @@ def to_op(answer: PortraitAnswer, sources: Sources) -> Op:
             "until": sources.until.isoformat(),
         },
     }
-    if former and former.state in {State.ACTIVE, State.PENDING}:
+    if former and former.state in {MemoryState.ACTIVE, MemoryState.PENDING}:
         return Update(target=former.id, **told)
     return Add(category=Category.PROFILE, **told)
 

@@ -33,7 +33,7 @@ from souffleur.knowledge.identity import COMMON, agent_of
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.memory import Category, Memory
-from souffleur.knowledge.operation import By, Outcome, Refusal, Verdict, Who, derive_id
+from souffleur.knowledge.operation import Actor, ActorKind, LedgerEntry, Refusal, Verdict, derive_id
 from souffleur.prompts import render, stamp
 
 MOST_KNOWN = 40
@@ -41,7 +41,7 @@ MOST_KNOWN = 40
 MOST_EPISODES = 10
 
 
-class State(TypedDict, total=False):
+class PortraitState(TypedDict, total=False):
     """One run: one user."""
 
     user_id: str
@@ -61,10 +61,10 @@ class State(TypedDict, total=False):
     rounds: int
     usage: Usage
     model: str
-    outcomes: list[Outcome]
+    outcomes: list[LedgerEntry]
 
 
-async def gather(state: State, runtime: Runtime[Context]) -> Update:
+async def gather(state: PortraitState, runtime: Runtime[Context]) -> Update:
     """Read what is known, and write the question."""
     knowledge = runtime.context.knowledge
     persona = await runtime.context.persona_of(state["user_id"], _latest_agent(state))
@@ -99,12 +99,12 @@ async def gather(state: State, runtime: Runtime[Context]) -> Update:
     }
 
 
-async def write(state: State, runtime: Runtime[Context]) -> Update:
+async def write(state: PortraitState, runtime: Runtime[Context]) -> Update:
     """Ask the model."""
     return await ask(state, runtime.context.judge, PortraitAnswer, "portrait")
 
 
-async def check(state: State, runtime: Runtime[Context]) -> Update:
+async def check(state: PortraitState, runtime: Runtime[Context]) -> Update:
     """Find what is unusable, lost or invented; say so to the model, once."""
     answer, sources, language = state["answer"], state["sources"], state["language"]
     problem = state["problem"] or (faults(answer, sources) if answer else "")
@@ -123,7 +123,7 @@ async def check(state: State, runtime: Runtime[Context]) -> Update:
     return {"problem": ""}
 
 
-async def apply(state: State, runtime: Runtime[Context]) -> Update:
+async def apply(state: PortraitState, runtime: Runtime[Context]) -> Update:
     """Write the next version."""
     return {"outcomes": await runtime.context.knowledge.apply(_verdict(state))}
 
@@ -133,7 +133,13 @@ class ProfileWriter:
 
     def __init__(self, context: Context) -> None:
         self.graph = compile_rounds(
-            "profile-writer", State, Context, gather=gather, ask=write, check=check, apply=apply
+            "profile-writer",
+            PortraitState,
+            Context,
+            gather=gather,
+            ask=write,
+            check=check,
+            apply=apply,
         )
         self.context = context
 
@@ -152,7 +158,7 @@ class ProfileWriter:
         `former` is the version in force, or else the latest; `episodes` are those since. Raises
         EndpointError or AnswerError where no usable answer was to be had; then nothing has changed.
         """
-        given: State = {"user_id": user_id, "former": former, "episodes": episodes}
+        given: PortraitState = {"user_id": user_id, "former": former, "episodes": episodes}
         given |= {"why": why, "now": now, "sphere": sphere}
         state = await run_graph(self.graph, given, self.context)
         (written,) = state["outcomes"]
@@ -164,7 +170,7 @@ class ProfileWriter:
         return version
 
 
-def _latest_agent(state: State) -> str:
+def _latest_agent(state: PortraitState) -> str:
     """Return the persona that talked with the user last, as far as episodes tell."""
     if own := agent_of(state["sphere"]):
         return own
@@ -172,12 +178,12 @@ def _latest_agent(state: State) -> str:
     return latest[0].agent_id if latest else "default"
 
 
-async def _count(knowledge: KnowledgeBase, state: State) -> int:
+async def _count(knowledge: KnowledgeBase, state: PortraitState) -> int:
     versions = await knowledge.portraits(state["user_id"], state["sphere"])
     return max((int(one.data.get("version", 0)) for one in versions), default=0)
 
 
-async def _known(knowledge: KnowledgeBase, state: State) -> list[Memory]:
+async def _known(knowledge: KnowledgeBase, state: PortraitState) -> list[Memory]:
     user_id, now, sphere = state["user_id"], state["now"], state["sphere"]
     core = await knowledge.list(user_id, category=Category.CORE, now=now, sphere=sphere)
     best = await knowledge.most_valuable(user_id, limit=MOST_KNOWN, now=now, sphere=sphere)
@@ -198,7 +204,7 @@ def _present(portrait: Memory) -> str:
     return "\n\n".join([*([" / ".join(head)] if head else []), portrait.content])
 
 
-def _verdict(state: State) -> Verdict:
+def _verdict(state: PortraitState) -> Verdict:
     answer, sources = state["answer"], state["sources"]
     assert answer is not None
     op = to_op(answer, sources)
@@ -209,8 +215,8 @@ def _verdict(state: State) -> Verdict:
         user_id=state["user_id"],
         agent_id=agent_of(state["sphere"]) or "default",
         sphere=state["sphere"],
-        by=By(
-            who=Who.PROFILE_WRITER,
+        by=Actor(
+            who=ActorKind.PROFILE_WRITER,
             model=state["model"],
             prompt=stamp("portrait", state["language"]),
         ),

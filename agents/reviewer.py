@@ -39,12 +39,12 @@ from souffleur.agents.rounds import (
     run_graph,
     unusable,
 )
+from souffleur.knowledge.decay import has_faded
 from souffleur.knowledge.finding.search import EVERYWHERE, Found, Query, Scope
 from souffleur.knowledge.identity import reader
 from souffleur.knowledge.language.plain_text import single_line
-from souffleur.knowledge.life import has_faded
 from souffleur.knowledge.memory import Due, Memory
-from souffleur.knowledge.operation import By, Verdict, Who
+from souffleur.knowledge.operation import Actor, ActorKind, Verdict
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.prompts import render, stamp
@@ -59,7 +59,7 @@ FOUND = 6
 """Hits a search brings."""
 
 
-class State(TypedDict, total=False):
+class ReviewState(TypedDict, total=False):
     """One run: one memory."""
 
     memory: Memory
@@ -93,7 +93,7 @@ class Decision:
         return self.verdict.ops[0]
 
 
-async def gather(state: State, runtime: Runtime[Context]) -> Update:
+async def gather(state: ReviewState, runtime: Runtime[Context]) -> Update:
     """Look up what is related, and write the question."""
     memory = state["memory"]
     persona = await runtime.context.persona_of(memory.user_id, memory.agent_id)
@@ -117,7 +117,7 @@ async def gather(state: State, runtime: Runtime[Context]) -> Update:
     return {**start, **begin(rules, question)}
 
 
-async def think(state: State, runtime: Runtime[Context]) -> Update:
+async def think(state: ReviewState, runtime: Runtime[Context]) -> Update:
     """Ask the model; an unusable answer is asked again, once."""
     round_ = state["searches"] + 1
     expected = answer_type(state["due"], round_)
@@ -135,7 +135,7 @@ async def think(state: State, runtime: Runtime[Context]) -> Update:
     return {**update, "answer": kept, "problem": "", "trail": (*state["trail"], step)}
 
 
-async def search(state: State, runtime: Runtime[Context]) -> Update:
+async def search(state: ReviewState, runtime: Runtime[Context]) -> Update:
     """Look up what the reviewer asked for, through memories, episodes and raw turns."""
     answer, memory, language = state["answer"], state["memory"], state["language"]
     assert answer is not None
@@ -170,12 +170,12 @@ async def search(state: State, runtime: Runtime[Context]) -> Update:
     }
 
 
-async def decide(state: State) -> Update:
+async def decide(state: ReviewState) -> Update:
     """Nothing is left to ask."""
     return {"problem": ""}
 
 
-async def route(state: State) -> str:
+async def route(state: ReviewState) -> str:
     """Back to thinking while there is a problem, on to search or to the end."""
     if state["problem"]:
         return "think"
@@ -187,7 +187,7 @@ class MemoryReviewer:
     """The graph, compiled once."""
 
     def __init__(self, context: Context) -> None:
-        graph: StateGraph[Any, Any, Any, Any] = StateGraph(State, context_schema=Context)
+        graph: StateGraph[Any, Any, Any, Any] = StateGraph(ReviewState, context_schema=Context)
         for node in (gather, think, search, decide):
             graph.add_node(node)
         graph.add_edge(START, "gather")
@@ -211,7 +211,7 @@ class MemoryReviewer:
             user_id=memory.user_id,
             agent_id=memory.agent_id,
             sphere=memory.sphere,
-            by=By(who=Who.REVIEWER, model=state["model"], prompt=prompt),
+            by=Actor(who=ActorKind.REVIEWER, model=state["model"], prompt=prompt),
             at=now,
             reason=state["answer"].reason,
             ops=(to_op(state["answer"], memory.id, state["trail"]),),

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.exchange import Persona, formerly, persona_of
-from souffleur.agents.judge import Judge
+from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.privacy.redaction import redact
@@ -34,7 +34,7 @@ MOST_STEPS = 20
 class Context:
     """What the nodes of every graph need besides their state."""
 
-    judge: Judge
+    judge: StructuredChat
     knowledge: KnowledgeBase
     persona: Persona
     """Who talks, as far as nobody was introduced."""
@@ -69,7 +69,7 @@ def begin(rules: str, question: str) -> Update:
     return {"messages": messages, "rounds": 0, "usage": Usage(), "model": ""}
 
 
-async def ask(state: Any, judge: Judge, answer: type[T], name: str) -> Update:
+async def ask(state: Any, judge: StructuredChat, answer: type[T], name: str) -> Update:
     """Ask once; an unusable answer is a problem, an endpoint that fails an error.
 
     What the call took is added to the usage either way; the error carries that of the run so far.
@@ -128,7 +128,7 @@ def unusable(state: Any, problem: str) -> AnswerError:
 
 
 async def ask_with_repair(
-    judge: Judge,
+    judge: StructuredChat,
     rules: str,
     question: str,
     answer: type[T],

@@ -30,13 +30,13 @@ from souffleur.errors import AnswerError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.memory import Memory
-from souffleur.knowledge.operation import By, Outcome, Refusal, Verdict, Who, derive_id
+from souffleur.knowledge.operation import Actor, ActorKind, LedgerEntry, Refusal, Verdict, derive_id
 from souffleur.knowledge.talk.session import FEWEST, Segment
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.prompts import render, stamp
 
 
-class State(TypedDict, total=False):
+class SummaryState(TypedDict, total=False):
     """One run: one segment."""
 
     segment: Segment
@@ -52,10 +52,10 @@ class State(TypedDict, total=False):
     rounds: int
     usage: Usage
     model: str
-    outcomes: list[Outcome]
+    outcomes: list[LedgerEntry]
 
 
-async def gather(state: State, runtime: Runtime[Context]) -> Update:
+async def gather(state: SummaryState, runtime: Runtime[Context]) -> Update:
     """Read the talk, and write the question."""
     knowledge, segment, turns = runtime.context.knowledge, state["segment"], state["turns"]
     persona = await runtime.context.persona_of(segment.user_id, segment.agent_id)
@@ -78,12 +78,12 @@ async def gather(state: State, runtime: Runtime[Context]) -> Update:
     }
 
 
-async def write(state: State, runtime: Runtime[Context]) -> Update:
+async def write(state: SummaryState, runtime: Runtime[Context]) -> Update:
     """Ask the model."""
     return await ask(state, runtime.context.judge, EpisodeAnswer, "episode")
 
 
-async def check(state: State, runtime: Runtime[Context]) -> Update:
+async def check(state: SummaryState, runtime: Runtime[Context]) -> Update:
     """Find what makes the answer unusable, or what nobody said; say so to the model, once."""
     answer, language, first = state["answer"], state["language"], state["rounds"] == 1
     problem = state["problem"] or (faults(answer) if answer else "")
@@ -98,7 +98,7 @@ async def check(state: State, runtime: Runtime[Context]) -> Update:
     return {"problem": ""}
 
 
-async def apply(state: State, runtime: Runtime[Context]) -> Update:
+async def apply(state: SummaryState, runtime: Runtime[Context]) -> Update:
     """Write the episode, or nothing where it was small talk."""
     verdict = _verdict(state)
     return {"outcomes": await runtime.context.knowledge.apply(verdict) if verdict.ops else []}
@@ -110,7 +110,7 @@ class ConversationSummarizer:
     def __init__(self, context: Context) -> None:
         self.graph = compile_rounds(
             "conversation-summarizer",
-            State,
+            SummaryState,
             Context,
             gather=gather,
             ask=write,
@@ -161,7 +161,7 @@ async def _former(knowledge: KnowledgeBase, segment: Segment) -> Memory | None:
     return next(iter(await knowledge.get_many(segment.user_id, ids)), None)
 
 
-def _verdict(state: State) -> Verdict:
+def _verdict(state: SummaryState) -> Verdict:
     segment, answer = state["segment"], state["answer"]
     assert answer is not None
     return Verdict(
@@ -169,7 +169,11 @@ def _verdict(state: State) -> Verdict:
         user_id=segment.user_id,
         agent_id=segment.agent_id,
         sphere=segment.sphere,
-        by=By(who=Who.SUMMARIZER, model=state["model"], prompt=stamp("episode", state["language"])),
+        by=Actor(
+            who=ActorKind.SUMMARIZER,
+            model=state["model"],
+            prompt=stamp("episode", state["language"]),
+        ),
         at=segment.at,
         reason=answer.reason,
         ops=to_ops(answer, segment, state["former"], state["persona"].zone),

@@ -18,7 +18,7 @@ from souffleur.agents.fields import (
     is_month,
     starts,
 )
-from souffleur.knowledge.life import ends
+from souffleur.knowledge.decay import ends
 from souffleur.knowledge.memory import Content, Kind
 from souffleur.knowledge.operation import Add, Boost, Delete, Importance, Op, Skip, Update
 
@@ -116,7 +116,7 @@ def handles(answer: MonitorAnswer) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ParseContext:
     """What is needed to read an answer."""
 
     now: datetime
@@ -127,7 +127,7 @@ class Reading:
     """The judge has seen what is nearly the same, and wants to ADD all the same."""
 
 
-def to_ops(answer: MonitorAnswer, reading: Reading) -> tuple[Op, ...]:
+def to_ops(answer: MonitorAnswer, reading: ParseContext) -> tuple[Op, ...]:
     """The operations an answer stands for; SKIP stands only where there is nothing else."""
     parts = [part for part in answer.ops if not isinstance(part, SkipAnswer)]
     if not parts:
@@ -136,7 +136,9 @@ def to_ops(answer: MonitorAnswer, reading: Reading) -> tuple[Op, ...]:
     return tuple(_to_op(part, reading) for part in parts)
 
 
-def _to_op(part: AddAnswer | UpdateAnswer | BoostAnswer | DeleteAnswer, reading: Reading) -> Op:
+def _to_op(
+    part: AddAnswer | UpdateAnswer | BoostAnswer | DeleteAnswer, reading: ParseContext
+) -> Op:
     match part:
         case BoostAnswer():
             return Boost(target=part.id, reason=part.reason)
@@ -162,13 +164,13 @@ def _names(entities: list[str], speakers: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in entities if name.casefold() not in ignored))
 
 
-def _start(day: str | None, reading: Reading) -> datetime | None:
+def _start(day: str | None, reading: ParseContext) -> datetime | None:
     """The start of the day; what only will be true is known from now on all the same."""
     start = starts(day, reading.zone)
     return start if start is None or start <= reading.now else None
 
 
-def _end(day: str | None, reading: Reading) -> datetime | None:
+def _end(day: str | None, reading: ParseContext) -> datetime | None:
     """A week after the day, or the last of the month; a day gone by is no end."""
     start = starts(day, reading.zone)
     if start and day and is_month(day):

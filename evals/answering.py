@@ -22,9 +22,9 @@ from rich.console import Console
 
 from souffleur.agents.chat import Chat, Message, Request
 from souffleur.agents.exchange import clock as as_clock
-from souffleur.agents.judge import Judge
 from souffleur.agents.recording import Recorder, prune
 from souffleur.agents.rounds import ask_with_repair
+from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError, DialogueError, SettingsError
 from souffleur.evals.command import (
     Embedder,
@@ -131,7 +131,7 @@ async def _converse(
             if played.turn.state is not TurnState.JUDGED
         ]
         clock.at += STEP
-        judge = Judge(cast.chat, form=settings.answer_form)
+        judge = StructuredChat(cast.chat, form=settings.answer_form)
         answered = [
             await _ask(question, part.conversation.conv_id, memory, judge, cast, clock.at)
             for question in part.questions
@@ -143,7 +143,7 @@ async def _ask(
     question: Question,
     user_id: str,
     memory: Souffleur,
-    judge: Judge,
+    judge: StructuredChat,
     cast: Cast,
     now: datetime,
 ) -> Answered:
@@ -185,7 +185,7 @@ async def _reply(chat: Chat, rules: str, asked: str) -> str:
         return ""
 
 
-async def _grade(judge: Judge, asked: str, gold: str, reply: str) -> Grade | None:
+async def _grade(judge: StructuredChat, asked: str, gold: str, reply: str) -> Grade | None:
     """None where no usable grade was to be had, asked twice; without a reply it is wrong."""
     if not reply:
         return Grade(reason="there was no reply", right=False)

@@ -23,8 +23,8 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from souffleur.agents.chat import Chat
-from souffleur.agents.judge import Judge
 from souffleur.agents.recording import Recorder, prune
+from souffleur.agents.structured_chat import StructuredChat
 from souffleur.evals.command import (
     Embedder,
     OnlyEstimate,
@@ -43,7 +43,7 @@ from souffleur.evals.suite.scratch import scratch
 from souffleur.evals.suite.stage import Listener, to_done
 from souffleur.evals.suite.voice import opened_voice, voice_settings
 from souffleur.knowledge.finding.search import Query
-from souffleur.knowledge.operation import Who
+from souffleur.knowledge.operation import ActorKind
 from souffleur.knowledge.talk.turn import TurnState
 from souffleur.prompts import render
 from souffleur.replay import Played, clock_for, replay
@@ -76,7 +76,7 @@ async def run(user: User, settings: Settings, chat: Chat) -> Result:
     """Replay and mark. Raises what the model's chat raises while marking, RecordingError always."""
     listener = Listener(chat)
     scenes, troubles = await play(user, settings, listener)
-    marked = await Marker(Judge(listener, form=settings.answer_form)).mark(scenes)
+    marked = await Marker(StructuredChat(listener, form=settings.answer_form)).mark(scenes)
     return Result(
         model=settings.model,
         user=user.id,
@@ -164,7 +164,7 @@ async def _scene(memory: Souffleur, user: User, part: Part, turns: Sequence[Play
         done.content
         for one in turns
         for done in to_done(one.outcomes)
-        if done.op in WRITES and done.who == Who.MONITOR and not done.refused
+        if done.op in WRITES and done.who == ActorKind.MONITOR and not done.refused
     ]
     found = {}
     for place, point in enumerate(part.points):

@@ -30,7 +30,7 @@ from souffleur.knowledge.embedding.embedder import Embedder, make_embedder
 from souffleur.knowledge.finding.search import Query, Scope
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.policy import COMPANION
-from souffleur.knowledge.store import Place, open_knowledge
+from souffleur.knowledge.store import StoreLocation, open_knowledge
 from souffleur.knowledge.talk.turn import Turn, turn_point_id
 
 DEPTHS = (5, 10, 20)
@@ -82,7 +82,7 @@ async def run(conversations: Sequence[Conversation], embedder: Embedder) -> list
     words is counted within it.
     """
     with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
-        place = Place(folder=Path(folder))
+        place = StoreLocation(folder=Path(folder))
         base = await open_knowledge(place, embedder, COMPANION, raw_days=0)
         try:
             asked: list[Asked] = []

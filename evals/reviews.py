@@ -19,21 +19,21 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from souffleur.agents.exchange import Persona
-from souffleur.agents.judge import Judge
 from souffleur.agents.recording import Recorder, prune
 from souffleur.agents.reviewer import MemoryReviewer
 from souffleur.agents.rounds import Context
+from souffleur.agents.structured_chat import StructuredChat
 from souffleur.evals.command import Record, Recorded, make_app, need_one_mode, start
 from souffleur.evals.suite.scratch import scratch
 from souffleur.evals.suite.voice import opened_voice, voice_settings
-from souffleur.knowledge import life
+from souffleur.knowledge import decay
 from souffleur.knowledge.embedding.embedder import make_embedder
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Evidence, Kind, Memory, Speaker
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.records import to_point
-from souffleur.knowledge.store import Place, open_knowledge
+from souffleur.knowledge.store import StoreLocation, open_knowledge
 from souffleur.knowledge.talk.turn import Turn, turn_point_id
 
 ZONE = ZoneInfo("Asia/Shanghai")
@@ -110,7 +110,7 @@ def read_cases(file: Path) -> list[Case]:
     return [Case.model_validate(part) for part in raw["cases"]]
 
 
-async def run(cases: list[Case], judge: Judge) -> list[Reviewed]:
+async def run(cases: list[Case], judge: StructuredChat) -> list[Reviewed]:
     """Review each case in a store of its own, some side by side."""
     slots = asyncio.Semaphore(SIDE_BY_SIDE)
 
@@ -136,8 +136,8 @@ def report(reviewed: list[Reviewed], console: Console) -> None:
     console.print(f"{sum(one.agrees for one in reviewed)} of {len(reviewed)} as expected")
 
 
-async def _review(case: Case, judge: Judge, folder: Path) -> Reviewed:
-    base = await open_knowledge(Place(folder=folder), make_embedder("hash:512"), COMPANION)
+async def _review(case: Case, judge: StructuredChat, folder: Path) -> Reviewed:
+    base = await open_knowledge(StoreLocation(folder=folder), make_embedder("hash:512"), COMPANION)
     try:
         memory = _memory(case, case.memory, due=True)
         await _put(base, [memory, *(_memory(case, other) for other in case.others)])
@@ -163,7 +163,7 @@ def _memory(case: Case, known: Known, *, due: bool = False) -> Memory:
     used = _noon(known.last_used) if known.last_used else None
     anchor = used or created
     said = Evidence(turn_id="", speaker=Speaker.USER, quote=known.quote, at=created)
-    memory = life.scheduled(
+    memory = decay.scheduled(
         Memory(
             id=derive_id("case", case.name, known.content),
             user_id="someone",
@@ -208,7 +208,7 @@ def reviews(
 async def _reviewed(file: Path, record: Path | None, recorded: Path | None) -> list[Reviewed]:
     settings = voice_settings(recorded)
     async with opened_voice(settings, record=record, recorded=recorded) as chat:
-        reviewed = await run(read_cases(file), Judge(chat, form=settings.answer_form))
+        reviewed = await run(read_cases(file), StructuredChat(chat, form=settings.answer_form))
     if record and isinstance(chat, Recorder):
         prune(record, chat.used)
     return reviewed

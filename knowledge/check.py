@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 from souffleur.knowledge.identity import COMMON, SHARED
 from souffleur.knowledge.language.wording import find_quote, nothing_new, same
-from souffleur.knowledge.memory import Category, Kind, Memory, Speaker, State
+from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState, Speaker
 from souffleur.knowledge.operation import (
+    ActorKind,
     Add,
     Boost,
     Contradict,
@@ -22,7 +23,6 @@ from souffleur.knowledge.operation import (
     Skip,
     Update,
     Verdict,
-    Who,
 )
 from souffleur.knowledge.privacy.secrets import find_secret
 
@@ -33,7 +33,7 @@ MOST_DELETIONS = 3
 Refused = tuple[Refusal, str]
 """Why, and the same in one sentence."""
 
-_PERSONS = frozenset({Who.USER, Who.HOST})
+_PERSONS = frozenset({ActorKind.USER, ActorKind.HOST})
 
 _COMMAND = re.compile(
     r"[\[【［]\s*(?:ADD|UPDATE|BOOST|DELETE|SKIP|PROMOTE|KEEP)\s*(?:[:：]\s*[\w-]+\s*)?[\]】］]",
@@ -49,7 +49,7 @@ _ASKS_TO_FORGET = re.compile(
 
 
 @dataclass(frozen=True)
-class Sight:
+class CheckContext:
     """What the rules look at besides the op."""
 
     verdict: Verdict
@@ -72,10 +72,10 @@ class Sight:
         return self.verdict.by.who in _PERSONS
 
 
-Rule = Callable[[Op, Sight], Refused | None]
+Check = Callable[[Op, CheckContext], Refused | None]
 
 
-def refuse(op: Op, sight: Sight) -> Refused | None:
+def refuse(op: Op, sight: CheckContext) -> Refused | None:
     """The first rule that the op breaks; None: it may be carried out."""
     return next((refused for rule in RULES if (refused := rule(op, sight))), None)
 
@@ -98,7 +98,7 @@ def asks_to_forget(text: str) -> bool:
     return bool(_ASKS_TO_FORGET.search(text))
 
 
-def _too_many(op: Op, sight: Sight) -> Refused | None:
+def _too_many(op: Op, sight: CheckContext) -> Refused | None:
     if sight.by_person:
         return None
     if sight.taken >= MOST_OPS:
@@ -111,7 +111,7 @@ def _too_many(op: Op, sight: Sight) -> Refused | None:
     return None
 
 
-def _unknown(op: Op, sight: Sight) -> Refused | None:
+def _unknown(op: Op, sight: CheckContext) -> Refused | None:
     known = {memory.id for memory in sight.targets}
     shown = sight.verdict.shown
     for name in names(op):
@@ -120,13 +120,13 @@ def _unknown(op: Op, sight: Sight) -> Refused | None:
     return None
 
 
-def _pointless(op: Op, sight: Sight) -> Refused | None:
+def _pointless(op: Op, sight: CheckContext) -> Refused | None:
     for memory in sight.targets:
-        gone = memory.state in {State.SUPERSEDED, State.ARCHIVED, State.FORGOTTEN}
-        fades_on = isinstance(op, Forget) and memory.state is State.ARCHIVED
+        gone = memory.state in {MemoryState.SUPERSEDED, MemoryState.ARCHIVED, MemoryState.FORGOTTEN}
+        fades_on = isinstance(op, Forget) and memory.state is MemoryState.ARCHIVED
         if gone and not fades_on and not isinstance(op, Restore):
             return Refusal.USELESS, f"the memory is already {memory.state}"
-        if memory.state is State.ACTIVE and isinstance(op, Restore):
+        if memory.state is MemoryState.ACTIVE and isinstance(op, Restore):
             return Refusal.USELESS, "the memory is active as it is"
     if isinstance(op, Share) and sight.targets[0].sphere in (COMMON, SHARED):
         return Refusal.USELESS, "it is no secret of one persona"
@@ -142,7 +142,7 @@ def _in_view(memory: Memory, verdict: Verdict) -> bool:
     return verdict.talk_since is not None and memory.anchor_at >= verdict.talk_since
 
 
-def _contradictory(op: Op, sight: Sight) -> Refused | None:
+def _contradictory(op: Op, sight: CheckContext) -> Refused | None:
     if not isinstance(op, Contradict):
         return None
     stays, ends = sight.targets[0], sight.targets[-1]
@@ -160,7 +160,7 @@ def _contradictory(op: Op, sight: Sight) -> Refused | None:
     return None
 
 
-def _sensitive(op: Op, sight: Sight) -> Refused | None:
+def _sensitive(op: Op, sight: CheckContext) -> Refused | None:
     if not isinstance(op, Add | Update | Edit | Merge):
         return None
     texts = [op.content]
@@ -171,8 +171,8 @@ def _sensitive(op: Op, sight: Sight) -> Refused | None:
     return None
 
 
-def _ungrounded(op: Op, sight: Sight) -> Refused | None:
-    if sight.verdict.by.who is not Who.MONITOR or not isinstance(op, Add | Update | Delete):
+def _ungrounded(op: Op, sight: CheckContext) -> Refused | None:
+    if sight.verdict.by.who is not ActorKind.MONITOR or not isinstance(op, Add | Update | Delete):
         return None
     if _COMMAND.search(op.quote):
         return Refusal.COMMAND, "the quote is itself an operation; words are data"
@@ -184,16 +184,16 @@ def _ungrounded(op: Op, sight: Sight) -> Refused | None:
     return None
 
 
-def _protected(op: Op, sight: Sight) -> Refused | None:
+def _protected(op: Op, sight: CheckContext) -> Refused | None:
     who = sight.verdict.by.who
-    if getattr(op, "category", None) is Category.SYSTEM and who is not Who.HOST:
+    if getattr(op, "category", None) is Category.SYSTEM and who is not ActorKind.HOST:
         return Refusal.PROTECTED, "only the host says what the persona is"
     if isinstance(op, Share) and not sight.by_person:
         return Refusal.PROTECTED, "only host and user share what one persona was told"
     if isinstance(op, Share) and sight.targets[0].category is Category.PROFILE:
         return Refusal.PROTECTED, "a portrait is told from many turns: share single memories"
     for memory in sight.targets:
-        if memory.category is Category.SYSTEM and who is not Who.HOST:
+        if memory.category is Category.SYSTEM and who is not ActorKind.HOST:
             return Refusal.PROTECTED, "only the host changes what the persona is"
         if memory.category is not Category.CORE or sight.by_person:
             continue
@@ -202,7 +202,7 @@ def _protected(op: Op, sight: Sight) -> Refused | None:
     return None
 
 
-def _echoed(op: Op, sight: Sight) -> Refused | None:
+def _echoed(op: Op, sight: CheckContext) -> Refused | None:
     if not isinstance(op, Add) or sight.by_person or op.keep_both:
         return None
     for memory in sight.injected:
@@ -211,7 +211,7 @@ def _echoed(op: Op, sight: Sight) -> Refused | None:
     return None
 
 
-def _duplicate(op: Op, sight: Sight) -> Refused | None:
+def _duplicate(op: Op, sight: CheckContext) -> Refused | None:
     twin = sight.twin
     if twin is None or not isinstance(op, Add | Update | Edit):
         return None
@@ -224,7 +224,7 @@ def _duplicate(op: Op, sight: Sight) -> Refused | None:
     return Refusal.DUPLICATE, "an active memory says the same"
 
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[Check, ...] = (
     _unknown,
     _too_many,
     _protected,

@@ -8,9 +8,9 @@ from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.language.lexical import is_spaced, split, terms
 from souffleur.knowledge.language.proper_names import HAN
 from souffleur.knowledge.language.wording import fold
-from souffleur.knowledge.memory import NARRATIVE, Memory, State
-from souffleur.knowledge.operation import Outcome, is_id
-from souffleur.knowledge.plan import Scene, withdrawn
+from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
+from souffleur.knowledge.operation import LedgerEntry, is_id
+from souffleur.knowledge.plan import PlanContext, withdrawn
 from souffleur.knowledge.records import to_memories
 from souffleur.knowledge.sessions import Sessions
 
@@ -90,18 +90,18 @@ async def _told_from(
 
 
 async def with_what_rests_on_it(
-    outcome: Outcome,
-    scene: Scene,
+    outcome: LedgerEntry,
+    scene: PlanContext,
     touched: frozenset[str],
     memories: Collection,
     journal: Journal,
-) -> Outcome:
+) -> LedgerEntry:
     """A deletion that was asked for, with the episodes and portrait that tell of it.
 
     `details["resting"]` names the raw turns to hide, and the segments to summarise anew.
     """
     memory = outcome.changes[0].after
-    mine = Filter((Is("user_id", memory.user_id), Is("state", State.ACTIVE)))
+    mine = Filter((Is("user_id", memory.user_id), Is("state", MemoryState.ACTIVE)))
     others = to_memories(await read_all(memories, mine))
     names = own_names(memory, others)
     told = [

@@ -29,7 +29,7 @@ from souffleur.knowledge.engine.collection import (
 )
 from souffleur.knowledge.identity import COMMON, EVERYBODY, known_in, own_sphere, whose
 from souffleur.knowledge.language.plain_text import is_blank
-from souffleur.knowledge.operation import Outcome, Said, derive_id, is_id
+from souffleur.knowledge.operation import LedgerEntry, Said, derive_id, is_id
 from souffleur.knowledge.people import persona_id, to_persona
 from souffleur.knowledge.reading import read, read_each
 from souffleur.knowledge.talk.session import (
@@ -212,7 +212,7 @@ class Journal:
         same = [point.id for point in stored if point.payload["version"] == versions[point.id]]
         await self.collection.merge_payload(same, fields)
 
-    async def mark_judged(self, outcomes: Sequence[Outcome]) -> None:
+    async def mark_judged(self, outcomes: Sequence[LedgerEntry]) -> None:
         """After a crash: the turns of a verdict that was written down are judged."""
         ids = list(dict.fromkeys(id for outcome in outcomes for id in outcome.turn_ids))
         turns = read_each(await self.collection.get(ids), to_turn)
@@ -220,7 +220,7 @@ class Journal:
         judged = [turn for turn in turns if turn.version == 0 or verdict_id([turn]) == verdict]
         await self.mark(judged, state=TurnState.JUDGED, error="")
 
-    async def write(self, outcomes: Sequence[Outcome]) -> None:
+    async def write(self, outcomes: Sequence[LedgerEntry]) -> None:
         """Write what is about to be done; see `settle`."""
         await self.collection.put(
             [
@@ -229,11 +229,11 @@ class Journal:
             ]
         )
 
-    async def settle(self, outcomes: Sequence[Outcome]) -> None:
+    async def settle(self, outcomes: Sequence[LedgerEntry]) -> None:
         """Note that it has been done."""
         await self.collection.merge_payload([o.id for o in outcomes], {"applied": True})
 
-    async def rewrite(self, outcome: Outcome) -> None:
+    async def rewrite(self, outcome: LedgerEntry) -> None:
         """Correct an entry whose op could not be carried out after all, or was undone."""
         payload = self._entry_payload(outcome, 0)
         del payload["seq"], payload["applied"]
@@ -252,7 +252,7 @@ class Journal:
         await self.collection.merge_payload([p.id for p in due], {**fields, "expunged": True})
         return len(due)
 
-    async def unsettled(self, user_id: str | None = EVERYBODY) -> list[list[Outcome]]:
+    async def unsettled(self, user_id: str | None = EVERYBODY) -> list[list[LedgerEntry]]:
         """Return verdicts begun and not finished, in order; incomplete ones are dropped first.
 
         A verdict with an entry that cannot be read is left as it is.
@@ -274,14 +274,14 @@ class Journal:
                 await self.collection.delete([outcome.id for outcome in outcomes])
         return whole
 
-    async def entry(self, entry_id: str) -> Outcome:
+    async def entry(self, entry_id: str) -> LedgerEntry:
         """A ledger entry by its id."""
         found = await self.collection.get([entry_id] if is_id(entry_id) else [])
         if not found or found[0].payload["type"] != "entry":
             raise NotFoundError(f"no ledger entry has the id {entry_id!r}")
         return to_outcome(found[0])
 
-    async def get_entries(self, entry_ids: Sequence[str]) -> list[Outcome]:
+    async def get_entries(self, entry_ids: Sequence[str]) -> list[LedgerEntry]:
         """Return the ledger entries with these ids that there are."""
         found = await self.collection.get([id for id in entry_ids if is_id(id)])
         return read_each((one for one in found if one.payload.get("type") == "entry"), to_outcome)
@@ -299,7 +299,7 @@ class Journal:
         turn_id: str | None = None,
         turn_ids: Sequence[str] | None = None,
         waits: bool | None = None,
-    ) -> list[Outcome]:
+    ) -> list[LedgerEntry]:
         """Return ledger entries, oldest first."""
         must: list[Condition] = [Is("type", "entry"), *whose(user_id)]
         must += [Is("memory_ids", memory_id)] if memory_id else []
@@ -340,15 +340,15 @@ class Journal:
         )
 
     @staticmethod
-    def _entry_payload(outcome: Outcome, seq: int) -> Payload:
+    def _entry_payload(outcome: LedgerEntry, seq: int) -> Payload:
         payload = outcome.model_dump(mode="json")
         derived = {"type": "entry", "seq": seq, "applied": False}
         return {**payload, **derived, "memory_ids": list(outcome.memory_ids)}
 
 
-def to_outcome(point: Point) -> Outcome:
+def to_outcome(point: Point) -> LedgerEntry:
     """Return the ledger entry of a point. Raises UnreadableError."""
-    return read(point, Outcome, derived=_DERIVED)
+    return read(point, LedgerEntry, derived=_DERIVED)
 
 
 def _seq(point: Point) -> int:

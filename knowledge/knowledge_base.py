@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 
 from souffleur.errors import NotFoundError
 from souffleur.knowledge import undo
+from souffleur.knowledge.decay import effective, ends
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import (
     Between,
@@ -44,12 +45,11 @@ from souffleur.knowledge.identity import (
 )
 from souffleur.knowledge.introductions import People
 from souffleur.knowledge.journal import Journal
-from souffleur.knowledge.life import effective, ends
-from souffleur.knowledge.memory import NARRATIVE, Category, Due, Memory, State
+from souffleur.knowledge.memory import NARRATIVE, Category, Due, Memory, MemoryState
 from souffleur.knowledge.operation import (
+    Actor,
     Add,
-    By,
-    Outcome,
+    LedgerEntry,
     Verdict,
     is_id,
 )
@@ -63,7 +63,7 @@ from souffleur.knowledge.talk.turn import Turn
 from souffleur.knowledge.writer import Writer
 
 Memories = list[Memory]
-Outcomes = list[Outcome]
+Outcomes = list[LedgerEntry]
 Vector = tuple[float, ...]
 
 NEAR = 0.95
@@ -123,7 +123,9 @@ class KnowledgeBase:
         """What `apply` would make of a verdict; nothing is written."""
         return await self.writer.plan(verdict, ())
 
-    async def undo(self, entry_id: str, *, user_id: str | None, by: By, now: datetime) -> Outcome:
+    async def undo(
+        self, entry_id: str, *, user_id: str | None, by: Actor, now: datetime
+    ) -> LedgerEntry:
         """Take back a ledger entry of a user (None: anybody's); a new entry says so.
 
         Raises NotFoundError if this user has no such entry, UndoError if it was refused, was
@@ -142,12 +144,12 @@ class KnowledgeBase:
     async def proposals(self, user_id: str) -> Outcomes:
         """Return what waits for the user's yes, oldest first: changes, and memories to be added."""
         waiting = await self.journal.entries(check_id(user_id), waits=True)
-        pending = await self.list(user_id, states=(State.PENDING,))
+        pending = await self.list(user_id, states=(MemoryState.PENDING,))
         made = {memory.written_by for memory in pending}
         added = await self.journal.get_entries(sorted(made))
         return sorted([*waiting, *added], key=lambda entry: (entry.at, entry.id))
 
-    async def agree(self, entry_id: str, *, user_id: str, by: By, now: datetime) -> Outcome:
+    async def agree(self, entry_id: str, *, user_id: str, by: Actor, now: datetime) -> LedgerEntry:
         """Do what waits for the user's yes; it is done once, however often it is agreed to.
 
         Raises NotFoundError if nothing of this user waits under that id.
@@ -158,20 +160,20 @@ class KnowledgeBase:
         await self.journal.rewrite(entry.model_copy(update={"waits": False}))
         return outcome
 
-    async def decline(self, entry_id: str, *, user_id: str) -> Outcome:
+    async def decline(self, entry_id: str, *, user_id: str) -> LedgerEntry:
         """Let what waits for the user's yes be; raises NotFoundError as `agree` does."""
         refused = declined(await self._waiting(entry_id, user_id))
         await self.journal.rewrite(refused)
         return refused
 
-    async def _waiting(self, entry_id: str, user_id: str) -> Outcome:
+    async def _waiting(self, entry_id: str, user_id: str) -> LedgerEntry:
         check_id(user_id)
         entry = await self.journal.entry(entry_id)
         if entry.user_id != user_id or not entry.waits:
             raise NotFoundError(f"nothing waits for a yes under the id {entry_id!r}")
         return entry
 
-    async def undo_turn(self, turn: Turn, *, by: By, now: datetime) -> Outcomes:
+    async def undo_turn(self, turn: Turn, *, by: Actor, now: datetime) -> Outcomes:
         """Take back, newest first, what a turn brought and what can still be taken back."""
         undone = []
         for entry in reversed(await self.journal.entries(turn.user_id, turn_id=turn.id)):
@@ -232,7 +234,7 @@ class KnowledgeBase:
         must = (
             Is("user_id", check_id(user_id)),
             Is("category", Category.PROFILE),
-            Is("state", State.ACTIVE),
+            Is("state", MemoryState.ACTIVE),
             *known_in(sphere),
         )
         latest = Order("created_at", descending=True)
@@ -265,7 +267,7 @@ class KnowledgeBase:
         """The active ones of these memories of a user, in this order."""
         check_id(user_id)
         memories = to_memories(await self.memories.get(memory_ids))
-        return [m for m in memories if m.user_id == user_id and m.state is State.ACTIVE]
+        return [m for m in memories if m.user_id == user_id and m.state is MemoryState.ACTIVE]
 
     async def find_usable(
         self, user_id: str, memory_ids: Sequence[str], *, sphere: str = COMMON
@@ -282,7 +284,7 @@ class KnowledgeBase:
         self,
         user_id: str | None,
         *,
-        states: Sequence[State] = (State.ACTIVE,),
+        states: Sequence[MemoryState] = (MemoryState.ACTIVE,),
         category: str | None = None,
         now: datetime | None = None,
         sphere: str | None = EVERY_SPHERE,
@@ -358,7 +360,7 @@ class KnowledgeBase:
         ]
         vectors = await self.embedder.embed([op.content for _, op in adds])
         known = known_in(verdict.sphere)
-        mine = Filter((Is("user_id", verdict.user_id), Is("state", State.ACTIVE), *known))
+        mine = Filter((Is("user_id", verdict.user_id), Is("state", MemoryState.ACTIVE), *known))
         hits = await self.memories.search([VectorSearch(v, mine, 1) for v in vectors])
         near = {
             place: memory
@@ -406,7 +408,7 @@ class KnowledgeBase:
 
 def _due_by(now: datetime, what: Sequence[Due], user_id: str | None) -> Filter:
     must: list[Condition] = [
-        OneOf("state", (State.ACTIVE, State.ARCHIVED)),  # what is archived may fade on
+        OneOf("state", (MemoryState.ACTIVE, MemoryState.ARCHIVED)),  # what is archived may fade on
         OneOf("due_for", tuple(what)),
         Between("due_at", high=now + INSTANT),
     ]

@@ -50,7 +50,7 @@ PROCEDURAL = frozenset({Kind.SKILL, Kind.WORKFLOW, Kind.EXPERIENCE, Kind.LESSON}
 """Kinds that are know-how; they live in the category `skill` and fade slowest."""
 
 
-class State(StrEnum):
+class MemoryState(StrEnum):
     """Where a memory stands; only `active` is in a default read path."""
 
     ACTIVE = "active"
@@ -182,7 +182,7 @@ class Memory(Frozen):
     supersedes: tuple[str, ...] = ()
     superseded_by: str | None = None
     relations: tuple[Relation, ...] = ()
-    state: State = State.ACTIVE
+    state: MemoryState = MemoryState.ACTIVE
     evidence: tuple[Evidence, ...] = ()
     entities: tuple[str, ...] = ()
     """Names it mentions."""

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 from souffleur.errors import NotFoundError, StoreMismatchError
-from souffleur.knowledge import life, records
+from souffleur.knowledge import decay, records
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import Collection, Filter, Point, read_pages
 from souffleur.knowledge.journal import META_ID, Journal
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.policy import POLICIES, Policy
 from souffleur.knowledge.store import (
-    Place,
+    StoreLocation,
     open_collections,
     open_knowledge,
     stored_dimension,
@@ -25,8 +25,8 @@ PAGE = 64
 
 
 async def copy_store(
-    source: Place,
-    target: Place,
+    source: StoreLocation,
+    target: StoreLocation,
     embedder: Embedder,
     policy: Policy,
     *,
@@ -54,19 +54,19 @@ def carried(memory: Memory, old: Policy, new: Policy) -> Memory:
     (3.0, 1.0)
     """
     if old.name == new.name:
-        return life.scheduled(memory, new)
+        return decay.scheduled(memory, new)
     scale = new.core_value / old.core_value
     asked = memory.asked_value * scale if memory.asked_value is not None else None
     usual = memory.grace_days == old.rule(memory.category).grace_days
     grace = new.rule(memory.category).grace_days if usual else memory.grace_days
     update = {"importance": memory.importance * scale, "asked_value": asked, "grace_days": grace}
-    return life.scheduled(memory.model_copy(update=update), new)
+    return decay.scheduled(memory.model_copy(update=update), new)
 
 
 async def _copy(
     memories: Collection,
     journal: Collection,
-    target: Place,
+    target: StoreLocation,
     embedder: Embedder,
     policy: Policy,
     step: Callable[[int, int], None],
@@ -104,6 +104,6 @@ def _unembedded(point: Point) -> Point:
     return Point(point.id, {**point.payload, **embedded})
 
 
-async def _check_empty(memories: Collection, journal: Collection, target: Place) -> None:
+async def _check_empty(memories: Collection, journal: Collection, target: StoreLocation) -> None:
     if await memories.count(Filter()) or await journal.count(Filter()) > 1:  # one: what it is
         raise StoreMismatchError(f"{target} holds memories already: name an empty place.")

@@ -237,7 +237,7 @@ Op = Annotated[
 ]
 
 
-class Who(StrEnum):
+class ActorKind(StrEnum):
     """Who decides."""
 
     MONITOR = "monitor"
@@ -251,10 +251,10 @@ class Who(StrEnum):
     HOST = "host"
 
 
-class By(Frozen):
+class Actor(Frozen):
     """The author of a verdict."""
 
-    who: Who
+    who: ActorKind
     model: str = ""
     prompt: str = ""
     """Name and content hash of the prompt it was asked with."""
@@ -278,7 +278,7 @@ class Verdict(Frozen):
     agent_id: str = "default"
     sphere: str = ""
     """Where what is added lies; only what is known there is a duplicate of it."""
-    by: By
+    by: Actor
     at: AwareDatetime
     reason: Text = ""
     ops: tuple[Op, ...]
@@ -321,7 +321,7 @@ class Change(Frozen):
     after: Memory
 
 
-class Outcome(Frozen):
+class LedgerEntry(Frozen):
     """What became of one op: a line of the ledger."""
 
     id: str
@@ -333,7 +333,7 @@ class Outcome(Frozen):
     user_id: str
     agent_id: str
     turn_ids: tuple[str, ...] = ()
-    by: By
+    by: Actor
     at: AwareDatetime
     op: str
     """ADD, UPDATE, … or UNDO."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from souffleur.knowledge import life
+from souffleur.knowledge import decay
 from souffleur.knowledge.identity import SHARED
 from souffleur.knowledge.language.wording import find_quote
 from souffleur.knowledge.memory import (
@@ -13,12 +13,13 @@ from souffleur.knowledge.memory import (
     Evidence,
     Kind,
     Memory,
+    MemoryState,
     Relation,
     Source,
     Speaker,
-    State,
 )
 from souffleur.knowledge.operation import (
+    ActorKind,
     Add,
     Archive,
     Boost,
@@ -38,7 +39,6 @@ from souffleur.knowledge.operation import (
     Skip,
     Update,
     Verdict,
-    Who,
     derive_id,
     entry_id,
 )
@@ -46,12 +46,12 @@ from souffleur.knowledge.policy import Policy
 
 _AGAINST = "contradicts"
 
-_SOURCES = {Who.USER: Source.USER, Who.HOST: Source.SYSTEM}
-_NO_MODELS = frozenset({Who.USER, Who.HOST, Who.SCHEDULE})
+_SOURCES = {ActorKind.USER: Source.USER, ActorKind.HOST: Source.SYSTEM}
+_NO_MODELS = frozenset({ActorKind.USER, ActorKind.HOST, ActorKind.SCHEDULE})
 
 
 @dataclass(frozen=True)
-class Scene:
+class PlanContext:
     """What a plan needs besides the op."""
 
     verdict: Verdict
@@ -71,7 +71,7 @@ class Scene:
         return entry_id(self.verdict.id, self.position)
 
 
-def plan(op: Op, targets: Sequence[Memory], scene: Scene) -> tuple[Change, ...]:
+def plan(op: Op, targets: Sequence[Memory], scene: PlanContext) -> tuple[Change, ...]:
     """The changes an op stands for; `targets` are its memories as they are now.
 
     Every memory in the result has the next revision, the writer and the due time set.
@@ -91,11 +91,11 @@ def is_held(op: Op, targets: Sequence[Memory], verdict: Verdict) -> bool:
     return isinstance(op, Update | Delete | Merge) or (isinstance(op, Contradict) and op.settled)
 
 
-def withdrawn(memory: Memory, without: str, scene: Scene) -> Change:
+def withdrawn(memory: Memory, without: str, scene: PlanContext) -> Change:
     """An episode or portrait that tells of what is to be forgotten: gone, to be written anew."""
     left_out = [*memory.data.get("without", ()), without]
     gone = memory.model_copy(
-        update={"state": State.FORGOTTEN, "data": {**memory.data, "without": left_out}}
+        update={"state": MemoryState.FORGOTTEN, "data": {**memory.data, "without": left_out}}
     )
     return Change(before=memory, after=_stamped(memory, gone, scene))
 
@@ -105,7 +105,9 @@ def category_of(kind: Kind) -> Category:
     return Category.SKILL if kind in PROCEDURAL else Category.FACT
 
 
-def _changes(op: Op, targets: Sequence[Memory], scene: Scene) -> list[tuple[Memory | None, Memory]]:
+def _changes(
+    op: Op, targets: Sequence[Memory], scene: PlanContext
+) -> list[tuple[Memory | None, Memory]]:
     match op:
         case Skip():
             return []
@@ -121,26 +123,26 @@ def _changes(op: Op, targets: Sequence[Memory], scene: Scene) -> list[tuple[Memo
             return [(targets[0], _single(op, targets[0], scene))]
 
 
-def _single(op: Op, old: Memory, scene: Scene) -> Memory:
+def _single(op: Op, old: Memory, scene: PlanContext) -> Memory:
     now, policy = scene.verdict.at, scene.policy
     match op:
         case Boost():
-            return life.boosted(old, now, policy)
+            return decay.boosted(old, now, policy)
         case Keep():
-            return life.kept(old, now, policy)
+            return decay.kept(old, now, policy)
         case Promote():
-            return life.promoted(old, now, policy)
+            return decay.promoted(old, now, policy)
         case Delete() | Forget():
-            return old.model_copy(update={"state": State.FORGOTTEN})
+            return old.model_copy(update={"state": MemoryState.FORGOTTEN})
         case Archive():
-            return old.model_copy(update={"state": State.ARCHIVED})
+            return old.model_copy(update={"state": MemoryState.ARCHIVED})
         case Restore():
-            update = {"state": State.ACTIVE, "anchor_at": now, "superseded_by": None}
+            update = {"state": MemoryState.ACTIVE, "anchor_at": now, "superseded_by": None}
             return old.model_copy(update={**update, "valid_until": None})
         case Share():
             return old.model_copy(update={"sphere": SHARED})
         case Confirm():
-            update = {"state": State.ACTIVE, "verified": True, "confidence": 1.0}
+            update = {"state": MemoryState.ACTIVE, "verified": True, "confidence": 1.0}
             return old.model_copy(update={**update, "anchor_at": now})
         case Edit():
             update = {"content": op.content, "verified": True, "source": Source.USER}
@@ -149,7 +151,7 @@ def _single(op: Op, old: Memory, scene: Scene) -> Memory:
             raise TypeError(f"no plan for {op.op}")
 
 
-def _added(op: Add, scene: Scene) -> Memory:
+def _added(op: Add, scene: PlanContext) -> Memory:
     verdict, policy = scene.verdict, scene.policy
     by_person = verdict.by.who in _SOURCES
     category = op.category or category_of(op.kind)
@@ -162,15 +164,15 @@ def _added(op: Add, scene: Scene) -> Memory:
         content=op.content,
         category=category,
         kind=op.kind,
-        importance=life.initial(op.kind, op.importance, policy),
+        importance=decay.initial(op.kind, op.importance, policy),
         anchor_at=verdict.at,
         grace_days=policy.rule(category).grace_days,
         confidence=1.0 if by_person else 0.8,
-        verified=verdict.by.who is Who.USER,
+        verified=verdict.by.who is ActorKind.USER,
         source=_SOURCES.get(verdict.by.who, Source.BACKGROUND_AI),
         valid_from=op.valid_from or verdict.at,
-        expires_at=op.expires_at or life.gone_at(category, verdict.at, policy),
-        state=State.PENDING if scene.hold and not by_person and told else State.ACTIVE,
+        expires_at=op.expires_at or decay.gone_at(category, verdict.at, policy),
+        state=MemoryState.PENDING if scene.hold and not by_person and told else MemoryState.ACTIVE,
         evidence=evidence_for(op.quote, verdict),
         entities=op.entities,
         topics=op.topics,
@@ -180,24 +182,24 @@ def _added(op: Add, scene: Scene) -> Memory:
     )
 
 
-def _updated(op: Update, old: Memory, scene: Scene) -> list[tuple[Memory | None, Memory]]:
+def _updated(op: Update, old: Memory, scene: PlanContext) -> list[tuple[Memory | None, Memory]]:
     verdict, policy = scene.verdict, scene.policy
     since = op.valid_from or verdict.at
     kind = op.kind or old.kind
-    start = life.initial(kind, op.importance or Importance.MEDIUM, policy)
+    start = decay.initial(kind, op.importance or Importance.MEDIUM, policy)
     new = old.model_copy(
         update={
             "id": scene.new_id,
             "content": op.content,
             "kind": kind,
             **_home(old, kind, policy),
-            "importance": max(start, life.effective(old, verdict.at, policy)),
+            "importance": max(start, decay.effective(old, verdict.at, policy)),
             "anchor_at": verdict.at,
             "source": _SOURCES.get(verdict.by.who, Source.BACKGROUND_AI),
-            "verified": verdict.by.who is Who.USER,
+            "verified": verdict.by.who is ActorKind.USER,
             "valid_from": since,
             "valid_until": None,
-            "expires_at": op.expires_at or life.gone_at(old.category, verdict.at, policy),
+            "expires_at": op.expires_at or decay.gone_at(old.category, verdict.at, policy),
             "supersedes": (old.id,),
             "relations": _lasting(old.relations),
             "evidence": evidence_for(op.quote, verdict),
@@ -213,7 +215,7 @@ def _updated(op: Update, old: Memory, scene: Scene) -> list[tuple[Memory | None,
         apart = {"sphere": verdict.sphere, "agent_id": verdict.agent_id, "supersedes": ()}
         return [(None, new.model_copy(update=apart))]
     gone = old.model_copy(
-        update={"state": State.SUPERSEDED, "superseded_by": new.id, "valid_until": since}
+        update={"state": MemoryState.SUPERSEDED, "superseded_by": new.id, "valid_until": since}
     )
     return [(None, new), (old, gone)]
 
@@ -227,10 +229,10 @@ def _home(old: Memory, kind: Kind, policy: Policy) -> dict[str, object]:
 
 
 def _merged(
-    op: Merge, targets: Sequence[Memory], scene: Scene
+    op: Merge, targets: Sequence[Memory], scene: PlanContext
 ) -> list[tuple[Memory | None, Memory]]:
     verdict, policy = scene.verdict, scene.policy
-    best = max(targets, key=lambda memory: life.effective(memory, verdict.at, policy))
+    best = max(targets, key=lambda memory: decay.effective(memory, verdict.at, policy))
     is_told = best.category in NARRATIVE  # a merge of others waits as a whole
     one = best.model_copy(
         update={
@@ -238,12 +240,12 @@ def _merged(
             "content": op.content,
             **_settled(best, op.category or best.category, scene),
             "kind": op.kind or best.kind,
-            "state": State.PENDING if scene.hold and is_told else State.ACTIVE,
+            "state": MemoryState.PENDING if scene.hold and is_told else MemoryState.ACTIVE,
             "valid_from": min((m.valid_from for m in targets if m.valid_from), default=None),
             "last_used_at": max((m.last_used_at for m in targets if m.last_used_at), default=None),
             "verified": all(memory.verified for memory in targets),
             "source": _SOURCES.get(verdict.by.who, Source.BACKGROUND_AI),
-            "importance": op.importance or life.effective(best, verdict.at, policy),
+            "importance": op.importance or decay.effective(best, verdict.at, policy),
             "anchor_at": verdict.at,
             "supersedes": tuple(memory.id for memory in targets),
             "relations": _lasting(best.relations),
@@ -258,7 +260,9 @@ def _merged(
     )
     link = Relation(to=one.id, type="refines", strength=1.0)
     archived = [
-        memory.model_copy(update={"state": State.ARCHIVED, "relations": (*memory.relations, link)})
+        memory.model_copy(
+            update={"state": MemoryState.ARCHIVED, "relations": (*memory.relations, link)}
+        )
         for memory in targets
     ]
     return [(None, one), *zip(targets, archived, strict=True)]
@@ -270,7 +274,7 @@ def _lasting(relations: tuple[Relation, ...]) -> tuple[Relation, ...]:
 
 
 def _contradicted(
-    op: Contradict, targets: Sequence[Memory], scene: Scene
+    op: Contradict, targets: Sequence[Memory], scene: PlanContext
 ) -> list[tuple[Memory | None, Memory]]:
     """The one that stays comes first: cut short by another process, an open contradiction is left.
 
@@ -281,7 +285,7 @@ def _contradicted(
     if op.settled:
         until = min(op.until or stays.valid_from or stays.created_at, scene.verdict.at)
         ended = {
-            "state": State.SUPERSEDED,
+            "state": MemoryState.SUPERSEDED,
             "superseded_by": stays.id,
             "valid_until": max(until, ends.valid_from or until),
         }
@@ -296,21 +300,21 @@ def _against(memory: Memory, other: str) -> Memory:
     return memory.model_copy(update={"relations": (*memory.relations, link)})
 
 
-def _settled(best: Memory, category: Category, scene: Scene) -> dict[str, object]:
+def _settled(best: Memory, category: Category, scene: PlanContext) -> dict[str, object]:
     """What follows from the category of a merged memory that is not that of the best."""
     if category == best.category:
         return {}
     return {
         "category": category,
         "grace_days": scene.policy.rule(category).grace_days,
-        "expires_at": life.gone_at(category, scene.verdict.at, scene.policy),
+        "expires_at": decay.gone_at(category, scene.verdict.at, scene.policy),
         "data": {},  # what an episode knows of its segment is not a fact's
     }
 
 
-def _stamped(old: Memory | None, new: Memory, scene: Scene) -> Memory:
+def _stamped(old: Memory | None, new: Memory, scene: PlanContext) -> Memory:
     revision = old.revision + 1 if old else 1
-    return life.scheduled(
+    return decay.scheduled(
         new.model_copy(
             update={
                 "revision": revision,

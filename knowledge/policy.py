@@ -13,7 +13,7 @@ from souffleur.knowledge.memory import Category, Frozen, Kind
 from souffleur.knowledge.operation import Importance
 
 
-class Rule(Frozen):
+class DecayRule(Frozen):
     """How one category lives. Values are effective values, times are days."""
 
     rate: float = Field(default=1.0, gt=0, le=1)
@@ -42,7 +42,7 @@ class Policy(Frozen):
     """One way of counting."""
 
     name: str
-    rules: dict[str, Rule]
+    rules: dict[str, DecayRule]
     """By category; a category that is not here follows `fact`."""
     initial: dict[Importance, float]
     """What a new memory starts with."""
@@ -66,7 +66,7 @@ class Policy(Frozen):
     ask_again_days: float = 30.0
     """… or this much later."""
 
-    def rule(self, category: str) -> Rule:
+    def rule(self, category: str) -> DecayRule:
         """The rule a category follows.
 
         >>> COMPANION.rule("episode").rate, COMPANION.rule("recipe").rate
@@ -75,7 +75,7 @@ class Policy(Frozen):
         return self.rules.get(category, self.rules[Category.FACT])
 
 
-FOREVER = Rule()
+FOREVER = DecayRule()
 
 COMPANION = Policy(
     name="companion",
@@ -83,9 +83,9 @@ COMPANION = Policy(
         Category.SYSTEM: FOREVER,
         Category.CORE: FOREVER,
         Category.PROFILE: FOREVER,
-        Category.FACT: Rule(rate=0.95, grace_days=7, review_below=0.5, forget_below=0.3),
-        Category.EPISODE: Rule(rate=0.8, grace_days=7, at_most_days=14),
-        Category.SKILL: Rule(rate=0.99, grace_days=30, review_below=0.5, forget_below=0.2),
+        Category.FACT: DecayRule(rate=0.95, grace_days=7, review_below=0.5, forget_below=0.3),
+        Category.EPISODE: DecayRule(rate=0.8, grace_days=7, at_most_days=14),
+        Category.SKILL: DecayRule(rate=0.99, grace_days=30, review_below=0.5, forget_below=0.2),
     },
     initial={Importance.LOW: 0.7, Importance.MEDIUM: 1.0, Importance.HIGH: 1.5},
     reinforcement=Reinforcement(way="add", step=0.3, ceiling=2.9),
@@ -95,7 +95,7 @@ COMPANION = Policy(
     keep_value=0.5,
 )
 
-_STUDIO = Rule(rate=math.exp(-0.01), forget_below=0.1)
+_STUDIO = DecayRule(rate=math.exp(-0.01), forget_below=0.1)
 
 STUDIO = Policy(
     name="studio",
@@ -121,7 +121,7 @@ STUDIO = Policy(
     keep_value=0.5,
 )
 
-_EVERBOT = Rule(rate=0.99, grace_days=7, archive_below=0.2, forget_below=0.05)
+_EVERBOT = DecayRule(rate=0.99, grace_days=7, archive_below=0.2, forget_below=0.05)
 
 EVERBOT = Policy(
     name="everbot",

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from pydantic import AwareDatetime
 
-from souffleur.knowledge.memory import Frozen, Memory, State
+from souffleur.knowledge.memory import Frozen, Memory, MemoryState
 from souffleur.knowledge.operation import derive_id
 
 EPISODES = 5
@@ -12,7 +12,7 @@ EPISODES = 5
 WEEK = timedelta(days=7)
 
 
-class Upkeep(Frozen):
+class PortraitStatus(Frozen):
     """What is noted between two versions of a user's portrait."""
 
     user_id: str
@@ -32,7 +32,9 @@ class Upkeep(Frozen):
         return derive_id("upkeep", self.user_id, *filter(None, [self.sphere]))
 
 
-def why_due(former: Memory | None, episodes: list[Memory], upkeep: Upkeep, now: datetime) -> str:
+def why_due(
+    former: Memory | None, episodes: list[Memory], upkeep: PortraitStatus, now: datetime
+) -> str:
     """Why a portrait is to be written now; empty: it is not.
 
     `former` is the version in force, or else the latest; `episodes` are those since then. A first
@@ -53,4 +55,4 @@ def why_due(former: Memory | None, episodes: list[Memory], upkeep: Upkeep, now: 
 
 def is_withdrawn(portrait: Memory) -> bool:
     """Whether it is out of use because it tells what was to be forgotten."""
-    return portrait.state is State.FORGOTTEN and bool(portrait.data.get("without"))
+    return portrait.state is MemoryState.FORGOTTEN and bool(portrait.data.get("without"))

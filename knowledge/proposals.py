@@ -6,13 +6,13 @@ from datetime import datetime
 from pydantic import TypeAdapter
 
 from souffleur.knowledge.memory import Speaker
-from souffleur.knowledge.operation import By, Op, Outcome, Refusal, Said, Verdict, derive_id
+from souffleur.knowledge.operation import Actor, LedgerEntry, Op, Refusal, Said, Verdict, derive_id
 from souffleur.knowledge.talk.turn import Turn
 
 _OPS: TypeAdapter[Op] = TypeAdapter(Op)
 
 
-def agreed(entry: Outcome, turns: Sequence[Turn], *, by: By, now: datetime) -> Verdict:
+def agreed(entry: LedgerEntry, turns: Sequence[Turn], *, by: Actor, now: datetime) -> Verdict:
     """Return the verdict that does what waits, on the words that it rested on.
 
     `turns` are those of the entry, as far as their words are kept. The same entry makes the same
@@ -37,7 +37,7 @@ def agreed(entry: Outcome, turns: Sequence[Turn], *, by: By, now: datetime) -> V
     )
 
 
-def declined(entry: Outcome) -> Outcome:
+def declined(entry: LedgerEntry) -> LedgerEntry:
     """Return the entry as it stands once the user has said no."""
     no = {"waits": False, "refused": Refusal.REJECTED, "detail": "the user said no"}
     return entry.model_copy(update=no)

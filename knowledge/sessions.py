@@ -24,7 +24,7 @@ from souffleur.knowledge.identity import (
 )
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.language.lexical import encode_document
-from souffleur.knowledge.portrait import Upkeep
+from souffleur.knowledge.portrait import PortraitStatus
 from souffleur.knowledge.reading import read_each
 from souffleur.knowledge.talk.session import (
     PAUSE,
@@ -242,13 +242,13 @@ class Sessions:
                 start, end, of = segment.since, segment.at, segment.session_id
         return (start, end) if end else None
 
-    async def upkeep(self, user_id: str, sphere: str = COMMON) -> Upkeep:
+    async def upkeep(self, user_id: str, sphere: str = COMMON) -> PortraitStatus:
         """What is noted about the portrait of a user, in a sphere."""
-        fresh = Upkeep(user_id=user_id, sphere=sphere)
+        fresh = PortraitStatus(user_id=user_id, sphere=sphere)
         found = await self._collection.get([fresh.id])
         return to_upkeep(found[0]) if found else fresh
 
-    async def save_upkeep(self, upkeep: Upkeep) -> None:
+    async def save_upkeep(self, upkeep: PortraitStatus) -> None:
         """Write it as it now stands."""
         await self._collection.put([upkeep_point(upkeep)])
 

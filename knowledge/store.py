@@ -9,7 +9,7 @@ from pydantic import SecretStr
 from souffleur.errors import EmbedderError, StoreError, StoreMismatchError
 from souffleur.knowledge import journal as journal_records, records
 from souffleur.knowledge.embedding.embedder import Embedder
-from souffleur.knowledge.engine.collection import Collection, Filter, Layout, Payload
+from souffleur.knowledge.engine.collection import Collection, CollectionSchema, Filter, Payload
 from souffleur.knowledge.engine.folder_lock import locked_folder
 from souffleur.knowledge.journal import OUTAGES, Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -22,7 +22,7 @@ COLLECTIONS = {"memories": records.INDEXES, "journal": journal_records.INDEXES}
 
 
 @dataclass(frozen=True)
-class Place:
+class StoreLocation:
     """Where a store is: a folder of this process, or a Qdrant server."""
 
     folder: Path | None = None
@@ -44,7 +44,12 @@ class Place:
 
 
 async def open_knowledge(
-    place: Place, embedder: Embedder, policy: Policy, *, hold: bool = False, raw_days: int = 30
+    place: StoreLocation,
+    embedder: Embedder,
+    policy: Policy,
+    *,
+    hold: bool = False,
+    raw_days: int = 30,
 ) -> KnowledgeBase:
     """Open a store, made there if there is none.
 
@@ -64,7 +69,7 @@ async def open_knowledge(
     )
 
 
-async def stored_dimension(place: Place) -> int | None:
+async def stored_dimension(place: StoreLocation) -> int | None:
     """Return the dimension of the vectors of a store; None if there is no store."""
     if place.url:
         from souffleur.knowledge.engine import server
@@ -75,7 +80,7 @@ async def stored_dimension(place: Place) -> int | None:
     return edge.stored_dimension((place.folder or Path()) / "memories")
 
 
-async def _find_dimension(place: Place, embedder: Embedder) -> int:
+async def _find_dimension(place: StoreLocation, embedder: Embedder) -> int:
     """Ask the embedder; if it is out of reach, the store itself knows. Raises EmbedderError."""
     try:
         return await embedder.find_dimension()
@@ -87,7 +92,7 @@ async def _find_dimension(place: Place, embedder: Embedder) -> int:
 
 
 async def open_collections(
-    place: Place, dimension: int, opening: AsyncExitStack
+    place: StoreLocation, dimension: int, opening: AsyncExitStack
 ) -> tuple[Collection, Collection]:
     """Open memories and journal, made there if there are none; `opening` closes what was opened.
 
@@ -97,13 +102,13 @@ async def open_collections(
         opening.enter_context(locked_folder(place.folder))
     opened = []
     for name, indexes in COLLECTIONS.items():
-        collection = await _open_collection(place, Layout(name, dimension, indexes))
+        collection = await _open_collection(place, CollectionSchema(name, dimension, indexes))
         opening.push_async_callback(collection.close)
         opened.append(collection)
     return opened[0], opened[1]
 
 
-async def _open_collection(place: Place, layout: Layout) -> Collection:
+async def _open_collection(place: StoreLocation, layout: CollectionSchema) -> Collection:
     if place.url:
         from souffleur.knowledge.engine.server import ServerCollection
 
@@ -120,7 +125,7 @@ async def _open_collection(place: Place, layout: Layout) -> Collection:
     return EdgeCollection.open(place.folder, layout, power_safe=place.power_safe)
 
 
-async def _check_whole(memories: Collection, journal: Journal, place: Place) -> None:
+async def _check_whole(memories: Collection, journal: Journal, place: StoreLocation) -> None:
     """Raise StoreError if there are memories, and nothing says what they were made with."""
     if await journal.meta() is None and await memories.count(Filter()):
         if await journal.meta() is not None:  # another process has begun the store meanwhile
@@ -132,7 +137,7 @@ async def _check_whole(memories: Collection, journal: Journal, place: Place) -> 
 
 
 async def _check_made_with(
-    journal: Journal, place: Place, embedder: Embedder, dimension: int, policy: Policy
+    journal: Journal, place: StoreLocation, embedder: Embedder, dimension: int, policy: Policy
 ) -> Payload:
     """Compare with what the store says it was made with; of a new store, write it down."""
     made_with = await journal.meta()

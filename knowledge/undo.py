@@ -4,20 +4,20 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from souffleur.errors import UndoError
-from souffleur.knowledge import life
-from souffleur.knowledge.memory import Memory, State
-from souffleur.knowledge.operation import By, Change, Outcome, derive_id
+from souffleur.knowledge import decay
+from souffleur.knowledge.memory import Memory, MemoryState
+from souffleur.knowledge.operation import Actor, Change, LedgerEntry, derive_id
 from souffleur.knowledge.policy import Policy
 
 
-def can_undo(entry: Outcome) -> bool:
+def can_undo(entry: LedgerEntry) -> bool:
     """Whether it changed something and has not been taken back."""
     return bool(entry.changes) and entry.refused is None and entry.undone_by is None
 
 
 def plan_undo(
-    entry: Outcome, current: Mapping[str, Memory], *, by: By, now: datetime, policy: Policy
-) -> Outcome:
+    entry: LedgerEntry, current: Mapping[str, Memory], *, by: Actor, now: datetime, policy: Policy
+) -> LedgerEntry:
     """The entry that takes back `entry`; `current` are its memories as they are now, by id.
 
     A memory that the entry made is forgotten; one that it changed gets its former content,
@@ -35,7 +35,7 @@ def plan_undo(
         )
         for change in entry.changes
     )
-    return Outcome(
+    return LedgerEntry(
         id=undo_id,
         verdict_id=undo_id,
         position=0,
@@ -63,11 +63,11 @@ def _restored(
             f"(`souffleur history {current.id}` shows it)"
         )
     if change.before is None:
-        former = current.model_copy(update={"state": State.FORGOTTEN})
+        former = current.model_copy(update={"state": MemoryState.FORGOTTEN})
     else:
         former = change.before.model_copy(update={"recalls": current.recalls})
     stamp = {"revision": current.revision + 1, "updated_at": now, "written_by": undo_id}
-    return life.scheduled(former.model_copy(update=stamp), policy)
+    return decay.scheduled(former.model_copy(update=stamp), policy)
 
 
 def _moved_on(made: Memory, current: Memory) -> bool:

@@ -9,27 +9,27 @@ from souffleur.knowledge.engine.collection import Collection, Filter, Is
 from souffleur.knowledge.forgetting import with_what_rests_on_it
 from souffleur.knowledge.identity import SHARED, known_in, knows
 from souffleur.knowledge.journal import Journal
-from souffleur.knowledge.memory import Memory, State
+from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.operation import (
     Add,
     Change,
     Delete,
     Edit,
+    LedgerEntry,
     Op,
-    Outcome,
     Refusal,
     Update,
     Verdict,
     is_id,
 )
-from souffleur.knowledge.plan import Scene, is_held, plan
+from souffleur.knowledge.plan import PlanContext, is_held, plan
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.secrets import mask
 from souffleur.knowledge.records import fingerprint, to_memories, to_point
 from souffleur.knowledge.sessions import Sessions
 from souffleur.knowledge.talk.turn import Turn, TurnState
 
-Outcomes = list[Outcome]
+Outcomes = list[LedgerEntry]
 Vector = tuple[float, ...]
 
 _WORDS = frozenset({"content", "entities", "topics", "trail"})
@@ -79,7 +79,9 @@ class Writer:
         return len(unfinished)
 
     async def _done(self, verdict: Verdict) -> Outcomes:
-        ids = [Scene(verdict, place, self._policy).entry_id for place in range(len(verdict.ops))]
+        ids = [
+            PlanContext(verdict, place, self._policy).entry_id for place in range(len(verdict.ops))
+        ]
         found = await self._journal.collection.get(ids)
         return [await self._journal.entry(point.id) for point in found]
 
@@ -96,7 +98,7 @@ class Writer:
         deletions, touched = 0, frozenset[str]()
         for place, op in enumerate(verdict.ops):
             targets = await self._targets(op, verdict)
-            sight = check.Sight(
+            sight = check.CheckContext(
                 verdict=verdict,
                 targets=targets,
                 twin=await self._twin(op, verdict, targets),
@@ -106,7 +108,7 @@ class Writer:
                 touched=touched,
             )
             refused = check.refuse(op, sight) or _said_twice(op, added)
-            scene = Scene(verdict, place, self._policy, hold=self._hold)
+            scene = PlanContext(verdict, place, self._policy, hold=self._hold)
             waits = refused is None and self._hold and is_held(op, targets, verdict)
             changes = () if refused or waits else plan(op, targets, scene)
             outcome = _outcome(op, scene, turns, changes, refused)
@@ -139,7 +141,7 @@ class Writer:
         same = (
             Is("user_id", verdict.user_id),
             *known_in(sphere),
-            Is("state", State.ACTIVE),
+            Is("state", MemoryState.ACTIVE),
             Is("fingerprint", fingerprint(op.content)),
         )
         page, _ = await self._memories.scroll(Filter(same), limit=1)
@@ -151,7 +153,7 @@ class Writer:
             judged = {"reason": mask(verdict.reason), **by, **verdict.cost}
             await self._journal.mark(turns, state=TurnState.JUDGED, error="", judged=judged)
 
-    async def carry_out(self, outcomes: Sequence[Outcome]) -> Outcomes:
+    async def carry_out(self, outcomes: Sequence[LedgerEntry]) -> Outcomes:
         """Write every `after`. Doing it again, after a crash, does no harm."""
         vectors = await self._vectors(outcomes)
         done = []
@@ -171,7 +173,7 @@ class Writer:
         await self._journal.settle(outcomes)
         return done
 
-    async def _hide(self, outcome: Outcome, *, hidden: bool = True) -> None:
+    async def _hide(self, outcome: LedgerEntry, *, hidden: bool = True) -> None:
         resting = outcome.details.get("resting")
         if resting:
             await self._sessions.hide(resting["turns"], hidden=hidden)
@@ -180,7 +182,7 @@ class Writer:
             told = await self._sessions.get(resting["segments"])
             await self._sessions.again([*told, *(one for one in touched if one not in told)])
 
-    async def _vectors(self, outcomes: Sequence[Outcome]) -> dict[str, Vector]:
+    async def _vectors(self, outcomes: Sequence[LedgerEntry]) -> dict[str, Vector]:
         """The embedding of every `after`, by text; the embedder remembers the latest."""
         texts = {change.after.searchable: None for o in outcomes for change in o.changes}
         return dict(zip(texts, await self._embedder.embed(list(texts)), strict=True))
@@ -201,7 +203,7 @@ class Writer:
             and (there[0].payload["written_by"] == change.after.written_by)
         )
 
-    async def _conflict(self, outcome: Outcome, change: Change) -> Outcome:
+    async def _conflict(self, outcome: LedgerEntry, change: Change) -> LedgerEntry:
         detail = f"memory {change.after.id} was changed by another process meanwhile"
         lost = outcome.model_copy(
             update={"refused": Refusal.CONFLICT, "detail": detail, "changes": ()}
@@ -212,14 +214,14 @@ class Writer:
 
 def _outcome(
     op: Op,
-    scene: Scene,
+    scene: PlanContext,
     turns: Sequence[Turn],
     changes: tuple[Change, ...],
     refused: check.Refused | None,
-) -> Outcome:
+) -> LedgerEntry:
     verdict = scene.verdict
     told = refused is None or refused[0] is not Refusal.SENSITIVE
-    return Outcome(
+    return LedgerEntry(
         id=scene.entry_id,
         verdict_id=verdict.id,
         position=scene.position,

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from souffleur.background.intake import Receipt
     from souffleur.blocking.memory import BlockingSouffleur
     from souffleur.knowledge.knowledge_base import KnowledgeBase
-    from souffleur.knowledge.memory import Category, Kind, Memory, State
-    from souffleur.knowledge.operation import Importance, Outcome, Verdict
-    from souffleur.knowledge.policy import Policy, Rule
+    from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
+    from souffleur.knowledge.operation import Importance, LedgerEntry, Verdict
+    from souffleur.knowledge.policy import DecayRule, Policy
     from souffleur.runtime import Souffleur
     from souffleur.settings import Settings
     from souffleur.whispering.whisper import Recall
@@ -26,16 +26,16 @@ _HOMES = {
     "KnowledgeBase": "souffleur.knowledge.knowledge_base",
     "Memory": "souffleur.knowledge.memory",
     "Message": "souffleur.agents.chat",
-    "Outcome": "souffleur.knowledge.operation",
+    "LedgerEntry": "souffleur.knowledge.operation",
     "Policy": "souffleur.knowledge.policy",
     "Recall": "souffleur.whispering.whisper",
     "Receipt": "souffleur.background.intake",
     "Reply": "souffleur.agents.chat",
     "Request": "souffleur.agents.chat",
-    "Rule": "souffleur.knowledge.policy",
+    "DecayRule": "souffleur.knowledge.policy",
     "Settings": "souffleur.settings",
     "Souffleur": "souffleur.runtime",
-    "State": "souffleur.knowledge.memory",
+    "MemoryState": "souffleur.knowledge.memory",
     "Verdict": "souffleur.knowledge.operation",
 }
 
@@ -43,21 +43,21 @@ __all__ = [
     "BlockingSouffleur",
     "Category",
     "Chat",
+    "DecayRule",
     "Importance",
     "Kind",
     "KnowledgeBase",
+    "LedgerEntry",
     "Memory",
+    "MemoryState",
     "Message",
-    "Outcome",
     "Policy",
     "Recall",
     "Receipt",
     "Reply",
     "Request",
-    "Rule",
     "Settings",
     "Souffleur",
-    "State",
     "Verdict",
 ]
 

@@ -10,7 +10,7 @@ from souffleur.knowledge.breaker import Breaker
 from souffleur.time_source import Clock, TimeSource
 
 if TYPE_CHECKING:
-    from souffleur.agents.arbiter import Arbiter
+    from souffleur.agents.conflict_resolver import ConflictResolver
     from souffleur.agents.consolidator import Consolidator
     from souffleur.agents.monitor import KnowledgeMonitor
     from souffleur.agents.reviewer import MemoryReviewer
@@ -26,7 +26,7 @@ class Agents:
     narrator: "Narrator"
     reviewer: "MemoryReviewer"
     consolidator: "Consolidator"
-    arbiter: "Arbiter"
+    arbiter: "ConflictResolver"
 
 
 @dataclass(frozen=True)

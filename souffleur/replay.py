@@ -10,7 +10,7 @@ from souffleur.agents.recording import Player
 from souffleur.dialogue import Dialogue, Exchange
 from souffleur.errors import RecordingError
 from souffleur.knowledge.memory import Category, Memory
-from souffleur.knowledge.operation import Outcome
+from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.talk.turn import Turn, TurnState, turn_point_id
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
@@ -29,7 +29,7 @@ class Played:
     whisper: Recall
     turn: Turn
     """As judged: `failed` if no usable answer came, `pending` if the endpoint is in trouble."""
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[LedgerEntry, ...]
     told: tuple[Memory, ...] = ()
     """Episodes and portraits written since the turn before."""
 

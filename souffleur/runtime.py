@@ -28,16 +28,16 @@ from souffleur.knowledge.identity import COMMON, EVERY_SPHERE, PERSONAS, check_i
 from souffleur.knowledge.language.plain_text import clip, mend
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.operation import (
+    Actor,
+    ActorKind,
     Add,
-    By,
     Confirm,
     Forget,
     Importance,
+    LedgerEntry,
     Op,
-    Outcome,
     Share,
     Verdict,
-    Who,
     derive_id,
 )
 from souffleur.knowledge.people import Knows, Language, Person, PersonaCard
@@ -55,7 +55,7 @@ from souffleur.whispering.whisper import Recall
 if TYPE_CHECKING:
     from souffleur.agents.chat import Chat
     from souffleur.knowledge.knowledge_base import KnowledgeBase
-    from souffleur.runs.errand import Errand, Report
+    from souffleur.runs.run import RunOptions, RunResult
 
 T = TypeVar("T")
 
@@ -224,7 +224,7 @@ class Souffleur:
         importance: Importance = Importance.HIGH,
         reason: str = "told to remember",
         at: datetime | None = None,
-    ) -> list[Outcome]:
+    ) -> list[LedgerEntry]:
         """Keep a sentence as it is, or have some messages judged now, whatever the cadence.
 
         A sentence is refused if it is known or a secret. Messages are observed as turns of the
@@ -304,7 +304,7 @@ class Souffleur:
         called = self.settings.assistant_name if known else None
         return people.introduce_persona(agent_id, now=now, called=called, name=name, knows=knows)
 
-    async def define(self, *, agent_id: str, what: Sequence[str]) -> list[Outcome]:
+    async def define(self, *, agent_id: str, what: Sequence[str]) -> list[LedgerEntry]:
         """Say all that a persona is: sentences whispered only with it, to every user.
 
         What is not among them any more is forgotten; those that are there stay. No model changes
@@ -318,14 +318,14 @@ class Souffleur:
         gone = [one.id for one in known if one.content not in said]
         ops: list[Op] = [Forget(target=id, reason="defined otherwise by the host") for id in gone]
         ops += [add.model_copy(update=system) for add in adds if add.content not in there]
-        return await self._decide(ops, PERSONAS, agent_id, None, by=Who.HOST, sphere=sphere)
+        return await self._decide(ops, PERSONAS, agent_id, None, by=ActorKind.HOST, sphere=sphere)
 
     async def share(
         self, memory_id: str, *, user_id: str, reason: str = "shared by the host"
-    ) -> Outcome:
+    ) -> LedgerEntry:
         """Let every persona know a memory or episode that one was told; undoable."""
         memory = await self.knowledge.get(memory_id, user_id=user_id)
-        op, by = Share(target=memory.id, reason=reason), Who.HOST
+        op, by = Share(target=memory.id, reason=reason), ActorKind.HOST
         return (await self._decide([op], user_id, memory.agent_id, None, by=by))[0]
 
     async def cast(self) -> Cast:
@@ -346,18 +346,18 @@ class Souffleur:
         """Whether there is a model to judge, to tell and to review."""
         return self.parts.has_model
 
-    async def run(self, name: str, errand: "Errand | None" = None) -> "Report":
+    async def run(self, name: str, errand: "RunOptions | None" = None) -> "RunResult":
         """Do what is due of one kind now: decay, review, consolidate, profile, contradictions,
         purge or report.
 
         Raises SettingsError for another name, or without a model where one is needed.
         """
-        from souffleur.runs.errand import Errand
         from souffleur.runs.jobs import RUNS, perform
+        from souffleur.runs.run import RunOptions
 
         if name not in RUNS:
             raise SettingsError(f"no run is called {name!r}: choose one of {', '.join(RUNS)}")
-        wanted = errand or Errand(self.clock())
+        wanted = errand or RunOptions(self.clock())
         self._backstage.let_try()
         return await self._backstage.do(lambda: perform(self.parts, name, wanted))
 
@@ -369,7 +369,7 @@ class Souffleur:
         reason: str = "told to forget",
         at: datetime | None = None,
         dry_run: bool = False,
-    ) -> list[Outcome]:
+    ) -> list[LedgerEntry]:
         """Forget a memory by its id, or those a text clearly means; undoable.
 
         With `dry_run` nothing changes, and `matches` of the same query says what would go.
@@ -393,23 +393,23 @@ class Souffleur:
             hits = await self.knowledge.search(everything)
             return [hit for hit in hits if hit.relevance >= SURE]
 
-    async def proposals(self, *, user_id: str) -> list[Outcome]:
+    async def proposals(self, *, user_id: str) -> list[LedgerEntry]:
         """What waits for the user's yes if `settings.auto_extract` is off, oldest first."""
         return await self.knowledge.proposals(user_id)
 
-    async def confirm(self, id: str, *, user_id: str) -> Outcome:
+    async def confirm(self, id: str, *, user_id: str) -> LedgerEntry:
         """The user says yes to a proposal, or that a memory is so: verified, and active if it was
         pending. Takes the id of either.
         """
         if await self._is_proposal(id, user_id):
-            by, now = By(who=Who.USER), self.clock()
+            by, now = Actor(who=ActorKind.USER), self.clock()
             return await self._backstage.do(
                 lambda: self.knowledge.agree(id, user_id=user_id, by=by, now=now)
             )
         op = Confirm(target=id, reason="confirmed by the user")
         return (await self._decide([op], user_id, "default", None))[0]
 
-    async def reject(self, id: str, *, user_id: str) -> Outcome:
+    async def reject(self, id: str, *, user_id: str) -> LedgerEntry:
         """The user says no to a proposal, or that a memory is not so: it is forgotten."""
         if await self._is_proposal(id, user_id):
             return await self._backstage.do(lambda: self.knowledge.decline(id, user_id=user_id))
@@ -456,9 +456,9 @@ class Souffleur:
         user_id: str,
         agent_id: str,
         at: datetime | None,
-        by: Who = Who.USER,
+        by: ActorKind = ActorKind.USER,
         sphere: str | None = None,
-    ) -> list[Outcome]:
+    ) -> list[LedgerEntry]:
         if sphere is None:
             sphere = await self._sphere(check_id(user_id), agent_id)
         verdict = Verdict(
@@ -466,7 +466,7 @@ class Souffleur:
             user_id=user_id,
             agent_id=check_id(agent_id, "agent_id"),
             sphere=sphere,
-            by=By(who=by),
+            by=Actor(who=by),
             at=await self._moment(user_id, at),
             ops=tuple(ops),
         )

@@ -5,15 +5,15 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from pydantic import SecretStr
 
-from souffleur.agents.arbiter import Arbiter
 from souffleur.agents.chat import Chat, guarded
+from souffleur.agents.conflict_resolver import ConflictResolver
 from souffleur.agents.consolidator import Consolidator
 from souffleur.agents.endpoint import Endpoint, Prices
-from souffleur.agents.judge import Judge
 from souffleur.agents.monitor import KnowledgeMonitor
 from souffleur.agents.profile_writer import ProfileWriter
 from souffleur.agents.reviewer import MemoryReviewer
 from souffleur.agents.rounds import Context
+from souffleur.agents.structured_chat import StructuredChat
 from souffleur.agents.summarizer import ConversationSummarizer
 from souffleur.background.endpoints import Endpoints
 from souffleur.background.narrator import Narrator
@@ -22,7 +22,7 @@ from souffleur.knowledge.breaker import Breaker
 from souffleur.knowledge.embedding.embedder import Embedder, make_embedder
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.policy import POLICIES
-from souffleur.knowledge.store import Place, open_knowledge
+from souffleur.knowledge.store import StoreLocation, open_knowledge
 from souffleur.parts import Agents, Parts
 from souffleur.settings import Settings
 from souffleur.time_source import Clock, TimeSource
@@ -65,9 +65,9 @@ async def open_store(settings: Settings, times: TimeSource | None = None) -> Kno
     )
 
 
-def make_place(settings: Settings) -> Place:
+def make_place(settings: Settings) -> StoreLocation:
     """Where the store of the settings is."""
-    return Place(
+    return StoreLocation(
         folder=settings.folder,
         power_safe=settings.durability == "power",
         url=settings.qdrant_url,
@@ -92,7 +92,7 @@ def make_endpoint(settings: Settings) -> Endpoint:
 
 def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock: Clock) -> Agents:
     """The graphs, over one judge."""
-    judge = Judge(chat, form=settings.answer_form)
+    judge = StructuredChat(chat, form=settings.answer_form)
     context = Context(judge, knowledge, usual(settings))
     return Agents(
         KnowledgeMonitor(context),
@@ -105,7 +105,7 @@ def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock:
         ),
         MemoryReviewer(context),
         Consolidator(context),
-        Arbiter(context),
+        ConflictResolver(context),
     )
 
 

@@ -6,14 +6,23 @@ from typing import Any
 
 from langchain_core.embeddings import Embeddings
 
-from souffleur.knowledge import life
+from souffleur.knowledge import decay
 from souffleur.knowledge.embedding.embedder import make_embedder
 from souffleur.knowledge.embedding.hash_embeddings import HashEmbeddings
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, Speaker
-from souffleur.knowledge.operation import Add, By, Op, Outcome, Said, Verdict, Who, derive_id
+from souffleur.knowledge.operation import (
+    Actor,
+    ActorKind,
+    Add,
+    LedgerEntry,
+    Op,
+    Said,
+    Verdict,
+    derive_id,
+)
 from souffleur.knowledge.policy import COMPANION, Policy
-from souffleur.knowledge.store import Place, open_knowledge
+from souffleur.knowledge.store import StoreLocation, open_knowledge
 from souffleur.knowledge.talk.turn import Turn, turn_point_id
 
 NOW = datetime(2026, 1, 3, 10, 0, tzinfo=UTC)
@@ -34,7 +43,7 @@ def memory(content: str = "Ann likes tea.", policy: Policy = COMPANION, **fields
         "created_at": NOW,
         "updated_at": NOW,
     }
-    return life.scheduled(Memory(**{**base, **fields}), policy)
+    return decay.scheduled(Memory(**{**base, **fields}), policy)
 
 
 def turn(
@@ -57,7 +66,7 @@ def verdict(
     *ops: Op,
     user: str = "",
     assistant: str = "",
-    who: Who = Who.MONITOR,
+    who: ActorKind = ActorKind.MONITOR,
     name: object = "v1",
     **fields: Any,
 ) -> Verdict:
@@ -66,7 +75,7 @@ def verdict(
     base: dict[str, Any] = {
         "id": derive_id("test verdict", name),
         "user_id": "ann",
-        "by": By(who=who),
+        "by": Actor(who=who),
         "at": NOW,
         "ops": ops,
         "said": [Said(turn_id="t1", speaker=s, text=text, at=NOW) for s, text in said if text],
@@ -79,7 +88,7 @@ async def open_base(
 ) -> KnowledgeBase:
     """A store in a folder, with the embedder that needs no model."""
     embedder = make_embedder(f"hash:{dimension}")
-    return await open_knowledge(Place(folder=folder), embedder, policy, hold=hold)
+    return await open_knowledge(StoreLocation(folder=folder), embedder, policy, hold=hold)
 
 
 def an_add(content: str = "Ann likes green tea.", **fields: Any) -> Add:
@@ -89,14 +98,14 @@ def an_add(content: str = "Ann likes green tea.", **fields: Any) -> Add:
 
 async def keep(base: KnowledgeBase, content: str = "Ann likes green tea.", **fields: Any) -> Memory:
     """Have a memory in the store."""
-    told = verdict(an_add(content, **fields), who=Who.HOST, name=content)
+    told = verdict(an_add(content, **fields), who=ActorKind.HOST, name=content)
     (outcome,) = await base.apply(told)
     return outcome.changes[0].after
 
 
-async def by_hand(base: KnowledgeBase, op: Any, **fields: Any) -> Outcome:
+async def by_hand(base: KnowledgeBase, op: Any, **fields: Any) -> LedgerEntry:
     """Have the user do something."""
-    (outcome,) = await base.apply(verdict(op, who=Who.USER, name=(op, fields), **fields))
+    (outcome,) = await base.apply(verdict(op, who=ActorKind.USER, name=(op, fields), **fields))
     return outcome
 
 

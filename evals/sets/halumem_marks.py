@@ -15,8 +15,8 @@ from typing import Generic, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.exchange import NONE
-from souffleur.agents.judge import Judge
 from souffleur.agents.rounds import ask_with_repair
+from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError
 from souffleur.evals.sets.halumem_scores import Change, Covered, Extracted, Point, Score, Updated
 from souffleur.prompts import Language, language_of, render
@@ -119,7 +119,7 @@ class _Part:
 class Marker:
     """Asks the eval judge, a few requests side by side."""
 
-    def __init__(self, judge: Judge) -> None:
+    def __init__(self, judge: StructuredChat) -> None:
         self._judge = judge
         self._slots = asyncio.Semaphore(PARALLEL)
 

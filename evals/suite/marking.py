@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from souffleur.agents.judge import Judge
+from souffleur.agents.structured_chat import StructuredChat
 from souffleur.evals.suite import referee
 from souffleur.evals.suite.referee import Scene
 from souffleur.evals.suite.result import Call, Judged, Played, Step
@@ -21,7 +21,7 @@ from souffleur.evals.suite.script import Ask, RunPart, Script, ScriptTurn
 Part = ScriptTurn | RunPart | Ask
 
 
-async def mark(script: Script, played: Played, judge: Judge) -> Played:
+async def mark(script: Script, played: Played, judge: StructuredChat) -> Played:
     """The script with every step judged, and all that was counted.
 
     Raises what the referee's model raises.
@@ -47,7 +47,7 @@ async def _judged(
     part: ScriptTurn | RunPart,
     step: Step,
     before: Sequence[Step],
-    judge: Judge,
+    judge: StructuredChat,
 ) -> Scored:
     said = await referee.sayings(judge, script, sentences(part, step.ops))
     scored = score(part, step, said)

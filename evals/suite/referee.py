@@ -15,8 +15,8 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.exchange import NONE, clock
-from souffleur.agents.judge import Judge
 from souffleur.agents.rounds import ask_with_repair
+from souffleur.agents.structured_chat import StructuredChat
 from souffleur.evals.suite.expectation import Op
 from souffleur.evals.suite.result import Done, Mark, Nature, Standing, Step
 from souffleur.evals.suite.scoring import MAKES, Sayings
@@ -66,7 +66,9 @@ class Scene:
     """Contents of the memories before."""
 
 
-async def sayings(judge: Judge, script: Script, pairs: Sequence[tuple[str, str]]) -> Sayings:
+async def sayings(
+    judge: StructuredChat, script: Script, pairs: Sequence[tuple[str, str]]
+) -> Sayings:
     """Whether contents say sentences, by (sentence, content); side by side.
 
     Raises what the judge raises, AnswerError after asking twice.
@@ -81,7 +83,7 @@ async def sayings(judge: Judge, script: Script, pairs: Sequence[tuple[str, str]]
     return dict(zip(pairs, said, strict=True))
 
 
-async def examine(judge: Judge, scene: Scene, marks: Sequence[Mark]) -> tuple[Mark, ...]:
+async def examine(judge: StructuredChat, scene: Scene, marks: Sequence[Mark]) -> tuple[Mark, ...]:
     """The marks, where something was written down wrongly with what that is."""
     return tuple(
         [
@@ -118,7 +120,7 @@ def known_before(script: Script, steps: Sequence[Step]) -> list[str]:
     return list(known)
 
 
-async def _examine(judge: Judge, scene: Scene, done: Done, mark: Mark) -> Mark:
+async def _examine(judge: StructuredChat, scene: Scene, done: Done, mark: Mark) -> Mark:
     script, step = scene.script, scene.step
     language = script.user.language or language_of(step.user or done.content)
     nothing = NONE[language]
@@ -143,7 +145,7 @@ def _talk(script: Script, step: Step) -> str:
 
 
 async def _ask(
-    judge: Judge, rules: str, question: str, language: str, answer: type[T], script: Script
+    judge: StructuredChat, rules: str, question: str, language: str, answer: type[T], script: Script
 ) -> T:
     names: Mapping[str, str] = {"user": script.user.title, "assistant": script.assistant.name}
     return await ask_with_repair(

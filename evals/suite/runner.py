@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 
 from souffleur.agents.chat import Chat
-from souffleur.agents.judge import Judge
 from souffleur.agents.recording import Player, Recorder, prune
+from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import RecordingError, SouffleurError
 from souffleur.evals.suite.marking import mark
 from souffleur.evals.suite.metrics import measure
@@ -54,7 +54,7 @@ async def evaluate(script: Script, cast: Cast) -> Done:
     """Play and mark one script. Raises RecordingError, and what the referee's model raises."""
     listener = Listener(StandIn(script, cast.chat), cast.timed)
     played = await play(script, cast.settings, listener)
-    judge = Judge(cast.referee, form=cast.settings.answer_form)
+    judge = StructuredChat(cast.referee, form=cast.settings.answer_form)
     return await mark(script, played, judge), listener.rules
 
 

@@ -12,15 +12,15 @@ from souffleur.evals.suite.expectation import Op
 from souffleur.evals.suite.result import Call, Done
 from souffleur.evals.suite.scratch import scratch
 from souffleur.evals.suite.script import Known, RunPart, Script
-from souffleur.knowledge import life
-from souffleur.knowledge.memory import NARRATIVE, Memory, State
-from souffleur.knowledge.operation import Change, Outcome, derive_id
+from souffleur.knowledge import decay
+from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
+from souffleur.knowledge.operation import Change, LedgerEntry, derive_id
 from souffleur.knowledge.plan import category_of
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.records import to_point
 from souffleur.replay import StageClock
-from souffleur.runs.errand import Errand
 from souffleur.runs.jobs import RUNS, perform
+from souffleur.runs.run import RunOptions
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 
@@ -103,7 +103,7 @@ async def opened(
 
 async def perform_run(
     memory: Souffleur, script: Script, part: RunPart
-) -> tuple[list[Outcome], str]:
+) -> tuple[list[LedgerEntry], str]:
     """What a run wrote into the ledger, and why some of it failed.
 
     Raises RecordingError where a recorded model has no answer, DialogueError for an unknown run.
@@ -112,7 +112,7 @@ async def perform_run(
         raise DialogueError(f"there is no run {part.run.value!r}: there are {', '.join(RUNS)}")
     user_id, journal = script.user.id, memory.knowledge.journal
     before = {entry.id for entry in await journal.entries(user_id)}
-    report = await perform(memory.parts, part.run, Errand(part.at, user_id=user_id))
+    report = await perform(memory.parts, part.run, RunOptions(part.at, user_id=user_id))
     failed = [line.reason for line in report.lines if line.op == "FAILED"]
     for reason in failed:
         _check_recorded(reason)
@@ -126,7 +126,7 @@ def _check_recorded(error: str) -> None:
         raise RecordingError(error.removeprefix(f"{RecordingError.__name__}: "))
 
 
-def to_done(outcomes: Sequence[Outcome]) -> tuple[Done, ...]:
+def to_done(outcomes: Sequence[LedgerEntry]) -> tuple[Done, ...]:
     """The ops of ledger entries, without SKIP, and without the passing of episodes."""
     return tuple(_done(one) for one in outcomes if one.op in set(Op) and not _passes(one))
 
@@ -134,9 +134,9 @@ def to_done(outcomes: Sequence[Outcome]) -> tuple[Done, ...]:
 def known_memory(script: Script, place: int, known: Known, policy: Policy) -> Memory:
     """A memory as it lies in the store before the first turn."""
     category = known.category or category_of(known.kind)
-    value = life.initial(known.kind, known.importance, policy)
+    value = decay.initial(known.kind, known.importance, policy)
     anchor = known.last_used or known.at
-    return life.scheduled(
+    return decay.scheduled(
         Memory(
             id=derive_id("known", script.name, place),
             user_id=script.user.id,
@@ -171,13 +171,13 @@ async def _put(memory: Souffleur, script: Script) -> None:
     await knowledge.memories.put([to_point(one, vector) for one, vector in pairs])
 
 
-def _passes(outcome: Outcome) -> bool:
+def _passes(outcome: LedgerEntry) -> bool:
     """Whether an episode or portrait goes: its time is over by rule, and no script foresees it."""
     gone = outcome.op in (Op.FORGET, Op.ARCHIVE) and outcome.changes
     return bool(gone) and all(one.after.category in NARRATIVE for one in outcome.changes)
 
 
-def _done(outcome: Outcome) -> Done:
+def _done(outcome: LedgerEntry) -> Done:
     made = [change.after for change in outcome.changes if change.before is None]
     olds = [change.before.content for change in outcome.changes if change.before]
     content = made[0].content if made else str(outcome.details.get("content", ""))
@@ -197,6 +197,6 @@ def _done(outcome: Outcome) -> Done:
 
 def _contradicted(changes: Sequence[Change]) -> tuple[list[str], str]:
     """The one that ends, and the words of the one that stays; unsettled, both stay."""
-    ended = [one.after.content for one in changes if one.after.state is State.SUPERSEDED]
-    stays = [one.after.content for one in changes if one.after.state is not State.SUPERSEDED]
+    ended = [one.after.content for one in changes if one.after.state is MemoryState.SUPERSEDED]
+    stays = [one.after.content for one in changes if one.after.state is not MemoryState.SUPERSEDED]
     return ended, "\n".join(stays)

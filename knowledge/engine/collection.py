@@ -121,7 +121,7 @@ IndexType = Literal["keyword", "tenant", "integer", "float", "datetime", "bool"]
 
 
 @dataclass(frozen=True)
-class Layout:
+class CollectionSchema:
     """What a collection is made with."""
 
     name: str
@@ -134,7 +134,7 @@ class Layout:
 class Collection(Protocol):
     """A set of points. All calls may raise StoreError."""
 
-    layout: Layout
+    layout: CollectionSchema
     trouble: str
     """Why what was written may not survive a power cut; empty if all is well."""
 

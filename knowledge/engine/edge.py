@@ -13,9 +13,9 @@ from loguru import logger
 from souffleur.errors import StoreBusyError, StoreError
 from souffleur.knowledge.engine import checksums, disk
 from souffleur.knowledge.engine.collection import (
+    CollectionSchema,
     Filter,
     Hit,
-    Layout,
     Order,
     Payload,
     Point,
@@ -60,7 +60,7 @@ class EdgeCollection:
         self,
         shard: qdrant.EdgeShard,
         path: Path,
-        layout: Layout,
+        layout: CollectionSchema,
         *,
         flush_every: float,
         power_safe: bool,
@@ -83,7 +83,7 @@ class EdgeCollection:
     def open(
         cls,
         folder: Path,
-        layout: Layout,
+        layout: CollectionSchema,
         *,
         flush_every: float = 1.0,
         power_safe: bool = False,
@@ -287,7 +287,7 @@ def engine_errors(doing: str, path: Path) -> Iterator[None]:
         ) from error
 
 
-def _index(shard: qdrant.EdgeShard, layout: Layout) -> None:
+def _index(shard: qdrant.EdgeShard, layout: CollectionSchema) -> None:
     present = shard.info().payload_schema
     for key, kind in layout.indexes.items():
         if key not in present or present[key].data_type != SCHEMAS[kind]:

@@ -9,11 +9,11 @@ import qdrant_edge as qdrant
 from souffleur.knowledge.engine.collection import (
     AnyOf,
     Between,
+    CollectionSchema,
     Condition,
     Filter,
     IndexType,
     Is,
-    Layout,
     Missing,
     OneOf,
     Order,
@@ -37,7 +37,7 @@ SCHEMAS: dict[IndexType, qdrant.PayloadSchemaType] = {
 }
 
 
-def encode_layout(layout: Layout) -> qdrant.EdgeConfig:
+def encode_layout(layout: CollectionSchema) -> qdrant.EdgeConfig:
     """The engine's configuration. Without the log there would be no lock on the folder either."""
     return qdrant.EdgeConfig(
         vectors={DENSE: qdrant.EdgeVectorParams(layout.dimension, qdrant.Distance.Cosine)},

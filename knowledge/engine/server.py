@@ -11,9 +11,9 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 
 from souffleur.errors import StoreError
 from souffleur.knowledge.engine.collection import (
+    CollectionSchema,
     Filter,
     Hit,
-    Layout,
     Order,
     Payload,
     Point,
@@ -51,7 +51,9 @@ class ServerCollection:
     no indexes, under one lock.
     """
 
-    def __init__(self, client: QdrantClient, layout: Layout, url: str, *, owned: bool) -> None:
+    def __init__(
+        self, client: QdrantClient, layout: CollectionSchema, url: str, *, owned: bool
+    ) -> None:
         self.layout = layout
         self.trouble = ""
         self._client = client
@@ -67,7 +69,7 @@ class ServerCollection:
     async def open(
         cls,
         url: str,
-        layout: Layout,
+        layout: CollectionSchema,
         *,
         api_key: str | None = None,
         timeout: int = 10,  # noqa: ASYNC109 of one request, in seconds, and so the client's to keep

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from souffleur.errors import StoreMismatchError
-from souffleur.knowledge.engine.collection import Layout, Point, Sparse
+from souffleur.knowledge.engine.collection import CollectionSchema, Point, Sparse
 from souffleur.knowledge.language.plain_text import single_line
 
 DENSE = "dense"
@@ -36,7 +36,7 @@ def to_point(record: Record) -> Point:
     )
 
 
-def check_stored(layout: Layout, stored: int, place: str) -> None:
+def check_stored(layout: CollectionSchema, stored: int, place: str) -> None:
     """Raise StoreMismatchError unless the stored dimension is the layout's.
 
     >>> check_stored(Layout("memories", 384), 384, "/data")
@@ -49,7 +49,9 @@ def check_stored(layout: Layout, stored: int, place: str) -> None:
         )
 
 
-def check_given(layout: Layout, vectors: Iterable[tuple[float, ...] | Sparse | None]) -> None:
+def check_given(
+    layout: CollectionSchema, vectors: Iterable[tuple[float, ...] | Sparse | None]
+) -> None:
     """Raise StoreMismatchError unless all dense vectors have the layout's dimension.
 
     >>> check_given(Layout("memories", 2), [(0.6, 0.8), None])

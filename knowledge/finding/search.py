@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from souffleur.knowledge import life
+from souffleur.knowledge import decay
 from souffleur.knowledge.engine.collection import (
     Between,
     Collection,
@@ -28,7 +28,7 @@ from souffleur.knowledge.finding.nearness import Sense, find_near
 from souffleur.knowledge.finding.turn_nearness import NearTurn, find_near_turns
 from souffleur.knowledge.identity import COMMON, check_id, known_in, knows
 from souffleur.knowledge.language.times import Period, find_period
-from souffleur.knowledge.memory import NARRATIVE, Category, Memory, State
+from souffleur.knowledge.memory import NARRATIVE, Category, Memory, MemoryState
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.reading import read_each
 from souffleur.knowledge.records import to_memories
@@ -170,10 +170,10 @@ def readable(query: Query, scope: Scope = Scope.MEMORIES) -> Filter:
     moment = query.as_of or query.now
     must_not += over(moment)
     if query.as_of:
-        must.append(OneOf("state", (State.ACTIVE, State.SUPERSEDED)))
+        must.append(OneOf("state", (MemoryState.ACTIVE, MemoryState.SUPERSEDED)))
         must_not.append(Between("valid_from", low=moment + INSTANT))
     else:
-        must.append(Is("state", State.ACTIVE))
+        must.append(Is("state", MemoryState.ACTIVE))
     must += _within(query, scope)
     return Filter(tuple(must), tuple(must_not))
 
@@ -203,7 +203,7 @@ async def search(
     allowed = [readable(query, scope) for scope in query.scope if scope is not Scope.TURNS]
     if not allowed:
         return []
-    corpus = Filter((Is("user_id", query.user_id), Is("state", State.ACTIVE)))
+    corpus = Filter((Is("user_id", query.user_id), Is("state", MemoryState.ACTIVE)))
     near = await find_near(collection, _sense(embedder, query), _texts(query), allowed, corpus)
     parts = {point.id: part for point, part in near}
     memories = to_memories(point for point, _ in near)
@@ -289,7 +289,7 @@ def _found(
     memory: Memory, parts: dict[str, float], query: Query, policy: Policy, hop: float = 0.0
 ) -> Found:
     relevance = max(_relevance(parts), hop)
-    value = life.effective(memory, query.now, policy)
+    value = decay.effective(memory, query.now, policy)
     importance = min(1.0, value / policy.core_value)
     recency = math.exp(-memory.since(query.now) / 30)
     score = relevance * (0.75 + 0.2 * importance + 0.05 * recency)
@@ -336,7 +336,7 @@ async def _neighbours(
 def _may_read(memory: Memory, query: Query) -> bool:
     """What `readable` says, of a point that was not found by a filter."""
     moment, ends = query.as_of or query.now, (memory.expires_at, memory.valid_until)
-    then = {State.ACTIVE, State.SUPERSEDED} if query.as_of else {State.ACTIVE}
+    then = {MemoryState.ACTIVE, MemoryState.SUPERSEDED} if query.as_of else {MemoryState.ACTIVE}
     began = query.as_of is None or memory.valid_from is None or memory.valid_from <= moment
     return (
         memory.user_id == query.user_id

@@ -8,7 +8,7 @@ from souffleur.knowledge.language.numerals import (
     MEASURE,
     NOUN,
     NUMERAL,
-    Reading,
+    NumeralMatch,
     read_chinese,
     take,
 )
@@ -50,9 +50,9 @@ _LOOSE = (
 )
 
 
-def read_dates(line: str) -> tuple[list[Reading], str]:
+def read_dates(line: str) -> tuple[list[NumeralMatch], str]:
     """The dates in a line and the line without them; in "3月1日至5日" both have the month."""
-    found: list[Reading] = []
+    found: list[NumeralMatch] = []
     rest = line
     for pattern, read in _READERS:
         some, rest = take(pattern, rest, read)
@@ -61,7 +61,7 @@ def read_dates(line: str) -> tuple[list[Reading], str]:
     for place in range(1, len(found)):
         former, one = found[place - 1 : place + 1]
         if _TO.fullmatch(line, former.start + len(former.text), one.start):
-            found[place] = Reading(one.start, one.text, _end(one.key, former.key))
+            found[place] = NumeralMatch(one.start, one.text, _end(one.key, former.key))
     return found, rest
 
 
@@ -74,7 +74,7 @@ def loose_dates(line: str) -> Iterator[str]:
     yield from (_exact(match) for pattern in _LOOSE for match in pattern.finditer(line))
 
 
-def carried_dates(found: list[Reading]) -> Iterator[str]:
+def carried_dates(found: list[NumeralMatch]) -> Iterator[str]:
     """The keys of the dates in a line, each with the year and month that hold from before."""
     last = ""
     for one in found:

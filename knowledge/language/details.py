@@ -20,7 +20,7 @@ from souffleur.knowledge.language.dates import (
 from souffleur.knowledge.language.numerals import (
     GONE,
     LETTER,
-    Reading,
+    NumeralMatch,
     find_numbers,
     number_keys,
     same_time,
@@ -123,7 +123,7 @@ def _lines(text: str) -> list[str]:
     return "，".join(unicodedata.normalize("NFKC", part) for part in parts).splitlines()
 
 
-def _read(line: str, known: re.Pattern[str]) -> Iterator[tuple[DetailKind, Reading]]:
+def _read(line: str, known: re.Pattern[str]) -> Iterator[tuple[DetailKind, NumeralMatch]]:
     titles, rest = take(_TITLE, line, lambda match: fold(match[0]))
     named, rest = take(known, rest, lambda match: fold(match[0]))
     quotes, _ = take(_QUOTE, line, lambda match: fold(match[0]))

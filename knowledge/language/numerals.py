@@ -17,7 +17,7 @@ GONE = "\0"
 
 
 @dataclass(frozen=True)
-class Reading:
+class NumeralMatch:
     """Something read from a line."""
 
     start: int
@@ -28,17 +28,17 @@ class Reading:
 
 def take(
     pattern: re.Pattern[str], line: str, read: Callable[[re.Match[str]], str | None]
-) -> tuple[list[Reading], str]:
+) -> tuple[list[NumeralMatch], str]:
     """What a pattern finds and `read` has a key for, and the line without it.
 
     >>> take(re.compile("b+"), "a bb c", lambda match: "key")
     ([Reading(start=2, text='bb', key='key')], 'a \\x00\\x00 c')
     """
-    found: list[Reading] = []
+    found: list[NumeralMatch] = []
     rest = list(line)
     for match in pattern.finditer(line):
         if key := read(match):
-            found.append(Reading(match.start(), match[0].strip(), key))
+            found.append(NumeralMatch(match.start(), match[0].strip(), key))
             rest[match.start() : match.end()] = GONE * len(match[0])
     return found, "".join(rest)
 
@@ -202,7 +202,7 @@ _WEEKDAY = re.compile(
 """The day before an hour, whose numeral would run into that of the hour."""
 
 
-def find_numbers(line: str) -> tuple[list[Reading], str]:
+def find_numbers(line: str) -> tuple[list[NumeralMatch], str]:
     """The numbers and clock times that stand in a line beyond doubt, and the line without them.
 
     Keys are decimals ("1200", "0.5", "50%"), versions as written ("3.10") and clock times ("8:30",
@@ -215,7 +215,7 @@ def find_numbers(line: str) -> tuple[list[Reading], str]:
     >>> [reading.key for reading in find_numbers("周六九点半")[0]]
     ['9:30']
     """
-    found: list[Reading] = []
+    found: list[NumeralMatch] = []
     for unread in (_ITEM, _PAIR, _WEEKDAY):
         line = unread.sub(lambda match: GONE * len(match[0]), line)
     for pattern, read in _READERS:

@@ -3,7 +3,7 @@
 import re
 
 from souffleur.knowledge.language.dates import MONTHS
-from souffleur.knowledge.language.numerals import LETTER, Reading
+from souffleur.knowledge.language.numerals import LETTER, NumeralMatch
 from souffleur.knowledge.language.stemming import STOP_WORDS
 from souffleur.knowledge.language.wording import fold
 
@@ -33,7 +33,7 @@ _LABEL = re.compile(r"\W{0,3}:")
 _ABBREVIATION = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|St|Prof|vs)\.$")
 
 
-def read_capitalised(line: str) -> list[Reading]:
+def read_capitalised(line: str) -> list[NumeralMatch]:
     """Names by their capital letters: in Chinese all, in English those within a sentence."""
     words = _ANY_WORD.findall(line)
     chinese = len(re.findall(f"[{HAN}]", line)) >= len(words)
@@ -53,7 +53,7 @@ def read_capitalised(line: str) -> list[Reading]:
             parts.pop()
         name = line[parts[0].start() : parts[-1].end()] if parts else ""
         if len(name) > 1 and name.lower() not in _NOT_ALONE:
-            found.append(Reading(parts[0].start(), name, fold(name)))
+            found.append(NumeralMatch(parts[0].start(), name, fold(name)))
     return found
 
 

@@ -33,7 +33,7 @@ class WindowRule(Frozen):
 USUAL = WindowRule()
 
 
-class Held(Frozen):
+class WindowEntry(Frozen):
     """A turn in the window."""
 
     id: str
@@ -52,7 +52,7 @@ class Session(Frozen):
     """The persona of the latest turn."""
     sphere: str = ""
     """Talk with a persona that knows only its own is a session apart, whatever its id."""
-    window: tuple[Held, ...] = ()
+    window: tuple[WindowEntry, ...] = ()
     """Oldest first."""
     since: AwareDatetime
     at: AwareDatetime
@@ -116,7 +116,7 @@ def segment_id(session_point: str, number: int) -> str:
     return derive_id("segment", session_point, number)
 
 
-def heard(session: Session, turn: Held, rule: WindowRule) -> tuple[Session, list[Segment]]:
+def heard(session: Session, turn: WindowEntry, rule: WindowRule) -> tuple[Session, list[Segment]]:
     """The session after a turn, and the segments that leave the window for it.
 
     What was said before a silence leaves whole; of a window that overflows, the oldest part.
@@ -172,7 +172,7 @@ def is_idle(session: Session, now: datetime, rule: WindowRule) -> bool:
     return rule.idle is not None and bool(session.window) and now - session.at >= rule.idle
 
 
-def _overflow(window: tuple[Held, ...], keep: int) -> int:
+def _overflow(window: tuple[WindowEntry, ...], keep: int) -> int:
     """How many turns leave, so that the newest that stay hold at least `keep` messages."""
     staying = 0
     for place in range(len(window) - 1, 0, -1):

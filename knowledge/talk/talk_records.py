@@ -1,7 +1,7 @@
 """How turns, sessions, segments and upkeep lie in the journal's collection."""
 
 from souffleur.knowledge.engine.collection import Point
-from souffleur.knowledge.portrait import Upkeep
+from souffleur.knowledge.portrait import PortraitStatus
 from souffleur.knowledge.reading import read
 from souffleur.knowledge.talk.session import Segment, Session
 from souffleur.knowledge.talk.turn import Turn
@@ -50,11 +50,11 @@ def to_segment(point: Point) -> Segment:
     return read(point, Segment, derived={"type"})
 
 
-def upkeep_point(upkeep: Upkeep) -> Point:
+def upkeep_point(upkeep: PortraitStatus) -> Point:
     """How the notes on a portrait lie in the collection."""
     return Point(upkeep.id, {**upkeep.model_dump(mode="json"), "type": "upkeep"})
 
 
-def to_upkeep(point: Point) -> Upkeep:
+def to_upkeep(point: Point) -> PortraitStatus:
     """Return the upkeep of a point. Raises UnreadableError."""
-    return read(point, Upkeep, derived={"type"})
+    return read(point, PortraitStatus, derived={"type"})

@@ -11,7 +11,7 @@ from souffleur.knowledge.language.plain_text import clip
 from souffleur.knowledge.memory import Frozen, Speaker, Text
 from souffleur.knowledge.operation import Said, derive_id
 from souffleur.knowledge.privacy.secrets import mask_together
-from souffleur.knowledge.talk.session import Held
+from souffleur.knowledge.talk.session import WindowEntry
 
 LONGEST = 8000
 """Characters of a message that are judged, summarised, embedded and searched; all are kept."""
@@ -77,9 +77,9 @@ class Turn(Frozen):
         return "\n".join(text for text in (self.user, self.assistant) if text)
 
     @property
-    def held(self) -> Held:
+    def held(self) -> WindowEntry:
         """What the window knows of it."""
-        return Held(id=self.id, at=self.at, messages=self.messages)
+        return WindowEntry(id=self.id, at=self.at, messages=self.messages)
 
     def clipped(self) -> "Turn":
         """Return the turn as it is judged, told and searched: of a long message front and end."""

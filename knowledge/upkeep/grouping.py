@@ -22,7 +22,7 @@ from souffleur.knowledge.finding.search import INSTANT, over
 from souffleur.knowledge.identity import whose
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.wording import fold
-from souffleur.knowledge.memory import Category, Memory, State
+from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.records import to_memories
 
@@ -116,7 +116,7 @@ def _unused(user_id: str | None, now: datetime, policy: Policy) -> Filter:
     """Old enough, fading, and without an end of its own, such as a plan has."""
     must: list[Condition] = [
         *whose(user_id),
-        Is("state", State.ACTIVE),
+        Is("state", MemoryState.ACTIVE),
         Between("created_at", high=now - UNUSED),
         AnyOf((Missing("expires_at"), Is("category", Category.EPISODE))),
         Missing("valid_until"),
@@ -130,7 +130,7 @@ def _expiring(user_id: str | None, now: datetime) -> Filter:
     return Filter(
         (
             *whose(user_id),
-            Is("state", State.ACTIVE),
+            Is("state", MemoryState.ACTIVE),
             Is("category", Category.EPISODE),
             Between("expires_at", high=now + EXPIRING + INSTANT),
         )

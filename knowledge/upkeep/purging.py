@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from souffleur.knowledge.engine.collection import Between, Filter, Is, read_all
 from souffleur.knowledge.identity import EVERYBODY, whose
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Memory, State
-from souffleur.knowledge.operation import Outcome
+from souffleur.knowledge.memory import Memory, MemoryState
+from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.records import to_memories
 
 TOMBSTONE = timedelta(days=365)
@@ -24,7 +24,7 @@ async def outdated(
     knowledge: KnowledgeBase, now: datetime, *, user_id: str | None = EVERYBODY
 ) -> list[Memory]:
     """The memories that were forgotten a year ago and not touched since, the oldest first."""
-    late = (Is("state", State.FORGOTTEN), Between("created_at", high=now - TOMBSTONE))
+    late = (Is("state", MemoryState.FORGOTTEN), Between("created_at", high=now - TOMBSTONE))
     found = to_memories(await read_all(knowledge.memories, Filter((*late, *whose(user_id)))))
     over = [memory for memory in found if memory.updated_at < now - TOMBSTONE]
     return sorted(over, key=lambda memory: (memory.updated_at, memory.id))
@@ -36,7 +36,7 @@ async def purge(knowledge: KnowledgeBase, memory: Memory) -> list[str]:
     Their ledger entries keep who did what and when, and lose every word. It cannot be undone, and
     done again, after a crash, it does no harm. ValueError for a memory that is not forgotten.
     """
-    if memory.state is not State.FORGOTTEN:
+    if memory.state is not MemoryState.FORGOTTEN:
         raise ValueError(f"memory {memory.id} is {memory.state}: only what is forgotten is purged")
     gone = await _with_earlier(knowledge, memory)
     ids = [one.id for one in gone]
@@ -61,13 +61,13 @@ async def _with_earlier(knowledge: KnowledgeBase, memory: Memory) -> list[Memory
     while names:
         points = await knowledge.memories.get(names)
         earlier = to_memories(points)
-        dead = [one for one in earlier if one.state is not State.ACTIVE and one not in found]
+        dead = [one for one in earlier if one.state is not MemoryState.ACTIVE and one not in found]
         found += dead
         names = [name for one in dead for name in one.supersedes]
     return found
 
 
-def _emptied(entry: Outcome, ids: Sequence[str]) -> Outcome:
+def _emptied(entry: LedgerEntry, ids: Sequence[str]) -> LedgerEntry:
     """The entry without a word of these memories, nor of why."""
     left = tuple(change for change in entry.changes if change.after.id not in ids)
     return entry.model_copy(update={**_WORDLESS, "changes": left})

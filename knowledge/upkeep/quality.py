@@ -18,7 +18,7 @@ from souffleur.knowledge.engine.collection import (
 )
 from souffleur.knowledge.identity import COMMON, PERSONAS, known_in, reader, whose
 from souffleur.knowledge.knowledge_base import NEAR, KnowledgeBase
-from souffleur.knowledge.memory import State
+from souffleur.knowledge.memory import MemoryState
 from souffleur.knowledge.records import to_memory
 from souffleur.knowledge.talk.session import SegmentState
 from souffleur.knowledge.talk.turn import TurnState
@@ -28,10 +28,10 @@ from souffleur.knowledge.upkeep.tally import (
     Cost,
     Counts,
     Failure,
-    Kept,
-    Mention,
+    JournalCounters,
+    MemoryCounters,
+    MemoryRef,
     Pair,
-    Told,
     age,
     failed_runs,
 )
@@ -75,9 +75,9 @@ class Quality:
     """Of a cosine of `NEAR` and more, and worded differently; the nearest first."""
     compared: int
     """Memories whose neighbours were looked for."""
-    stale: tuple[Mention, ...]
+    stale: tuple[MemoryRef, ...]
     """Unchanged for `STALE_AFTER` and worth less than `STALE_BELOW`; the least worth first."""
-    never_recalled: tuple[Mention, ...]
+    never_recalled: tuple[MemoryRef, ...]
     """Older than `UNREAD_AFTER`, not once retrieved, and no episode or portrait, of which no
     retrieval is counted; the oldest first."""
     contradictions: tuple[Pair, ...]
@@ -101,7 +101,7 @@ class Quality:
     @property
     def active(self) -> int:
         """How many memories are active."""
-        return self.states.get(State.ACTIVE, 0)
+        return self.states.get(MemoryState.ACTIVE, 0)
 
     @property
     def is_cut(self) -> bool:
@@ -126,7 +126,7 @@ async def measure(
     Raises StoreError. Time grows with the store; the words of active memories are held meanwhile.
     """
     mine = whose(user_id)
-    kept, told = Kept(now, knowledge.policy), Told()
+    kept, told = MemoryCounters(now, knowledge.policy), JournalCounters()
     broken: list[Failure] = []
     async for page in read_pages(knowledge.memories, Filter(mine)):
         for point in page:
@@ -185,7 +185,7 @@ async def _runs(knowledge: KnowledgeBase, user_id: str | None) -> tuple[RunRecor
 
 
 async def _near(
-    collection: Collection, sought: Sequence[Mention], active: Mapping[str, Mention]
+    collection: Collection, sought: Sequence[MemoryRef], active: Mapping[str, MemoryRef]
 ) -> tuple[Pair, ...]:
     """The near-duplicates of these memories, by their own vectors, each pair once."""
     found: dict[frozenset[str], Pair] = {}
@@ -213,7 +213,11 @@ def _broken(point: Point, why: str) -> Failure:
 def _neighbours(point: Point) -> VectorSearch:
     sphere = reader(str(point.payload.get("sphere") or COMMON))
     mine = Filter(
-        (Is("user_id", point.payload["user_id"]), Is("state", State.ACTIVE), *known_in(sphere))
+        (
+            Is("user_id", point.payload["user_id"]),
+            Is("state", MemoryState.ACTIVE),
+            *known_in(sphere),
+        )
     )
     return VectorSearch(point.dense or (), mine, NEAREST + 1)  # it finds itself too
 

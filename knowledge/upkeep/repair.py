@@ -13,8 +13,16 @@ from souffleur.errors import UnreadableError
 from souffleur.knowledge.engine.collection import Collection, Filter, Point, read_pages
 from souffleur.knowledge.journal import to_outcome
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import State
-from souffleur.knowledge.operation import By, Outcome, Restore, Verdict, Who, derive_id, is_id
+from souffleur.knowledge.memory import MemoryState
+from souffleur.knowledge.operation import (
+    Actor,
+    ActorKind,
+    LedgerEntry,
+    Restore,
+    Verdict,
+    derive_id,
+    is_id,
+)
 from souffleur.knowledge.people import to_person, to_persona
 from souffleur.knowledge.records import to_memories, to_memory
 from souffleur.knowledge.talk.talk_records import to_segment, to_session, to_turn, to_upkeep
@@ -71,7 +79,7 @@ async def find_broken(knowledge: KnowledgeBase) -> list[Broken]:
 
 async def take_out(
     knowledge: KnowledgeBase, broken: Sequence[Broken], file: Path, *, now: datetime
-) -> list[Outcome]:
+) -> list[LedgerEntry]:
     """Move records into a file of JSON lines; returns the former versions that were restored.
 
     The file is on disk before anything is deleted. What a lost memory had replaced holds again.
@@ -87,19 +95,19 @@ async def take_out(
     return [entry for point in lost for entry in await _restored(knowledge, point, now)]
 
 
-async def _restored(knowledge: KnowledgeBase, lost: Point, now: datetime) -> list[Outcome]:
+async def _restored(knowledge: KnowledgeBase, lost: Point, now: datetime) -> list[LedgerEntry]:
     named = lost.payload.get("supersedes")
     ids = [id for id in named if is_id(id)] if isinstance(named, list) else []
-    done: list[Outcome] = []
+    done: list[LedgerEntry] = []
     for memory in to_memories(await knowledge.memories.get(ids)):
-        if memory.superseded_by != lost.id or memory.state is not State.SUPERSEDED:
+        if memory.superseded_by != lost.id or memory.state is not MemoryState.SUPERSEDED:
             continue
         reason = "the version that replaced it could not be read"
         verdict = Verdict(
             id=derive_id("repair", memory.id, memory.revision),
             user_id=memory.user_id,
             agent_id=memory.agent_id,
-            by=By(who=Who.HOST),
+            by=Actor(who=ActorKind.HOST),
             at=now,
             ops=(Restore(target=memory.id, reason=reason),),
         )

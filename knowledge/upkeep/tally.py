@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from souffleur.knowledge.decay import effective
 from souffleur.knowledge.engine.collection import Payload, Point
 from souffleur.knowledge.identity import reader
-from souffleur.knowledge.life import effective
-from souffleur.knowledge.memory import NARRATIVE, Memory, State
+from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.talk.session import SegmentState
 from souffleur.knowledge.talk.talk_records import to_segment, to_turn, to_upkeep
@@ -34,7 +34,7 @@ UNREAD_AFTER = timedelta(days=30)
 
 
 @dataclass(frozen=True)
-class Mention:
+class MemoryRef:
     """A memory, named in a report."""
 
     id: str
@@ -49,14 +49,14 @@ class Mention:
 class Pair:
     """Two active memories of one user that ought not to stand beside each other."""
 
-    first: Mention
+    first: MemoryRef
     """The older one."""
-    second: Mention
+    second: MemoryRef
     cosine: float | None = None
     """Of near-duplicates."""
 
     @classmethod
-    def of(cls, one: Mention, other: Mention, cosine: float | None = None) -> "Pair":
+    def of(cls, one: MemoryRef, other: MemoryRef, cosine: float | None = None) -> "Pair":
         """Both, in the order of their age."""
         first, second = sorted((one, other), key=age)
         return cls(first, second, cosine)
@@ -89,7 +89,7 @@ class Cost:
     dollars: float = 0.0
 
 
-def age(one: Mention) -> tuple[datetime, str]:
+def age(one: MemoryRef) -> tuple[datetime, str]:
     """What sorts the oldest first, always in the same order."""
     return one.created_at, one.id
 
@@ -119,7 +119,7 @@ def bin_of(value: float) -> int:
     return min(int(value / BIN), BINS - 1)
 
 
-class Kept:
+class MemoryCounters:
     """What is counted of the memories while they pass by."""
 
     def __init__(self, now: datetime, policy: Policy) -> None:
@@ -134,10 +134,10 @@ class Kept:
         self.overdue: Counter[str] = Counter()
         self.late: Counter[str] = Counter()
         self.due_by_day = [0] * DAYS
-        self.active: dict[str, Mention] = {}
-        self.stale: list[Mention] = []
-        self.never_recalled: list[Mention] = []
-        self._wordings: defaultdict[tuple[str, str, str], list[Mention]] = defaultdict(list)
+        self.active: dict[str, MemoryRef] = {}
+        self.stale: list[MemoryRef] = []
+        self.never_recalled: list[MemoryRef] = []
+        self._wordings: defaultdict[tuple[str, str, str], list[MemoryRef]] = defaultdict(list)
         self._held: set[str] = set()
         self._against: list[tuple[str, str]] = []
 
@@ -145,10 +145,10 @@ class Kept:
         """Count one."""
         self.users.add(memory.user_id)
         self.states[memory.state] += 1
-        if memory.state is not State.ACTIVE:
+        if memory.state is not MemoryState.ACTIVE:
             return
         value = effective(memory, self._now, self._policy)
-        one = Mention(memory.id, memory.user_id, memory.content, value, memory.created_at)
+        one = MemoryRef(memory.id, memory.user_id, memory.content, value, memory.created_at)
         self.active[one.id] = one
         self.categories[memory.category] += 1
         self.kinds[memory.kind] += 1
@@ -171,7 +171,7 @@ class Kept:
         if timedelta() < left < DAYS * DAY:
             self.due_by_day[left // DAY] += 1
 
-    def _take_age(self, memory: Memory, one: Mention) -> None:
+    def _take_age(self, memory: Memory, one: MemoryRef) -> None:
         if self._now - memory.updated_at > STALE_AFTER and one.value < STALE_BELOW:
             self.stale.append(one)
         unread = memory.recalls == 0 and memory.category not in NARRATIVE
@@ -193,7 +193,7 @@ class Kept:
         return tuple(sorted(mine, key=lambda pair: (age(pair.first), age(pair.second))))
 
 
-class Told:
+class JournalCounters:
     """What is counted of the journal while it passes by."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from souffleur.background.intake import Intake, Receipt
 from souffleur.background.worker import Patience, Worker
 from souffleur.health import Health
 from souffleur.knowledge.breaker import Outage
-from souffleur.knowledge.operation import By, Who
+from souffleur.knowledge.operation import Actor, ActorKind
 from souffleur.knowledge.talk.turn import Turn, TurnState
 from souffleur.parts import Parts
 from souffleur.settings import Settings
@@ -173,7 +173,7 @@ class Backstage:
         turns = [await self._with_own(turn.clipped()) for turn in waiting]
         for turn in turns:
             if turn.version:
-                by = By(who=Who.HOST)
+                by = Actor(who=ActorKind.HOST)
                 await knowledge.undo_turn(turn, by=by, now=self._parts.clock())
                 await knowledge.sessions.again(await knowledge.sessions.holding([turn.id]))
         earlier = await knowledge.journal.before(turns[0], limit=self._settings.window)

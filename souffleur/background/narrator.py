@@ -8,8 +8,8 @@ from loguru import logger
 
 from souffleur.errors import NotFoundError, OutageError, SouffleurError, StoreError, is_outage
 from souffleur.knowledge.identity import COMMON, EVERY_SPHERE, SHARED
-from souffleur.knowledge.memory import Category, Memory, State
-from souffleur.knowledge.portrait import Upkeep, why_due
+from souffleur.knowledge.memory import Category, Memory, MemoryState
+from souffleur.knowledge.portrait import PortraitStatus, why_due
 from souffleur.knowledge.talk.session import Segment, SegmentState
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Narrator:
             user_id, former, episodes, why=why, now=now, sphere=sphere
         )
         until = max((one.created_at for one in episodes), default=upkeep.until)
-        await sessions.save_upkeep(Upkeep(user_id=user_id, sphere=sphere, until=until))
+        await sessions.save_upkeep(PortraitStatus(user_id=user_id, sphere=sphere, until=until))
         return portrait
 
     async def _summarise(self, segment: Segment) -> float | None:
@@ -146,7 +146,9 @@ class Narrator:
             return pause
         return None
 
-    async def _stand(self, user_id: str, sphere: str) -> tuple[Memory | None, Upkeep, list[Memory]]:
+    async def _stand(
+        self, user_id: str, sphere: str
+    ) -> tuple[Memory | None, PortraitStatus, list[Memory]]:
         """Return the portrait in force, the notes on it, and the episodes since.
 
         If none is in force, it is the latest in whatever state.
@@ -157,7 +159,9 @@ class Narrator:
         episodes = await knowledge.list(user_id, category=Category.EPISODE, sphere=sphere)
         since = [one for one in episodes if upkeep.until is None or one.created_at > upkeep.until]
         # Of a version that was taken back, the former is in force again.
-        in_force = [one for one in versions if one.state in {State.ACTIVE, State.PENDING}]
+        in_force = [
+            one for one in versions if one.state in {MemoryState.ACTIVE, MemoryState.PENDING}
+        ]
         return next(iter(in_force or versions), None), upkeep, since
 
     def _left(self, retry_at: datetime | None) -> float | None:

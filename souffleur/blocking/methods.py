@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from souffleur.blocking.face import Face
 from souffleur.knowledge.identity import COMMON, EVERY_SPHERE, EVERYBODY
-from souffleur.knowledge.memory import Kind, State
+from souffleur.knowledge.memory import Kind, MemoryState
 from souffleur.knowledge.operation import Importance
 from souffleur.whispering.whisper import Recall
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from souffleur.knowledge.finding.search import Found, Query
     from souffleur.knowledge.knowledge_base import Memories, Outcomes
     from souffleur.knowledge.memory import Due, Memory
-    from souffleur.knowledge.operation import By, Outcome, Verdict
+    from souffleur.knowledge.operation import Actor, LedgerEntry, Verdict
     from souffleur.knowledge.people import Knows, Language, Person, PersonaCard
     from souffleur.knowledge.talk.turn import Turn
     from souffleur.messages import Messages
-    from souffleur.runs.errand import Errand, Report
+    from souffleur.runs.run import RunOptions, RunResult
     from souffleur.whispering.pairing import Whisper
     from souffleur.whispering.recollection import Past
 
@@ -130,7 +130,7 @@ class SouffleurMethods(Face):
         importance: Importance = Importance.HIGH,
         reason: str = "told to remember",
         at: datetime | None = None,
-    ) -> list[Outcome]:
+    ) -> list[LedgerEntry]:
         """Keep a sentence as it is, or have some messages judged now, whatever the cadence.
 
         A sentence is refused if it is known or a secret. Messages are observed as turns of the
@@ -138,7 +138,7 @@ class SouffleurMethods(Face):
         MessageError for what is no message or no sentence; EndpointError or EmbedderError if
         nothing can be judged now: then the messages are kept and wait.
         """
-        found: list[Outcome] = self._wait(
+        found: list[LedgerEntry] = self._wait(
             self._inner.remember,
             what,
             user_id=user_id,
@@ -211,18 +211,22 @@ class SouffleurMethods(Face):
         )
         return found
 
-    def define(self, *, agent_id: str, what: Sequence[str]) -> list[Outcome]:
+    def define(self, *, agent_id: str, what: Sequence[str]) -> list[LedgerEntry]:
         """Say all that a persona is: sentences whispered only with it, to every user.
 
         What is not among them any more is forgotten; those that are there stay. No model changes
         them. Raises MessageError for what is no sentence.
         """
-        found: list[Outcome] = self._wait(self._inner.define, agent_id=agent_id, what=what)
+        found: list[LedgerEntry] = self._wait(self._inner.define, agent_id=agent_id, what=what)
         return found
 
-    def share(self, memory_id: str, *, user_id: str, reason: str = "shared by the host") -> Outcome:
+    def share(
+        self, memory_id: str, *, user_id: str, reason: str = "shared by the host"
+    ) -> LedgerEntry:
         """Let every persona know a memory or episode that one was told; undoable."""
-        found: Outcome = self._wait(self._inner.share, memory_id, user_id=user_id, reason=reason)
+        found: LedgerEntry = self._wait(
+            self._inner.share, memory_id, user_id=user_id, reason=reason
+        )
         return found
 
     def cast(self) -> Cast:
@@ -244,13 +248,13 @@ class SouffleurMethods(Face):
         found: bool = self._inner.has_model
         return found
 
-    def run(self, name: str, errand: Errand | None = None) -> Report:
+    def run(self, name: str, errand: RunOptions | None = None) -> RunResult:
         """Do what is due of one kind now: decay, review, consolidate, profile, contradictions,
         purge or report.
 
         Raises SettingsError for another name, or without a model where one is needed.
         """
-        found: Report = self._wait(self._inner.run, name, errand)
+        found: RunResult = self._wait(self._inner.run, name, errand)
         return found
 
     def forget(
@@ -261,12 +265,12 @@ class SouffleurMethods(Face):
         reason: str = "told to forget",
         at: datetime | None = None,
         dry_run: bool = False,
-    ) -> list[Outcome]:
+    ) -> list[LedgerEntry]:
         """Forget a memory by its id, or those a text clearly means; undoable.
 
         With `dry_run` nothing changes, and `matches` of the same query says what would go.
         """
-        found: list[Outcome] = self._wait(
+        found: list[LedgerEntry] = self._wait(
             self._inner.forget, query, user_id=user_id, reason=reason, at=at, dry_run=dry_run
         )
         return found
@@ -276,21 +280,21 @@ class SouffleurMethods(Face):
         found: list[Found] = self._wait(self._inner.matches, query, user_id=user_id, at=at)
         return found
 
-    def proposals(self, *, user_id: str) -> list[Outcome]:
+    def proposals(self, *, user_id: str) -> list[LedgerEntry]:
         """What waits for the user's yes if `settings.auto_extract` is off, oldest first."""
-        found: list[Outcome] = self._wait(self._inner.proposals, user_id=user_id)
+        found: list[LedgerEntry] = self._wait(self._inner.proposals, user_id=user_id)
         return found
 
-    def confirm(self, id: str, *, user_id: str) -> Outcome:
+    def confirm(self, id: str, *, user_id: str) -> LedgerEntry:
         """The user says yes to a proposal, or that a memory is so: verified, and active if it was
         pending. Takes the id of either.
         """
-        found: Outcome = self._wait(self._inner.confirm, id, user_id=user_id)
+        found: LedgerEntry = self._wait(self._inner.confirm, id, user_id=user_id)
         return found
 
-    def reject(self, id: str, *, user_id: str) -> Outcome:
+    def reject(self, id: str, *, user_id: str) -> LedgerEntry:
         """The user says no to a proposal, or that a memory is not so: it is forgotten."""
-        found: Outcome = self._wait(self._inner.reject, id, user_id=user_id)
+        found: LedgerEntry = self._wait(self._inner.reject, id, user_id=user_id)
         return found
 
     def retry(self, *, user_id: str | None = None) -> int:
@@ -325,13 +329,13 @@ class KnowledgeMethods(Face):
         found: Outcomes = self._wait(self._inner.preview, verdict)
         return found
 
-    def undo(self, entry_id: str, *, user_id: str | None, by: By, now: datetime) -> Outcome:
+    def undo(self, entry_id: str, *, user_id: str | None, by: Actor, now: datetime) -> LedgerEntry:
         """Take back a ledger entry of a user (None: anybody's); a new entry says so.
 
         Raises NotFoundError if this user has no such entry, UndoError if it was refused, was
         undone, or if a later change stands on it.
         """
-        found: Outcome = self._wait(self._inner.undo, entry_id, user_id=user_id, by=by, now=now)
+        found: LedgerEntry = self._wait(self._inner.undo, entry_id, user_id=user_id, by=by, now=now)
         return found
 
     def proposals(self, user_id: str) -> Outcomes:
@@ -339,20 +343,22 @@ class KnowledgeMethods(Face):
         found: Outcomes = self._wait(self._inner.proposals, user_id)
         return found
 
-    def agree(self, entry_id: str, *, user_id: str, by: By, now: datetime) -> Outcome:
+    def agree(self, entry_id: str, *, user_id: str, by: Actor, now: datetime) -> LedgerEntry:
         """Do what waits for the user's yes; it is done once, however often it is agreed to.
 
         Raises NotFoundError if nothing of this user waits under that id.
         """
-        found: Outcome = self._wait(self._inner.agree, entry_id, user_id=user_id, by=by, now=now)
+        found: LedgerEntry = self._wait(
+            self._inner.agree, entry_id, user_id=user_id, by=by, now=now
+        )
         return found
 
-    def decline(self, entry_id: str, *, user_id: str) -> Outcome:
+    def decline(self, entry_id: str, *, user_id: str) -> LedgerEntry:
         """Let what waits for the user's yes be; raises NotFoundError as `agree` does."""
-        found: Outcome = self._wait(self._inner.decline, entry_id, user_id=user_id)
+        found: LedgerEntry = self._wait(self._inner.decline, entry_id, user_id=user_id)
         return found
 
-    def undo_turn(self, turn: Turn, *, by: By, now: datetime) -> Outcomes:
+    def undo_turn(self, turn: Turn, *, by: Actor, now: datetime) -> Outcomes:
         """Take back, newest first, what a turn brought and what can still be taken back."""
         found: Outcomes = self._wait(self._inner.undo_turn, turn, by=by, now=now)
         return found
@@ -427,7 +433,7 @@ class KnowledgeMethods(Face):
         self,
         user_id: str | None,
         *,
-        states: Sequence[State] = (State.ACTIVE,),
+        states: Sequence[MemoryState] = (MemoryState.ACTIVE,),
         category: str | None = None,
         now: datetime | None = None,
         sphere: str | None = EVERY_SPHERE,

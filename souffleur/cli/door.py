@@ -55,9 +55,9 @@ async def _within(work: Callable[["Souffleur"], Coroutine[Any, Any, T]]) -> T:
 
 async def find_memory_id(knowledge: "KnowledgeBase", prefix: str) -> str:
     """The one memory whose id starts so."""
-    from souffleur.knowledge.memory import State
+    from souffleur.knowledge.memory import MemoryState
 
-    memories = await knowledge.list(None, states=tuple(State))
+    memories = await knowledge.list(None, states=tuple(MemoryState))
     return _only([memory.id for memory in memories], prefix, "memory")
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from souffleur.cast import Cast
-    from souffleur.knowledge.operation import Outcome
+    from souffleur.knowledge.operation import LedgerEntry
     from souffleur.runtime import Souffleur
 
 MemoryId = Annotated[str, typer.Argument(help="Id of a memory, or its beginning.")]
@@ -65,7 +65,7 @@ def list_(
     from souffleur.cli import show as render
 
     async def work(memory: "Souffleur") -> None:
-        from souffleur.knowledge.memory import State
+        from souffleur.knowledge.memory import MemoryState
         from souffleur.knowledge.talk.turn import TurnState
 
         if failed:
@@ -73,7 +73,7 @@ def list_(
             masked = [turn.masked() for turn in await waiting]
             render.turns(masked, await memory.cast(), as_json)
             return
-        states = tuple(State) if every else (State.ACTIVE, State.PENDING)
+        states = tuple(MemoryState) if every else (MemoryState.ACTIVE, MemoryState.PENDING)
         now = None if every else memory.clock()
         found = await memory.knowledge.list(user, states=states, now=now)
         cast = await memory.cast()
@@ -152,10 +152,10 @@ def undo(
     """Take back a change."""
 
     async def work(memory: "Souffleur") -> Any:
-        from souffleur.knowledge.operation import By, Who
+        from souffleur.knowledge.operation import Actor, ActorKind
 
         entry = await find_entry_id(memory.knowledge, id)
-        by, now = By(who=Who.USER), memory.clock()
+        by, now = Actor(who=ActorKind.USER), memory.clock()
         return [await memory.knowledge.undo(entry, by=by, now=now, user_id=None)]
 
     _tell(work, as_json)
@@ -254,11 +254,11 @@ def migrate(
     typer.echo(f"{copied} memories copied; set {name}={to} to use them")
 
 
-def _tell(work: "Callable[[Souffleur], Awaitable[list[Outcome]]]", as_json: bool) -> None:
+def _tell(work: "Callable[[Souffleur], Awaitable[list[LedgerEntry]]]", as_json: bool) -> None:
     """Work, and print what came of it; 1 if all of it was refused."""
     from souffleur.cli import show as render
 
-    async def both(memory: "Souffleur") -> "tuple[list[Outcome], Cast]":
+    async def both(memory: "Souffleur") -> "tuple[list[LedgerEntry], Cast]":
         return await work(memory), await memory.cast()
 
     outcomes, cast = with_memory(both)

@@ -8,7 +8,7 @@ import typer
 from souffleur.cli.door import AnyUser, AsJson, with_memory
 
 if TYPE_CHECKING:
-    from souffleur.knowledge.operation import Outcome
+    from souffleur.knowledge.operation import LedgerEntry
     from souffleur.knowledge.upkeep.quality import Quality
     from souffleur.knowledge.upkeep.repair import Broken
     from souffleur.reporting.report import Finding
@@ -68,7 +68,7 @@ def repair(
 ) -> None:
     """Take records that cannot be read out of the store, into a file."""
 
-    async def work(memory: "Souffleur") -> "tuple[list[Broken], list[Outcome]]":
+    async def work(memory: "Souffleur") -> "tuple[list[Broken], list[LedgerEntry]]":
         from souffleur.knowledge.upkeep.repair import find_broken, take_out
 
         broken = await find_broken(memory.knowledge)
@@ -80,7 +80,7 @@ def repair(
     _tell_repaired(broken, restored, "" if dry_run else str(out))
 
 
-def _tell_repaired(broken: "list[Broken]", restored: "list[Outcome]", file: str) -> None:
+def _tell_repaired(broken: "list[Broken]", restored: "list[LedgerEntry]", file: str) -> None:
     from souffleur.reporting.report import count
 
     if not broken:

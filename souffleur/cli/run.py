@@ -8,7 +8,7 @@ import typer
 from souffleur.cli.door import AnyUser, AsJson
 
 if TYPE_CHECKING:
-    from souffleur.runs.errand import Limits, Report
+    from souffleur.runs.run import RunLimits, RunResult
 
 
 class RunName(StrEnum):
@@ -45,20 +45,20 @@ def run(
     """Do what is due: review, decay, consolidate, portraits, contradictions, purge, or a count."""
     from souffleur.cli import show_runs as render
     from souffleur.cli.door import enter
-    from souffleur.runs.errand import Limits
+    from souffleur.runs.run import RunLimits
 
-    limits = Limits(memories=limit, calls=calls, deletions=deletions)
+    limits = RunLimits(memories=limit, calls=calls, deletions=deletions)
     report = enter(_run(name, user, dry_run, limits))
     render.run(report, as_json)
     if report.count("FAILED"):
         raise typer.Exit(1)
 
 
-async def _run(name: RunName, user: str | None, dry_run: bool, limits: "Limits") -> "Report":
+async def _run(name: RunName, user: str | None, dry_run: bool, limits: "RunLimits") -> "RunResult":
     from souffleur.cli.door import stop_on_signal
     from souffleur.cli.show import progress
-    from souffleur.runs.errand import Errand
     from souffleur.runs.jobs import RUNS
+    from souffleur.runs.run import RunOptions
     from souffleur.runtime import Souffleur
     from souffleur.settings import load_settings, need_model
 
@@ -68,5 +68,5 @@ async def _run(name: RunName, user: str | None, dry_run: bool, limits: "Limits")
     async with Souffleur.open(settings, schedule=False) as memory:
         stopping = stop_on_signal()
         with progress(name) as step:
-            errand = Errand(memory.clock(), user, limits, dry_run, stopping.is_set, step)
+            errand = RunOptions(memory.clock(), user, limits, dry_run, stopping.is_set, step)
             return await memory.run(name, errand)

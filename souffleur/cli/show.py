@@ -17,10 +17,10 @@ from rich.progress import Progress
 from rich.table import Column, Table
 
 from souffleur.cast import Cast
+from souffleur.knowledge.decay import effective
 from souffleur.knowledge.finding.search import Found
-from souffleur.knowledge.life import effective
-from souffleur.knowledge.memory import Category, Memory, State
-from souffleur.knowledge.operation import Outcome
+from souffleur.knowledge.memory import Category, Memory, MemoryState
+from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.replay import Played
@@ -123,7 +123,7 @@ def found(hits: Sequence[Found], as_json: bool, *, explain: bool = False) -> Non
     console.print(table)
 
 
-def outcomes(entries: Iterable[Outcome], cast: Cast, as_json: bool) -> None:
+def outcomes(entries: Iterable[LedgerEntry], cast: Cast, as_json: bool) -> None:
     """Ledger entries, oldest first; times as where each user lives."""
     listed = list(entries)
     if as_json:
@@ -194,13 +194,13 @@ def _whispered(turn: Played) -> list[str]:
     return [line[2:] for line in turn.whisper.text.splitlines() if line.startswith("- ")]
 
 
-def _op(entry: Outcome) -> str:
+def _op(entry: LedgerEntry) -> str:
     if entry.refused:
         return f"[red strike]{entry.op}[/]"
     return f"[{_COLOURS.get(entry.op, 'white')}]{entry.op}[/]"
 
 
-def _story(entry: Outcome) -> list[str]:
+def _story(entry: LedgerEntry) -> list[str]:
     """What an op did, on which words, and why; for a refused one, why not."""
     lines = [escape(text) for text in _contents(entry)]
     if entry.refused:
@@ -214,7 +214,7 @@ def _story(entry: Outcome) -> list[str]:
     return lines
 
 
-def _contents(entry: Outcome) -> list[str]:
+def _contents(entry: LedgerEntry) -> list[str]:
     if entry.op == "UPDATE" and len(entry.changes) == 2:
         new, old = entry.changes
         return [new.after.content, f"(was: {old.after.content})"]
@@ -231,7 +231,7 @@ def _due(memory: Memory, cast: Cast) -> str:
 
 
 def _state_mark(memory: Memory) -> str:
-    return "" if memory.state is State.ACTIVE else f"  [dim]({memory.state})[/]"
+    return "" if memory.state is MemoryState.ACTIVE else f"  [dim]({memory.state})[/]"
 
 
 def _plain(model: BaseModel) -> dict[str, Any]:
@@ -259,7 +259,7 @@ def played_json(turn: Played) -> None:
     print(json.dumps(line, ensure_ascii=False))
 
 
-def tally(entries: Sequence[Outcome]) -> None:
+def tally(entries: Sequence[LedgerEntry]) -> None:
     """How many ops of each kind there were, and how many were refused."""
     done = Counter(entry.op for entry in entries if entry.refused is None)
     refused = Counter(str(entry.refused) for entry in entries if entry.refused)

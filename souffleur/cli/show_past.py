@@ -13,7 +13,7 @@ from rich.table import Column, Table
 from souffleur.agents.exchange import Persona
 from souffleur.cli.show import console, print_json
 from souffleur.knowledge.finding.search import Found
-from souffleur.knowledge.memory import Memory, State
+from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.talk.session import Segment
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.prompts import render
@@ -78,7 +78,7 @@ def versions(found: Sequence[Memory], persona: Persona, as_json: bool) -> None:
         print_json([one.model_dump(mode="json") for one in found])
         return
     for one in found:
-        state = "" if one.state is State.ACTIVE else f" ({one.state})"
+        state = "" if one.state is MemoryState.ACTIVE else f" ({one.state})"
         console.rule(f"[bold]{escape(_head(one, persona))}{state}", align="left")
         for change in one.data.get("changes", ()):
             console.print(f"  [yellow]changed[/]  {escape(str(change))}")

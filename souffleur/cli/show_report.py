@@ -10,7 +10,7 @@ from rich.table import Column, Table
 
 from souffleur.cli.show import console, print_json
 from souffleur.knowledge.upkeep.quality import Quality
-from souffleur.knowledge.upkeep.tally import BIN, Counts, Mention, Pair
+from souffleur.knowledge.upkeep.tally import BIN, Counts, MemoryRef, Pair
 from souffleur.reporting.report import (
     Status,
     count,
@@ -126,7 +126,7 @@ def _pairs(heading: str, pairs: Sequence[Pair]) -> None:
     console.print(table)
 
 
-def _mentions(heading: str, mentions: Sequence[Mention], zone: ZoneInfo) -> None:
+def _mentions(heading: str, mentions: Sequence[MemoryRef], zone: ZoneInfo) -> None:
     if not mentions:
         return
     table = _table(heading, len(mentions), "id", "user", "worth", "learnt")

@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from souffleur.cli.show import console, print_json
-from souffleur.runs.errand import Line, Report
+from souffleur.runs.run import RunItem, RunResult
 
 _COLOURS = {
     "PROMOTE": "green",
@@ -23,7 +23,7 @@ _COLOURS = {
 }
 
 
-def run(report: Report, as_json: bool) -> None:
+def run(report: RunResult, as_json: bool) -> None:
     """A table, one line a memory, and the sums."""
     if as_json:
         print_json(_whole(report))
@@ -51,7 +51,7 @@ def run(report: Report, as_json: bool) -> None:
         console.print(f"[yellow]not all is done: {report.stopped}[/]")
 
 
-def _whole(report: Report) -> dict[str, object]:
+def _whole(report: RunResult) -> dict[str, object]:
     """All but the callables of the errand."""
     parts = ("name", "due", "calls", "tokens", "cost", "stopped", "data")
     whole = {name: getattr(report, name) for name in parts}
@@ -65,7 +65,7 @@ def _short(value: object) -> str:
     return "; ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
 
 
-def _plain(line: Line) -> dict[str, object]:
+def _plain(line: RunItem) -> dict[str, object]:
     known = {"user_id": line.memory.user_id, "content": line.memory.content}
     told = {"op": line.op, "reason": line.reason, "trail": list(line.trail)}
     return {"id": line.memory.id, **known, **told}

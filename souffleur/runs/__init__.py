@@ -7,16 +7,16 @@ no longer due, so a run that was stopped goes on where it was, and a doubled one
 from souffleur.runs.consolidate import run_consolidate
 from souffleur.runs.contradictions import run_contradictions
 from souffleur.runs.decay import run_decay
-from souffleur.runs.errand import Errand, Limits, Line, Report
 from souffleur.runs.profile import run_profile
 from souffleur.runs.purge import run_purge
 from souffleur.runs.review import run_review
+from souffleur.runs.run import RunItem, RunLimits, RunOptions, RunResult
 
 __all__ = [
-    "Errand",
-    "Limits",
-    "Line",
-    "Report",
+    "RunItem",
+    "RunLimits",
+    "RunOptions",
+    "RunResult",
     "run_consolidate",
     "run_contradictions",
     "run_decay",

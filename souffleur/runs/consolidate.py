@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from souffleur.errors import StoreError
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.upkeep import grouping
-from souffleur.runs.errand import Errand, Line, Report, side_by_side, told
+from souffleur.runs.run import RunItem, RunOptions, RunResult, side_by_side, told
 
 if TYPE_CHECKING:
     from souffleur.agents.consolidator import Consolidator
@@ -15,14 +15,14 @@ Group = list[Memory]
 
 
 async def run_consolidate(
-    knowledge: "KnowledgeBase", consolidator: "Consolidator", errand: Errand
-) -> Report:
+    knowledge: "KnowledgeBase", consolidator: "Consolidator", errand: RunOptions
+) -> RunResult:
     """Make fewer memories of each group that is near enough (see `knowledge.grouping`)."""
     owners = await grouping.owners(knowledge, errand.now, errand.user_id)
     work = {user_id: await grouping.groups(knowledge, user_id, errand.now) for user_id in owners}
-    report = Report("consolidate", errand, due=sum(map(len, work.values())))
+    report = RunResult("consolidate", errand, due=sum(map(len, work.values())))
 
-    async def one(group: Group) -> list[Line]:
+    async def one(group: Group) -> list[RunItem]:
         try:
             outcomes = await consolidator.run(group, now=errand.now, dry_run=errand.dry_run)
         except StoreError:
@@ -30,7 +30,7 @@ async def run_consolidate(
         except Exception as error:  # noqa: BLE001  the worker's edge: the group stays as it is
             return [report.failed(group[0], error)]
         if not outcomes:
-            return [Line(group[0], "CHANGED", "one of the group was changed meanwhile")]
+            return [RunItem(group[0], "CHANGED", "one of the group was changed meanwhile")]
         lines = []
         for outcome in outcomes:
             if outcome.at == errand.now:  # else it was decided, and paid for, by a former run

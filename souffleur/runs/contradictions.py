@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from souffleur.errors import StoreError
 from souffleur.knowledge.upkeep import run_log
-from souffleur.knowledge.upkeep.rivals import Rivals, owners, rivals
-from souffleur.runs.errand import Errand, Line, Report, side_by_side, told
+from souffleur.knowledge.upkeep.conflict_sets import ConflictSet, owners, rivals
+from souffleur.runs.run import RunItem, RunOptions, RunResult, side_by_side, told
 
 if TYPE_CHECKING:
-    from souffleur.agents.arbiter import Arbiter
+    from souffleur.agents.conflict_resolver import ConflictResolver
     from souffleur.knowledge.knowledge_base import KnowledgeBase
 
 OVERLAP = timedelta(days=2)
@@ -21,16 +21,16 @@ LOOKED_BACK = 20
 
 
 async def run_contradictions(
-    knowledge: "KnowledgeBase", arbiter: "Arbiter", errand: Errand
-) -> Report:
+    knowledge: "KnowledgeBase", arbiter: "ConflictResolver", errand: RunOptions
+) -> RunResult:
     """Judge what was learnt since the last whole run against what was known before."""
     since = await _done_until(knowledge, errand.user_id)
-    work: defaultdict[str, list[Rivals]] = defaultdict(list)
+    work: defaultdict[str, list[ConflictSet]] = defaultdict(list)
     for user_id in await owners(knowledge, errand.now, since, errand.user_id):
         work[user_id] = await rivals(knowledge, user_id, errand.now, since)
-    report = Report("contradictions", errand, due=sum(map(len, work.values())))
+    report = RunResult("contradictions", errand, due=sum(map(len, work.values())))
 
-    async def one(pair: Rivals) -> Sequence[Line]:
+    async def one(pair: ConflictSet) -> Sequence[RunItem]:
         try:
             outcomes = await arbiter.run(pair, now=errand.now, dry_run=errand.dry_run)
         except StoreError:

@@ -5,10 +5,10 @@ from datetime import UTC
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from souffleur.knowledge import life
+from souffleur.knowledge import decay
 from souffleur.knowledge.memory import Due, Memory
-from souffleur.knowledge.operation import Archive, By, Forget, Verdict, Who, derive_id
-from souffleur.runs.errand import Errand, Line, Report, told
+from souffleur.knowledge.operation import Actor, ActorKind, Archive, Forget, Verdict, derive_id
+from souffleur.runs.run import RunItem, RunOptions, RunResult, told
 
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo
@@ -22,8 +22,8 @@ PAGE = 100
 
 
 async def run_decay(
-    knowledge: "KnowledgeBase", errand: Errand, *, has_reviewer: bool = True
-) -> Report:
+    knowledge: "KnowledgeBase", errand: RunOptions, *, has_reviewer: bool = True
+) -> RunResult:
     """Let go what is over.
 
     Without a reviewer, what is due for review and has fallen below the policy's last threshold is
@@ -32,13 +32,13 @@ async def run_decay(
     now, user_id = errand.now, errand.user_id
     what = PASSING if has_reviewer else (*PASSING, Due.REVIEW)
     due = await knowledge.count_due(now, what, user_id=user_id)
-    report = Report("decay", errand, due=due)
+    report = RunResult("decay", errand, due=due)
     with report.until_the_store_fails():
         await _let_all_go(knowledge, report, what)
     return report
 
 
-async def _let_all_go(knowledge: "KnowledgeBase", report: Report, what: Sequence[Due]) -> None:
+async def _let_all_go(knowledge: "KnowledgeBase", report: RunResult, what: Sequence[Due]) -> None:
     errand = report.errand
     now, user_id, limits = errand.now, errand.user_id, errand.limits
     seen: set[str] = set()
@@ -71,27 +71,27 @@ def passes(
             return Forget(target=memory.id, reason="its time, or its value, is over")
         case _:
             below = policy.rule(memory.category).forget_below
-            if below is None or life.effective(memory, now, policy) >= below:
+            if below is None or decay.effective(memory, now, policy) >= below:
                 return None
             return Forget(target=memory.id, reason="faded, and there is no reviewer to ask")
 
 
-async def _let_go(knowledge: "KnowledgeBase", memory: Memory, report: Report) -> Line:
+async def _let_go(knowledge: "KnowledgeBase", memory: Memory, report: RunResult) -> RunItem:
     errand = report.errand
     person, _ = await knowledge.people.find(memory.user_id, memory.agent_id)
     zone = ZoneInfo(person.timezone) if person and person.timezone else UTC
     op, most = passes(memory, errand.now, knowledge.policy, zone), errand.limits.deletions
     if op is None:
-        return Line(memory, "WAITS", "it is due for review")
+        return RunItem(memory, "WAITS", "it is due for review")
     if most is not None and report.count("FORGET", "ARCHIVE") >= most:
-        return Line(memory, "WAITS", f"it is over, but {most} were let go in this run")
+        return RunItem(memory, "WAITS", f"it is over, but {most} were let go in this run")
     if errand.dry_run:
-        return Line(memory, op.op, op.reason)
+        return RunItem(memory, op.op, op.reason)
     verdict = Verdict(
         id=derive_id("decay", memory.id, memory.revision),
         user_id=memory.user_id,
         agent_id=memory.agent_id,
-        by=By(who=Who.SCHEDULE),
+        by=Actor(who=ActorKind.SCHEDULE),
         at=errand.now,
         ops=(op,),
     )

@@ -10,14 +10,14 @@ from souffleur.errors import StoreError
 from souffleur.knowledge.upkeep import run_log
 from souffleur.knowledge.upkeep.watermarks import DAY
 from souffleur.parts import Parts
-from souffleur.runs.census import run_report
 from souffleur.runs.consolidate import run_consolidate
 from souffleur.runs.contradictions import run_contradictions
 from souffleur.runs.decay import run_decay
-from souffleur.runs.errand import Errand, Report
 from souffleur.runs.profile import run_profile
 from souffleur.runs.purge import run_purge
+from souffleur.runs.report import run_report
 from souffleur.runs.review import run_review
+from souffleur.runs.run import RunOptions, RunResult
 from souffleur.runs.schedule import Job
 
 HOUR = timedelta(hours=1)
@@ -31,12 +31,12 @@ class Run:
 
     name: str
     every: timedelta
-    work: Callable[[Parts, Errand], Awaitable[Report]]
+    work: Callable[[Parts, RunOptions], Awaitable[RunResult]]
     asks: bool = False
     """Whether it needs a model."""
 
 
-def _decay(parts: Parts, errand: Errand) -> Awaitable[Report]:
+def _decay(parts: Parts, errand: RunOptions) -> Awaitable[RunResult]:
     return run_decay(parts.knowledge, errand, has_reviewer=parts.has_model)
 
 
@@ -82,7 +82,7 @@ RUNS = {
 """By name, in the order in which those are done that are due at once."""
 
 
-async def perform(parts: Parts, name: str, errand: Errand) -> Report:
+async def perform(parts: Parts, name: str, errand: RunOptions) -> RunResult:
     """Do a run, and keep a record of what came of it, unless it was dry or found nothing to do.
 
     Raises StoreError if the store was out of reach meanwhile; what was done till then is recorded
@@ -103,7 +103,7 @@ def jobs_of(parts: Parts) -> list[Job]:
 
 def _job(parts: Parts, run: Run) -> Job:
     async def work(now: datetime) -> None:
-        report = await perform(parts, run.name, Errand(now))
+        report = await perform(parts, run.name, RunOptions(now))
         done = {op: report.count(op) for op in {line.op for line in report.lines}}
         logger.info("{}: {} due, {}", run.name, report.due, done or "nothing done")
         if report.error:  # what is left is tried before the next period

@@ -7,28 +7,30 @@ from typing import TYPE_CHECKING
 from souffleur.errors import StoreError
 from souffleur.knowledge.engine.collection import Filter, Is, read_all
 from souffleur.knowledge.identity import whose
-from souffleur.knowledge.memory import Category, Memory, State
+from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.records import to_memories
-from souffleur.runs.errand import Errand, Line, Report, side_by_side
+from souffleur.runs.run import RunItem, RunOptions, RunResult, side_by_side
 
 if TYPE_CHECKING:
     from souffleur.background.narrator import Narrator
     from souffleur.knowledge.knowledge_base import KnowledgeBase
 
 
-async def run_profile(knowledge: "KnowledgeBase", narrator: "Narrator", errand: Errand) -> Report:
+async def run_profile(
+    knowledge: "KnowledgeBase", narrator: "Narrator", errand: RunOptions
+) -> RunResult:
     """Write each portrait that is due: after five episodes, a week, or something big."""
     due: defaultdict[str, list[tuple[Memory, str, str]]] = defaultdict(list)
     for user_id, anchor in (await _talked_with(knowledge, errand.user_id)).items():
         for sphere in await narrator.spheres(user_id):
             if why := await narrator.why_due(user_id, sphere):
                 due[user_id].append((anchor, why, sphere))
-    report = Report("profile", errand, due=sum(map(len, due.values())))
+    report = RunResult("profile", errand, due=sum(map(len, due.values())))
 
-    async def one(task: tuple[Memory, str, str]) -> Sequence[Line]:
+    async def one(task: tuple[Memory, str, str]) -> Sequence[RunItem]:
         anchor, why, sphere = task
         if errand.dry_run:
-            return [Line(anchor, "PORTRAY", why)]
+            return [RunItem(anchor, "PORTRAY", why)]
         try:
             portrait = await narrator.portray(anchor.user_id, why, sphere)
         except StoreError:
@@ -37,7 +39,7 @@ async def run_profile(knowledge: "KnowledgeBase", narrator: "Narrator", errand: 
             return [report.failed(anchor, error)]
         for entry in await knowledge.history(portrait.id, user_id=portrait.user_id):
             report.spend(entry.cost)
-        return [Line(portrait, "PORTRAY", why)]
+        return [RunItem(portrait, "PORTRAY", why)]
 
     await side_by_side(report, due, one)
     return report
@@ -45,8 +47,8 @@ async def run_profile(knowledge: "KnowledgeBase", narrator: "Narrator", errand: 
 
 async def _talked_with(knowledge: "KnowledgeBase", user_id: str | None) -> dict[str, Memory]:
     """Users of whom there is an episode, or a portrait out of use, each with one of these."""
-    told = (Is("category", Category.EPISODE), Is("state", State.ACTIVE))
-    withdrawn = (Is("category", Category.PROFILE), Is("state", State.FORGOTTEN))
+    told = (Is("category", Category.EPISODE), Is("state", MemoryState.ACTIVE))
+    withdrawn = (Is("category", Category.PROFILE), Is("state", MemoryState.FORGOTTEN))
     found: dict[str, Memory] = {}
     for sought in (told, withdrawn):
         wanted = Filter((*whose(user_id), *sought))

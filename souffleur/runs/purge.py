@@ -4,16 +4,16 @@ from typing import TYPE_CHECKING
 
 from souffleur.knowledge.upkeep import run_log
 from souffleur.knowledge.upkeep.purging import TOMBSTONE, outdated, purge, purge_idle
-from souffleur.runs.errand import Errand, Line, Report
+from souffleur.runs.run import RunItem, RunOptions, RunResult
 
 if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
 
 
-async def run_purge(knowledge: "KnowledgeBase", errand: Errand) -> Report:
+async def run_purge(knowledge: "KnowledgeBase", errand: RunOptions) -> RunResult:
     """Erase tombstones, the oldest first, idle words of the ledger, and the records of old runs."""
     memories = await outdated(knowledge, errand.now, user_id=errand.user_id)
-    report = Report("purge", errand, due=len(memories))
+    report = RunResult("purge", errand, due=len(memories))
     why = f"forgotten more than {TOMBSTONE.days} days ago"
     most = errand.limits.deletions
     with report.until_the_store_fails():
@@ -25,7 +25,7 @@ async def run_purge(knowledge: "KnowledgeBase", errand: Errand) -> Report:
                 return report
             if not errand.dry_run:
                 await purge(knowledge, memory)
-            report.lines.append(Line(memory, "PURGE", why))
+            report.lines.append(RunItem(memory, "PURGE", why))
             errand.step(len(report.lines), report.due)
     if errand.dry_run or report.stopped:
         return report

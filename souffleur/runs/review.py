@@ -7,7 +7,7 @@ from souffleur.agents.review import review_id
 from souffleur.errors import StoreError
 from souffleur.knowledge.memory import Due, Memory
 from souffleur.knowledge.operation import Delete, entry_id
-from souffleur.runs.errand import Errand, Line, Report, side_by_side, told
+from souffleur.runs.run import RunItem, RunOptions, RunResult, side_by_side, told
 
 if TYPE_CHECKING:
     from souffleur.agents.reviewer import Decision, MemoryReviewer
@@ -18,19 +18,19 @@ ASKED = (Due.PROMOTION, Due.REVIEW)
 
 
 async def run_review(
-    knowledge: "KnowledgeBase", reviewer: "MemoryReviewer", errand: Errand
-) -> Report:
+    knowledge: "KnowledgeBase", reviewer: "MemoryReviewer", errand: RunOptions
+) -> RunResult:
     """Have what is due decided, users side by side."""
     now, user_id, limit = errand.now, errand.user_id, errand.limits.memories
     due = await knowledge.count_due(now, ASKED, user_id=user_id)
-    report = Report("review", errand, due=due)
+    report = RunResult("review", errand, due=due)
     memories = await knowledge.due(now, ASKED, user_id=user_id, limit=limit)
     most = report.most_deletions(len(memories))
     by_user: defaultdict[str, list[Memory]] = defaultdict(list)
     for memory in memories:
         by_user[memory.user_id].append(memory)
 
-    async def one(memory: Memory) -> list[Line]:
+    async def one(memory: Memory) -> list[RunItem]:
         # Decided on as it is now: what was refused, or waits for the user's yes, costs no call.
         if decided := await knowledge.journal.get_entries([entry_id(review_id(memory), 0)]):
             return [told(memory, decided[0])]
@@ -50,16 +50,16 @@ async def run_review(
 
 
 async def _carry_out(
-    knowledge: "KnowledgeBase", decision: "Decision", report: Report, most: int
-) -> Line:
+    knowledge: "KnowledgeBase", decision: "Decision", report: RunResult, most: int
+) -> RunItem:
     op, memory = decision.op, decision.memory
     if isinstance(op, Delete) and report.count("DELETE") >= most:
         why = f"it would be deleted, but {most} were in this run"
-        return Line(memory, "WAITS", why, op.trail)
+        return RunItem(memory, "WAITS", why, op.trail)
     if report.errand.dry_run:
-        return Line(memory, op.op, op.reason, op.trail)
+        return RunItem(memory, op.op, op.reason, op.trail)
     current = await knowledge.get(memory.id, user_id=memory.user_id)
     if current.revision != memory.revision:
-        return Line(memory, "CHANGED", "it was changed while it was thought about", op.trail)
+        return RunItem(memory, "CHANGED", "it was changed while it was thought about", op.trail)
     (outcome,) = await knowledge.apply(decision.verdict)
     return told(memory, outcome, op.trail)

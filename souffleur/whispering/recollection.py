@@ -20,7 +20,7 @@ from souffleur.knowledge.talk.turn import Turn
 from souffleur.prompts import spoken_in
 from souffleur.settings import Settings
 from souffleur.whispering.tokens import Count
-from souffleur.whispering.whisper import Budget, Recall, Shelf, Voice, compose
+from souffleur.whispering.whisper import Budget, Candidates, Recall, RenderOptions, compose
 
 if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -110,10 +110,10 @@ async def whisper_for(
 ) -> Recall:
     """Return the block for the reply to what was said: see `Recall.trouble` for what it lacks."""
     finder = Finder(knowledge, settings.recall_timeout)
-    shelf = await fill_shelf(finder, settings, asked)
+    shelf = await gather_candidates(finder, settings, asked)
     persona = asked.persona
     language = persona.language or spoken_in(asked.text)
-    voice = Voice(
+    voice = RenderOptions(
         user=persona.user,
         assistant=persona.assistant,
         language=language,
@@ -132,7 +132,7 @@ async def whisper_for(
     return compose(shelf, budget=budget, voice=voice, count=count, trouble=trouble)
 
 
-async def fill_shelf(finder: Finder, settings: Settings, asked: Asked) -> Shelf:
+async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) -> Candidates:
     """Gather what could be whispered, before any budget; what fails is left out alone."""
     knowledge, user_id, now = finder.knowledge, asked.user_id, asked.now
     sphere = asked.sphere
@@ -150,7 +150,7 @@ async def fill_shelf(finder: Finder, settings: Settings, asked: Asked) -> Shelf:
     before = await finder.part(knowledge.sessions.window(user_id, asked.session_id, sphere), [])
     found = await finder.part(_called_for(finder, settings, asked, before, latest), [])
     past = await finder.part(_past(finder, settings, asked, before), ())
-    return Shelf(
+    return Candidates(
         core=[*system, *core],
         portrait=portrait,
         episodes=latest,

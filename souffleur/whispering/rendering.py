@@ -51,7 +51,7 @@ KINDS: dict[Group, frozenset[Kind]] = {
 
 
 @dataclass(frozen=True)
-class Voice:
+class RenderOptions:
     """For whom the block is written, and how."""
 
     user: str
@@ -68,7 +68,7 @@ class Voice:
 
 
 @dataclass(frozen=True)
-class Line:
+class RenderedLine:
     """One line of the block, without its bullet."""
 
     item: Memory | Turn
@@ -93,7 +93,7 @@ class Part:
     """Of its prompt, whisper_<name>."""
     room: int
     """Tokens, heading included."""
-    voice: Voice
+    voice: RenderOptions
     count: Count
     grouped: bool = False
 
@@ -105,16 +105,16 @@ class Part:
         """Whether there is room for this."""
         return self.count(self.text(body)) <= self.room
 
-    def takes(self, lines: Iterable[Line]) -> bool:
+    def takes(self, lines: Iterable[RenderedLine]) -> bool:
         """Whether there is room for these lines."""
         return self.holds(self._body(self._ordered(lines)))
 
-    def fill(self, forms: Iterable[Sequence[Line]]) -> Section:
+    def fill(self, forms: Iterable[Sequence[RenderedLine]]) -> Section:
         """Each item in turn in its last, shortest form, if there is room; then longer where it is.
 
         So that one told at length takes the place of no other.
         """
-        chosen: list[list[Line]] = []
+        chosen: list[list[RenderedLine]] = []
         for lines in forms:
             told = [line for line in lines if line.text]
             if told and self.takes([*(one[-1] for one in chosen), told[-1]]):
@@ -125,23 +125,23 @@ class Part:
             chosen[place] = [longest]
         return self.section(one[-1] for one in chosen)
 
-    def section(self, lines: Iterable[Line]) -> Section:
+    def section(self, lines: Iterable[RenderedLine]) -> Section:
         """The part with these lines in it."""
         ordered = self._ordered(lines)
         return Section(self.text(self._body(ordered)), tuple(line.item for line in ordered))
 
-    def _ordered(self, lines: Iterable[Line]) -> list[Line]:
+    def _ordered(self, lines: Iterable[RenderedLine]) -> list[RenderedLine]:
         rank = {group: place for place, group in enumerate([None, *Group])}
         return sorted(lines, key=lambda line: (rank[self._group(line)], line.order))
 
-    def _body(self, lines: Iterable[Line]) -> str:
+    def _body(self, lines: Iterable[RenderedLine]) -> str:
         parts = []
         for group, run in groupby(lines, key=self._group):
             bullets = "\n".join(f"- {line.text}" for line in run)
             parts.append(self._under(group, bullets) if group else bullets)
         return "\n".join(parts)
 
-    def _group(self, line: Line) -> Group | None:
+    def _group(self, line: RenderedLine) -> Group | None:
         return group_of(line.item) if self.grouped else None
 
     def _under(self, name: str, body: str) -> str:
@@ -155,7 +155,7 @@ def group_of(item: Memory | Turn) -> Group | None:
     return next(group for group, kinds in KINDS.items() if item.kind in kinds)
 
 
-def tell(item: Memory | Turn, voice: Voice, count: Count, *, long: bool) -> str:
+def tell(item: Memory | Turn, voice: RenderOptions, count: Count, *, long: bool) -> str:
     """An item on one line; `long` tells an episode with its key facts. Empty: nothing to tell."""
     if isinstance(item, Turn):
         return _turn(item, voice, count)
@@ -214,7 +214,7 @@ def _is_end(stop: re.Match[str], text: str) -> bool:
     return after.isalnum() and not is_spaced(after)  # "3.5", "a.m.", "e.g.," go on
 
 
-def _turn(turn: Turn, voice: Voice, count: Count) -> str:
+def _turn(turn: Turn, voice: RenderOptions, count: Count) -> str:
     sides = ((voice.user, turn.user), (voice.assistant, turn.assistant))
     said = [
         f"{name}{_SAYS[voice.language]}{words}"

@@ -8,10 +8,18 @@ from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.prompts import render
-from souffleur.whispering.rendering import Line, Part, Section, Voice, clean, leading, tell
+from souffleur.whispering.rendering import (
+    Part,
+    RenderedLine,
+    RenderOptions,
+    Section,
+    clean,
+    leading,
+    tell,
+)
 from souffleur.whispering.tokens import Count, estimate_tokens
 
-__all__ = ["Budget", "Recall", "Shelf", "Voice", "compose"]
+__all__ = ["Budget", "Candidates", "Recall", "RenderOptions", "compose"]
 
 Item = Memory | Turn
 
@@ -49,7 +57,7 @@ class Recall:
 
 
 @dataclass(frozen=True)
-class Shelf:
+class Candidates:
     """What could be whispered, before the budget."""
 
     core: Sequence[Memory] = ()
@@ -78,10 +86,10 @@ class Budget:
 
 
 def compose(
-    shelf: Shelf,
+    shelf: Candidates,
     *,
     budget: Budget,
-    voice: Voice,
+    voice: RenderOptions,
     count: Count = estimate_tokens,
     trouble: str = "",
 ) -> Recall:
@@ -109,7 +117,12 @@ def compose(
 
 
 def _recall(
-    shelf: Shelf, sections: Sequence[Section], *, voice: Voice, count: Count, trouble: str
+    shelf: Candidates,
+    sections: Sequence[Section],
+    *,
+    voice: RenderOptions,
+    count: Count,
+    trouble: str,
 ) -> Recall:
     core, portrait, episodes, related, past = sections
     body = "".join(section.text for section in sections)
@@ -133,10 +146,10 @@ def _recall(
 
 def _core(memories: Iterable[Memory], part: Part) -> Section:
     """The most important, then most used, then oldest, as far as there is room."""
-    chosen: list[Line] = []
+    chosen: list[RenderedLine] = []
     each = {memory.id: memory for memory in memories}.values()
     for memory in sorted(each, key=lambda one: (-one.importance, -one.uses, _age(one))):
-        line = Line(memory, single_line(memory.content), _age(memory))
+        line = RenderedLine(memory, single_line(memory.content), _age(memory))
         if not line.text or not part.takes([line]):
             continue  # one that is too long even alone does not close the part
         if not part.takes([*chosen, line]):
@@ -162,11 +175,12 @@ def _by_age(items: Iterable[Item], part: Part, *, long: bool = False) -> Section
     return part.fill(_forms(item, part, _age(item), long) for item in items)
 
 
-def _forms(item: Item, part: Part, order: tuple[float, str], long: bool) -> list[Line]:
+def _forms(item: Item, part: Part, order: tuple[float, str], long: bool) -> list[RenderedLine]:
     """The lines an item can be, the first choice first."""
     lengths = (True, False) if long and isinstance(item, Memory) else (False,)
     return [
-        Line(item, tell(item, part.voice, part.count, long=length), order) for length in lengths
+        RenderedLine(item, tell(item, part.voice, part.count, long=length), order)
+        for length in lengths
     ]
 
 

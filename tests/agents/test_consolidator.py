@@ -13,14 +13,22 @@ from souffleur.agents import consolidator
 from souffleur.agents.chat import Chat, Reply, Request
 from souffleur.agents.consolidator import Consolidator, consolidation_id
 from souffleur.agents.exchange import Persona
-from souffleur.agents.judge import Judge
 from souffleur.agents.merging import MergingAnswer, faults, list_memories, unfaithful
 from souffleur.agents.rounds import Context
+from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Category, Kind, Memory, State
-from souffleur.knowledge.operation import Boost, By, Edit, Merge, Outcome, Who, derive_id
+from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
+from souffleur.knowledge.operation import (
+    Actor,
+    ActorKind,
+    Boost,
+    Edit,
+    LedgerEntry,
+    Merge,
+    derive_id,
+)
 from souffleur.knowledge.records import to_point
 from souffleur.knowledge.upkeep.grouping import groups
 from souffleur.prompts import LANGUAGES, render, stamp
@@ -81,9 +89,9 @@ async def base_of(folder: Path, *memories: Memory) -> AsyncIterator[KnowledgeBas
     await base.close()
 
 
-async def consolidate(base: KnowledgeBase, chat: Chat, now: Any = LATER) -> list[Outcome]:
+async def consolidate(base: KnowledgeBase, chat: Chat, now: Any = LATER) -> list[LedgerEntry]:
     """Run the consolidator on all groups of Ann's."""
-    agent = Consolidator(Context(Judge(chat), base, PERSONA))
+    agent = Consolidator(Context(StructuredChat(chat), base, PERSONA))
     found = await groups(base, "ann", now)
     return [outcome for group in found for outcome in await agent.run(group, now=now)]
 
@@ -97,8 +105,8 @@ async def test_a_group_becomes_one_memory(tmp_path: Path) -> None:
         assert (one.content, one.supersedes) == (TOLD, tuple(tea.id for tea in teas()))
         for tea in teas():
             archived = await base.get(tea.id, user_id=None)
-            assert (archived.state, archived.relations[0].to) == (State.ARCHIVED, one.id)
-        assert (outcome.by.who, outcome.by.model) == (Who.CONSOLIDATOR, "scripted")
+            assert (archived.state, archived.relations[0].to) == (MemoryState.ARCHIVED, one.id)
+        assert (outcome.by.who, outcome.by.model) == (ActorKind.CONSOLIDATOR, "scripted")
         assert (outcome.by.prompt, outcome.at) == (stamp("consolidate", "en"), LATER)
         assert outcome.verdict_id == consolidation_id(teas()[::-1])
         question = chat.requests[0].messages[1].content
@@ -134,7 +142,7 @@ async def test_consolidating_twice_is_consolidating_once(tmp_path: Path) -> None
     """A second run finds nothing, and a group that was decided on costs no call."""
     async with base_of(tmp_path, *teas()) as base:
         (group,) = await groups(base, "ann", LATER)
-        agent = Consolidator(Context(Judge(Scripted([GOOD])), base, PERSONA))
+        agent = Consolidator(Context(StructuredChat(Scripted([GOOD])), base, PERSONA))
         first = await agent.run(group, now=LATER)
         assert await agent.run(group[::-1], now=LATER + days(1)) == first
         assert await consolidate(base, Scripted([])) == []
@@ -149,12 +157,12 @@ async def test_what_is_left_alone_is_not_asked_about_again(tmp_path: Path) -> No
             (outcome,) = await consolidate(base, chat)
             assert (outcome.op, outcome.changes) == ("SKIP", ())
         assert len(chat.requests) == 1
-        used = verdict(Boost(target=teas()[0].id, reason="r"), who=Who.HOST)
+        used = verdict(Boost(target=teas()[0].id, reason="r"), who=ActorKind.HOST)
         await base.apply(used)
         await consolidate(base, chat, LATER + days(91))
         assert len(chat.requests) == 1
         edit = Edit(target=teas()[0].id, reason="r", content="Ann likes green tea, and milk.")
-        await base.apply(verdict(edit, who=Who.HOST, name="edit"))
+        await base.apply(verdict(edit, who=ActorKind.HOST, name="edit"))
         await consolidate(base, chat, LATER + days(91))
         assert len(chat.requests) == 2
 
@@ -164,7 +172,7 @@ async def test_what_was_undone_is_not_made_again(tmp_path: Path) -> None:
     async with base_of(tmp_path, *teas()) as base:
         chat = Scripted([GOOD])
         (outcome,) = await consolidate(base, chat)
-        await base.undo(outcome.id, by=By(who=Who.USER), now=LATER, user_id=None)
+        await base.undo(outcome.id, by=Actor(who=ActorKind.USER), now=LATER, user_id=None)
         await consolidate(base, chat, LATER + days(1))
         assert len(chat.requests) == 1
         assert len(await base.list("ann")) == len(teas())
@@ -212,7 +220,7 @@ async def test_what_is_used_meanwhile_stays(tmp_path: Path) -> None:
     async with base_of(tmp_path, *teas()) as base:
 
         async def slow(request: Request) -> Reply:
-            await base.apply(verdict(Boost(target=teas()[0].id, reason="r"), who=Who.HOST))
+            await base.apply(verdict(Boost(target=teas()[0].id, reason="r"), who=ActorKind.HOST))
             return await Scripted([GOOD])(request)
 
         assert await consolidate(base, slow) == []
@@ -222,7 +230,7 @@ async def test_what_is_used_meanwhile_stays(tmp_path: Path) -> None:
 async def test_a_group_of_several_users_is_refused(tmp_path: Path) -> None:
     """Whoever hands over memories of two users, or of two personas, gets an error, and no call."""
     async with base_of(tmp_path) as base:
-        agent = Consolidator(Context(Judge(Scripted([])), base, PERSONA))
+        agent = Consolidator(Context(StructuredChat(Scripted([])), base, PERSONA))
         for other in (memory("x", user_id="bob"), memory("x", agent_id="other")):
             with pytest.raises(ValueError, match="one user and one persona"):
                 await agent.run([*teas(), other], now=LATER)
@@ -239,7 +247,7 @@ async def test_a_death_before_any_write_loses_and_doubles_nothing(tmp_path: Path
             await _live(base, user_id, Countdown(-1))
             (one,) = await base.list(user_id)
             assert one.supersedes == tuple(tea.id for tea in mine)
-            archived = await base.list(user_id, states=[State.ARCHIVED])
+            archived = await base.list(user_id, states=[MemoryState.ARCHIVED])
             assert {tea.id for tea in archived} == {tea.id for tea in mine}
             assert [entry.op for entry in await base.journal.entries(user_id)] == ["MERGE"]
             if survived:
@@ -255,7 +263,7 @@ async def _live(base: KnowledgeBase, user_id: str, count: Countdown) -> bool:
     """One life of a process over the store; whether it came to its end."""
     journal = await Journal.open(Deadly(base.journal.collection, count))
     own = KnowledgeBase(Deadly(base.memories, count), journal, base.embedder, base.policy)
-    agent = Consolidator(Context(Judge(Scripted(lambda _: GOOD)), own, PERSONA))
+    agent = Consolidator(Context(StructuredChat(Scripted(lambda _: GOOD)), own, PERSONA))
     try:
         await own.recover()
         for group in await groups(own, user_id, LATER):
@@ -380,7 +388,7 @@ async def test_expiring_episodes_become_a_lasting_fact(tmp_path: Path) -> None:
         assert one.due_at is not None
         assert one.due_at > NOW + days(20)
         for episode in episodes():
-            assert (await base.get(episode.id, user_id=None)).state is State.ARCHIVED
+            assert (await base.get(episode.id, user_id=None)).state is MemoryState.ARCHIVED
 
 
 async def test_chinese_memories_are_asked_about_in_chinese(tmp_path: Path) -> None:

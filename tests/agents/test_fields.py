@@ -10,9 +10,9 @@ from hypothesis import example, given, strategies as st
 from pydantic import BaseModel, ValidationError
 
 from souffleur.agents.answers import read_answer
+from souffleur.agents.conflict_answer import RulingAnswer
 from souffleur.agents.fields import LONGEST_QUOTE, LONGEST_REMARK, Until
-from souffleur.agents.ruling import RulingAnswer
-from souffleur.agents.verdict import MonitorAnswer, Reading, to_ops
+from souffleur.agents.verdict import MonitorAnswer, ParseContext, to_ops
 from souffleur.errors import AnswerError
 from souffleur.knowledge.memory import LONGEST_CONTENT
 from souffleur.knowledge.operation import Add, Update
@@ -22,7 +22,7 @@ from tests.scripted import add, answer, update
 BLANKS = ["", " ", "\u3000\n", "\u200b", "\u200b\u2060 \ufeff", "\u3164", "\u202e\u202c"]
 DATED = [lambda **days: add("x", "q", **days), lambda **days: update("m1", "x", "q", **days)]
 WORDED = [lambda text: add(text, "q"), lambda text: update("m1", text, "q")]
-SHANGHAI = Reading(now=NOW, zone=ZoneInfo("Asia/Shanghai"))
+SHANGHAI = ParseContext(now=NOW, zone=ZoneInfo("Asia/Shanghai"))
 FAR = ["9999-12-31", "9999-12-24", "9999-12", "9999", "2200-01-01", "2200-01", "12026-01-01",
        "9999-12-31T23:59:59Z", "99991231", "9999-99-99"]  # fmt: skip
 OUTSIDE = ["0001-01-01", "0001-01", "1899-12-31", "0001-01-01T00:00:00+14:00"]
@@ -75,7 +75,7 @@ def test_any_day_is_read_or_told(since: str, until: str, zone: ZoneInfo) -> None
         said = read(add("x", "q", since=since, until=until), update("m1", "x", "q", since=since))
     except ValidationError:
         return
-    for op in to_ops(said, Reading(now=NOW, zone=zone)):
+    for op in to_ops(said, ParseContext(now=NOW, zone=zone)):
         assert isinstance(op, Add | Update)
         for moment in (op.valid_from, getattr(op, "expires_at", None)):
             assert moment is None or 1899 <= moment.year <= 2200

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from souffleur.agents.exchange import Persona
-from souffleur.agents.judge import Judge
 from souffleur.agents.monitor import EARLIER_SHOWN, LONG, MOST_SHOWN, KnowledgeMonitor
 from souffleur.agents.rounds import Context
+from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError
+from souffleur.knowledge.decay import ends
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.life import ends
 from souffleur.knowledge.operation import Refusal
 from tests.build import NOW, days, open_base, turn
 from tests.scripted import SKIP, Scripted, add, answer, boost, delete, update
@@ -27,7 +27,7 @@ async def base(tmp_path: Path) -> AsyncIterator[KnowledgeBase]:
 
 def monitor(base: KnowledgeBase, chat: Scripted) -> KnowledgeMonitor:
     persona = Persona(user="Ann", assistant="Mo")
-    return KnowledgeMonitor(Context(judge=Judge(chat), knowledge=base, persona=persona))
+    return KnowledgeMonitor(Context(judge=StructuredChat(chat), knowledge=base, persona=persona))
 
 
 async def test_what_is_judged_worth_keeping_is_kept(base: KnowledgeBase) -> None:

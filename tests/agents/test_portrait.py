@@ -2,17 +2,17 @@
 
 import pytest
 
-from souffleur.knowledge.memory import Category, Memory, State
-from souffleur.knowledge.portrait import Upkeep, why_due
+from souffleur.knowledge.memory import Category, Memory, MemoryState
+from souffleur.knowledge.portrait import PortraitStatus, why_due
 from tests.build import NOW, days, memory
 
-CALM = Upkeep(user_id="ann")
-SAME = Upkeep(user_id="ann", until=NOW + days(2))
+CALM = PortraitStatus(user_id="ann")
+SAME = PortraitStatus(user_id="ann", until=NOW + days(2))
 """Two days later the same words were written again."""
-BIG = Upkeep(user_id="ann", big=True)
+BIG = PortraitStatus(user_id="ann", big=True)
 FORMER = memory("Ann.", category=Category.PROFILE)
-WITHDRAWN = FORMER.model_copy(update={"state": State.FORGOTTEN, "data": {"without": ["Tom"]}})
-UNDONE = FORMER.model_copy(update={"state": State.FORGOTTEN})
+WITHDRAWN = FORMER.model_copy(update={"state": MemoryState.FORGOTTEN, "data": {"without": ["Tom"]}})
+UNDONE = FORMER.model_copy(update={"state": MemoryState.FORGOTTEN})
 
 
 def told(count: int, age: float = 0) -> list[Memory]:
@@ -42,7 +42,7 @@ def told(count: int, age: float = 0) -> list[Memory]:
     ],
 )
 def test_when_it_is_due(
-    former: Memory | None, episodes: list[Memory], upkeep: Upkeep, later: float, why: str
+    former: Memory | None, episodes: list[Memory], upkeep: PortraitStatus, later: float, why: str
 ) -> None:
     """After five episodes, a week with one, something big, or when it must leave something out."""
     assert why_due(former, episodes, upkeep, NOW + days(later)) == why

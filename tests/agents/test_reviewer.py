@@ -11,13 +11,13 @@ from souffleur.agents import reviewer
 from souffleur.agents.chat import Request
 from souffleur.agents.exchange import Persona
 from souffleur.agents.fields import LONGEST_REMARK
-from souffleur.agents.judge import Judge
 from souffleur.agents.review import UNDECIDED
 from souffleur.agents.rounds import Context
+from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Due, Memory, State
-from souffleur.knowledge.operation import Add, Boost, By, Delete, Keep, Promote, Who
+from souffleur.knowledge.memory import Due, Memory, MemoryState
+from souffleur.knowledge.operation import Actor, ActorKind, Add, Boost, Delete, Keep, Promote
 from tests.build import NOW, days, open_base, turn, verdict
 from tests.scripted import Answer, Scripted
 
@@ -37,11 +37,11 @@ async def base_of(folder: Path) -> AsyncIterator[KnowledgeBase]:
 async def due_for(base: KnowledgeBase, what: Due, content: str = "Ann lives in Lyon.") -> Memory:
     """A memory about which this question is due."""
     add = Add(reason="r", quote="", content=content)
-    (entry,) = await base.apply(verdict(add, who=Who.HOST, name=content))
+    (entry,) = await base.apply(verdict(add, who=ActorKind.HOST, name=content))
     if what is Due.PROMOTION:
         for count in range(6):
             boost = Boost(target=entry.memory_ids[0], reason="r")
-            await base.apply(verdict(boost, who=Who.HOST, name=(content, count)))
+            await base.apply(verdict(boost, who=ActorKind.HOST, name=(content, count)))
     memory = await base.get(entry.memory_ids[0], user_id=None)
     assert memory.due_for is what
     return memory
@@ -51,7 +51,7 @@ async def review(
     base: KnowledgeBase, memory: Memory, *answers: Answer
 ) -> tuple[reviewer.Decision, Scripted]:
     chat = Scripted(answers)
-    context = Context(Judge(chat), base, Persona(user="Ann", assistant="Mo"))
+    context = Context(StructuredChat(chat), base, Persona(user="Ann", assistant="Mo"))
     now = max(NOW + days(1), memory.due_at or NOW)
     return await reviewer.MemoryReviewer(context).run(memory, now), chat
 
@@ -76,7 +76,7 @@ async def test_a_decision_is_an_op(tmp_path: Path, what: Due, action: str, op: t
         assert ("becomes core" in rules) == (what is Due.PROMOTION)
         assert await base.get(memory.id, user_id=None) == memory
         (outcome,) = await base.apply(decision.verdict)
-        assert (outcome.refused, outcome.by.who) == (None, Who.REVIEWER)
+        assert (outcome.refused, outcome.by.who) == (None, ActorKind.REVIEWER)
         assert await base.apply(decision.verdict) == [outcome]  # twice is once
 
 
@@ -85,7 +85,7 @@ async def test_what_was_worth_promoting_may_have_faded(tmp_path: Path) -> None:
     async with base_of(tmp_path) as base:
         memory = await due_for(base, Due.PROMOTION)
         chat = Scripted([says("PROMOTE"), says("KEEP")])
-        agent = reviewer.MemoryReviewer(Context(Judge(chat), base, Persona(user="Ann")))
+        agent = reviewer.MemoryReviewer(Context(StructuredChat(chat), base, Persona(user="Ann")))
         decision = await agent.run(memory, NOW + days(90))
         assert "becomes core" not in chat.requests[0].messages[0].content
         assert "action: must be one of" in chat.requests[1].messages[-1].content
@@ -97,7 +97,7 @@ async def test_it_looks_up_before_it_decides(tmp_path: Path) -> None:
     async with base_of(tmp_path) as base:
         memory = await due_for(base, Due.REVIEW)
         other = Add(reason="r", quote="", content="Ann sold the flat and went to Oslo.")
-        await base.apply(verdict(other, who=Who.HOST, name="other"))
+        await base.apply(verdict(other, who=ActorKind.HOST, name="other"))
         base.journal.record(turn("the boxes are all in Oslo now", "good", at=memory.due_at))
         await base.embed_turns()
         decision, chat = await review(
@@ -110,7 +110,7 @@ async def test_it_looks_up_before_it_decides(tmp_path: Path) -> None:
         (outcome,) = await base.apply(decision.verdict)
         (step,) = outcome.details["trail"]
         assert step.startswith("has she moved? | SEARCH Oslo flat boxes | ")
-        assert (await base.get(memory.id, user_id=None)).state is State.FORGOTTEN
+        assert (await base.get(memory.id, user_id=None)).state is MemoryState.FORGOTTEN
 
 
 TWO = (says("SEARCH", "one"), says("SEARCH", "two"))
@@ -121,7 +121,7 @@ async def test_only_what_is_related_is_shown(tmp_path: Path) -> None:
     async with base_of(tmp_path) as base:
         memory = await due_for(base, Due.REVIEW)
         other = Add(reason="r", quote="", content="Ann sold the flat and went to Oslo.")
-        await base.apply(verdict(other, who=Who.HOST, name="other"))
+        await base.apply(verdict(other, who=ActorKind.HOST, name="other"))
         search = says("SEARCH", "Any idea why docker fails?")
         _, chat = await review(base, memory, search, says("KEEP"))
         question, looked_up = (request.messages[-1].content for request in chat.requests)
@@ -264,7 +264,7 @@ async def test_a_core_memory_is_not_deleted_by_a_reviewer(tmp_path: Path) -> Non
         memory = await due_for(base, Due.PROMOTION)
         decision, _ = await review(base, memory, says("DELETE"))
         promote = Promote(target=memory.id, reason="r")
-        await base.apply(verdict(promote, by=By(who=Who.HOST), name="promote"))
+        await base.apply(verdict(promote, by=Actor(who=ActorKind.HOST), name="promote"))
         (outcome,) = await base.apply(decision.verdict)
         assert outcome.refused == "protected"
 

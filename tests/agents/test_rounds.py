@@ -9,7 +9,6 @@ from langsmith.utils import tracing_is_enabled
 from pydantic import BaseModel
 
 from souffleur.agents.chat import Chat, Reply, Request, Usage
-from souffleur.agents.judge import Judge
 from souffleur.agents.rounds import (
     ask,
     ask_with_repair,
@@ -19,6 +18,7 @@ from souffleur.agents.rounds import (
     settled,
     unusable,
 )
+from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError, EndpointError
 from tests.scripted import Scripted
 
@@ -33,7 +33,7 @@ async def after(chat: Chat, rounds: int) -> dict[str, Any]:
     """The state after so many rounds."""
     state: dict[str, Any] = {"language": "en", **begin("Write.", "About tea and milk.")}
     for _ in range(rounds):
-        state |= await ask(state, Judge(chat), Note, "note")
+        state |= await ask(state, StructuredChat(chat), Note, "note")
         state |= settled(state, state["problem"])
     return state
 
@@ -88,7 +88,7 @@ async def test_the_error_of_an_unusable_answer_repeats_no_private_words() -> Non
 async def noted(chat: Chat) -> Note:
     """The answer of the rounds without a graph: of a note that names milk."""
     return await ask_with_repair(
-        Judge(chat),
+        StructuredChat(chat),
         "Write.",
         "About tea and milk.",
         Note,

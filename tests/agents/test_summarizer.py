@@ -9,12 +9,12 @@ import pytest
 
 from souffleur.agents import profile_writer, summarizer
 from souffleur.agents.exchange import Persona
-from souffleur.agents.judge import Judge
 from souffleur.agents.portrait import PortraitAnswer, Sources, faults, lost, to_op, unfounded
 from souffleur.agents.rounds import Context
+from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Category, Memory, State
+from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.operation import Add, Update
 from souffleur.knowledge.talk.session import Segment, SegmentState
 from tests.build import NOW, days, memory, open_base, turn, verdict
@@ -44,7 +44,7 @@ async def segment_of(base: KnowledgeBase, *lines: str) -> Segment:
 async def summarise(base: KnowledgeBase, segment: Segment, *answers: Answer) -> Scripted:
     """Run the summarizer over scripted answers."""
     chat = Scripted(answers)
-    context = Context(Judge(chat), base, PERSONA)
+    context = Context(StructuredChat(chat), base, PERSONA)
     await summarizer.ConversationSummarizer(context).run(segment)
     return chat
 
@@ -64,7 +64,7 @@ async def describe(
         created_at=NOW,
         updated_at=NOW,
     )
-    writer = profile_writer.ProfileWriter(Context(Judge(chat), base, PERSONA))
+    writer = profile_writer.ProfileWriter(Context(StructuredChat(chat), base, PERSONA))
     return await writer.run("ann", former, [told], why="test", now=NOW + days(1)), chat
 
 
@@ -144,7 +144,7 @@ async def test_small_talk_replaces_an_episode_by_nothing(tmp_path: Path) -> None
         (one,) = await base.list("ann")
         again = segment.model_copy(update={"version": 1, "episode_id": one.id})
         await summarise(base, again, SMALL_TALK)
-        assert (await base.get(one.id, user_id=None)).state is State.FORGOTTEN
+        assert (await base.get(one.id, user_id=None)).state is MemoryState.FORGOTTEN
 
 
 async def test_the_same_words_again_are_no_new_episode(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ async def test_the_same_words_again_are_no_new_episode(tmp_path: Path) -> None:
     async with base_of(tmp_path) as base:
         segment = await segment_of(base, "tea?", "tea!")
         writer = summarizer.ConversationSummarizer(
-            Context(Judge(Scripted([TEA, TEA])), base, PERSONA)
+            Context(StructuredChat(Scripted([TEA, TEA])), base, PERSONA)
         )
         first = await writer.run(segment)
         again = segment.model_copy(update={"episode_id": first, "version": 1})
@@ -177,7 +177,7 @@ async def test_what_the_talk_before_told_is_shown(tmp_path: Path) -> None:
     async with base_of(tmp_path) as base:
         first = await segment_of(base, "tea?", "sencha!")
         chat = Scripted([TEA, TEA])
-        writer = summarizer.ConversationSummarizer(Context(Judge(chat), base, PERSONA))
+        writer = summarizer.ConversationSummarizer(Context(StructuredChat(chat), base, PERSONA))
         done = {"state": SegmentState.WRITTEN, "episode_id": await writer.run(first)}
         await base.sessions.save([first.model_copy(update=done)])
         for place in ("8", "9"):
@@ -233,7 +233,7 @@ async def test_a_faulty_portrait_is_sent_back_once(
         new, chat = await describe(base, former, faulty, better)
         assert complaint in chat.requests[1].messages[-1].content
         assert new.content.endswith("She paints and sings.")
-        assert (await base.get(former.id, user_id=None)).state is State.SUPERSEDED
+        assert (await base.get(former.id, user_id=None)).state is MemoryState.SUPERSEDED
 
 
 async def test_a_portrait_is_no_exchange_to_judge(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from rich.console import Console
 from souffleur.agents.recording import Player
 from souffleur.dialogue import Dialogue, read_dialogue
 from souffleur.evals.questions import Question, Told, read_questions, report, run
-from souffleur.knowledge.memory import State
+from souffleur.knowledge.memory import MemoryState
 from souffleur.replay import as_recorded, settings_for
 from souffleur.settings import Settings
 
@@ -69,7 +69,7 @@ def test_the_portrait_grows(told: Told) -> None:
         place for place, _ in enumerate(told.portraits, start=1)
     ]
     last = told.portraits[-1]
-    assert last.state is State.ACTIVE
+    assert last.state is MemoryState.ACTIVE
     assert last.data["name"] == "沈知遥"
     assert "汐图" in last.content
     assert last.data["changes"]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from souffleur.agents.judge import Judge
 from souffleur.agents.recording import Player
+from souffleur.agents.structured_chat import StructuredChat
 from souffleur.evals.reviews import Case, Reviewed, read_cases, report, run
 
 EVALS = Path(__file__).parent.parent.parent / "evals"
@@ -29,7 +29,7 @@ def player() -> Player:
 @pytest.fixture(scope="module")
 def reviewed(cases: list[Case], player: Player) -> list[Reviewed]:
     """Reviewed once for all tests."""
-    return asyncio.run(run(cases, Judge(player, form=player.form)))
+    return asyncio.run(run(cases, StructuredChat(player, form=player.form)))
 
 
 def test_there_are_traps_in_both_languages(cases: list[Case]) -> None:

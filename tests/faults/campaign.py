@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from loguru import logger
 
 from souffleur.knowledge import undo
-from souffleur.knowledge.operation import By, Who
+from souffleur.knowledge.operation import Actor, ActorKind
 from souffleur.prompts import LANGUAGES, render
 from souffleur.replay import StageClock
 from souffleur.runtime import Souffleur
@@ -115,7 +115,7 @@ class Campaign:
 
     async def take_back(self, now: Contents) -> None:
         """Undo all that is new, newest first: it is as before, and nothing is left running."""
-        knowledge, by = self.memory.knowledge, By(who=Who.HOST)
+        knowledge, by = self.memory.knowledge, Actor(who=ActorKind.HOST)
         for entry in reversed(now.entries[len(self.before.entries) :]):
             if undo.can_undo(entry):
                 await knowledge.undo(entry.id, user_id="ann", by=by, now=self.clock.at)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from souffleur.agents.chat import Request
 from souffleur.agents.consolidator import Consolidator
-from souffleur.agents.judge import Judge
 from souffleur.agents.rounds import Context
+from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
@@ -74,7 +74,7 @@ def model(chance: random.Random) -> Scripted:
 
 async def consolidate(knowledge: KnowledgeBase, chance: random.Random) -> None:
     """Until there is no group any more."""
-    agent = Consolidator(Context(Judge(model(chance)), knowledge, PERSONA))
+    agent = Consolidator(Context(StructuredChat(model(chance)), knowledge, PERSONA))
     users = sorted({one.user_id for one in await knowledge.list(None)})
     for _ in range(ROUNDS):
         found = [one for user_id in users for one in await groups(knowledge, user_id, LATER)]

@@ -13,8 +13,8 @@ from souffleur.errors import SouffleurError
 from souffleur.knowledge.engine.collection import Filter, read_all
 from souffleur.knowledge.finding.search import Query, Scope
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import State
-from souffleur.knowledge.operation import Forget, Update, Who
+from souffleur.knowledge.memory import MemoryState
+from souffleur.knowledge.operation import ActorKind, Forget, Update
 from souffleur.knowledge.upkeep.repair import find_broken
 from souffleur.parts import Parts
 from souffleur.runtime import Souffleur
@@ -34,7 +34,7 @@ async def make(folder: Path) -> KnowledgeBase:
     """A store with memories of several users, some changed or forgotten, and their turns."""
     base = await open_base(folder, dimension=DIMENSION)
     for user_id in USERS:
-        mine: dict[str, Any] = {"who": Who.HOST, "user_id": user_id}
+        mine: dict[str, Any] = {"who": ActorKind.HOST, "user_id": user_id}
         for place in range(EACH):
             name = (user_id, place)
             add = an_add(f"{user_id.title()} keeps thing {place} in a box.", topics=("thing",))
@@ -64,7 +64,7 @@ async def everything(folder: Path) -> list[str]:
             found += [json.dumps(point.payload, sort_keys=True) for point in points]
         found.append(json.dumps(await base.journal.meta()))
         for user_id in (None, *USERS):
-            kept = await base.list(user_id, states=tuple(State))
+            kept = await base.list(user_id, states=tuple(MemoryState))
             found += [one.model_dump_json() for one in kept]
             found += [one.model_dump_json() for one in await base.journal.turns(user_id=user_id)]
             found += [one.model_dump_json() for one in await base.journal.entries(user_id)]

@@ -10,8 +10,8 @@ from typing import Any
 
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.plain_text import is_blank, single_line
-from souffleur.knowledge.memory import Category, Kind, Memory, Speaker, State
-from souffleur.knowledge.operation import Outcome, Who
+from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState, Speaker
+from souffleur.knowledge.operation import ActorKind, LedgerEntry
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.knowledge.upkeep.repair import find_broken
 from tests.faults.scene import API_KEY, BOBS, FORGOTTEN, SECRETS, Exchange, question
@@ -29,7 +29,7 @@ class Contents:
 
     memories: dict[str, Memory]
     """By their ids."""
-    entries: list[Outcome]
+    entries: list[LedgerEntry]
     turns: list[Turn]
 
     def of(self, user_id: str) -> "Contents":
@@ -43,7 +43,7 @@ class Contents:
 
 async def read_contents(knowledge: KnowledgeBase) -> Contents:
     """Return all that is in a store."""
-    memories = await knowledge.list(None, states=tuple(State))
+    memories = await knowledge.list(None, states=tuple(MemoryState))
     return Contents(
         {memory.id: memory for memory in memories},
         await knowledge.journal.entries(),
@@ -69,14 +69,14 @@ def assert_strangers(before: Contents, after: Contents, requests: Sequence[Body]
 
 
 def assert_founded(
-    entries: Sequence[Outcome], turn: Turn, exchange: Exchange, requests: Sequence[Body]
+    entries: Sequence[LedgerEntry], turn: Turn, exchange: Exchange, requests: Sequence[Body]
 ) -> None:
     """What was carried out rests on what was said, and touches only what was shown and may be."""
     asked = "\n".join(str(one["content"]) for body in requests for one in body["messages"][1:])
     assert FORGOTTEN not in "\n".join(map(question, requests)), "the forgotten was shown"
     done = [entry for entry in entries if entry.changes]
     for entry in done:
-        assert entry.by.who is Who.MONITOR
+        assert entry.by.who is ActorKind.MONITOR
         assert entry.turn_ids == (turn.id,)
         assert entry.refused is None
         assert entry.op in {"ADD", "UPDATE", "BOOST", "DELETE"}
@@ -89,7 +89,7 @@ def assert_founded(
     _assert_within_limits(done, exchange)
 
 
-def _assert_said(entry: Outcome, exchange: Exchange) -> None:
+def _assert_said(entry: LedgerEntry, exchange: Exchange) -> None:
     by_user = _holds(exchange.user, entry.quote)
     kinds = [entry.details.get("kind"), *(c.before.kind for c in entry.changes if c.before)]
     by_assistant = Kind.PROMISE in kinds and _holds(exchange.assistant, entry.quote)
@@ -100,16 +100,16 @@ def _assert_said(entry: Outcome, exchange: Exchange) -> None:
             assert [one.speaker for one in change.after.evidence] == [speaker]
 
 
-def _assert_allowed(entry: Outcome, before: Memory | None, exchange: Exchange) -> None:
+def _assert_allowed(entry: LedgerEntry, before: Memory | None, exchange: Exchange) -> None:
     if before is None:
         return
-    assert before.state is State.ACTIVE, f"a memory that is {before.state} has changed"
+    assert before.state is MemoryState.ACTIVE, f"a memory that is {before.state} has changed"
     assert before.category is not Category.SYSTEM, "what the persona is has changed"
     if before.category is Category.CORE and entry.op == "DELETE":
         assert "forget" in exchange.user, "a core memory went unasked"
 
 
-def _assert_within_limits(done: Sequence[Outcome], exchange: Exchange) -> None:
+def _assert_within_limits(done: Sequence[LedgerEntry], exchange: Exchange) -> None:
     assert all(entry.position < 8 for entry in done), "more than eight ops"
     deleted = sum(entry.op == "DELETE" for entry in done)
     assert "forget" in exchange.user or deleted <= 3, f"{deleted} deletions that nobody asked for"
@@ -120,7 +120,7 @@ def _assert_within_limits(done: Sequence[Outcome], exchange: Exchange) -> None:
 def assert_no_secret(contents: Contents) -> None:
     """No memory, ledger entry or note on a turn holds a secret; what was said stays as it was."""
     notes = [(turn.judged, turn.error, turn.spent) for turn in contents.turns]
-    records: list[Memory | Outcome] = [*contents.memories.values(), *contents.entries]
+    records: list[Memory | LedgerEntry] = [*contents.memories.values(), *contents.entries]
     told = "\n".join([json.dumps(notes, ensure_ascii=False), *map(_dump, records)])
     found = [secret for secret, _ in SECRETS if secret in told]
     places = [line for line in told.splitlines() if any(secret in line for secret in found)]
@@ -142,7 +142,9 @@ def assert_undone(before: Contents, after: Contents) -> None:
     for id, memory in after.memories.items():
         former = before.memories.get(id)
         if former is None:
-            assert memory.state is State.FORGOTTEN, f"{memory.content!r} is still {memory.state}"
+            assert memory.state is MemoryState.FORGOTTEN, (
+                f"{memory.content!r} is still {memory.state}"
+            )
         else:
             assert _but(former, BOOKKEEPING) == _but(memory, BOOKKEEPING)
     hidden = {turn.id: turn.hidden for turn in after.turns}
@@ -185,5 +187,5 @@ def _but(memory: Memory, fields: set[str]) -> dict[str, Any]:
     return memory.model_dump(exclude=fields)
 
 
-def _dump(record: Memory | Outcome) -> str:
+def _dump(record: Memory | LedgerEntry) -> str:
     return json.dumps(record.model_dump(mode="json"), ensure_ascii=False)

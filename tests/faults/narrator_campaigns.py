@@ -7,7 +7,7 @@ from typing import Any
 
 from souffleur.knowledge.language.wording import fold
 from souffleur.knowledge.memory import Category, Memory
-from souffleur.knowledge.operation import Outcome, Who
+from souffleur.knowledge.operation import ActorKind, LedgerEntry
 from souffleur.knowledge.talk.session import Segment, SegmentState
 from tests.faults.campaign import Campaign
 from tests.faults.mutations import Family
@@ -79,9 +79,9 @@ class EpisodeCampaign(Campaign):
         return segment
 
 
-def _assert_told(segment: Segment, entries: Sequence[Outcome]) -> None:
+def _assert_told(segment: Segment, entries: Sequence[LedgerEntry]) -> None:
     """An episode is one new memory that tells of its segment; nothing else has changed."""
-    assert {entry.by.who for entry in entries if entry.op != "SKIP"} <= {Who.SUMMARIZER}
+    assert {entry.by.who for entry in entries if entry.op != "SKIP"} <= {ActorKind.SUMMARIZER}
     done = [change for entry in entries for change in entry.changes]
     assert len(done) == (segment.state is SegmentState.WRITTEN)
     for change in done:
@@ -134,11 +134,11 @@ def _big(_: Any) -> dict[str, Any]:
     return {**SKIP, "big": True}
 
 
-def _assert_portrayed(entries: Sequence[Outcome]) -> None:
+def _assert_portrayed(entries: Sequence[LedgerEntry]) -> None:
     """The portrait alone has a new version, in which nothing is lost without a word."""
     assert len(entries) <= 1
     for entry in entries:
-        assert (entry.op, entry.by.who) == ("UPDATE", Who.PROFILE_WRITER)
+        assert (entry.op, entry.by.who) == ("UPDATE", ActorKind.PROFILE_WRITER)
         former = next(c.before for c in entry.changes if c.before is not None)
         version = next(c.after for c in entry.changes if c.before is None)
         assert {c.after.category for c in entry.changes} == {Category.PROFILE}

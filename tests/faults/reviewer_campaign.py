@@ -7,9 +7,9 @@ from typing import Any
 
 from souffleur.errors import EndpointError
 from souffleur.knowledge.memory import Due, Memory
-from souffleur.knowledge.operation import Outcome, Who
-from souffleur.runs.errand import Errand, Report
+from souffleur.knowledge.operation import ActorKind, LedgerEntry
 from souffleur.runs.review import ASKED
+from souffleur.runs.run import RunOptions, RunResult
 from tests.faults.campaign import Campaign
 from tests.faults.invariants import Contents
 from tests.faults.mutations import Family
@@ -33,7 +33,7 @@ class ReviewerCampaign(Campaign):
         due = {memory.id: memory for memory in await self._due()}
         assert len(due) > 3
         self.behave("review", family, Random(f"{name} {seed}"), review=_good)
-        report = await self.memory.run("review", Errand(self.clock.at, user_id="ann"))
+        report = await self.memory.run("review", RunOptions(self.clock.at, user_id="ann"))
         health = repr(await self.memory.health())
         after = await self.look(self.memory.trouble, health, private=PRIVATE)
         await self._assert_decided(due, report, after)
@@ -44,7 +44,7 @@ class ReviewerCampaign(Campaign):
         return await self.memory.knowledge.due(self.clock.at, ASKED, user_id="ann", limit=99)
 
     async def _assert_decided(
-        self, due: dict[str, Memory], report: Report, after: Contents
+        self, due: dict[str, Memory], report: RunResult, after: Contents
     ) -> None:
         new = after.entries[len(self.before.entries) :]
         done = {entry.memory_ids[0]: entry for entry in new if entry.changes}
@@ -59,10 +59,10 @@ class ReviewerCampaign(Campaign):
         _assert_allowed(due, new)
 
 
-def _assert_allowed(due: dict[str, Memory], entries: Sequence[Outcome]) -> None:
+def _assert_allowed(due: dict[str, Memory], entries: Sequence[LedgerEntry]) -> None:
     """Each decision is of one memory that was due, and may be made of it; few are deleted."""
     for entry in entries:
-        assert entry.by.who is Who.REVIEWER
+        assert entry.by.who is ActorKind.REVIEWER
         assert len(entry.model_dump_json()) < ARGUED, "its argument is a book"
         for change in entry.changes:
             former = due[change.after.id]

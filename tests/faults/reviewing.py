@@ -7,15 +7,15 @@ from pathlib import Path
 
 from souffleur.agents.chat import Request
 from souffleur.agents.exchange import Persona
-from souffleur.agents.judge import Judge
 from souffleur.agents.reviewer import MemoryReviewer
 from souffleur.agents.rounds import Context
+from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import EndpointError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Due, Memory
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.records import to_point
-from souffleur.runs import Errand, run_review
+from souffleur.runs import RunOptions, run_review
 from tests.build import NOW, days, memory, open_base
 from tests.faults.teller import Countdown, Deadly
 from tests.scripted import Answer, Scripted
@@ -84,11 +84,11 @@ async def deadly(folder: Path, writes: int) -> KnowledgeBase:
 
 async def review(knowledge: KnowledgeBase, chance: random.Random) -> None:
     """Runs until nothing is due any more: each may delete a few only, and leaves what failed."""
-    reviewer = MemoryReviewer(Context(Judge(model(chance)), knowledge, PERSONA))
+    reviewer = MemoryReviewer(Context(StructuredChat(model(chance)), knowledge, PERSONA))
     for _ in range(ROUNDS):
         if not await knowledge.count_due(LATER, ASKED):
             return
-        await run_review(knowledge, reviewer, Errand(LATER))
+        await run_review(knowledge, reviewer, RunOptions(LATER))
     raise RuntimeError("some are still due")
 
 

@@ -9,13 +9,13 @@ from typing import Any
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind
 from souffleur.knowledge.operation import (
+    Actor,
+    ActorKind,
     Add,
-    By,
     Forget,
     Importance,
     Op,
     Verdict,
-    Who,
     derive_id,
 )
 from tests.build import NOW
@@ -86,7 +86,7 @@ def _adds(user_id: str) -> list[Add]:
 
 
 def _verdict(id: str, user_id: str, ops: list[Any]) -> Verdict:
-    return Verdict(id=id, user_id=user_id, by=By(who=Who.HOST), at=BEFORE, ops=tuple(ops))
+    return Verdict(id=id, user_id=user_id, by=Actor(who=ActorKind.HOST), at=BEFORE, ops=tuple(ops))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Memory, State
+from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.talk.turn import TurnState
 from tests.build import open_base
 from tests.faults.replayer import TURNS
@@ -82,10 +82,10 @@ async def _assert_ledger_agrees(base: KnowledgeBase) -> None:
                 known.revision if known else 0
             )
             last[change.after.id] = change.after
-    stored = {memory.id: memory for memory in await base.list(None, states=tuple(State))}
+    stored = {memory.id: memory for memory in await base.list(None, states=tuple(MemoryState))}
     assert {id: memory.model_copy(update={"recalls": 0}) for id, memory in stored.items()} == {
         id: memory.model_copy(update={"recalls": 0}) for id, memory in last.items()
     }
-    assert any(memory.state is State.SUPERSEDED for memory in stored.values())
-    assert any(memory.state is State.FORGOTTEN for memory in stored.values())
+    assert any(memory.state is MemoryState.SUPERSEDED for memory in stored.values())
+    assert any(memory.state is MemoryState.FORGOTTEN for memory in stored.values())
     assert any(memory.uses for memory in stored.values())

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Category, Memory, State
-from souffleur.knowledge.operation import Outcome, Who
+from souffleur.knowledge.memory import Category, Memory, MemoryState
+from souffleur.knowledge.operation import ActorKind, LedgerEntry
 from souffleur.knowledge.upkeep.grouping import groups
 from tests.build import open_base
 from tests.faults import consolidating, reviewing
@@ -65,24 +65,24 @@ async def filled(folder: Path, born: Sequence[Memory]) -> None:
 async def assert_none_is_lost(folder: Path, born: Sequence[Memory]) -> None:
     """Each is active, or was merged into one that is, or was forgotten by an entry that says so."""
     base = await open_base(folder, dimension=64)
-    stored = {one.id: one for one in await base.list(None, states=tuple(State))}
+    stored = {one.id: one for one in await base.list(None, states=tuple(MemoryState))}
     entries = await base.journal.entries()
     gone = {id for entry in entries if entry.op == "DELETE" for id in entry.memory_ids}
     for old in born:
         one = stored[old.id]
-        if one.state is State.ARCHIVED:
+        if one.state is MemoryState.ARCHIVED:
             into = stored[one.relations[-1].to]
             assert one.id in into.supersedes
-            assert into.state is State.ACTIVE
-        elif one.state is State.FORGOTTEN:
+            assert into.state is MemoryState.ACTIVE
+        elif one.state is MemoryState.FORGOTTEN:
             assert one.id in gone
         else:
-            assert one.state is State.ACTIVE
+            assert one.state is MemoryState.ACTIVE
         assert one.content == old.content
     await base.close()
 
 
-def assert_ledger_agrees(entries: Sequence[Outcome], stored: dict[str, Memory]) -> None:
+def assert_ledger_agrees(entries: Sequence[LedgerEntry], stored: dict[str, Memory]) -> None:
     """Nothing was refused, each change follows on the last, and the last is what lies there."""
     last: dict[str, Memory] = {}
     for entry in entries:
@@ -100,18 +100,18 @@ async def assert_reviewed_once(folder: Path, born: Sequence[Memory]) -> None:
     assert await base.recover() == 0
     assert await base.count_due(reviewing.LATER, ASKED) == 0
     entries = await base.journal.entries()
-    stored = {one.id: one for one in await base.list(None, states=tuple(State))}
+    stored = {one.id: one for one in await base.list(None, states=tuple(MemoryState))}
     asked = [one for one in born if one.due_at and one.due_at <= reviewing.LATER]
     assert Counter(id for entry in entries for id in entry.memory_ids) == Counter(
         one.id for one in asked
     )
     assert_ledger_agrees(entries, stored)
-    assert {entry.by.who for entry in entries} == {Who.REVIEWER}
+    assert {entry.by.who for entry in entries} == {ActorKind.REVIEWER}
     assert {entry.op for entry in entries} <= {"PROMOTE", "KEEP", "DELETE"}
     for entry in entries:
         one = stored[entry.memory_ids[0]]
         assert (one.category is Category.CORE) == (entry.op == "PROMOTE")
-        assert (one.state is State.FORGOTTEN) == (entry.op == "DELETE")
+        assert (one.state is MemoryState.FORGOTTEN) == (entry.op == "DELETE")
     assert [one for one in born if one not in asked] == [
         stored[one.id] for one in born if one not in asked
     ]
@@ -135,9 +135,9 @@ async def assert_consolidated_once(folder: Path, born: Sequence[Memory], users: 
     for one in merged:
         assert all(originals[id].content in one.content for id in one.supersedes)
         assert len({originals[id].topics for id in one.supersedes}) == 1
-    stored = {one.id: one for one in await base.list(None, states=tuple(State))}
+    stored = {one.id: one for one in await base.list(None, states=tuple(MemoryState))}
     assert stored.keys() == {one.id for one in (*born, *merged)}
-    assert {stored[one.id].state for one in born} == {State.ARCHIVED}
+    assert {stored[one.id].state for one in born} == {MemoryState.ARCHIVED}
     assert_ledger_agrees(entries, stored)
     await base.close()
 

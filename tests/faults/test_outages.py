@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from souffleur.errors import EndpointError
-from souffleur.knowledge.operation import Promote, Who
+from souffleur.knowledge.operation import ActorKind, Promote
 from souffleur.knowledge.talk.turn import Turn, TurnState
 from souffleur.opening import Opening
 from souffleur.runtime import Souffleur
@@ -334,5 +334,5 @@ async def turns(memory: Souffleur) -> list[Turn]:
 async def promote(memory: Souffleur, memory_id: str) -> None:
     """Make a memory core, as a reviewer would."""
     op = Promote(target=memory_id, reason="it matters")
-    (done,) = await memory.knowledge.apply(verdict(op, who=Who.REVIEWER, name=memory_id))
+    (done,) = await memory.knowledge.apply(verdict(op, who=ActorKind.REVIEWER, name=memory_id))
     assert done.refused is None

@@ -15,7 +15,7 @@ from souffleur.knowledge.engine.disk import free_bytes
 from souffleur.knowledge.engine.edge import EdgeCollection
 from souffleur.knowledge.engine.edge_encoding import encode_layout
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.operation import Add, Boost, Who
+from souffleur.knowledge.operation import ActorKind, Add, Boost
 from souffleur.knowledge.talk.turn import TurnState
 from souffleur.parts import Parts
 from souffleur.runtime import Souffleur
@@ -68,14 +68,14 @@ async def unsteady(folder: Path) -> tuple[KnowledgeBase, Unsteady]:
 async def test_a_verdict_written_down_is_done_before_the_next(tmp_path: Path) -> None:
     """A write that failed after the ledger is made good, in order, when the user comes next."""
     base, memories = await unsteady(tmp_path)
-    tea = verdict(Add(reason="r", quote="", content="Ann likes tea."), who=Who.HOST)
+    tea = verdict(Add(reason="r", quote="", content="Ann likes tea."), who=ActorKind.HOST)
     memories.refusals = 1
     with pytest.raises(StoreError):
         await base.apply(tea)
     assert await base.list("ann") == []
     (entry,) = await base.journal.entries("ann")
     boost = Boost(target=entry.memory_ids[0], reason="r")
-    await base.apply(verdict(boost, who=Who.HOST, name=2))
+    await base.apply(verdict(boost, who=ActorKind.HOST, name=2))
     (kept,) = await base.list("ann")
     assert (kept.content, kept.uses) == ("Ann likes tea.", 1)
     await base.close()

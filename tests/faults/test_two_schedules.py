@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from souffleur.knowledge.memory import Memory, State
+from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.upkeep import watermarks
 from souffleur.knowledge.upkeep.watermarks import LEASE, Lease, Watermark
 from souffleur.runs.schedule import WAKE
@@ -77,8 +77,8 @@ async def assert_gone_once(folder: Path, made: Sequence[Memory]) -> tuple[Waterm
         one.id for one in made
     )
     assert {(entry.op, entry.refused) for entry in entries} == {("FORGET", None)}
-    stored = await base.list(None, states=tuple(State))
-    assert [one.state for one in stored] == [State.FORGOTTEN] * len(made)
+    stored = await base.list(None, states=tuple(MemoryState))
+    assert [one.state for one in stored] == [MemoryState.FORGOTTEN] * len(made)
     mark = await watermarks.read(base.journal, JOB)
     lease = await watermarks.read_lease(base.journal)
     await base.close()

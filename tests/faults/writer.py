@@ -6,10 +6,12 @@ import sys
 import uuid
 from pathlib import Path
 
-from souffleur.knowledge.engine.collection import Filter, Layout, Point, Sparse
+from souffleur.knowledge.engine.collection import CollectionSchema, Filter, Point, Sparse
 from souffleur.knowledge.engine.edge import EdgeCollection
 
-LAYOUT = Layout("points", 4, {"user_id": "tenant", "revision": "integer", "mark": "integer"})
+LAYOUT = CollectionSchema(
+    "points", 4, {"user_id": "tenant", "revision": "integer", "mark": "integer"}
+)
 
 
 def point(id: str, revision: int) -> Point:

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from souffleur.knowledge.check import Sight, asks_to_forget, refuse
-from souffleur.knowledge.memory import Category, Kind, Memory, Speaker, State
+from souffleur.knowledge.check import CheckContext, asks_to_forget, refuse
+from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState, Speaker
 from souffleur.knowledge.operation import (
+    ActorKind,
     Add,
     Boost,
     Delete,
@@ -20,7 +21,6 @@ from souffleur.knowledge.operation import (
     Said,
     Skip,
     Update,
-    Who,
 )
 from tests.build import NOW, days, memory, verdict
 
@@ -38,14 +38,14 @@ def why(
     *targets: Memory,
     user: str = "I have a cat now",
     assistant: str = "A cat, how nice!",
-    who: Who = Who.MONITOR,
+    who: ActorKind = ActorKind.MONITOR,
     since: datetime | None = None,
     **sight: Any,
 ) -> Refusal | None:
     """Why the op is refused where `targets` are shown; None: it is not."""
     shown = {f"m{place}": one.id for place, one in enumerate(targets, start=1)}
     told = verdict(op, user=user, assistant=assistant, who=who, shown=shown, talk_since=since)
-    refused = refuse(op, Sight(verdict=told, targets=targets, **sight))
+    refused = refuse(op, CheckContext(verdict=told, targets=targets, **sight))
     return refused[0] if refused else None
 
 
@@ -96,8 +96,8 @@ def test_a_handle_must_have_been_shown() -> None:
 def test_system_memories_are_the_hosts() -> None:
     """Neither monitor nor user changes what the persona is."""
     assert why(UPDATE, SYSTEM) is Refusal.PROTECTED
-    assert why(Forget(target="m1", reason="r"), SYSTEM, who=Who.USER) is Refusal.PROTECTED
-    assert why(Forget(target="m1", reason="r"), SYSTEM, who=Who.HOST) is None
+    assert why(Forget(target="m1", reason="r"), SYSTEM, who=ActorKind.USER) is Refusal.PROTECTED
+    assert why(Forget(target="m1", reason="r"), SYSTEM, who=ActorKind.HOST) is None
 
 
 def test_a_core_memory_goes_only_on_request() -> None:
@@ -105,8 +105,8 @@ def test_a_core_memory_goes_only_on_request() -> None:
     mild = Delete(target="m1", reason="r", quote="tea is over")
     assert why(mild, CORE, user="tea is over for me") is Refusal.PROTECTED
     assert why(DELETE, CORE, user="please forget the tea thing") is None
-    assert why(Forget(target="m1", reason="r"), CORE, who=Who.SCHEDULE) is Refusal.PROTECTED
-    assert why(Delete(target="m1", reason="r", quote=""), CORE, who=Who.REVIEWER) is (
+    assert why(Forget(target="m1", reason="r"), CORE, who=ActorKind.SCHEDULE) is Refusal.PROTECTED
+    assert why(Delete(target="m1", reason="r", quote=""), CORE, who=ActorKind.REVIEWER) is (
         Refusal.PROTECTED
     )
 
@@ -134,7 +134,7 @@ def test_the_request_holds_the_quote(quote: str, expected: Refusal | None) -> No
     said = [Said(turn_id=text, speaker=Speaker.USER, text=text, at=NOW) for text in messages]
     op = DELETE.model_copy(update={"quote": quote})
     asked = verdict(op, shown={"m1": CORE.id}, said=said)
-    refused = refuse(op, Sight(verdict=asked, targets=(CORE,)))
+    refused = refuse(op, CheckContext(verdict=asked, targets=(CORE,)))
     assert (refused and refused[0]) is expected
 
 
@@ -184,11 +184,13 @@ def test_a_verdict_is_limited() -> None:
 def test_a_person_has_no_limit() -> None:
     """What a user or host does by hand is not counted."""
     forget = Forget(target="m1", reason="r")
-    assert why(forget, TEA, who=Who.USER, taken=50, deletions=50) is None
+    assert why(forget, TEA, who=ActorKind.USER, taken=50, deletions=50) is None
 
 
-@pytest.mark.parametrize("state", [State.SUPERSEDED, State.ARCHIVED, State.FORGOTTEN])
-def test_what_is_gone_can_only_be_restored(state: State) -> None:
+@pytest.mark.parametrize(
+    "state", [MemoryState.SUPERSEDED, MemoryState.ARCHIVED, MemoryState.FORGOTTEN]
+)
+def test_what_is_gone_can_only_be_restored(state: MemoryState) -> None:
     """No op but RESTORE touches a memory that is out of force."""
     gone = TEA.model_copy(update={"state": state})
     assert why(BOOST, gone) is Refusal.USELESS
@@ -229,14 +231,14 @@ def test_secrets_are_kept_out(secret: str) -> None:
     """Neither content nor quote nor a name of a memory may hold one, whoever asks."""
     said = f"by the way {secret}"
     assert why(an_add(said, "Ann told a secret."), user=said) is Refusal.SENSITIVE
-    assert why(an_add("", f"Ann's is {secret}"), who=Who.USER) is Refusal.SENSITIVE
+    assert why(an_add("", f"Ann's is {secret}"), who=ActorKind.USER) is Refusal.SENSITIVE
     named = an_add("by the way", "Ann told a secret.", entities=("Ann", secret))
     assert why(named, user=said) is Refusal.SENSITIVE
     edit = Edit(target="m1", reason="r", content=f"It is {secret}")
-    assert why(edit, TEA, who=Who.USER) is Refusal.SENSITIVE
+    assert why(edit, TEA, who=ActorKind.USER) is Refusal.SENSITIVE
     merge = Merge(targets=("m1", "m2"), reason="r", content=f"It is {secret}")
     pair = (TEA, memory("Ann likes milk."))
-    assert why(merge, *pair, who=Who.CONSOLIDATOR) is Refusal.SENSITIVE
+    assert why(merge, *pair, who=ActorKind.CONSOLIDATOR) is Refusal.SENSITIVE
 
 
 @pytest.mark.parametrize(
@@ -261,7 +263,7 @@ def test_an_echo_of_a_whisper_is_refused() -> None:
     assert why(echo, user="绿茶", injected=(whispered,)) is Refusal.ECHO
     other = an_add("绿茶", "主人不喜欢绿茶。")
     assert why(other, user="不要绿茶", injected=(whispered,)) is None
-    assert why(echo, user="绿茶", injected=(whispered,), who=Who.USER) is None
+    assert why(echo, user="绿茶", injected=(whispered,), who=ActorKind.USER) is None
 
 
 def test_a_judge_who_was_shown_both_may_keep_both() -> None:
@@ -281,5 +283,5 @@ def test_a_twin_is_a_duplicate() -> None:
 def test_merge_names_all_its_memories() -> None:
     """One unknown memory is enough to refuse a merge; a skip names none."""
     both = Merge(targets=("m1", "m2"), reason="r", content="Ann likes tea and cats.")
-    assert why(both, TEA, who=Who.CONSOLIDATOR) is Refusal.UNKNOWN_ID
+    assert why(both, TEA, who=ActorKind.CONSOLIDATOR) is Refusal.UNKNOWN_ID
     assert why(Skip(reason="r")) is None

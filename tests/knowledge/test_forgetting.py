@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from souffleur.knowledge.forgetting import tells
-from souffleur.knowledge.memory import Category, Kind, State
-from souffleur.knowledge.operation import Add, By, Delete, Forget, Refusal, Who
-from souffleur.knowledge.plan import Scene, withdrawn
+from souffleur.knowledge.memory import Category, Kind, MemoryState
+from souffleur.knowledge.operation import Actor, ActorKind, Add, Delete, Forget, Refusal
+from souffleur.knowledge.plan import PlanContext, withdrawn
 from souffleur.knowledge.policy import COMPANION
 from tests.build import NOW, memory, open_base, turn, verdict
 
@@ -104,19 +104,19 @@ async def test_what_the_user_did_not_ask_for_stays(tmp_path: Path) -> None:
         for n in (1, 2)
     ]
     outcomes = await base.apply(
-        verdict(episode, *known, who=Who.SUMMARIZER, said=said.said()), turns=[said]
+        verdict(episode, *known, who=ActorKind.SUMMARIZER, said=said.said()), turns=[said]
     )
     told, one, two = (entry.changes[0].after for entry in outcomes)
     wrong = Delete(target=one.id, reason="r", quote="I never met him")
     await base.apply(verdict(wrong, user="I never met him", name=2))
-    assert (await base.get(told.id, user_id=None)).state is State.ACTIVE
+    assert (await base.get(told.id, user_id=None)).state is MemoryState.ACTIVE
     assert not (await base.journal.turn(said.id)).hidden
     asked = Delete(target=two.id, reason="r", quote="forget Tom")
     (gone,) = await base.apply(verdict(asked, user="please forget Tom", name=3))
     assert {change.after.id for change in gone.changes} == {two.id, told.id}
     assert (await base.journal.turn(said.id)).hidden
-    await base.undo(gone.id, by=By(who=Who.USER), now=NOW, user_id=None)
-    assert (await base.get(told.id, user_id=None)).state is State.ACTIVE
+    await base.undo(gone.id, by=Actor(who=ActorKind.USER), now=NOW, user_id=None)
+    assert (await base.get(told.id, user_id=None)).state is MemoryState.ACTIVE
     assert not (await base.journal.turn(said.id)).hidden
     await base.close()
 
@@ -129,9 +129,9 @@ async def test_a_short_name_hides_no_other_talk(tmp_path: Path) -> None:
     for one in said:
         base.journal.record(one)
     add = Add(reason="r", quote="", content="Ann met Al.", entities=("Al", "–", "尔"))
-    (kept,) = await base.apply(verdict(add, who=Who.HOST))
+    (kept,) = await base.apply(verdict(add, who=ActorKind.HOST))
     forget = Forget(target=kept.memory_ids[0], reason="r")
-    await base.apply(verdict(forget, who=Who.USER, name=2))
+    await base.apply(verdict(forget, who=ActorKind.USER, name=2))
     assert [(await base.journal.turn(one.id)).hidden for one in said] == [True, False, False]
     await base.close()
 
@@ -144,14 +144,14 @@ async def test_forgetting_by_hand_takes_the_rest_too(tmp_path: Path) -> None:
     mine, theirs = (
         Add(content=f"[2026-01-03 11:00] {who} met Tom.", **tale) for who in ("Ann", "Bob")
     )
-    (kept,) = await base.apply(verdict(add, who=Who.HOST))
-    await base.apply(verdict(mine, who=Who.SUMMARIZER, name=2))
-    await base.apply(verdict(theirs, who=Who.SUMMARIZER, name=3, user_id="bob"))
+    (kept,) = await base.apply(verdict(add, who=ActorKind.HOST))
+    await base.apply(verdict(mine, who=ActorKind.SUMMARIZER, name=2))
+    await base.apply(verdict(theirs, who=ActorKind.SUMMARIZER, name=3, user_id="bob"))
     said = [turn("Ann met Tom", user_id=name) for name in ("ann", "bob")]
     for one in said:
         base.journal.record(one)
     forget = Forget(target=kept.memory_ids[0], reason="r")
-    await base.apply(verdict(forget, who=Who.USER, name=4))
+    await base.apply(verdict(forget, who=ActorKind.USER, name=4))
     assert await base.list("ann") == []
     assert len(await base.list("bob")) == 1
     assert [(await base.journal.turn(one.id)).hidden for one in said] == [True, False]
@@ -164,9 +164,9 @@ async def test_what_could_not_be_forgotten_takes_nothing_along(tmp_path: Path) -
     said = turn("I met Tom", "ok")
     base.journal.record(said)
     add = Add(reason="r", quote="", content="Ann met Tom.", entities=("Tom",))
-    (kept,) = await base.apply(verdict(add, who=Who.HOST))
+    (kept,) = await base.apply(verdict(add, who=ActorKind.HOST))
     forget = Forget(target=kept.memory_ids[0], reason="r")
-    planned = await base.writer.plan(verdict(forget, who=Who.USER, name=2), [])
+    planned = await base.writer.plan(verdict(forget, who=ActorKind.USER, name=2), [])
     await base.memories.merge_payload([forget.target], {"revision": 5, "written_by": "somebody"})
     await base.journal.write(planned)
     (outcome,) = await base.writer.carry_out(planned)
@@ -184,9 +184,9 @@ async def test_two_memories_that_one_episode_tells_go_together(tmp_path: Path) -
         for name in ("Tom", "Jim")
     ]
     episode = Add(content="[2026-01-03 11:00] Ann met Tom and Jim.", **tale)
-    made = await base.apply(verdict(*known, episode, who=Who.HOST))
+    made = await base.apply(verdict(*known, episode, who=ActorKind.HOST))
     ops = [Forget(target=outcome.memory_ids[0], reason="r") for outcome in made[:2]]
-    outcomes = await base.apply(verdict(*ops, who=Who.USER, name=2))
+    outcomes = await base.apply(verdict(*ops, who=ActorKind.USER, name=2))
     assert [outcome.refused for outcome in outcomes] == [None, None]
     assert await base.list("ann") == []
     await base.close()
@@ -195,5 +195,5 @@ async def test_two_memories_that_one_episode_tells_go_together(tmp_path: Path) -
 def test_what_was_left_out_before_is_left_out_again() -> None:
     """A portrait that was brought back remembers all that it may not tell."""
     portrait = memory("Ann lives.", category=Category.PROFILE, data={"without": ["Tom"]})
-    gone = withdrawn(portrait, "Jim", Scene(verdict(), 0, COMPANION)).after
-    assert (gone.state, gone.data["without"]) == (State.FORGOTTEN, ["Tom", "Jim"])
+    gone = withdrawn(portrait, "Jim", PlanContext(verdict(), 0, COMPANION)).after
+    assert (gone.state, gone.data["without"]) == (MemoryState.FORGOTTEN, ["Tom", "Jim"])

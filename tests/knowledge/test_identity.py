@@ -14,7 +14,7 @@ from souffleur.errors import IdentityError, NotFoundError
 from souffleur.knowledge.finding.search import EVERYWHERE, Query
 from souffleur.knowledge.identity import LONGEST_ID, check_id
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.operation import Add, By, Who, derive_id
+from souffleur.knowledge.operation import Actor, ActorKind, Add, derive_id
 from souffleur.knowledge.talk.turn import TurnState
 from souffleur.parts import Parts
 from souffleur.runtime import Souffleur
@@ -65,7 +65,7 @@ def test_no_parts_imitate_others(one: list[str], other: list[str]) -> None:
 def calls(memory: Souffleur, user: Any) -> dict[str, Callable[[], Any]]:
     """Every public method that takes a user, called for this one."""
     base, id = memory.knowledge, derive_id("nobody's")
-    by = By(who=Who.USER)
+    by = Actor(who=ActorKind.USER)
     journal, sessions = base.journal, base.sessions
     return {
         "remember": lambda: memory.remember("x", user_id=user),
@@ -189,7 +189,7 @@ def test_no_odd_id_reads_or_touches_another(store: Any, pair: tuple[int, int]) -
         for taken in (
             base.get(kept.id, user_id=me),
             base.history(kept.id, user_id=me),
-            base.undo(entry.id, user_id=me, by=By(who=Who.USER), now=NOW),
+            base.undo(entry.id, user_id=me, by=Actor(who=ActorKind.USER), now=NOW),
         ):
             with pytest.raises(NotFoundError):
                 await taken

@@ -7,43 +7,43 @@ from typing import Any
 import pytest
 
 from souffleur.errors import NotFoundError, StoreMismatchError, UndoError
+from souffleur.knowledge.decay import effective
 from souffleur.knowledge.embedding.embedder import make_embedder
 from souffleur.knowledge.finding.search import Query
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.life import effective
 from souffleur.knowledge.memory import (
     Category,
     Kind,
     Memory,
+    MemoryState,
     Relation,
     Source,
-    State,
 )
 from souffleur.knowledge.operation import (
+    Actor,
+    ActorKind,
     Archive,
     Boost,
-    By,
     Confirm,
     Contradict,
     Delete,
     Edit,
     Forget,
     Keep,
+    LedgerEntry,
     Merge,
     Op,
-    Outcome,
     Promote,
     Refusal,
     Restore,
     Skip,
     Update,
-    Who,
 )
 from souffleur.knowledge.policy import COMPANION, EVERBOT
-from souffleur.knowledge.store import Place, open_knowledge
+from souffleur.knowledge.store import StoreLocation, open_knowledge
 from tests.build import NOW, an_add, by_hand, days, keep, open_base, turn, verdict
 
-USER = By(who=Who.USER)
+USER = Actor(who=ActorKind.USER)
 
 
 async def test_the_same_verdict_writes_once(base: KnowledgeBase) -> None:
@@ -60,7 +60,11 @@ async def test_an_update_keeps_history(base: KnowledgeBase) -> None:
     since = NOW + days(3)
     op = Update(target=old.id, reason="r", quote="", content="Ann uses React.", valid_from=since)
     new, gone = (change.after for change in (await by_hand(base, op)).changes)
-    assert (gone.state, gone.superseded_by, gone.valid_until) == (State.SUPERSEDED, new.id, since)
+    assert (gone.state, gone.superseded_by, gone.valid_until) == (
+        MemoryState.SUPERSEDED,
+        new.id,
+        since,
+    )
     assert (new.supersedes, new.valid_from) == ((old.id,), since)
     assert [memory.content for memory in await base.list("ann")] == ["Ann uses React."]
 
@@ -85,9 +89,9 @@ async def test_what_was_true_then_can_be_asked(base: KnowledgeBase) -> None:
 @pytest.mark.parametrize(
     ("op", "expected"),
     [
-        (Delete(target="x", reason="r", quote=""), {"state": State.FORGOTTEN}),
-        (Forget(target="x", reason="r"), {"state": State.FORGOTTEN}),
-        (Archive(target="x", reason="r"), {"state": State.ARCHIVED}),
+        (Delete(target="x", reason="r", quote=""), {"state": MemoryState.FORGOTTEN}),
+        (Forget(target="x", reason="r"), {"state": MemoryState.FORGOTTEN}),
+        (Archive(target="x", reason="r"), {"state": MemoryState.ARCHIVED}),
         (Boost(target="x", reason="r"), {"uses": 1, "importance": 1.3}),
         (Promote(target="x", reason="r"), {"category": Category.CORE, "importance": 3.0}),
         (Keep(target="x", reason="r"), {"grace_days": 14.0}),
@@ -119,7 +123,11 @@ async def test_a_forgotten_memory_can_be_restored(base: KnowledgeBase) -> None:
     for gone in (one, old):
         op = Restore(target=gone.id, reason="r")
         back = (await by_hand(base, op, at=later)).changes[0].after
-        assert (back.state, back.superseded_by, back.valid_until) == (State.ACTIVE, None, None)
+        assert (back.state, back.superseded_by, back.valid_until) == (
+            MemoryState.ACTIVE,
+            None,
+            None,
+        )
         assert effective(back, later, COMPANION) == 1.0
     assert {one.id, old.id} <= {memory.id for memory in await base.list("ann")}
 
@@ -131,7 +139,7 @@ async def test_a_merge_links_and_archives_the_originals(base: KnowledgeBase) -> 
     one = (await by_hand(base, op)).changes[0].after
     assert set(one.supersedes) == {first.id, second.id}
     archived = await base.get(first.id, user_id=None)
-    assert (archived.state, archived.relations[0].to) == (State.ARCHIVED, one.id)
+    assert (archived.state, archived.relations[0].to) == (MemoryState.ARCHIVED, one.id)
 
 
 async def test_history_tells_all_in_order(base: KnowledgeBase) -> None:
@@ -218,7 +226,7 @@ async def test_a_secret_beside_what_is_judged_is_masked_in_the_ledger(base: Know
         "forget that my password is [secret]",
     )
     assert changed.details["content"] == "Her password is [secret]"
-    kept = [*await base.journal.entries("ann"), *await base.list(None, states=tuple(State))]
+    kept = [*await base.journal.entries("ann"), *await base.list(None, states=tuple(MemoryState))]
     assert "hunter2000" not in "".join(one.model_dump_json() for one in kept)
     other = turn("hm", turn_id="2")
     base.journal.record(other)
@@ -273,7 +281,7 @@ async def test_handles_stand_for_what_was_shown(base: KnowledgeBase) -> None:
 async def test_no_verdict_reaches_another_user(base: KnowledgeBase) -> None:
     """A memory of somebody else is as unknown as one that does not exist."""
     one = await keep(base)
-    told = verdict(Forget(target=one.id, reason="r"), who=Who.USER, user_id="bob")
+    told = verdict(Forget(target=one.id, reason="r"), who=ActorKind.USER, user_id="bob")
     assert (await base.apply(told))[0].refused is Refusal.UNKNOWN_ID
     with pytest.raises(NotFoundError):
         await base.get(one.id, user_id="bob")
@@ -315,9 +323,12 @@ async def test_a_name_leads_to_what_else_is_known_about_it(base: KnowledgeBase) 
 
 
 @pytest.mark.parametrize(
-    "state", [State.SUPERSEDED, State.ARCHIVED, State.FORGOTTEN, State.PENDING]
+    "state",
+    [MemoryState.SUPERSEDED, MemoryState.ARCHIVED, MemoryState.FORGOTTEN, MemoryState.PENDING],
 )
-async def test_what_is_not_active_is_in_no_default_read(base: KnowledgeBase, state: State) -> None:
+async def test_what_is_not_active_is_in_no_default_read(
+    base: KnowledgeBase, state: MemoryState
+) -> None:
     """Neither search nor list nor ranking returns it."""
     one = await keep(base)
     await base.memories.merge_payload([one.id], {"state": state})
@@ -356,10 +367,12 @@ async def test_proposals_wait_where_extraction_is_off(tmp_path: Path) -> None:
     base = await open_base(tmp_path, hold=True)
     (outcome,) = await base.apply(verdict(an_add(quote="tea"), user="tea"))
     proposed = await base.get(outcome.memory_ids[0], user_id=None)
-    assert proposed.state is State.PENDING
-    assert (await by_hand(base, an_add("Ann likes milk."))).changes[0].after.state is State.ACTIVE
+    assert proposed.state is MemoryState.PENDING
+    assert (await by_hand(base, an_add("Ann likes milk."))).changes[
+        0
+    ].after.state is MemoryState.ACTIVE
     await by_hand(base, Confirm(target=proposed.id, reason="yes"))
-    assert (await base.get(proposed.id, user_id=None)).state is State.ACTIVE
+    assert (await base.get(proposed.id, user_id=None)).state is MemoryState.ACTIVE
     await base.close()
 
 
@@ -406,7 +419,9 @@ async def test_half_a_verdict_is_as_none(base: KnowledgeBase) -> None:
 async def test_a_change_by_another_process_is_not_overwritten(base: KnowledgeBase) -> None:
     """A memory that moved on between planning and writing is left alone, and the ledger says so."""
     one = await keep(base)
-    planned = await base.writer.plan(verdict(Boost(target=one.id, reason="r"), who=Who.USER), [])
+    planned = await base.writer.plan(
+        verdict(Boost(target=one.id, reason="r"), who=ActorKind.USER), []
+    )
     await base.memories.merge_payload([one.id], {"revision": 5, "written_by": "somebody"})
     await base.journal.write(planned)
     (outcome,) = await base.writer.carry_out(planned)
@@ -421,7 +436,7 @@ async def test_another_embedder_is_a_plain_error(tmp_path: Path) -> None:
     other = make_embedder("hash:128")
     other.name = "openai:other"
     with pytest.raises(StoreMismatchError, match="SOUFFLEUR_EMBEDDER=hash:128"):
-        await open_knowledge(Place(folder=tmp_path), other, COMPANION)
+        await open_knowledge(StoreLocation(folder=tmp_path), other, COMPANION)
 
 
 async def test_another_policy_is_a_plain_error(tmp_path: Path) -> None:
@@ -447,8 +462,8 @@ def against(stays: Memory, ends: Memory, **fields: Any) -> Contradict:
     return Contradict(stays=stays.id, ends=ends.id, reason="one home", **fields)
 
 
-async def arbitrated(base: KnowledgeBase, op: Contradict, **fields: Any) -> Outcome:
-    told = verdict(op, **{"who": Who.ARBITER, "name": (op, fields), **fields})
+async def arbitrated(base: KnowledgeBase, op: Contradict, **fields: Any) -> LedgerEntry:
+    told = verdict(op, **{"who": ActorKind.ARBITER, "name": (op, fields), **fields})
     return (await base.apply(told))[0]
 
 
@@ -462,11 +477,17 @@ async def test_a_contradiction_is_linked_once_and_settled_later(base: KnowledgeB
     first = await arbitrated(base, against(new, old))
     assert {memory.id for memory in await base.list("ann")} == {old.id, new.id}
     assert (await arbitrated(base, against(old, new))).refused is Refusal.USELESS
-    then = await arbitrated(base, against(old, new, settled=True), at=NOW + days(1), who=Who.USER)
+    then = await arbitrated(
+        base, against(old, new, settled=True), at=NOW + days(1), who=ActorKind.USER
+    )
     stays, ends = await base.get(old.id, user_id=None), await base.get(new.id, user_id=None)
     assert linked(stays) == [(new.id, "contradicts")]
     assert linked(ends) == [(old.id, "contradicts")]
-    assert (ends.state, ends.superseded_by, ends.valid_until) == (State.SUPERSEDED, old.id, NOW)
+    assert (ends.state, ends.superseded_by, ends.valid_until) == (
+        MemoryState.SUPERSEDED,
+        old.id,
+        NOW,
+    )
     for outcome in (then, first):
         await base.undo(outcome.id, by=USER, now=NOW, user_id=None)
     ignored = {"revision", "updated_at", "written_by"}
@@ -501,8 +522,8 @@ async def test_what_a_contradiction_may_not_do(base: KnowledgeBase) -> None:
     assert await base.list("ann") == before
     assert (await arbitrated(base, against(new, core))).refused is None
     late = against(new, sure, settled=True, until=NOW + days(9))
-    ended = (await arbitrated(base, late, who=Who.USER)).changes[1].after
-    assert (ended.state, ended.valid_until) == (State.SUPERSEDED, NOW)  # not in the future
+    ended = (await arbitrated(base, late, who=ActorKind.USER)).changes[1].after
+    assert (ended.state, ended.valid_until) == (MemoryState.SUPERSEDED, NOW)  # not in the future
 
 
 async def test_a_contradiction_cut_short_ends_nothing(base: KnowledgeBase) -> None:
@@ -510,7 +531,7 @@ async def test_a_contradiction_cut_short_ends_nothing(base: KnowledgeBase) -> No
     for place in (0, 1):
         old, new = await keep(base, f"Old {place}."), await keep(base, f"New {place}.")
         op = against(new, old, settled=True)
-        planned = await base.writer.plan(verdict(op, who=Who.ARBITER, name=place), [])
+        planned = await base.writer.plan(verdict(op, who=ActorKind.ARBITER, name=place), [])
         changed = (old, new)[place].id
         await base.memories.merge_payload([changed], {"revision": 5, "written_by": "somebody"})
         await base.journal.write(planned)

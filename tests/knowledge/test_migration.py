@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from souffleur.errors import NotFoundError, StoreMismatchError
-from souffleur.knowledge import life
+from souffleur.knowledge import decay
 from souffleur.knowledge.embedding.embedder import make_embedder
 from souffleur.knowledge.finding.search import Query, Scope
-from souffleur.knowledge.memory import State
+from souffleur.knowledge.memory import MemoryState
 from souffleur.knowledge.migration import carried, copy_store
-from souffleur.knowledge.operation import Add, Boost, Update, Who
+from souffleur.knowledge.operation import ActorKind, Add, Boost, Update
 from souffleur.knowledge.policy import COMPANION, EVERBOT
-from souffleur.knowledge.store import Place
+from souffleur.knowledge.store import StoreLocation
 from tests.build import NOW, memory, open_base, turn, verdict
 
 
@@ -20,12 +20,12 @@ async def fill(folder: Path) -> None:
     """A store with an active, a superseded and a reinforced memory, and a turn."""
     base = await open_base(folder)
     add = Add(reason="r", quote="", content="Ann uses Vue.")
-    (made,) = await base.apply(verdict(add, who=Who.HOST))
+    (made,) = await base.apply(verdict(add, who=ActorKind.HOST))
     old = made.memory_ids[0]
     change = Update(target=old, reason="r", quote="", content="Ann uses React for the web.")
-    (changed,) = await base.apply(verdict(change, who=Who.HOST, name=2))
+    (changed,) = await base.apply(verdict(change, who=ActorKind.HOST, name=2))
     boost = Boost(target=changed.memory_ids[0], reason="r")
-    await base.apply(verdict(boost, who=Who.HOST, name=3))
+    await base.apply(verdict(boost, who=ActorKind.HOST, name=3))
     base.journal.record(turn("hello", "hi"))
     await base.embed_turns()
     await base.close()
@@ -36,8 +36,8 @@ async def test_everything_comes_along_but_the_vectors(tmp_path: Path) -> None:
     await fill(tmp_path / "old")
     steps: list[tuple[int, int]] = []
     copied = await copy_store(
-        Place(folder=tmp_path / "old"),
-        Place(folder=tmp_path / "new"),
+        StoreLocation(folder=tmp_path / "old"),
+        StoreLocation(folder=tmp_path / "new"),
         make_embedder("hash:64"),
         COMPANION,
         step=lambda done, total: steps.append((done, total)),
@@ -46,7 +46,9 @@ async def test_everything_comes_along_but_the_vectors(tmp_path: Path) -> None:
     new = await open_base(tmp_path / "new", dimension=64)
     assert copied == 2
     assert steps[-1][0] == steps[-1][1]
-    assert await new.list(None, states=tuple(State)) == await old.list(None, states=tuple(State))
+    assert await new.list(None, states=tuple(MemoryState)) == await old.list(
+        None, states=tuple(MemoryState)
+    )
     assert await new.journal.entries() == await old.journal.entries()
     (said,), (copied_turn,) = await old.journal.turns(), await new.journal.turns()
     assert copied_turn == said.model_copy(update={"embedded": False})
@@ -66,8 +68,8 @@ async def test_a_place_that_holds_something_is_left_alone(tmp_path: Path) -> Non
     await fill(tmp_path / "new")
     with pytest.raises(StoreMismatchError, match="name an empty place"):
         await copy_store(
-            Place(folder=tmp_path / "old"),
-            Place(folder=tmp_path / "new"),
+            StoreLocation(folder=tmp_path / "old"),
+            StoreLocation(folder=tmp_path / "new"),
             make_embedder("hash:128"),
             COMPANION,
         )
@@ -77,8 +79,8 @@ async def test_nothing_to_copy_is_a_plain_error(tmp_path: Path) -> None:
     """A source that is no store is named."""
     with pytest.raises(NotFoundError, match="there is no store at"):
         await copy_store(
-            Place(folder=tmp_path / "old"),
-            Place(folder=tmp_path / "new"),
+            StoreLocation(folder=tmp_path / "old"),
+            StoreLocation(folder=tmp_path / "new"),
             make_embedder("hash:64"),
             COMPANION,
         )
@@ -89,5 +91,5 @@ def test_by_another_policy_importance_is_to_scale_and_due_anew() -> None:
     before = memory(importance=1.5)
     after = carried(before, COMPANION, EVERBOT)
     assert (after.importance, after.grace_days) == (0.5, 7)
-    assert (after.due_at, after.due_for) == life.due(after, EVERBOT)
+    assert (after.due_at, after.due_for) == decay.due(after, EVERBOT)
     assert carried(before, COMPANION, COMPANION) == before

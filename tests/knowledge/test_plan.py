@@ -4,7 +4,7 @@ import pytest
 
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Speaker
-from souffleur.knowledge.operation import Boost, Importance, Merge, Update, Who
+from souffleur.knowledge.operation import ActorKind, Boost, Importance, Merge, Update
 from tests.build import NOW, an_add, by_hand, days, keep, verdict
 
 
@@ -61,12 +61,16 @@ async def test_a_merged_memory_is_as_sure_as_its_parts(base: KnowledgeBase) -> N
     """It is verified only if each of those that it replaces is."""
     unsure, sure, surer = [
         (await base.apply(verdict(an_add(f"Ann drinks {tea} tea."), who=who, name=tea)))[0]
-        for tea, who in (("green", Who.HOST), ("black", Who.USER), ("white", Who.USER))
+        for tea, who in (
+            ("green", ActorKind.HOST),
+            ("black", ActorKind.USER),
+            ("white", ActorKind.USER),
+        )
     ]
     for parts, verified in (((unsure, sure), False), ((sure, surer), True)):
         ids = tuple(outcome.memory_ids[0] for outcome in parts)
         op = Merge(targets=ids, reason="r", content=f"Ann drinks tea, {verified}.")
-        merged = await base.preview(verdict(op, who=Who.CONSOLIDATOR))
+        merged = await base.preview(verdict(op, who=ActorKind.CONSOLIDATOR))
         assert merged[0].changes[0].after.verified is verified
 
 

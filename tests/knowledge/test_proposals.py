@@ -8,21 +8,21 @@ from typing import Any
 import pytest
 
 from souffleur.errors import NotFoundError
-from souffleur.knowledge.memory import Category, Due, Source, State
+from souffleur.knowledge.memory import Category, Due, MemoryState, Source
 from souffleur.knowledge.operation import (
+    ActorKind,
     Add,
     Boost,
     Contradict,
     Delete,
+    LedgerEntry,
     Merge,
     Op,
-    Outcome,
     Promote,
     Refusal,
     Update,
-    Who,
 )
-from souffleur.runs import Errand
+from souffleur.runs import RunOptions
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, days, open_base, verdict
@@ -72,7 +72,7 @@ async def test_what_the_monitor_would_change_waits(
         assert (proposal.op, proposal.quote) == (op["op"], "milk")
         id = proposal.id if proposal.waits else proposal.memory_ids[0]
         outcome = await memory.confirm(id, **ME)
-        assert (outcome.refused, outcome.by.who) == (None, Who.USER)
+        assert (outcome.refused, outcome.by.who) == (None, ActorKind.USER)
         assert await known(memory) == after
         assert await memory.proposals(**ME) == []
 
@@ -132,29 +132,37 @@ async def test_episodes_and_portraits_do_not_wait(tmp_path: Path) -> None:
         await memory.flush()
         await memory.portray(**ME)
         (talk,) = await memory.knowledge.list("ann", category=Category.EPISODE)
-        assert talk.state is State.ACTIVE
+        assert talk.state is MemoryState.ACTIVE
         assert "Ann talked about tea." in (await memory.recall(**ME, text="hello")).text
         assert await memory.knowledge.portrait("ann") is not None
 
 
-OPS: dict[str, tuple[Op, Who, bool]] = {
-    "BOOST": (Boost(target="a", reason="r"), Who.MONITOR, False),
-    "PROMOTE": (Promote(target="a", reason="r"), Who.REVIEWER, False),
-    "DELETE of a reviewer": (Delete(target="a", reason="r", quote=""), Who.REVIEWER, True),
-    "MERGE": (Merge(targets=("a", "b"), reason="r", content="Both."), Who.CONSOLIDATOR, True),
-    "CONTRADICT": (Contradict(stays="a", ends="b", reason="r", settled=True), Who.ARBITER, True),
-    "a link": (Contradict(stays="a", ends="b", reason="r"), Who.ARBITER, False),
-    "of the schedule": (Delete(target="a", reason="r", quote=""), Who.SCHEDULE, False),
-    "of the host": (Update(target="a", reason="r", quote="", content="New."), Who.HOST, False),
+OPS: dict[str, tuple[Op, ActorKind, bool]] = {
+    "BOOST": (Boost(target="a", reason="r"), ActorKind.MONITOR, False),
+    "PROMOTE": (Promote(target="a", reason="r"), ActorKind.REVIEWER, False),
+    "DELETE of a reviewer": (Delete(target="a", reason="r", quote=""), ActorKind.REVIEWER, True),
+    "MERGE": (Merge(targets=("a", "b"), reason="r", content="Both."), ActorKind.CONSOLIDATOR, True),
+    "CONTRADICT": (
+        Contradict(stays="a", ends="b", reason="r", settled=True),
+        ActorKind.ARBITER,
+        True,
+    ),
+    "a link": (Contradict(stays="a", ends="b", reason="r"), ActorKind.ARBITER, False),
+    "of the schedule": (Delete(target="a", reason="r", quote=""), ActorKind.SCHEDULE, False),
+    "of the host": (
+        Update(target="a", reason="r", quote="", content="New."),
+        ActorKind.HOST,
+        False,
+    ),
 }
 
 
 @pytest.mark.parametrize(("op", "who", "waits"), OPS.values(), ids=OPS.keys())
-async def test_who_must_ask_for_what(tmp_path: Path, op: Op, who: Who, waits: bool) -> None:
+async def test_who_must_ask_for_what(tmp_path: Path, op: Op, who: ActorKind, waits: bool) -> None:
     """Models ask before they change what is remembered; for how much it matters they do not."""
     base = await open_base(tmp_path, dimension=16, hold=True)
     adds = [Add(reason="r", quote="", content=text) for text in ("Tea.", "Cat.")]
-    made = await base.apply(verdict(*adds, who=Who.HOST))
+    made = await base.apply(verdict(*adds, who=ActorKind.HOST))
     ids = {name: one.memory_ids[0] for name, one in zip("ab", made, strict=True)}
     named = {
         key: tuple(ids[v] for v in value) if isinstance(value, tuple) else ids.get(value, value)
@@ -165,7 +173,7 @@ async def test_who_must_ask_for_what(tmp_path: Path, op: Op, who: Who, waits: bo
     unchanged = {one.content for one in await base.list("ann")} == {"Tea.", "Cat."}
     assert unchanged or not waits
     if waits:
-        by = verdict(who=Who.USER).by
+        by = verdict(who=ActorKind.USER).by
         agreed = await base.agree(outcome.id, user_id="ann", by=by, now=NOW + days(1))
         assert (agreed.refused, bool(agreed.changes)) == (None, True)
     await base.close()
@@ -176,7 +184,7 @@ async def test_a_review_that_waits_is_not_asked_again(tmp_path: Path) -> None:
     let_go = {"reason": "nobody needs it", "action": "DELETE", "query": None}
     async with opened(tmp_path, by_name(review=let_go)) as memory:
         await memory.remember("Ann likes tea.", **ME)
-        later = Errand(NOW + days(60))
+        later = RunOptions(NOW + days(60))
         (one,) = await memory.knowledge.due(later.now, tuple(Due), limit=9)
         assert one.due_for is Due.REVIEW
         for _ in range(2):
@@ -185,6 +193,6 @@ async def test_a_review_that_waits_is_not_asked_again(tmp_path: Path) -> None:
         assert report.calls == 0
         assert await known(memory) == ["Ann likes tea."]
         (proposal,) = await memory.proposals(**ME)
-        outcome: Outcome = await memory.confirm(proposal.id, **ME)
+        outcome: LedgerEntry = await memory.confirm(proposal.id, **ME)
         assert outcome.op == "DELETE"
         assert await known(memory) == []

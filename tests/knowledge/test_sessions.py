@@ -8,7 +8,7 @@ from souffleur.knowledge.embedding.embedder import make_embedder
 from souffleur.knowledge.embedding.hash_embeddings import HashEmbeddings
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.privacy.secrets import MASK
-from souffleur.knowledge.store import Place, open_knowledge
+from souffleur.knowledge.store import StoreLocation, open_knowledge
 from souffleur.knowledge.talk.session import WindowRule
 from souffleur.knowledge.talk.turn import TurnState, turn_point_id
 from tests.build import NOW, days, open_base, turn
@@ -53,7 +53,7 @@ async def test_secrets_are_not_embedded(tmp_path: Path) -> None:
     A label in one half and its password in the other are one secret.
     """
     listening = Listening()
-    base = await open_knowledge(Place(folder=tmp_path), make_embedder(listening), COMPANION)
+    base = await open_knowledge(StoreLocation(folder=tmp_path), make_embedder(listening), COMPANION)
     listening.heard.clear()
     base.journal.record(turn("密码是hunter2024!，喝茶吗", "sk-live-9f8e7d6c5b4a3210?", turn_id="1"))
     base.journal.record(turn("tell me my wifi password", "tea4two!2024, as always", turn_id="2"))

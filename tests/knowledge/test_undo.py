@@ -5,10 +5,10 @@ import pytest
 from souffleur.errors import UndoError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category
-from souffleur.knowledge.operation import By, Promote, Update, Who
+from souffleur.knowledge.operation import Actor, ActorKind, Promote, Update
 from tests.build import NOW, an_add, by_hand, turn, verdict
 
-USER = By(who=Who.USER)
+USER = Actor(who=ActorKind.USER)
 
 
 async def test_a_promotion_stands_in_the_way_of_undo(base: KnowledgeBase) -> None:

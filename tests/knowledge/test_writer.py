@@ -8,9 +8,9 @@ from souffleur.errors import EmbedderError
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Speaker
-from souffleur.knowledge.operation import Boost, Delete, Refusal, Said, Who
+from souffleur.knowledge.operation import ActorKind, Boost, Delete, Refusal, Said
 from souffleur.knowledge.policy import COMPANION
-from souffleur.knowledge.store import Place, open_knowledge
+from souffleur.knowledge.store import StoreLocation, open_knowledge
 from souffleur.knowledge.talk.turn import verdict_id
 from tests.build import NOW, Sulking, an_add, by_hand, keep, turn, verdict
 
@@ -38,7 +38,7 @@ async def test_what_is_asked_for_is_no_part_of_the_limit(base: KnowledgeBase) ->
 async def test_what_another_knows_refuses_nothing(base: KnowledgeBase) -> None:
     """Neither as a duplicate nor as an echo, nor is it shown as nearly the same."""
     texts = ("Ann likes green tea and white cats.", "Ann likes green tea.")
-    theirs = await base.apply(verdict(*map(an_add, texts), who=Who.HOST, user_id="bob"))
+    theirs = await base.apply(verdict(*map(an_add, texts), who=ActorKind.HOST, user_id="bob"))
     assert await base.near_duplicates(verdict(an_add("Ann likes the green tea"))) == {}
     whispered = frozenset(outcome.memory_ids[0] for outcome in theirs)
     ops = [an_add(text, quote="tea") for text in ("Ann likes green tea.", "Ann likes white cats.")]
@@ -78,7 +78,7 @@ async def test_what_was_begun_is_finished_in_order(base: KnowledgeBase) -> None:
     written = []
     for name in range(5):
         ops = [an_add(f"Ann likes {drink} {name}.") for drink in ("tea", "milk", "rum")]
-        planned = await base.writer.plan(verdict(*ops, who=Who.HOST, name=name), [])
+        planned = await base.writer.plan(verdict(*ops, who=ActorKind.HOST, name=name), [])
         await base.journal.write(planned)
         written.append(planned)
     assert await base.journal.unsettled() == written
@@ -90,7 +90,7 @@ async def test_without_the_embedder_nothing_is_written_down(tmp_path: Path) -> N
     """A verdict that cannot be embedded leaves no entry, and its turn waits to be judged."""
     embeddings = Sulking()
     embedder = Embedder(embeddings, "sulking", dimension=64, floor=0.2)
-    base = await open_knowledge(Place(folder=tmp_path), embedder, COMPANION)
+    base = await open_knowledge(StoreLocation(folder=tmp_path), embedder, COMPANION)
     one = turn("I like green tea", "noted")
     base.journal.record(one)
     judged_so = verdict(an_add(quote="green tea"), user=one.user)

@@ -10,17 +10,17 @@ from typing import Any
 from hypothesis import Phase, given, settings, strategies as st
 
 from souffleur.agents.exchange import Persona
-from souffleur.agents.judge import Judge
 from souffleur.agents.reviewer import MemoryReviewer
 from souffleur.agents.rounds import Context
-from souffleur.knowledge import life
+from souffleur.agents.structured_chat import StructuredChat
+from souffleur.knowledge import decay
 from souffleur.knowledge.finding.search import EVERYWHERE, Query
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Category, Kind, Memory, State
+from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
 from souffleur.knowledge.policy import EVERBOT, Policy
 from souffleur.knowledge.records import to_point
 from souffleur.parts import Parts
-from souffleur.runs import Errand, Limits, run_decay, run_review
+from souffleur.runs import RunLimits, RunOptions, run_decay, run_review
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.time_source import from_clock
@@ -72,7 +72,7 @@ def made(shapes: list[tuple[float, float, Category]]) -> list[Memory]:
             category=category,
             anchor_at=NOW - days(age),
             created_at=NOW - days(age),
-            expires_at=life.gone_at(category, NOW - days(age), _companion()),
+            expires_at=decay.gone_at(category, NOW - days(age), _companion()),
         )
         for place, (value, age, category) in enumerate(shapes)
     ]
@@ -87,18 +87,18 @@ def _companion() -> Policy:
 def keeper(base: KnowledgeBase) -> MemoryReviewer:
     """A reviewer that keeps everything."""
     answer = {"reason": "r", "action": "KEEP", "query": None}
-    judge = Judge(Scripted(lambda _: answer))
+    judge = StructuredChat(Scripted(lambda _: answer))
     return MemoryReviewer(Context(judge, base, Persona(user="Ann")))
 
 
 async def everything(base: KnowledgeBase) -> list[Memory]:
-    return await base.list(None, states=tuple(State))
+    return await base.list(None, states=tuple(MemoryState))
 
 
 async def both(base: KnowledgeBase, now: datetime) -> None:
     """A run of each kind: what was kept may be over all the same."""
-    await run_review(base, keeper(base), Errand(now))
-    await run_decay(base, Errand(now))
+    await run_review(base, keeper(base), RunOptions(now))
+    await run_decay(base, RunOptions(now))
 
 
 @settings(max_examples=8, phases=EXAMPLES)
@@ -129,10 +129,10 @@ def test_sixty_runs_a_minute_apart_are_one_an_hour_later(
         async def work(base: KnowledgeBase, minutes: Any = minutes) -> None:
             await hold(base, made(shapes))
             for minute in minutes:
-                await run_decay(base, Errand(NOW + timedelta(minutes=minute)))
+                await run_decay(base, RunOptions(NOW + timedelta(minutes=minute)))
             end = NOW + timedelta(minutes=60)
             kept = await base.list("ann")
-            left.append([(one.id, life.effective(one, end, base.policy)) for one in kept])
+            left.append([(one.id, decay.effective(one, end, base.policy)) for one in kept])
 
         with tempfile.TemporaryDirectory() as folder:
             over(folder, work)
@@ -146,7 +146,7 @@ def test_a_base_value_is_never_overwritten_by_time() -> None:
         kept = made([(1.5, 0, Category.SKILL), (3.0, 0, Category.FACT), (1.0, 0, Category.CORE)])
         await hold(base, kept)
         for day in range(1, 366, 3):
-            await run_decay(base, Errand(NOW + days(day)))
+            await run_decay(base, RunOptions(NOW + days(day)))
         assert [(one.importance, one.anchor_at) for one in await base.list("ann")] == [
             (one.importance, one.anchor_at) for one in sorted(kept, key=lambda one: one.id)
         ]
@@ -161,15 +161,17 @@ def test_core_and_three_and_more_are_untouched_after_ten_years() -> None:
     async def work(base: KnowledgeBase) -> None:
         answer = {"reason": "r", "action": "DELETE", "query": None}
         reaper = MemoryReviewer(
-            Context(Judge(Scripted(lambda _: answer)), base, Persona(user="Ann"))
+            Context(StructuredChat(Scripted(lambda _: answer)), base, Persona(user="Ann"))
         )
         lasting = made([(0.3, 0, Category.CORE), (3.0, 0, Category.FACT), (9.0, 0, Category.SKILL)])
         passing = made([(0.3, 0, Category.FACT)] * 3)
         renamed = [one.model_copy(update={"id": one.id[:-1] + "0"}) for one in passing]
         await hold(base, [*lasting, *renamed])
         for month in range(0, 3660, 30):
-            await run_decay(base, Errand(NOW + days(month)))
-            await run_review(base, reaper, Errand(NOW + days(month), limits=Limits(deletions=99)))
+            await run_decay(base, RunOptions(NOW + days(month)))
+            await run_review(
+                base, reaper, RunOptions(NOW + days(month), limits=RunLimits(deletions=99))
+            )
         kept = {one.id: one for one in await base.list("ann")}
         assert kept == {one.id: one for one in lasting}
 
@@ -207,9 +209,9 @@ def test_a_run_reaches_every_due_memory() -> None:
             for n in range(300)
         ]
         await hold(base, plans)
-        report = await run_decay(base, Errand(NOW + days(1)))
+        report = await run_decay(base, RunOptions(NOW + days(1)))
         assert report.count("FORGET") == 300
-        assert {one.state for one in await everything(base)} == {State.FORGOTTEN}
+        assert {one.state for one in await everything(base)} == {MemoryState.FORGOTTEN}
 
     with tempfile.TemporaryDirectory() as folder:
         over(folder, work)
@@ -224,7 +226,7 @@ def test_ranking_and_pruning_have_one_score() -> None:
         assert one.due_at is not None
         for moment, below in ((one.due_at - days(0.01), False), (one.due_at + days(0.01), True)):
             (found,) = await base.search(Query("ann", "Ann likes thing 0", moment))
-            assert found.effective == life.effective(one, moment, base.policy)
+            assert found.effective == decay.effective(one, moment, base.policy)
             assert (found.effective < 0.5) is below
 
     with tempfile.TemporaryDirectory() as folder:
@@ -239,8 +241,8 @@ def test_a_memory_that_archives_comes_to_every_state() -> None:
         one = memory("Ann likes thing 0.", policy=EVERBOT, importance=0.4)
         await hold(base, [one])
         assert one.due_at is not None
-        await run_decay(base, Errand(one.due_at))
-        assert (await base.get(one.id, user_id=None)).state is State.ARCHIVED
+        await run_decay(base, RunOptions(one.due_at))
+        assert (await base.get(one.id, user_id=None)).state is MemoryState.ARCHIVED
         query = Query("ann", "thing 0", one.due_at, scope=EVERYWHERE)
         assert await base.search(query) == []
         assert await base.list("ann") == []

@@ -20,8 +20,18 @@ from hypothesis.stateful import (
 from souffleur.errors import NotFoundError, SouffleurError
 from souffleur.knowledge.finding.search import EVERYWHERE, Found, Query
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Category, Memory, State
-from souffleur.knowledge.operation import Add, Boost, By, Delete, Edit, Forget, Op, Update, Who
+from souffleur.knowledge.memory import Category, Memory, MemoryState
+from souffleur.knowledge.operation import (
+    Actor,
+    ActorKind,
+    Add,
+    Boost,
+    Delete,
+    Edit,
+    Forget,
+    Op,
+    Update,
+)
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.parts import Parts
 from souffleur.runtime import Souffleur
@@ -36,12 +46,12 @@ users = st.sampled_from(USERS)
 texts = st.sampled_from(["likes tea", "likes 绿茶", "has a cat called Tofu", "lives in Lyon"])
 categories = st.sampled_from([None, Category.CORE, Category.EPISODE, Category.PROFILE])
 phrases = st.sampled_from(["Likes green tea.", "Likes the green tea", "Likes tea.", "不喜欢绿茶"])
-authors = st.sampled_from([Who.USER, Who.MONITOR])
+authors = st.sampled_from([ActorKind.USER, ActorKind.MONITOR])
 SESSION = "s"
 """Everybody's has the same name."""
 Item = Memory | Turn
 
-everything = tuple(State)
+everything = tuple(MemoryState)
 generation = itertools.count()
 
 
@@ -74,7 +84,7 @@ class Users(RuleBasedStateMachine):
         found: list[Memory] = self.do(self.base.list(self.names[user], states=everything))
         return found
 
-    def change(self, user: str, op: Op, who: Who) -> None:
+    def change(self, user: str, op: Op, who: ActorKind) -> None:
         """An op of one user leaves every memory of the others as it is."""
         before = {other: self.own(other) for other in USERS if other != user}
         told = verdict(
@@ -89,8 +99,13 @@ class Users(RuleBasedStateMachine):
         self.ids += made
         assert {other: self.own(other) for other in before} == before
 
-    @rule(user=users, text=texts, category=categories, who=st.sampled_from([Who.USER, Who.MONITOR]))
-    def add(self, user: str, text: str, category: Category | None, who: Who) -> None:
+    @rule(
+        user=users,
+        text=texts,
+        category=categories,
+        who=st.sampled_from([ActorKind.USER, ActorKind.MONITOR]),
+    )
+    def add(self, user: str, text: str, category: Category | None, who: ActorKind) -> None:
         content = f"{self.marks[user]} {text}"
         add = Add(reason="r", quote="likes tea", content=content, category=category)
         self.change(user, add, who)
@@ -119,7 +134,9 @@ class Users(RuleBasedStateMachine):
             Edit(**words, content=content),
             Update(**words, quote="likes tea", content=content),
         ]
-        self.change(user, ops[kind], data.draw(st.sampled_from([Who.USER, Who.MONITOR])))
+        self.change(
+            user, ops[kind], data.draw(st.sampled_from([ActorKind.USER, ActorKind.MONITOR]))
+        )
 
     @rule(user=users, data=st.data())
     def undo(self, user: str, data: st.DataObject) -> None:
@@ -127,7 +144,9 @@ class Users(RuleBasedStateMachine):
         if entries:
             entry = entries[data.draw(st.integers(0, len(entries) - 1))]
             try:
-                self.do(self.base.undo(entry.id, by=By(who=Who.USER), now=NOW, user_id=None))
+                self.do(
+                    self.base.undo(entry.id, by=Actor(who=ActorKind.USER), now=NOW, user_id=None)
+                )
             except SouffleurError:
                 return
 
@@ -230,7 +249,7 @@ class Company(RuleBasedStateMachine):
         assert shared == alone
         return shared
 
-    def decide(self, by_ann: bool, op: Op, who: Who) -> None:
+    def decide(self, by_ann: bool, op: Op, who: ActorKind) -> None:
         step = next(self.steps)
         told = verdict(
             op,
@@ -247,15 +266,15 @@ class Company(RuleBasedStateMachine):
         self.ids += [c.after.id for o in outcomes for c in o.changes if c.before is None]
 
     @rule(by_ann=st.booleans(), text=phrases, category=categories, who=authors)
-    def add(self, by_ann: bool, text: str, category: Category | None, who: Who) -> None:
+    def add(self, by_ann: bool, text: str, category: Category | None, who: ActorKind) -> None:
         add = Add(reason="r", quote="green tea", content=text, category=category)
-        if by_ann and who is Who.MONITOR:
+        if by_ann and who is ActorKind.MONITOR:
             near = verdict(add, user_id=self.ann)
             self.both(lambda base: base.near_duplicates(near))
         self.decide(by_ann, add, who)
 
     @rule(by_ann=st.booleans(), place=st.integers(0, 9), kind=st.integers(0, 3), who=authors)
-    def change(self, by_ann: bool, place: int, kind: int, who: Who) -> None:
+    def change(self, by_ann: bool, place: int, kind: int, who: ActorKind) -> None:
         words = {"target": self.ids[place % len(self.ids)], "reason": "r"}
         ops: list[Op] = [
             Boost(**words),
@@ -335,7 +354,7 @@ def test_what_others_know_and_say_weighs_nothing(base: KnowledgeBase) -> None:
             text = f"Green {word}."
             for scene in (Category.FACT, Category.EPISODE):
                 add = Add(reason="r", quote="", content=f"{scene}: {text}", category=scene)
-                told = verdict(add, who=Who.HOST, user_id=name, name=(name, word, scene))
+                told = verdict(add, who=ActorKind.HOST, user_id=name, name=(name, word, scene))
                 do(base.apply(told))
             base.journal.record(turn(text, turn_id=word, user_id=name))
         do(base.embed_turns())

@@ -17,8 +17,8 @@ from hypothesis.stateful import (
 
 from souffleur.knowledge.finding.search import EVERYWHERE, Query
 from souffleur.knowledge.identity import COMMON, SHARED, own_sphere
-from souffleur.knowledge.memory import Category, Memory, State
-from souffleur.knowledge.operation import Add, Boost, By, Delete, Op, Share, Update, Who
+from souffleur.knowledge.memory import Category, Memory, MemoryState
+from souffleur.knowledge.operation import Actor, ActorKind, Add, Boost, Delete, Op, Share, Update
 from souffleur.parts import Parts
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
@@ -63,7 +63,7 @@ class Personas(RuleBasedStateMachine):
     def do(self, work: Any) -> Any:
         return self.loop.run_until_complete(work)
 
-    def decide(self, agent_id: str, op: Op, who: Who) -> None:
+    def decide(self, agent_id: str, op: Op, who: ActorKind) -> None:
         sphere = SPHERES[agent_id]
         told = verdict(
             op,
@@ -80,7 +80,7 @@ class Personas(RuleBasedStateMachine):
     def add(self, agent_id: str, text: str, category: Category | None) -> None:
         content = f"{MARKS[SPHERES[agent_id]]} {text}"
         add = Add(reason="r", quote="likes tea", content=content, category=category)
-        self.decide(agent_id, add, Who.USER)
+        self.decide(agent_id, add, ActorKind.USER)
 
     @rule(agent_id=personas, text=texts, over=st.booleans())
     def talk(self, agent_id: str, text: str, over: bool) -> None:
@@ -105,14 +105,14 @@ class Personas(RuleBasedStateMachine):
             Delete(**words, quote="forget it"),
             Update(**words, quote="likes tea", content=content),
         ]
-        self.decide(agent_id, ops[kind], Who.MONITOR)
+        self.decide(agent_id, ops[kind], ActorKind.MONITOR)
 
     @rule(place=st.integers(0, 99))
     def share(self, place: int) -> None:
         found = self.any(place)
-        if found is not None and found.sphere != SHARED and found.state is State.ACTIVE:
+        if found is not None and found.sphere != SHARED and found.state is MemoryState.ACTIVE:
             self.shared |= {word for word in MARKS.values() if word in found.content}
-            self.decide("default", Share(target=found.id, reason="r"), Who.HOST)
+            self.decide("default", Share(target=found.id, reason="r"), ActorKind.HOST)
 
     @rule(data=st.data())
     def undo(self, data: st.DataObject) -> None:
@@ -151,7 +151,7 @@ async def _undone(memory: Souffleur, entry_id: str) -> None:
     from souffleur.errors import SouffleurError
 
     try:
-        by = By(who=Who.USER)
+        by = Actor(who=ActorKind.USER)
         await memory.knowledge.undo(entry_id, by=by, now=NOW + days(0.1), user_id=None)
     except SouffleurError:
         return

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from souffleur.knowledge import life
+from souffleur.knowledge import decay
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Due, Kind, Memory
-from souffleur.knowledge.operation import Add, Boost, Importance, Who
-from souffleur.knowledge.plan import Scene, plan
+from souffleur.knowledge.operation import ActorKind, Add, Boost, Importance
+from souffleur.knowledge.plan import PlanContext, plan
 from souffleur.knowledge.policy import COMPANION, EVERBOT, STUDIO, Policy
-from souffleur.runs import Errand, run_decay
+from souffleur.runs import RunOptions, run_decay
 from tests.build import NOW, days, open_base, verdict
 
 LOW, MEDIUM, HIGH = Importance.LOW, Importance.MEDIUM, Importance.HIGH
@@ -39,19 +39,19 @@ def told(
 def born(policy: Policy, kind: Kind = Kind.FACT, label: Importance = MEDIUM) -> Memory:
     """A memory as it is when it is new: the policy alone says what it starts with."""
     add = told(kind=kind, label=label)
-    (change,) = plan(add, (), Scene(verdict(add, who=Who.HOST), 0, policy))
+    (change,) = plan(add, (), PlanContext(verdict(add, who=ActorKind.HOST), 0, policy))
     return change.after
 
 
 def used(memory: Memory, policy: Policy, *at: int) -> Memory:
     """The memory after it shaped replies on these days."""
     for day in at:
-        memory = life.boosted(memory, NOW + days(day), policy)
+        memory = decay.boosted(memory, NOW + days(day), policy)
     return memory
 
 
 def worth(memory: Memory, policy: Policy, day: float) -> float:
-    return life.effective(memory, NOW + days(day), policy)
+    return decay.effective(memory, NOW + days(day), policy)
 
 
 @pytest.mark.parametrize(
@@ -142,10 +142,10 @@ def test_use_reinforces_as_the_table_says(
 @pytest.mark.parametrize("policy", [COMPANION, STUDIO, EVERBOT], ids=lambda policy: policy.name)
 def test_a_core_memory_is_worth_the_same_in_ten_years(policy: Policy) -> None:
     """What the reviewer promoted has 3.0 in `companion` and 1.0 where values end at 1."""
-    one = life.promoted(born(policy), NOW, policy)
+    one = decay.promoted(born(policy), NOW, policy)
     top = {"companion": 3.0, "studio": 1.0, "everbot": 1.0}[policy.name]
     assert worth(one, policy, 3650) == top
-    assert life.due(one, policy) is None
+    assert decay.due(one, policy) is None
 
 
 async def falls(base: KnowledgeBase, until: int) -> dict[str, list[Fall]]:
@@ -157,7 +157,7 @@ async def falls(base: KnowledgeBase, until: int) -> dict[str, list[Fall]]:
             if one.id not in asked:
                 found[one.content].append((day, "REVIEW"))
             asked.add(one.id)
-        report = await run_decay(base, Errand(NOW + days(day)), has_reviewer=False)
+        report = await run_decay(base, RunOptions(NOW + days(day)), has_reviewer=False)
         for line in report.lines:
             if line.op != "WAITS":
                 found[line.memory.content].append((day, line.op))
@@ -169,10 +169,10 @@ async def lived(
 ) -> dict[str, list[Fall]]:
     """What becomes, day by day, of memories in a store; those of `boosts` are used at once."""
     base = await open_base(folder, policy, dimension=64)
-    entries = await base.apply(verdict(*adds, who=Who.HOST))
+    entries = await base.apply(verdict(*adds, who=ActorKind.HOST))
     for count, place in enumerate(boosts):
         boost = Boost(target=entries[place].memory_ids[0], reason="r")
-        await base.apply(verdict(boost, who=Who.HOST, name=count))
+        await base.apply(verdict(boost, who=ActorKind.HOST, name=count))
     found = await falls(base, until)
     await base.close()
     return found

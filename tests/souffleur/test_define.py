@@ -7,7 +7,7 @@ import pytest
 from souffleur.errors import MessageError
 from souffleur.knowledge.identity import PERSONAS, own_sphere
 from souffleur.knowledge.memory import Category
-from souffleur.knowledge.operation import Forget, Refusal, Who
+from souffleur.knowledge.operation import ActorKind, Forget, Refusal
 from souffleur.runtime import Souffleur
 from tests.build import an_add, verdict
 from tests.scripted import SKIP
@@ -47,8 +47,8 @@ async def test_a_definition_says_all(tmp_path: Path) -> None:
             await stage.memory.define(agent_id="luna", what=[" "])
 
 
-@pytest.mark.parametrize("who", [who for who in Who if who is not Who.HOST])
-async def test_only_the_host_says_what_a_persona_is(tmp_path: Path, who: Who) -> None:
+@pytest.mark.parametrize("who", [who for who in ActorKind if who is not ActorKind.HOST])
+async def test_only_the_host_says_what_a_persona_is(tmp_path: Path, who: ActorKind) -> None:
     """Nobody else adds such a memory, or takes one away."""
     async with staged(tmp_path, []) as stage:
         await stage.memory.define(agent_id="luna", what=[CAT])

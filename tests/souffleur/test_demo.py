@@ -12,8 +12,8 @@ import pytest
 
 from souffleur.agents.recording import Player
 from souffleur.dialogue import Dialogue, read_dialogue
-from souffleur.knowledge.memory import NARRATIVE, Category, Memory, State
-from souffleur.knowledge.operation import Outcome, Who
+from souffleur.knowledge.memory import NARRATIVE, Category, Memory, MemoryState
+from souffleur.knowledge.operation import ActorKind, LedgerEntry
 from souffleur.knowledge.talk.turn import TurnState
 from souffleur.replay import Played, as_recorded, clock_for, replay, settings_for
 from souffleur.runtime import Souffleur
@@ -32,7 +32,7 @@ class Told:
 
     turns: list[Played]
     memories: list[Memory]
-    entries: list[Outcome]
+    entries: list[LedgerEntry]
     used: int
 
     def active(self, pattern: str) -> list[str]:
@@ -40,7 +40,7 @@ class Told:
         found = [
             one.content
             for one in self.memories
-            if one.state is State.ACTIVE and one.category not in NARRATIVE
+            if one.state is MemoryState.ACTIVE and one.category not in NARRATIVE
         ]
         return [content for content in found if re.search(pattern, content)]
 
@@ -63,7 +63,7 @@ async def play(dialogue: Dialogue, folder: Path) -> Told:
     clock = clock_for(dialogue)
     async with Souffleur.open(settings, chat=player, clock=clock) as memory:
         told.turns = [turn async for turn in replay(dialogue, memory, clock)]
-        told.memories = await memory.knowledge.list(dialogue.user.id, states=tuple(State))
+        told.memories = await memory.knowledge.list(dialogue.user.id, states=tuple(MemoryState))
         told.entries = await memory.knowledge.journal.entries(dialogue.user.id)
     told.used = len(set(player.used))
     return told
@@ -89,7 +89,7 @@ def test_every_turn_has_a_recorded_answer(told: Told, dialogue: Dialogue) -> Non
 def test_all_ops_occur(told: Told) -> None:
     """A person sees each op at least once, most with a quote."""
     assert {"ADD", "UPDATE", "BOOST", "DELETE", "SKIP"} <= {entry.op for entry in told.entries}
-    judged = [entry for entry in told.entries if entry.by.who is Who.MONITOR]
+    judged = [entry for entry in told.entries if entry.by.who is ActorKind.MONITOR]
     grounded = [e for e in judged if e.op in {"ADD", "UPDATE", "DELETE"} and not e.refused]
     assert all(entry.quote and entry.reason for entry in grounded)
 
@@ -122,9 +122,9 @@ def test_what_was_to_be_forgotten_is_not_whispered(told: Told, dialogue: Dialogu
     """After the request nothing active, and no whisper, names the one to be forgotten."""
     place = told.turns.index(told.turn("explicit ask to forget"))
     assert told.active("周雯") == []
-    assert any("周雯" in one.content for one in told.memories if one.state is State.FORGOTTEN)
+    assert any("周雯" in one.content for one in told.memories if one.state is MemoryState.FORGOTTEN)
     assert all("周雯" not in turn.whisper.text for turn in told.turns[place + 1 :])
-    in_force = [one for one in told.memories if one.state is State.ACTIVE]
+    in_force = [one for one in told.memories if one.state is MemoryState.ACTIVE]
     assert all("周雯" not in one.model_dump_json() for one in in_force)
 
 
@@ -133,7 +133,7 @@ def test_an_old_taste_is_history(told: Told) -> None:
     (changed,) = [one for one in told.turn("coffee -> tea").outcomes if one.op == "UPDATE"]
     now, before = (change.after for change in changed.changes)
     assert "龙井" in now.content
-    assert ("flat white" in before.content, before.state) == (True, State.SUPERSEDED)
+    assert ("flat white" in before.content, before.state) == (True, MemoryState.SUPERSEDED)
 
 
 def test_a_move_changes_the_commute_too(told: Told) -> None:
@@ -155,7 +155,7 @@ def test_talks_are_told_and_the_person_is_known(told: Told, dialogue: Dialogue) 
     assert len({one.data["session_id"] for one in episodes}) >= len(dialogue.sessions) - 2
     portraits = [one for one in told.memories if one.category is Category.PROFILE]
     assert len(portraits) >= 2
-    (last,) = [one for one in portraits if one.state is State.ACTIVE]
+    (last,) = [one for one in portraits if one.state is MemoryState.ACTIVE]
     assert last.data["name"] == "林哲"
     for known in ("Tiong Bahru", "Halden Labs", "年糕", "花生", "龙井"):
         assert known in last.content

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from souffleur.errors import EndpointError, StoreError
-from souffleur.knowledge.memory import State
+from souffleur.knowledge.memory import MemoryState
 from souffleur.knowledge.operation import Refusal
 from souffleur.knowledge.talk.turn import TurnState
 from souffleur.opening import Opening
@@ -226,7 +226,7 @@ async def test_confirm_and_reject(tmp_path: Path) -> None:
         for count, line in enumerate(("I like tea", "I like mud")):
             memory.observe(**ME, user=line, assistant="ok", turn_id=str(count))
             await memory.flush()
-        tea, mud = await memory.knowledge.list("ann", states=(State.PENDING,))
+        tea, mud = await memory.knowledge.list("ann", states=(MemoryState.PENDING,))
         assert (await memory.recall(**ME, text="tea and mud")).text == ""
         await memory.confirm(tea.id, user_id="ann")
         await memory.reject(mud.id, user_id="ann")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from souffleur.agents.chat import Request
-from souffleur.knowledge.memory import Memory, State
-from souffleur.knowledge.operation import By, Refusal, Share, Who
+from souffleur.knowledge.memory import Memory, MemoryState
+from souffleur.knowledge.operation import Actor, ActorKind, Refusal, Share
 from souffleur.runtime import Souffleur
 from tests.build import NOW, days, keep, verdict
 from tests.command import Run, data
@@ -115,12 +115,12 @@ async def test_what_the_host_shares_everybody_knows_until_it_is_undone(stage: St
     """The persona that was told keeps it all the while."""
     (memory,) = [one for one in await facts(stage) if "marmalade" in one.content]
     shared = await stage.memory.share(memory.id, user_id="ann")
-    assert (shared.op, shared.by.who, shared.refused) == ("SHARE", Who.HOST, None)
+    assert (shared.op, shared.by.who, shared.refused) == ("SHARE", ActorKind.HOST, None)
     for agent_id in SECRETS:
         assert memory.id in await whispered(stage, agent_id)
     again = await stage.memory.share(memory.id, user_id="ann")
     assert again.refused is Refusal.USELESS
-    await stage.knowledge.undo(shared.id, user_id="ann", by=By(who=Who.HOST), now=NOW)
+    await stage.knowledge.undo(shared.id, user_id="ann", by=Actor(who=ActorKind.HOST), now=NOW)
     for agent_id in SECRETS:
         assert (memory.id in await whispered(stage, agent_id)) == (agent_id == LUNA)
 
@@ -128,7 +128,7 @@ async def test_what_the_host_shares_everybody_knows_until_it_is_undone(stage: St
 async def test_only_persons_share(stage: Stage) -> None:
     """A judge cannot carry a secret out, nor is a portrait shared."""
     (memory,) = [one for one in await facts(stage) if "marmalade" in one.content]
-    told = verdict(Share(target=memory.id, reason="why not"), who=Who.REVIEWER)
+    told = verdict(Share(target=memory.id, reason="why not"), who=ActorKind.REVIEWER)
     assert (await stage.knowledge.apply(told))[0].refused is Refusal.PROTECTED
     whole = await stage.knowledge.portrait("ann", f"@{LUNA}")
     assert (await stage.memory.share(whole.id, user_id="ann")).refused is Refusal.PROTECTED
@@ -216,7 +216,7 @@ def test_share_and_knows_on_the_command_line(run: Run) -> None:
 
 async def facts(stage: Stage) -> list[Memory]:
     """The single memories, as the user sees them."""
-    found = await stage.knowledge.list("ann", states=(State.ACTIVE,))
+    found = await stage.knowledge.list("ann", states=(MemoryState.ACTIVE,))
     return [one for one in found if one.category == "fact"]
 
 

@@ -14,8 +14,8 @@ import pytest
 from rich.console import Console
 
 from souffleur.agents.chat import Request
-from souffleur.agents.judge import Judge
 from souffleur.agents.recording import Recorder
+from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import DialogueError, SettingsError
 from souffleur.evals.halumem import Result, as_json, estimate, halumem, report, run
 from souffleur.evals.sets.halumem_file import User, choose, read_halumem, read_users
@@ -288,7 +288,7 @@ def scene(**fields: Any) -> Scene:
 
 async def marked(chat: Scripted, *scenes: Scene) -> Marked:
     """The marks of a scripted eval judge."""
-    return await Marker(Judge(chat)).mark(scenes)
+    return await Marker(StructuredChat(chat)).mark(scenes)
 
 
 async def test_where_nothing_was_written_nothing_is_asked() -> None:

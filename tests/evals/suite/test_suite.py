@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from souffleur.agents.chat import Request
-from souffleur.agents.judge import Judge
+from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import EndpointError
 from souffleur.evals.suite import referee
 from souffleur.evals.suite.referee import Scene, known_before
@@ -405,7 +405,7 @@ async def test_the_referee_sees_what_was_known_and_said(files: list[Path]) -> No
     step = Step(place="s1.2", at="2026-03-05T20:02:00+08:00", user="A rocket!", ops=(rocket, moved))
     chat = Scripted([{"reason": "new", "supported": True, "known": False, "worth": False}])
     marks = [Mark(standing=Standing.WRONG), Mark(standing=Standing.RIGHT)]
-    judge = Judge(chat)
+    judge = StructuredChat(chat)
     first, second = await referee.examine(judge, Scene(script, before, step, known), marks)
     assert (first.nature, first.why) == (Nature.NOISE, "new")
     assert second == marks[1]
@@ -420,6 +420,6 @@ async def test_a_referee_that_cannot_be_read_is_asked_once_more(files: list[Path
     """And then its answer is taken."""
     chat = Scripted(["hm", {"reason": "the same", "says": True}])
     script = read_script(files[0])
-    said = await referee.sayings(Judge(chat), script, [("it rains", "Rain falls.")])
+    said = await referee.sayings(StructuredChat(chat), script, [("it rains", "Rain falls.")])
     assert said == {("it rains", "Rain falls."): True}
     assert len(chat.requests) == 2

@@ -13,13 +13,13 @@ from souffleur.knowledge.engine.checksums import (
     note_sums,
     sums_file,
 )
-from souffleur.knowledge.engine.collection import Filter, Layout, Point
+from souffleur.knowledge.engine.collection import CollectionSchema, Filter, Point
 from souffleur.knowledge.engine.edge import EdgeCollection
 from souffleur.knowledge.operation import derive_id
-from souffleur.knowledge.store import Place, stored_dimension
+from souffleur.knowledge.store import StoreLocation, stored_dimension
 from tests.build import keep, open_base
 
-LAYOUT = Layout("memories", 4)
+LAYOUT = CollectionSchema("memories", 4)
 HOLE = 10 << 20
 """Bytes: so large that a file system leaves it out."""
 
@@ -116,7 +116,7 @@ async def test_a_damaged_description_is_an_error_of_ours(tmp_path: Path, config:
     await base.close()
     (tmp_path / "memories" / "edge_config.json").write_text(config)
     with pytest.raises(StoreError, match="could not open the collection 'memories'"):
-        await stored_dimension(Place(folder=tmp_path))
+        await stored_dimension(StoreLocation(folder=tmp_path))
 
 
 async def test_an_open_collection_has_no_sums(tmp_path: Path) -> None:

@@ -26,10 +26,10 @@ from souffleur.knowledge.engine.collection import (
     AnyOf,
     Between,
     Collection,
+    CollectionSchema,
     Condition,
     Filter,
     Is,
-    Layout,
     Missing,
     OneOf,
     Order,
@@ -43,7 +43,7 @@ from souffleur.knowledge.engine.server import ServerCollection
 
 SERVER = os.environ.get("SOUFFLEUR_TEST_QDRANT_URL")
 
-LAYOUT = Layout(
+LAYOUT = CollectionSchema(
     "memories",
     3,
     {

@@ -6,7 +6,7 @@ import pytest
 
 from souffleur.errors import StoreError
 from souffleur.knowledge.engine import disk
-from souffleur.knowledge.engine.collection import Layout, Point
+from souffleur.knowledge.engine.collection import CollectionSchema, Point
 from souffleur.knowledge.engine.edge import EdgeCollection
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.operation import derive_id
@@ -16,7 +16,7 @@ from souffleur.settings import Settings
 from souffleur.time_source import from_clock
 from tests.build import NOW, open_base
 
-LAYOUT = Layout("memories", 4)
+LAYOUT = CollectionSchema("memories", 4)
 POINT = Point(derive_id("one"), {"said": "tea"})
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from souffleur.knowledge.finding.search import Found, Query
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Category, Relation, State
-from souffleur.knowledge.operation import Who, derive_id
+from souffleur.knowledge.memory import Category, MemoryState, Relation
+from souffleur.knowledge.operation import ActorKind, derive_id
 from souffleur.knowledge.records import to_point
 from tests.build import NOW, an_add, days, keep, memory, verdict
 
@@ -30,7 +30,7 @@ async def test_a_common_name_says_nothing(base: KnowledgeBase) -> None:
 
 async def test_a_relation_leads_to_no_other_user(base: KnowledgeBase) -> None:
     """A link to another user's memory leads nowhere, now and as of then."""
-    (theirs,) = await base.apply(verdict(an_add("Vet visit."), who=Who.HOST, user_id="bob"))
+    (theirs,) = await base.apply(verdict(an_add("Vet visit."), who=ActorKind.HOST, user_id="bob"))
     tofu = await keep(base, "Ann's cat is called Tofu.")
     link = {"to": theirs.memory_ids[0], "type": "supports", "strength": 0.5}
     await base.memories.merge_payload([tofu.id], {"relations": [link]})
@@ -44,10 +44,10 @@ async def test_a_relation_leads_to_no_other_user(base: KnowledgeBase) -> None:
     [
         ({}, True, True, False),
         ({"agent_id": "mo"}, True, True, True),
-        ({"state": State.SUPERSEDED}, False, True, False),
-        ({"state": State.PENDING}, False, False, False),
-        ({"state": State.ARCHIVED}, False, False, False),
-        ({"state": State.FORGOTTEN}, False, False, False),
+        ({"state": MemoryState.SUPERSEDED}, False, True, False),
+        ({"state": MemoryState.PENDING}, False, False, False),
+        ({"state": MemoryState.ARCHIVED}, False, False, False),
+        ({"state": MemoryState.FORGOTTEN}, False, False, False),
         ({"valid_from": NOW - days(5)}, True, True, False),
         ({"valid_from": NOW - days(3)}, True, False, False),
         ({"valid_until": NOW - days(4)}, False, False, False),

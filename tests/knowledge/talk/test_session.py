@@ -5,10 +5,10 @@ from datetime import timedelta
 from hypothesis import given, strategies as st
 
 from souffleur.knowledge.talk.session import (
-    Held,
     Segment,
     SegmentState,
     Session,
+    WindowEntry,
     WindowRule,
     ended,
     heard,
@@ -36,12 +36,12 @@ def empty() -> Session:
 
 def talk(
     turns: list[tuple[int, timedelta]], rule: WindowRule
-) -> tuple[Session, list[Segment], list[Held]]:
+) -> tuple[Session, list[Segment], list[WindowEntry]]:
     """A session after these turns, what left it, and all that was said."""
-    session, left, every, at = empty(), list[Segment](), list[Held](), NOW
+    session, left, every, at = empty(), list[Segment](), list[WindowEntry](), NOW
     for place, (messages, pause) in enumerate(turns):
         at += pause
-        turn = Held(id=str(place), at=at, messages=messages)
+        turn = WindowEntry(id=str(place), at=at, messages=messages)
         every.append(turn)
         session, segments = heard(session, turn, rule)
         left += segments
@@ -102,7 +102,7 @@ def test_fewer_than_three_messages_are_no_episode() -> None:
 def test_a_replaced_reply_stays_in_its_place() -> None:
     """A turn seen again takes the place of its former version, and is not counted twice."""
     session, _, _ = talk([(2, timedelta(minutes=1))] * 3, RULE)
-    again, left = heard(session, Held(id="1", at=NOW, messages=1), RULE)
+    again, left = heard(session, WindowEntry(id="1", at=NOW, messages=1), RULE)
     assert [held.id for held in again.window] == ["0", "1", "2"]
     assert (again.messages, left) == (5, [])
 

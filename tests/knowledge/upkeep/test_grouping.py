@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Category, Kind, Memory, State
+from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.policy import EVERBOT
 from souffleur.knowledge.records import to_point
@@ -163,10 +163,10 @@ MAY_NOT_GO: dict[str, dict[str, Any]] = {
     "core": {"category": Category.CORE},
     "of the host": {"category": Category.SYSTEM},
     "a portrait": {"category": Category.PROFILE},
-    "waiting": {"state": State.PENDING},
-    "archived": {"state": State.ARCHIVED},
-    "superseded": {"state": State.SUPERSEDED},
-    "forgotten": {"state": State.FORGOTTEN},
+    "waiting": {"state": MemoryState.PENDING},
+    "archived": {"state": MemoryState.ARCHIVED},
+    "superseded": {"state": MemoryState.SUPERSEDED},
+    "forgotten": {"state": MemoryState.FORGOTTEN},
     "a plan": {"expires_at": LATER + days(1)},
     "a plan of the past": {"expires_at": LATER - days(1)},
     "no longer so": {"valid_until": LATER - days(1)},

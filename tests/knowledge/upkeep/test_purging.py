@@ -6,19 +6,28 @@ import pytest
 
 from souffleur.errors import NotFoundError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Memory, State
-from souffleur.knowledge.operation import Add, Forget, Op, Outcome, Refusal, Skip, Update, Who
+from souffleur.knowledge.memory import Memory, MemoryState
+from souffleur.knowledge.operation import (
+    ActorKind,
+    Add,
+    Forget,
+    LedgerEntry,
+    Op,
+    Refusal,
+    Skip,
+    Update,
+)
 from souffleur.knowledge.upkeep import run_log
 from souffleur.knowledge.upkeep.purging import PURGED, TOMBSTONE, outdated, purge, purge_idle
-from souffleur.runs import Errand, Limits, run_purge
+from souffleur.runs import RunLimits, RunOptions, run_purge
 from tests.build import NOW, days, open_base, verdict
 
 YEAR_ON = NOW + TOMBSTONE + days(1)
 
 
-async def decide(base: KnowledgeBase, *ops: Op, day: float = 0) -> list[Outcome]:
+async def decide(base: KnowledgeBase, *ops: Op, day: float = 0) -> list[LedgerEntry]:
     """The host decides on a day after NOW."""
-    made = verdict(*ops, who=Who.HOST, name=(day, ops), at=NOW + days(day))
+    made = verdict(*ops, who=ActorKind.HOST, name=(day, ops), at=NOW + days(day))
     return await base.apply(made)
 
 
@@ -31,7 +40,7 @@ async def kept(base: KnowledgeBase, content: str) -> Memory:
 async def on_disk(base: KnowledgeBase, word: str) -> bool:
     """Whether the ledger or a memory holds a word."""
     entries = [entry.model_dump_json() for entry in await base.journal.entries()]
-    memories = [one.model_dump_json() for one in await base.list(None, states=tuple(State))]
+    memories = [one.model_dump_json() for one in await base.list(None, states=tuple(MemoryState))]
     return any(word in text for text in entries + memories)
 
 
@@ -45,10 +54,10 @@ async def test_a_tombstone_is_erased_after_a_year(tmp_path: Path) -> None:
     await decide(base, Forget(target=second.id, reason="no Zanzibar"), day=2)
     await kept(base, "Ann likes tea.")
     assert await outdated(base, NOW + days(2) + TOMBSTONE) == []
-    assert (await run_purge(base, Errand(NOW + days(366)))).lines == []
+    assert (await run_purge(base, RunOptions(NOW + days(366)))).lines == []
     assert await on_disk(base, "Zanzibar")
 
-    report = await run_purge(base, Errand(NOW + days(368)))
+    report = await run_purge(base, RunOptions(NOW + days(368)))
     assert [(line.memory.id, line.op) for line in report.lines] == [(second.id, "PURGE")]
     assert not await on_disk(base, "Zanzibar")
     for gone in (first, second):
@@ -56,7 +65,7 @@ async def test_a_tombstone_is_erased_after_a_year(tmp_path: Path) -> None:
             await base.get(gone.id, user_id=None)
     ops = [(entry.op, entry.details == PURGED) for entry in await base.journal.entries("ann")]
     assert ops == [("ADD", True), ("UPDATE", True), ("FORGET", True), ("ADD", False)]
-    assert (await run_purge(base, Errand(NOW + days(368)))).lines == []
+    assert (await run_purge(base, RunOptions(NOW + days(368)))).lines == []
     await base.close()
 
 
@@ -66,8 +75,8 @@ async def test_an_earlier_version_that_lives_again_stays(tmp_path: Path) -> None
     first = await kept(base, "Ann lives in Ulm.")
     moved = Update(target=first.id, reason="moved", quote="", content="Ann lives in Bonn.")
     (outcome,) = await decide(base, moved, day=1)
-    await base.undo(outcome.id, by=verdict(who=Who.USER).by, now=NOW + days(2), user_id=None)
-    report = await run_purge(base, Errand(NOW + days(400)))
+    await base.undo(outcome.id, by=verdict(who=ActorKind.USER).by, now=NOW + days(2), user_id=None)
+    report = await run_purge(base, RunOptions(NOW + days(400)))
     assert [line.memory.content for line in report.lines] == ["Ann lives in Bonn."]
     assert [one.content for one in await base.list("ann")] == ["Ann lives in Ulm."]
     assert (await base.history(first.id, user_id=None))[0].details != PURGED
@@ -81,10 +90,10 @@ async def test_a_dry_run_erases_nothing_and_a_cap_holds(tmp_path: Path) -> None:
         memory = await kept(base, f"Ann likes {name}.")
         await decide(base, Forget(target=memory.id, reason="r"), day=len(name))
     await decide(base, Skip(reason="Bob told of Zanzibar"))
-    dry = await run_purge(base, Errand(YEAR_ON + days(9), dry_run=True))
+    dry = await run_purge(base, RunOptions(YEAR_ON + days(9), dry_run=True))
     assert (len(dry.lines), await on_disk(base, "rum")) == (3, True)
     assert await on_disk(base, "Zanzibar")
-    capped = await run_purge(base, Errand(YEAR_ON + days(9), limits=Limits(deletions=2)))
+    capped = await run_purge(base, RunOptions(YEAR_ON + days(9), limits=RunLimits(deletions=2)))
     assert (len(capped.lines), capped.stopped) == (2, "it may erase 2")
     assert await on_disk(base, "milk")
     assert not await on_disk(base, "rum")
@@ -98,7 +107,7 @@ async def test_the_words_of_what_changed_nothing_go_after_a_year(tmp_path: Path)
     await decide(base, Update(target="m9", reason="Zanzibar", quote="", content="In Zanzibar."))
     await decide(base, Add(reason="told", quote="", content="Ann likes tea."))
     for day, left in ((364, True), (366, False), (367, False)):
-        await run_purge(base, Errand(NOW + days(day)))
+        await run_purge(base, RunOptions(NOW + days(day)))
         assert await on_disk(base, "Zanzibar") is left
     entries = await base.journal.entries("ann")
     assert [(entry.op, entry.refused) for entry in entries] == [
@@ -128,11 +137,11 @@ async def test_the_purge_of_one_user_is_of_that_user(tmp_path: Path) -> None:
     await decide(base, Forget(target=memory.id, reason="r"))
     await run_log.keep(base.journal, run_log.RunRecord(name="decay", began=NOW, ended=NOW))
     for user_id, left in (("bob", True), ("ann", False)):
-        report = await run_purge(base, Errand(YEAR_ON, user_id=user_id))
+        report = await run_purge(base, RunOptions(YEAR_ON, user_id=user_id))
         assert len(report.lines) == (not left)
         assert await on_disk(base, "Zanzibar") is left
         assert len(await run_log.latest(base.journal, limit=9)) == 1
-    await run_purge(base, Errand(YEAR_ON))
+    await run_purge(base, RunOptions(YEAR_ON))
     assert await run_log.latest(base.journal, limit=9) == []
     await base.close()
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from souffleur.errors import UnreadableError
-from souffleur.knowledge import life
+from souffleur.knowledge import decay
 from souffleur.knowledge.engine.collection import Point
 from souffleur.knowledge.finding.search import Query
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Memory, State
-from souffleur.knowledge.operation import Add, Edit, Merge, Op, Update, Who
-from souffleur.knowledge.plan import Scene, plan
+from souffleur.knowledge.memory import Memory, MemoryState
+from souffleur.knowledge.operation import ActorKind, Add, Edit, Merge, Op, Update
+from souffleur.knowledge.plan import PlanContext, plan
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.records import to_point
 from souffleur.knowledge.upkeep.quality import measure
@@ -34,9 +34,9 @@ def blank(old: Memory) -> tuple[Memory, Memory]:
     """What an older version wrote for an UPDATE to white space: the new one, and the old one."""
     new = old.model_copy(update={"id": memory("x").id, "content": "", "supersedes": (old.id,)})
     gone = old.model_copy(
-        update={"state": State.SUPERSEDED, "superseded_by": new.id, "revision": 2}
+        update={"state": MemoryState.SUPERSEDED, "superseded_by": new.id, "revision": 2}
     )
-    return new, life.scheduled(gone, COMPANION)
+    return new, decay.scheduled(gone, COMPANION)
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_what_is_planned_is_checked() -> None:
     old = memory("Ann likes tea.").model_copy(update={"confidence": 7.0})
     op: Op = Edit(target=old.id, reason="r", content="Ann likes milk.")
     with pytest.raises(ValueError, match="confidence"):
-        plan(op, [old], Scene(verdict(op, who=Who.USER), 0, COMPANION))
+        plan(op, [old], PlanContext(verdict(op, who=ActorKind.USER), 0, COMPANION))
 
 
 async def test_one_broken_record_hides_no_other(damaged: KnowledgeBase) -> None:

@@ -12,10 +12,10 @@ from souffleur.agents.chat import Reply, Request
 from souffleur.errors import NotFoundError, SettingsError
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.finding.search import Query, Scope
-from souffleur.knowledge.memory import Category, State
-from souffleur.knowledge.operation import By, Who
+from souffleur.knowledge.memory import Category, MemoryState
+from souffleur.knowledge.operation import Actor, ActorKind
 from souffleur.knowledge.policy import COMPANION
-from souffleur.knowledge.store import Place, open_knowledge
+from souffleur.knowledge.store import StoreLocation, open_knowledge
 from souffleur.knowledge.talk.session import SegmentState
 from souffleur.knowledge.talk.turn import TurnState
 from souffleur.parts import Parts
@@ -48,7 +48,7 @@ async def test_a_session_that_ends_becomes_an_episode(tmp_path: Path) -> None:
         assert one.data["key_facts"] == ["Ann drinks sencha."]
         assert one.topics == ("tea", "work", "home")
         (entry,) = await stage.knowledge.history(one.id, user_id="ann")
-        assert (entry.op, entry.by.who) == ("ADD", Who.SUMMARIZER)
+        assert (entry.op, entry.by.who) == ("ADD", ActorKind.SUMMARIZER)
         assert entry.by.prompt.startswith("episode.en@")
         assert "sencha!" in stage.asked("episode")[0].messages[1].content
 
@@ -156,8 +156,10 @@ async def test_another_reply_is_told_anew(tmp_path: Path) -> None:
         assert len(await stage.knowledge.sessions.segments("ann")) == 1
         (one,) = await stage.episodes()
         assert "milk" in one.content
-        every = await stage.knowledge.list("ann", states=tuple(State), category=Category.EPISODE)
-        assert {memory.state for memory in every} == {State.ACTIVE, State.SUPERSEDED}
+        every = await stage.knowledge.list(
+            "ann", states=tuple(MemoryState), category=Category.EPISODE
+        )
+        assert {memory.state for memory in every} == {MemoryState.ACTIVE, MemoryState.SUPERSEDED}
 
 
 async def test_five_episodes_make_a_portrait(tmp_path: Path) -> None:
@@ -180,7 +182,7 @@ async def test_five_episodes_make_a_portrait(tmp_path: Path) -> None:
             assert len(versions) == count // 5
         new, old = versions
         assert (new.data["version"], old.data["version"]) == (2, 1)
-        assert (new.state, old.state) == (State.ACTIVE, State.SUPERSEDED)
+        assert (new.state, old.state) == (MemoryState.ACTIVE, MemoryState.SUPERSEDED)
         assert new.data["changes"] == ["She found a flat."]
         assert new.content == "\n\n".join([*THREE[:2], "She found a flat."])
         assert (await stage.knowledge.portrait("ann")).id == new.id
@@ -235,7 +237,7 @@ async def test_after_an_undone_portrait_the_next_replaces_the_one_in_force(tmp_p
         await stage.memory.portray(user_id="ann")
         for _ in range(2):
             second = await stage.memory.portray(user_id="ann")
-            by = By(who=Who.USER)
+            by = Actor(who=ActorKind.USER)
             await stage.knowledge.undo(second.written_by, user_id="ann", by=by, now=NOW)
             assert (await stage.knowledge.portrait("ann")).content.endswith("She rests.")
         fourth = await stage.memory.portray(user_id="ann")
@@ -351,7 +353,7 @@ async def test_what_is_forgotten_while_it_is_told_is_told_anew(tmp_path: Path) -
 async def test_episodes_and_raw_turns_pass(tmp_path: Path) -> None:
     """An episode fades by 0.8 a day after the seventh, is gone at the fourteenth, a turn at the
     thirtieth; a month later no word of it is on disk."""
-    from souffleur.knowledge.life import effective
+    from souffleur.knowledge.decay import effective
 
     async with staged(tmp_path, by_name(episode=TEA)) as stage:
         await stage.say("I drink sencha tea", "more sencha")
@@ -496,7 +498,7 @@ async def test_without_the_embedder_words_wait(tmp_path: Path) -> None:
     """Talk goes on; what was said is found as soon as the embedder is back."""
     embeddings = Sulking()
     embedder = Embedder(embeddings, "sulking", dimension=64, floor=0.2)
-    base = await open_knowledge(Place(folder=tmp_path), embedder, COMPANION)
+    base = await open_knowledge(StoreLocation(folder=tmp_path), embedder, COMPANION)
     async with AsyncExitStack() as closing:
         times = from_clock(lambda: NOW + days(1))
         memory = Souffleur(Parts(base, times=times), Settings(path=tmp_path))

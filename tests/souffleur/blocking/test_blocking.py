@@ -21,8 +21,8 @@ import pytest
 from souffleur import (
     BlockingSouffleur,
     KnowledgeBase,
+    LedgerEntry,
     Memory,
-    Outcome,
     Recall,
     Receipt,
     Settings,
@@ -33,7 +33,7 @@ from souffleur.blocking.memory import BlockingKnowledge
 from souffleur.errors import BlockingError, MessageError, SettingsError, StoreBusyError
 from souffleur.health import Health
 from souffleur.knowledge.finding.search import Found, Query
-from souffleur.knowledge.operation import By, Who
+from souffleur.knowledge.operation import Actor, ActorKind
 from tests.blocking_methods import TARGET, generate
 from tests.build import NOW
 from tests.faults.test_kill import ROOT, environment
@@ -86,7 +86,7 @@ def test_a_checker_sees_the_types(tmp_path: Path) -> None:
         assert_type(memory.recall(**ME, text="tea"), Recall)
         assert_type(memory.observe(**ME, user="hi"), Receipt)
         assert_type(memory.end_session(**ME), bool)
-        assert_type(memory.remember("Ann likes tea.", user_id="ann"), list[Outcome])
+        assert_type(memory.remember("Ann likes tea.", user_id="ann"), list[LedgerEntry])
         assert_type(memory.health(), Health)
         assert_type(memory.trouble, str)
         assert_type(memory.has_model, bool)
@@ -111,7 +111,7 @@ def test_a_companion_without_an_event_loop(tmp_path: Path) -> None:
         (tea,) = memory.knowledge.list("ann")
         assert tea.recalls == 1
         (entry,) = memory.knowledge.history(tea.id, user_id="ann")
-        memory.knowledge.undo(entry.id, user_id="ann", by=By(who=Who.USER), now=NOW)
+        memory.knowledge.undo(entry.id, user_id="ann", by=Actor(who=ActorKind.USER), now=NOW)
         assert memory.knowledge.list("ann") == []
         assert memory.knowledge.episodes("ann", limit=3, now=NOW) == []
         assert memory.has_model

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from souffleur.knowledge.memory import Kind
-from souffleur.knowledge.operation import Add, Who
+from souffleur.knowledge.operation import ActorKind, Add
 from tests.build import NOW, days, open_base, verdict
 from tests.command import Run, data
 from tests.stub import Body, Stub, fail, say
@@ -30,7 +30,7 @@ def store(tmp_path: Path) -> Path:
         plan = {"kind": Kind.TODO, "expires_at": NOW + days(8)}
         adds = [Add(reason="r", quote="", content=f"Ann likes tea {n}.") for n in range(3)]
         adds.append(Add(reason="r", quote="", content="Ann has an exam.", **plan))
-        await base.apply(verdict(*adds, who=Who.HOST))
+        await base.apply(verdict(*adds, who=ActorKind.HOST))
         await base.close()
 
     asyncio.run(fill())

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from souffleur.knowledge.memory import Kind
-from souffleur.knowledge.operation import Add, Who
+from souffleur.knowledge.operation import ActorKind, Add
 from souffleur.runs.jobs import RUNS, jobs_of
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
@@ -20,7 +20,7 @@ async def test_a_scheduled_run_lets_go_what_is_over(tmp_path: Path) -> None:
     settings = Settings(path=tmp_path, embedder="hash:64")
     async with Souffleur.open(settings, clock=lambda: NOW) as memory:
         plan = Add(reason="r", quote="", content="Exam.", kind=Kind.TODO, expires_at=NOW + days(1))
-        await memory.knowledge.apply(verdict(plan, who=Who.HOST))
+        await memory.knowledge.apply(verdict(plan, who=ActorKind.HOST))
         decay, *_ = jobs_of(memory.parts)
         assert decay.name == "decay"
         await decay.work(NOW + days(2))

@@ -14,7 +14,7 @@ from loguru import logger
 from qdrant_client import QdrantClient
 
 from souffleur.errors import SettingsError
-from souffleur.knowledge.engine.collection import Collection, Filter, Layout
+from souffleur.knowledge.engine.collection import Collection, CollectionSchema, Filter
 from souffleur.knowledge.engine.edge import EdgeCollection
 from souffleur.knowledge.engine.server import ServerCollection
 from souffleur.knowledge.journal import Journal
@@ -26,7 +26,7 @@ from tests.build import NOW
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 MICROSECOND = timedelta(microseconds=1)
-LAYOUT = Layout("journal", 3)
+LAYOUT = CollectionSchema("journal", 3)
 """Without indexes, which watermarks and leases do not need: quicker to make."""
 
 

@@ -13,13 +13,13 @@ from hypothesis import given, strategies as st
 
 from souffleur.cli import show_report
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Category, Kind, Memory, Relation, State
-from souffleur.knowledge.operation import Add, By, Op, Skip, Who
-from souffleur.knowledge.portrait import Upkeep
+from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState, Relation
+from souffleur.knowledge.operation import Actor, ActorKind, Add, Op, Skip
+from souffleur.knowledge.portrait import PortraitStatus
 from souffleur.knowledge.records import to_point
 from souffleur.knowledge.talk.turn import TurnState
 from souffleur.knowledge.upkeep.quality import Quality, measure
-from souffleur.knowledge.upkeep.tally import Cost, Failure, Mention, Pair
+from souffleur.knowledge.upkeep.tally import Cost, Failure, MemoryRef, Pair
 from souffleur.reporting.page import to_html
 from souffleur.reporting.report import Status, health, to_json
 from tests.build import NOW, days, memory, open_base, turn, verdict
@@ -74,9 +74,9 @@ async def keep_memories(base: KnowledgeBase) -> None:
             against(oslo, lyon),
             against(cats, ended),
             against(ended, cats),
-            memory("Ann used to smoke.", state=State.SUPERSEDED),
-            memory("Ann owes Bob.", state=State.FORGOTTEN),
-            memory("Ann may move.", state=State.PENDING),
+            memory("Ann used to smoke.", state=MemoryState.SUPERSEDED),
+            memory("Ann owes Bob.", state=MemoryState.FORGOTTEN),
+            memory("Ann may move.", state=MemoryState.PENDING),
         ],
     )
 
@@ -101,16 +101,16 @@ async def keep_talk(base: KnowledgeBase) -> None:
     await base.journal.mark(turns[:2], judged={"reason": "r", **cost})
     await base.journal.mark(turns[2:3], judged={"reason": "r", **cost})
     await base.journal.mark(turns[3:4], state=TurnState.FAILED, tries=3, error="500: oops")
-    await base.undo(two.id, by=By(who=Who.USER), now=NOW, user_id=None)
+    await base.undo(two.id, by=Actor(who=ActorKind.USER), now=NOW, user_id=None)
     base.sessions.end("ann", "s1")
     (left,) = await base.sessions.waiting()
     failed = left.model_copy(update={"tries": 2, "error": "cut off"})
     await base.sessions.save([failed, left.model_copy(update={"id": bob_id()})])
-    await base.sessions.save_upkeep(Upkeep(user_id="ann", tries=1, error="lost a name"))
-    await base.sessions.save_upkeep(Upkeep(user_id=EVIL))
+    await base.sessions.save_upkeep(PortraitStatus(user_id="ann", tries=1, error="lost a name"))
+    await base.sessions.save_upkeep(PortraitStatus(user_id=EVIL))
 
 
-def contents(mentions: Sequence[Mention]) -> list[str]:
+def contents(mentions: Sequence[MemoryRef]) -> list[str]:
     return [one.content for one in mentions]
 
 
@@ -291,7 +291,7 @@ async def test_the_page_is_whole_and_harmless(base: KnowledgeBase) -> None:
 @given(st.text(alphabet="<>&\"'`/!-\n\u202eaé{%}#", max_size=20))
 def test_any_words_stay_words(words: str) -> None:
     """Whatever a memory, a user or an error is called, the page has the same tags."""
-    one = Mention("1" * 32, words, words, 1.0, NOW)
+    one = MemoryRef("1" * 32, words, words, 1.0, NOW)
     fields: dict[str, Any] = {"duplicates": (Pair(one, one),), "stale": (one,)}
 
     def tags(words: str) -> tuple[set[str], set[str]]:
@@ -374,8 +374,8 @@ def well() -> Quality:
     )
 
 
-def mention(name: str) -> Mention:
-    return Mention(name, "ann o'hara", "Ann likes tea.", 1.0, NOW)
+def mention(name: str) -> MemoryRef:
+    return MemoryRef(name, "ann o'hara", "Ann likes tea.", 1.0, NOW)
 
 
 def test_the_older_of_a_pair_stands_first() -> None:

@@ -16,7 +16,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Category, Kind, Memory, Relation, State
+from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState, Relation
 from souffleur.knowledge.operation import Add
 from souffleur.knowledge.records import to_point
 from souffleur.knowledge.talk.turn import TurnState
@@ -107,7 +107,7 @@ async def keep_memories(base: KnowledgeBase, now: datetime) -> None:
         memory(f"old {EVIL}", user_id=EVIL, updated_at=now - days(100), **old),
         memory(LONG, category=Category.CORE, updated_at=now - days(100), **old),
         memory("Ann once had a cold.", updated_at=now - days(100), **old),
-        memory("Ann used to smoke.", state=State.SUPERSEDED, **fresh),
+        memory("Ann used to smoke.", state=MemoryState.SUPERSEDED, **fresh),
     ]
     await put(base, [*facts, *plans, *odd])
 

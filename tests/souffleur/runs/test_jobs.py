@@ -10,10 +10,10 @@ import pytest
 from souffleur.cli.run import RunName
 from souffleur.errors import EndpointError, SettingsError
 from souffleur.knowledge.memory import Category, Kind
-from souffleur.knowledge.operation import Add, Who
+from souffleur.knowledge.operation import ActorKind, Add
 from souffleur.knowledge.upkeep import run_log, watermarks
 from souffleur.replay import StageClock
-from souffleur.runs import Errand, Limits
+from souffleur.runs import RunLimits, RunOptions
 from souffleur.runs.jobs import RUNS, jobs_of
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
@@ -59,9 +59,9 @@ async def test_a_run_leaves_a_record(tmp_path: Path) -> None:
         await s.memory.run("decay")
         plan = Add(reason="r", quote="", content="Exam.", kind=Kind.TODO, expires_at=NOW + days(1))
         tea = Add(reason="r", quote="", content="Ann likes tea.")
-        await s.knowledge.apply(verdict(plan, tea, who=Who.HOST))
+        await s.knowledge.apply(verdict(plan, tea, who=ActorKind.HOST))
         s.clock.at = NOW + days(40)
-        await s.memory.run("decay", Errand(s.clock(), dry_run=True))
+        await s.memory.run("decay", RunOptions(s.clock(), dry_run=True))
         assert await records(s.memory) == []
         for name in ("decay", "review"):
             await s.memory.run(name)
@@ -79,7 +79,7 @@ async def test_a_portrait_that_is_due_is_written_where_nobody_talks(tmp_path: Pa
         await s.end()
         assert (await s.memory.run("profile")).due == 0
         s.clock.at += days(8)
-        dry = await s.memory.run("profile", Errand(s.clock(), dry_run=True))
+        dry = await s.memory.run("profile", RunOptions(s.clock(), dry_run=True))
         assert [(line.op, line.reason) for line in dry.lines] == [("PORTRAY", "a week has passed")]
         assert await s.knowledge.portrait("ann") is None
         report = await s.memory.run("profile")
@@ -112,9 +112,9 @@ async def test_old_memories_are_consolidated(tmp_path: Path) -> None:
         teas = [f"Ann likes {sort} tea." for sort in ("green", "black", "white")]
         tags: dict[str, Any] = {"topics": ("tea", "drinks")}
         adds = [Add(reason="r", quote="", content=tea, **tags) for tea in teas]
-        await s.knowledge.apply(verdict(*adds, who=Who.HOST))
+        await s.knowledge.apply(verdict(*adds, who=ActorKind.HOST))
         s.clock.at = NOW + days(91)
-        dry = await s.memory.run("consolidate", Errand(s.clock(), dry_run=True))
+        dry = await s.memory.run("consolidate", RunOptions(s.clock(), dry_run=True))
         assert ([line.op for line in dry.lines], len(await s.knowledge.list("ann"))) == (
             ["MERGE"],
             3,
@@ -136,11 +136,13 @@ async def test_a_group_that_fails_does_not_stop_the_others(tmp_path: Path) -> No
                 Add(reason="r", quote="", content=f"Likes {sort} tea.", topics=("tea", "drinks"))
                 for sort in ("green", "black", "white")
             ]
-            await s.knowledge.apply(verdict(*adds, who=Who.HOST, user_id=user, name=user))
+            await s.knowledge.apply(verdict(*adds, who=ActorKind.HOST, user_id=user, name=user))
         s.clock.at = NOW + days(91)
         report = await s.memory.run("consolidate")
         assert [line.op for line in report.lines] == ["FAILED", "FAILED"]
-        stopped = await s.memory.run("consolidate", Errand(s.clock(), limits=Limits(calls=0)))
+        stopped = await s.memory.run(
+            "consolidate", RunOptions(s.clock(), limits=RunLimits(calls=0))
+        )
         assert stopped.stopped == "it may make 0 calls"
 
 
@@ -151,7 +153,7 @@ async def test_a_host_may_run_the_schedule_itself(tmp_path: Path) -> None:
         Settings(path=tmp_path, embedder="hash:64"), clock=clock, schedule=True
     ) as memory:
         plan = Add(reason="r", quote="", content="Exam.", kind=Kind.TODO, expires_at=NOW + days(1))
-        await memory.knowledge.apply(verdict(plan, who=Who.HOST))
+        await memory.knowledge.apply(verdict(plan, who=ActorKind.HOST))
         for _ in range(200):  # the first wake begins the periods
             mark = await watermarks.read(memory.knowledge.journal, "decay")
             if mark.due_at:
@@ -176,9 +178,9 @@ async def test_of_two_that_exclude_each_other_one_ends(tmp_path: Path) -> None:
         for day, city in enumerate(("Ulm", "Bonn")):
             home = Add(reason="r", quote="", content=f"Ann lives in {city}.", entities=("home",))
             at = NOW + days(day)
-            await s.knowledge.apply(verdict(home, who=Who.HOST, name=city, at=at))
+            await s.knowledge.apply(verdict(home, who=ActorKind.HOST, name=city, at=at))
         s.clock.at = NOW + days(2)
-        dry = await s.memory.run("contradictions", Errand(s.clock(), dry_run=True))
+        dry = await s.memory.run("contradictions", RunOptions(s.clock(), dry_run=True))
         assert [(line.op, line.memory.content) for line in dry.lines] == [
             ("CONTRADICT", "Ann lives in Ulm.")
         ]
@@ -197,7 +199,7 @@ async def test_what_was_judged_late_is_looked_at(tmp_path: Path) -> None:
     async def say(city: str, user_id: str, day: float) -> None:
         home = Add(reason="r", quote="", content=f"Lives in {city}.", entities=("home",))
         about: dict[str, Any] = {"user_id": user_id, "name": (city, user_id), "at": NOW + days(day)}
-        await s.knowledge.apply(verdict(home, who=Who.HOST, **about))
+        await s.knowledge.apply(verdict(home, who=ActorKind.HOST, **about))
 
     async with staged(tmp_path, by_name(arbitrate=BOTH)) as s:
         for user_id in ("ann", "bob"):
@@ -217,7 +219,7 @@ async def test_what_was_judged_late_is_looked_at(tmp_path: Path) -> None:
         pytest.param(BOTH, {"user_id": "ann"}, ["SKIP"], 0, id="of this user"),
         pytest.param(BOTH, {"user_id": "bob"}, ["SKIP"], 1, id="of another user"),
         pytest.param(BOTH, {"dry_run": True}, ["SKIP", "SKIP"], 1, id="dry"),
-        pytest.param(BOTH, {"limits": Limits(calls=0)}, [], 1, id="stopped"),
+        pytest.param(BOTH, {"limits": RunLimits(calls=0)}, [], 1, id="stopped"),
         pytest.param(EndpointError("busy"), {}, ["FAILED", "FAILED"], 1, id="failed"),
     ],
 )
@@ -230,8 +232,8 @@ async def test_what_was_not_ruled_on_is_looked_at_again(
             for city in ("Ulm", "Bonn"):
                 home = Add(reason="r", quote="", content=f"Lives in {city}.", entities=("home",))
                 about: dict[str, Any] = {"user_id": user_id, "name": (city, user_id)}
-                await s.knowledge.apply(verdict(home, who=Who.HOST, **about))
-        report = await s.memory.run("contradictions", Errand(NOW + days(10), **fields))
+                await s.knowledge.apply(verdict(home, who=ActorKind.HOST, **about))
+        report = await s.memory.run("contradictions", RunOptions(NOW + days(10), **fields))
         assert [line.op for line in report.lines] == did
-        again = await s.memory.run("contradictions", Errand(NOW + days(20), user_id="ann"))
+        again = await s.memory.run("contradictions", RunOptions(NOW + days(20), user_id="ann"))
         assert again.due == due

@@ -10,18 +10,18 @@ import pytest
 
 from souffleur.agents.chat import Reply, Request
 from souffleur.agents.exchange import Persona
-from souffleur.agents.judge import Judge
 from souffleur.agents.reviewer import MemoryReviewer
 from souffleur.agents.rounds import Context
+from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import EndpointError, StoreError
 from souffleur.knowledge.engine.collection import Filter
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Category, Due, Kind, Memory, State
-from souffleur.knowledge.operation import Add, Boost, Who
+from souffleur.knowledge.memory import Category, Due, Kind, Memory, MemoryState
+from souffleur.knowledge.operation import ActorKind, Add, Boost
 from souffleur.knowledge.policy import EVERBOT
 from souffleur.knowledge.records import to_point
-from souffleur.runs import Errand, Limits, Report, run_decay, run_review
-from souffleur.runs.errand import Line
+from souffleur.runs import RunLimits, RunOptions, RunResult, run_decay, run_review
+from souffleur.runs.run import RunItem
 from tests.build import NOW, days, memory, open_base, verdict
 from tests.counted import Counted
 from tests.faults.test_store_outage import Unsteady
@@ -42,18 +42,18 @@ async def know(base: KnowledgeBase, *contents: str, user_id: str = "ann", **fiel
     """Facts told by the host at NOW."""
     adds = [Add(reason="r", quote="", content=content, **fields) for content in contents]
     name = (user_id, *contents)
-    await base.apply(verdict(*adds, who=Who.HOST, name=name, user_id=user_id))
+    await base.apply(verdict(*adds, who=ActorKind.HOST, name=name, user_id=user_id))
 
 
 def reviewer(base: KnowledgeBase, script: Script) -> MemoryReviewer:
-    return MemoryReviewer(Context(Judge(Scripted(script)), base, Persona(user="Ann")))
+    return MemoryReviewer(Context(StructuredChat(Scripted(script)), base, Persona(user="Ann")))
 
 
 def always(action: str) -> Script:
     return lambda _: {"reason": "because", "action": action, "query": None}
 
 
-def ops(report: Report) -> list[str]:
+def ops(report: RunResult) -> list[str]:
     return [line.op for line in report.lines]
 
 
@@ -63,23 +63,23 @@ async def test_what_is_over_is_let_go_by_rule(tmp_path: Path) -> None:
         await know(base, "Ann has an exam.", kind=Kind.TODO, expires_at=NOW + days(8))
         await know(base, "[2026-01-03 10:00] Tea.", category=Category.EPISODE, kind=Kind.MOMENT)
         await know(base, "Ann likes tea.")
-        assert ops(await run_decay(base, Errand(NOW + days(7)))) == []
-        report = await run_decay(base, Errand(LATER))
+        assert ops(await run_decay(base, RunOptions(NOW + days(7)))) == []
+        report = await run_decay(base, RunOptions(LATER))
         assert sorted(ops(report)) == ["FORGET", "FORGET"]
         assert report.due == 2
         assert [one.content for one in await base.list("ann")] == ["Ann likes tea."]
-        assert ops(await run_decay(base, Errand(LATER))) == []  # run twice is run once
+        assert ops(await run_decay(base, RunOptions(LATER))) == []  # run twice is run once
         _, entry = await base.history(report.lines[0].memory.id, user_id=None)
-        assert (entry.by.who, entry.op) == (Who.SCHEDULE, "FORGET")
+        assert (entry.by.who, entry.op) == (ActorKind.SCHEDULE, "FORGET")
 
 
 async def test_without_a_reviewer_faded_facts_go_at_the_last_threshold(tmp_path: Path) -> None:
     """Below 0.5 they wait; below 0.3 nobody will be asked, and they are forgotten."""
     async with base_of(tmp_path) as base:
         await know(base, "Ann likes tea.")
-        early = await run_decay(base, Errand(NOW + days(22)), has_reviewer=False)
+        early = await run_decay(base, RunOptions(NOW + days(22)), has_reviewer=False)
         assert ops(early) == ["WAITS"]
-        late = await run_decay(base, Errand(NOW + days(32)), has_reviewer=False)
+        late = await run_decay(base, RunOptions(NOW + days(32)), has_reviewer=False)
         assert ops(late) == ["FORGET"]
 
 
@@ -89,9 +89,9 @@ async def test_a_dry_run_changes_nothing(tmp_path: Path) -> None:
         await know(base, "Ann has an exam.", kind=Kind.TODO, expires_at=NOW + days(8))
         await know(base, "Ann likes tea.", "Ann likes milk.")
         before = await base.list("ann")
-        decayed = await run_decay(base, Errand(LATER, dry_run=True))
+        decayed = await run_decay(base, RunOptions(LATER, dry_run=True))
         reviewed = await run_review(
-            base, reviewer(base, always("DELETE")), Errand(LATER, dry_run=True)
+            base, reviewer(base, always("DELETE")), RunOptions(LATER, dry_run=True)
         )
         assert (ops(decayed), ops(reviewed)) == (["FORGET"], ["DELETE", "DELETE"])
         assert reviewed.lines[0].reason == "because"
@@ -104,7 +104,7 @@ async def test_kept_memories_are_asked_about_less_and_less(tmp_path: Path) -> No
         await know(base, "Ann likes tea.")
         now, grace = LATER, []
         for _ in range(3):
-            await run_review(base, reviewer(base, always("KEEP")), Errand(now))
+            await run_review(base, reviewer(base, always("KEEP")), RunOptions(now))
             (one,) = await base.list("ann")
             grace.append(one.grace_days)
             assert one.due_at is not None
@@ -119,13 +119,15 @@ async def test_a_promoted_memory_is_core_and_never_due(tmp_path: Path) -> None:
         await know(base, "Ann likes tea.")
         (one,) = await base.list("ann")
         for count in range(6):
-            await base.apply(verdict(Boost(target=one.id, reason="r"), who=Who.HOST, name=count))
-        report = await run_review(base, reviewer(base, always("PROMOTE")), Errand(NOW))
+            await base.apply(
+                verdict(Boost(target=one.id, reason="r"), who=ActorKind.HOST, name=count)
+            )
+        report = await run_review(base, reviewer(base, always("PROMOTE")), RunOptions(NOW))
         assert ops(report) == ["PROMOTE"]
         (core,) = await base.list("ann", category=Category.CORE)
         assert (core.importance, core.due_at) == (3.0, None)
         assert (
-            await run_review(base, reviewer(base, always("DELETE")), Errand(NOW + days(3650)))
+            await run_review(base, reviewer(base, always("DELETE")), RunOptions(NOW + days(3650)))
         ).due == 0
 
 
@@ -133,12 +135,12 @@ async def test_no_run_deletes_more_than_its_share(tmp_path: Path) -> None:
     """Of eight it deletes five and keeps the others for the next run; a limit may say fewer."""
     async with base_of(tmp_path) as base:
         await know(base, *(f"Ann likes tea {n}." for n in range(8)))
-        report = await run_review(base, reviewer(base, always("DELETE")), Errand(LATER))
+        report = await run_review(base, reviewer(base, always("DELETE")), RunOptions(LATER))
         assert (report.count("DELETE"), report.count("WAITS")) == (5, 3)
         assert len(await base.list("ann")) == 3
-        limits = Limits(deletions=1)
+        limits = RunLimits(deletions=1)
         report = await run_review(
-            base, reviewer(base, always("DELETE")), Errand(LATER, limits=limits)
+            base, reviewer(base, always("DELETE")), RunOptions(LATER, limits=limits)
         )
         assert (report.count("DELETE"), report.count("WAITS")) == (1, 2)
 
@@ -149,7 +151,7 @@ async def test_no_run_deletes_more_than_its_share(tmp_path: Path) -> None:
 )
 def test_a_model_may_delete_a_fifth(looked_at: int, limit: int | None, most: int) -> None:
     """Or five, if that is more, or what the limit says."""
-    report = Report("review", Errand(NOW, limits=Limits(deletions=limit)))
+    report = RunResult("review", RunOptions(NOW, limits=RunLimits(deletions=limit)))
     assert report.most_deletions(looked_at) == most
 
 
@@ -157,7 +159,7 @@ async def test_a_cap_counts_what_is_archived(tmp_path: Path) -> None:
     """Of three that are to be archived two are, if a run may let go two; the other waits."""
     base = await open_base(tmp_path, EVERBOT, dimension=64)
     await know(base, *(f"Ann likes tea {n}." for n in range(3)))
-    errand = Errand(NOW + days(150), limits=Limits(deletions=2))
+    errand = RunOptions(NOW + days(150), limits=RunLimits(deletions=2))
     assert ops(await run_decay(base, errand)) == ["ARCHIVE", "ARCHIVE", "WAITS"]
     await base.close()
 
@@ -165,22 +167,22 @@ async def test_a_cap_counts_what_is_archived(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("limits", "stop", "stopped"),
     [
-        (Limits(calls=2), lambda: False, "it may make 2 calls"),
-        (Limits(memories=2), lambda: False, "it may look at 2 of 5"),
-        (Limits(), lambda: True, "it was asked to stop"),
+        (RunLimits(calls=2), lambda: False, "it may make 2 calls"),
+        (RunLimits(memories=2), lambda: False, "it may look at 2 of 5"),
+        (RunLimits(), lambda: True, "it was asked to stop"),
     ],
 )
 async def test_a_run_that_was_stopped_goes_on_later(
-    tmp_path: Path, limits: Limits, stop: Callable[[], bool], stopped: str
+    tmp_path: Path, limits: RunLimits, stop: Callable[[], bool], stopped: str
 ) -> None:
     """It says why it ended; the next run does the rest, and nothing is asked about twice."""
     async with base_of(tmp_path) as base:
         await know(base, *(f"Ann likes tea {n}." for n in range(5)))
         first = await run_review(
-            base, reviewer(base, always("KEEP")), Errand(LATER, limits=limits, stop=stop)
+            base, reviewer(base, always("KEEP")), RunOptions(LATER, limits=limits, stop=stop)
         )
         assert first.stopped == stopped
-        rest = await run_review(base, reviewer(base, always("KEEP")), Errand(LATER))
+        rest = await run_review(base, reviewer(base, always("KEEP")), RunOptions(LATER))
         assert (len(first.lines) + len(rest.lines), rest.stopped) == (5, "")
         asked = [line.memory.id for line in (*first.lines, *rest.lines)]
         assert len(set(asked)) == 5
@@ -196,7 +198,7 @@ async def test_a_failure_leaves_it_due(tmp_path: Path) -> None:
 
     async with base_of(tmp_path) as base:
         await know(base, *(f"Ann likes tea {n}." for n in range(3)))
-        report = await run_review(base, reviewer(base, script), Errand(LATER))
+        report = await run_review(base, reviewer(base, script), RunOptions(LATER))
         assert sorted(ops(report)) == ["FAILED", "KEEP", "KEEP"]
         assert await base.count_due(LATER, [Due.REVIEW]) == 1
 
@@ -209,7 +211,7 @@ async def test_an_outage_ends_a_run(tmp_path: Path) -> None:
     async with base_of(tmp_path) as base:
         await know(base, *(f"Ann likes tea {n}." for n in range(30)))
         down = reviewer(base, lambda _: EndpointError("busy", usage={"calls": 1, "cost": 0.5}))
-        report = await run_review(base, down, Errand(LATER))
+        report = await run_review(base, down, RunOptions(LATER))
         assert (ops(report), report.stopped) == (["FAILED"] * 3, "busy")
         assert (report.calls, report.cost) == (3, 1.5)
         assert isinstance(report.error, EndpointError)
@@ -232,7 +234,7 @@ async def test_a_store_out_of_reach_ends_a_run_for_all(tmp_path: Path) -> None:
             memories.refusals = 99 if asked >= 4 else 0
             return {"reason": "r", "action": "KEEP", "query": None}
 
-        report = await run_review(shaky, reviewer(shaky, script), Errand(LATER))
+        report = await run_review(shaky, reviewer(shaky, script), RunOptions(LATER))
         assert isinstance(report.error, StoreError)
         assert "out of reach" in report.stopped
         left = asked
@@ -242,9 +244,9 @@ async def test_a_store_out_of_reach_ends_a_run_for_all(tmp_path: Path) -> None:
 
 def test_a_record_of_a_run_holds_no_words() -> None:
     """Why something failed is kept, without the answer that a fault may quote; five at most."""
-    report = Report("review", Errand(NOW))
+    report = RunResult("review", RunOptions(NOW))
     why = ["AnswerError: 'Ann loves Bob' is lost", *(f"EndpointError: {n}" for n in range(6))]
-    report.lines = [Line(memory(), "FAILED", one) for one in why]
+    report.lines = [RunItem(memory(), "FAILED", one) for one in why]
     kept = report.record(NOW)
     assert kept.errors == ("AnswerError", *why[1:5])
     assert kept.counts == {"FAILED": 7}
@@ -258,12 +260,12 @@ async def test_what_was_used_meanwhile_is_not_deleted(tmp_path: Path) -> None:
 
         async def chat(request: Request) -> Reply:
             boost = Boost(target=one.id, reason="r")
-            await base.apply(verdict(boost, who=Who.HOST, name="meanwhile"))
+            await base.apply(verdict(boost, who=ActorKind.HOST, name="meanwhile"))
             return await Scripted(always("DELETE"))(request)
 
-        writer = MemoryReviewer(Context(Judge(chat), base, Persona(user="Ann")))
-        assert ops(await run_review(base, writer, Errand(LATER))) == ["CHANGED"]
-        assert (await base.get(one.id, user_id=None)).state is State.ACTIVE
+        writer = MemoryReviewer(Context(StructuredChat(chat), base, Persona(user="Ann")))
+        assert ops(await run_review(base, writer, RunOptions(LATER))) == ["CHANGED"]
+        assert (await base.get(one.id, user_id=None)).state is MemoryState.ACTIVE
 
 
 async def test_users_are_reviewed_side_by_side(tmp_path: Path) -> None:
@@ -277,10 +279,10 @@ async def test_users_are_reviewed_side_by_side(tmp_path: Path) -> None:
             await both.wait()  # neither comes through alone
             return await Scripted(always("KEEP"))(request)
 
-        writer = MemoryReviewer(Context(Judge(chat), base, Persona(user="Ann")))
-        assert len((await run_review(base, writer, Errand(LATER))).lines) == 2
+        writer = MemoryReviewer(Context(StructuredChat(chat), base, Persona(user="Ann")))
+        assert len((await run_review(base, writer, RunOptions(LATER))).lines) == 2
         keeper = reviewer(base, always("KEEP"))
-        mine = await run_review(base, keeper, Errand(LATER + days(99), user_id="bob"))
+        mine = await run_review(base, keeper, RunOptions(LATER + days(99), user_id="bob"))
         assert {line.memory.user_id for line in mine.lines} == {"bob"}
 
 
@@ -298,7 +300,7 @@ async def test_a_run_reads_what_is_due_and_little_else(tmp_path: Path, size: int
         assert await base.memories.count(Filter()) == size
         counted = Counted(base.memories)
         watched = KnowledgeBase(counted, base.journal, base.embedder, base.policy)
-        report = await run_decay(watched, Errand(NOW + days(2)))
+        report = await run_decay(watched, RunOptions(NOW + days(2)))
         assert report.count("FORGET") == 100
         assert counted.read <= 700
 

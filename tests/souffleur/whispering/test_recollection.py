@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from souffleur.agents.chat import Request
+from souffleur.knowledge.decay import ends
 from souffleur.knowledge.finding.search import EVERYWHERE, Query, Scope
-from souffleur.knowledge.life import ends
 from souffleur.knowledge.memory import Category, Kind, Memory
-from souffleur.knowledge.operation import Add, Who
+from souffleur.knowledge.operation import ActorKind, Add
 from souffleur.knowledge.privacy.secrets import MASK
 from souffleur.knowledge.talk.turn import Turn
 from tests.build import NOW, days, verdict
@@ -189,14 +189,14 @@ async def test_what_accompanies_every_message(tmp_path: Path) -> None:
             Add(content="Ann wants to be rich.", kind=Kind.GOAL, importance="high", **host),
             Add(content="Docker needs patience.", kind=Kind.LESSON, importance="high", **host),
         ]
-        await stage.knowledge.apply(verdict(*adds, who=Who.HOST))
+        await stage.knowledge.apply(verdict(*adds, who=ActorKind.HOST))
         plans = [
             Add(
                 content=f"Ann has exam {n}.", kind=Kind.TODO, expires_at=ends(NOW + days(1)), **host
             )
             for n in range(4)
         ]
-        await stage.knowledge.apply(verdict(*plans, who=Who.HOST, name="plans"))
+        await stage.knowledge.apply(verdict(*plans, who=ActorKind.HOST, name="plans"))
         whisper = await stage.memory.recall(user_id="ann", session_id="s9", text="早")
         lines = [line for line in whisper.text.splitlines() if line.startswith("-")]
         assert lines[0] == "- Mo is a fox."
@@ -224,7 +224,7 @@ async def test_each_part_has_a_budget_of_its_own(tmp_path: Path, without: str | 
     fields = {without: 0} if without else {}
     async with staged(tmp_path, script, resident=0, **fields) as stage:
         core = Add(reason="r", quote="", content="Ann is deaf.", category=Category.CORE)
-        await stage.knowledge.apply(verdict(core, who=Who.HOST))
+        await stage.knowledge.apply(verdict(core, who=ActorKind.HOST))
         await stage.memory.remember("Ann likes sardines.", user_id="ann")
         await talked(stage, "a", NOW - days(3), "hm", "hm")
         await stage.memory.portray(user_id="ann")

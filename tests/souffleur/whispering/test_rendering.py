@@ -12,7 +12,7 @@ from souffleur.whispering.rendering import (
     KINDS,
     SIDE_TOKENS,
     Group,
-    Voice,
+    RenderOptions,
     clean,
     group_of,
     leading,
@@ -23,18 +23,18 @@ from souffleur.whispering.tokens import estimate_tokens
 from tests.build import memory, turn
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
-ZH = Voice("主人", "小祥", "zh", SHANGHAI)
-EN = Voice("Ann", "Mo", "en", ZoneInfo("America/Los_Angeles"))
+ZH = RenderOptions("主人", "小祥", "zh", SHANGHAI)
+EN = RenderOptions("Ann", "Mo", "en", ZoneInfo("America/Los_Angeles"))
 texts = st.text(alphabet='ab3 茶ラ。！.!?…\n\r\u2028#[-*=>"”)', max_size=80)
 
 
-def told(content: str, *, long: bool = False, voice: Voice = ZH, **data: object) -> str:
+def told(content: str, *, long: bool = False, voice: RenderOptions = ZH, **data: object) -> str:
     """An episode's line."""
     one = memory(content, category=Category.EPISODE, data=data)
     return tell(one, voice, estimate_tokens, long=long)
 
 
-def exchange(user: str, assistant: str = "", voice: Voice = ZH) -> str:
+def exchange(user: str, assistant: str = "", voice: RenderOptions = ZH) -> str:
     """A raw turn's line."""
     return tell(turn(user, assistant), voice, estimate_tokens, long=True)
 
@@ -157,7 +157,7 @@ def test_a_raw_turn_is_told_by_the_users_clock() -> None:
 def test_the_date_of_a_raw_turn_is_the_local_one() -> None:
     """In Auckland it was already tomorrow."""
     late = turn("hi").model_copy(update={"at": turn("hi").at.replace(hour=23)})
-    there = Voice("Ann", "Mo", "en", ZoneInfo("Pacific/Auckland"))
+    there = RenderOptions("Ann", "Mo", "en", ZoneInfo("Pacific/Auckland"))
     assert tell(late, there, len, long=False).startswith("[2026-01-04 12:00]")
 
 

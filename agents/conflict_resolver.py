@@ -12,6 +12,14 @@ from typing import TypedDict
 from langgraph.runtime import Runtime
 
 from souffleur.agents.chat import Message, Usage
+from souffleur.agents.conflict_answer import (
+    FIRST,
+    RulingAnswer,
+    faults,
+    list_asked,
+    list_rivals,
+    to_op,
+)
 from souffleur.agents.exchange import Persona, clock
 from souffleur.agents.rounds import (
     Context,
@@ -24,16 +32,15 @@ from souffleur.agents.rounds import (
     run_graph,
     settled,
 )
-from souffleur.agents.ruling import FIRST, RulingAnswer, faults, list_asked, list_rivals, to_op
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Memory, State as MemoryState
-from souffleur.knowledge.operation import By, Op, Outcome, Verdict, Who
+from souffleur.knowledge.memory import Memory, MemoryState
+from souffleur.knowledge.operation import Actor, ActorKind, LedgerEntry, Op, Verdict
 from souffleur.knowledge.records import fingerprint
-from souffleur.knowledge.upkeep.rivals import Rivals, ruling_entry, ruling_id
+from souffleur.knowledge.upkeep.conflict_sets import ConflictSet, ruling_entry, ruling_id
 from souffleur.prompts import render, stamp
 
 
-class State(TypedDict, total=False):
+class ConflictState(TypedDict, total=False):
     """One run: one memory and its rivals."""
 
     now: datetime
@@ -49,10 +56,10 @@ class State(TypedDict, total=False):
     rounds: int
     usage: Usage
     model: str
-    outcomes: list[Outcome]
+    outcomes: list[LedgerEntry]
 
 
-async def gather(state: State, runtime: Runtime[Context]) -> Update:
+async def gather(state: ConflictState, runtime: Runtime[Context]) -> Update:
     """Write the question."""
     shown = state["shown"]
     one = next(iter(shown.values()))
@@ -70,19 +77,19 @@ async def gather(state: State, runtime: Runtime[Context]) -> Update:
     return {"persona": persona, "language": language, **begin(rules, question)}
 
 
-async def judge(state: State, runtime: Runtime[Context]) -> Update:
+async def judge(state: ConflictState, runtime: Runtime[Context]) -> Update:
     """Ask the model."""
     return await ask(state, runtime.context.judge, RulingAnswer, "arbitrate")
 
 
-async def check(state: State, runtime: Runtime[Context]) -> Update:
+async def check(state: ConflictState, runtime: Runtime[Context]) -> Update:
     """Find what makes the answer unusable; say so to the model, once."""
     answer = state["answer"]
     problem = state["problem"] or (faults(answer, state["shown"]) if answer else "")
     return settled(state, problem, "repair_task")
 
 
-async def apply(state: State, runtime: Runtime[Context]) -> Update:
+async def apply(state: ConflictState, runtime: Runtime[Context]) -> Update:
     """Rule on each pair by what the two are now; not on what was reworded or ended meanwhile.
 
     A verdict for each pair: one and the same memory may exclude several.
@@ -90,7 +97,7 @@ async def apply(state: State, runtime: Runtime[Context]) -> Update:
     knowledge, shown, answer = runtime.context.knowledge, state["shown"], state["answer"]
     assert answer is not None
     carry = knowledge.preview if state["dry_run"] else knowledge.apply
-    outcomes: list[Outcome] = []
+    outcomes: list[LedgerEntry] = []
     ended: set[str] = set()
     for handle in list(shown)[1:]:
         asked = {name: shown[name] for name in (FIRST, handle)}
@@ -106,16 +113,18 @@ async def apply(state: State, runtime: Runtime[Context]) -> Update:
     return {"outcomes": outcomes}
 
 
-class Arbiter:
+class ConflictResolver:
     """The graph, compiled once."""
 
     def __init__(self, context: Context) -> None:
         self.graph = compile_rounds(
-            "arbiter", State, Context, gather=gather, ask=judge, check=check, apply=apply
+            "arbiter", ConflictState, Context, gather=gather, ask=judge, check=check, apply=apply
         )
         self.context = context
 
-    async def run(self, rivals: Rivals, *, now: datetime, dry_run: bool = False) -> list[Outcome]:
+    async def run(
+        self, rivals: ConflictSet, *, now: datetime, dry_run: bool = False
+    ) -> list[LedgerEntry]:
         """Judge a memory and those that `rivals` found, in one call; what became of each pair.
 
         A CONTRADICT where the two exclude each other, a SKIP where they do not; nothing where one
@@ -138,10 +147,10 @@ class Arbiter:
         shown = {f"m{place}": one for place, one in enumerate(current.values(), start=1)}
         given = {"shown": shown, "now": now, "dry_run": dry_run}
         state = await run_graph(self.graph, given, self.context)
-        outcomes: list[Outcome] = state["outcomes"]
+        outcomes: list[LedgerEntry] = state["outcomes"]
         return decided + outcomes
 
-    async def _decided(self, rivals: Rivals) -> list[Outcome]:
+    async def _decided(self, rivals: ConflictSet) -> list[LedgerEntry]:
         """What became of earlier verdicts on these; finished, if a crash came between."""
         knowledge = self.context.knowledge
         entries = [ruling_entry(rivals.memory, other) for other in rivals.others]
@@ -165,13 +174,15 @@ async def _as_they_are(knowledge: KnowledgeBase, shown: dict[str, Memory]) -> di
     }
 
 
-def _verdict(state: State, pair: Sequence[Memory], op: Op, cost: dict[str, float]) -> Verdict:
+def _verdict(
+    state: ConflictState, pair: Sequence[Memory], op: Op, cost: dict[str, float]
+) -> Verdict:
     prompt = stamp("arbitrate", state["language"])
     return Verdict(
         id=ruling_id(*pair),
         user_id=pair[0].user_id,
         agent_id=pair[0].agent_id,
-        by=By(who=Who.ARBITER, model=state["model"], prompt=prompt),
+        by=Actor(who=ActorKind.ARBITER, model=state["model"], prompt=prompt),
         at=state["now"],
         ops=(op,),
         cost=cost,

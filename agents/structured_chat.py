@@ -26,7 +26,7 @@ _NAMES_THE_FORM = re.compile(
 
 
 @dataclass(frozen=True)
-class Judged(Generic[T]):
+class Parsed(Generic[T]):
     """An answer, and what it took."""
 
     value: T
@@ -37,7 +37,7 @@ class Judged(Generic[T]):
     form: Form
 
 
-class Judge:
+class StructuredChat:
     """Asks one question at a time, and remembers in which form its endpoint takes them."""
 
     def __init__(self, chat: Chat, *, form: Form = "json_schema") -> None:
@@ -49,7 +49,7 @@ class Judge:
         """The form in which the next question is put."""
         return LADDER[self._rung]
 
-    async def ask(self, messages: Sequence[Message], answer: type[T], *, name: str) -> Judged[T]:
+    async def ask(self, messages: Sequence[Message], answer: type[T], *, name: str) -> Parsed[T]:
         """One answer of the type `answer`, which is called `name` on the wire.
 
         Asks once; again only where the endpoint refuses the form, one rung lower and for good.
@@ -74,7 +74,7 @@ class Judge:
             except AnswerError as error:
                 error.usage = asdict(reply.usage)
                 raise
-            return Judged(value, reply.text, reply.usage, reply.model, request.form)
+            return Parsed(value, reply.text, reply.usage, reply.model, request.form)
 
 
 def _read(reply: Reply, answer: type[T], lines: bool) -> T:

@@ -9,7 +9,7 @@ value. One function serves ranking, review and pruning.
 import math
 from datetime import datetime, timedelta
 
-from souffleur.knowledge.memory import Category, Due, Kind, Memory, State
+from souffleur.knowledge.memory import Category, Due, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import Importance
 from souffleur.knowledge.policy import Policy
 
@@ -19,36 +19,36 @@ FOLLOW_UP = timedelta(days=7)
 _LASTING = frozenset({Category.SYSTEM, Category.CORE, Category.PROFILE})
 
 
-def lasts(memory: Memory, policy: Policy) -> bool:
+def never_fades(memory: Memory, policy: Policy) -> bool:
     """Whether it never fades: system, core, profile, or important enough."""
     return memory.category in _LASTING or (
         policy.lasting_at is not None and memory.importance >= policy.lasting_at
     )
 
 
-def amplitude(memory: Memory, policy: Policy) -> float:
+def base_value(memory: Memory, policy: Policy) -> float:
     """Its value at the anchor, before any fading."""
     return memory.importance * (1 + policy.use_weight * math.log1p(memory.uses))
 
 
 def effective(memory: Memory, now: datetime, policy: Policy) -> float:
     """Its value now, 0 or more, in the policy's own unit."""
-    if lasts(memory, policy):
-        return amplitude(memory, policy)
+    if never_fades(memory, policy):
+        return base_value(memory, policy)
     faded = max(0.0, memory.since(now) - memory.grace_days)
-    return amplitude(memory, policy) * math.pow(policy.rule(memory.category).rate, faded)
+    return base_value(memory, policy) * math.pow(policy.rule(memory.category).rate, faded)
 
 
-def crossing(memory: Memory, below: float, policy: Policy) -> datetime | None:
+def falls_below_at(memory: Memory, below: float, policy: Policy) -> datetime | None:
     """When its value falls below a threshold; None: never.
 
     The closed form solved for time: anchor + grace + ln(below / amplitude) / ln(rate) days.
     """
     rate = policy.rule(memory.category).rate
-    start = amplitude(memory, policy)
+    start = base_value(memory, policy)
     if start < below:
         return memory.anchor_at
-    if rate == 1 or below <= 0 or lasts(memory, policy):
+    if rate == 1 or below <= 0 or never_fades(memory, policy):
         return None
     days = memory.grace_days + math.log(below / start) / math.log(rate)
     return _later(memory.anchor_at, days)
@@ -57,23 +57,23 @@ def crossing(memory: Memory, below: float, policy: Policy) -> datetime | None:
 def due(memory: Memory, policy: Policy) -> tuple[datetime, Due] | None:
     """The next thing that must happen to it, and when; None: nothing ever."""
     rule = policy.rule(memory.category)
-    if memory.state is State.ARCHIVED and rule.archive_below and rule.forget_below:
-        gone = crossing(memory, rule.forget_below, policy)
+    if memory.state is MemoryState.ARCHIVED and rule.archive_below and rule.forget_below:
+        gone = falls_below_at(memory, rule.forget_below, policy)
         return (gone, Due.FORGET) if gone else None
-    if memory.state is not State.ACTIVE:
+    if memory.state is not MemoryState.ACTIVE:
         return None
     candidates: list[tuple[datetime | None, Due]] = [(memory.expires_at, Due.EXPIRE)]
-    if not lasts(memory, policy):
+    if not never_fades(memory, policy):
         if memory.expires_at is None:  # what has an end is no core memory
             candidates.append((_promotion(memory, policy), Due.PROMOTION))
         if rule.at_most_days is not None:
             candidates.append((_later(memory.created_at, rule.at_most_days), Due.FORGET))
         if rule.review_below is not None:
-            candidates.append((crossing(memory, rule.review_below, policy), Due.REVIEW))
+            candidates.append((falls_below_at(memory, rule.review_below, policy), Due.REVIEW))
         elif rule.archive_below is not None:
-            candidates.append((crossing(memory, rule.archive_below, policy), Due.ARCHIVE))
+            candidates.append((falls_below_at(memory, rule.archive_below, policy), Due.ARCHIVE))
         elif rule.forget_below is not None:
-            candidates.append((crossing(memory, rule.forget_below, policy), Due.FORGET))
+            candidates.append((falls_below_at(memory, rule.forget_below, policy), Due.FORGET))
     known = [(when, what) for when, what in candidates if when is not None]
     return min(known, default=None)
 
@@ -94,7 +94,7 @@ def boosted(memory: Memory, now: datetime, policy: Policy) -> Memory:
     value = effective(memory, now, policy)
     reinforcement = policy.reinforcement
     update: dict[str, object] = {"uses": memory.uses + 1, "last_used_at": now}
-    if not lasts(memory, policy):
+    if not never_fades(memory, policy):
         update["anchor_at"] = now
         if reinforcement.way == "add":
             raised = min(value + reinforcement.step, reinforcement.ceiling)
@@ -151,12 +151,12 @@ def ends(day: datetime) -> datetime:
 
 
 def _promotion(memory: Memory, policy: Policy) -> datetime | None:
-    if policy.promote_at is None or amplitude(memory, policy) < policy.promote_at:
+    if policy.promote_at is None or base_value(memory, policy) < policy.promote_at:
         return None
     if memory.asked_at is None or memory.asked_value is None:
         return memory.anchor_at
     used_since = memory.anchor_at > memory.asked_at  # else the base is from before the question
-    if used_since and amplitude(memory, policy) >= memory.asked_value + policy.ask_again_above:
+    if used_since and base_value(memory, policy) >= memory.asked_value + policy.ask_again_above:
         return memory.anchor_at
     again = _later(memory.asked_at, policy.ask_again_days)
     return again if effective(memory, again, policy) >= policy.promote_at else None

@@ -18,7 +18,7 @@ from souffleur import agents
 from souffleur.agents.answers import LONGEST, read_answer
 from souffleur.agents.chat import Form, Message, Reply, Request, Usage
 from souffleur.agents.endpoint import Endpoint
-from souffleur.agents.judge import Judge
+from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError, EndpointError
 from tests.stub import Behaviour, Stub, chatty, fail, fenced, say, takes, thoughtful, truncated
 
@@ -66,8 +66,8 @@ WORDS = VERDICT.model_dump_json()
 LINES = "[ADD] 喜欢茶\n[DELETE:m1]"
 
 
-def judge(stub: Stub, **settings: Any) -> Judge:
-    return Judge(Endpoint(base_url=stub.base_url, model="m", timeout=10), **settings)
+def judge(stub: Stub, **settings: Any) -> StructuredChat:
+    return StructuredChat(Endpoint(base_url=stub.base_url, model="m", timeout=10), **settings)
 
 
 def read(text: str) -> Verdict:
@@ -179,7 +179,7 @@ async def test_late_refusal_does_not_climb_back() -> None:
             return Reply(LINES)
         raise EndpointError("no response_format here", status=400)
 
-    asker = Judge(chat)
+    asker = StructuredChat(chat)
     slow = asyncio.ensure_future(asker.ask([Message("user", "slow")], Verdict, name="verdict"))
     await asyncio.sleep(0)
     await asker.ask([Message("user", "fast")], Verdict, name="verdict")
@@ -264,7 +264,7 @@ async def test_cut_off_lines_fail_closed() -> None:
         return Reply("[DELETE:m1]", finish="length")
 
     with pytest.raises(AnswerError, match="cut off"):
-        await Judge(chat, form="text").ask(MESSAGES, Verdict, name="verdict")
+        await StructuredChat(chat, form="text").ask(MESSAGES, Verdict, name="verdict")
 
 
 @pytest.mark.parametrize(
@@ -460,5 +460,5 @@ async def test_prompt_is_the_same_each_time(form: Form) -> None:
         return Reply(WORDS)
 
     for _ in range(2):
-        await Judge(chat, form=form).ask(MESSAGES, Verdict, name="verdict")
+        await StructuredChat(chat, form=form).ask(MESSAGES, Verdict, name="verdict")
     assert asked[0] == asked[1]

@@ -22,7 +22,7 @@ from souffleur.knowledge.identity import known_in, reader, whose
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.lexical import encode_query
 from souffleur.knowledge.language.wording import fold
-from souffleur.knowledge.memory import Category, Memory, State
+from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.operation import derive_id, entry_id
 from souffleur.knowledge.records import fingerprint, to_memories
 
@@ -41,7 +41,7 @@ _AT_ONCE = 16
 
 
 @dataclass(frozen=True)
-class Rivals:
+class ConflictSet:
     """A memory, and what it may not be able to stand beside."""
 
     memory: Memory
@@ -58,7 +58,7 @@ async def owners(
 
 async def rivals(
     knowledge: KnowledgeBase, user_id: str, now: datetime, since: datetime | None
-) -> list[Rivals]:
+) -> list[ConflictSet]:
     """What may exclude each other of a user's memories, each pair once.
 
     Looked at is what was made, reworded or brought back at or after `since` (None: all), the
@@ -66,7 +66,7 @@ async def rivals(
     these, or are near to it. Pairs that were judged in these words, contradict each other
     already, or replace one another, are left out.
     """
-    found: list[Rivals] = []
+    found: list[ConflictSet] = []
     met: set[frozenset[str]] = set()
     fresh = await _fresh(knowledge, user_id, now, since)
     for start in range(0, len(fresh), _AT_ONCE):
@@ -75,7 +75,7 @@ async def rivals(
             unmet = [other for other in near if frozenset((memory.id, other.id)) not in met]
             others = (await _unjudged(knowledge, memory, unmet))[:MOST]
             met |= {frozenset((memory.id, other.id)) for other in others}
-            found += [Rivals(memory, tuple(others))] if others else []
+            found += [ConflictSet(memory, tuple(others))] if others else []
         await asyncio.sleep(0)
     return found
 
@@ -204,14 +204,14 @@ def _is_tied(memory: Memory, other: str) -> bool:
 
 def _allowed(now: datetime, *whose: Condition) -> Filter:
     """What `_holds` says, by index."""
-    must = (*whose, Is("state", State.ACTIVE), OneOf("category", JUDGED))
+    must = (*whose, Is("state", MemoryState.ACTIVE), OneOf("category", JUDGED))
     return Filter(must, (*over(now), Between("valid_from", low=now + INSTANT)))
 
 
 def _holds(memory: Memory, now: datetime) -> bool:
     ends = (memory.expires_at, memory.valid_until)
     return (
-        memory.state is State.ACTIVE
+        memory.state is MemoryState.ACTIVE
         and memory.category in JUDGED
         and all(end is None or end > now for end in ends)
         and (memory.valid_from is None or memory.valid_from <= now)

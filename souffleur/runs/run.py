@@ -21,7 +21,7 @@ from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.upkeep.run_log import RunRecord
 
 if TYPE_CHECKING:
-    from souffleur.knowledge.operation import Outcome
+    from souffleur.knowledge.operation import LedgerEntry
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ Step = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Limits:
+class RunLimits:
     """What a run may cost and do."""
 
     memories: int = 1000
@@ -53,13 +53,13 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Errand:
+class RunOptions:
     """What a run is asked to do."""
 
     now: datetime
     user_id: str | None = None
     """Whose memories; None: everybody's."""
-    limits: Limits = Limits()
+    limits: RunLimits = RunLimits()
     dry_run: bool = False
     """Say what would be done, and change nothing."""
     stop: Callable[[], bool] = lambda: False
@@ -68,7 +68,7 @@ class Errand:
 
 
 @dataclass(frozen=True)
-class Line:
+class RunItem:
     """What a run did with one memory, or would do."""
 
     memory: Memory
@@ -79,14 +79,14 @@ class Line:
 
 
 @dataclass
-class Report:
+class RunResult:
     """What came of a run."""
 
     name: str
-    errand: Errand
+    errand: RunOptions
     due: int = 0
     """How many were due when it began."""
-    lines: list[Line] = field(default_factory=list)
+    lines: list[RunItem] = field(default_factory=list)
     calls: int = 0
     tokens: int = 0
     cost: float = 0.0
@@ -125,7 +125,7 @@ class Report:
             return False
         return True
 
-    def failed(self, memory: Memory, error: Exception) -> Line:
+    def failed(self, memory: Memory, error: Exception) -> RunItem:
         """Return the line of what could not be done, and stays due.
 
         After `OUTAGE` of an endpoint in trouble, without a success between, nothing more is begun.
@@ -136,7 +136,7 @@ class Report:
         self.outages += is_outage(error)
         if self.outages >= OUTAGE:
             self.break_off(error)
-        return Line(memory, "FAILED", f"{type(error).__name__}: {error}")
+        return RunItem(memory, "FAILED", f"{type(error).__name__}: {error}")
 
     def break_off(self, error: Exception) -> None:
         """Begin nothing more; what is left stays due."""
@@ -177,9 +177,9 @@ class Report:
 
 
 async def side_by_side(
-    report: Report,
+    report: RunResult,
     work: Mapping[str, Sequence[T]],
-    one: Callable[[T], Awaitable[Sequence[Line]]],
+    one: Callable[[T], Awaitable[Sequence[RunItem]]],
 ) -> None:
     """Do each user's work, one piece after the other, users side by side, while it may go on."""
     slots = asyncio.Semaphore(report.errand.limits.parallel)
@@ -204,10 +204,10 @@ async def side_by_side(
                 group.create_task(user(mine))
 
 
-def told(memory: Memory, outcome: "Outcome", trail: tuple[str, ...] = ()) -> Line:
+def told(memory: Memory, outcome: "LedgerEntry", trail: tuple[str, ...] = ()) -> RunItem:
     """The line of what became of an op, and of what was looked up before."""
     if outcome.waits:
-        return Line(memory, "WAITS", f"for the user's yes: {outcome.reason}", trail)
+        return RunItem(memory, "WAITS", f"for the user's yes: {outcome.reason}", trail)
     if outcome.refused:
-        return Line(memory, "REFUSED", f"{outcome.refused}: {outcome.detail}", trail)
-    return Line(memory, outcome.op, outcome.reason, trail)
+        return RunItem(memory, "REFUSED", f"{outcome.refused}: {outcome.detail}", trail)
+    return RunItem(memory, outcome.op, outcome.reason, trail)

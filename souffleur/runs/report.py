@@ -3,19 +3,19 @@
 from typing import TYPE_CHECKING
 
 from souffleur.knowledge.upkeep.quality import measure
-from souffleur.runs.errand import Errand, Report
+from souffleur.runs.run import RunOptions, RunResult
 
 if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
 
 
-async def run_report(knowledge: "KnowledgeBase", errand: Errand) -> Report:
+async def run_report(knowledge: "KnowledgeBase", errand: RunOptions) -> RunResult:
     """Count what is in the store, and what is wrong with it; no words, so that it may be kept."""
     from souffleur.reporting.report import health
 
     quality = await measure(knowledge, errand.now, user_id=errand.user_id)
     state, findings = health(quality)
-    report = Report("report", errand)
+    report = RunResult("report", errand)
     report.data = {
         "health": str(state),
         "findings": findings,

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 from hypothesis import given, strategies as st
 
-from souffleur.knowledge import life
-from souffleur.knowledge.memory import Category, Due, Kind, Memory, State
+from souffleur.knowledge import decay
+from souffleur.knowledge.memory import Category, Due, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import Importance
 from souffleur.knowledge.policy import COMPANION, EVERBOT, POLICIES, STUDIO, Policy
 from tests.build import NOW, days, memory
@@ -40,13 +40,13 @@ def test_the_value_is_what_the_table_says(
 ) -> None:
     """Each policy gives the value worked out by hand."""
     one = memory(category=category, importance=importance, grace_days=grace)
-    assert life.effective(one, NOW + days(age), policy) == pytest.approx(expected)
+    assert decay.effective(one, NOW + days(age), policy) == pytest.approx(expected)
 
 
 def test_studio_counts_uses() -> None:
     """In `studio` the value grows by 1 + ln(1 + uses)."""
     one = memory(importance=0.5, uses=3)
-    assert life.effective(one, NOW, STUDIO) == pytest.approx(0.5 * (1 + math.log(4)))
+    assert decay.effective(one, NOW, STUDIO) == pytest.approx(0.5 * (1 + math.log(4)))
 
 
 @pytest.mark.parametrize(("importance", "expected"), [(0.7, 13.56), (1.0, 20.51), (1.5, 28.42)])
@@ -64,8 +64,8 @@ def test_a_value_never_grows_by_waiting(
 ) -> None:
     """Time alone never makes a memory worth more."""
     one = memory(category=category, importance=importance, grace_days=7)
-    later = life.effective(one, NOW + days(age + more), policy)
-    assert later <= life.effective(one, NOW + days(age), policy)
+    later = decay.effective(one, NOW + days(age + more), policy)
+    assert later <= decay.effective(one, NOW + days(age), policy)
 
 
 @given(policies, categories, values, values, ages)
@@ -75,8 +75,8 @@ def test_the_stronger_stays_the_stronger(
     """Of two memories alike but for importance, the more important never falls below the other."""
     weak, strong = sorted((one, other))
     then = NOW + days(age)
-    assert life.effective(memory(category=category, importance=weak), then, policy) <= (
-        life.effective(memory(category=category, importance=strong), then, policy)
+    assert decay.effective(memory(category=category, importance=weak), then, policy) <= (
+        decay.effective(memory(category=category, importance=strong), then, policy)
     )
 
 
@@ -86,12 +86,12 @@ def test_a_crossing_is_where_the_value_crosses(
 ) -> None:
     """An hour before the crossing the value is not below the threshold; an hour after, it is."""
     one = memory(importance=importance)
-    crossing = life.crossing(one, below, policy)
+    crossing = decay.falls_below_at(one, below, policy)
     if crossing is None or crossing == one.anchor_at:
         return
     hour = timedelta(hours=1)
-    assert life.effective(one, crossing - hour, policy) >= below
-    assert life.effective(one, crossing + hour, policy) < below
+    assert decay.effective(one, crossing - hour, policy) >= below
+    assert decay.effective(one, crossing + hour, policy) < below
 
 
 @given(policies, values, ages)
@@ -99,15 +99,15 @@ def test_use_never_makes_a_memory_worth_less(policy: Policy, importance: float, 
     """After a boost the value is at least what it was."""
     then = NOW + days(age)
     one = memory(importance=importance)
-    boosted = life.boosted(one, then, policy)
-    assert life.effective(boosted, then, policy) >= life.effective(one, then, policy)
+    boosted = decay.boosted(one, then, policy)
+    assert decay.effective(boosted, then, policy) >= decay.effective(one, then, policy)
     assert boosted.uses == one.uses + 1
 
 
 def test_a_boost_adds_to_what_is_left() -> None:
     """In `companion` a boost gives the effective value plus 0.3, anchored now."""
     then = NOW + days(17)
-    boosted = life.boosted(memory(importance=1.0), then, COMPANION)
+    boosted = decay.boosted(memory(importance=1.0), then, COMPANION)
     assert boosted.importance == pytest.approx(0.95**10 + 0.3)
     assert boosted.anchor_at == then
 
@@ -116,15 +116,15 @@ def test_boosts_alone_never_reach_core() -> None:
     """However often it is used, a fact stops at 2.9 and only a reviewer lets it reach 3.0."""
     one = memory(importance=1.5)
     for _ in range(100):
-        one = life.boosted(one, NOW, COMPANION)
+        one = decay.boosted(one, NOW, COMPANION)
     assert one.importance == pytest.approx(2.9)
 
 
 def test_everbot_boosts_approach_one() -> None:
     """In `everbot` 0.6 becomes 0.68, then 0.744."""
-    once = life.boosted(memory(importance=0.6), NOW, EVERBOT)
+    once = decay.boosted(memory(importance=0.6), NOW, EVERBOT)
     assert once.importance == pytest.approx(0.68)
-    assert life.boosted(once, NOW, EVERBOT).importance == pytest.approx(0.744)
+    assert decay.boosted(once, NOW, EVERBOT).importance == pytest.approx(0.744)
 
 
 def test_a_valuable_fact_is_due_for_promotion_at_once() -> None:
@@ -135,17 +135,17 @@ def test_a_valuable_fact_is_due_for_promotion_at_once() -> None:
 
 def test_after_keep_a_promotion_is_not_asked_again_soon() -> None:
     """KEEP rests the question for 30 days, or until the value has risen by 0.6."""
-    kept = life.scheduled(life.kept(memory(importance=2.5), NOW, COMPANION), COMPANION)
+    kept = decay.scheduled(decay.kept(memory(importance=2.5), NOW, COMPANION), COMPANION)
     assert kept.due_for is Due.REVIEW  # by day 30 it will have fallen below 2.5
     used = {"importance": 2.8, "asked_value": 2.1, "anchor_at": NOW + days(1)}
-    raised = life.scheduled(kept.model_copy(update=used), COMPANION)
+    raised = decay.scheduled(kept.model_copy(update=used), COMPANION)
     assert (raised.due_for, raised.due_at) == (Due.PROMOTION, NOW + days(1))
 
 
 def test_a_question_answered_late_is_not_due_again_at_once() -> None:
     """A memory that has faded since it became due is kept, and rests, as it was not used since."""
     late = NOW + days(20)
-    kept = life.scheduled(life.kept(memory(importance=2.9), late, COMPANION), COMPANION)
+    kept = decay.scheduled(decay.kept(memory(importance=2.9), late, COMPANION), COMPANION)
     assert kept.asked_value is not None
     assert kept.asked_value < 2.3
     assert kept.due_at is not None
@@ -155,7 +155,7 @@ def test_a_question_answered_late_is_not_due_again_at_once() -> None:
 def test_keep_answers_every_question_that_was_due() -> None:
     """Asked about promotion when it has long faded, a kept memory is not due for review at once."""
     late = NOW + days(90)
-    kept = life.scheduled(life.kept(memory(importance=2.6), late, COMPANION), COMPANION)
+    kept = decay.scheduled(decay.kept(memory(importance=2.6), late, COMPANION), COMPANION)
     assert (kept.importance, kept.grace_days, kept.due_for) == (0.5, 14.0, Due.REVIEW)
     assert kept.due_at is not None
     assert kept.due_at > late
@@ -166,7 +166,7 @@ def test_what_survives_review_is_asked_about_less_and_less() -> None:
     one, then, graces = memory(importance=0.5), NOW, []
     for _ in range(6):
         then = then + days(one.grace_days + 1)
-        one = life.scheduled(life.kept(one, then, COMPANION), COMPANION)
+        one = decay.scheduled(decay.kept(one, then, COMPANION), COMPANION)
         graces.append(one.grace_days)
         assert one.importance == pytest.approx(0.5)
         assert one.due_at == then + days(one.grace_days)
@@ -175,9 +175,9 @@ def test_what_survives_review_is_asked_about_less_and_less() -> None:
 
 def test_promotion_makes_a_core_memory_that_lasts() -> None:
     """PROMOTE sets core and 3.0; ten years later the value is the same and nothing is due."""
-    core = life.scheduled(life.promoted(memory(importance=2.6), NOW, COMPANION), COMPANION)
+    core = decay.scheduled(decay.promoted(memory(importance=2.6), NOW, COMPANION), COMPANION)
     assert (core.category, core.importance, core.due_at) == (Category.CORE, 3.0, None)
-    assert life.effective(core, NOW + days(3650), COMPANION) == 3.0
+    assert decay.effective(core, NOW + days(3650), COMPANION) == 3.0
 
 
 def test_an_episode_is_gone_at_two_weeks() -> None:
@@ -191,7 +191,7 @@ def test_everbot_archives_before_it_forgets() -> None:
     one = memory(policy=EVERBOT, importance=0.4)
     assert one.due_for is Due.ARCHIVE
     assert one.due_at is not None
-    assert life.effective(one, one.due_at, EVERBOT) == pytest.approx(0.2)
+    assert decay.effective(one, one.due_at, EVERBOT) == pytest.approx(0.2)
 
 
 def test_a_plan_is_due_when_it_expires() -> None:
@@ -201,13 +201,13 @@ def test_a_plan_is_due_when_it_expires() -> None:
 
 def test_nothing_is_due_for_what_is_gone() -> None:
     """A forgotten memory waits for nothing."""
-    assert memory(state=State.FORGOTTEN).due_at is None
+    assert memory(state=MemoryState.FORGOTTEN).due_at is None
 
 
 def test_the_kind_sets_the_start_in_studio() -> None:
     """`studio` starts by kind, the others by the judge's label."""
-    assert life.initial(Kind.LESSON, Importance.LOW, STUDIO) == 0.85
-    assert life.initial(Kind.LESSON, Importance.LOW, COMPANION) == 0.7
+    assert decay.initial(Kind.LESSON, Importance.LOW, STUDIO) == 0.85
+    assert decay.initial(Kind.LESSON, Importance.LOW, COMPANION) == 0.7
 
 
 def test_times_beyond_the_calendar_are_its_end() -> None:

@@ -10,34 +10,41 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, strategies as st
 
-from souffleur.agents import arbiter
-from souffleur.agents.arbiter import Arbiter
+from souffleur.agents import conflict_resolver as arbiter
 from souffleur.agents.chat import Chat, Reply, Request
+from souffleur.agents.conflict_answer import (
+    RulingAnswer,
+    faults,
+    grounding,
+    list_rivals,
+    may_end,
+    to_op,
+)
+from souffleur.agents.conflict_resolver import ConflictResolver
 from souffleur.agents.exchange import Persona
-from souffleur.agents.judge import Judge
 from souffleur.agents.rounds import Context
-from souffleur.agents.ruling import RulingAnswer, faults, grounding, list_rivals, may_end, to_op
+from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.finding.search import Query
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Category, Evidence, Memory, Speaker, State
+from souffleur.knowledge.memory import Category, Evidence, Memory, MemoryState, Speaker
 from souffleur.knowledge.operation import (
+    Actor,
+    ActorKind,
     Archive,
     Boost,
-    By,
     Contradict,
     Edit,
+    LedgerEntry,
     Op,
-    Outcome,
     Promote,
     Skip,
-    Who,
     derive_id,
 )
 from souffleur.knowledge.records import to_point
+from souffleur.knowledge.upkeep.conflict_sets import ConflictSet, rivals, ruling_id
 from souffleur.knowledge.upkeep.quality import measure
-from souffleur.knowledge.upkeep.rivals import Rivals, rivals, ruling_id
 from souffleur.prompts import LANGUAGES, render, stamp
 from souffleur.whispering.tokens import estimate_tokens
 from tests.build import NOW, days, memory, open_base, verdict
@@ -48,7 +55,7 @@ LATER = NOW + days(30)
 UTC = ZoneInfo("UTC")
 PERSONA = Persona(user="Ann", assistant="Mo")
 LYON, OSLO, ROME = (f"Ann lives in a flat in {city}." for city in ("Lyon", "Oslo", "Rome"))
-USER = By(who=Who.USER)
+USER = Actor(who=ActorKind.USER)
 
 
 def said(
@@ -108,9 +115,9 @@ async def keep(base: KnowledgeBase, *memories: Memory) -> None:
 
 async def arbitrate(
     base: KnowledgeBase, chat: Chat, now: datetime = LATER, user_id: str = "ann"
-) -> list[Outcome]:
+) -> list[LedgerEntry]:
     """Run the arbiter on all rivals of a user."""
-    agent = Arbiter(Context(Judge(chat), base, PERSONA))
+    agent = ConflictResolver(Context(StructuredChat(chat), base, PERSONA))
     found = await rivals(base, user_id, now, None)
     return [outcome for group in found for outcome in await agent.run(group, now=now)]
 
@@ -137,9 +144,9 @@ async def test_the_older_one_ends(tmp_path: Path) -> None:
         chat = Scripted([NEW_HOLDS])
         (outcome,) = await arbitrate(base, chat)
         ended, stays = await base.get(old.id, user_id=None), await base.get(new.id, user_id=None)
-        assert (ended.state, ended.superseded_by) == (State.SUPERSEDED, new.id)
+        assert (ended.state, ended.superseded_by) == (MemoryState.SUPERSEDED, new.id)
         assert (ended.valid_until, ended.due_at) == (new.valid_from, None)
-        assert (stays.state, stays.valid_until) == (State.ACTIVE, None)
+        assert (stays.state, stays.valid_until) == (MemoryState.ACTIVE, None)
         assert links(ended) == [(new.id, "contradicts", 1.0)]
         assert links(stays) == [(old.id, "contradicts", 1.0)]
         assert await contents(base) == [OSLO]
@@ -147,7 +154,7 @@ async def test_the_older_one_ends(tmp_path: Path) -> None:
         assert await contents(base, as_of=NOW + days(15)) == [OSLO]
         assert await open_pairs(base) == []
         assert (outcome.op, outcome.reason, outcome.at) == ("CONTRADICT", "one home", LATER)
-        assert (outcome.by.who, outcome.by.model) == (Who.ARBITER, "scripted")
+        assert (outcome.by.who, outcome.by.model) == (ActorKind.ARBITER, "scripted")
         assert outcome.by.prompt == stamp("arbitrate", "en")
         assert (outcome.cost["calls"], outcome.cost["input_tokens"]) == (1, 100)
         question = chat.requests[0].messages[1].content
@@ -210,7 +217,7 @@ async def test_what_holds_is_the_later_or_the_better_grounded(tmp_path: Path) ->
             await keep(base, *of(name, pair))
             await arbitrate(base, Scripted([answer]), user_id=name)
             assert (name, [one.content for one in await base.list(name)]) == (name, [stays])
-            (ended,) = await base.list(name, states=[State.SUPERSEDED])
+            (ended,) = await base.list(name, states=[MemoryState.SUPERSEDED])
             assert ended.valid_until == max(one.valid_from for one in pair if one.valid_from)
 
 
@@ -241,16 +248,16 @@ async def test_what_does_not_exclude_is_left_alone_and_asked_once(tmp_path: Path
         (outcome,) = await arbitrate(base, chat)
         assert (outcome.op, outcome.reason, outcome.changes) == ("SKIP", "one home", ())
         assert await base.list("ann") == [old, new]
-        used = verdict(Boost(target=old.id, reason="r"), who=Who.HOST)
+        used = verdict(Boost(target=old.id, reason="r"), who=ActorKind.HOST)
         await base.apply(used)
-        group = Rivals(
+        group = ConflictSet(
             await base.get(new.id, user_id=None), (await base.get(old.id, user_id=None),)
         )
-        agent = Arbiter(Context(Judge(chat), base, PERSONA))
+        agent = ConflictResolver(Context(StructuredChat(chat), base, PERSONA))
         assert await agent.run(group, now=LATER + days(1)) == [outcome]
         assert len(chat.requests) == 1
         edit = Edit(target=old.id, reason="r", content=ROME)
-        await base.apply(verdict(edit, who=Who.HOST, name="edit"))
+        await base.apply(verdict(edit, who=ActorKind.HOST, name="edit"))
         await arbitrate(base, chat)
         assert len(chat.requests) == 2
 
@@ -272,9 +279,9 @@ async def test_what_has_just_ended_ends_nothing_else(tmp_path: Path) -> None:
     new, *others = home(ROME, 0), home(LYON, 5), home(OSLO, 6)
     async with base_of(tmp_path, new, *others) as base:
         answer = ruling(said("m2", holds="m2"), said("m3", holds="m1"))
-        agent = Arbiter(Context(Judge(Scripted([answer] * 2)), base, PERSONA))
+        agent = ConflictResolver(Context(StructuredChat(Scripted([answer] * 2)), base, PERSONA))
         for dry_run in (True, False):
-            group = Rivals(new, tuple(others))
+            group = ConflictSet(new, tuple(others))
             (outcome,) = await agent.run(group, now=LATER, dry_run=dry_run)
             assert outcome.details["ends"] == new.id
             stay = {LYON, OSLO, ROME} if dry_run else {LYON, OSLO}
@@ -339,12 +346,14 @@ async def test_what_changes_meanwhile_is_not_ruled_on(tmp_path: Path, name: str)
         (group,) = await rivals(base, "ann", LATER, None)
 
         async def slow(request: Request) -> Reply:
-            await base.apply(verdict(op, who=Who.HOST))
+            await base.apply(verdict(op, who=ActorKind.HOST))
             return await Scripted([GOOD])(request)
 
-        outcomes = await Arbiter(Context(Judge(slow), base, PERSONA)).run(group, now=LATER)
+        outcomes = await ConflictResolver(Context(StructuredChat(slow), base, PERSONA)).run(
+            group, now=LATER
+        )
         assert bool(outcomes) is is_ruled
-        again = Arbiter(Context(Judge(Scripted([])), base, PERSONA))
+        again = ConflictResolver(Context(StructuredChat(Scripted([])), base, PERSONA))
         assert await again.run(group, now=LATER) == outcomes
 
 
@@ -354,7 +363,9 @@ async def test_what_becomes_core_meanwhile_does_not_end(tmp_path: Path) -> None:
     async with base_of(tmp_path, *pair) as base:
 
         async def slow(request: Request) -> Reply:
-            await base.apply(verdict(Promote(target=pair[0].id, reason="r"), who=Who.REVIEWER))
+            await base.apply(
+                verdict(Promote(target=pair[0].id, reason="r"), who=ActorKind.REVIEWER)
+            )
             return await Scripted([GOOD])(request)
 
         await arbitrate(base, slow)
@@ -364,10 +375,10 @@ async def test_what_becomes_core_meanwhile_does_not_end(tmp_path: Path) -> None:
 async def test_rivals_of_several_users_are_refused(tmp_path: Path) -> None:
     """Whoever hands over memories of two users, or personas, gets an error, and no call."""
     async with base_of(tmp_path) as base:
-        agent = Arbiter(Context(Judge(Scripted([])), base, PERSONA))
+        agent = ConflictResolver(Context(StructuredChat(Scripted([])), base, PERSONA))
         for other in (memory("x", user_id="bob"), memory("x", agent_id="other")):
             with pytest.raises(ValueError, match="one user and one persona"):
-                await agent.run(Rivals(homes()[0], (other,)), now=LATER)
+                await agent.run(ConflictSet(homes()[0], (other,)), now=LATER)
 
 
 async def test_a_death_before_any_write_loses_and_doubles_nothing(tmp_path: Path) -> None:
@@ -380,7 +391,7 @@ async def test_a_death_before_any_write_loses_and_doubles_nothing(tmp_path: Path
             survived = await _live(base, user_id, (old, new), Dying(deaths))
             await _live(base, user_id, (old, new), Countdown(-1))
             (stays,) = await base.list(user_id)
-            (ended,) = await base.list(user_id, states=[State.SUPERSEDED])
+            (ended,) = await base.list(user_id, states=[MemoryState.SUPERSEDED])
             assert (stays.id, ended.id) == (new.id, old.id)
             assert (stays.revision, ended.revision) == (2, 2)
             assert len(stays.relations) == len(ended.relations) == 1
@@ -396,9 +407,9 @@ async def _live(
     """One life of a process over the store, without `recover`; whether it came to its end."""
     journal = await Journal.open(Deadly(base.journal.collection, count))
     own = KnowledgeBase(Deadly(base.memories, count), journal, base.embedder, base.policy)
-    agent = Arbiter(Context(Judge(Scripted(lambda _: GOOD)), own, PERSONA))
+    agent = ConflictResolver(Context(StructuredChat(Scripted(lambda _: GOOD)), own, PERSONA))
     try:
-        await agent.run(Rivals(pair[1], (pair[0],)), now=LATER)
+        await agent.run(ConflictSet(pair[1], (pair[0],)), now=LATER)
     except Gone:
         return False
     return True

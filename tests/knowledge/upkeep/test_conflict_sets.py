@@ -8,22 +8,29 @@ from typing import Any
 import pytest
 
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Category, Kind, Memory, Relation, State
+from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState, Relation
 from souffleur.knowledge.operation import (
+    Actor,
+    ActorKind,
     Archive,
     Boost,
-    By,
     Edit,
+    LedgerEntry,
     Op,
-    Outcome,
     Restore,
     Skip,
     Verdict,
-    Who,
     derive_id,
 )
 from souffleur.knowledge.records import to_point
-from souffleur.knowledge.upkeep.rivals import JUDGED, MOST, Rivals, owners, rivals, ruling_id
+from souffleur.knowledge.upkeep.conflict_sets import (
+    JUDGED,
+    MOST,
+    ConflictSet,
+    owners,
+    rivals,
+    ruling_id,
+)
 from tests.build import NOW, days, memory, open_base, verdict
 from tests.counted import Counted
 
@@ -54,12 +61,12 @@ def homes(user_id: str = "ann", **fields: Any) -> tuple[Memory, Memory]:
     return old.model_copy(update=fields), new
 
 
-def told(found: Sequence[Rivals]) -> list[tuple[str, list[str]]]:
+def told(found: Sequence[ConflictSet]) -> list[tuple[str, list[str]]]:
     return [(one.memory.content, [other.content for other in one.others]) for one in found]
 
 
-async def change(base: KnowledgeBase, op: Op, at: datetime = LATER) -> Outcome:
-    (outcome,) = await base.apply(verdict(op, who=Who.USER, name=(op, at), at=at))
+async def change(base: KnowledgeBase, op: Op, at: datetime = LATER) -> LedgerEntry:
+    (outcome,) = await base.apply(verdict(op, who=ActorKind.USER, name=(op, at), at=at))
     return outcome
 
 
@@ -120,10 +127,10 @@ NO_RIVALS: dict[str, dict[str, Any]] = {
     "an episode": {"category": Category.EPISODE},
     "a portrait": {"category": Category.PROFILE},
     "of the host": {"category": Category.SYSTEM},
-    "waiting": {"state": State.PENDING},
-    "archived": {"state": State.ARCHIVED},
-    "superseded": {"state": State.SUPERSEDED},
-    "forgotten": {"state": State.FORGOTTEN},
+    "waiting": {"state": MemoryState.PENDING},
+    "archived": {"state": MemoryState.ARCHIVED},
+    "superseded": {"state": MemoryState.SUPERSEDED},
+    "forgotten": {"state": MemoryState.FORGOTTEN},
     "expired": {"expires_at": LATER},
     "no longer so": {"valid_until": LATER},
     "not so yet": {"valid_from": LATER + days(1)},
@@ -218,7 +225,7 @@ async def test_what_is_reworded_or_brought_back_is_new(base: KnowledgeBase) -> N
     assert await owners(base, LATER, LATER) == ["ann"]
     assert await owners(base, LATER, LATER, "bob") == []
     soon = LATER + days(1)
-    await base.undo(edited.id, by=By(who=Who.USER), now=soon, user_id=None)
+    await base.undo(edited.id, by=Actor(who=ActorKind.USER), now=soon, user_id=None)
     assert told(await rivals(base, "ann", soon, soon)) == [(LYON, [OSLO])]
     await change(base, Archive(target=oslo.id, reason="r"), soon)
     assert await rivals(base, "ann", soon, soon) == []
@@ -233,7 +240,7 @@ async def test_a_judged_pair_comes_back_only_in_other_words(base: KnowledgeBase)
     await keep(base, lyon, oslo)
     ruling = ruling_id(oslo, lyon)
     assert ruling == ruling_id(lyon, oslo.model_copy(update={"content": OSLO.upper()}))
-    by = By(who=Who.ARBITER)
+    by = Actor(who=ActorKind.ARBITER)
     await base.apply(
         Verdict(id=ruling, user_id="ann", by=by, at=LATER, ops=(Skip(reason="two flats"),))
     )
@@ -263,7 +270,7 @@ async def test_judged_pairs_make_room_for_others(base: KnowledgeBase) -> None:
     await keep(base, *made, new)
     (first,) = await rivals(base, "ann", LATER, LATER)
     for other in first.others:
-        told_so = verdict(Skip(reason="r"), who=Who.ARBITER, id=ruling_id(new, other))
+        told_so = verdict(Skip(reason="r"), who=ActorKind.ARBITER, id=ruling_id(new, other))
         await base.apply(told_so)
     (second,) = await rivals(base, "ann", LATER, LATER)
     assert (len(first.others), len(second.others)) == (8, 2)

@@ -25,6 +25,7 @@ from souffleur.agents.exchange import clock as as_clock
 from souffleur.agents.judge import Judge
 from souffleur.agents.recording import Recorder, prune
 from souffleur.errors import AnswerError, SettingsError, SouffleurError
+from souffleur.evals.minilm import yardstick
 from souffleur.evals.sets.answering_result import Answered, as_json, report
 from souffleur.evals.sets.estimate import (
     ANSWERS,
@@ -111,7 +112,9 @@ async def _converse(
     dialogue = to_dialogue(part.conversation)
     clock = clock_for(dialogue)
     named = settings_for(dialogue, settings)
-    async with Souffleur.open(named, chat=cast.chat, clock=clock) as memory:
+    async with Souffleur.open(
+        named, chat=cast.chat, clock=clock, embedder=yardstick(named.embedder)
+    ) as memory:
         troubles = [
             f"{dialogue.user.id}, {played.session_id} at {played.exchange.at}: {played.turn.error}"
             async for played in replay(dialogue, memory, clock)

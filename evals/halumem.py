@@ -27,6 +27,7 @@ from souffleur.agents.chat import Chat
 from souffleur.agents.judge import Judge
 from souffleur.agents.recording import Recorder, prune
 from souffleur.errors import SouffleurError
+from souffleur.evals.minilm import yardstick
 from souffleur.evals.sets.estimate import Cost, Estimate, replay_estimate, show_estimate
 from souffleur.evals.sets.halumem_file import GIVE, Part, User, choose
 from souffleur.evals.sets.halumem_marks import BATCH, CASES, Marked, Marker, Scene, batches
@@ -86,7 +87,9 @@ async def play(user: User, settings: Settings, chat: Chat) -> tuple[list[Scene],
     clock = clock_for(user.dialogue)
     scenes: list[Scene] = []
     troubles: list[str] = []
-    async with Souffleur.open(settings, chat=chat, clock=clock) as memory:
+    async with Souffleur.open(
+        settings, chat=chat, clock=clock, embedder=yardstick(settings.embedder)
+    ) as memory:
         for part in user.parts:
             turns = [one async for one in replay(user.saying(part), memory, clock)]
             troubles += [

@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from souffleur.errors import SouffleurError
+from souffleur.evals.minilm import yardstick
 from souffleur.evals.sets.form import Conversation, Doc, Question
 from souffleur.evals.sets.known import SETS, read_set
 from souffleur.knowledge.embedding.embedder import Embedder, make_embedder
@@ -221,7 +222,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     given = parser.parse_args(arguments)
     try:
-        asked = asyncio.run(run(_chosen(given), make_embedder(given.embedder)))
+        asked = asyncio.run(run(_chosen(given), _embedder(given.embedder)))
     except SouffleurError as error:
         sys.exit(str(error))
     if not asked:
@@ -230,6 +231,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(as_json(asked))
     else:
         report(asked, Console(highlight=False, width=120))
+
+
+def _embedder(name: str) -> Embedder:
+    return yardstick(name) or make_embedder(name)
 
 
 def _chosen(given: argparse.Namespace) -> list[Conversation]:

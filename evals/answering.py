@@ -38,6 +38,7 @@ from souffleur.evals.command import (
     need_one_mode,
     start,
 )
+from souffleur.evals.minilm import yardstick
 from souffleur.evals.sets.answering_result import Answered, as_json, report
 from souffleur.evals.sets.estimate import (
     ANSWERS,
@@ -124,7 +125,9 @@ async def _converse(
     dialogue = to_dialogue(part.conversation)
     clock = clock_for(dialogue)
     named = settings_for(dialogue, settings)
-    async with Souffleur.open(named, chat=cast.chat, clock=clock) as memory:
+    async with Souffleur.open(
+        named, chat=cast.chat, clock=clock, embedder=yardstick(named.embedder)
+    ) as memory:
         troubles = [
             f"{dialogue.user.id}, {played.session_id} at {played.exchange.at}: {played.turn.error}"
             async for played in replay(dialogue, memory, clock)

@@ -35,6 +35,7 @@ from souffleur.evals.command import (
     need_one_mode,
     start,
 )
+from souffleur.evals.minilm import yardstick
 from souffleur.evals.sets.estimate import Cost, Estimate, replay_estimate, show_estimate
 from souffleur.evals.sets.halumem_file import GIVE, Part, User, choose
 from souffleur.evals.sets.halumem_marks import BATCH, CASES, Marked, Marker, Scene, batches
@@ -94,7 +95,9 @@ async def play(user: User, settings: Settings, chat: Chat) -> tuple[list[Scene],
     clock = clock_for(user.dialogue)
     scenes: list[Scene] = []
     troubles: list[str] = []
-    async with Souffleur.open(settings, chat=chat, clock=clock) as memory:
+    async with Souffleur.open(
+        settings, chat=chat, clock=clock, embedder=yardstick(settings.embedder)
+    ) as memory:
         for part in user.parts:
             turns = [one async for one in replay(user.saying(part), memory, clock)]
             troubles += [

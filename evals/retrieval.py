@@ -23,6 +23,7 @@ from rich.table import Table
 
 from souffleur.errors import DialogueError
 from souffleur.evals.command import Embedder as Named, SetFile, SetName, ToJson, make_app, start
+from souffleur.evals.minilm import yardstick
 from souffleur.evals.sets.form import Conversation, Doc, Question
 from souffleur.evals.sets.known import read_set
 from souffleur.evals.suite.bootstrap import Figure, percentage
@@ -200,7 +201,7 @@ def retrieval(
     """Measure how well raw turns are found: a public set, and the ranks of its evidence."""
     conversations = read_set(set_name, path)[:limit]
     chosen = conversations if half is None else half_of(conversations, half)
-    asked = asyncio.run(run(chosen, make_embedder(embedder)))
+    asked = asyncio.run(run(chosen, yardstick(embedder) or make_embedder(embedder)))
     if not asked:
         raise DialogueError(f"No question of {path} has evidence: there is nothing to measure.")
     if to_json:

@@ -54,6 +54,7 @@ from souffleur.whispering.whisper import Recall
 
 if TYPE_CHECKING:
     from souffleur.agents.chat import Chat
+    from souffleur.knowledge.embedding.embedder import Embedder
     from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.runs.run import RunOptions, RunResult
 
@@ -93,17 +94,19 @@ class Souffleur:
         *,
         chat: "Chat | None" = None,
         clock: Clock | None = None,
+        embedder: "Embedder | None" = None,
         **overrides: Any,
     ) -> "Opening[Souffleur]":
         """Open the store and take up waiting turns; `await` it, or use it with `async with`.
 
-        `overrides` are settings by name. `chat` stands in for the configured model endpoint.
+        `overrides` are settings by name. `chat` stands in for the configured model endpoint,
+        `embedder` for the configured embedder.
         The environment is read only without `settings`. Raises SettingsError for an override that
         is no setting, StoreBusyError if another process has the path, StoreMismatchError if the
         data were made with another embedder.
         """
         chosen = change_settings(settings, **overrides) if settings else load_settings(**overrides)
-        return Opening(cls, chosen, chat, from_clock(clock) if clock else TimeSource())
+        return Opening(cls, chosen, chat, from_clock(clock) if clock else TimeSource(), embedder)
 
     @classmethod
     def open_blocking(
@@ -112,6 +115,7 @@ class Souffleur:
         *,
         chat: "Chat | None" = None,
         clock: Clock | None = None,
+        embedder: "Embedder | None" = None,
         **overrides: Any,
     ) -> BlockingSouffleur:
         """Open as `open` does, for a host without an event loop; returns when all is open.
@@ -119,7 +123,9 @@ class Souffleur:
         Use it with `with`, or close it yourself. A call from within an event loop holds that loop
         up. Raises what opening raises.
         """
-        return BlockingSouffleur(cls.open(settings, chat=chat, clock=clock, **overrides))
+        return BlockingSouffleur(
+            cls.open(settings, chat=chat, clock=clock, embedder=embedder, **overrides)
+        )
 
     async def recall(
         self,

@@ -70,7 +70,7 @@ class Settings(BaseModel):
     price_out: float = Field(default=0.0, ge=0)
 
     embedder: str = "hash:512"
-    """openai:MODEL, fastembed:MODEL, minilm or hash:DIMENSION."""
+    """openai:MODEL, fastembed:MODEL or hash:DIMENSION."""
     embedder_base_url: str | None = None
     """None means as `base_url`."""
     embedder_api_key: SecretStr | None = None

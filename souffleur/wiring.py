@@ -28,7 +28,9 @@ from souffleur.settings import Settings
 from souffleur.time_source import Clock, TimeSource
 
 
-async def wire(settings: Settings, chat: Chat | None, times: TimeSource) -> Parts:
+async def wire(
+    settings: Settings, chat: Chat | None, times: TimeSource, embedder: Embedder | None = None
+) -> Parts:
     """Return the parts, open. Raises what opening the store raises; then nothing is open."""
     async with AsyncExitStack() as opening:
         if chat is None and settings.has_model:
@@ -36,7 +38,7 @@ async def wire(settings: Settings, chat: Chat | None, times: TimeSource) -> Part
             opening.push_async_callback(endpoint.aclose)
             chat = endpoint
         judging = Breaker("judging", pause=settings.retry_pause, steady=times.steady, now=times.now)
-        knowledge = await open_store(settings, times)
+        knowledge = await open_store(settings, times, embedder)
         opening.push_async_callback(knowledge.close)
         guard = guarded(chat, judging) if chat else None
         agents = make_agents(settings, knowledge, guard, times.now) if guard else None
@@ -56,9 +58,11 @@ async def make_endpoints(settings: Settings, embedder: Embedder) -> AsyncIterato
         yield Endpoints(endpoint, judging, embedder)
 
 
-async def open_store(settings: Settings, times: TimeSource | None = None) -> KnowledgeBase:
-    """Open the store that the settings name."""
-    policy, embedder = POLICIES[settings.policy], settings_embedder(settings, times)
+async def open_store(
+    settings: Settings, times: TimeSource | None = None, embedder: Embedder | None = None
+) -> KnowledgeBase:
+    """Open the store that the settings name, with another embedder if it is given."""
+    policy, embedder = POLICIES[settings.policy], embedder or settings_embedder(settings, times)
     hold = not settings.auto_extract
     return await open_knowledge(
         make_place(settings), embedder, policy, hold=hold, raw_days=settings.raw_days

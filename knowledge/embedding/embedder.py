@@ -193,7 +193,7 @@ def make_embedder(
     timeout: float = 30.0,
     breaker: Breaker | None = None,
 ) -> Embedder:
-    """The embedder that `spec` names: `hash:512`, `minilm`, `openai:MODEL` or `fastembed:MODEL`.
+    """The embedder that `spec` names: `hash:512`, `openai:MODEL` or `fastembed:MODEL`.
 
     Any LangChain embeddings will do as well. `base_url` and `api_key` are of `openai`; `timeout`
     is in seconds, for a request and its second try. Raises SettingsError for a spec that names
@@ -205,14 +205,10 @@ def make_embedder(
     if isinstance(spec, Embeddings):
         return Embedder(spec, _name(spec), asymmetric=True, timeout=timeout, breaker=breaker)
     provider, _, model = spec.partition(":")
-    if spec == "minilm":
-        from souffleur.knowledge.embedding.minilm import DIMENSION, FLOOR, MiniLM
-
-        return Embedder(MiniLM(), spec, dimension=DIMENSION, floor=FLOOR, breaker=breaker)
     if provider not in ("hash", "openai", "fastembed"):
         raise SettingsError(
-            f"There is no embedder {spec!r}: set SOUFFLEUR_EMBEDDER to hash:DIMENSION, "
-            "openai:MODEL or fastembed:MODEL, or to minilm."
+            f"There is no embedder {spec!r}: set SOUFFLEUR_EMBEDDER to openai:MODEL, "
+            "fastembed:MODEL or hash:DIMENSION."
         )
     if not model.strip():
         raise SettingsError(f"The embedder {spec!r} names no model: write {provider}:MODEL.")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from souffleur.errors import EndpointError, StoreError
+from souffleur.knowledge.embedding.embedder import make_embedder
 from souffleur.knowledge.memory import MemoryState
 from souffleur.knowledge.operation import Refusal
 from souffleur.knowledge.talk.turn import TurnState
@@ -303,6 +304,17 @@ async def test_close_judges_what_was_observed(tmp_path: Path) -> None:
         memory.observe(user_id="bob", user="I like milk", assistant="ok")
     async with opened(tmp_path, None) as memory:
         assert len(await memory.knowledge.list(None)) == 2
+
+
+async def test_a_given_embedder_is_used(tmp_path: Path) -> None:
+    """It stands in for the one that the settings name, which is not even made."""
+    given = make_embedder("hash:64")
+    named = settings(tmp_path, embedder="no such embedder")
+    async with Souffleur.open(named, embedder=given) as memory:
+        assert memory.knowledge.embedder is given
+        memory.observe(**ME, user="I like tea", assistant="ok")
+        await memory.flush()
+    assert given.dimension == 64
 
 
 async def test_after_close_nothing_goes_on(tmp_path: Path) -> None:

@@ -341,7 +341,8 @@ async def test_a_foreign_failure_becomes_ours() -> None:
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ("word2vec:300", "hash:DIMENSION, openai:MODEL or fastembed:MODEL"),
+        ("word2vec:300", "openai:MODEL, fastembed:MODEL or hash:DIMENSION"),
+        ("minilm", "openai:MODEL, fastembed:MODEL or hash:DIMENSION"),
         ("", "hash:DIMENSION"),
         ("hash", "hash:MODEL"),
         ("hash:tea", "number of dimensions"),

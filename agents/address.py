@@ -6,7 +6,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import SecretStr
 
 from souffleur.errors import SettingsError
-from souffleur.knowledge.privacy.redaction import bare_address
+from souffleur.knowledge.privacy.addresses import bare_address
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ What an endpoint says in its own words is repeated without keys and without what
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -15,7 +15,9 @@ from souffleur.agents.chat import Request, Usage
 from souffleur.agents.completion import parse_body
 from souffleur.agents.fields import ECHO, shorten
 from souffleur.errors import AnswerError, EndpointError, SouffleurError
-from souffleur.knowledge.privacy.redaction import bare_address, redact
+from souffleur.knowledge.http_failures import causes_of, hint_for, is_time_out, is_unreachable
+from souffleur.knowledge.privacy.addresses import bare_address
+from souffleur.knowledge.privacy.redaction import redact
 
 LONGEST_WAIT = 300.0
 """Seconds. An endpoint that asks for a longer rest is asked again after this."""
@@ -30,14 +32,10 @@ _TOO_LONG = re.compile(
 
 _HINTS = {
     400: "check the model's name and settings",
-    401: "check the API key",
-    402: "the account there has no credit left",
-    403: "check what the API key is allowed to do",
     404: "check the model's name and the address, which usually ends in /v1",
     413: "the prompt is too long for it",
     422: "check the model's name and settings",
     501: "it does not offer what was asked for",
-    429: "too many requests, or the quota is used up: wait, or raise the quota there",
 }
 
 
@@ -61,11 +59,9 @@ def translate(error: Exception, call: Call, response: Any = None) -> EndpointErr
     `response` is the one that the last attempt brought, if any. What openai, langchain-openai and
     httpx2 raise is looked at only where there is none: APITimeoutError, APIConnectionError.
     """
-    import openai
-
     url = call.address.url
-    causes = list(_causes(error))
-    if any(isinstance(cause, TimeoutError | openai.APITimeoutError) for cause in causes):
+    causes = list(causes_of(error))
+    if any(map(is_time_out, causes)):
         return EndpointError(
             f"{url} gave no answer within {call.address.timeout:g} s: raise the time-out, or take"
             " a faster model.",
@@ -73,7 +69,7 @@ def translate(error: Exception, call: Call, response: Any = None) -> EndpointErr
         )
     if response is not None:
         return _refused(response, call)
-    if any(isinstance(cause, openai.APIConnectionError) for cause in causes):
+    if any(map(is_unreachable, causes)):
         return EndpointError(
             f"{url} cannot be reached ({call.quote(_root(error))}): check the address, and that"
             " the server runs."
@@ -102,7 +98,7 @@ def unreadable(response: Any, call: Call) -> SouffleurError:
     if not code:
         return _unused(f"with an error{detail}", response, call)
     # Aggregators pass a provider's 429 or 502 on in this way, and it can be asked again.
-    hint = _HINTS.get(code, "the server is in trouble; ask again later")
+    hint = hint_for(code, _HINTS)
     return EndpointError(
         f"{call.address.url} answered 200, but with an error, for the model {call.address.model}:"
         f" {hint}{detail}.",
@@ -153,7 +149,7 @@ def _refused(response: Any, call: Call) -> EndpointError:
     elif _TOO_LONG.search(detail):
         hint = "the prompt is too long for it"
     else:
-        hint = _HINTS.get(status, "the server is in trouble; ask again later")
+        hint = hint_for(status, _HINTS)
     return EndpointError(
         f"{call.address.url} answered {status} for the model {call.address.model}: {hint}{detail}.",
         status=status,
@@ -200,14 +196,6 @@ def _kind(response: Any) -> str:
     return "broken JSON" if "json" in kind else kind or "something"
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error, and what it was raised from; not its context, which may be an older call's."""
-    cause: BaseException | None = error
-    while cause is not None:
-        yield cause
-        cause = cause.__cause__
-
-
 def _root(error: BaseException) -> str:
     """The deepest cause that says something."""
-    return [text for cause in _causes(error) if (text := str(cause).strip())][-1].rstrip(".")
+    return [text for cause in causes_of(error) if (text := str(cause).strip())][-1].rstrip(".")

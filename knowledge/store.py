@@ -15,7 +15,7 @@ from souffleur.knowledge.journal import OUTAGES, Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import SCHEMA
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.privacy.addresses import bare
+from souffleur.knowledge.privacy.addresses import bare_address
 
 COLLECTIONS = {"memories": records.INDEXES, "journal": journal_records.INDEXES}
 """All that a store is: there is no second database."""
@@ -40,7 +40,7 @@ class StoreLocation:
         return self.api_key.get_secret_value() if self.api_key else None
 
     def __str__(self) -> str:
-        return bare(self.url) if self.url else str(self.folder)
+        return bare_address(self.url) if self.url else str(self.folder)
 
 
 async def open_knowledge(

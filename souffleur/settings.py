@@ -22,7 +22,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from souffleur.errors import SettingsError
 from souffleur.knowledge.people import check_zone
 from souffleur.knowledge.policy import POLICIES
-from souffleur.knowledge.privacy.addresses import bare, host_of
+from souffleur.knowledge.privacy.addresses import bare_address, host_of
 from souffleur.knowledge.talk.session import WindowRule
 
 OPENAI = "https://api.openai.com/v1"
@@ -198,7 +198,7 @@ class Settings(BaseModel):
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         """Yield what `repr` shows: of addresses, neither user name nor password nor query."""
         for name, value in super().__repr_args__():
-            shown = bare(value) if name in _ADDRESSES and isinstance(value, str) else value
+            shown = bare_address(value) if name in _ADDRESSES and isinstance(value, str) else value
             yield name, shown
 
     @property

@@ -1,8 +1,7 @@
 """Embedding models behind LangChain's interface, and what goes wrong with them as our errors."""
 
-import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -10,7 +9,9 @@ from langchain_core.embeddings import Embeddings
 from pydantic import SecretStr
 
 from souffleur.errors import EmbedderError, SettingsError, is_outage_status
-from souffleur.knowledge.privacy.redaction import bare_address, redact
+from souffleur.knowledge.http_failures import causes_of, hint_for, is_time_out, is_unreachable
+from souffleur.knowledge.privacy.addresses import bare_address
+from souffleur.knowledge.privacy.redaction import redact
 
 OPENAI = "https://api.openai.com/v1"
 BATCH = 64
@@ -20,10 +21,7 @@ _DETAIL = 200
 """Characters of an endpoint's own words that are worth repeating."""
 _HINTS = {
     400: "check the embedding model's name",
-    401: "check the API key",
-    403: "check what the API key is allowed to do",
     404: "check the embedding model's name and the address, which usually ends in /v1",
-    429: "too many requests, or the quota is used up: wait, or raise the quota there",
     501: "it does not serve embeddings",
 }
 
@@ -106,28 +104,20 @@ def translate(
     Neither the key nor the `texts` that were to be embedded are repeated in it.
     """
     place = f"{_address(embeddings)} (embedder {name})" if _address(embeddings) else name
-    openai = sys.modules.get("openai")
-    for cause in _causes(error):
+    for cause in causes_of(error):
         if isinstance(status := getattr(cause, "status_code", None), int):
-            hint = (
-                "it has moved: use its new address" if 300 <= status < 400 else _HINTS.get(status)
-            )
-            hint = hint or "the server is in trouble; ask again later"
+            hint = hint_for(status, _HINTS)
             said = _detail(cause, embeddings, texts)
             return EmbedderError(
                 f"{place} answered {status}: {hint}{said}.", outage=is_outage_status(status)
             )
-        if isinstance(cause, TimeoutError) or (
-            openai and isinstance(cause, openai.APITimeoutError)
-        ):
+        if is_time_out(cause):
             return EmbedderError(
                 f"{place} gave no embeddings in time: raise SOUFFLEUR_TIMEOUT, or take a faster"
                 " model.",
                 slow=True,
             )
-        if isinstance(cause, ConnectionError) or (
-            openai and isinstance(cause, openai.APIConnectionError)
-        ):
+        if is_unreachable(cause):
             return EmbedderError(
                 f"{place} cannot be reached: check the address, and that the server runs."
             )
@@ -149,9 +139,3 @@ def _detail(error: BaseException, embeddings: Embeddings, texts: Sequence[str]) 
     secrets = [key.get_secret_value()] if isinstance(key, SecretStr) else []
     text = redact(str(body or error), texts, secrets)[:_DETAIL].rstrip(".")
     return f" ({type(error).__name__}: {text})" if text else f" ({type(error).__name__})"
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__

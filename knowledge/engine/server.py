@@ -36,7 +36,7 @@ from souffleur.knowledge.engine.vectors import (
     to_point,
     writing,
 )
-from souffleur.knowledge.privacy.addresses import bare
+from souffleur.knowledge.privacy.addresses import bare_address
 
 Answer = TypeVar("Answer")
 
@@ -57,7 +57,7 @@ class ServerCollection:
         self.layout = layout
         self.trouble = ""
         self._client = client
-        self._url = bare(url)
+        self._url = bare_address(url)
         self._owned = owned
         self._closed = False
         self._local = is_local(client)
@@ -89,7 +89,7 @@ class ServerCollection:
         try:
             await collection._ask("open", lambda: collection._prepare(shards, replicas))
             stored = await collection._ask("open", collection._build_indexes)
-            check_stored(layout, stored, bare(url))
+            check_stored(layout, stored, bare_address(url))
         except StoreError:
             await collection.close()
             raise
@@ -261,7 +261,7 @@ class ServerCollection:
 def connect(url: str, api_key: str | None, timeout: int) -> QdrantClient:
     """A client, not yet connected."""
     # The key as a header and no check of versions: both would warn instead of raising.
-    with client_errors("open", "", bare(url)):
+    with client_errors("open", "", bare_address(url)):
         return QdrantClient(
             url=url,
             https=api_key is not None,
@@ -276,7 +276,7 @@ async def stored_dimension(url: str, api_key: str | None, name: str) -> int | No
 
     def look() -> int | None:
         client = connect(url, api_key, timeout=10)
-        with client_errors("open", name, bare(url)):
+        with client_errors("open", name, bare_address(url)):
             try:
                 if not client.collection_exists(name):
                     return None

@@ -1,23 +1,23 @@
 """Addresses: what of them may be shown, and whether two are of one host."""
 
+import re
 from urllib.parse import urlsplit, urlunsplit
 
 
-def bare(url: str) -> str:
-    """Return an address without user name, password, query and fragment.
+def bare_address(url: str) -> str:
+    """Return the address without user name, password, query and fragment.
 
-    >>> bare("https://me:secret@qdrant.example:6333/v1?key=abc#x")
-    'https://qdrant.example:6333/v1'
-    >>> bare("no address")
-    'no address'
+    >>> bare_address("https://me:secret@a.example:8080/v1?key=1"), bare_address("me:p/w@[host")
+    ('https://a.example:8080/v1', '[host')
     """
     try:
         parts = urlsplit(url)
+        if parts.netloc and parts.port != 0:  # reading the port tells a password with a slash
+            netloc = parts.netloc.rpartition("@")[2]
+            return urlunsplit((parts.scheme, netloc, parts.path, "", ""))
     except ValueError:
-        return "…"
-    netloc = parts.netloc.rpartition("@")[2]
-    path = parts.path.rpartition("@")[2] if not parts.netloc else parts.path
-    return urlunsplit((parts.scheme, netloc, path, "", ""))
+        pass
+    return re.split(r"[?#]", url.rpartition("@")[2])[0]
 
 
 def host_of(url: str) -> str:

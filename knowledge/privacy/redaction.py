@@ -3,7 +3,7 @@
 import html
 import re
 from collections.abc import Sequence
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import unquote
 
 from souffleur.knowledge.language.plain_text import mend
 
@@ -47,22 +47,6 @@ def redact(words: str, private: Sequence[str] = (), secrets: Sequence[str] = ())
     for key in _KEYS:
         words = key.sub("…", words)
     return _CUTS.sub("…", words)
-
-
-def bare_address(url: str) -> str:
-    """Return the address without user name, password, query and fragment.
-
-    >>> bare_address("https://me:secret@a.example:8080/v1?key=1"), bare_address("me:p/w@[host")
-    ('https://a.example:8080/v1', '[host')
-    """
-    try:
-        parts = urlsplit(url)
-        if parts.netloc and parts.port != 0:  # reading the port tells a password with a slash
-            netloc = parts.netloc.rpartition("@")[2]
-            return urlunsplit((parts.scheme, netloc, parts.path, "", ""))
-    except ValueError:
-        pass
-    return re.split(r"[?#]", url.rpartition("@")[2])[0]
 
 
 def _plain(text: str) -> str:

@@ -7,7 +7,8 @@ from urllib.parse import quote
 import pytest
 from hypothesis import given, strategies as st
 
-from souffleur.knowledge.privacy.redaction import RUN, bare_address, redact
+from souffleur.knowledge.privacy.addresses import bare_address
+from souffleur.knowledge.privacy.redaction import RUN, redact
 
 TALK = 'I told my boss "Tom" that\nhis <b>plan</b> & mine differ; 我讨厌他的计划 🍵, é\\n.'
 SAID = "Your prompt violates our policy: {}"

@@ -1,0 +1,47 @@
+"""What an endpoint's status, or an error of the client that asked it, means to a person."""
+
+import sys
+from collections.abc import Iterator, Mapping
+
+_HINTS = {
+    401: "check the API key",
+    402: "the account there has no credit left",
+    403: "check what the API key is allowed to do",
+    429: "too many requests, or the quota is used up: wait, or raise the quota there",
+}
+
+
+def hint_for(status: int, own: Mapping[int, str]) -> str:
+    """Return what to do about a status; `own` has what only this kind of endpoint says.
+
+    >>> hint_for(401, {}), hint_for(404, {404: "check the address"})
+    ('check the API key', 'check the address')
+    >>> hint_for(503, {}), hint_for(308, {})
+    ('the server is in trouble; ask again later', 'it has moved: use its new address')
+    """
+    if 300 <= status < 400:
+        return "it has moved: use its new address"
+    return own.get(status) or _HINTS.get(status, "the server is in trouble; ask again later")
+
+
+def causes_of(error: BaseException) -> Iterator[BaseException]:
+    """Yield the error and what it was raised from; not its context, perhaps an older call's."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__
+
+
+def is_time_out(error: BaseException) -> bool:
+    """Return whether no answer came in time, by Python or by openai."""
+    return isinstance(error, TimeoutError) or _is_openai(error, "APITimeoutError")
+
+
+def is_unreachable(error: BaseException) -> bool:
+    """Return whether there was no connection, by Python or by openai."""
+    return isinstance(error, ConnectionError) or _is_openai(error, "APIConnectionError")
+
+
+def _is_openai(error: BaseException, kind: str) -> bool:
+    openai = sys.modules.get("openai")  # if nothing has loaded it, it has raised nothing
+    return openai is not None and isinstance(error, getattr(openai, kind))

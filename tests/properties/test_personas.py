@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -127,14 +128,14 @@ class Personas(RuleBasedStateMachine):
         """Recall, `ask`, search, window and portrait bring only what the persona may know."""
         sphere, memory = SPHERES[agent_id], self.memory
         query = Query(self.user, text, NOW, scope=EVERYWHERE, sphere=sphere, limit=50)
-        seen = [str(hit.item) for hit in self.do(memory.knowledge.search(query))]
+        seen = [told(hit.item) for hit in self.do(memory.knowledge.search(query))]
         for asked in (text, "what did we talk about today?", " ".join(MARKS.values())):
             here: Any = {"user_id": self.user, "agent_id": agent_id, "text": asked}
             whisper = self.do(memory.recall(**here, session_id="s"))
             assert not whisper.trouble
-            seen += [whisper.text, str(self.do(memory.ask(**here, session_id="s2")))]
+            seen += [whisper.text, told(self.do(memory.ask(**here, session_id="s2")))]
         known = self.do(memory.knowledge.most_valuable(self.user, limit=9, now=NOW, sphere=sphere))
-        seen += [str(known), str(self.do(memory.knowledge.portraits(self.user, sphere)))]
+        seen += [told(known), told(self.do(memory.knowledge.portraits(self.user, sphere)))]
         strange = set(MARKS.values()) - {MARKS[sphere], *self.shared}
         assert [(word, one) for word in strange for one in seen if word in one] == []
 
@@ -145,6 +146,11 @@ class Personas(RuleBasedStateMachine):
         id = self.ids[place % len(self.ids)]
         found: Memory = self.do(self.memory.knowledge.get(id, user_id=self.user))
         return found
+
+
+def told(found: object) -> str:
+    """All that is in what was found, but for what a portrait must leave out: the user wanted it."""
+    return re.sub(r"data=\{[^}]*\}", "", str(found))
 
 
 async def _undone(memory: Souffleur, entry_id: str) -> None:

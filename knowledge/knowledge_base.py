@@ -43,7 +43,7 @@ from souffleur.knowledge.identity import (
     whose,
 )
 from souffleur.knowledge.introductions import People
-from souffleur.knowledge.journal import Journal
+from souffleur.knowledge.journal import Journal, to_outcome
 from souffleur.knowledge.life import effective, ends
 from souffleur.knowledge.memory import NARRATIVE, Category, Due, Memory, State
 from souffleur.knowledge.operation import (
@@ -267,6 +267,15 @@ class KnowledgeBase:
         memories = to_memories(await self.memories.get(memory_ids))
         return [m for m in memories if m.user_id == user_id and m.state is State.ACTIVE]
 
+    async def holds(self, memory_id: str) -> bool:
+        """Return whether there is a memory of this id, in whatever state."""
+        return bool(await self.memories.get([memory_id]))
+
+    async def count(self, *, user_id: str | None = EVERYBODY, agent_id: str | None = None) -> int:
+        """Return how many memories a user has, or were told to a persona, in whatever state."""
+        told = (Is("agent_id", check_id(agent_id, "agent_id")),) if agent_id is not None else ()
+        return await self.memories.count(Filter((*whose(user_id), *told)))
+
     async def find_usable(
         self, user_id: str, memory_ids: Sequence[str], *, sphere: str = COMMON
     ) -> tuple[str, ...]:
@@ -348,6 +357,14 @@ class KnowledgeBase:
         """Return all that ever happened to a memory of a user (None: of anybody), oldest first."""
         memory = await self.get(memory_id, user_id=user_id)
         return await self.journal.entries(memory.user_id, memory_id=memory_id)
+
+    async def decided(self, entry_ids: Sequence[str]) -> Outcomes:
+        """Return the ledger entries with these ids that there are; finished, if a crash came."""
+        found = await self.journal.collection.get(entry_ids)
+        if not all(point.payload["applied"] for point in found):
+            await self.recover()
+            found = await self.journal.collection.get(entry_ids)
+        return [to_outcome(point) for point in found]
 
     async def near_duplicates(self, verdict: Verdict) -> dict[int, Memory]:
         """For each ADD, by position: an active memory that says nearly the same."""

@@ -66,7 +66,7 @@ Memories = list[Memory]
 Outcomes = list[Outcome]
 Vector = tuple[float, ...]
 
-NEAR = 0.95
+NEAR_DUPLICATE = 0.95
 """Cosine from which two memories are near-duplicates."""
 AT_ONCE = 64
 """Raw turns embedded in one request."""
@@ -380,7 +380,7 @@ class KnowledgeBase:
         near = {
             place: memory
             for (place, _), hit in zip(adds, hits, strict=True)
-            for memory in to_memories(one.point for one in hit if one.score >= NEAR)
+            for memory in to_memories(one.point for one in hit if one.score >= NEAR_DUPLICATE)
         }
         return {
             place: near[place] for place, op in adds if place in near and not _same(op, near[place])

@@ -21,7 +21,7 @@ from souffleur.knowledge.store import (
     stored_dimension,
 )
 
-PAGE = 64
+POINTS_COPIED = 64
 """Points copied at once; as many texts are embedded in one request."""
 
 
@@ -82,13 +82,13 @@ async def _copy(
     try:
         await _check_empty(new.memories, new.journal.collection, target)
         done = 0
-        async for page in read_pages(memories, Filter(), size=PAGE):
+        async for page in read_pages(memories, Filter(), size=POINTS_COPIED):
             await put_memories(
                 new, [carried(records.to_memory(point), former, policy) for point in page]
             )
             done += len(page)
             step(done, total)
-        async for page in read_pages(journal, Filter(), size=PAGE):
+        async for page in read_pages(journal, Filter(), size=POINTS_COPIED):
             await new.journal.collection.put([_unembedded(p) for p in page if p.id != META_ID])
             done += len(page)
             step(done, total)

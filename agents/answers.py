@@ -15,7 +15,7 @@ from souffleur.knowledge.language.plain_text import mend
 
 T = TypeVar("T", bound=BaseModel)
 
-LONGEST = 65_536
+LONGEST_ANSWER = 65_536
 """Characters of an answer; a longer one is a model that has lost its way, and is not read."""
 
 _MOST = 8
@@ -41,7 +41,7 @@ def read_answer(text: str, answer: type[T], *, lines: bool) -> T:
     `lines`: the line protocol will do where there is no JSON. Raises AnswerError if the answer is
     far too long, cut off, there are two, or it is not of the type; nothing of it is salvaged.
     """
-    if len(text) > LONGEST:
+    if len(text) > LONGEST_ANSWER:
         raise AnswerError(
             "The answer is far too long: give a shorter one.", answer=shorten(text, ECHO)
         )

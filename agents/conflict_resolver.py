@@ -152,13 +152,8 @@ class ConflictResolver:
 
     async def _decided(self, rivals: ConflictSet) -> list[LedgerEntry]:
         """What became of earlier verdicts on these; finished, if a crash came between."""
-        knowledge = self.context.knowledge
         entries = [ruling_entry(rivals.memory, other) for other in rivals.others]
-        found = await knowledge.journal.collection.get(entries)
-        if not all(point.payload["applied"] for point in found):
-            await knowledge.recover()
-            found = await knowledge.journal.collection.get(entries)
-        return [await knowledge.journal.entry(point.id) for point in found]
+        return await self.context.knowledge.decided(entries)
 
 
 async def _as_they_are(knowledge: KnowledgeBase, shown: dict[str, Memory]) -> dict[str, Memory]:

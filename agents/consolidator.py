@@ -142,13 +142,9 @@ class Consolidator:
 
     async def _decided(self, group: Sequence[Memory]) -> list[LedgerEntry]:
         """What became of an earlier verdict on the same; finished, if a crash came between."""
-        knowledge, verdict = self.context.knowledge, consolidation_id(group)
+        verdict = consolidation_id(group)
         entries = [entry_id(verdict, place) for place in range(MOST_MERGED)]
-        if not await knowledge.journal.collection.get(entries):
-            return []
-        await knowledge.recover()
-        found = await knowledge.journal.collection.get(entries)
-        return [await knowledge.journal.entry(point.id) for point in found]
+        return await self.context.knowledge.decided(entries)
 
 
 def consolidation_id(group: Sequence[Memory]) -> str:

@@ -13,7 +13,7 @@ from souffleur.knowledge.operation import Add, Forget, Op, Update
 from souffleur.knowledge.privacy.secrets import find_secret
 from souffleur.knowledge.talk.session import Segment
 
-LONGEST = 400
+LONGEST_FIELD = 400
 """Characters of an episode's line, and of each of its facts."""
 MOST_FACTS = 8
 TOPICS = range(3, 6)
@@ -47,12 +47,12 @@ def faults(answer: EpisodeAnswer) -> str:
     found = [f"it holds {secret}: leave it out" for secret in sorted(secrets)]
     if is_blank(answer.line):
         found.append("line: is empty, and it is no small talk")
-    if len(answer.line) > LONGEST:
-        found.append(f"line: is longer than {LONGEST} characters")
+    if len(answer.line) > LONGEST_FIELD:
+        found.append(f"line: is longer than {LONGEST_FIELD} characters")
     if any(map(is_blank, answer.key_facts)):
         found.append("key_facts: one is empty")
-    if any(len(fact) > LONGEST for fact in answer.key_facts):
-        found.append(f"key_facts: one is longer than {LONGEST} characters")
+    if any(len(fact) > LONGEST_FIELD for fact in answer.key_facts):
+        found.append(f"key_facts: one is longer than {LONGEST_FIELD} characters")
     if len(answer.topics) not in TOPICS:
         found.append(f"topics: must be three to five (there are {len(answer.topics)})")
     return "\n".join(f"- {fault}" for fault in found)

@@ -20,7 +20,7 @@ from souffleur.knowledge.privacy.secrets import find_secret
 
 MOST_MERGED = 3
 """Memories that a group may become."""
-LONGEST = 600
+LONGEST_CONTENT = 600
 """Characters of one of them."""
 
 _STAMP = re.compile(r"\A\[\d{4}-\d\d-\d\d \d\d:\d\d\]\s*+")
@@ -84,8 +84,8 @@ def faults(answer: MergingAnswer, shown: Shown) -> str:
             found.append(f"{where}: a memory is made from two or more")
         if is_blank(one.text):
             found.append(f"{where}: content is empty")
-        if len(one.text) > LONGEST:
-            found.append(f"{where}: content is longer than {LONGEST} characters")
+        if len(one.text) > LONGEST_CONTENT:
+            found.append(f"{where}: content is longer than {LONGEST_CONTENT} characters")
         if secret := find_secret(one.text):
             found.append(f"{where}: it holds {secret}: leave it out")
     return "\n".join(f"- {fault}" for fault in found)

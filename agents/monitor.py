@@ -57,7 +57,7 @@ EARLIER_SHOWN = 6
 LONG = 100
 """Words, or characters where a script sets no spaces, from above which a content goes back once.
 Else a memory to which every turn adds a detail grows without end."""
-PASSING = frozenset({Kind.MOMENT, Kind.PROMISE, Kind.CONTEXT, Kind.EXPERIENCE})
+PASSING_KINDS = frozenset({Kind.MOMENT, Kind.PROMISE, Kind.CONTEXT, Kind.EXPERIENCE})
 """Kinds that tell what was: a move makes the old address wrong, not the farewell party."""
 
 
@@ -177,7 +177,7 @@ async def _known(knowledge: KnowledgeBase, turns: Sequence[Turn]) -> list[Memory
     shown = list({memory.id: memory for memory in chosen}.values())[:MOST_SHOWN]
     best = await knowledge.most_valuable(user_id, limit=4 * MOST_SHOWN, now=now, sphere=sphere)
     rest = [memory for memory in best if memory.id not in {one.id for one in shown}]
-    lasting_first = sorted(rest, key=lambda memory: memory.kind in PASSING)
+    lasting_first = sorted(rest, key=lambda memory: memory.kind in PASSING_KINDS)
     filled = {memory.id for memory in lasting_first[: MOST_SHOWN - len(shown)]}
     return shown + [memory for memory in rest if memory.id in filled]
 

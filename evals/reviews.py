@@ -28,11 +28,10 @@ from souffleur.evals.suite.scratch import scratch
 from souffleur.evals.suite.voice import opened_voice, voice_settings
 from souffleur.knowledge import decay
 from souffleur.knowledge.embedding.embedder import make_embedder
-from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Evidence, Kind, Memory, Speaker
+from souffleur.knowledge.migration import put_memories
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.policy import COMPANION
-from souffleur.knowledge.records import to_point
 from souffleur.knowledge.store import StoreLocation, open_knowledge
 from souffleur.knowledge.talk.turn import Turn, turn_point_id
 
@@ -140,7 +139,7 @@ async def _review(case: Case, judge: StructuredChat, folder: Path) -> Reviewed:
     base = await open_knowledge(StoreLocation(folder=folder), make_embedder("hash:512"), COMPANION)
     try:
         memory = _memory(case, case.memory, due=True)
-        await _put(base, [memory, *(_memory(case, other) for other in case.others)])
+        await put_memories(base, [memory, *(_memory(case, other) for other in case.others)])
         for place, said in enumerate(case.turns):
             base.journal.record(_turn(said, place))
         await base.embed_turns()
@@ -150,12 +149,6 @@ async def _review(case: Case, judge: StructuredChat, folder: Path) -> Reviewed:
         return Reviewed(case, decision.op.op, decision.op.reason, decision.op.trail)
     finally:
         await base.close()
-
-
-async def _put(base: KnowledgeBase, memories: list[Memory]) -> None:
-    vectors = await base.embedder.embed([memory.searchable for memory in memories])
-    pairs = zip(memories, vectors, strict=True)
-    await base.memories.put([to_point(memory, vector) for memory, vector in pairs])
 
 
 def _memory(case: Case, known: Known, *, due: bool = False) -> Memory:

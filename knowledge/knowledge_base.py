@@ -44,7 +44,7 @@ from souffleur.knowledge.identity import (
     whose,
 )
 from souffleur.knowledge.introductions import People
-from souffleur.knowledge.journal import Journal
+from souffleur.knowledge.journal import Journal, to_outcome
 from souffleur.knowledge.memory import NARRATIVE, Category, Due, Memory, MemoryState
 from souffleur.knowledge.operation import (
     Actor,
@@ -66,7 +66,7 @@ Memories = list[Memory]
 Outcomes = list[LedgerEntry]
 Vector = tuple[float, ...]
 
-NEAR = 0.95
+NEAR_DUPLICATE = 0.95
 """Cosine from which two memories are near-duplicates."""
 AT_ONCE = 64
 """Raw turns embedded in one request."""
@@ -269,6 +269,15 @@ class KnowledgeBase:
         memories = to_memories(await self.memories.get(memory_ids))
         return [m for m in memories if m.user_id == user_id and m.state is MemoryState.ACTIVE]
 
+    async def holds(self, memory_id: str) -> bool:
+        """Return whether there is a memory of this id, in whatever state."""
+        return bool(await self.memories.get([memory_id]))
+
+    async def count(self, *, user_id: str | None = EVERYBODY, agent_id: str | None = None) -> int:
+        """Return how many memories a user has, or were told to a persona, in whatever state."""
+        told = (Is("agent_id", check_id(agent_id, "agent_id")),) if agent_id is not None else ()
+        return await self.memories.count(Filter((*whose(user_id), *told)))
+
     async def find_usable(
         self, user_id: str, memory_ids: Sequence[str], *, sphere: str = COMMON
     ) -> tuple[str, ...]:
@@ -351,6 +360,14 @@ class KnowledgeBase:
         memory = await self.get(memory_id, user_id=user_id)
         return await self.journal.entries(memory.user_id, memory_id=memory_id)
 
+    async def decided(self, entry_ids: Sequence[str]) -> Outcomes:
+        """Return the ledger entries with these ids that there are; finished, if a crash came."""
+        found = await self.journal.collection.get(entry_ids)
+        if not all(point.payload["applied"] for point in found):
+            await self.recover()
+            found = await self.journal.collection.get(entry_ids)
+        return [to_outcome(point) for point in found]
+
     async def near_duplicates(self, verdict: Verdict) -> dict[int, Memory]:
         """For each ADD, by position: an active memory that says nearly the same."""
         adds = [
@@ -365,7 +382,7 @@ class KnowledgeBase:
         near = {
             place: memory
             for (place, _), hit in zip(adds, hits, strict=True)
-            for memory in to_memories(one.point for one in hit if one.score >= NEAR)
+            for memory in to_memories(one.point for one in hit if one.score >= NEAR_DUPLICATE)
         }
         return {
             place: near[place] for place, op in adds if place in near and not _same(op, near[place])

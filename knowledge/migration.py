@@ -3,7 +3,7 @@
 The old store is only read, so that a copy that was interrupted is thrown away and made anew.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 
 from souffleur.errors import NotFoundError, StoreMismatchError
@@ -11,6 +11,7 @@ from souffleur.knowledge import decay, records
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import Collection, Filter, Point, read_pages
 from souffleur.knowledge.journal import META_ID, Journal
+from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.policy import POLICIES, Policy
 from souffleur.knowledge.store import (
@@ -20,7 +21,7 @@ from souffleur.knowledge.store import (
     stored_dimension,
 )
 
-PAGE = 64
+POINTS_COPIED = 64
 """Points copied at once; as many texts are embedded in one request."""
 
 
@@ -81,21 +82,26 @@ async def _copy(
     try:
         await _check_empty(new.memories, new.journal.collection, target)
         done = 0
-        async for page in read_pages(memories, Filter(), size=PAGE):
-            kept = [carried(records.to_memory(point), former, policy) for point in page]
-            vectors = await embedder.embed([memory.searchable for memory in kept])
-            await new.memories.put(
-                [records.to_point(m, vector) for m, vector in zip(kept, vectors, strict=True)]
+        async for page in read_pages(memories, Filter(), size=POINTS_COPIED):
+            await put_memories(
+                new, [carried(records.to_memory(point), former, policy) for point in page]
             )
             done += len(page)
             step(done, total)
-        async for page in read_pages(journal, Filter(), size=PAGE):
+        async for page in read_pages(journal, Filter(), size=POINTS_COPIED):
             await new.journal.collection.put([_unembedded(p) for p in page if p.id != META_ID])
             done += len(page)
             step(done, total)
     finally:
         await new.close()
     return count
+
+
+async def put_memories(knowledge: KnowledgeBase, memories: Sequence[Memory]) -> None:
+    """Write memories as they are, embedded, that were made elsewhere; no entry tells of them."""
+    vectors = await knowledge.embedder.embed([memory.searchable for memory in memories])
+    pairs = zip(memories, vectors, strict=True)
+    await knowledge.memories.put([records.to_point(memory, vector) for memory, vector in pairs])
 
 
 def _unembedded(point: Point) -> Point:

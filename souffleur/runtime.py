@@ -22,9 +22,8 @@ from souffleur.errors import (
     StoreError,
 )
 from souffleur.health import Health
-from souffleur.knowledge.engine.collection import Filter, Is
 from souffleur.knowledge.finding.search import Found, Query
-from souffleur.knowledge.identity import COMMON, EVERY_SPHERE, PERSONAS, check_id, own_sphere, whose
+from souffleur.knowledge.identity import COMMON, EVERY_SPHERE, PERSONAS, check_id, own_sphere
 from souffleur.knowledge.language.plain_text import clip, mend
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.operation import (
@@ -41,7 +40,7 @@ from souffleur.knowledge.operation import (
     derive_id,
 )
 from souffleur.knowledge.people import Knows, Language, Person, PersonaCard
-from souffleur.knowledge.talk.turn import LONGEST, TurnState, turn_point_id
+from souffleur.knowledge.talk.turn import LONGEST_MESSAGE, TurnState, turn_point_id
 from souffleur.messages import Messages, to_turns
 from souffleur.opening import Opening
 from souffleur.parts import Parts
@@ -292,7 +291,7 @@ class Souffleur:
         """
         fields = {"title": title, "timezone": timezone, "language": language}
         people, now = self.knowledge.people, self.clock()
-        known = await self.knowledge.memories.count(Filter(whose(user_id)))
+        known = await self.knowledge.count(user_id=check_id(user_id))
         called = self.settings.user_title if known else None
         return people.introduce(user_id, now=now, called=called, **fields)
 
@@ -305,8 +304,7 @@ class Souffleur:
         others are told it knows what is shared by `share`. What was told before stays where it is.
         """
         people, now = self.knowledge.people, self.clock()
-        learnt = Filter((Is("agent_id", check_id(agent_id, "agent_id")),))
-        known = await self.knowledge.memories.count(learnt)
+        known = await self.knowledge.count(agent_id=agent_id)
         called = self.settings.assistant_name if known else None
         return people.introduce_persona(agent_id, now=now, called=called, name=name, knows=knows)
 
@@ -491,7 +489,7 @@ class Souffleur:
         persona = persona_of(self._usual, person, card)
         now, _ = moment(at, now=self.clock(), zone=persona.zone)
         sphere = card.sphere if card else COMMON
-        words = clip(mend(text), LONGEST)
+        words = clip(mend(text), LONGEST_MESSAGE)
         return Asked(user_id, session_id, words, now, persona, agent_id, sphere)
 
     async def _sphere(self, user_id: str, agent_id: str) -> str:

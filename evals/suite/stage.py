@@ -14,10 +14,10 @@ from souffleur.evals.suite.scratch import scratch
 from souffleur.evals.suite.script import Known, RunPart, Script
 from souffleur.knowledge import decay
 from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
+from souffleur.knowledge.migration import put_memories
 from souffleur.knowledge.operation import Change, LedgerEntry, derive_id
 from souffleur.knowledge.plan import category_of
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.records import to_point
 from souffleur.replay import StageClock
 from souffleur.runs.jobs import RUNS, perform
 from souffleur.runs.run import RunOptions
@@ -166,9 +166,7 @@ async def _put(memory: Souffleur, script: Script) -> None:
         known_memory(script, place, known, knowledge.policy)
         for place, known in enumerate(script.known)
     ]
-    vectors = await knowledge.embedder.embed([one.searchable for one in memories])
-    pairs = zip(memories, vectors, strict=True)
-    await knowledge.memories.put([to_point(one, vector) for one, vector in pairs])
+    await put_memories(knowledge, memories)
 
 
 def _passes(outcome: LedgerEntry) -> bool:

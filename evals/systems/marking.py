@@ -10,7 +10,7 @@ from souffleur.evals.suite.scoring import MAKES, Counts, score, score_end, score
 from souffleur.evals.suite.script import Ask, End, RunPart, Script, ScriptTurn
 from souffleur.evals.systems.playing import Performance, parts
 from souffleur.knowledge.embedding.embedder import Embedder
-from souffleur.knowledge.knowledge_base import NEAR
+from souffleur.knowledge.knowledge_base import NEAR_DUPLICATE
 
 TOLD = "told."
 """Before the counts of ops, which only some systems tell."""
@@ -58,7 +58,7 @@ async def near_duplicates(memories: Sequence[str], embedder: Embedder) -> int:
         return 0
     rows = np.array(await embedder.embed(memories))
     nearest = np.tril(rows @ rows.T, -1).max(axis=1)
-    return int((nearest >= NEAR).sum())
+    return int((nearest >= NEAR_DUPLICATE).sum())
 
 
 def _sought(part: ScriptTurn) -> Iterator[Expectation]:

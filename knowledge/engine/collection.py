@@ -15,7 +15,7 @@ Payload = dict[str, Any]
 
 Scalar = str | int | bool
 
-PAGE = 1000
+POINTS_PER_PAGE = 1000
 """Points that `read_all` takes at once."""
 
 
@@ -211,7 +211,7 @@ async def read_all(collection: Collection, filter: Filter) -> list[Point]:
 
 
 async def read_pages(
-    collection: Collection, filter: Filter, *, size: int = PAGE
+    collection: Collection, filter: Filter, *, size: int = POINTS_PER_PAGE
 ) -> AsyncIterator[list[Point]]:
     """Yield all points that match, `size` at a time; the event loop goes on in between."""
     after: str | None = None

@@ -26,10 +26,10 @@ from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.operation import derive_id, entry_id
 from souffleur.knowledge.records import fingerprint, to_memories
 
-NEAR = 0.4
+NEAR_RIVAL = 0.4
 """Part of the way from the embedder's floor to 1 that the cosine of rivals has passed: the same
 said of two places is less near than what may be merged."""
-MOST = 8
+MOST_RIVALS = 8
 """Rivals of one memory that are judged at once."""
 JUDGED = (Category.FACT, Category.CORE, Category.SKILL)
 """Neither what is told from many turns, nor what the host says of the persona."""
@@ -73,7 +73,7 @@ async def rivals(
         batch = fresh[start : start + _AT_ONCE]
         for memory, near in zip(batch, await _near(knowledge, batch, now), strict=True):
             unmet = [other for other in near if frozenset((memory.id, other.id)) not in met]
-            others = (await _unjudged(knowledge, memory, unmet))[:MOST]
+            others = (await _unjudged(knowledge, memory, unmet))[:MOST_RIVALS]
             met |= {frozenset((memory.id, other.id)) for other in others}
             found += [ConflictSet(memory, tuple(others))] if others else []
         await asyncio.sleep(0)
@@ -128,7 +128,7 @@ async def _near(
     vectors = {point.id: point for point in points}
     asked = [_searches(memory, vectors.get(memory.id), now) for memory in batch]
     answers = iter(await knowledge.memories.search([ask for asks in asked for ask in asks]))
-    least = knowledge.embedder.floor + NEAR * (1 - knowledge.embedder.floor)
+    least = knowledge.embedder.floor + NEAR_RIVAL * (1 - knowledge.embedder.floor)
     return [
         _rank(memory, [(ask, next(answers)) for ask in asks], least, now)
         for memory, asks in zip(batch, asked, strict=True)

@@ -34,7 +34,7 @@ EXPIRING = timedelta(days=4)
 """An episode with no more than this left, or none, and not yet let go, is about to expire."""
 SIZES = range(3, 9)
 """Memories in a group."""
-NEAR = 0.5
+NEAR_IN_GROUP = 0.5
 """Part of the way from the embedder's floor to 1 that the cosine of near memories has passed."""
 SHARED = 2
 """Names and topics in common that make two memories near, whatever their cosine."""
@@ -92,7 +92,7 @@ def group(
     crowds: dict[tuple[str, ...], list[Memory]] = {}
     for memory in sorted(memories, key=lambda memory: (memory.created_at, memory.id)):
         crowds.setdefault(_alike(memory), []).append(memory)
-    least = floor + NEAR * (1 - floor)
+    least = floor + NEAR_IN_GROUP * (1 - floor)
     return [found for crowd in crowds.values() for found in _greedy(crowd, vectors, least)]
 
 

@@ -17,7 +17,7 @@ from souffleur.knowledge.engine.collection import (
     read_pages,
 )
 from souffleur.knowledge.identity import COMMON, PERSONAS, known_in, reader, whose
-from souffleur.knowledge.knowledge_base import NEAR, KnowledgeBase
+from souffleur.knowledge.knowledge_base import NEAR_DUPLICATE, KnowledgeBase
 from souffleur.knowledge.memory import MemoryState
 from souffleur.knowledge.records import to_memory
 from souffleur.knowledge.talk.session import SegmentState
@@ -72,7 +72,7 @@ class Quality:
     duplicates: tuple[Pair, ...]
     """Word for word the same; each with the oldest of its wording, so three alike are two pairs."""
     near_duplicates: tuple[Pair, ...]
-    """Of a cosine of `NEAR` and more, and worded differently; the nearest first."""
+    """Of a cosine of `NEAR_DUPLICATE` and more, and worded differently; the nearest first."""
     compared: int
     """Memories whose neighbours were looked for."""
     stale: tuple[MemoryRef, ...]
@@ -195,7 +195,11 @@ async def _near(
         hits = await collection.search([_neighbours(point) for point in points])
         for point, near in zip(points, hits, strict=True):
             for hit in near:
-                if hit.score >= NEAR and _differ(point, hit.point) and hit.point.id in active:
+                if (
+                    hit.score >= NEAR_DUPLICATE
+                    and _differ(point, hit.point)
+                    and hit.point.id in active
+                ):
                     both = active[point.id], active[hit.point.id]
                     found[frozenset((point.id, hit.point.id))] = Pair.of(*both, cosine=hit.score)
         await asyncio.sleep(0)

@@ -418,6 +418,16 @@ class KnowledgeMethods(Face):
         found: Memories = self._wait(self._inner.get_many, user_id, memory_ids)
         return found
 
+    def holds(self, memory_id: str) -> bool:
+        """Return whether there is a memory of this id, in whatever state."""
+        found: bool = self._wait(self._inner.holds, memory_id)
+        return found
+
+    def count(self, *, user_id: str | None = EVERYBODY, agent_id: str | None = None) -> int:
+        """Return how many memories a user has, or were told to a persona, in whatever state."""
+        found: int = self._wait(self._inner.count, user_id=user_id, agent_id=agent_id)
+        return found
+
     def find_usable(
         self, user_id: str, memory_ids: Sequence[str], *, sphere: str = COMMON
     ) -> tuple[str, ...]:
@@ -495,6 +505,11 @@ class KnowledgeMethods(Face):
     def history(self, memory_id: str, *, user_id: str | None) -> Outcomes:
         """Return all that ever happened to a memory of a user (None: of anybody), oldest first."""
         found: Outcomes = self._wait(self._inner.history, memory_id, user_id=user_id)
+        return found
+
+    def decided(self, entry_ids: Sequence[str]) -> Outcomes:
+        """Return the ledger entries with these ids that there are; finished, if a crash came."""
+        found: Outcomes = self._wait(self._inner.decided, entry_ids)
         return found
 
     def near_duplicates(self, verdict: Verdict) -> dict[int, Memory]:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.knowledge.policy import Policy
 
-PASSING = (Due.EXPIRE, Due.ARCHIVE, Due.FORGET)
+DUE_BY_RULE = (Due.EXPIRE, Due.ARCHIVE, Due.FORGET)
 """What needs no judgement."""
-PAGE = 100
+DUE_PER_PAGE = 100
 
 
 async def run_decay(
@@ -30,7 +30,7 @@ async def run_decay(
     forgotten as well: it would never be asked about.
     """
     now, user_id = errand.now, errand.user_id
-    what = PASSING if has_reviewer else (*PASSING, Due.REVIEW)
+    what = DUE_BY_RULE if has_reviewer else (*DUE_BY_RULE, Due.REVIEW)
     due = await knowledge.count_due(now, what, user_id=user_id)
     report = RunResult("decay", errand, due=due)
     with report.until_the_store_fails():
@@ -43,7 +43,7 @@ async def _let_all_go(knowledge: "KnowledgeBase", report: RunResult, what: Seque
     now, user_id, limits = errand.now, errand.user_id, errand.limits
     seen: set[str] = set()
     while not report.is_over() and len(seen) < limits.memories:
-        room = min(PAGE, limits.memories - len(seen))
+        room = min(DUE_PER_PAGE, limits.memories - len(seen))
         still_due = len(seen) if errand.dry_run else report.count("WAITS", "REFUSED")
         page = await knowledge.due(now, what, user_id=user_id, limit=room + still_due)
         fresh = [memory for memory in page if memory.id not in seen]

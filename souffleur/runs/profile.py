@@ -5,10 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from souffleur.errors import StoreError
-from souffleur.knowledge.engine.collection import Filter, Is, read_all
-from souffleur.knowledge.identity import whose
 from souffleur.knowledge.memory import Category, Memory, MemoryState
-from souffleur.knowledge.records import to_memories
 from souffleur.runs.run import RunItem, RunOptions, RunResult, side_by_side
 
 if TYPE_CHECKING:
@@ -47,11 +44,12 @@ async def run_profile(
 
 async def _talked_with(knowledge: "KnowledgeBase", user_id: str | None) -> dict[str, Memory]:
     """Users of whom there is an episode, or a portrait out of use, each with one of these."""
-    told = (Is("category", Category.EPISODE), Is("state", MemoryState.ACTIVE))
-    withdrawn = (Is("category", Category.PROFILE), Is("state", MemoryState.FORGOTTEN))
+    told, withdrawn = (
+        (Category.EPISODE, MemoryState.ACTIVE),
+        (Category.PROFILE, MemoryState.FORGOTTEN),
+    )
     found: dict[str, Memory] = {}
-    for sought in (told, withdrawn):
-        wanted = Filter((*whose(user_id), *sought))
-        for memory in to_memories(await read_all(knowledge.memories, wanted)):
+    for category, state in (told, withdrawn):
+        for memory in await knowledge.list(user_id, states=(state,), category=category):
             found.setdefault(memory.user_id, memory)
     return dict(sorted(found.items()))

@@ -558,3 +558,15 @@ async def test_new_words_exclude_nothing_yet(base: KnowledgeBase) -> None:
     merge = Merge(targets=(made.id, other.id), reason="r", content="Ann has a flat in Rome.")
     one = (await by_hand(base, merge)).changes[0].after
     assert linked(one) == [(new.id, "supports")]
+
+
+async def test_memories_are_counted_in_whatever_state(base: KnowledgeBase) -> None:
+    """Of all, of a user, or told to a persona; and an id is held even if it is forgotten."""
+    one = await keep(base, "Ann likes green tea.")
+    await by_hand(base, Forget(target=one.id, reason="r"))
+    assert await base.count() == await base.count(user_id="ann") == 1
+    assert await base.count(user_id="bob") == 0
+    assert await base.count(agent_id=one.agent_id) == 1
+    assert await base.count(agent_id="nobody") == 0
+    assert await base.holds(one.id)
+    assert not await base.holds("00000000-0000-4000-8000-000000000000")

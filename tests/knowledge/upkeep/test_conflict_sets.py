@@ -25,7 +25,7 @@ from souffleur.knowledge.operation import (
 from souffleur.knowledge.records import to_point
 from souffleur.knowledge.upkeep.conflict_sets import (
     JUDGED,
-    MOST,
+    MOST_RIVALS,
     ConflictSet,
     owners,
     rivals,
@@ -194,7 +194,7 @@ async def test_each_pair_comes_once_and_the_nearest_eight(base: KnowledgeBase) -
     found = await rivals(base, "ann", LATER, None)
     pairs = [frozenset((one.memory.id, other.id)) for one in found for other in one.others]
     assert len(pairs) == len(set(pairs)) >= 40
-    assert max(len(one.others) for one in found) == MOST == 8
+    assert max(len(one.others) for one in found) == MOST_RIVALS == 8
     assert found[0].memory == made[-1]
     first, *rows = await base.embedder.embed(
         [one.content for one in (found[0].memory, *found[0].others)]

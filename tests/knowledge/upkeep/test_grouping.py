@@ -14,7 +14,7 @@ from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.policy import EVERBOT
 from souffleur.knowledge.records import to_point
 from souffleur.knowledge.upkeep.grouping import (
-    NEAR,
+    NEAR_IN_GROUP,
     SIZES,
     group,
     groups,
@@ -71,7 +71,7 @@ def alike(one: Memory) -> tuple[str, ...]:
 
 def near(one: Memory, other: Memory, vectors: dict[str, tuple[float, float]]) -> bool:
     a, b = vectors.get(one.id, (0.0, 0.0)), vectors.get(other.id, (0.0, 0.0))
-    by_sense = a[0] * b[0] + a[1] * b[1] >= FLOOR + NEAR * (1 - FLOOR) - 1e-6
+    by_sense = a[0] * b[0] + a[1] * b[1] >= FLOOR + NEAR_IN_GROUP * (1 - FLOOR) - 1e-6
     return by_sense or len(set(one.entities) & set(other.entities)) >= 2
 
 
@@ -109,7 +109,7 @@ def test_no_group_is_overlooked(crowd: list[Memory], chance: random.Random) -> N
 
 def _surely_near(one: Memory, other: Memory, vectors: dict[str, tuple[float, float]]) -> bool:
     a, b = vectors[one.id], vectors[other.id]
-    return a[0] * b[0] + a[1] * b[1] >= FLOOR + NEAR * (1 - FLOOR) + 1e-6
+    return a[0] * b[0] + a[1] * b[1] >= FLOOR + NEAR_IN_GROUP * (1 - FLOOR) + 1e-6
 
 
 def test_the_nearest_eight_are_taken() -> None:

@@ -39,7 +39,7 @@ def to_point(record: Record) -> Point:
 def check_stored(layout: CollectionSchema, stored: int, place: str) -> None:
     """Raise StoreMismatchError unless the stored dimension is the layout's.
 
-    >>> check_stored(Layout("memories", 384), 384, "/data")
+    >>> check_stored(CollectionSchema("memories", 384), 384, "/data")
     """
     if stored != layout.dimension:
         raise StoreMismatchError(
@@ -54,7 +54,7 @@ def check_given(
 ) -> None:
     """Raise StoreMismatchError unless all dense vectors have the layout's dimension.
 
-    >>> check_given(Layout("memories", 2), [(0.6, 0.8), None])
+    >>> check_given(CollectionSchema("memories", 2), [(0.6, 0.8), None])
     """
     for vector in vectors:
         if isinstance(vector, tuple) and len(vector) != layout.dimension:

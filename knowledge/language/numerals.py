@@ -32,7 +32,7 @@ def take(
     """What a pattern finds and `read` has a key for, and the line without it.
 
     >>> take(re.compile("b+"), "a bb c", lambda match: "key")
-    ([Reading(start=2, text='bb', key='key')], 'a \\x00\\x00 c')
+    ([NumeralMatch(start=2, text='bb', key='key')], 'a \\x00\\x00 c')
     """
     found: list[NumeralMatch] = []
     rest = list(line)

@@ -125,7 +125,8 @@ def heard(session: Session, turn: WindowEntry, rule: WindowRule) -> tuple[Sessio
     >>> at = datetime(2026, 1, 3, tzinfo=UTC)
     >>> session = Session(id="s", user_id="ann", session_id="s1", since=at, at=at)
     >>> for place in range(16):
-    ...     session, left = heard(session, Held(id=str(place), at=at, messages=2), WindowRule())
+    ...     entry = WindowEntry(id=str(place), at=at, messages=2)
+    ...     session, left = heard(session, entry, WindowRule())
     >>> session.messages, [segment.messages for segment in left]
     (10, [22])
     """

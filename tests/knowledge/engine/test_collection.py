@@ -623,9 +623,9 @@ CHILD = """
 import sys
 from pathlib import Path
 from uuid import UUID
-from souffleur.knowledge.engine.collection import Layout, Point
+from souffleur.knowledge.engine.collection import CollectionSchema, Point
 from souffleur.knowledge.engine.edge import EdgeCollection
-collection = EdgeCollection.open(Path(sys.argv[1]), Layout("memories", 3))
+collection = EdgeCollection.open(Path(sys.argv[1]), CollectionSchema("memories", 3))
 print("open", flush=True)
 for batch in range(100_000 if sys.argv[2] == "write" else 0):
     ids = [str(UUID(int=batch * 50 + n)) for n in range(50)]

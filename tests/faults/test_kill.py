@@ -43,7 +43,7 @@ def environment() -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "kills", [10, pytest.param(100, marks=pytest.mark.soak)], ids=["ten", "a hundred"]
+    "kills", [5, pytest.param(100, marks=pytest.mark.soak)], ids=["five", "a hundred"]
 )
 async def test_every_turn_is_judged_once_whatever_happens(tmp_path: Path, kills: int) -> None:
     """No turn is lost or judged twice, and ledger and memories agree."""

@@ -28,7 +28,7 @@ CAMPAIGNS: dict[type[Campaign], tuple[dict[str, Family], datetime, int]] = {
 """Of each: its families, when it begins, and the attempts of each family in a long campaign."""
 A_STORE = 15
 """Attempts in one store: it grows, and all of it is read after each."""
-EVERY = 24
+EVERY = 48
 """Of the families one in so many is tried in a short campaign, and those that are sharpest."""
 SHARPEST = (
     "fields: with a quote not said",

@@ -80,7 +80,7 @@ def assert_names_holder(refused: str, folder: Path, pids: Sequence[int]) -> None
 
 
 @pytest.mark.parametrize(
-    "attempts", [5, pytest.param(200, marks=pytest.mark.soak)], ids=["five", "two hundred"]
+    "attempts", [2, pytest.param(200, marks=pytest.mark.soak)], ids=["two", "two hundred"]
 )
 async def test_a_first_start_is_made_by_one_at_a_time(tmp_path: Path, attempts: int) -> None:
     """Of several that open a new folder at once each has it alone, or is told who has it."""
@@ -103,7 +103,7 @@ async def test_a_first_start_is_made_by_one_at_a_time(tmp_path: Path, attempts: 
 
 
 @pytest.mark.parametrize(
-    "intruders", [6, pytest.param(200, marks=pytest.mark.soak)], ids=["six", "two hundred"]
+    "intruders", [3, pytest.param(200, marks=pytest.mark.soak)], ids=["three", "two hundred"]
 )
 async def test_a_host_writes_on_whoever_else_comes(tmp_path: Path, intruders: int) -> None:
     """Whatever is tried on a store in use is refused, and harms nothing that its host writes."""

@@ -7,7 +7,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BeforeValidator
 
-from souffleur.knowledge.language.plain_text import is_blank
+from souffleur.knowledge.language.plain_text import is_blank, single_line
+from souffleur.knowledge.privacy.secrets import find_secret
 
 LONGEST_QUOTE = 2000
 """Characters; a longer one costs seconds to find in what was said."""
@@ -16,6 +17,9 @@ LONGEST_REMARK = 1000
 LONGEST_NAME = 100
 """Characters of a name or topic; what is longer is none."""
 MOST_NAMES = 20
+LONGEST_CUE = 80
+"""Characters of a cue; what is longer is none."""
+MOST_CUES = 5
 ECHO = 2000
 """Characters that are kept of an answer that was not read."""
 YEARS = range(1900, 2200)
@@ -76,6 +80,12 @@ def _names(names: list[str]) -> list[str]:
     return fit[:MOST_NAMES]
 
 
+def _cues(cues: list[str]) -> list[str]:
+    plain = dict.fromkeys(single_line(cue) for cue in cues)
+    fit = [cue for cue in plain if not is_blank(cue) and len(cue) <= LONGEST_CUE]
+    return [cue for cue in fit if find_secret(cue) is None][:MOST_CUES]
+
+
 def _handle(value: Any) -> Any:
     """`[m3]`, `M3` and `m3*` all mean m3."""
     if not isinstance(value, str):
@@ -119,6 +129,9 @@ Note = Annotated[str | None, AfterValidator(_note)]
 """The same, which may be left out; None if there is nothing to see."""
 Names = Annotated[list[str], AfterValidator(_names)]
 """Names or topics; what can be none is left out."""
+Cues = Annotated[list[str], AfterValidator(_cues)]
+"""Situations in which a memory should come to mind; what can be none, or holds a secret, is left
+out: a memory is not refused for its cues."""
 Handle = Annotated[str, BeforeValidator(_handle)]
 """Which of the memories that were shown."""
 Since = Annotated[str | None, AfterValidator(_since)]

@@ -164,7 +164,7 @@ def _sensitive(op: Op, sight: CheckContext) -> Refused | None:
     if not isinstance(op, Add | Update | Edit | Merge):
         return None
     texts = [op.content]
-    texts += [op.quote, *op.entities, *op.topics] if isinstance(op, Add | Update) else []
+    texts += [op.quote, *op.entities, *op.topics, *op.cues] if isinstance(op, Add | Update) else []
     for text in texts:
         if secret := find_secret(text):
             return Refusal.SENSITIVE, f"it holds {secret}"

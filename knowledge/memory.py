@@ -187,6 +187,9 @@ class Memory(Frozen):
     entities: tuple[str, ...] = ()
     """Names it mentions."""
     topics: tuple[str, ...] = ()
+    cues: tuple[str, ...] = ()
+    """Situations in which it should come to mind, in other words than its own. It is found by them,
+    and they are never shown: document expansion, https://arxiv.org/abs/1904.08375."""
     data: dict[str, Any] = Field(default_factory=dict)
     """Structured data of the host's own."""
     uses: int = Field(default=0, ge=0)
@@ -201,6 +204,11 @@ class Memory(Frozen):
     written_by: str = ""
     """Id of the ledger entry that wrote this revision."""
     schema_version: int = SCHEMA
+
+    @property
+    def embedded(self) -> tuple[str, ...]:
+        """The texts whose vectors it is found by: the first is its own, the others are cues."""
+        return (self.searchable, *self.cues)
 
     @property
     def searchable(self) -> str:

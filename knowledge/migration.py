@@ -99,9 +99,9 @@ async def _copy(
 
 async def put_memories(knowledge: KnowledgeBase, memories: Sequence[Memory]) -> None:
     """Write memories as they are, embedded, that were made elsewhere; no entry tells of them."""
-    vectors = await knowledge.embedder.embed([memory.searchable for memory in memories])
-    pairs = zip(memories, vectors, strict=True)
-    await knowledge.memories.put([records.to_point(memory, vector) for memory, vector in pairs])
+    texts = list({text: None for memory in memories for text in memory.embedded})
+    vectors = dict(zip(texts, await knowledge.embedder.embed(texts), strict=True))
+    await knowledge.memories.put([records.embedded_point(memory, vectors) for memory in memories])
 
 
 def _unembedded(point: Point) -> Point:

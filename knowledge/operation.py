@@ -69,6 +69,8 @@ class Add(Frozen):
     importance: Importance = Importance.MEDIUM
     entities: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
+    cues: tuple[str, ...] = ()
+    """Situations in which it should come to mind; they are no part of what it says."""
     valid_from: AwareDatetime | None = None
     expires_at: AwareDatetime | None = None
     data: dict[str, Any] = Field(default_factory=dict)
@@ -90,6 +92,7 @@ class Update(Frozen):
     importance: Importance | None = None
     entities: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
+    cues: tuple[str, ...] = ()
     valid_from: AwareDatetime | None = None
     expires_at: AwareDatetime | None = None
     data: dict[str, Any] = Field(default_factory=dict)

@@ -145,7 +145,7 @@ def _single(op: Op, old: Memory, scene: PlanContext) -> Memory:
             update = {"state": MemoryState.ACTIVE, "verified": True, "confidence": 1.0}
             return old.model_copy(update={**update, "anchor_at": now})
         case Edit():
-            update = {"content": op.content, "verified": True, "source": Source.USER}
+            update = {"content": op.content, "verified": True, "source": Source.USER, "cues": ()}
             return old.model_copy(update={**update, "anchor_at": now})
         case _:
             raise TypeError(f"no plan for {op.op}")
@@ -176,6 +176,7 @@ def _added(op: Add, scene: PlanContext) -> Memory:
         evidence=evidence_for(op.quote, verdict),
         entities=op.entities,
         topics=op.topics,
+        cues=op.cues,
         data=op.data,
         created_at=verdict.at,
         updated_at=verdict.at,
@@ -205,6 +206,7 @@ def _updated(op: Update, old: Memory, scene: PlanContext) -> list[tuple[Memory |
             "evidence": evidence_for(op.quote, verdict),
             "entities": op.entities or old.entities,
             "topics": op.topics or old.topics,
+            "cues": op.cues,
             "data": op.data or old.data,
             "recalls": 0,
             "created_at": verdict.at,
@@ -252,6 +254,7 @@ def _merged(
             "evidence": tuple(item for memory in targets for item in memory.evidence),
             "entities": tuple(dict.fromkeys(e for memory in targets for e in memory.entities)),
             "topics": tuple(dict.fromkeys(t for memory in targets for t in memory.topics)),
+            "cues": tuple(dict.fromkeys(c for memory in targets for c in memory.cues)),
             "uses": sum(memory.uses for memory in targets),
             "recalls": 0,
             "created_at": verdict.at,

@@ -1,7 +1,7 @@
 """How a memory lies in Qdrant: its point, its payload and the indexes over it."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from souffleur.knowledge.engine.collection import IndexType, Point
 from souffleur.knowledge.language.lexical import encode_document
@@ -30,6 +30,8 @@ INDEXES: dict[str, IndexType] = {
     "expires_at": "datetime",
 }
 
+Vector = tuple[float, ...]
+
 _DERIVED = frozenset({"fingerprint"})
 
 
@@ -38,11 +40,24 @@ def fingerprint(text: str) -> str:
     return hashlib.sha256(fold(text).encode()).hexdigest()[:32]
 
 
-def to_point(memory: Memory, dense: tuple[float, ...]) -> Point:
-    """The point of a memory; `dense` is the embedding of its `searchable` text."""
+def to_point(memory: Memory, dense: Vector, cues: Sequence[Vector] = ()) -> Point:
+    """The point of a memory; `dense` embeds its `searchable` text, `cues` each of its cues."""
     payload = memory.model_dump(mode="json")
     payload["fingerprint"] = fingerprint(memory.content)
-    return Point(memory.id, payload, dense, encode_document(memory.searchable))
+    return Point(
+        memory.id,
+        payload,
+        dense,
+        encode_document(memory.searchable),
+        cues=tuple(cues),
+        cue_words=encode_document("\n".join(memory.cues)) if memory.cues else None,
+    )
+
+
+def embedded_point(memory: Memory, vectors: Mapping[str, Vector]) -> Point:
+    """Return the point of a memory; `vectors` has the embedding of each of its `embedded` texts."""
+    dense, *cues = (vectors[text] for text in memory.embedded)
+    return to_point(memory, dense, cues)
 
 
 def to_memory(point: Point) -> Memory:

@@ -30,6 +30,7 @@ from souffleur.knowledge.talk.session import (
     PAUSE,
     Segment,
     SegmentState,
+    Session,
     WindowRule,
     ended,
     is_idle,
@@ -64,12 +65,26 @@ class Sessions:
     def _collection(self) -> Collection:
         return self._journal.collection
 
+    async def find(self, user_id: str, session_id: str, sphere: str = COMMON) -> Session | None:
+        """Return a session, if there is one."""
+        found = await self._collection.get([session_point_id(user_id, session_id, sphere)])
+        return to_session(found[0]) if found else None
+
     async def window(self, user_id: str, session_id: str, sphere: str = COMMON) -> list[Turn]:
         """The turns of a session still held word for word, oldest first; long messages clipped."""
-        found = await self._collection.get([session_point_id(user_id, session_id, sphere)])
-        if not found:
-            return []
-        return await self._turns([held.id for held in to_session(found[0]).window])
+        return await self.held(await self.find(user_id, session_id, sphere))
+
+    async def held(self, session: Session | None) -> list[Turn]:
+        """Return the turns in the window of a session, oldest first; long messages clipped."""
+        return await self._turns([entry.id for entry in session.window]) if session else []
+
+    def note_likely(self, turn: Turn, memory_ids: Sequence[str]) -> None:
+        """Keep with the session of a turn which memories will likely be needed next."""
+        with self._journal.alone:
+            id = session_point_id(turn.user_id, turn.session_id, turn.sphere)
+            for session in read_each(self._collection.get_now([id]), to_session):
+                likely = {"next_ids": tuple(memory_ids), "next_at": turn.at}
+                self._collection.put_now([session_point(session.model_copy(update=likely))])
 
     def end(self, user_id: str, session_id: str, agent_id: str = "default") -> bool:
         """Close a session, durably: its window becomes a segment. False where it held nothing.

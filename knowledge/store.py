@@ -102,7 +102,8 @@ async def open_collections(
         opening.enter_context(locked_folder(place.folder))
     opened = []
     for name, indexes in COLLECTIONS.items():
-        collection = await _open_collection(place, CollectionSchema(name, dimension, indexes))
+        layout = CollectionSchema(name, dimension, indexes, cues=name == "memories")
+        collection = await _open_collection(place, layout)
         opening.push_async_callback(collection.close)
         opened.append(collection)
     return opened[0], opened[1]

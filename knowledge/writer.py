@@ -5,7 +5,7 @@ from typing import Any
 
 from souffleur.knowledge import check
 from souffleur.knowledge.embedding.embedder import Embedder
-from souffleur.knowledge.engine.collection import Collection, Filter, Is
+from souffleur.knowledge.engine.collection import Collection, Filter, Is, Point
 from souffleur.knowledge.forgetting import with_what_rests_on_it
 from souffleur.knowledge.identity import SHARED, known_in, knows
 from souffleur.knowledge.journal import Journal
@@ -25,14 +25,14 @@ from souffleur.knowledge.operation import (
 from souffleur.knowledge.plan import PlanContext, is_held, plan
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.secrets import mask
-from souffleur.knowledge.records import fingerprint, to_memories, to_point
+from souffleur.knowledge.records import embedded_point, fingerprint, to_memories
 from souffleur.knowledge.sessions import Sessions
 from souffleur.knowledge.talk.turn import Turn, TurnState
 
 Outcomes = list[LedgerEntry]
 Vector = tuple[float, ...]
 
-_WORDS = frozenset({"content", "entities", "topics", "trail"})
+_WORDS = frozenset({"content", "entities", "topics", "cues", "trail"})
 """Fields of an op in which somebody says something; ids, which may look like a card, are none."""
 
 
@@ -160,7 +160,7 @@ class Writer:
         for outcome in outcomes:
             lost = None
             for change in outcome.changes:
-                if not await self._write(change, vectors[change.after.searchable]):
+                if not await self._write(embedded_point(change.after, vectors), change):
                     lost = await self._conflict(outcome, change)
                     break
             if outcome.undoes and lost is None:
@@ -184,11 +184,11 @@ class Writer:
 
     async def _vectors(self, outcomes: Sequence[LedgerEntry]) -> dict[str, Vector]:
         """The embedding of every `after`, by text; the embedder remembers the latest."""
-        texts = {change.after.searchable: None for o in outcomes for change in o.changes}
+        changes = (change for outcome in outcomes for change in outcome.changes)
+        texts = {text: None for change in changes for text in change.after.embedded}
         return dict(zip(texts, await self._embedder.embed(list(texts)), strict=True))
 
-    async def _write(self, change: Change, vector: Vector) -> bool:
-        point = to_point(change.after, vector)
+    async def _write(self, point: Point, change: Change) -> bool:
         if change.before is None:
             there = await self._memories.get([point.id])
             if not there:

@@ -37,6 +37,9 @@ class Point:
     dense: tuple[float, ...] | None = None
     """Of unit length and of the collection's dimension."""
     lexical: Sparse | None = None
+    cues: tuple[tuple[float, ...], ...] = ()
+    """Vectors of other texts it is found by; only in a collection whose schema has cues."""
+    cue_words: Sparse | None = None
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,8 @@ class Search:
     limit: int = 20
     idf_within: Filter | None = None
     """For sparse queries: the points over which term rarity is counted (one user's)."""
+    by_cues: bool = False
+    """Compare with the cues of points instead; of several cues the nearest counts."""
 
 
 IndexType = Literal["keyword", "tenant", "integer", "float", "datetime", "bool"]
@@ -129,6 +134,8 @@ class CollectionSchema:
     """Of the dense vectors."""
     indexes: Mapping[str, IndexType] = field(default_factory=dict)
     """Payload fields that are filtered or sorted by; `tenant` is a keyword every query filters."""
+    cues: bool = False
+    """Whether its points can have cues."""
 
 
 class Collection(Protocol):

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import qdrant_edge as qdrant
 from loguru import logger
@@ -23,6 +24,7 @@ from souffleur.knowledge.engine.collection import (
 )
 from souffleur.knowledge.engine.edge_encoding import (
     SCHEMAS,
+    encode_cues,
     encode_filter,
     encode_index,
     encode_layout,
@@ -34,6 +36,7 @@ from souffleur.knowledge.engine.vectors import (
     DENSE,
     check_given,
     check_stored,
+    dense_vectors,
     one_line,
     to_point,
 )
@@ -100,13 +103,16 @@ class EdgeCollection:
         stored = stored_dimension(path)
         if stored is not None:
             check_stored(layout, stored, str(folder))
+        vectors = stored_vectors(path)
         with engine_errors("open", path):
             path.mkdir(parents=True, exist_ok=True)
             disk.need(disk.TO_OPEN, path, room)
             checksums.drop_sums(path)
             # `load` makes what is missing, so that a first start killed halfway can be repeated.
-            shard = qdrant.EdgeShard.load(str(path), encode_layout(layout))
+            shard = qdrant.EdgeShard.load(str(path), encode_layout(layout, vectors))
             try:
+                for operation in encode_cues(layout, vectors):
+                    shard.update(operation)
                 _index(shard, layout)
             except BaseException:
                 shard.close()
@@ -127,7 +133,7 @@ class EdgeCollection:
     def put_now(self, points: Sequence[Point]) -> None:
         """Insert or replace whole points: one record of the log, so all of them or none."""
         if points:
-            check_given(self.layout, [point.dense for point in points])
+            check_given(self.layout, dense_vectors(points))
             self._write("put points into", lambda: encode_upsert(points))
 
     def get_now(self, ids: Sequence[str]) -> list[Point]:
@@ -140,7 +146,7 @@ class EdgeCollection:
 
     async def replace(self, point: Point, *, revision: int) -> bool:
         """Replace the point if its stored `revision` is the one given, and say whether it was."""
-        check_given(self.layout, [point.dense])
+        check_given(self.layout, dense_vectors([point]))
         # Compared here and not by a conditional upsert: replaying the log after kill -9, the engine
         # judges the condition anew, by pages that may be newer than its last flush, and drops the
         # write. Nobody comes between: this process alone has the folder, and nothing is awaited.
@@ -299,9 +305,24 @@ def stored_dimension(path: Path) -> int | None:
 
     Raises StoreError if the folder does not say.
     """
-    config = path / "edge_config.json"
     with engine_errors("open", path):
-        if not config.exists():
+        config = _stored_config(path)
+        if config is None:
             return None
-        size: int = json.loads(config.read_text())["vectors"][DENSE]["size"]
+        size: int = config["vectors"][DENSE]["size"]
     return size
+
+
+def stored_vectors(path: Path) -> set[str] | None:
+    """Names of the vectors of the collection in this folder; None if there is none.
+
+    Raises StoreError if the folder does not say.
+    """
+    with engine_errors("open", path):
+        config = _stored_config(path)
+        return None if config is None else {*config["vectors"], *config["sparse_vectors"]}
+
+
+def _stored_config(path: Path) -> Any:
+    config = path / "edge_config.json"
+    return json.loads(config.read_text()) if config.exists() else None

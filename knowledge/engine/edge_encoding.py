@@ -1,6 +1,6 @@
 """Our points, filters and queries as those of Qdrant Edge."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -22,7 +22,7 @@ from souffleur.knowledge.engine.collection import (
     Search,
     Sparse,
 )
-from souffleur.knowledge.engine.vectors import DENSE, LEXICAL
+from souffleur.knowledge.engine.vectors import CUE_WORDS, CUES, DENSE, LEXICAL, vector_name
 
 NEVER = 10**9
 """Size of a segment, in KB, from which a graph would be built: search stays exact."""
@@ -37,14 +37,45 @@ SCHEMAS: dict[IndexType, qdrant.PayloadSchemaType] = {
 }
 
 
-def encode_layout(layout: CollectionSchema) -> qdrant.EdgeConfig:
-    """The engine's configuration. Without the log there would be no lock on the folder either."""
+NEAREST = qdrant.MultiVectorConfig(qdrant.MultiVectorComparator.MaxSim)
+"""Of a point's cues, the nearest to the query counts."""
+
+
+def encode_layout(
+    layout: CollectionSchema, stored: Collection[str] | None = None
+) -> qdrant.EdgeConfig:
+    """The engine's configuration. Without the log there would be no lock on the folder either.
+
+    `stored`: the vectors that an existing collection was made with, None for a new one.
+    """
+    dense = {DENSE: qdrant.EdgeVectorParams(layout.dimension, qdrant.Distance.Cosine)}
+    sparse = {LEXICAL: qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)}
+    if layout.cues and (stored is None or CUES in stored):
+        dense[CUES] = qdrant.EdgeVectorParams(
+            layout.dimension, qdrant.Distance.Cosine, multivector_config=NEAREST
+        )
+    if layout.cues and (stored is None or CUE_WORDS in stored):
+        sparse[CUE_WORDS] = qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)
     return qdrant.EdgeConfig(
-        vectors={DENSE: qdrant.EdgeVectorParams(layout.dimension, qdrant.Distance.Cosine)},
-        sparse_vectors={LEXICAL: qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)},
+        vectors=dense,
+        sparse_vectors=sparse,
         optimizers=qdrant.EdgeOptimizersConfig(indexing_threshold=NEVER),
         wal_enabled=True,
     )
+
+
+def encode_cues(
+    layout: CollectionSchema, stored: Collection[str] | None
+) -> list[qdrant.UpdateOperation]:
+    """The operations that make the vectors of cues which an older collection lacks."""
+    if not layout.cues or stored is None:
+        return []
+    make = qdrant.UpdateOperation
+    made = {
+        CUES: make.create_dense_vector(CUES, layout.dimension, qdrant.Distance.Cosine, NEAREST),
+        CUE_WORDS: make.create_sparse_vector(CUE_WORDS, modifier=qdrant.Modifier.Idf),
+    }
+    return [operation for name, operation in made.items() if name not in stored]
 
 
 def encode_index(key: str, kind: IndexType) -> qdrant.UpdateOperation:
@@ -67,6 +98,10 @@ def encode_point(point: Point) -> qdrant.Point:
         vectors[DENSE] = list(point.dense)
     if point.lexical is not None:
         vectors[LEXICAL] = encode_sparse(point.lexical)
+    if point.cues:
+        vectors[CUES] = [list(cue) for cue in point.cues]
+    if point.cue_words is not None:
+        vectors[CUE_WORDS] = encode_sparse(point.cue_words)
     return qdrant.Point(point.id, vectors, point.payload)
 
 
@@ -77,10 +112,9 @@ def encode_sparse(sparse: Sparse) -> qdrant.SparseVector:
 
 def encode_search(search: Search) -> qdrant.QueryRequest:
     """The engine's query."""
-    if isinstance(search.vector, Sparse):
-        query = qdrant.Query.Nearest(encode_sparse(search.vector), using=LEXICAL)
-    else:
-        query = qdrant.Query.Nearest(list(search.vector), using=DENSE)
+    vector = search.vector
+    wanted = encode_sparse(vector) if isinstance(vector, Sparse) else list(vector)
+    query = qdrant.Query.Nearest(wanted, using=vector_name(search))
     within = search.idf_within
     idf = qdrant.IdfParams(corpus=encode_filter(within)) if within else None
     return qdrant.QueryRequest(

@@ -21,17 +21,20 @@ from souffleur.knowledge.engine.collection import (
 )
 from souffleur.knowledge.engine.server_encoding import (
     SCHEMAS,
+    encode_cues,
+    encode_dense,
     encode_filter,
     encode_index,
     encode_order,
     encode_point,
     encode_search,
+    encode_words,
 )
 from souffleur.knowledge.engine.vectors import (
     DENSE,
-    LEXICAL,
     check_given,
     check_stored,
+    dense_vectors,
     one_line,
     to_point,
     writing,
@@ -98,7 +101,7 @@ class ServerCollection:
     def put_now(self, points: Sequence[Point]) -> None:
         """Insert or replace whole points; of a crashed server, all or none come back per shard."""
         if points:
-            check_given(self.layout, [point.dense for point in points])
+            check_given(self.layout, dense_vectors(points))
             self._call("put points into", lambda: self._upsert(points))
 
     def get_now(self, ids: Sequence[str]) -> list[Point]:
@@ -115,7 +118,7 @@ class ServerCollection:
         The server does not tell, so the point is read back: should another writer have replaced
         it again in between, the answer is False although both took place.
         """
-        check_given(self.layout, [point.dense])
+        check_given(self.layout, dense_vectors([point]))
         stored = await self._ask("replace a point of", lambda: self._replace(point, revision))
         return any(writing(found) == writing(point) for found in stored)
 
@@ -204,14 +207,8 @@ class ServerCollection:
         try:
             self._client.create_collection(
                 name,
-                vectors_config={
-                    DENSE: models.VectorParams(
-                        size=self.layout.dimension, distance=models.Distance.COSINE
-                    )
-                },
-                sparse_vectors_config={
-                    LEXICAL: models.SparseVectorParams(modifier=models.Modifier.IDF)
-                },
+                vectors_config=encode_dense(self.layout),
+                sparse_vectors_config=encode_words(self.layout),
                 shard_number=shards,
                 replication_factor=replicas,
             )
@@ -225,7 +222,10 @@ class ServerCollection:
             present = info.payload_schema.get(key)
             if not self._local and (present is None or present.data_type != SCHEMAS[kind]):
                 self._client.create_payload_index(self.layout.name, key, encode_index(kind))
-        vectors = info.config.params.vectors
+        vectors, words = info.config.params.vectors, info.config.params.sparse_vectors
+        stored = {*(vectors if isinstance(vectors, dict) else ()), *(words or ())}
+        for vector, params in encode_cues(self.layout, stored).items():
+            self._client.create_vector_name(self.layout.name, vector, params)
         return vectors[DENSE].size if isinstance(vectors, dict) else 0
 
     def _upsert(self, points: Sequence[Point]) -> None:

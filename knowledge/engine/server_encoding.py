@@ -1,5 +1,6 @@
 """Our points, filters and queries as those of a Qdrant server."""
 
+from collections.abc import Container
 from datetime import datetime
 
 from qdrant_client import models
@@ -7,6 +8,7 @@ from qdrant_client import models
 from souffleur.knowledge.engine.collection import (
     AnyOf,
     Between,
+    CollectionSchema,
     Condition,
     Filter,
     IndexType,
@@ -18,7 +20,9 @@ from souffleur.knowledge.engine.collection import (
     Search,
     Sparse,
 )
-from souffleur.knowledge.engine.vectors import DENSE, LEXICAL
+from souffleur.knowledge.engine.vectors import CUE_WORDS, CUES, DENSE, LEXICAL, vector_name
+
+NamedVector = models.DenseVectorNameConfig | models.SparseVectorNameConfig
 
 SCHEMAS: dict[IndexType, models.PayloadSchemaType] = {
     "keyword": models.PayloadSchemaType.KEYWORD,
@@ -28,6 +32,38 @@ SCHEMAS: dict[IndexType, models.PayloadSchemaType] = {
     "datetime": models.PayloadSchemaType.DATETIME,
     "bool": models.PayloadSchemaType.BOOL,
 }
+
+
+_NEAREST = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
+"""Of a point's cues, the nearest to the query counts."""
+
+
+def encode_dense(layout: CollectionSchema) -> dict[str, models.VectorParams]:
+    """The dense vectors of a new collection."""
+    size, cosine = layout.dimension, models.Distance.COSINE
+    vectors = {DENSE: models.VectorParams(size=size, distance=cosine)}
+    if layout.cues:
+        vectors[CUES] = models.VectorParams(size=size, distance=cosine, multivector_config=_NEAREST)
+    return vectors
+
+
+def encode_words(layout: CollectionSchema) -> dict[str, models.SparseVectorParams]:
+    """The sparse vectors of a new collection."""
+    names = (LEXICAL, CUE_WORDS) if layout.cues else (LEXICAL,)
+    return {name: models.SparseVectorParams(modifier=models.Modifier.IDF) for name in names}
+
+
+def encode_cues(layout: CollectionSchema, stored: Container[str]) -> dict[str, NamedVector]:
+    """The vectors of cues that a collection which was made without them lacks, by name."""
+    dense = models.DenseVectorConfig(
+        size=layout.dimension, distance=models.Distance.COSINE, multivector_config=_NEAREST
+    )
+    sparse = models.SparseVectorConfig(modifier=models.Modifier.IDF)
+    wanted: dict[str, NamedVector] = {
+        CUES: models.DenseVectorNameConfig(dense=dense),
+        CUE_WORDS: models.SparseVectorNameConfig(sparse=sparse),
+    }
+    return {name: one for name, one in wanted.items() if layout.cues and name not in stored}
 
 
 def encode_index(kind: IndexType) -> models.PayloadSchemaType | models.KeywordIndexParams:
@@ -44,6 +80,10 @@ def encode_point(point: Point) -> models.PointStruct:
         vectors[DENSE] = list(point.dense)
     if point.lexical is not None:
         vectors[LEXICAL] = encode_sparse(point.lexical)
+    if point.cues:
+        vectors[CUES] = [list(cue) for cue in point.cues]
+    if point.cue_words is not None:
+        vectors[CUE_WORDS] = encode_sparse(point.cue_words)
     return models.PointStruct(id=point.id, vector=vectors, payload=point.payload)
 
 
@@ -54,16 +94,12 @@ def encode_sparse(sparse: Sparse) -> models.SparseVector:
 
 def encode_search(search: Search) -> models.QueryRequest:
     """The client's query."""
-    query: models.SparseVector | list[float]
-    if isinstance(search.vector, Sparse):
-        query, using = encode_sparse(search.vector), LEXICAL
-    else:
-        query, using = list(search.vector), DENSE
+    vector = search.vector
     within = search.idf_within
     idf = models.IdfCorpusParams(corpus=encode_filter(within)) if within else None
     return models.QueryRequest(
-        query=query,
-        using=using,
+        query=encode_sparse(vector) if isinstance(vector, Sparse) else list(vector),
+        using=vector_name(search),
         filter=encode_filter(search.filter),
         limit=search.limit,
         with_payload=True,

@@ -1,14 +1,16 @@
-"""What both engines share: the two vectors of a point, their dimension, and reading them back."""
+"""What both engines share: the vectors of a point, their dimension, and reading them back."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 from souffleur.errors import StoreMismatchError
-from souffleur.knowledge.engine.collection import CollectionSchema, Point, Sparse
+from souffleur.knowledge.engine.collection import CollectionSchema, Point, Search, Sparse
 from souffleur.knowledge.language.plain_text import single_line
 
 DENSE = "dense"
 LEXICAL = "lexical"
+CUES = "cues"
+CUE_WORDS = "cue_words"
 
 
 class Record(Protocol):
@@ -27,13 +29,33 @@ class Record(Protocol):
 def to_point(record: Record) -> Point:
     """The point of a record; numbers are those of float32, the precision they are stored in."""
     vectors = record.vector or {}
-    dense, lexical = vectors.get(DENSE), vectors.get(LEXICAL)
+    dense = vectors.get(DENSE)
     return Point(
         id=str(record.id),
         payload=record.payload or {},
         dense=None if dense is None else tuple(dense),
-        lexical=None if lexical is None else Sparse(tuple(lexical.indices), tuple(lexical.values)),
+        lexical=_to_sparse(vectors.get(LEXICAL)),
+        cues=tuple(map(tuple, vectors.get(CUES) or ())),
+        cue_words=_to_sparse(vectors.get(CUE_WORDS)),
     )
+
+
+def vector_name(search: Search) -> str:
+    """Return which of a point's vectors a query is compared with.
+
+    >>> vector_name(Search(Sparse(), Filter(), by_cues=True))
+    'cue_words'
+    """
+    if isinstance(search.vector, Sparse):
+        return CUE_WORDS if search.by_cues else LEXICAL
+    return CUES if search.by_cues else DENSE
+
+
+def dense_vectors(points: Iterable[Point]) -> Iterator[tuple[float, ...]]:
+    """Yield all dense vectors of points."""
+    for point in points:
+        yield from (point.dense,) if point.dense is not None else ()
+        yield from point.cues
 
 
 def check_stored(layout: CollectionSchema, stored: int, place: str) -> None:
@@ -63,6 +85,10 @@ def check_given(
                 f"and was given one of {len(vector)}: set SOUFFLEUR_EMBEDDER to the embedder the "
                 "store was made with."
             )
+
+
+def _to_sparse(vector: Any) -> Sparse | None:
+    return None if vector is None else Sparse(tuple(vector.indices), tuple(vector.values))
 
 
 def writing(point: Point) -> tuple[Any, Any]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from souffleur.knowledge.engine.collection import Collection, Filter, Point, Search
@@ -15,7 +15,7 @@ CANDIDATES = 40
 """Hits taken from each list."""
 
 Parts = dict[str, float]
-"""Nearness by `cosine` and `lexical`."""
+"""Nearness by `cosine` and `lexical`, and likewise of cues by `cue_cosine` and `cue_lexical`."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,11 @@ async def find_near(
         return []
     asks: list[tuple[str, float, Search]] = []
     for text, weight in texts:
-        words = encode_query(text)
-        asks += [
-            ("lexical", weight, Search(words, some, CANDIDATES, idf_within=corpus))
-            for some in allowed
-        ]
+        words = Search(encode_query(text), Filter(), CANDIDATES, idf_within=corpus)
+        asks += _asks("lexical", weight, words, allowed)
     vectors = await sense.vectors([text for text, _ in texts]) if sense else []
     for vector, (_, weight) in zip(vectors, texts, strict=False):
-        asks += [("cosine", weight, Search(vector, some, CANDIDATES)) for some in allowed]
+        asks += _asks("cosine", weight, Search(vector, Filter(), CANDIDATES), allowed)
     hits = await collection.search([ask for _, _, ask in asks])
     scale = await scale_of(collection, corpus)
     points: dict[str, Point] = {}
@@ -67,10 +64,21 @@ async def find_near(
         for hit in found:
             points[hit.point.id] = hit.point
             mine = parts.setdefault(hit.point.id, {})
-            dense = sense if name == "cosine" else None
+            dense = sense if name.endswith("cosine") else None
             near = dense.nearness(hit.score) if dense else by_words(hit.score, scale)
             mine[name] = max(mine.get(name, 0.0), weight * near)
     return [(point, parts[id]) for id, point in points.items()]
+
+
+def _asks(
+    name: str, weight: float, search: Search, allowed: Sequence[Filter]
+) -> list[tuple[str, float, Search]]:
+    """Return a query of the texts themselves, and one of their cues, in each set."""
+    return [
+        (f"cue_{name}" if by_cues else name, weight, replace(search, filter=some, by_cues=by_cues))
+        for some in allowed
+        for by_cues in (False, True)
+    ]
 
 
 async def scale_of(collection: Collection, corpus: Filter) -> float:

@@ -42,6 +42,8 @@ GATE = 0.3
 """Relevance below which a memory is not whispered."""
 CONTEXT_WEIGHT = 0.4
 """What the talk before counts against the message itself."""
+CUE_WEIGHT = 0.8
+"""What nearness to a cue counts against nearness to the memory itself."""
 HOP_SHARE = 0.6
 """Part of a hit's relevance that reaches a memory about the same name."""
 HOP_MOST = 3
@@ -116,7 +118,8 @@ class Found:
     effective: float
     """Its importance now, in the policy's unit."""
     parts: dict[str, float] = field(default_factory=dict)
-    """The score taken apart: cosine, lexical, importance, recency, hop; of turns also context."""
+    """The score taken apart: cosine, lexical and those of its cues, importance, recency, hop; of
+    turns also context."""
 
     @property
     def memory(self) -> Memory:
@@ -282,7 +285,10 @@ def _heard(score: float, near: NearTurn, turn: Turn, now: datetime) -> Found:
 
 
 def _relevance(parts: dict[str, float]) -> float:
-    return 1 - (1 - parts.get("cosine", 0.0)) * (1 - parts.get("lexical", 0.0))
+    """Return how near the text or, for less, a cue is, by sense or words."""
+    cues = 1 - (1 - parts.get("cue_cosine", 0.0)) * (1 - parts.get("cue_lexical", 0.0))
+    away = (1 - parts.get("cosine", 0.0)) * (1 - parts.get("lexical", 0.0))
+    return 1 - away * (1 - CUE_WEIGHT * cues)
 
 
 def _found(

@@ -15,6 +15,8 @@ from souffleur.knowledge.operation import Said, derive_id
 
 PAUSE = timedelta(minutes=30)
 """Silence after which a new talk begins, where nothing else is set."""
+LIKELY = timedelta(minutes=30)
+"""For how long a memory that the judge named is kept in mind."""
 FEWEST = 3
 """Messages below which a stretch of talk leaves no episode."""
 
@@ -60,6 +62,14 @@ class Session(Frozen):
     segments: int = 0
     turns: int = 0
     """Turns said so far, whether or not they have left the window."""
+    next_ids: tuple[str, ...] = ()
+    """Memories that the judge of the latest turns found likely to be needed next."""
+    next_at: AwareDatetime | None = None
+    """When those turns were said."""
+
+    def likely(self, now: datetime) -> tuple[str, ...]:
+        """Return what is likely to be needed now: for half an hour after it was named."""
+        return self.next_ids if self.next_at and now - self.next_at < LIKELY else ()
 
     @property
     def messages(self) -> int:

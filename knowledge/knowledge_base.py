@@ -27,12 +27,12 @@ from souffleur.knowledge.finding.search import (
     Found,
     Query,
     Scope,
-    order,
-    over,
-    readable,
-    said,
+    expired_conditions,
+    memories_filter,
+    ranking_key,
     search,
     search_turns,
+    turns_filter,
 )
 from souffleur.knowledge.identity import (
     COMMON,
@@ -187,18 +187,18 @@ class KnowledgeBase:
         if Scope.TURNS in query.scope:
             raw = replace(query, raw_since=self._raw_since(query.now))
             found += await search_turns(self.journal.collection, self.embedder, raw)
-        return sorted(found, key=order)[: query.limit]
+        return sorted(found, key=ranking_key)[: query.limit]
 
-    async def told(self, query: Query) -> list[Memory | Turn]:
+    async def turns_and_episodes_between(self, query: Query) -> list[Memory | Turn]:
         """The episodes and raw turns of a time, oldest first; the query's text says nothing.
 
         Up to `query.limit` of each, the latest ones.
         """
         newest = Order("created_at", descending=True)
         episodes, _ = await self.memories.scroll(
-            readable(query, Scope.EPISODES), limit=query.limit, order=newest
+            memories_filter(query, Scope.EPISODES), limit=query.limit, order=newest
         )
-        raw = said(replace(query, raw_since=self._raw_since(query.now)))
+        raw = turns_filter(replace(query, raw_since=self._raw_since(query.now)))
         turns, _ = await self.journal.collection.scroll(
             raw, limit=query.limit, order=Order("at", descending=True)
         )
@@ -206,10 +206,12 @@ class KnowledgeBase:
         said_then = read_each(reversed(turns), to_masked_turn)
         return [*told_then, *said_then]
 
-    async def learnt(self, query: Query) -> list[Found]:
+    async def memories_learned_between(self, query: Query) -> list[Found]:
         """The memories first learnt in a time, by age; the query's text says nothing."""
         order_by = Order("created_at")
-        page, _ = await self.memories.scroll(readable(query), limit=query.limit, order=order_by)
+        page, _ = await self.memories.scroll(
+            memories_filter(query), limit=query.limit, order=order_by
+        )
         found = to_memories(page)
         return [Found(one, 1.0, 1.0, effective(one, query.now, self.policy)) for one in found]
 
@@ -218,7 +220,7 @@ class KnowledgeBase:
     ) -> Memories:
         """The latest episodes of a user, newest first."""
         latest = Order("created_at", descending=True)
-        allowed = readable(Query(user_id, "", now, sphere=sphere), Scope.EPISODES)
+        allowed = memories_filter(Query(user_id, "", now, sphere=sphere), Scope.EPISODES)
         page, _ = await self.memories.scroll(allowed, limit=limit, order=latest)
         return to_memories(page)
 
@@ -306,7 +308,7 @@ class KnowledgeBase:
         must: list[Condition] = [OneOf("state", tuple(states)), *whose(user_id)]
         must += known_in(sphere)
         must += [Is("category", category)] if category else []
-        wanted = Filter(tuple(must), over(now) if now else ())
+        wanted = Filter(tuple(must), expired_conditions(now) if now else ())
         memories = to_memories(await read_all(self.memories, wanted))
         return sorted(memories, key=lambda memory: (memory.created_at, memory.id))
 
@@ -321,7 +323,7 @@ class KnowledgeBase:
     ) -> Memories:
         """The active memories of the highest value now, best first; ties by age and id."""
         query = Query(user_id, "", now, categories=tuple(categories), sphere=sphere)
-        allowed = readable(query)
+        allowed = memories_filter(query)
         order = Order("importance", descending=True)
         page, _ = await self.memories.scroll(allowed, limit=2 * limit, order=order)
         memories = to_memories(page)
@@ -350,7 +352,7 @@ class KnowledgeBase:
     ) -> Memories:
         """Active memories of what happens within three days, or did in the last two."""
         near = Between("expires_at", ends(now - timedelta(days=3)), ends(now + timedelta(days=3)))
-        allowed = readable(Query(user_id, "", now, sphere=sphere))
+        allowed = memories_filter(Query(user_id, "", now, sphere=sphere))
         both = Filter((*allowed.must, near), allowed.must_not)
         page, _ = await self.memories.scroll(both, limit=limit, order=Order("expires_at"))
         return to_memories(page)

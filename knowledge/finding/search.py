@@ -149,13 +149,13 @@ class Found:
         return self.relevance >= GATE
 
 
-def over(moment: datetime) -> tuple[Condition, Condition]:
+def expired_conditions(moment: datetime) -> tuple[Condition, Condition]:
     """What has expired, or ceased to be true, by then."""
     high = moment + INSTANT
     return Between("expires_at", high=high), Between("valid_until", high=high)
 
 
-def readable(query: Query, scope: Scope = Scope.MEMORIES) -> Filter:
+def memories_filter(query: Query, scope: Scope = Scope.MEMORIES) -> Filter:
     """What a read may return: this user's, in force; never archived, forgotten or pending."""
     must: list[Condition] = [Is("user_id", query.user_id), *known_in(query.sphere)]
     must_not: list[Condition] = []
@@ -168,7 +168,7 @@ def readable(query: Query, scope: Scope = Scope.MEMORIES) -> Filter:
     else:
         must_not.append(OneOf("category", NARRATIVE))
     moment = query.as_of or query.now
-    must_not += over(moment)
+    must_not += expired_conditions(moment)
     if query.as_of:
         must.append(OneOf("state", (MemoryState.ACTIVE, MemoryState.SUPERSEDED)))
         must_not.append(Between("valid_from", low=moment + INSTANT))
@@ -178,7 +178,7 @@ def readable(query: Query, scope: Scope = Scope.MEMORIES) -> Filter:
     return Filter(tuple(must), tuple(must_not))
 
 
-def said(query: Query) -> Filter:
+def turns_filter(query: Query) -> Filter:
     """The raw turns a read may return: this user's, in the time asked for, not expired."""
     must: list[Condition] = [Is("type", "turn"), Is("user_id", query.user_id)]
     must += known_in(query.sphere)
@@ -200,28 +200,28 @@ async def search(
     collection: Collection, embedder: "Embedder", policy: Policy, query: Query
 ) -> list[Found]:
     """Up to `query.limit` memories and episodes, best first; ties by id: the order is stable."""
-    allowed = [readable(query, scope) for scope in query.scope if scope is not Scope.TURNS]
+    allowed = [memories_filter(query, scope) for scope in query.scope if scope is not Scope.TURNS]
     if not allowed:
         return []
     corpus = Filter((Is("user_id", query.user_id), Is("state", MemoryState.ACTIVE)))
     near = await find_near(collection, _sense(embedder, query), _texts(query), allowed, corpus)
     parts = {point.id: part for point, part in near}
     memories = to_memories(point for point, _ in near)
-    ranked = [_found(memory, parts[memory.id], query, policy) for memory in memories]
-    ranked.sort(key=order)
+    ranked = [_found_memory(memory, parts[memory.id], query, policy) for memory in memories]
+    ranked.sort(key=ranking_key)
     led_to = {
         found.memory.id: found
-        for found in await _hop(collection, policy, query, allowed[0], ranked)
+        for found in await _follow_links(collection, policy, query, allowed[0], ranked)
     }
     ranked = [found for found in ranked if found.memory.id not in led_to] + [*led_to.values()]
-    return sorted(ranked, key=order)[: query.limit]
+    return sorted(ranked, key=ranking_key)[: query.limit]
 
 
 async def search_turns(collection: Collection, embedder: "Embedder", query: Query) -> list[Found]:
     """Up to `query.limit` raw turns, best first."""
     corpus = Filter((Is("user_id", query.user_id), Is("type", "turn"), Is("embedded", True)))
     near = await find_near_turns(
-        collection, _sense(embedder, query), _texts(query), said(query), corpus
+        collection, _sense(embedder, query), _texts(query), turns_filter(query), corpus
     )
     period = await asyncio.to_thread(_named_time, query)
     ranked = [(_rank(one, query.now, period), one) for one in near]
@@ -229,20 +229,20 @@ async def search_turns(collection: Collection, embedder: "Embedder", query: Quer
     found = read_each((one.point for _, one in ranked[: query.limit]), to_masked_turn)
     turns = {turn.id: turn for turn in found}
     return [
-        _heard(score, one, turns[one.point.id], query.now)
+        _found_turn(score, one, turns[one.point.id], query.now)
         for score, one in ranked[: query.limit]
         if one.point.id in turns
     ]
 
 
-def order(found: Found) -> tuple[float, float, str]:
+def ranking_key(found: Found) -> tuple[float, float, str]:
     """Best first; of equals memories by id, and then turns as they were said."""
     said = found.item.at.timestamp() if isinstance(found.item, Turn) else 0.0
     return -round(found.score, 6), said, found.item.id
 
 
 def _turn_order(ranked: tuple[float, NearTurn]) -> tuple[float, float, str]:
-    """As `order`, before a turn is read from its point."""
+    """As `ranking_key`, before a turn is read from its point."""
     score, near = ranked
     at = datetime.fromisoformat(near.point.payload["at"])
     return -round(score, 6), at.timestamp(), near.point.id
@@ -275,7 +275,7 @@ def _recency(at: datetime, now: datetime) -> float:
     return math.exp(-max(0.0, (now - at).total_seconds()) / 86400 / 30)
 
 
-def _heard(score: float, near: NearTurn, turn: Turn, now: datetime) -> Found:
+def _found_turn(score: float, near: NearTurn, turn: Turn, now: datetime) -> Found:
     """What was said around a turn counts for its rank; only what it says itself passes the gate."""
     whole = {**near.parts, "recency": _recency(turn.at, now)}
     return Found(turn, score, _relevance(near.parts), 0.0, whole)
@@ -285,7 +285,7 @@ def _relevance(parts: dict[str, float]) -> float:
     return 1 - (1 - parts.get("cosine", 0.0)) * (1 - parts.get("lexical", 0.0))
 
 
-def _found(
+def _found_memory(
     memory: Memory, parts: dict[str, float], query: Query, policy: Policy, hop: float = 0.0
 ) -> Found:
     relevance = max(_relevance(parts), hop)
@@ -297,7 +297,7 @@ def _found(
     return Found(memory, score, relevance, value, whole)
 
 
-async def _hop(
+async def _follow_links(
     collection: Collection,
     policy: Policy,
     query: Query,
@@ -316,8 +316,10 @@ async def _hop(
             if memory.id not in seen:
                 memories[memory.id] = memory
                 reach[memory.id] = max(reach.get(memory.id, 0), HOP_SHARE * found.relevance)
-    new = [_found(memory, {}, query, policy, hop=reach[id]) for id, memory in memories.items()]
-    return sorted(new, key=order)[:HOP_MOST]
+    new = [
+        _found_memory(memory, {}, query, policy, hop=reach[id]) for id, memory in memories.items()
+    ]
+    return sorted(new, key=ranking_key)[:HOP_MOST]
 
 
 async def _neighbours(
@@ -334,7 +336,7 @@ async def _neighbours(
 
 
 def _may_read(memory: Memory, query: Query) -> bool:
-    """What `readable` says, of a point that was not found by a filter."""
+    """What `memories_filter` says, of a point that was not found by a filter."""
     moment, ends = query.as_of or query.now, (memory.expires_at, memory.valid_until)
     then = {MemoryState.ACTIVE, MemoryState.SUPERSEDED} if query.as_of else {MemoryState.ACTIVE}
     began = query.as_of is None or memory.valid_from is None or memory.valid_from <= moment

@@ -17,7 +17,7 @@ from souffleur.knowledge.engine.collection import (
     Search as VectorSearch,
     read_all,
 )
-from souffleur.knowledge.finding.search import INSTANT, over
+from souffleur.knowledge.finding.search import INSTANT, expired_conditions
 from souffleur.knowledge.identity import known_in, reader, whose
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.lexical import encode_query
@@ -205,7 +205,7 @@ def _is_tied(memory: Memory, other: str) -> bool:
 def _allowed(now: datetime, *whose: Condition) -> Filter:
     """What `_holds` says, by index."""
     must = (*whose, Is("state", MemoryState.ACTIVE), OneOf("category", JUDGED))
-    return Filter(must, (*over(now), Between("valid_from", low=now + INSTANT)))
+    return Filter(must, (*expired_conditions(now), Between("valid_from", low=now + INSTANT)))
 
 
 def _holds(memory: Memory, now: datetime) -> bool:

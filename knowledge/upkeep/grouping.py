@@ -18,7 +18,7 @@ from souffleur.knowledge.engine.collection import (
     OneOf,
     read_all,
 )
-from souffleur.knowledge.finding.search import INSTANT, over
+from souffleur.knowledge.finding.search import INSTANT, expired_conditions
 from souffleur.knowledge.identity import whose
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.wording import fold
@@ -123,7 +123,7 @@ def _unused(user_id: str | None, now: datetime, policy: Policy) -> Filter:
     ]
     if policy.lasting_at is not None:
         must.append(Between("importance", high=policy.lasting_at))
-    return Filter(tuple(must), (OneOf("category", _LASTING), *over(now)))
+    return Filter(tuple(must), (OneOf("category", _LASTING), *expired_conditions(now)))
 
 
 def _expiring(user_id: str | None, now: datetime) -> Filter:

@@ -368,17 +368,17 @@ class KnowledgeMethods(Face):
         found: list[Found] = self._wait(self._inner.search, query)
         return found
 
-    def told(self, query: Query) -> list[Memory | Turn]:
+    def turns_and_episodes_between(self, query: Query) -> list[Memory | Turn]:
         """The episodes and raw turns of a time, oldest first; the query's text says nothing.
 
         Up to `query.limit` of each, the latest ones.
         """
-        found: list[Memory | Turn] = self._wait(self._inner.told, query)
+        found: list[Memory | Turn] = self._wait(self._inner.turns_and_episodes_between, query)
         return found
 
-    def learnt(self, query: Query) -> list[Found]:
+    def memories_learned_between(self, query: Query) -> list[Found]:
         """The memories first learnt in a time, by age; the query's text says nothing."""
-        found: list[Found] = self._wait(self._inner.learnt, query)
+        found: list[Found] = self._wait(self._inner.memories_learned_between, query)
         return found
 
     def episodes(

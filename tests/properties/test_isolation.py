@@ -158,8 +158,8 @@ class Users(RuleBasedStateMachine):
         turns = do(base.journal.turns(user_id=name))
         found = [
             *(hit.item for hit in do(base.search(query))),
-            *do(base.told(query)),
-            *(hit.item for hit in do(base.learnt(query))),
+            *do(base.turns_and_episodes_between(query)),
+            *(hit.item for hit in do(base.memories_learned_between(query))),
             *do(base.most_valuable(name, limit=9, now=NOW)),
             *do(base.episodes(name, limit=9, now=NOW)),
             *do(base.portraits(name)),
@@ -303,8 +303,8 @@ class Company(RuleBasedStateMachine):
         assert [(one.item.id, one.parts) for one in hits] == _about(
             self.do(self.alone.search(query))
         )
-        self.both(lambda base: _unnumbered(base.told(query)))
-        self.both(lambda base: base.learnt(query))
+        self.both(lambda base: _unnumbered(base.turns_and_episodes_between(query)))
+        self.both(lambda base: base.memories_learned_between(query))
         self.both(lambda base: base.list(name, states=everything))
         self.both(lambda base: base.portraits(name))
         self.both(lambda base: base.sessions.segments(name))

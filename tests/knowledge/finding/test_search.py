@@ -139,7 +139,11 @@ async def test_a_talk_past_midnight_is_of_both_days(base: KnowledgeBase) -> None
 
     async def told(start: float, end: float) -> bool:
         since, until = NOW + days(start), NOW + days(end)
-        return bool(await base.told(Query("ann", "", NOW + days(9), since=since, until=until)))
+        return bool(
+            await base.turns_and_episodes_between(
+                Query("ann", "", NOW + days(9), since=since, until=until)
+            )
+        )
 
     spans = [(-1, 0), (-1, 0.5), (0, 2), (0.5, 0.6), (0.5, 2), (1.1, 2)]
     assert [await told(*span) for span in spans] == [False, True, True, True, True, False]

@@ -129,7 +129,9 @@ async def test_a_secret_is_masked_wherever_raw_turns_are_read(tmp_path: Path) ->
         (hit, *_) = await stage.knowledge.search(Query(**query))
         assert texts([hit]) == [told]
         since = Query(**query, since=NOW - days(2))
-        assert told in [turn.user for turn in await stage.knowledge.told(since)]
+        assert told in [
+            turn.user for turn in await stage.knowledge.turns_and_episodes_between(since)
+        ]
         assert line in [turn.user for turn in await stage.knowledge.journal.turns()]
 
 
@@ -158,7 +160,9 @@ async def test_words_are_read_for_thirty_days(tmp_path: Path) -> None:
         stage.knowledge.sessions.expunge([turns["expunged"]])
         query = Query("ann", "sencha", NOW, scope=(Scope.TURNS,))
         assert [hit.item.id for hit in await stage.knowledge.search(query)] == [turns["kept"]]
-        assert [one.id for one in await stage.knowledge.told(query)] == [turns["kept"]]
+        assert [one.id for one in await stage.knowledge.turns_and_episodes_between(query)] == [
+            turns["kept"]
+        ]
 
 
 async def test_the_last_three_messages_say_what_is_meant(tmp_path: Path) -> None:

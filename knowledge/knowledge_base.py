@@ -86,11 +86,11 @@ class KnowledgeBase:
         embedder: Embedder,
         policy: Policy,
         *,
-        hold: bool = False,
+        require_confirmation: bool = False,
         raw_days: int = 30,
         aclose: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """With `hold`, what a model would change waits for the user's yes: see `proposals`.
+        """Changes by a model wait for the user's yes if `require_confirmation`: see `proposals`.
 
         Raw turns are found for `raw_days`; 0: until they are summarised. `aclose` lets go of the
         store; by default the collections are closed.
@@ -103,7 +103,9 @@ class KnowledgeBase:
         self.policy = policy
         self.raw_days = raw_days
         self._aclose = aclose
-        self.writer = Writer(memories, journal, embedder, policy, hold=hold)
+        self.writer = Writer(
+            memories, journal, embedder, policy, require_confirmation=require_confirmation
+        )
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def apply(self, verdict: Verdict, *, turns: Sequence[Turn] = ()) -> Outcomes:

@@ -57,7 +57,7 @@ class PlanContext:
     verdict: Verdict
     position: int
     policy: Policy
-    hold: bool = False
+    require_confirmation: bool = False
     """What a model adds to the memories waits as `pending` for the user's yes."""
 
     @property
@@ -80,7 +80,7 @@ def plan(op: Op, targets: Sequence[Memory], scene: PlanContext) -> tuple[Change,
     return tuple(Change(before=old, after=_stamped(old, new, scene)) for old, new in pairs)
 
 
-def is_held(op: Op, targets: Sequence[Memory], verdict: Verdict) -> bool:
+def needs_confirmation(op: Op, targets: Sequence[Memory], verdict: Verdict) -> bool:
     """Return whether an op changes what is remembered, and is a model's idea.
 
     Such ops wait as a whole where the user is asked first. What only says how much a memory
@@ -172,7 +172,9 @@ def _added(op: Add, scene: PlanContext) -> Memory:
         source=_SOURCES.get(verdict.by.who, Source.BACKGROUND_AI),
         valid_from=op.valid_from or verdict.at,
         expires_at=op.expires_at or decay.gone_at(category, verdict.at, policy),
-        state=MemoryState.PENDING if scene.hold and not by_person and told else MemoryState.ACTIVE,
+        state=MemoryState.PENDING
+        if scene.require_confirmation and not by_person and told
+        else MemoryState.ACTIVE,
         evidence=evidence_for(op.quote, verdict),
         entities=op.entities,
         topics=op.topics,
@@ -240,7 +242,9 @@ def _merged(
             "content": op.content,
             **_settled(best, op.category or best.category, scene),
             "kind": op.kind or best.kind,
-            "state": MemoryState.PENDING if scene.hold and is_told else MemoryState.ACTIVE,
+            "state": MemoryState.PENDING
+            if scene.require_confirmation and is_told
+            else MemoryState.ACTIVE,
             "valid_from": min((m.valid_from for m in targets if m.valid_from), default=None),
             "last_used_at": max((m.last_used_at for m in targets if m.last_used_at), default=None),
             "verified": all(memory.verified for memory in targets),

@@ -48,7 +48,7 @@ async def open_knowledge(
     embedder: Embedder,
     policy: Policy,
     *,
-    hold: bool = False,
+    require_confirmation: bool = False,
     raw_days: int = 30,
 ) -> KnowledgeBase:
     """Open a store, made there if there is none.
@@ -65,7 +65,13 @@ async def open_knowledge(
         embedder.assume(dimension, made_with.get("floor"))
         aclose = opening.pop_all().aclose
     return KnowledgeBase(
-        memories, journal, embedder, policy, hold=hold, raw_days=raw_days, aclose=aclose
+        memories,
+        journal,
+        embedder,
+        policy,
+        require_confirmation=require_confirmation,
+        raw_days=raw_days,
+        aclose=aclose,
     )
 
 

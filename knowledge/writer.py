@@ -22,7 +22,7 @@ from souffleur.knowledge.operation import (
     Verdict,
     is_id,
 )
-from souffleur.knowledge.plan import PlanContext, is_held, plan
+from souffleur.knowledge.plan import PlanContext, needs_confirmation, plan
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.secrets import mask
 from souffleur.knowledge.records import fingerprint, to_memories, to_point
@@ -46,14 +46,14 @@ class Writer:
         embedder: Embedder,
         policy: Policy,
         *,
-        hold: bool = False,
+        require_confirmation: bool = False,
     ) -> None:
         self._memories = memories
         self._journal = journal
         self._sessions = Sessions(journal)
         self._embedder = embedder
         self._policy = policy
-        self._hold = hold
+        self._require_confirmation = require_confirmation
 
     async def carry(self, verdict: Verdict, turns: Sequence[Turn]) -> Outcomes:
         """Write a verdict down, then do it; of one that was written before, say what became."""
@@ -108,8 +108,14 @@ class Writer:
                 touched=touched,
             )
             refused = check.refuse(op, sight) or _said_twice(op, added)
-            scene = PlanContext(verdict, place, self._policy, hold=self._hold)
-            waits = refused is None and self._hold and is_held(op, targets, verdict)
+            scene = PlanContext(
+                verdict, place, self._policy, require_confirmation=self._require_confirmation
+            )
+            waits = (
+                refused is None
+                and self._require_confirmation
+                and needs_confirmation(op, targets, verdict)
+            )
             changes = () if refused or waits else plan(op, targets, scene)
             outcome = _outcome(op, scene, turns, changes, refused)
             outcome = outcome.model_copy(update={"waits": waits})

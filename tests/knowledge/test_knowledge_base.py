@@ -364,7 +364,7 @@ async def test_what_has_expired_is_in_no_default_read(base: KnowledgeBase) -> No
 
 async def test_proposals_wait_where_extraction_is_off(tmp_path: Path) -> None:
     """What a model adds is pending until the user confirms it; what the user adds is not."""
-    base = await open_base(tmp_path, hold=True)
+    base = await open_base(tmp_path, require_confirmation=True)
     (outcome,) = await base.apply(verdict(an_add(quote="tea"), user="tea"))
     proposed = await base.get(outcome.memory_ids[0], user_id=None)
     assert proposed.state is MemoryState.PENDING

@@ -37,7 +37,7 @@ from souffleur.knowledge.talk.session import (
     Segment,
     Session,
     WindowRule,
-    heard,
+    append_turn,
     segment_id,
     session_point_id,
 )
@@ -126,7 +126,7 @@ class Journal:
         segments: list[Segment] = []
         if old is None or any(held.id == turn.id for held in session.window):
             session = session.model_copy(update={"agent_id": turn.agent_id})
-            session, segments = heard(session, turn.held, rule)
+            session, segments = append_turn(session, turn.window_entry, rule)
         points = [turn_point(turn), session_point(session)]
         self.collection.put_now([*points, *map(segment_point, segments)])
         return turn

@@ -31,7 +31,7 @@ from souffleur.knowledge.talk.session import (
     Segment,
     SegmentState,
     WindowRule,
-    ended,
+    close_window,
     is_idle,
     session_point_id,
 )
@@ -84,7 +84,7 @@ class Sessions:
     def _end(self, id: str) -> bool:
         with self._journal.alone:
             found = self._collection.get_now([id])
-            session, segments = ended(to_session(found[0])) if found else (None, [])
+            session, segments = close_window(to_session(found[0])) if found else (None, [])
             if session is None or not segments:
                 return False
             self._collection.put_now([session_point(session), *map(segment_point, segments)])
@@ -142,7 +142,7 @@ class Sessions:
         """Write segments as they now stand."""
         await self._collection.put([segment_point(segment) for segment in segments])
 
-    async def again(self, segments: Iterable[Segment]) -> None:
+    async def requeue(self, segments: Iterable[Segment]) -> None:
         """Have segments summarised anew, also those that are being summarised just now."""
         fresh = {"state": SegmentState.WAITING, "tries": 0, "retry_at": None, "error": ""}
         await self.save(

@@ -186,7 +186,7 @@ class Writer:
             waiting = await self._sessions.waiting(outcome.user_id)
             touched = [one for one in waiting if set(one.turn_ids) & set(resting["turns"])]
             told = await self._sessions.get(resting["segments"])
-            await self._sessions.again([*told, *(one for one in touched if one not in told)])
+            await self._sessions.requeue([*told, *(one for one in touched if one not in told)])
 
     async def _vectors(self, outcomes: Sequence[LedgerEntry]) -> dict[str, Vector]:
         """The embedding of every `after`, by text; the embedder remembers the latest."""

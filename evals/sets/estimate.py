@@ -15,7 +15,14 @@ from rich.table import Table
 
 from souffleur.dialogue import Dialogue, Exchange
 from souffleur.knowledge.portrait import EPISODES, WEEK
-from souffleur.knowledge.talk.session import FEWEST, Segment, Session, WindowEntry, ended, heard
+from souffleur.knowledge.talk.session import (
+    FEWEST,
+    Segment,
+    Session,
+    WindowEntry,
+    append_turn,
+    close_window,
+)
 from souffleur.prompts import language_of, render
 from souffleur.settings import Settings
 from souffleur.whispering.tokens import estimate_tokens
@@ -148,9 +155,9 @@ def _segments(dialogue: Dialogue, settings: Settings) -> Iterable[Segment]:
         session = Session(id=part.id, user_id="", session_id=part.id, since=first, at=first)
         for place, turn in enumerate(part.turns):
             held = WindowEntry(id=str(place), at=turn.at, messages=_messages(turn))
-            session, left = heard(session, held, settings.window_rule)
+            session, left = append_turn(session, held, settings.window_rule)
             yield from (segment for segment in left if segment.messages >= FEWEST)
-        _, left = ended(session)
+        _, left = close_window(session)
         yield from (segment for segment in left if segment.messages >= FEWEST)
 
 

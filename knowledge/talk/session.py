@@ -116,7 +116,9 @@ def segment_id(session_point: str, number: int) -> str:
     return derive_id("segment", session_point, number)
 
 
-def heard(session: Session, turn: WindowEntry, rule: WindowRule) -> tuple[Session, list[Segment]]:
+def append_turn(
+    session: Session, turn: WindowEntry, rule: WindowRule
+) -> tuple[Session, list[Segment]]:
     """The session after a turn, and the segments that leave the window for it.
 
     What was said before a silence leaves whole; of a window that overflows, the oldest part.
@@ -126,7 +128,7 @@ def heard(session: Session, turn: WindowEntry, rule: WindowRule) -> tuple[Sessio
     >>> session = Session(id="s", user_id="ann", session_id="s1", since=at, at=at)
     >>> for place in range(16):
     ...     entry = WindowEntry(id=str(place), at=at, messages=2)
-    ...     session, left = heard(session, entry, WindowRule())
+    ...     session, left = append_turn(session, entry, WindowRule())
     >>> session.messages, [segment.messages for segment in left]
     (10, [22])
     """
@@ -136,7 +138,7 @@ def heard(session: Session, turn: WindowEntry, rule: WindowRule) -> tuple[Sessio
         session = session.model_copy(update={"window": replaced})
     else:
         if rule.idle is not None and turn.at - session.at >= rule.idle:
-            session, segments = ended(session)
+            session, segments = close_window(session)
         window = (*session.window, turn)
         session = session.model_copy(update={"window": window, "at": max(session.at, turn.at)})
     if session.messages > rule.size:
@@ -145,7 +147,7 @@ def heard(session: Session, turn: WindowEntry, rule: WindowRule) -> tuple[Sessio
     return session, segments
 
 
-def ended(session: Session) -> tuple[Session, list[Segment]]:
+def close_window(session: Session) -> tuple[Session, list[Segment]]:
     """The session with an empty window, and the segment that was in it, if anything was."""
     return _cut(session, len(session.window))
 

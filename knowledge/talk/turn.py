@@ -77,7 +77,7 @@ class Turn(Frozen):
         return "\n".join(text for text in (self.user, self.assistant) if text)
 
     @property
-    def held(self) -> WindowEntry:
+    def window_entry(self) -> WindowEntry:
         """What the window knows of it."""
         return WindowEntry(id=self.id, at=self.at, messages=self.messages)
 

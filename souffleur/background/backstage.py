@@ -175,7 +175,7 @@ class Backstage:
             if turn.version:
                 by = Actor(who=ActorKind.HOST)
                 await knowledge.undo_turn(turn, by=by, now=self._parts.clock())
-                await knowledge.sessions.again(await knowledge.sessions.holding([turn.id]))
+                await knowledge.sessions.requeue(await knowledge.sessions.holding([turn.id]))
         earlier = await knowledge.journal.before(turns[0], limit=self._settings.window)
         state = await self._parts.needed_agents.monitor.run(turns, earlier)
         answer = state["answer"]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from souffleur.knowledge.identity import COMMON, SHARED
-from souffleur.knowledge.language.wording import find_quote, nothing_new, same
+from souffleur.knowledge.language.wording import adds_nothing, find_quote, says_same
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState, Speaker
 from souffleur.knowledge.operation import (
     ActorKind,
@@ -132,7 +132,7 @@ def _pointless(op: Op, sight: CheckContext) -> Refused | None:
         return Refusal.USELESS, "it is no secret of one persona"
     if isinstance(op, Boost) and _in_view(sight.targets[0], sight.verdict):
         return Refusal.USELESS, "it was told or used in this talk: the reply had it in view anyway"
-    if isinstance(op, Update | Edit) and same(op.content, sight.targets[0].content):
+    if isinstance(op, Update | Edit) and says_same(op.content, sight.targets[0].content):
         return Refusal.USELESS, "it says the same as the memory it would replace"
     return None
 
@@ -206,7 +206,7 @@ def _echoed(op: Op, sight: CheckContext) -> Refused | None:
     if not isinstance(op, Add) or sight.by_person or op.keep_both:
         return None
     for memory in sight.injected:
-        if nothing_new(op.content, memory.content) and not same(op.content, memory.content):
+        if adds_nothing(op.content, memory.content) and not says_same(op.content, memory.content):
             return Refusal.ECHO, f"it restates what was whispered: {memory.content!r}"
     return None
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from souffleur.knowledge.identity import COMMON, SHARED
-from souffleur.knowledge.language.wording import adds_nothing, find_quote, says_same
+from souffleur.knowledge.language.text_match import adds_nothing, find_quote, says_same
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState, Speaker
 from souffleur.knowledge.operation import (
     ActorKind,

@@ -7,7 +7,7 @@ from souffleur.knowledge.engine.collection import Collection, Filter, Is, read_a
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.language.lexical import is_spaced, split, terms
 from souffleur.knowledge.language.proper_names import HAN
-from souffleur.knowledge.language.wording import fold
+from souffleur.knowledge.language.text_match import fold
 from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
 from souffleur.knowledge.operation import LedgerEntry, is_id
 from souffleur.knowledge.plan import PlanContext, withdrawn

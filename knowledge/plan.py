@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from souffleur.knowledge import decay
 from souffleur.knowledge.identity import SHARED
-from souffleur.knowledge.language.wording import find_quote
+from souffleur.knowledge.language.text_match import find_quote
 from souffleur.knowledge.memory import (
     NARRATIVE,
     PROCEDURAL,

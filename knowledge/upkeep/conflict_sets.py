@@ -21,7 +21,7 @@ from souffleur.knowledge.finding.search import INSTANT, expired_conditions
 from souffleur.knowledge.identity import known_in, reader, whose
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.lexical import encode_query
-from souffleur.knowledge.language.wording import fold
+from souffleur.knowledge.language.text_match import fold
 from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.operation import derive_id, entry_id
 from souffleur.knowledge.records import fingerprint, to_memories

@@ -21,7 +21,7 @@ from souffleur.knowledge.engine.collection import (
 from souffleur.knowledge.finding.search import INSTANT, expired_conditions
 from souffleur.knowledge.identity import whose
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.language.wording import fold
+from souffleur.knowledge.language.text_match import fold
 from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.records import to_memories

@@ -5,7 +5,7 @@ from datetime import timedelta
 from random import Random
 from typing import Any
 
-from souffleur.knowledge.language.wording import fold
+from souffleur.knowledge.language.text_match import fold
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.operation import ActorKind, LedgerEntry
 from souffleur.knowledge.talk.session import Segment, SegmentState

@@ -5,7 +5,7 @@ import unicodedata
 import pytest
 from hypothesis import assume, example, given, strategies as st
 
-from souffleur.knowledge.language.wording import (
+from souffleur.knowledge.language.text_match import (
     adds_nothing,
     find_quote,
     fold,

@@ -126,55 +126,55 @@ async def measure(
     Raises StoreError. Time grows with the store; the words of active memories are held meanwhile.
     """
     mine = whose(user_id)
-    kept, told = MemoryCounters(now, knowledge.policy), JournalCounters()
+    memories, journal = MemoryCounters(now, knowledge.policy), JournalCounters()
     broken: list[Failure] = []
     async for page in read_pages(knowledge.memories, Filter(mine)):
         for point in page:
             if why := fault("memories", point):
                 broken.append(_broken(point, why))
             else:
-                kept.take(to_memory(point), str(point.payload.get("fingerprint")))
-    types = OneOf("type", tuple(told.takers))
+                memories.add(to_memory(point), str(point.payload.get("fingerprint")))
+    types = OneOf("type", tuple(journal.handlers))
     async for page in read_pages(knowledge.journal.collection, Filter((*mine, types))):
         for point in page:
             if why := fault("journal", point):
                 broken.append(_broken(point, why))
             else:
-                told.takers[point.payload["type"]](point)
+                journal.handlers[point.payload["type"]](point)
     runs = await _runs(knowledge, user_id)
-    newest = heapq.nlargest(most_compared, kept.active.values(), key=age)
+    newest = heapq.nlargest(most_compared, memories.active.values(), key=age)
     return Quality(
         at=now,
         user_id=user_id,
-        users=len((kept.users | told.users) - {PERSONAS}),
-        states=_sorted(kept.states),
-        categories=_sorted(kept.categories),
-        kinds=_sorted(kept.kinds),
-        importance=tuple(kept.importance),
-        due_soon=_sorted(kept.due_soon),
-        overdue=_sorted(kept.overdue),
-        late=_sorted(kept.late),
-        due_by_day=tuple(kept.due_by_day),
-        duplicates=kept.duplicates(),
-        near_duplicates=await _near(knowledge.memories, newest, kept.active),
+        users=len((memories.users | journal.users) - {PERSONAS}),
+        states=_sorted(memories.states),
+        categories=_sorted(memories.categories),
+        kinds=_sorted(memories.kinds),
+        importance=tuple(memories.importance),
+        due_soon=_sorted(memories.due_soon),
+        overdue=_sorted(memories.overdue),
+        late=_sorted(memories.late),
+        due_by_day=tuple(memories.due_by_day),
+        duplicates=memories.duplicates(),
+        near_duplicates=await _near(knowledge.memories, newest, memories.active),
         compared=len(newest),
-        stale=tuple(sorted(kept.stale, key=lambda one: (one.value, one.id))),
-        never_recalled=tuple(sorted(kept.never_recalled, key=age)),
-        contradictions=kept.contradictions(),
-        turns=_sorted(told.turns),
-        segments=_sorted(told.segments),
-        waiting_since=min(told.waiting, default=None),
+        stale=tuple(sorted(memories.stale, key=lambda one: (one.value, one.id))),
+        never_recalled=tuple(sorted(memories.never_recalled, key=age)),
+        contradictions=memories.contradictions(),
+        turns=_sorted(journal.turns),
+        segments=_sorted(journal.segments),
+        waiting_since=min(journal.waiting, default=None),
         failures=tuple(
             sorted(
-                [*broken, *told.failures, *failed_runs(runs)],
+                [*broken, *journal.failures, *failed_runs(runs)],
                 key=lambda one: (one.what, one.user_id, one.id),
             )
         ),
         runs=runs[:RUNS],
-        verdicts=_sorted(told.verdicts),
-        refusals=_sorted(told.refusals),
-        undone=told.undone,
-        cost=told.cost(),
+        verdicts=_sorted(journal.verdicts),
+        refusals=_sorted(journal.refusals),
+        undone=journal.undone,
+        cost=journal.cost(),
     )
 
 

@@ -122,7 +122,7 @@ class Consolidator:
     async def run(
         self, group: Sequence[Memory], *, now: datetime, dry_run: bool = False
     ) -> list[LedgerEntry]:
-        """Make fewer memories of a group that `grouping.groups` found; what became of each.
+        """Make fewer memories of a group that `grouping.find_groups` found; what became of each.
 
         A SKIP where the model would rather leave all alone; nothing where one of them was changed
         meanwhile. A group that was decided on before, in the same words, costs no call, also if
@@ -131,7 +131,7 @@ class Consolidator:
         memories of several users or personas; then nothing has changed.
         """
         if len({(memory.user_id, memory.agent_id, memory.sphere) for memory in group}) != 1:
-            raise ValueError("a group is of one user and one persona: see `grouping.groups`")
+            raise ValueError("a group is of one user and one persona: see `grouping.find_groups`")
         if decided := await self._decided(group):
             return decided
         shown = {f"m{place}": memory for place, memory in enumerate(group, start=1)}

@@ -49,14 +49,17 @@ class ConflictSet:
     """Of the same user, persona and kind; the nearest first."""
 
 
-async def owners(
+async def users_with_candidates(
     knowledge: KnowledgeBase, now: datetime, since: datetime | None, user_id: str | None = None
 ) -> list[str]:
-    """The users with a memory that `rivals` would look at, sorted; with `user_id`, that one."""
+    """Return the users with a memory that `find_conflict_sets` looks at, sorted.
+
+    If `user_id` is given, only that user is considered.
+    """
     return sorted({memory.user_id for memory in await _fresh(knowledge, user_id, now, since)})
 
 
-async def rivals(
+async def find_conflict_sets(
     knowledge: KnowledgeBase, user_id: str, now: datetime, since: datetime | None
 ) -> list[ConflictSet]:
     """What may exclude each other of a user's memories, each pair once.
@@ -80,15 +83,15 @@ async def rivals(
     return found
 
 
-def ruling_id(one: Memory, other: Memory) -> str:
+def conflict_verdict_id(one: Memory, other: Memory) -> str:
     """The id of the verdict on two memories as they are worded, in whatever order."""
     worded = sorted((memory.id, fingerprint(memory.content)) for memory in (one, other))
     return derive_id("arbitrate", *(part for pair in worded for part in pair))
 
 
-def ruling_entry(one: Memory, other: Memory) -> str:
+def conflict_entry_id(one: Memory, other: Memory) -> str:
     """The id of its ledger entry."""
-    return entry_id(ruling_id(one, other), 0)
+    return entry_id(conflict_verdict_id(one, other), 0)
 
 
 async def _fresh(
@@ -183,7 +186,7 @@ def _names(memory: Memory) -> set[str]:
 async def _unjudged(
     knowledge: KnowledgeBase, memory: Memory, others: Sequence[Memory]
 ) -> list[Memory]:
-    entries = {other.id: ruling_entry(memory, other) for other in others}
+    entries = {other.id: conflict_entry_id(memory, other) for other in others}
     judged = {p.id for p in await knowledge.journal.collection.get(list(entries.values()))}
     return [other for other in others if entries[other.id] not in judged]
 

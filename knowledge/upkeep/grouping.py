@@ -44,7 +44,9 @@ Vector = tuple[float, ...]
 _LASTING = (Category.SYSTEM, Category.CORE, Category.PROFILE)
 
 
-async def owners(knowledge: KnowledgeBase, now: datetime, user_id: str | None = None) -> list[str]:
+async def users_with_candidates(
+    knowledge: KnowledgeBase, now: datetime, user_id: str | None = None
+) -> list[str]:
     """The users with enough memories for a group, sorted; with `user_id`, that one if so."""
     counts: Counter[str] = Counter()
     for wanted in (_unused(user_id, now, knowledge.policy), _expiring(user_id, now)):
@@ -53,8 +55,8 @@ async def owners(knowledge: KnowledgeBase, now: datetime, user_id: str | None = 
     return sorted(user for user, count in counts.items() if count >= SIZES.start)
 
 
-async def groups(knowledge: KnowledgeBase, user_id: str, now: datetime) -> list[list[Memory]]:
-    """A user's memories that may become fewer, in groups; see `group`.
+async def find_groups(knowledge: KnowledgeBase, user_id: str, now: datetime) -> list[list[Memory]]:
+    """A user's memories that may become fewer, in groups; see `group_memories`.
 
     Reads by index what is old enough or about to expire, and vectors only of what may have mates.
     """
@@ -68,10 +70,10 @@ async def groups(knowledge: KnowledgeBase, user_id: str, now: datetime) -> list[
         return []
     points = await knowledge.memories.get([memory.id for memory in crowded], vectors=True)
     vectors = {point.id: point.dense for point in points if point.dense is not None}
-    return await asyncio.to_thread(group, crowded, vectors, knowledge.embedder.floor)
+    return await asyncio.to_thread(group_memories, crowded, vectors, knowledge.embedder.floor)
 
 
-def group(
+def group_memories(
     memories: Sequence[Memory], vectors: Mapping[str, Vector], floor: float
 ) -> list[list[Memory]]:
     """Groups of near memories of one user, persona, category and kind; of episodes whatever kind.
@@ -86,7 +88,7 @@ def group(
     >>> born = {"anchor_at": day, "created_at": day, "updated_at": day}
     >>> notes = [Memory(id=id, user_id="ann", content=id, **born) for id in "abcd"]
     >>> vectors = {"a": (1.0, 0.0), "b": (0.8, 0.6), "c": (0.0, 1.0), "d": (0.96, 0.28)}
-    >>> [[memory.id for memory in found] for found in group(notes, vectors, 0.2)]
+    >>> [[memory.id for memory in found] for found in group_memories(notes, vectors, 0.2)]
     [['a', 'b', 'd']]
     """
     crowds: dict[tuple[str, ...], list[Memory]] = {}

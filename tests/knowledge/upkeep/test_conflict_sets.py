@@ -27,9 +27,9 @@ from souffleur.knowledge.upkeep.conflict_sets import (
     JUDGED,
     MOST_RIVALS,
     ConflictSet,
-    owners,
-    rivals,
-    ruling_id,
+    conflict_verdict_id,
+    find_conflict_sets,
+    users_with_candidates,
 )
 from tests.build import NOW, days, memory, open_base, verdict
 from tests.counted import Counted
@@ -73,7 +73,7 @@ async def change(base: KnowledgeBase, op: Op, at: datetime = LATER) -> LedgerEnt
 async def test_two_near_memories_are_rivals_once(base: KnowledgeBase) -> None:
     """The newer one comes first; what has nothing to do with them is not among them."""
     await keep(base, *homes(), memory(FAR))
-    assert told(await rivals(base, "ann", LATER, None)) == [(OSLO, [LYON])]
+    assert told(await find_conflict_sets(base, "ann", LATER, None)) == [(OSLO, [LYON])]
 
 
 async def test_a_shared_name_makes_rivals(base: KnowledgeBase) -> None:
@@ -92,7 +92,7 @@ async def test_a_shared_name_makes_rivals(base: KnowledgeBase) -> None:
             id, made = derive_id(user_id, text), NOW + days(place)
             one = memory(text, id=id, user_id=user_id, created_at=made)
             await keep(base, one.model_copy(update={"entities": tuple(named.split())}))
-    found = [user_id for user_id in names if await rivals(base, user_id, LATER, None)]
+    found = [user_id for user_id in names if await find_conflict_sets(base, user_id, LATER, None)]
     assert found == ["same", "louder", "one of two"]
 
 
@@ -108,7 +108,9 @@ async def test_a_shared_name_is_found_in_a_crowd(base: KnowledgeBase) -> None:
         mine = [one.model_copy(update={"user_id": user_id}) for one in (new, old, *crowd)]
         rows = [axis(0), axis(1), *(leaning(2 + place) for place in range(80))]
         await base.memories.put([to_point(one, row) for one, row in zip(mine, rows, strict=True)])
-        assert told(await rivals(base, user_id, LATER, LATER)) == [(new.content, [text])]
+        assert told(await find_conflict_sets(base, user_id, LATER, LATER)) == [
+            (new.content, [text])
+        ]
 
 
 def axis(place: int) -> tuple[float, ...]:
@@ -145,7 +147,7 @@ async def test_what_cannot_be_so_now_has_no_rivals(base: KnowledgeBase) -> None:
         for made in (NOW, NOW + days(20)):
             user_id = f"{name} {made}"
             await keep(base, *homes(user_id, created_at=made, **fields))
-            found[name, made] = told(await rivals(base, user_id, LATER, None))
+            found[name, made] = told(await find_conflict_sets(base, user_id, LATER, None))
     assert {name: pairs for name, pairs in found.items() if pairs} == {}
 
 
@@ -154,7 +156,7 @@ async def test_categories_do_not_keep_rivals_apart(base: KnowledgeBase) -> None:
     while_ = {"valid_from": LATER, "valid_until": LATER + days(1), "expires_at": LATER + days(1)}
     for category in JUDGED:
         await keep(base, *homes(category, category=category, **while_))
-        assert len(await rivals(base, category, LATER, None)) == 1
+        assert len(await find_conflict_sets(base, category, LATER, None)) == 1
 
 
 async def test_what_is_tied_already_is_left_out(base: KnowledgeBase) -> None:
@@ -171,7 +173,7 @@ async def test_what_is_tied_already_is_left_out(base: KnowledgeBase) -> None:
             pair = list(homes(f"{name} {place}"))
             pair[place] = pair[place].model_copy(update=tie(pair[1 - place].id))
             await keep(base, *pair)
-            found[name, place] = len(await rivals(base, f"{name} {place}", LATER, None))
+            found[name, place] = len(await find_conflict_sets(base, f"{name} {place}", LATER, None))
     assert {name for (name, _), count in found.items() if count} == {"supports"}
     assert len(found) == 8
 
@@ -180,7 +182,11 @@ async def test_no_pair_crosses_users(base: KnowledgeBase) -> None:
     """Each has a home of its own, and that excludes nothing."""
     (lyon, _), (_, oslo) = homes("ann"), homes("bob")
     await keep(base, lyon, oslo)
-    assert await rivals(base, "ann", LATER, None) == await rivals(base, "bob", LATER, None) == []
+    assert (
+        await find_conflict_sets(base, "ann", LATER, None)
+        == await find_conflict_sets(base, "bob", LATER, None)
+        == []
+    )
 
 
 async def test_each_pair_comes_once_and_the_nearest_eight(base: KnowledgeBase) -> None:
@@ -191,7 +197,7 @@ async def test_each_pair_comes_once_and_the_nearest_eight(base: KnowledgeBase) -
         for place, city in enumerate(cities)
     ]
     await keep(base, *made)
-    found = await rivals(base, "ann", LATER, None)
+    found = await find_conflict_sets(base, "ann", LATER, None)
     pairs = [frozenset((one.memory.id, other.id)) for one in found for other in one.others]
     assert len(pairs) == len(set(pairs)) >= 40
     assert max(len(one.others) for one in found) == MOST_RIVALS == 8
@@ -207,11 +213,11 @@ async def test_only_what_is_new_is_looked_at(base: KnowledgeBase) -> None:
     """Made at or after the moment; against all that is older."""
     await keep(base, *homes())
     made = NOW + days(9)
-    assert told(await rivals(base, "ann", LATER, made)) == [(OSLO, [LYON])]
-    assert await rivals(base, "ann", LATER, made + days(1)) == []
-    assert await owners(base, LATER, made) == ["ann"]
-    assert await owners(base, LATER, made, "bob") == []
-    assert await owners(base, LATER, made + days(1)) == []
+    assert told(await find_conflict_sets(base, "ann", LATER, made)) == [(OSLO, [LYON])]
+    assert await find_conflict_sets(base, "ann", LATER, made + days(1)) == []
+    assert await users_with_candidates(base, LATER, made) == ["ann"]
+    assert await users_with_candidates(base, LATER, made, "bob") == []
+    assert await users_with_candidates(base, LATER, made + days(1)) == []
 
 
 async def test_what_is_reworded_or_brought_back_is_new(base: KnowledgeBase) -> None:
@@ -219,35 +225,37 @@ async def test_what_is_reworded_or_brought_back_is_new(base: KnowledgeBase) -> N
     lyon, oslo = homes()
     await keep(base, lyon, oslo)
     await change(base, Boost(target=lyon.id, reason="r"))
-    assert await rivals(base, "ann", LATER, LATER) == []
+    assert await find_conflict_sets(base, "ann", LATER, LATER) == []
     edited = await change(base, Edit(target=lyon.id, reason="r", content="Ann lives in a flat."))
-    assert told(await rivals(base, "ann", LATER, LATER)) == [("Ann lives in a flat.", [OSLO])]
-    assert await owners(base, LATER, LATER) == ["ann"]
-    assert await owners(base, LATER, LATER, "bob") == []
+    assert told(await find_conflict_sets(base, "ann", LATER, LATER)) == [
+        ("Ann lives in a flat.", [OSLO])
+    ]
+    assert await users_with_candidates(base, LATER, LATER) == ["ann"]
+    assert await users_with_candidates(base, LATER, LATER, "bob") == []
     soon = LATER + days(1)
     await base.undo(edited.id, by=Actor(who=ActorKind.USER), now=soon, user_id=None)
-    assert told(await rivals(base, "ann", soon, soon)) == [(LYON, [OSLO])]
+    assert told(await find_conflict_sets(base, "ann", soon, soon)) == [(LYON, [OSLO])]
     await change(base, Archive(target=oslo.id, reason="r"), soon)
-    assert await rivals(base, "ann", soon, soon) == []
+    assert await find_conflict_sets(base, "ann", soon, soon) == []
     later = LATER + days(2)
     await change(base, Restore(target=oslo.id, reason="r"), later)
-    assert told(await rivals(base, "ann", later, later)) == [(OSLO, [LYON])]
+    assert told(await find_conflict_sets(base, "ann", later, later)) == [(OSLO, [LYON])]
 
 
 async def test_a_judged_pair_comes_back_only_in_other_words(base: KnowledgeBase) -> None:
     """Its verdict is known by the wording of both: use changes nothing, an edit does."""
     lyon, oslo = homes()
     await keep(base, lyon, oslo)
-    ruling = ruling_id(oslo, lyon)
-    assert ruling == ruling_id(lyon, oslo.model_copy(update={"content": OSLO.upper()}))
+    ruling = conflict_verdict_id(oslo, lyon)
+    assert ruling == conflict_verdict_id(lyon, oslo.model_copy(update={"content": OSLO.upper()}))
     by = Actor(who=ActorKind.ARBITER)
     await base.apply(
         Verdict(id=ruling, user_id="ann", by=by, at=LATER, ops=(Skip(reason="two flats"),))
     )
     await change(base, Boost(target=lyon.id, reason="r"))
-    assert await rivals(base, "ann", LATER, None) == []
+    assert await find_conflict_sets(base, "ann", LATER, None) == []
     await change(base, Edit(target=lyon.id, reason="r", content="Ann lives in a flat."))
-    assert len(await rivals(base, "ann", LATER, None)) == 1
+    assert len(await find_conflict_sets(base, "ann", LATER, None)) == 1
 
 
 async def test_judged_pairs_make_room_for_others(base: KnowledgeBase) -> None:
@@ -268,11 +276,13 @@ async def test_judged_pairs_make_room_for_others(base: KnowledgeBase) -> None:
     made = [memory(f"Ann lives in a flat in {city}.") for city in cities[:-1]]
     new = memory(f"Ann lives in a flat in {cities[-1]}.", created_at=LATER)
     await keep(base, *made, new)
-    (first,) = await rivals(base, "ann", LATER, LATER)
+    (first,) = await find_conflict_sets(base, "ann", LATER, LATER)
     for other in first.others:
-        told_so = verdict(Skip(reason="r"), who=ActorKind.ARBITER, id=ruling_id(new, other))
+        told_so = verdict(
+            Skip(reason="r"), who=ActorKind.ARBITER, id=conflict_verdict_id(new, other)
+        )
         await base.apply(told_so)
-    (second,) = await rivals(base, "ann", LATER, LATER)
+    (second,) = await find_conflict_sets(base, "ann", LATER, LATER)
     assert (len(first.others), len(second.others)) == (8, 2)
     assert {one.id for one in (*first.others, *second.others)} == {one.id for one in made}
 
@@ -282,8 +292,8 @@ async def test_nothing_is_read_where_nothing_is_new(base: KnowledgeBase) -> None
     await keep(base, *(memory(f"Ann likes thing {place}.") for place in range(300)))
     counted = Counted(base.memories)
     base.memories = counted
-    assert await rivals(base, "ann", LATER, LATER) == []
+    assert await find_conflict_sets(base, "ann", LATER, LATER) == []
     assert counted.read == 0
     await keep(base, memory(LYON, created_at=LATER))
-    await rivals(base, "ann", LATER, LATER)
+    await find_conflict_sets(base, "ann", LATER, LATER)
     assert counted.read < 100

@@ -159,7 +159,7 @@ class ConflictResolver:
     async def _decided(self, rivals: ConflictSet) -> list[LedgerEntry]:
         """What became of earlier verdicts on these; finished, if a crash came between."""
         entries = [conflict_entry_id(rivals.memory, other) for other in rivals.others]
-        return await self.context.knowledge.decided(entries)
+        return await self.context.knowledge.settled_entries(entries)
 
 
 async def _as_they_are(knowledge: KnowledgeBase, shown: dict[str, Memory]) -> dict[str, Memory]:

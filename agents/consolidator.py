@@ -144,7 +144,7 @@ class Consolidator:
         """What became of an earlier verdict on the same; finished, if a crash came between."""
         verdict = consolidation_id(group)
         entries = [entry_id(verdict, place) for place in range(MOST_MERGED)]
-        return await self.context.knowledge.decided(entries)
+        return await self.context.knowledge.settled_entries(entries)
 
 
 def consolidation_id(group: Sequence[Memory]) -> str:

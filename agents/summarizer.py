@@ -127,7 +127,7 @@ class ConversationSummarizer:
         """
         knowledge = self.context.knowledge
         episode_id = derive_id("memory", episode_verdict_id(segment), 0)
-        if await knowledge.holds(episode_id):  # a crash came between it and the segment
+        if await knowledge.exists(episode_id):  # a crash came between it and the segment
             return episode_id
         turns = [turn for turn in await knowledge.sessions.turns(segment) if not turn.hidden]
         if sum(turn.messages for turn in turns) < FEWEST:

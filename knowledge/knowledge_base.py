@@ -115,7 +115,7 @@ class KnowledgeBase:
         with it. Applying the same verdict again changes nothing and returns the first outcomes.
         """
         async with self._alone(verdict.user_id):
-            return await self.writer.carry(verdict, turns)
+            return await self.writer.apply(verdict, turns)
 
     def _alone(self, user_id: str) -> asyncio.Lock:
         """Return the lock of one user, which lives as long as somebody holds or awaits it."""
@@ -273,7 +273,7 @@ class KnowledgeBase:
         memories = to_memories(await self.memories.get(memory_ids))
         return [m for m in memories if m.user_id == user_id and m.state is MemoryState.ACTIVE]
 
-    async def holds(self, memory_id: str) -> bool:
+    async def exists(self, memory_id: str) -> bool:
         """Return whether there is a memory of this id, in whatever state."""
         return bool(await self.memories.get([memory_id]))
 
@@ -364,7 +364,7 @@ class KnowledgeBase:
         memory = await self.get(memory_id, user_id=user_id)
         return await self.journal.entries(memory.user_id, memory_id=memory_id)
 
-    async def decided(self, entry_ids: Sequence[str]) -> Outcomes:
+    async def settled_entries(self, entry_ids: Sequence[str]) -> Outcomes:
         """Return the ledger entries with these ids that there are; finished, if a crash came."""
         found = await self.journal.collection.get(entry_ids)
         if not all(point.payload["applied"] for point in found):

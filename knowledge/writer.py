@@ -55,7 +55,7 @@ class Writer:
         self._policy = policy
         self._require_confirmation = require_confirmation
 
-    async def carry(self, verdict: Verdict, turns: Sequence[Turn]) -> Outcomes:
+    async def apply(self, verdict: Verdict, turns: Sequence[Turn]) -> Outcomes:
         """Write a verdict down, then do it; of one that was written before, say what became."""
         await self.finish(verdict.user_id)
         done = await self._done(verdict)

@@ -20,7 +20,7 @@ PURGED = {"purged": True}
 _WORDLESS = {"details": PURGED, "reason": "", "quote": "", "detail": ""}
 
 
-async def outdated(
+async def find_purgeable(
     knowledge: KnowledgeBase, now: datetime, *, user_id: str | None = EVERYBODY
 ) -> list[Memory]:
     """The memories that were forgotten a year ago and not touched since, the oldest first."""

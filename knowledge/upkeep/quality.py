@@ -22,7 +22,7 @@ from souffleur.knowledge.memory import MemoryState
 from souffleur.knowledge.records import to_memory
 from souffleur.knowledge.talk.session import SegmentState
 from souffleur.knowledge.talk.turn import TurnState
-from souffleur.knowledge.upkeep.repair import fault
+from souffleur.knowledge.upkeep.repair import why_unreadable
 from souffleur.knowledge.upkeep.run_log import RunRecord, latest
 from souffleur.knowledge.upkeep.tally import (
     Cost,
@@ -130,14 +130,14 @@ async def measure(
     broken: list[Failure] = []
     async for page in read_pages(knowledge.memories, Filter(mine)):
         for point in page:
-            if why := fault("memories", point):
+            if why := why_unreadable("memories", point):
                 broken.append(_broken(point, why))
             else:
                 memories.add(to_memory(point), str(point.payload.get("fingerprint")))
     types = OneOf("type", tuple(journal.handlers))
     async for page in read_pages(knowledge.journal.collection, Filter((*mine, types))):
         for point in page:
-            if why := fault("journal", point):
+            if why := why_unreadable("journal", point):
                 broken.append(_broken(point, why))
             else:
                 journal.handlers[point.payload["type"]](point)

@@ -54,7 +54,7 @@ class Broken:
     why: str
 
 
-def fault(collection: str, point: Point) -> str:
+def why_unreadable(collection: str, point: Point) -> str:
     """Return why a point cannot be read as a record of its collection; empty if it can."""
     try:
         if collection == "memories":
@@ -73,7 +73,7 @@ async def find_broken(knowledge: KnowledgeBase) -> list[Broken]:
     return [
         Broken(collection.layout.name, point, why)
         async for collection, point in _each(knowledge)
-        if (why := fault(collection.layout.name, point))
+        if (why := why_unreadable(collection.layout.name, point))
     ]
 
 

@@ -568,5 +568,5 @@ async def test_memories_are_counted_in_whatever_state(base: KnowledgeBase) -> No
     assert await base.count(user_id="bob") == 0
     assert await base.count(agent_id=one.agent_id) == 1
     assert await base.count(agent_id="nobody") == 0
-    assert await base.holds(one.id)
-    assert not await base.holds("00000000-0000-4000-8000-000000000000")
+    assert await base.exists(one.id)
+    assert not await base.exists("00000000-0000-4000-8000-000000000000")

@@ -84,7 +84,7 @@ async def _told_from(
 
     One whose raw words are gone could not be: it stays unless its own words tell of it.
     """
-    held = [one for one in await Sessions(journal).holding(turn_ids) if not one.expunged]
+    held = [one for one in await Sessions(journal).segments_with(turn_ids) if not one.expunged]
     ids = {one.episode_id for one in held} - but
     return [memory for memory in memories if memory.id in ids]
 

@@ -81,7 +81,7 @@ class Journal:
 
     def __init__(self, collection: Collection, *, last_seq: int) -> None:
         self.collection = collection
-        self.alone = RLock()
+        self.lock = RLock()
         """Held while a session's window or a turn's words are read and written again: hosts
         observe from several threads."""
         self._seq = itertools.count(last_seq + 1)
@@ -98,7 +98,7 @@ class Journal:
         The same id with other words becomes the next version, to be judged anew. The turn, the
         window that holds it and the segments that leave the window for it are one write.
         """
-        with self.alone:
+        with self.lock:
             return self._record(turn, rule)
 
     def _record(self, turn: Turn, rule: WindowRule) -> Turn | None:
@@ -116,7 +116,7 @@ class Journal:
         turn = turn.model_copy(update={"digest": digest_of(turn), "sphere": sphere})
         if old and old.digest == turn.digest:
             return None
-        session = to_session(found[session_id]) if session_id in found else self._begun(turn)
+        session = to_session(found[session_id]) if session_id in found else self._new_session(turn)
         if old:
             place = {"version": old.version + 1, "seq": old.seq, "place": old.place}
         else:
@@ -155,7 +155,7 @@ class Journal:
             found, _ = await self.collection.scroll(wanted, limit=limit, order=Order("seq"))
         return sorted(read_each(found, to_turn), key=lambda turn: turn.seq)
 
-    async def users_waiting(self) -> set[str]:
+    async def users_with_pending_turns(self) -> set[str]:
         """Return the users who have a turn that waits to be judged."""
         waiting = Filter((Is("type", "turn"), Is("state", TurnState.PENDING)))
         points = await read_all(self.collection, waiting)
@@ -173,7 +173,7 @@ class Journal:
         page, _ = await self.collection.scroll(judged, limit=1, order=newest)
         return next(iter(read_each(page, to_turn)), None)
 
-    async def take_up_outages(self) -> int:
+    async def retry_outages(self) -> int:
         """Have turns judged again that an older version set aside for an endpoint's trouble.
 
         Returns how many; done once for a store.
@@ -187,7 +187,7 @@ class Journal:
         await self.set_meta({**made_with, OUTAGES: True})
         return len(again)
 
-    async def before(self, turn: Turn, *, limit: int) -> list[Said]:
+    async def messages_before(self, turn: Turn, *, limit: int) -> list[Said]:
         """The latest messages before a turn of the same session, oldest first."""
         must = (
             Is("type", "turn"),
@@ -323,7 +323,7 @@ class Journal:
         ids = OneOf("verdict_id", (verdict_id,))
         return await self.collection.count(Filter((Is("type", "entry"), ids)))
 
-    def _begun(self, turn: Turn) -> Session:
+    def _new_session(self, turn: Turn) -> Session:
         """Return a new session, counting on from segments that an earlier one has left."""
         id = session_point_id(turn.user_id, turn.session_id, turn.sphere)
         left = 0

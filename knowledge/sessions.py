@@ -36,15 +36,15 @@ from souffleur.knowledge.talk.session import (
     session_point_id,
 )
 from souffleur.knowledge.talk.talk_records import (
+    portrait_status_point,
     segment_point,
     session_point,
     to_masked_turn,
+    to_portrait_status,
     to_segment,
     to_session,
     to_turn,
-    to_upkeep,
     turn_point,
-    upkeep_point,
 )
 from souffleur.knowledge.talk.turn import Turn, TurnState
 
@@ -82,7 +82,7 @@ class Sessions:
         return any(ended)
 
     def _end(self, id: str) -> bool:
-        with self._journal.alone:
+        with self._journal.lock:
             found = self._collection.get_now([id])
             session, segments = close_window(to_session(found[0])) if found else (None, [])
             if session is None or not segments:
@@ -102,7 +102,7 @@ class Sessions:
                 users.add(session.user_id)
         return users
 
-    async def waiting(self, user_id: str | None = EVERYBODY) -> list[Segment]:
+    async def waiting_segments(self, user_id: str | None = EVERYBODY) -> list[Segment]:
         """The segments that wait to be summarised, in order of time."""
         waits = Is("state", SegmentState.WAITING)
         found = await self._all(Is("type", "segment"), waits, *whose(user_id))
@@ -126,7 +126,7 @@ class Sessions:
         page, _ = await self._collection.scroll(Filter(tuple(must)), limit=limit, order=order)
         return read_each(page, to_segment)
 
-    async def holding(self, turn_ids: Iterable[str]) -> list[Segment]:
+    async def segments_with(self, turn_ids: Iterable[str]) -> list[Segment]:
         """The segments that hold any of these turns."""
         found: dict[str, Segment] = {}
         for turn_id in turn_ids:
@@ -180,7 +180,7 @@ class Sessions:
         given = {
             turn.id: (turn.digest, vector) for turn, vector in zip(turns, vectors, strict=True)
         }
-        with self._journal.alone:
+        with self._journal.lock:
             found = read_each(self._collection.get_now(list(given)), to_turn)
             self._collection.put_now(
                 [
@@ -193,7 +193,7 @@ class Sessions:
     def expunge(self, turn_ids: Sequence[str]) -> None:
         """Drop the words and vectors of turns for good; that they were said stays known."""
         gone = {"user": "", "assistant": "", "expunged": True, "embedded": False}
-        with self._journal.alone:
+        with self._journal.lock:
             found = read_each(self._collection.get_now(list(turn_ids)), to_turn)
             self._collection.put_now(
                 [turn_point(turn.model_copy(update={**gone, **_wordless(turn)})) for turn in found]
@@ -217,7 +217,7 @@ class Sessions:
             dropped += len(turns)
         return dropped
 
-    async def before_this(
+    async def previous_talk(
         self,
         user_id: str,
         session_id: str,
@@ -242,15 +242,15 @@ class Sessions:
                 start, end, of = segment.since, segment.at, segment.session_id
         return (start, end) if end else None
 
-    async def upkeep(self, user_id: str, sphere: str = COMMON) -> PortraitStatus:
+    async def portrait_status(self, user_id: str, sphere: str = COMMON) -> PortraitStatus:
         """What is noted about the portrait of a user, in a sphere."""
         fresh = PortraitStatus(user_id=user_id, sphere=sphere)
         found = await self._collection.get([fresh.id])
-        return to_upkeep(found[0]) if found else fresh
+        return to_portrait_status(found[0]) if found else fresh
 
-    async def save_upkeep(self, upkeep: PortraitStatus) -> None:
+    async def save_portrait_status(self, status: PortraitStatus) -> None:
         """Write it as it now stands."""
-        await self._collection.put([upkeep_point(upkeep)])
+        await self._collection.put([portrait_status_point(status)])
 
     async def _turns(self, ids: Sequence[str]) -> list[Turn]:
         found = read_each(await self._collection.get(list(ids)), to_turn)

@@ -183,7 +183,7 @@ class Writer:
         resting = outcome.details.get("resting")
         if resting:
             await self._sessions.hide(resting["turns"], hidden=hidden)
-            waiting = await self._sessions.waiting(outcome.user_id)
+            waiting = await self._sessions.waiting_segments(outcome.user_id)
             touched = [one for one in waiting if set(one.turn_ids) & set(resting["turns"])]
             told = await self._sessions.get(resting["segments"])
             await self._sessions.requeue([*told, *(one for one in touched if one not in told)])

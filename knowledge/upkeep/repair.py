@@ -25,14 +25,19 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.people import to_person, to_persona
 from souffleur.knowledge.records import to_memories, to_memory
-from souffleur.knowledge.talk.talk_records import to_segment, to_session, to_turn, to_upkeep
+from souffleur.knowledge.talk.talk_records import (
+    to_portrait_status,
+    to_segment,
+    to_session,
+    to_turn,
+)
 from souffleur.knowledge.upkeep import run_log, watermarks
 
 _READERS: dict[str, Callable[[Point], object]] = {
     "turn": to_turn,
     "session": to_session,
     "segment": to_segment,
-    "upkeep": to_upkeep,
+    "upkeep": to_portrait_status,
     "person": to_person,
     "persona": to_persona,
     "entry": to_outcome,

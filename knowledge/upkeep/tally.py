@@ -13,7 +13,7 @@ from souffleur.knowledge.identity import reader
 from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.talk.session import SegmentState
-from souffleur.knowledge.talk.talk_records import to_segment, to_turn, to_upkeep
+from souffleur.knowledge.talk.talk_records import to_portrait_status, to_segment, to_turn
 from souffleur.knowledge.talk.turn import TurnState
 from souffleur.knowledge.upkeep.run_log import RunRecord
 
@@ -241,7 +241,7 @@ class JournalCounters:
                 self.failures.append(failure)
 
     def _add_portrait(self, point: Point) -> None:
-        one = to_upkeep(point)
+        one = to_portrait_status(point)
         if one.error:
             failure = Failure("portrait", one.id, one.user_id, None, one.tries, one.error)
             self.failures.append(failure)

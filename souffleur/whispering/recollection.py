@@ -215,7 +215,7 @@ async def recollect(
         return Past(None, None, None, tuple(hit for hit in hits if hit.relevant))
     since, until = period.start, period.end
     if period.last:
-        span = await finder.knowledge.sessions.before_this(
+        span = await finder.knowledge.sessions.previous_talk(
             asked.user_id, asked.session_id, asked.now, rule, asked.sphere
         )
         if span is None:

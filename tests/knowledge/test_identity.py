@@ -96,7 +96,7 @@ def calls(memory: Souffleur, user: Any) -> dict[str, Callable[[], Any]]:
         "turns": lambda: journal.turns(user_id=user),
         "unsettled": lambda: journal.unsettled(user),
         "drop_words": lambda: journal.drop_words(NOW, {}, user),
-        "waiting": lambda: sessions.waiting(user),
+        "waiting": lambda: sessions.waiting_segments(user),
         "segments": lambda: sessions.segments(user),
         "unembedded": lambda: sessions.unembedded(user, limit=3),
         "undo": lambda: base.undo(id, user_id=user, by=by, now=NOW),

@@ -169,7 +169,9 @@ class Users(RuleBasedStateMachine):
             *do(base.sessions.segments(name)),
         ]
         assert {one.user_id for one in found} <= {name}
-        earlier = [said for turn in turns for said in do(base.journal.before(turn, limit=50))]
+        earlier = [
+            said for turn in turns for said in do(base.journal.messages_before(turn, limit=50))
+        ]
         assert {said.turn_id for said in earlier} <= {turn.id for turn in turns}
         for asked in (text, f"what did I say about what {text}?", "what did we talk about today?"):
             whisper = do(self.memory.recall(user_id=name, session_id=SESSION, text=asked))

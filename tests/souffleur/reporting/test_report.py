@@ -103,11 +103,13 @@ async def keep_talk(base: KnowledgeBase) -> None:
     await base.journal.mark(turns[3:4], state=TurnState.FAILED, tries=3, error="500: oops")
     await base.undo(two.id, by=Actor(who=ActorKind.USER), now=NOW, user_id=None)
     base.sessions.end("ann", "s1")
-    (left,) = await base.sessions.waiting()
+    (left,) = await base.sessions.waiting_segments()
     failed = left.model_copy(update={"tries": 2, "error": "cut off"})
     await base.sessions.save([failed, left.model_copy(update={"id": bob_id()})])
-    await base.sessions.save_upkeep(PortraitStatus(user_id="ann", tries=1, error="lost a name"))
-    await base.sessions.save_upkeep(PortraitStatus(user_id=EVIL))
+    await base.sessions.save_portrait_status(
+        PortraitStatus(user_id="ann", tries=1, error="lost a name")
+    )
+    await base.sessions.save_portrait_status(PortraitStatus(user_id=EVIL))
 
 
 def contents(mentions: Sequence[MemoryRef]) -> list[str]:

@@ -418,9 +418,9 @@ class KnowledgeMethods(Face):
         found: Memories = self._wait(self._inner.get_many, user_id, memory_ids)
         return found
 
-    def holds(self, memory_id: str) -> bool:
+    def exists(self, memory_id: str) -> bool:
         """Return whether there is a memory of this id, in whatever state."""
-        found: bool = self._wait(self._inner.holds, memory_id)
+        found: bool = self._wait(self._inner.exists, memory_id)
         return found
 
     def count(self, *, user_id: str | None = EVERYBODY, agent_id: str | None = None) -> int:
@@ -507,9 +507,9 @@ class KnowledgeMethods(Face):
         found: Outcomes = self._wait(self._inner.history, memory_id, user_id=user_id)
         return found
 
-    def decided(self, entry_ids: Sequence[str]) -> Outcomes:
+    def settled_entries(self, entry_ids: Sequence[str]) -> Outcomes:
         """Return the ledger entries with these ids that there are; finished, if a crash came."""
-        found: Outcomes = self._wait(self._inner.decided, entry_ids)
+        found: Outcomes = self._wait(self._inner.settled_entries, entry_ids)
         return found
 
     def near_duplicates(self, verdict: Verdict) -> dict[int, Memory]:

@@ -91,7 +91,7 @@ async def _told_from(
 
 async def with_what_rests_on_it(
     outcome: LedgerEntry,
-    scene: PlanContext,
+    context: PlanContext,
     touched: frozenset[str],
     memories: Collection,
     journal: Journal,
@@ -120,6 +120,6 @@ async def with_what_rests_on_it(
         "turns": turn_ids,
         "segments": [one.data["segment_id"] for one in told if "segment_id" in one.data],
     }
-    changes = (*outcome.changes, *(withdrawn(one, memory.content, scene) for one in told))
+    changes = (*outcome.changes, *(withdrawn(one, memory.content, context) for one in told))
     details = {**outcome.details, "resting": resting}
     return outcome.model_copy(update={"changes": changes, "details": details})

@@ -98,7 +98,7 @@ class Writer:
         deletions, touched = 0, frozenset[str]()
         for place, op in enumerate(verdict.ops):
             targets = await self._targets(op, verdict)
-            sight = check.CheckContext(
+            check_context = check.CheckContext(
                 verdict=verdict,
                 targets=targets,
                 twin=await self._twin(op, verdict, targets),
@@ -107,8 +107,8 @@ class Writer:
                 deletions=deletions,
                 touched=touched,
             )
-            refused = check.refuse(op, sight) or _said_twice(op, added)
-            scene = PlanContext(
+            refused = check.refuse(op, check_context) or _said_twice(op, added)
+            plan_context = PlanContext(
                 verdict, place, self._policy, require_confirmation=self._require_confirmation
             )
             waits = (
@@ -116,22 +116,22 @@ class Writer:
                 and self._require_confirmation
                 and needs_confirmation(op, targets, verdict)
             )
-            changes = () if refused or waits else plan(op, targets, scene)
-            outcome = _outcome(op, scene, turns, changes, refused)
+            changes = () if refused or waits else plan(op, targets, plan_context)
+            outcome = _outcome(op, plan_context, turns, changes, refused)
             outcome = outcome.model_copy(update={"waits": waits})
-            if changes and check.asked_for(op, verdict):
+            if changes and check.was_asked_for(op, verdict):
                 outcome = await with_what_rests_on_it(
-                    outcome, scene, touched, self._memories, self._journal
+                    outcome, plan_context, touched, self._memories, self._journal
                 )
             outcomes.append(outcome)
             if refused is None:
-                deletions += isinstance(op, Delete) and not check.asked_for(op, verdict)
+                deletions += isinstance(op, Delete) and not check.was_asked_for(op, verdict)
                 touched |= {memory.id for memory in targets} | set(outcome.memory_ids)
                 added |= {fingerprint(op.content)} if isinstance(op, Add | Update) else set()
         return outcomes
 
     async def _targets(self, op: Op, verdict: Verdict) -> tuple[Memory, ...]:
-        named = check.names(op)
+        named = check.named_ids(op)
         shown = verdict.shown
         ids = [name if shown is None else shown.get(name, "") for name in named]
         points = await self._memories.get([id for id in ids if is_id(id)])
@@ -220,17 +220,17 @@ class Writer:
 
 def _outcome(
     op: Op,
-    scene: PlanContext,
+    plan_context: PlanContext,
     turns: Sequence[Turn],
     changes: tuple[Change, ...],
     refused: check.Refused | None,
 ) -> LedgerEntry:
-    verdict = scene.verdict
+    verdict = plan_context.verdict
     told = refused is None or refused[0] is not Refusal.SENSITIVE
     return LedgerEntry(
-        id=scene.entry_id,
+        id=plan_context.entry_id,
         verdict_id=verdict.id,
-        position=scene.position,
+        position=plan_context.position,
         of=len(verdict.ops),
         user_id=verdict.user_id,
         agent_id=verdict.agent_id,
@@ -244,7 +244,7 @@ def _outcome(
         changes=changes,
         refused=refused[0] if refused else None,
         detail=refused[1] if refused else "",
-        cost={} if scene.position else verdict.cost,
+        cost={} if plan_context.position else verdict.cost,
     )
 
 

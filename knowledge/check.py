@@ -26,8 +26,8 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.privacy.secrets import find_secret
 
-MOST_OPS = 8
-MOST_DELETIONS = 3
+MAX_OPS = 8
+MAX_DELETIONS = 3
 """In one verdict, besides those that the user asks for in so many words."""
 
 Refused = tuple[Refusal, str]
@@ -101,11 +101,11 @@ def asks_to_forget(text: str) -> bool:
 def _too_many(op: Op, context: CheckContext) -> Refused | None:
     if context.by_person:
         return None
-    if context.taken >= MOST_OPS:
-        return Refusal.TOO_MANY, f"a verdict may hold {MOST_OPS} ops"
+    if context.taken >= MAX_OPS:
+        return Refusal.TOO_MANY, f"a verdict may hold {MAX_OPS} ops"
     unasked = isinstance(op, Delete) and not was_asked_for(op, context.verdict)
-    if unasked and context.deletions >= MOST_DELETIONS:
-        return Refusal.TOO_MANY, f"a verdict may delete {MOST_DELETIONS} memories"
+    if unasked and context.deletions >= MAX_DELETIONS:
+        return Refusal.TOO_MANY, f"a verdict may delete {MAX_DELETIONS} memories"
     if context.touched.intersection(memory.id for memory in context.targets):
         return Refusal.TOO_MANY, "an earlier op of this verdict already changes that memory"
     return None

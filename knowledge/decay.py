@@ -13,7 +13,7 @@ from souffleur.knowledge.memory import Category, Due, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import Importance
 from souffleur.knowledge.policy import Policy
 
-FOLLOW_UP = timedelta(days=7)
+PLAN_FOLLOW_UP = timedelta(days=7)
 """A plan stays for a while after its day: "how did it go?" is asked then."""
 
 _LASTING = frozenset({Category.SYSTEM, Category.CORE, Category.PROFILE})
@@ -147,7 +147,7 @@ def ends(day: datetime) -> datetime:
     >>> str(ends(datetime(2026, 1, 14, tzinfo=timezone.utc)))
     '2026-01-22 00:00:00+00:00'
     """
-    return day + timedelta(days=1) + FOLLOW_UP
+    return day + timedelta(days=1) + PLAN_FOLLOW_UP
 
 
 def _promotion(memory: Memory, policy: Policy) -> datetime | None:

@@ -14,7 +14,7 @@ from souffleur.knowledge.plan import PlanContext, withdrawn
 from souffleur.knowledge.records import to_memories
 from souffleur.knowledge.sessions import Sessions
 
-SHARE = 0.75
+TOLD_SHARE = 0.75
 """Part of a memory's terms from which a longer text is taken to tell it."""
 
 _CLITIC = re.compile(r"^(?:[cdjlmnst]|qu)'(?=.)|(?<=.)'(?:s|d|m|ll|re|ve)$")
@@ -49,7 +49,7 @@ def tells(text: str, content: str, names: Sequence[str] = ()) -> bool:
     if any(_mentions(words, name) for name in names):
         return True
     sought = set(terms(content))
-    return len(sought) > 2 and len(sought & set(terms(text))) >= SHARE * len(sought)
+    return len(sought) > 2 and len(sought & set(terms(text))) >= TOLD_SHARE * len(sought)
 
 
 def _mentions(words: str, name: str) -> bool:

@@ -8,7 +8,7 @@ from souffleur.errors import IdentityError
 from souffleur.knowledge.engine.collection import AnyOf, Condition, Is, Missing, OneOf
 from souffleur.knowledge.language.plain_text import is_blank, mend
 
-LONGEST_ID = 512
+MAX_ID_LENGTH = 512
 """Characters of an id."""
 
 EVERYBODY = None
@@ -41,8 +41,8 @@ def check_id(value: object, what: str = "user_id") -> str:
         raise IdentityError(f"{what} is blank: give each {owner} an id of its own")
     if mend(value) != value:  # mended, two broken ids could become one
         raise IdentityError(f"{what} holds half of a character: it was cut, give the whole id")
-    if len(value) > LONGEST_ID:
-        raise IdentityError(f"{what} has {len(value)} characters: give at most {LONGEST_ID}")
+    if len(value) > MAX_ID_LENGTH:
+        raise IdentityError(f"{what} has {len(value)} characters: give at most {MAX_ID_LENGTH}")
     return value
 
 

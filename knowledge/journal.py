@@ -70,7 +70,7 @@ INDEXES: dict[str, IndexType] = {
 }
 
 META_ID = derive_id("meta")
-OUTAGES = "outages_taken_up"
+OUTAGES_RETRIED_KEY = "outages_taken_up"
 """In the store's description: no turn of it is set aside for an endpoint's trouble."""
 _OUTAGES = ("EndpointError", "EmbedderError")
 _DERIVED = frozenset({"type", "seq", "applied", "memory_ids", "expunged"})
@@ -179,12 +179,12 @@ class Journal:
         Returns how many; done once for a store.
         """
         made_with = await self.meta()
-        if made_with is None or made_with.get(OUTAGES):
+        if made_with is None or made_with.get(OUTAGES_RETRIED_KEY):
             return 0
         failed = await self.turns(state=TurnState.FAILED)
         again = [turn for turn in failed if turn.error.startswith(_OUTAGES)]
         await self.mark(again, state=TurnState.PENDING, tries=0)
-        await self.set_meta({**made_with, OUTAGES: True})
+        await self.set_meta({**made_with, OUTAGES_RETRIED_KEY: True})
         return len(again)
 
     async def messages_before(self, turn: Turn, *, limit: int) -> list[Said]:

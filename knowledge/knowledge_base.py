@@ -68,7 +68,7 @@ Vector = tuple[float, ...]
 
 NEAR_DUPLICATE = 0.95
 """Cosine from which two memories are near-duplicates."""
-AT_ONCE = 64
+TURNS_PER_REQUEST = 64
 """Raw turns embedded in one request."""
 
 
@@ -248,7 +248,7 @@ class KnowledgeBase:
     async def embed_turns(self, user_id: str | None = None) -> int:
         """Make raw turns findable by their words; returns how many."""
         count = 0
-        while turns := await self.sessions.unembedded(user_id, limit=AT_ONCE):
+        while turns := await self.sessions.unembedded(user_id, limit=TURNS_PER_REQUEST):
             self.sessions.embed(turns, await self.embedder.embed([turn.words for turn in turns]))
             count += len(turns)
         return count

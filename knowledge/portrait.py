@@ -7,9 +7,9 @@ from pydantic import AwareDatetime
 from souffleur.knowledge.memory import Frozen, Memory, MemoryState
 from souffleur.knowledge.operation import derive_id
 
-EPISODES = 5
+EPISODES_PER_PORTRAIT = 5
 """New episodes after which a portrait is written anew."""
-WEEK = timedelta(days=7)
+MAX_PORTRAIT_AGE = timedelta(days=7)
 
 
 class PortraitStatus(Frozen):
@@ -46,11 +46,11 @@ def why_due(
         return "something in it was to be forgotten"
     if status.big:
         return "something big was told"
-    if len(episodes) >= EPISODES:
+    if len(episodes) >= EPISODES_PER_PORTRAIT:
         return f"{len(episodes)} new episodes"
     began = former.created_at if former else episodes[0].created_at
     began = max(began, status.until or began)  # written anew in the same words, it is no younger
-    return "a week has passed" if episodes and now - began >= WEEK else ""
+    return "a week has passed" if episodes and now - began >= MAX_PORTRAIT_AGE else ""
 
 
 def is_withdrawn(portrait: Memory) -> bool:

@@ -27,7 +27,7 @@ from souffleur.knowledge.language.lexical import encode_document
 from souffleur.knowledge.portrait import PortraitStatus
 from souffleur.knowledge.reading import read_each
 from souffleur.knowledge.talk.session import (
-    PAUSE,
+    TALK_PAUSE,
     Segment,
     SegmentState,
     WindowRule,
@@ -50,7 +50,7 @@ from souffleur.knowledge.talk.turn import Turn, TurnState
 
 Vector = tuple[float, ...]
 
-LATEST = 50
+SEGMENTS_LOOKED_AT = 50
 """Segments looked at to find when the talk before this one was."""
 
 
@@ -116,7 +116,7 @@ class Sessions:
         *,
         session_id: str | None = None,
         sphere: str | None = EVERY_SPHERE,
-        limit: int = LATEST,
+        limit: int = SEGMENTS_LOOKED_AT,
     ) -> list[Segment]:
         """The latest segments of a user, newest first."""
         must: list[Condition] = [Is("type", "segment"), Is("user_id", check_id(user_id))]
@@ -229,7 +229,7 @@ class Sessions:
 
         A talk is what follows each other in a session without a silence that ends one.
         """
-        idle = rule.idle or PAUSE
+        idle = rule.idle or TALK_PAUSE
         window = await self.window(user_id, session_id, sphere)
         begun = window[0].at if window else now
         start, end, of = begun, None, session_id

@@ -11,9 +11,9 @@ from souffleur.knowledge import journal as journal_records, records
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import Collection, CollectionSchema, Filter, Payload
 from souffleur.knowledge.engine.folder_lock import locked_folder
-from souffleur.knowledge.journal import OUTAGES, Journal
+from souffleur.knowledge.journal import OUTAGES_RETRIED_KEY, Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import SCHEMA
+from souffleur.knowledge.memory import SCHEMA_VERSION
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.addresses import bare_address
 
@@ -149,19 +149,19 @@ async def _check_made_with(
     made_with = await journal.meta()
     if made_with is None:
         made_with = {
-            "schema": SCHEMA,
+            "schema": SCHEMA_VERSION,
             "embedder": embedder.name,
             "dimension": dimension,
             "policy": policy.name,
             "floor": embedder.floor,
-            OUTAGES: True,
+            OUTAGES_RETRIED_KEY: True,
         }
         await journal.set_meta(made_with)
         return made_with
-    if made_with["schema"] != SCHEMA:
+    if made_with["schema"] != SCHEMA_VERSION:
         raise StoreMismatchError(
             f"The store at {place} has schema {made_with['schema']} and this version reads "
-            f"{SCHEMA}: copy it with `souffleur migrate NEW_PATH`."
+            f"{SCHEMA_VERSION}: copy it with `souffleur migrate NEW_PATH`."
         )
     if made_with["embedder"] != embedder.name:
         raise StoreMismatchError(

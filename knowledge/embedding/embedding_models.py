@@ -14,7 +14,7 @@ from souffleur.knowledge.privacy.addresses import bare_address
 from souffleur.knowledge.privacy.redaction import redact
 
 OPENAI = "https://api.openai.com/v1"
-BATCH = 64
+TEXTS_PER_REQUEST = 64
 """Texts per request; more is too much for some local servers."""
 
 _DETAIL = 200
@@ -56,7 +56,7 @@ def openai_embeddings(
         openai_api_key=SecretStr(api_key or "not-needed"),
         request_timeout=timeout,
         max_retries=1,
-        chunk_size=BATCH,
+        chunk_size=TEXTS_PER_REQUEST,
         # Otherwise texts go out as token numbers, which few servers but OpenAI's understand.
         check_embedding_ctx_length=False,
         model_kwargs={"encoding_format": "float"},

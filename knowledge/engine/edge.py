@@ -102,7 +102,7 @@ class EdgeCollection:
             check_stored(layout, stored, str(folder))
         with engine_errors("open", path):
             path.mkdir(parents=True, exist_ok=True)
-            disk.need(disk.TO_OPEN, path, room)
+            disk.need(disk.BYTES_TO_OPEN, path, room)
             checksums.drop_sums(path)
             # `load` makes what is missing, so that a first start killed halfway can be repeated.
             shard = qdrant.EdgeShard.load(str(path), encode_layout(layout))
@@ -230,7 +230,7 @@ class EdgeCollection:
 
     def _write(self, doing: str, operation: Callable[[], qdrant.UpdateOperation]) -> None:
         with engine_errors(doing, self._path):
-            disk.need(disk.TO_WRITE, self._path, self._room)
+            disk.need(disk.BYTES_TO_WRITE, self._path, self._room)
             self._shard.update(operation())
         self._dirty = True
         if self._power_safe:

@@ -11,7 +11,7 @@ from souffleur.knowledge.language.lexical import encode_query
 if TYPE_CHECKING:
     from souffleur.knowledge.embedding.embedder import Embedder
 
-CANDIDATES = 40
+HITS_PER_SEARCH = 40
 """Hits taken from each list."""
 
 Parts = dict[str, float]
@@ -53,12 +53,12 @@ async def find_near(
     for text, weight in texts:
         words = encode_query(text)
         asks += [
-            ("lexical", weight, Search(words, some, CANDIDATES, idf_within=corpus))
+            ("lexical", weight, Search(words, some, HITS_PER_SEARCH, idf_within=corpus))
             for some in allowed
         ]
     vectors = await sense.vectors([text for text, _ in texts]) if sense else []
     for vector, (_, weight) in zip(vectors, texts, strict=False):
-        asks += [("cosine", weight, Search(vector, some, CANDIDATES)) for some in allowed]
+        asks += [("cosine", weight, Search(vector, some, HITS_PER_SEARCH)) for some in allowed]
     hits = await collection.search([ask for _, _, ask in asks])
     scale = await scale_of(collection, corpus)
     points: dict[str, Point] = {}

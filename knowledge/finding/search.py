@@ -38,18 +38,18 @@ from souffleur.knowledge.talk.turn import Turn
 if TYPE_CHECKING:
     from souffleur.knowledge.embedding.embedder import Embedder
 
-GATE = 0.3
+RELEVANCE_GATE = 0.3
 """Relevance below which a memory is not whispered."""
 CONTEXT_WEIGHT = 0.4
 """What the talk before counts against the message itself."""
 HOP_SHARE = 0.6
 """Part of a hit's relevance that reaches a memory about the same name."""
-HOP_MOST = 3
-ELSEWHEN = 2 / 3
+MAX_LINKED = 3
+OTHER_TIME_WEIGHT = 2 / 3
 """What a turn counts that was not said in the time which the text names."""
 INSTANT = timedelta(microseconds=1)
 _UTC = ZoneInfo("UTC")
-COMMON_NAME = 6
+COMMON_NAME_MEMORIES = 6
 """A name on more memories than this says nothing."""
 
 
@@ -146,7 +146,7 @@ class Found:
     @property
     def relevant(self) -> bool:
         """Whether it passes the gate."""
-        return self.relevance >= GATE
+        return self.relevance >= RELEVANCE_GATE
 
 
 def expired_conditions(moment: datetime) -> tuple[Condition, Condition]:
@@ -268,7 +268,7 @@ def _rank(near: NearTurn, now: datetime, period: Period | None) -> float:
     at = datetime.fromisoformat(near.point.payload["at"])
     then = period is None or period.start <= at < period.end
     # Who asks what was said means no time in particular: newness settles near ties, no more.
-    return near.rank * (1.0 if then else ELSEWHEN) * (0.84 + 0.01 * _recency(at, now))
+    return near.rank * (1.0 if then else OTHER_TIME_WEIGHT) * (0.84 + 0.01 * _recency(at, now))
 
 
 def _recency(at: datetime, now: datetime) -> float:
@@ -319,7 +319,7 @@ async def _follow_links(
     new = [
         _found_memory(memory, {}, query, policy, hop=reach[id]) for id, memory in memories.items()
     ]
-    return sorted(new, key=ranking_key)[:HOP_MOST]
+    return sorted(new, key=ranking_key)[:MAX_LINKED]
 
 
 async def _neighbours(
@@ -328,8 +328,8 @@ async def _neighbours(
     points: list[Point] = []
     for name in memory.entities[:3]:
         about = Filter((*allowed.must, Is("entities", name)), allowed.must_not)
-        page, _ = await collection.scroll(about, limit=COMMON_NAME + 1)
-        points += page if len(page) <= COMMON_NAME else []
+        page, _ = await collection.scroll(about, limit=COMMON_NAME_MEMORIES + 1)
+        points += page if len(page) <= COMMON_NAME_MEMORIES else []
     linked = await collection.get([relation.to for relation in memory.relations])
     related = (one for one in to_memories(linked) if _may_read(one, query))
     return [*to_memories(points), *related]

@@ -15,21 +15,21 @@ from souffleur.knowledge.engine.collection import Collection, Filter, Hit, Paylo
 from souffleur.knowledge.finding.nearness import Parts, Sense, by_words, scale_of
 from souffleur.knowledge.language.lexical import encode_query, is_spaced
 
-WORDED = 300
+LEXICAL_HITS = 300
 """Hits taken by words: neighbours are looked for among them alone."""
-MEANT = 200
+DENSE_HITS = 200
 """Hits taken by sense."""
-LENT = {-2: 0.25, -1: 0.5, 1: 0.5, 2: 0.25}
+NEIGHBOUR_WEIGHTS = {-2: 0.25, -1: 0.5, 1: 0.5, 2: 0.25}
 """What the words of a neighbour count, by how many turns later it was said."""
-SELF_CONTAINED = 400
+SELF_CONTAINED_BYTES = 400
 """Bytes of UTF-8 from which on a turn says itself what it is about, and is lent less."""
-UNANSWERED = 0.5
+ASSISTANT_ONLY_WEIGHT = 0.5
 """What words and sense count of a turn in which the user says nothing."""
-ANOTHER = 0.9
+OTHER_SPEAKER_WEIGHT = 0.9
 """What a turn counts of someone else than who the question names."""
-TALK = timedelta(minutes=30)
+MAX_NEIGHBOUR_GAP = timedelta(minutes=30)
 """Turns further apart are no neighbours."""
-LABELLED = 0.1
+MIN_LABEL_SHARE = 0.1
 """Share of the hits that a label must begin to be the name of who speaks."""
 
 _LABEL = re.compile(r"^([^\W\d_][^\n:：]{0,23})[:：]", re.MULTILINE)
@@ -61,12 +61,12 @@ async def find_near_turns(
     if not texts:
         return []
     worded = await collection.search(
-        [Search(encode_query(text), allowed, WORDED, idf_within=corpus) for text, _ in texts]
+        [Search(encode_query(text), allowed, LEXICAL_HITS, idf_within=corpus) for text, _ in texts]
     )
     names = speakers(hit.point.payload for found in worded for hit in found)
     nameless = [without_names(text, names) for text, _ in texts]
     vectors = await sense.vectors(nameless) if sense else []
-    meant = await collection.search([Search(vector, allowed, MEANT) for vector in vectors])
+    meant = await collection.search([Search(vector, allowed, DENSE_HITS) for vector in vectors])
     weights = [weight for _, weight in texts]
     points = {hit.point.id: hit.point for found in (*worded, *meant) for hit in found}
     scores = _add_up(worded, weights)
@@ -102,7 +102,7 @@ def speakers(turns: Iterable[Payload]) -> set[str]:
         total += 1
         words = f"{turn.get('user', '')}\n{turn.get('assistant', '')}"
         counts.update(set(_LABEL.findall(words)))
-    return {name for name, count in counts.items() if count >= max(2, LABELLED * total)}
+    return {name for name, count in counts.items() if count >= max(2, MIN_LABEL_SHARE * total)}
 
 
 def without_names(text: str, names: Iterable[str]) -> str:
@@ -142,7 +142,7 @@ def _senses(
 
 
 def _share(payload: Payload) -> float:
-    return 1.0 if payload["user"] else UNANSWERED
+    return 1.0 if payload["user"] else ASSISTANT_ONLY_WEIGHT
 
 
 def _said_by(payload: Payload, named: set[str]) -> float:
@@ -150,7 +150,7 @@ def _said_by(payload: Payload, named: set[str]) -> float:
     if not named:
         return 1.0
     labels = set(_LABEL.findall(f"{payload['user']}\n{payload['assistant']}"))
-    return 1.0 if labels & named else ANOTHER
+    return 1.0 if labels & named else OTHER_SPEAKER_WEIGHT
 
 
 def _lend(points: dict[str, Point], scores: dict[str, float]) -> dict[str, float]:
@@ -160,13 +160,17 @@ def _lend(points: dict[str, Point], scores: dict[str, float]) -> dict[str, float
     said = {counted[id]: id for id in scores if id in counted}
     lent: dict[str, float] = {}
     for id, (session, place) in counted.items():
-        around = ((said.get((session, place + step)), part) for step, part in LENT.items())
+        around = (
+            (said.get((session, place + step)), part) for step, part in NEIGHBOUR_WEIGHTS.items()
+        )
         near = [(other, part) for other, part in around if other is not None]
         if not near:
             continue
         at = _at(points[id])
         lent[id] = _leaning(points[id].payload) * sum(
-            part * scores[other] for other, part in near if abs(_at(points[other]) - at) < TALK
+            part * scores[other]
+            for other, part in near
+            if abs(_at(points[other]) - at) < MAX_NEIGHBOUR_GAP
         )
     return lent
 
@@ -182,4 +186,4 @@ def _at(point: Point) -> datetime:
 def _leaning(payload: Payload) -> float:
     """How much a turn needs its neighbours to be understood: from 1, for a short one, down."""
     length = len((payload["user"] + payload["assistant"]).encode("utf-8", "replace"))
-    return min(1.0, SELF_CONTAINED / max(1, length))
+    return min(1.0, SELF_CONTAINED_BYTES / max(1, length))

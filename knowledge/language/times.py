@@ -14,7 +14,7 @@ from souffleur.knowledge.language.time_phrases import (
 )
 
 JUST_NOW = timedelta(hours=2)
-FEW = 7
+FEW_UNITS = 7
 """Units that "a few" reaches back: wide, as the speaker does not know the day either."""
 A_WHILE = (timedelta(days=30), timedelta(days=3))
 """Where "a while ago" begins and ends, before today."""
@@ -94,11 +94,11 @@ def _ago(phrase: Phrase, now: datetime) -> Span:
     if unit in _MOMENTS:
         moment, length = now.astimezone(UTC), _MOMENTS[unit]
         if phrase.few:
-            return moment - FEW * length, moment
+            return moment - FEW_UNITS * length, moment
         return moment - (count + 1) * length, moment - (count - 1) * length
     begins = _begin(now, unit)
     if phrase.few:
-        return _before(begins, FEW, unit), begins
+        return _before(begins, FEW_UNITS, unit), begins
     if phrase.part == NIGHT and count == 0 and now.hour < _NIGHT_ENDS:
         count = 1
     start = _before(begins, count, unit)
@@ -110,7 +110,7 @@ def _ago(phrase: Phrase, now: datetime) -> Span:
 
 
 def _recent(phrase: Phrase, now: datetime) -> Span:
-    count, unit = _whole(FEW if phrase.few else phrase.count or 1, phrase.unit or "day")
+    count, unit = _whole(FEW_UNITS if phrase.few else phrase.count or 1, phrase.unit or "day")
     if unit in _MOMENTS:
         return now.astimezone(UTC) - count * _MOMENTS[unit], now
     return _before(_begin(now, "day"), count, unit), now

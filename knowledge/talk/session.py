@@ -13,9 +13,9 @@ from pydantic import AwareDatetime
 from souffleur.knowledge.memory import Frozen
 from souffleur.knowledge.operation import Said, derive_id
 
-PAUSE = timedelta(minutes=30)
+TALK_PAUSE = timedelta(minutes=30)
 """Silence after which a new talk begins, where nothing else is set."""
-FEWEST = 3
+MIN_EPISODE_MESSAGES = 3
 """Messages below which a stretch of talk leaves no episode."""
 
 
@@ -26,7 +26,7 @@ class WindowRule(Frozen):
     """Messages held at most."""
     keep: int = 10
     """Messages that stay when the window overflows."""
-    idle: timedelta | None = PAUSE
+    idle: timedelta | None = TALK_PAUSE
     """Silence that ends a session; None: only the host ends one."""
 
 
@@ -164,7 +164,7 @@ def talk_began(said: Sequence[Said]) -> datetime:
     """
     since = said[-1].at
     for one in reversed(said):
-        if since - one.at >= PAUSE:
+        if since - one.at >= TALK_PAUSE:
             break
         since = one.at
     return since
@@ -201,7 +201,7 @@ def _cut(session: Session, count: int) -> tuple[Session, list[Segment]]:
         messages=messages,
         since=left[0].at,
         at=left[-1].at,
-        state=SegmentState.WAITING if messages >= FEWEST else SegmentState.SMALL_TALK,
+        state=SegmentState.WAITING if messages >= MIN_EPISODE_MESSAGES else SegmentState.SMALL_TALK,
     )
     counted = {"window": rest, "segments": session.segments + 1}
     return session.model_copy(update=counted), [segment]

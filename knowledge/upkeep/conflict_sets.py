@@ -29,14 +29,14 @@ from souffleur.knowledge.records import fingerprint, to_memories
 NEAR_RIVAL = 0.4
 """Part of the way from the embedder's floor to 1 that the cosine of rivals has passed: the same
 said of two places is less near than what may be merged."""
-MOST_RIVALS = 8
+MAX_RIVALS = 8
 """Rivals of one memory that are judged at once."""
-JUDGED = (Category.FACT, Category.CORE, Category.SKILL)
+CONFLICT_CATEGORIES = (Category.FACT, Category.CORE, Category.SKILL)
 """Neither what is told from many turns, nor what the host says of the persona."""
 
-_LOOKED_AT = 64
+_HITS_PER_SEARCH = 64
 """Hits taken from each search."""
-_AT_ONCE = 16
+_MEMORIES_PER_REQUEST = 16
 """Memories in one request; between requests the event loop goes on."""
 
 
@@ -72,11 +72,11 @@ async def find_conflict_sets(
     found: list[ConflictSet] = []
     met: set[frozenset[str]] = set()
     fresh = await _fresh(knowledge, user_id, now, since)
-    for start in range(0, len(fresh), _AT_ONCE):
-        batch = fresh[start : start + _AT_ONCE]
+    for start in range(0, len(fresh), _MEMORIES_PER_REQUEST):
+        batch = fresh[start : start + _MEMORIES_PER_REQUEST]
         for memory, near in zip(batch, await _near(knowledge, batch, now), strict=True):
             unmet = [other for other in near if frozenset((memory.id, other.id)) not in met]
-            others = (await _unjudged(knowledge, memory, unmet))[:MOST_RIVALS]
+            others = (await _unjudged(knowledge, memory, unmet))[:MAX_RIVALS]
             met |= {frozenset((memory.id, other.id)) for other in others}
             found += [ConflictSet(memory, tuple(others))] if others else []
         await asyncio.sleep(0)
@@ -151,10 +151,10 @@ def _searches(memory: Memory, point: Point | None, now: datetime) -> list[Vector
     words = encode_query(" ".join(memory.entities))
     asks = []
     if point and point.dense:
-        asks.append(VectorSearch(point.dense, alike, _LOOKED_AT))
-        asks += [VectorSearch(point.dense, named, _LOOKED_AT)] if memory.entities else []
+        asks.append(VectorSearch(point.dense, alike, _HITS_PER_SEARCH))
+        asks += [VectorSearch(point.dense, named, _HITS_PER_SEARCH)] if memory.entities else []
     if words.indices:  # the index knows a name in its own spelling alone
-        asks.append(VectorSearch(words, alike, _LOOKED_AT, idf_within=alike))
+        asks.append(VectorSearch(words, alike, _HITS_PER_SEARCH, idf_within=alike))
     return asks
 
 
@@ -207,7 +207,7 @@ def _is_tied(memory: Memory, other: str) -> bool:
 
 def _allowed(now: datetime, *whose: Condition) -> Filter:
     """What `_holds` says, by index."""
-    must = (*whose, Is("state", MemoryState.ACTIVE), OneOf("category", JUDGED))
+    must = (*whose, Is("state", MemoryState.ACTIVE), OneOf("category", CONFLICT_CATEGORIES))
     return Filter(must, (*expired_conditions(now), Between("valid_from", low=now + INSTANT)))
 
 
@@ -215,7 +215,7 @@ def _holds(memory: Memory, now: datetime) -> bool:
     ends = (memory.expires_at, memory.valid_until)
     return (
         memory.state is MemoryState.ACTIVE
-        and memory.category in JUDGED
+        and memory.category in CONFLICT_CATEGORIES
         and all(end is None or end > now for end in ends)
         and (memory.valid_from is None or memory.valid_from <= now)
     )

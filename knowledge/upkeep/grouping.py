@@ -26,17 +26,17 @@ from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.records import to_memories
 
-UNUSED = timedelta(days=90)
+UNUSED_FOR = timedelta(days=90)
 """Neither made, reinforced nor used for this long: old."""
 FEW_USES = 5
 """Used less often than this: little used."""
-EXPIRING = timedelta(days=4)
+EXPIRES_WITHIN = timedelta(days=4)
 """An episode with no more than this left, or none, and not yet let go, is about to expire."""
-SIZES = range(3, 9)
+GROUP_SIZES = range(3, 9)
 """Memories in a group."""
 NEAR_IN_GROUP = 0.5
 """Part of the way from the embedder's floor to 1 that the cosine of near memories has passed."""
-SHARED = 2
+SHARED_LABELS = 2
 """Names and topics in common that make two memories near, whatever their cosine."""
 
 Vector = tuple[float, ...]
@@ -52,7 +52,7 @@ async def users_with_candidates(
     for wanted in (_unused(user_id, now, knowledge.policy), _expiring(user_id, now)):
         points = await read_all(knowledge.memories, wanted)
         counts.update(str(point.payload["user_id"]) for point in points)
-    return sorted(user for user, count in counts.items() if count >= SIZES.start)
+    return sorted(user for user, count in counts.items() if count >= GROUP_SIZES.start)
 
 
 async def find_groups(knowledge: KnowledgeBase, user_id: str, now: datetime) -> list[list[Memory]]:
@@ -65,7 +65,7 @@ async def find_groups(knowledge: KnowledgeBase, user_id: str, now: datetime) -> 
         page = to_memories(await read_all(knowledge.memories, wanted))
         found |= {memory.id: memory for memory in page if _may_go(memory, now)}
     crowds = Counter(map(_alike, found.values()))
-    crowded = [memory for memory in found.values() if crowds[_alike(memory)] >= SIZES.start]
+    crowded = [memory for memory in found.values() if crowds[_alike(memory)] >= GROUP_SIZES.start]
     if not crowded:
         return []
     points = await knowledge.memories.get([memory.id for memory in crowded], vectors=True)
@@ -101,13 +101,13 @@ def group_memories(
 def is_old(memory: Memory, now: datetime) -> bool:
     """Whether it was long not used, and seldom before. That a review kept it is no use."""
     last = memory.last_used_at or memory.created_at
-    return memory.uses < FEW_USES and last < now - UNUSED
+    return memory.uses < FEW_USES and last < now - UNUSED_FOR
 
 
 def is_expiring(memory: Memory, now: datetime) -> bool:
     """Whether it is an episode that is about to expire, or has while nobody was there."""
     ends = memory.expires_at
-    return memory.category is Category.EPISODE and ends is not None and ends <= now + EXPIRING
+    return memory.category is Category.EPISODE and ends is not None and ends <= now + EXPIRES_WITHIN
 
 
 def _may_go(memory: Memory, now: datetime) -> bool:
@@ -119,7 +119,7 @@ def _unused(user_id: str | None, now: datetime, policy: Policy) -> Filter:
     must: list[Condition] = [
         *whose(user_id),
         Is("state", MemoryState.ACTIVE),
-        Between("created_at", high=now - UNUSED),
+        Between("created_at", high=now - UNUSED_FOR),
         AnyOf((Missing("expires_at"), Is("category", Category.EPISODE))),
         Missing("valid_until"),
     ]
@@ -134,7 +134,7 @@ def _expiring(user_id: str | None, now: datetime) -> Filter:
             *whose(user_id),
             Is("state", MemoryState.ACTIVE),
             Is("category", Category.EPISODE),
-            Between("expires_at", high=now + EXPIRING + INSTANT),
+            Between("expires_at", high=now + EXPIRES_WITHIN + INSTANT),
         )
     )
 
@@ -153,17 +153,17 @@ def _greedy(
     left = dict.fromkeys(range(len(crowd)))
     found = []
     for oldest in range(len(crowd)):
-        if oldest not in left or len(left) < SIZES.start:
+        if oldest not in left or len(left) < GROUP_SIZES.start:
             continue
         cosines = np.round(rows @ rows[oldest], 6)
         mates = [
             place
             for place in left
             if place != oldest
-            and (cosines[place] >= least or len(labels[place] & labels[oldest]) >= SHARED)
+            and (cosines[place] >= least or len(labels[place] & labels[oldest]) >= SHARED_LABELS)
         ]
-        nearest = sorted(mates, key=lambda place: (-cosines[place], place))[: SIZES.stop - 2]
-        if len(nearest) + 1 >= SIZES.start:
+        nearest = sorted(mates, key=lambda place: (-cosines[place], place))[: GROUP_SIZES.stop - 2]
+        if len(nearest) + 1 >= GROUP_SIZES.start:
             members = sorted((oldest, *nearest))
             found.append([crowd[place] for place in members])
             left = {place: None for place in left if place not in members}

@@ -36,15 +36,15 @@ from souffleur.knowledge.upkeep.tally import (
     failed_runs,
 )
 
-COMPARED = 2000
+MAX_COMPARED = 2000
 """Memories, the newest, whose nearest others are looked for: each is a search."""
-NEAREST = 10
+NEIGHBOURS_PER_MEMORY = 10
 """Neighbours looked at for each."""
-RUNS = 20
+RUNS_SHOWN = 20
 """Of the latest, so many are told."""
-_LOOKED_THROUGH = 1000
+_RUNS_LOOKED_THROUGH = 1000
 """Runs, the latest, among which those of one user are looked for."""
-_AT_ONCE = 50
+_SEARCHES_PER_REQUEST = 50
 """Searches in one request; between requests the event loop goes on."""
 
 
@@ -119,7 +119,7 @@ async def measure(
     now: datetime,
     *,
     user_id: str | None = None,
-    most_compared: int = COMPARED,
+    most_compared: int = MAX_COMPARED,
 ) -> Quality:
     """Read the whole store, or all that is of one user, once; nothing is written.
 
@@ -170,7 +170,7 @@ async def measure(
                 key=lambda one: (one.what, one.user_id, one.id),
             )
         ),
-        runs=runs[:RUNS],
+        runs=runs[:RUNS_SHOWN],
         verdicts=_sorted(journal.verdicts),
         refusals=_sorted(journal.refusals),
         undone=journal.undone,
@@ -180,7 +180,7 @@ async def measure(
 
 async def _runs(knowledge: KnowledgeBase, user_id: str | None) -> tuple[RunRecord, ...]:
     """The latest, newest first; what a run over everybody did is told to nobody in particular."""
-    found = await latest(knowledge.journal, limit=_LOOKED_THROUGH)
+    found = await latest(knowledge.journal, limit=_RUNS_LOOKED_THROUGH)
     return tuple(one for one in found if user_id in (None, one.of_user))
 
 
@@ -189,8 +189,8 @@ async def _near(
 ) -> tuple[Pair, ...]:
     """The near-duplicates of these memories, by their own vectors, each pair once."""
     found: dict[frozenset[str], Pair] = {}
-    for start in range(0, len(sought), _AT_ONCE):
-        ids = [one.id for one in sought[start : start + _AT_ONCE]]
+    for start in range(0, len(sought), _SEARCHES_PER_REQUEST):
+        ids = [one.id for one in sought[start : start + _SEARCHES_PER_REQUEST]]
         points = [point for point in await collection.get(ids, vectors=True) if point.dense]
         hits = await collection.search([_neighbours(point) for point in points])
         for point, near in zip(points, hits, strict=True):
@@ -223,7 +223,7 @@ def _neighbours(point: Point) -> VectorSearch:
             *known_in(sphere),
         )
     )
-    return VectorSearch(point.dense or (), mine, NEAREST + 1)  # it finds itself too
+    return VectorSearch(point.dense or (), mine, NEIGHBOURS_PER_MEMORY + 1)  # it finds itself too
 
 
 def _differ(one: Point, other: Point) -> bool:

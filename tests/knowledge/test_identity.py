@@ -12,7 +12,7 @@ from hypothesis import given, settings as profile, strategies as st
 
 from souffleur.errors import IdentityError, NotFoundError
 from souffleur.knowledge.finding.search import EVERYWHERE, Query
-from souffleur.knowledge.identity import LONGEST_ID, check_id
+from souffleur.knowledge.identity import MAX_ID_LENGTH, check_id
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Actor, ActorKind, Add, derive_id
 from souffleur.knowledge.talk.turn import TurnState
@@ -22,7 +22,16 @@ from souffleur.settings import Settings
 from souffleur.time_source import from_clock
 from tests.build import NOW, open_base, verdict
 
-NO_IDS = ["", " ", "\t\n", "\u200b", "\u2060\ufeff", "\u3164", "cut \ud83d", "x" * (LONGEST_ID + 1)]
+NO_IDS = [
+    "",
+    " ",
+    "\t\n",
+    "\u200b",
+    "\u2060\ufeff",
+    "\u3164",
+    "cut \ud83d",
+    "x" * (MAX_ID_LENGTH + 1),
+]
 ODD_IDS = [
     "ann",
     "Ann",
@@ -39,7 +48,7 @@ ODD_IDS = [
     "null",
     "*",
     "%",
-    "x" * LONGEST_ID,
+    "x" * MAX_ID_LENGTH,
     "../../etc/passwd",
     '{"must": []}',
 ]

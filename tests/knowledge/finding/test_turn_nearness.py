@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from souffleur.knowledge.finding.search import Found, Query, Scope
-from souffleur.knowledge.finding.turn_nearness import SELF_CONTAINED, without_names
+from souffleur.knowledge.finding.turn_nearness import SELF_CONTAINED_BYTES, without_names
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.times import find_period
 from souffleur.knowledge.talk.turn import Turn, turn_point_id
@@ -144,7 +144,7 @@ async def test_a_long_turn_is_lent_less(tmp_path: Path) -> None:
     """It says itself what it is about."""
     base = await open_base(tmp_path)
     _, short = await talk(base, [QUESTION, ANSWER], "s1")
-    _, long = await talk(base, [QUESTION, ANSWER + " hm" * SELF_CONTAINED], "s2")
+    _, long = await talk(base, [QUESTION, ANSWER + " hm" * SELF_CONTAINED_BYTES], "s2")
     assert 0 < await context_of(base, long) < await context_of(base, short) / 2
     await base.close()
 

@@ -24,8 +24,8 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.records import to_point
 from souffleur.knowledge.upkeep.conflict_sets import (
-    JUDGED,
-    MOST_RIVALS,
+    CONFLICT_CATEGORIES,
+    MAX_RIVALS,
     ConflictSet,
     conflict_verdict_id,
     find_conflict_sets,
@@ -154,7 +154,7 @@ async def test_what_cannot_be_so_now_has_no_rivals(base: KnowledgeBase) -> None:
 async def test_categories_do_not_keep_rivals_apart(base: KnowledgeBase) -> None:
     """A core memory may be contradicted by a fact; what still holds, for a while, as well."""
     while_ = {"valid_from": LATER, "valid_until": LATER + days(1), "expires_at": LATER + days(1)}
-    for category in JUDGED:
+    for category in CONFLICT_CATEGORIES:
         await keep(base, *homes(category, category=category, **while_))
         assert len(await find_conflict_sets(base, category, LATER, None)) == 1
 
@@ -200,7 +200,7 @@ async def test_each_pair_comes_once_and_the_nearest_eight(base: KnowledgeBase) -
     found = await find_conflict_sets(base, "ann", LATER, None)
     pairs = [frozenset((one.memory.id, other.id)) for one in found for other in one.others]
     assert len(pairs) == len(set(pairs)) >= 40
-    assert max(len(one.others) for one in found) == MOST_RIVALS == 8
+    assert max(len(one.others) for one in found) == MAX_RIVALS == 8
     assert found[0].memory == made[-1]
     first, *rows = await base.embedder.embed(
         [one.content for one in (found[0].memory, *found[0].others)]

@@ -14,8 +14,8 @@ from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.policy import EVERBOT
 from souffleur.knowledge.records import to_point
 from souffleur.knowledge.upkeep.grouping import (
+    GROUP_SIZES,
     NEAR_IN_GROUP,
-    SIZES,
     find_groups,
     group_memories,
     is_expiring,
@@ -85,7 +85,7 @@ def test_groups_are_disjoint_alike_near_and_small(
     ids = [one.id for members in found for one in members]
     assert len(ids) == len(set(ids))
     for members in found:
-        assert len(members) in SIZES
+        assert len(members) in GROUP_SIZES
         assert len({alike(one) for one in members}) == 1
         assert any(all(near(one, other, vectors) for other in members) for one in members)
     shuffled = chance.sample(crowd, len(crowd))

@@ -90,7 +90,7 @@ async def _told_from(
 
 
 async def with_what_rests_on_it(
-    outcome: LedgerEntry,
+    entry: LedgerEntry,
     context: PlanContext,
     touched: frozenset[str],
     memories: Collection,
@@ -100,7 +100,7 @@ async def with_what_rests_on_it(
 
     `details["resting"]` names the raw turns to hide, and the segments to summarise anew.
     """
-    memory = outcome.changes[0].after
+    memory = entry.changes[0].after
     mine = Filter((Is("user_id", memory.user_id), Is("state", MemoryState.ACTIVE)))
     others = to_memories(await read_all(memories, mine))
     names = own_names(memory, others)
@@ -113,13 +113,13 @@ async def with_what_rests_on_it(
     ]
     said = await journal.turns(user_id=memory.user_id)
     raw = {turn.id for turn in said if tells(turn.clipped().words, memory.content, names)}
-    rests = {*raw, *outcome.turn_ids, *(item.turn_id for item in memory.evidence)}
+    rests = {*raw, *entry.turn_ids, *(item.turn_id for item in memory.evidence)}
     turn_ids = sorted(filter(is_id, rests))  # evidence of an import may name what is no turn
     told += await _told_from(turn_ids, others, journal, but={*touched, *(one.id for one in told)})
     resting = {
         "turns": turn_ids,
         "segments": [one.data["segment_id"] for one in told if "segment_id" in one.data],
     }
-    changes = (*outcome.changes, *(withdrawn(one, memory.content, context) for one in told))
-    details = {**outcome.details, "resting": resting}
-    return outcome.model_copy(update={"changes": changes, "details": details})
+    changes = (*entry.changes, *(withdrawn(one, memory.content, context) for one in told))
+    details = {**entry.details, "resting": resting}
+    return entry.model_copy(update={"changes": changes, "details": details})

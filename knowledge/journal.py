@@ -212,32 +212,29 @@ class Journal:
         same = [point.id for point in stored if point.payload["version"] == versions[point.id]]
         await self.collection.merge_payload(same, fields)
 
-    async def mark_judged(self, outcomes: Sequence[LedgerEntry]) -> None:
+    async def mark_judged(self, entries: Sequence[LedgerEntry]) -> None:
         """After a crash: the turns of a verdict that was written down are judged."""
-        ids = list(dict.fromkeys(id for outcome in outcomes for id in outcome.turn_ids))
+        ids = list(dict.fromkeys(id for entry in entries for id in entry.turn_ids))
         turns = read_each(await self.collection.get(ids), to_turn)
-        verdict = outcomes[0].verdict_id
+        verdict = entries[0].verdict_id
         judged = [turn for turn in turns if turn.version == 0 or verdict_id([turn]) == verdict]
         await self.mark(judged, state=TurnState.JUDGED, error="")
 
-    async def write(self, outcomes: Sequence[LedgerEntry]) -> None:
+    async def write(self, entries: Sequence[LedgerEntry]) -> None:
         """Write what is about to be done; see `settle`."""
         await self.collection.put(
-            [
-                Point(outcome.id, self._entry_payload(outcome, next(self._seq)))
-                for outcome in outcomes
-            ]
+            [Point(entry.id, self._entry_payload(entry, next(self._seq))) for entry in entries]
         )
 
-    async def settle(self, outcomes: Sequence[LedgerEntry]) -> None:
+    async def settle(self, entries: Sequence[LedgerEntry]) -> None:
         """Note that it has been done."""
-        await self.collection.merge_payload([o.id for o in outcomes], {"applied": True})
+        await self.collection.merge_payload([entry.id for entry in entries], {"applied": True})
 
-    async def rewrite(self, outcome: LedgerEntry) -> None:
+    async def rewrite(self, entry: LedgerEntry) -> None:
         """Correct an entry whose op could not be carried out after all, or was undone."""
-        payload = self._entry_payload(outcome, 0)
+        payload = self._entry_payload(entry, 0)
         del payload["seq"], payload["applied"]
-        await self.collection.merge_payload([outcome.id], payload)
+        await self.collection.merge_payload([entry.id], payload)
 
     async def drop_words(
         self, before: datetime, fields: Payload, user_id: str | None = EVERYBODY
@@ -265,13 +262,13 @@ class Journal:
             groups.setdefault(str(point.payload.get("verdict_id")), []).append(point)
         whole = []
         for name, group in groups.items():
-            outcomes = read_each(group, to_outcome)
-            if len(outcomes) < len(group):
+            entries = read_each(group, to_entry)
+            if len(entries) < len(group):
                 continue
-            if await self._count(name) == outcomes[0].of:
-                whole.append(outcomes)
+            if await self._count(name) == entries[0].of:
+                whole.append(entries)
             else:
-                await self.collection.delete([outcome.id for outcome in outcomes])
+                await self.collection.delete([entry.id for entry in entries])
         return whole
 
     async def entry(self, entry_id: str) -> LedgerEntry:
@@ -279,12 +276,12 @@ class Journal:
         found = await self.collection.get([entry_id] if is_id(entry_id) else [])
         if not found or found[0].payload["type"] != "entry":
             raise NotFoundError(f"no ledger entry has the id {entry_id!r}")
-        return to_outcome(found[0])
+        return to_entry(found[0])
 
     async def get_entries(self, entry_ids: Sequence[str]) -> list[LedgerEntry]:
         """Return the ledger entries with these ids that there are."""
         found = await self.collection.get([id for id in entry_ids if is_id(id)])
-        return read_each((one for one in found if one.payload.get("type") == "entry"), to_outcome)
+        return read_each((one for one in found if one.payload.get("type") == "entry"), to_entry)
 
     async def get_turns(self, turn_ids: Sequence[str]) -> list[Turn]:
         """Return the turns with these ids that there are."""
@@ -307,7 +304,7 @@ class Journal:
         must += [OneOf("turn_ids", tuple(turn_ids))] if turn_ids is not None else []
         must += [Is("waits", waits)] if waits is not None else []
         found = await read_all(self.collection, Filter(tuple(must)))
-        return read_each(sorted(found, key=_seq), to_outcome)
+        return read_each(sorted(found, key=_seq), to_entry)
 
     async def meta(self) -> Payload | None:
         """What the store was made with; None: it is new."""
@@ -340,13 +337,13 @@ class Journal:
         )
 
     @staticmethod
-    def _entry_payload(outcome: LedgerEntry, seq: int) -> Payload:
-        payload = outcome.model_dump(mode="json")
+    def _entry_payload(entry: LedgerEntry, seq: int) -> Payload:
+        payload = entry.model_dump(mode="json")
         derived = {"type": "entry", "seq": seq, "applied": False}
-        return {**payload, **derived, "memory_ids": list(outcome.memory_ids)}
+        return {**payload, **derived, "memory_ids": list(entry.memory_ids)}
 
 
-def to_outcome(point: Point) -> LedgerEntry:
+def to_entry(point: Point) -> LedgerEntry:
     """Return the ledger entry of a point. Raises UnreadableError."""
     return read(point, LedgerEntry, derived=_DERIVED)
 

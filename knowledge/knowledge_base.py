@@ -44,7 +44,7 @@ from souffleur.knowledge.identity import (
     whose,
 )
 from souffleur.knowledge.introductions import People
-from souffleur.knowledge.journal import Journal, to_outcome
+from souffleur.knowledge.journal import Journal, to_entry
 from souffleur.knowledge.memory import NARRATIVE, Category, Due, Memory, MemoryState
 from souffleur.knowledge.operation import (
     Actor,
@@ -63,7 +63,7 @@ from souffleur.knowledge.talk.turn import Turn
 from souffleur.knowledge.writer import Writer
 
 Memories = list[Memory]
-Outcomes = list[LedgerEntry]
+LedgerEntries = list[LedgerEntry]
 Vector = tuple[float, ...]
 
 NEAR_DUPLICATE = 0.95
@@ -108,7 +108,7 @@ class KnowledgeBase:
         )
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def apply(self, verdict: Verdict, *, turns: Sequence[Turn] = ()) -> Outcomes:
+    async def apply(self, verdict: Verdict, *, turns: Sequence[Turn] = ()) -> LedgerEntries:
         """Carry out a verdict, op by op, and say what became of each.
 
         The verdict is written to the ledger before any memory changes; `turns` become `judged`
@@ -121,7 +121,7 @@ class KnowledgeBase:
         """Return the lock of one user, which lives as long as somebody holds or awaits it."""
         return self._locks.setdefault(user_id, asyncio.Lock())
 
-    async def preview(self, verdict: Verdict) -> Outcomes:
+    async def preview(self, verdict: Verdict) -> LedgerEntries:
         """What `apply` would make of a verdict; nothing is written."""
         return await self.writer.plan(verdict, ())
 
@@ -143,7 +143,7 @@ class KnowledgeBase:
             await self.journal.write([outcome])
             return (await self.writer.carry_out([outcome]))[0]
 
-    async def proposals(self, user_id: str) -> Outcomes:
+    async def proposals(self, user_id: str) -> LedgerEntries:
         """Return what waits for the user's yes, oldest first: changes, and memories to be added."""
         waiting = await self.journal.entries(check_id(user_id), waits=True)
         pending = await self.list(user_id, states=(MemoryState.PENDING,))
@@ -175,7 +175,7 @@ class KnowledgeBase:
             raise NotFoundError(f"nothing waits for a yes under the id {entry_id!r}")
         return entry
 
-    async def undo_turn(self, turn: Turn, *, by: Actor, now: datetime) -> Outcomes:
+    async def undo_turn(self, turn: Turn, *, by: Actor, now: datetime) -> LedgerEntries:
         """Take back, newest first, what a turn brought and what can still be taken back."""
         undone = []
         for entry in reversed(await self.journal.entries(turn.user_id, turn_id=turn.id)):
@@ -359,18 +359,18 @@ class KnowledgeBase:
         page, _ = await self.memories.scroll(both, limit=limit, order=Order("expires_at"))
         return to_memories(page)
 
-    async def history(self, memory_id: str, *, user_id: str | None) -> Outcomes:
+    async def history(self, memory_id: str, *, user_id: str | None) -> LedgerEntries:
         """Return all that ever happened to a memory of a user (None: of anybody), oldest first."""
         memory = await self.get(memory_id, user_id=user_id)
         return await self.journal.entries(memory.user_id, memory_id=memory_id)
 
-    async def settled_entries(self, entry_ids: Sequence[str]) -> Outcomes:
+    async def settled_entries(self, entry_ids: Sequence[str]) -> LedgerEntries:
         """Return the ledger entries with these ids that there are; finished, if a crash came."""
         found = await self.journal.collection.get(entry_ids)
         if not all(point.payload["applied"] for point in found):
             await self.recover()
             found = await self.journal.collection.get(entry_ids)
-        return [to_outcome(point) for point in found]
+        return [to_entry(point) for point in found]
 
     async def near_duplicates(self, verdict: Verdict) -> dict[int, Memory]:
         """For each ADD, by position: an active memory that says nearly the same."""

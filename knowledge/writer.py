@@ -29,7 +29,7 @@ from souffleur.knowledge.records import fingerprint, to_memories, to_point
 from souffleur.knowledge.sessions import Sessions
 from souffleur.knowledge.talk.turn import Turn, TurnState
 
-Outcomes = list[LedgerEntry]
+LedgerEntries = list[LedgerEntry]
 Vector = tuple[float, ...]
 
 _WORDS = frozenset({"content", "entities", "topics", "trail"})
@@ -55,16 +55,16 @@ class Writer:
         self._policy = policy
         self._require_confirmation = require_confirmation
 
-    async def apply(self, verdict: Verdict, turns: Sequence[Turn]) -> Outcomes:
+    async def apply(self, verdict: Verdict, turns: Sequence[Turn]) -> LedgerEntries:
         """Write a verdict down, then do it; of one that was written before, say what became."""
         await self.finish(verdict.user_id)
         done = await self._done(verdict)
-        outcomes = done or await self.plan(verdict, turns)
+        entries = done or await self.plan(verdict, turns)
         if not done:
-            await self._vectors(outcomes)  # an embedder that fails must fail before the ledger
-            await self._journal.write(outcomes)
+            await self._vectors(entries)  # an embedder that fails must fail before the ledger
+            await self._journal.write(entries)
         await self._judge(turns, verdict)
-        return done or await self.carry_out(outcomes)
+        return done or await self.carry_out(entries)
 
     async def finish(self, user_id: str | None = None) -> int:
         """Do what was written down and not done, for a crash or a store out of reach.
@@ -72,20 +72,20 @@ class Writer:
         Returns how many verdicts that were.
         """
         unfinished = await self._journal.unsettled(user_id)
-        for outcomes in unfinished:
-            if outcomes[0].op != "UNDO":
-                await self._journal.mark_judged(outcomes)
-            await self.carry_out(outcomes)
+        for entries in unfinished:
+            if entries[0].op != "UNDO":
+                await self._journal.mark_judged(entries)
+            await self.carry_out(entries)
         return len(unfinished)
 
-    async def _done(self, verdict: Verdict) -> Outcomes:
+    async def _done(self, verdict: Verdict) -> LedgerEntries:
         ids = [
             PlanContext(verdict, place, self._policy).entry_id for place in range(len(verdict.ops))
         ]
         found = await self._journal.collection.get(ids)
         return [await self._journal.entry(point.id) for point in found]
 
-    async def plan(self, verdict: Verdict, turns: Sequence[Turn]) -> Outcomes:
+    async def plan(self, verdict: Verdict, turns: Sequence[Turn]) -> LedgerEntries:
         """What becomes of each op: what it changes, or why it is refused. Nothing is written."""
         injected = to_memories(await self._memories.get(sorted(verdict.injected)))
         mine = tuple(
@@ -93,7 +93,7 @@ class Writer:
             for memory in injected
             if memory.user_id == verdict.user_id and knows(verdict.sphere, memory.sphere)
         )
-        outcomes: Outcomes = []
+        entries: LedgerEntries = []
         added: set[str] = set()
         deletions, touched = 0, frozenset[str]()
         for place, op in enumerate(verdict.ops):
@@ -117,18 +117,18 @@ class Writer:
                 and needs_confirmation(op, targets, verdict)
             )
             changes = () if refused or waits else plan(op, targets, plan_context)
-            outcome = _outcome(op, plan_context, turns, changes, refused)
-            outcome = outcome.model_copy(update={"waits": waits})
+            entry = _ledger_entry(op, plan_context, turns, changes, refused)
+            entry = entry.model_copy(update={"waits": waits})
             if changes and check.was_asked_for(op, verdict):
-                outcome = await with_what_rests_on_it(
-                    outcome, plan_context, touched, self._memories, self._journal
+                entry = await with_what_rests_on_it(
+                    entry, plan_context, touched, self._memories, self._journal
                 )
-            outcomes.append(outcome)
+            entries.append(entry)
             if refused is None:
                 deletions += isinstance(op, Delete) and not check.was_asked_for(op, verdict)
-                touched |= {memory.id for memory in targets} | set(outcome.memory_ids)
+                touched |= {memory.id for memory in targets} | set(entry.memory_ids)
                 added |= {fingerprint(op.content)} if isinstance(op, Add | Update) else set()
-        return outcomes
+        return entries
 
     async def _targets(self, op: Op, verdict: Verdict) -> tuple[Memory, ...]:
         named = check.named_ids(op)
@@ -159,38 +159,38 @@ class Writer:
             judged = {"reason": mask(verdict.reason), **by, **verdict.cost}
             await self._journal.mark(turns, state=TurnState.JUDGED, error="", judged=judged)
 
-    async def carry_out(self, outcomes: Sequence[LedgerEntry]) -> Outcomes:
+    async def carry_out(self, entries: Sequence[LedgerEntry]) -> LedgerEntries:
         """Write every `after`. Doing it again, after a crash, does no harm."""
-        vectors = await self._vectors(outcomes)
+        vectors = await self._vectors(entries)
         done = []
-        for outcome in outcomes:
+        for entry in entries:
             lost = None
-            for change in outcome.changes:
+            for change in entry.changes:
                 if not await self._write(change, vectors[change.after.searchable]):
-                    lost = await self._conflict(outcome, change)
+                    lost = await self._conflict(entry, change)
                     break
-            if outcome.undoes and lost is None:
-                undone = await self._journal.entry(outcome.undoes)
-                await self._journal.rewrite(undone.model_copy(update={"undone_by": outcome.id}))
+            if entry.undoes and lost is None:
+                undone = await self._journal.entry(entry.undoes)
+                await self._journal.rewrite(undone.model_copy(update={"undone_by": entry.id}))
                 await self._hide(undone, hidden=False)
             elif lost is None:
-                await self._hide(outcome)
-            done.append(lost or outcome)
-        await self._journal.settle(outcomes)
+                await self._hide(entry)
+            done.append(lost or entry)
+        await self._journal.settle(entries)
         return done
 
-    async def _hide(self, outcome: LedgerEntry, *, hidden: bool = True) -> None:
-        resting = outcome.details.get("resting")
+    async def _hide(self, entry: LedgerEntry, *, hidden: bool = True) -> None:
+        resting = entry.details.get("resting")
         if resting:
             await self._sessions.hide(resting["turns"], hidden=hidden)
-            waiting = await self._sessions.waiting_segments(outcome.user_id)
+            waiting = await self._sessions.waiting_segments(entry.user_id)
             touched = [one for one in waiting if set(one.turn_ids) & set(resting["turns"])]
             told = await self._sessions.get(resting["segments"])
             await self._sessions.requeue([*told, *(one for one in touched if one not in told)])
 
-    async def _vectors(self, outcomes: Sequence[LedgerEntry]) -> dict[str, Vector]:
+    async def _vectors(self, entries: Sequence[LedgerEntry]) -> dict[str, Vector]:
         """The embedding of every `after`, by text; the embedder remembers the latest."""
-        texts = {change.after.searchable: None for o in outcomes for change in o.changes}
+        texts = {change.after.searchable: None for entry in entries for change in entry.changes}
         return dict(zip(texts, await self._embedder.embed(list(texts)), strict=True))
 
     async def _write(self, change: Change, vector: Vector) -> bool:
@@ -209,16 +209,16 @@ class Writer:
             and (there[0].payload["written_by"] == change.after.written_by)
         )
 
-    async def _conflict(self, outcome: LedgerEntry, change: Change) -> LedgerEntry:
+    async def _conflict(self, entry: LedgerEntry, change: Change) -> LedgerEntry:
         detail = f"memory {change.after.id} was changed by another process meanwhile"
-        lost = outcome.model_copy(
+        lost = entry.model_copy(
             update={"refused": Refusal.CONFLICT, "detail": detail, "changes": ()}
         )
         await self._journal.rewrite(lost)
         return lost
 
 
-def _outcome(
+def _ledger_entry(
     op: Op,
     plan_context: PlanContext,
     turns: Sequence[Turn],

@@ -11,7 +11,7 @@ from typing import Any
 
 from souffleur.errors import UnreadableError
 from souffleur.knowledge.engine.collection import Collection, Filter, Point, read_pages
-from souffleur.knowledge.journal import to_outcome
+from souffleur.knowledge.journal import to_entry
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import MemoryState
 from souffleur.knowledge.operation import (
@@ -40,7 +40,7 @@ _READERS: dict[str, Callable[[Point], object]] = {
     "upkeep": to_portrait_status,
     "person": to_person,
     "persona": to_persona,
-    "entry": to_outcome,
+    "entry": to_entry,
     "run": run_log.to_record,
     "watermark": watermarks.to_watermark,
     "lease": watermarks.to_lease,

@@ -114,13 +114,13 @@ async def open_collections(
     return opened[0], opened[1]
 
 
-async def _open_collection(place: StoreLocation, layout: CollectionSchema) -> Collection:
+async def _open_collection(place: StoreLocation, schema: CollectionSchema) -> Collection:
     if place.url:
         from souffleur.knowledge.engine.server import ServerCollection
 
         return await ServerCollection.open(
             place.url,
-            layout,
+            schema,
             api_key=place.plain_key,
             shards=place.shards,
             replicas=place.replicas,
@@ -128,7 +128,7 @@ async def _open_collection(place: StoreLocation, layout: CollectionSchema) -> Co
     from souffleur.knowledge.engine.edge import EdgeCollection
 
     assert place.folder is not None
-    return EdgeCollection.open(place.folder, layout, power_safe=place.power_safe)
+    return EdgeCollection.open(place.folder, schema, power_safe=place.power_safe)
 
 
 async def _check_whole(memories: Collection, journal: Journal, place: StoreLocation) -> None:

@@ -23,9 +23,9 @@ from souffleur.knowledge.engine.collection import (
 )
 from souffleur.knowledge.engine.edge_encoding import (
     SCHEMAS,
+    encode_config,
     encode_filter,
     encode_index,
-    encode_layout,
     encode_order,
     encode_search,
     encode_upsert,
@@ -60,13 +60,13 @@ class EdgeCollection:
         self,
         shard: qdrant.EdgeShard,
         path: Path,
-        layout: CollectionSchema,
+        schema: CollectionSchema,
         *,
         flush_every: float,
         power_safe: bool,
         room: Room,
     ) -> None:
-        self.layout = layout
+        self.schema = schema
         self.trouble = ""
         """Why what was written is not on disk yet; empty if it is, or will be in a second."""
         self._opened = shard
@@ -83,7 +83,7 @@ class EdgeCollection:
     def open(
         cls,
         folder: Path,
-        layout: CollectionSchema,
+        schema: CollectionSchema,
         *,
         flush_every: float = 1.0,
         power_safe: bool = False,
@@ -94,24 +94,24 @@ class EdgeCollection:
         Raises StoreBusyError if another process has it open, StoreMismatchError if it was made
         with another dimension, StoreError if it cannot be read or the disk is nearly full.
         """
-        path = folder / layout.name
+        path = folder / schema.name
         with engine_errors("open", path):
             checksums.check_sums(path)
         stored = stored_dimension(path)
         if stored is not None:
-            check_stored(layout, stored, str(folder))
+            check_stored(schema, stored, str(folder))
         with engine_errors("open", path):
             path.mkdir(parents=True, exist_ok=True)
             disk.need(disk.BYTES_TO_OPEN, path, room)
             checksums.drop_sums(path)
             # `load` makes what is missing, so that a first start killed halfway can be repeated.
-            shard = qdrant.EdgeShard.load(str(path), encode_layout(layout))
+            shard = qdrant.EdgeShard.load(str(path), encode_config(schema))
             try:
-                _index(shard, layout)
+                _index(shard, schema)
             except BaseException:
                 shard.close()
                 raise
-        return cls(shard, path, layout, flush_every=flush_every, power_safe=power_safe, room=room)
+        return cls(shard, path, schema, flush_every=flush_every, power_safe=power_safe, room=room)
 
     @property
     def _shard(self) -> qdrant.EdgeShard:
@@ -127,7 +127,7 @@ class EdgeCollection:
     def put_now(self, points: Sequence[Point]) -> None:
         """Insert or replace whole points: one record of the log, so all of them or none."""
         if points:
-            check_given(self.layout, [point.dense for point in points])
+            check_given(self.schema, [point.dense for point in points])
             self._write("put points into", lambda: encode_upsert(points))
 
     def get_now(self, ids: Sequence[str]) -> list[Point]:
@@ -140,7 +140,7 @@ class EdgeCollection:
 
     async def replace(self, point: Point, *, revision: int) -> bool:
         """Replace the point if its stored `revision` is the one given, and say whether it was."""
-        check_given(self.layout, [point.dense])
+        check_given(self.schema, [point.dense])
         # Compared here and not by a conditional upsert: replaying the log after kill -9, the engine
         # judges the condition anew, by pages that may be newer than its last flush, and drops the
         # write. Nobody comes between: this process alone has the folder, and nothing is awaited.
@@ -188,7 +188,7 @@ class EdgeCollection:
 
     async def search(self, queries: Sequence[Search]) -> list[list[Hit]]:
         """The nearest points for each query; exact."""
-        check_given(self.layout, [query.vector for query in queries])
+        check_given(self.schema, [query.vector for query in queries])
         with engine_errors("search", self._path):
             batch = qdrant.QueryBatchRequest([encode_search(query) for query in queries])
             answers = self._shard.query_batch(batch)
@@ -287,9 +287,9 @@ def engine_errors(doing: str, path: Path) -> Iterator[None]:
         ) from error
 
 
-def _index(shard: qdrant.EdgeShard, layout: CollectionSchema) -> None:
+def _index(shard: qdrant.EdgeShard, schema: CollectionSchema) -> None:
     present = shard.info().payload_schema
-    for key, kind in layout.indexes.items():
+    for key, kind in schema.indexes.items():
         if key not in present or present[key].data_type != SCHEMAS[kind]:
             shard.update(encode_index(key, kind))
 

@@ -37,10 +37,10 @@ SCHEMAS: dict[IndexType, qdrant.PayloadSchemaType] = {
 }
 
 
-def encode_layout(layout: CollectionSchema) -> qdrant.EdgeConfig:
+def encode_config(schema: CollectionSchema) -> qdrant.EdgeConfig:
     """The engine's configuration. Without the log there would be no lock on the folder either."""
     return qdrant.EdgeConfig(
-        vectors={DENSE: qdrant.EdgeVectorParams(layout.dimension, qdrant.Distance.Cosine)},
+        vectors={DENSE: qdrant.EdgeVectorParams(schema.dimension, qdrant.Distance.Cosine)},
         sparse_vectors={LEXICAL: qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)},
         optimizers=qdrant.EdgeOptimizersConfig(indexing_threshold=NEVER),
         wal_enabled=True,

@@ -52,9 +52,9 @@ class ServerCollection:
     """
 
     def __init__(
-        self, client: QdrantClient, layout: CollectionSchema, url: str, *, owned: bool
+        self, client: QdrantClient, schema: CollectionSchema, url: str, *, owned: bool
     ) -> None:
-        self.layout = layout
+        self.schema = schema
         self.trouble = ""
         self._client = client
         self._url = bare_address(url)
@@ -69,7 +69,7 @@ class ServerCollection:
     async def open(
         cls,
         url: str,
-        layout: CollectionSchema,
+        schema: CollectionSchema,
         *,
         api_key: str | None = None,
         timeout: int = 10,  # noqa: ASYNC109 of one request, in seconds, and so the client's to keep
@@ -85,11 +85,11 @@ class ServerCollection:
         owned = client is None
         if client is None:
             client = await asyncio.to_thread(connect, url, api_key, timeout)
-        collection = cls(client, layout, url, owned=owned)
+        collection = cls(client, schema, url, owned=owned)
         try:
             await collection._ask("open", lambda: collection._prepare(shards, replicas))
             stored = await collection._ask("open", collection._build_indexes)
-            check_stored(layout, stored, bare_address(url))
+            check_stored(schema, stored, bare_address(url))
         except StoreError:
             await collection.close()
             raise
@@ -98,7 +98,7 @@ class ServerCollection:
     def put_now(self, points: Sequence[Point]) -> None:
         """Insert or replace whole points; of a crashed server, all or none come back per shard."""
         if points:
-            check_given(self.layout, [point.dense for point in points])
+            check_given(self.schema, [point.dense for point in points])
             self._call("put points into", lambda: self._upsert(points))
 
     def get_now(self, ids: Sequence[str]) -> list[Point]:
@@ -115,7 +115,7 @@ class ServerCollection:
         The server does not tell, so the point is read back: should another writer have replaced
         it again in between, the answer is False although both took place.
         """
-        check_given(self.layout, [point.dense])
+        check_given(self.schema, [point.dense])
         stored = await self._ask("replace a point of", lambda: self._replace(point, revision))
         return any(writing(found) == writing(point) for found in stored)
 
@@ -125,7 +125,7 @@ class ServerCollection:
         points = models.Filter(must=[models.HasIdCondition(has_id=list(ids))])
         await self._ask(
             "change points of",
-            lambda: self._client.set_payload(self.layout.name, payload, points, wait=True),
+            lambda: self._client.set_payload(self.schema.name, payload, points, wait=True),
         )
 
     async def get(self, ids: Sequence[str], *, vectors: bool = False) -> list[Point]:
@@ -145,7 +145,7 @@ class ServerCollection:
         records, following = await self._ask(
             "read",
             lambda: self._client.scroll(
-                self.layout.name,
+                self.schema.name,
                 scroll_filter=encode_filter(filter),
                 limit=limit,
                 order_by=encode_order(order) if order else None,
@@ -160,17 +160,17 @@ class ServerCollection:
         """The nearest points for each query."""
         if not queries:
             return []
-        check_given(self.layout, [query.vector for query in queries])
+        check_given(self.schema, [query.vector for query in queries])
         batch = [encode_search(query) for query in queries]
         answers = await self._ask(
-            "search", lambda: self._client.query_batch_points(self.layout.name, batch)
+            "search", lambda: self._client.query_batch_points(self.schema.name, batch)
         )
         return [[Hit(to_point(found), found.score) for found in a.points] for a in answers]
 
     async def count(self, filter: Filter) -> int:
         """How many points match."""
         condition = encode_filter(filter)
-        answer = await self._ask("count", lambda: self._client.count(self.layout.name, condition))
+        answer = await self._ask("count", lambda: self._client.count(self.schema.name, condition))
         return answer.count
 
     async def delete(self, ids: Sequence[str]) -> None:
@@ -178,7 +178,7 @@ class ServerCollection:
         if ids:
             points = models.PointIdsList(points=list(ids))
             await self._ask(
-                "delete from", lambda: self._client.delete(self.layout.name, points, wait=True)
+                "delete from", lambda: self._client.delete(self.schema.name, points, wait=True)
             )
 
     async def flush(self) -> None:
@@ -194,11 +194,11 @@ class ServerCollection:
         return await asyncio.to_thread(self._call, doing, call)
 
     def _call(self, doing: str, call: Callable[[], Answer]) -> Answer:
-        with self._lock, client_errors(doing, self.layout.name, self._url):
+        with self._lock, client_errors(doing, self.schema.name, self._url):
             return call()
 
     def _prepare(self, shards: int, replicas: int) -> None:
-        name = self.layout.name
+        name = self.schema.name
         if self._client.collection_exists(name):
             return
         try:
@@ -206,7 +206,7 @@ class ServerCollection:
                 name,
                 vectors_config={
                     DENSE: models.VectorParams(
-                        size=self.layout.dimension, distance=models.Distance.COSINE
+                        size=self.schema.dimension, distance=models.Distance.COSINE
                     )
                 },
                 sparse_vectors_config={
@@ -220,22 +220,22 @@ class ServerCollection:
                 raise
 
     def _build_indexes(self) -> int:
-        info = self._client.get_collection(self.layout.name)
-        for key, kind in self.layout.indexes.items():
+        info = self._client.get_collection(self.schema.name)
+        for key, kind in self.schema.indexes.items():
             present = info.payload_schema.get(key)
             if not self._local and (present is None or present.data_type != SCHEMAS[kind]):
-                self._client.create_payload_index(self.layout.name, key, encode_index(kind))
+                self._client.create_payload_index(self.schema.name, key, encode_index(kind))
         vectors = info.config.params.vectors
         return vectors[DENSE].size if isinstance(vectors, dict) else 0
 
     def _upsert(self, points: Sequence[Point]) -> None:
-        self._client.upsert(self.layout.name, [encode_point(point) for point in points], wait=True)
+        self._client.upsert(self.schema.name, [encode_point(point) for point in points], wait=True)
 
     def _replace(self, point: Point, revision: int) -> list[Point]:
         condition = models.FieldCondition(key="revision", match=models.MatchValue(value=revision))
         # Strong, so that all replicas see rival writes in the same order.
         self._client.upsert(
-            self.layout.name,
+            self.schema.name,
             [encode_point(point)],
             wait=True,
             ordering=models.WriteOrdering.STRONG,
@@ -252,7 +252,7 @@ class ServerCollection:
         consistency: models.ReadConsistencyType | None = None,
     ) -> list[Point]:
         records = self._client.retrieve(
-            self.layout.name, list(ids), with_vectors=vectors, consistency=consistency
+            self.schema.name, list(ids), with_vectors=vectors, consistency=consistency
         )
         found = {str(record.id): record for record in records}
         return [to_point(found[point_id]) for point_id in ids if point_id in found]

@@ -76,9 +76,9 @@ def why_unreadable(collection: str, point: Point) -> str:
 async def find_broken(knowledge: KnowledgeBase) -> list[Broken]:
     """Return all records that cannot be read. Reads the whole store."""
     return [
-        Broken(collection.layout.name, point, why)
+        Broken(collection.schema.name, point, why)
         async for collection, point in _each(knowledge)
-        if (why := why_unreadable(collection.layout.name, point))
+        if (why := why_unreadable(collection.schema.name, point))
     ]
 
 
@@ -93,7 +93,7 @@ async def take_out(
     if not broken:
         return []
     await asyncio.to_thread(_write, broken, file)
-    stores = {one.layout.name: one for one in (knowledge.memories, knowledge.journal.collection)}
+    stores = {one.schema.name: one for one in (knowledge.memories, knowledge.journal.collection)}
     for name, collection in stores.items():
         await collection.delete([one.point.id for one in broken if one.collection == name])
     lost = [one.point for one in broken if one.collection == "memories"]

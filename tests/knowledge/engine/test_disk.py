@@ -59,7 +59,7 @@ async def test_a_host_keeps_talking_on_a_full_disk(tmp_path: Path) -> None:
     await base.journal.collection.close()
     room = Room(disk.BYTES_TO_OPEN)
     base.journal.collection = EdgeCollection.open(
-        tmp_path, base.journal.collection.layout, room=room
+        tmp_path, base.journal.collection.schema, room=room
     )
     memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings())
     room.free = 0
@@ -81,7 +81,7 @@ async def test_turns_that_are_lost_are_told_by_close(tmp_path: Path) -> None:
     await base.journal.collection.close()
     room = Room(disk.BYTES_TO_OPEN)
     base.journal.collection = EdgeCollection.open(
-        tmp_path, base.journal.collection.layout, room=room
+        tmp_path, base.journal.collection.schema, room=room
     )
     memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings())
     room.free = 0

@@ -136,8 +136,8 @@ def promoted(memory: Memory, now: datetime, policy: Policy) -> Memory:
 
 def gone_at(category: Category, born: datetime, policy: Policy) -> datetime | None:
     """When a memory of this category is out of every read path, whatever its value; None: never."""
-    most = policy.rule(category).at_most_days
-    return None if most is None else _later(born, most)
+    days = policy.rule(category).at_most_days
+    return None if days is None else _later(born, days)
 
 
 def ends(day: datetime) -> datetime:

@@ -118,11 +118,11 @@ class Journal:
             return None
         session = to_session(found[session_id]) if session_id in found else self._new_session(turn)
         if old:
-            place = {"version": old.version + 1, "seq": old.seq, "place": old.place}
+            numbers = {"version": old.version + 1, "seq": old.seq, "place": old.place}
         else:
             session = session.model_copy(update={"turns": session.turns + 1})
-            place = {"seq": next(self._seq), "place": session.turns}
-        turn = turn.model_copy(update=place)
+            numbers = {"seq": next(self._seq), "place": session.turns}
+        turn = turn.model_copy(update=numbers)
         segments: list[Segment] = []
         if old is None or any(held.id == turn.id for held in session.window):
             session = session.model_copy(update={"agent_id": turn.agent_id})

@@ -375,8 +375,8 @@ class KnowledgeBase:
     async def near_duplicates(self, verdict: Verdict) -> dict[int, Memory]:
         """For each ADD, by position: an active memory that says nearly the same."""
         adds = [
-            (place, op)
-            for place, op in enumerate(verdict.ops)
+            (index, op)
+            for index, op in enumerate(verdict.ops)
             if isinstance(op, Add) and not op.keep_both
         ]
         vectors = await self.embedder.embed([op.content for _, op in adds])
@@ -384,12 +384,12 @@ class KnowledgeBase:
         mine = Filter((Is("user_id", verdict.user_id), Is("state", MemoryState.ACTIVE), *known))
         hits = await self.memories.search([VectorSearch(v, mine, 1) for v in vectors])
         near = {
-            place: memory
-            for (place, _), hit in zip(adds, hits, strict=True)
+            index: memory
+            for (index, _), hit in zip(adds, hits, strict=True)
             for memory in to_memories(one.point for one in hit if one.score >= NEAR_DUPLICATE)
         }
         return {
-            place: near[place] for place, op in adds if place in near and not _same(op, near[place])
+            index: near[index] for index, op in adds if index in near and not _same(op, near[index])
         }
 
     async def note_recalled(self, memory_ids: Sequence[str]) -> None:

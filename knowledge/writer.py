@@ -80,7 +80,7 @@ class Writer:
 
     async def _done(self, verdict: Verdict) -> LedgerEntries:
         ids = [
-            PlanContext(verdict, place, self._policy).entry_id for place in range(len(verdict.ops))
+            PlanContext(verdict, index, self._policy).entry_id for index in range(len(verdict.ops))
         ]
         found = await self._journal.collection.get(ids)
         return [await self._journal.entry(point.id) for point in found]
@@ -96,20 +96,20 @@ class Writer:
         entries: LedgerEntries = []
         added: set[str] = set()
         deletions, touched = 0, frozenset[str]()
-        for place, op in enumerate(verdict.ops):
+        for index, op in enumerate(verdict.ops):
             targets = await self._targets(op, verdict)
             check_context = check.CheckContext(
                 verdict=verdict,
                 targets=targets,
                 twin=await self._twin(op, verdict, targets),
                 injected=mine,
-                taken=place,
+                taken=index,
                 deletions=deletions,
                 touched=touched,
             )
             refused = check.refuse(op, check_context) or _said_twice(op, added)
             plan_context = PlanContext(
-                verdict, place, self._policy, require_confirmation=self._require_confirmation
+                verdict, index, self._policy, require_confirmation=self._require_confirmation
             )
             waits = (
                 refused is None

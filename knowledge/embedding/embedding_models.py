@@ -103,26 +103,26 @@ def translate(
 
     Neither the key nor the `texts` that were to be embedded are repeated in it.
     """
-    place = f"{_address(embeddings)} (embedder {name})" if _address(embeddings) else name
+    address = f"{_address(embeddings)} (embedder {name})" if _address(embeddings) else name
     for cause in causes_of(error):
         if isinstance(status := getattr(cause, "status_code", None), int):
             hint = hint_for(status, _HINTS)
             said = _detail(cause, embeddings, texts)
             return EmbedderError(
-                f"{place} answered {status}: {hint}{said}.", outage=is_outage_status(status)
+                f"{address} answered {status}: {hint}{said}.", outage=is_outage_status(status)
             )
         if is_time_out(cause):
             return EmbedderError(
-                f"{place} gave no embeddings in time: raise SOUFFLEUR_TIMEOUT, or take a faster"
+                f"{address} gave no embeddings in time: raise SOUFFLEUR_TIMEOUT, or take a faster"
                 " model.",
                 slow=True,
             )
         if is_unreachable(cause):
             return EmbedderError(
-                f"{place} cannot be reached: check the address, and that the server runs."
+                f"{address} cannot be reached: check the address, and that the server runs."
             )
     said = _detail(error, embeddings, texts)
-    return EmbedderError(f"{place} gave no usable embeddings: check that it serves them{said}.")
+    return EmbedderError(f"{address} gave no usable embeddings: check that it serves them{said}.")
 
 
 def _address(embeddings: Embeddings) -> str:

@@ -36,14 +36,14 @@ def to_point(record: Record) -> Point:
     )
 
 
-def check_stored(schema: CollectionSchema, stored: int, place: str) -> None:
+def check_stored(schema: CollectionSchema, stored: int, location: str) -> None:
     """Raise StoreMismatchError unless the stored dimension is the layout's.
 
     >>> check_stored(CollectionSchema("memories", 384), 384, "/data")
     """
     if stored != schema.dimension:
         raise StoreMismatchError(
-            f"The collection '{schema.name}' at '{place}' holds vectors of {stored} dimensions, "
+            f"The collection '{schema.name}' at '{location}' holds vectors of {stored} dimensions, "
             f"and the embedder makes {schema.dimension}: set SOUFFLEUR_EMBEDDER to the embedder "
             "the store was made with, or copy it with `souffleur migrate NEW_PATH`."
         )

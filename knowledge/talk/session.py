@@ -126,8 +126,8 @@ def append_turn(
     >>> from datetime import UTC
     >>> at = datetime(2026, 1, 3, tzinfo=UTC)
     >>> session = Session(id="s", user_id="ann", session_id="s1", since=at, at=at)
-    >>> for place in range(16):
-    ...     entry = WindowEntry(id=str(place), at=at, messages=2)
+    >>> for index in range(16):
+    ...     entry = WindowEntry(id=str(index), at=at, messages=2)
     ...     session, left = append_turn(session, entry, WindowRule())
     >>> session.messages, [segment.messages for segment in left]
     (10, [22])
@@ -178,10 +178,10 @@ def is_idle(session: Session, now: datetime, rule: WindowRule) -> bool:
 def _overflow(window: tuple[WindowEntry, ...], keep: int) -> int:
     """How many turns leave, so that the newest that stay hold at least `keep` messages."""
     staying = 0
-    for place in range(len(window) - 1, 0, -1):
-        staying += window[place].messages
+    for index in range(len(window) - 1, 0, -1):
+        staying += window[index].messages
         if staying >= keep:
-            return place
+            return index
     return max(0, len(window) - 1)
 
 

@@ -157,16 +157,16 @@ def _greedy(
             continue
         cosines = np.round(rows @ rows[oldest], 6)
         mates = [
-            place
-            for place in left
-            if place != oldest
-            and (cosines[place] >= least or len(labels[place] & labels[oldest]) >= SHARED_LABELS)
+            index
+            for index in left
+            if index != oldest
+            and (cosines[index] >= least or len(labels[index] & labels[oldest]) >= SHARED_LABELS)
         ]
-        nearest = sorted(mates, key=lambda place: (-cosines[place], place))[: GROUP_SIZES.stop - 2]
+        nearest = sorted(mates, key=lambda index: (-cosines[index], index))[: GROUP_SIZES.stop - 2]
         if len(nearest) + 1 >= GROUP_SIZES.start:
             members = sorted((oldest, *nearest))
-            found.append([crowd[place] for place in members])
-            left = {place: None for place in left if place not in members}
+            found.append([crowd[index] for index in members])
+            left = {index: None for index in left if index not in members}
     return found
 
 
@@ -174,7 +174,7 @@ def _rows(crowd: Sequence[Memory], vectors: Mapping[str, Vector]) -> NDArray[np.
     """A row for each memory; zeros, which are near to nothing, where it has no vector."""
     length = max((len(vectors[one.id]) for one in crowd if one.id in vectors), default=1)
     rows = np.zeros((len(crowd), length))
-    for place, one in enumerate(crowd):
+    for index, one in enumerate(crowd):
         if one.id in vectors:
-            rows[place] = vectors[one.id]
+            rows[index] = vectors[one.id]
     return rows

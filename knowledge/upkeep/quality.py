@@ -119,7 +119,7 @@ async def measure(
     now: datetime,
     *,
     user_id: str | None = None,
-    most_compared: int = MAX_COMPARED,
+    max_compared: int = MAX_COMPARED,
 ) -> Quality:
     """Read the whole store, or all that is of one user, once; nothing is written.
 
@@ -142,7 +142,7 @@ async def measure(
             else:
                 journal.handlers[point.payload["type"]](point)
     runs = await _runs(knowledge, user_id)
-    newest = heapq.nlargest(most_compared, memories.active.values(), key=age)
+    newest = heapq.nlargest(max_compared, memories.active.values(), key=age)
     return Quality(
         at=now,
         user_id=user_id,

@@ -52,7 +52,7 @@ ODD_IDS = [
     "../../etc/passwd",
     '{"must": []}',
 ]
-SECRETS = [f"the secret number {place} of its own user" for place in range(len(ODD_IDS))]
+SECRETS = [f"the secret number {index} of its own user" for index in range(len(ODD_IDS))]
 
 
 @pytest.mark.parametrize("id", [*NO_IDS, None, 7, b"ann"], ids=lambda id: ascii(id)[:12])

@@ -528,11 +528,11 @@ async def test_what_a_contradiction_may_not_do(base: KnowledgeBase) -> None:
 
 async def test_a_contradiction_cut_short_ends_nothing(base: KnowledgeBase) -> None:
     """Whichever of the two another process changed meanwhile: both are still in force."""
-    for place in (0, 1):
-        old, new = await keep(base, f"Old {place}."), await keep(base, f"New {place}.")
+    for index in (0, 1):
+        old, new = await keep(base, f"Old {index}."), await keep(base, f"New {index}.")
         op = against(new, old, settled=True)
-        planned = await base.writer.plan(verdict(op, who=ActorKind.ARBITER, name=place), [])
-        changed = (old, new)[place].id
+        planned = await base.writer.plan(verdict(op, who=ActorKind.ARBITER, name=index), [])
+        changed = (old, new)[index].id
         await base.memories.merge_payload([changed], {"revision": 5, "written_by": "somebody"})
         await base.journal.write(planned)
         (outcome,) = await base.writer.carry_out(planned)

@@ -67,14 +67,14 @@ def made(shapes: list[tuple[float, float, Category]]) -> list[Memory]:
     """Memories of these values, ages and categories."""
     return [
         memory(
-            f"Ann likes thing {place}.",
+            f"Ann likes thing {index}.",
             importance=value,
             category=category,
             anchor_at=NOW - days(age),
             created_at=NOW - days(age),
             expires_at=decay.gone_at(category, NOW - days(age), _companion()),
         )
-        for place, (value, age, category) in enumerate(shapes)
+        for index, (value, age, category) in enumerate(shapes)
     ]
 
 

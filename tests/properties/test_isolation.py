@@ -275,14 +275,14 @@ class Company(RuleBasedStateMachine):
             self.both(lambda base: base.near_duplicates(near))
         self.decide(by_ann, add, who)
 
-    @rule(by_ann=st.booleans(), place=st.integers(0, 9), kind=st.integers(0, 3), who=authors)
-    def change(self, by_ann: bool, place: int, kind: int, who: ActorKind) -> None:
-        words = {"target": self.ids[place % len(self.ids)], "reason": "r"}
+    @rule(by_ann=st.booleans(), index=st.integers(0, 9), kind=st.integers(0, 3), who=authors)
+    def change(self, by_ann: bool, index: int, kind: int, who: ActorKind) -> None:
+        words = {"target": self.ids[index % len(self.ids)], "reason": "r"}
         ops: list[Op] = [
             Boost(**words),
             Forget(**words),
             Delete(**words, quote="forget it"),
-            Update(**words, quote="Lyon", content=f"Lives in Lyon {place}."),
+            Update(**words, quote="Lyon", content=f"Lives in Lyon {index}."),
         ]
         self.decide(by_ann, ops[kind], who)
 

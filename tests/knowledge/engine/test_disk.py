@@ -63,14 +63,14 @@ async def test_a_host_keeps_talking_on_a_full_disk(tmp_path: Path) -> None:
     )
     memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings())
     room.free = 0
-    for place in range(3):
-        receipt = memory.observe(user_id="ann", user=f"turn {place}", turn_id=str(place))
+    for index in range(3):
+        receipt = memory.observe(user_id="ann", user=f"turn {index}", turn_id=str(index))
         assert (receipt.new, receipt.durable, "make room" in receipt.trouble) == (True, False, True)
     assert "held in memory" in (await memory.health()).store_trouble
     room.free = disk.BYTES_TO_OPEN
     assert memory.observe(user_id="ann", user="turn 3", turn_id="3").durable
     turns = await base.journal.turns()
-    assert [turn.user for turn in turns] == [f"turn {place}" for place in range(4)]
+    assert [turn.user for turn in turns] == [f"turn {index}" for index in range(4)]
     assert isinstance(base.journal, Journal)
     await memory.close()
 
@@ -85,8 +85,8 @@ async def test_turns_that_are_lost_are_told_by_close(tmp_path: Path) -> None:
     )
     memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings())
     room.free = 0
-    for place in range(2):
-        memory.observe(user_id="ann", user=f"turn {place}")
+    for index in range(2):
+        memory.observe(user_id="ann", user=f"turn {index}")
     with pytest.raises(StoreError, match=r"is lost, turns: 2\..* make room"):
         await memory.close()
     await memory.close()

@@ -119,7 +119,7 @@ async def test_of_equals_the_important_and_the_new_come_first(
         "importance": [0.7, 1.0, 1.5, 2.9],
         "anchor_at": [NOW - days(count) for count in (3, 2, 1, 0)],
     }
-    ids = sorted(derive_id("test", place) for place in range(4))  # of full equals the first comes
+    ids = sorted(derive_id("test", index) for index in range(4))  # of full equals the first comes
     every = [
         memory(text, id=id, **{"importance": 3.0, fields: value})
         for text, id, value in zip(texts, ids, better[fields], strict=True)

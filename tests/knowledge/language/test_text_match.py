@@ -141,11 +141,11 @@ def test_a_text_holds_nothing_that_is_new_to_itself(text: str) -> None:
 
 
 @given(st.lists(st.sampled_from(["Ann", "not", "3", "tea", "likes"]), max_size=8), st.integers(0))
-def test_leaving_words_out_adds_nothing_save_a_negation(words: list[str], place: int) -> None:
+def test_leaving_words_out_adds_nothing_save_a_negation(words: list[str], index: int) -> None:
     """A text with one word less is nothing new, unless that word was the only negation."""
     assume(len(words) > 1)
     less = words[:]
-    gone = less.pop(place % len(words))
+    gone = less.pop(index % len(words))
     expected = gone != "not" or "not" in less
     assert adds_nothing(" ".join(less), " ".join(words)) == expected
 

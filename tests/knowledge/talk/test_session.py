@@ -39,9 +39,9 @@ def talk(
 ) -> tuple[Session, list[Segment], list[WindowEntry]]:
     """A session after these turns, what left it, and all that was said."""
     session, left, every, at = empty(), list[Segment](), list[WindowEntry](), NOW
-    for place, (messages, pause) in enumerate(turns):
+    for index, (messages, pause) in enumerate(turns):
         at += pause
-        turn = WindowEntry(id=str(place), at=at, messages=messages)
+        turn = WindowEntry(id=str(index), at=at, messages=messages)
         every.append(turn)
         session, segments = append_turn(session, turn, rule)
         left += segments

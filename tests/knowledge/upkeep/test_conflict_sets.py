@@ -88,8 +88,8 @@ async def test_a_shared_name_makes_rivals(base: KnowledgeBase) -> None:
     }
     for user_id, pair in names.items():
         texts = ("Ask the vet what Tofu may eat.", "Chicken gives Tofu no trouble.")
-        for place, (text, named) in enumerate(zip(texts, pair, strict=True)):
-            id, made = derive_id(user_id, text), NOW + days(place)
+        for index, (text, named) in enumerate(zip(texts, pair, strict=True)):
+            id, made = derive_id(user_id, text), NOW + days(index)
             one = memory(text, id=id, user_id=user_id, created_at=made)
             await keep(base, one.model_copy(update={"entities": tuple(named.split())}))
     found = [user_id for user_id in names if await find_conflict_sets(base, user_id, LATER, None)]
@@ -104,23 +104,23 @@ async def test_a_shared_name_is_found_in_a_crowd(base: KnowledgeBase) -> None:
         made: dict[str, Any] = {"id": derive_id(user_id), "created_at": LATER}
         new = memory("Tofu has roast daily.", entities=("Tofu",), **made)
         old = memory(text, entities=(name,))
-        crowd = [memory(f"{user_id} {place}") for place in range(80)]
+        crowd = [memory(f"{user_id} {index}") for index in range(80)]
         mine = [one.model_copy(update={"user_id": user_id}) for one in (new, old, *crowd)]
-        rows = [axis(0), axis(1), *(leaning(2 + place) for place in range(80))]
+        rows = [axis(0), axis(1), *(leaning(2 + index) for index in range(80))]
         await base.memories.put([to_point(one, row) for one, row in zip(mine, rows, strict=True)])
         assert told(await find_conflict_sets(base, user_id, LATER, LATER)) == [
             (new.content, [text])
         ]
 
 
-def axis(place: int) -> tuple[float, ...]:
+def axis(index: int) -> tuple[float, ...]:
     """A vector of unit length along one of 128 axes."""
-    return tuple(float(at == place) for at in range(128))
+    return tuple(float(at == index) for at in range(128))
 
 
-def leaning(place: int) -> tuple[float, ...]:
+def leaning(index: int) -> tuple[float, ...]:
     """One whose cosine with the first axis is 0.4, and with others of its sort 0.16."""
-    return (0.4, *(0.84**0.5 * value for value in axis(place)[1:]))
+    return (0.4, *(0.84**0.5 * value for value in axis(index)[1:]))
 
 
 NO_RIVALS: dict[str, dict[str, Any]] = {
@@ -169,11 +169,11 @@ async def test_what_is_tied_already_is_left_out(base: KnowledgeBase) -> None:
     }
     found = {}
     for name, tie in ties.items():
-        for place in (0, 1):
-            pair = list(homes(f"{name} {place}"))
-            pair[place] = pair[place].model_copy(update=tie(pair[1 - place].id))
+        for index in (0, 1):
+            pair = list(homes(f"{name} {index}"))
+            pair[index] = pair[index].model_copy(update=tie(pair[1 - index].id))
             await keep(base, *pair)
-            found[name, place] = len(await find_conflict_sets(base, f"{name} {place}", LATER, None))
+            found[name, index] = len(await find_conflict_sets(base, f"{name} {index}", LATER, None))
     assert {name for (name, _), count in found.items() if count} == {"supports"}
     assert len(found) == 8
 
@@ -193,8 +193,8 @@ async def test_each_pair_comes_once_and_the_nearest_eight(base: KnowledgeBase) -
     """Where all are near to all, none is in two groups with the same other."""
     cities = ["Lyon", "Oslo", "Rome", "Bonn", "Kyiv", "Bern", "Riga", "Baku", "Lima", "Doha"]
     made = [
-        memory(f"Ann lives in a flat in {city}.", created_at=NOW + days(place))
-        for place, city in enumerate(cities)
+        memory(f"Ann lives in a flat in {city}.", created_at=NOW + days(index))
+        for index, city in enumerate(cities)
     ]
     await keep(base, *made)
     found = await find_conflict_sets(base, "ann", LATER, None)
@@ -289,7 +289,7 @@ async def test_judged_pairs_make_room_for_others(base: KnowledgeBase) -> None:
 
 async def test_nothing_is_read_where_nothing_is_new(base: KnowledgeBase) -> None:
     """Of 300 old memories none is read; a new one reads what it may contradict."""
-    await keep(base, *(memory(f"Ann likes thing {place}.") for place in range(300)))
+    await keep(base, *(memory(f"Ann likes thing {index}.") for index in range(300)))
     counted = Counted(base.memories)
     base.memories = counted
     assert await find_conflict_sets(base, "ann", LATER, LATER) == []

@@ -30,10 +30,10 @@ TEAS = ("Ann likes green tea.", "Ann likes green tea in Lyon.", "Ann likes green
 FLOOR = 0.2
 
 
-def note(place: int, **fields: Any) -> Memory:
+def note(index: int, **fields: Any) -> Memory:
     """A memory that lies at that place in age."""
-    made = {"created_at": NOW + days(place), "id": f"m{place:02}"}
-    return memory(f"Note {place}.", **{**made, **fields})
+    made = {"created_at": NOW + days(index), "id": f"m{index:02}"}
+    return memory(f"Note {index}.", **{**made, **fields})
 
 
 def at(angle: float) -> tuple[float, float]:
@@ -114,8 +114,8 @@ def _surely_near(one: Memory, other: Memory, vectors: dict[str, tuple[float, flo
 
 def test_the_nearest_eight_are_taken() -> None:
     """Where more are near, the farthest wait."""
-    crowd = [note(place) for place in range(10)]
-    vectors = {one.id: at(0.05 * place) for place, one in enumerate(reversed(crowd))}
+    crowd = [note(index) for index in range(10)]
+    vectors = {one.id: at(0.05 * index) for index, one in enumerate(reversed(crowd))}
     vectors[crowd[0].id] = at(0)
     (found,) = group_memories(crowd, vectors, FLOOR)
     assert found == [crowd[0], *crowd[3:]]
@@ -132,7 +132,7 @@ def test_the_nearest_eight_are_taken() -> None:
 )
 def test_two_names_or_topics_in_common_make_near(fields: dict[str, Any], sizes: list[int]) -> None:
     """Whatever the vectors say; the same name twice is one."""
-    crowd = [note(place, **fields) for place in range(3)]
+    crowd = [note(index, **fields) for index in range(3)]
     assert [len(found) for found in group_memories(crowd, {}, FLOOR)] == sizes
 
 
@@ -239,7 +239,7 @@ async def test_where_episodes_never_expire_old_ones_are_grouped(tmp_path: Path) 
 async def test_nothing_is_read_where_nothing_is_old(tmp_path: Path) -> None:
     """Of 500 young memories none is read; of 3 old ones among them, 3, and again with vectors."""
     base = await open_base(tmp_path)
-    young = [memory(f"Ann likes thing {place}.", created_at=LATER) for place in range(500)]
+    young = [memory(f"Ann likes thing {index}.", created_at=LATER) for index in range(500)]
     await keep(base, *young)
     counted = Counted(base.memories)
     base.memories = counted

@@ -235,7 +235,7 @@ async def test_a_large_store_is_compared_in_part(base: KnowledgeBase) -> None:
     others = [aged(f"Ann met {name} once.", 9) for name in ("Tom", "Kim", "Lee")]
     theirs = aged(old.content, 4, id=bob_id(), user_id="bob")
     await put(base, [old, *others, theirs, memory("Ann plays chess with Tom on a Sunday.")])
-    found = await measure(base, NOW, most_compared=1)
+    found = await measure(base, NOW, max_compared=1)
     assert (found.compared, found.is_cut, len(found.near_duplicates)) == (1, True, 1)
     assert "Only the 1 newest of 6 were compared" in to_html(found, title="t", zone=ZONE)
 

@@ -33,7 +33,7 @@ from souffleur.agents.rounds import (
     run_graph,
     settled,
 )
-from souffleur.knowledge.identity import reader
+from souffleur.knowledge.identity import reading_sphere
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import (
@@ -165,7 +165,7 @@ def _verdict(state: MergeState, knowledge: KnowledgeBase) -> Verdict:
         id=consolidation_id(group),
         user_id=group[0].user_id,
         agent_id=group[0].agent_id,
-        sphere=reader(group[0].sphere),
+        sphere=reading_sphere(group[0].sphere),
         by=Actor(who=ActorKind.CONSOLIDATOR, model=state["model"], prompt=prompt),
         at=state["now"],
         reason=answer.reason,

@@ -46,7 +46,7 @@ def check_id(value: object, what: str = "user_id") -> str:
     return value
 
 
-def whose(user_id: str | None) -> tuple[Condition, ...]:
+def user_conditions(user_id: str | None) -> tuple[Condition, ...]:
     """Return the condition for the points of one user; none for `EVERYBODY`.
 
     Raises IdentityError for what is no id.
@@ -72,12 +72,12 @@ def agent_of(sphere: str) -> str | None:
     return sphere[1:] if sphere.startswith("@") else None
 
 
-def reader(sphere: str) -> str:
+def reading_sphere(sphere: str) -> str:
     """Return the sphere from which what lies in a sphere is looked at: shared, from the common."""
     return COMMON if sphere == SHARED else sphere
 
 
-def known_in(sphere: str | None) -> tuple[Condition, ...]:
+def sphere_conditions(sphere: str | None) -> tuple[Condition, ...]:
     """Return the condition for what a persona of this sphere knows; none for `EVERY_SPHERE`."""
     if sphere is EVERY_SPHERE:
         return ()
@@ -87,7 +87,7 @@ def known_in(sphere: str | None) -> tuple[Condition, ...]:
 
 
 def knows(sphere: str | None, lies_in: str) -> bool:
-    """Return what `known_in` says, of one record.
+    """Return what `sphere_conditions` says, of one record.
 
     >>> knows(COMMON, "@luna"), knows("@luna", COMMON), knows("@luna", SHARED), knows(None, "@luna")
     (False, False, True, True)

@@ -27,7 +27,13 @@ from souffleur.knowledge.engine.collection import (
     Point,
     read_all,
 )
-from souffleur.knowledge.identity import COMMON, EVERYBODY, known_in, own_sphere, whose
+from souffleur.knowledge.identity import (
+    COMMON,
+    EVERYBODY,
+    own_sphere,
+    sphere_conditions,
+    user_conditions,
+)
 from souffleur.knowledge.language.plain_text import is_blank
 from souffleur.knowledge.operation import LedgerEntry, Said, derive_id, is_id
 from souffleur.knowledge.people import persona_id, to_persona
@@ -146,7 +152,7 @@ class Journal:
         limit: int | None = None,
     ) -> list[Turn]:
         """Return the turns in a state in order of arrival: all, or the first `limit`."""
-        must: list[Condition] = [Is("type", "turn"), *whose(user_id)]
+        must: list[Condition] = [Is("type", "turn"), *user_conditions(user_id)]
         must += [Is("state", state)] if state else []
         wanted = Filter(tuple(must))
         if limit is None:
@@ -193,7 +199,7 @@ class Journal:
             Is("type", "turn"),
             Is("user_id", turn.user_id),
             Is("session_id", turn.session_id),
-            *known_in(turn.sphere),
+            *sphere_conditions(turn.sphere),
             Between("seq", high=turn.seq),
         )
         found, _ = await self.collection.scroll(
@@ -244,7 +250,7 @@ class Journal:
         Returns how many there were; an entry is found once, so a run costs what is due.
         """
         idle = (Is("type", "entry"), Missing("memory_ids"), Between("at", high=before))
-        wanted = Filter((*idle, *whose(user_id)), (Is("expunged", True),))
+        wanted = Filter((*idle, *user_conditions(user_id)), (Is("expunged", True),))
         due = await read_all(self.collection, wanted)
         await self.collection.merge_payload([p.id for p in due], {**fields, "expunged": True})
         return len(due)
@@ -254,7 +260,7 @@ class Journal:
 
         A verdict with an entry that cannot be read is left as it is.
         """
-        wanted = Filter((Is("type", "entry"), Is("applied", False), *whose(user_id)))
+        wanted = Filter((Is("type", "entry"), Is("applied", False), *user_conditions(user_id)))
         found = await read_all(self.collection, wanted)
         found.sort(key=_seq)
         groups: dict[str, list[Point]] = {}
@@ -298,7 +304,7 @@ class Journal:
         waits: bool | None = None,
     ) -> list[LedgerEntry]:
         """Return ledger entries, oldest first."""
-        must: list[Condition] = [Is("type", "entry"), *whose(user_id)]
+        must: list[Condition] = [Is("type", "entry"), *user_conditions(user_id)]
         must += [Is("memory_ids", memory_id)] if memory_id else []
         must += [Is("turn_ids", turn_id)] if turn_id else []
         must += [OneOf("turn_ids", tuple(turn_ids))] if turn_ids is not None else []

@@ -39,9 +39,9 @@ from souffleur.knowledge.identity import (
     EVERY_SPHERE,
     EVERYBODY,
     check_id,
-    known_in,
     knows,
-    whose,
+    sphere_conditions,
+    user_conditions,
 )
 from souffleur.knowledge.introductions import People
 from souffleur.knowledge.journal import Journal, to_entry
@@ -229,7 +229,7 @@ class KnowledgeBase:
     async def portraits(self, user_id: str, sphere: str | None = COMMON) -> Memories:
         """All versions of a user's portrait in a sphere, in whatever state, newest first."""
         of = (Is("user_id", check_id(user_id)), Is("category", Category.PROFILE))
-        must = (*of, *known_in(sphere))
+        must = (*of, *sphere_conditions(sphere))
         found = to_memories(await read_all(self.memories, Filter(must)))
         return sorted(found, key=lambda memory: -int(memory.data.get("version", 0)))
 
@@ -239,7 +239,7 @@ class KnowledgeBase:
             Is("user_id", check_id(user_id)),
             Is("category", Category.PROFILE),
             Is("state", MemoryState.ACTIVE),
-            *known_in(sphere),
+            *sphere_conditions(sphere),
         )
         latest = Order("created_at", descending=True)
         page, _ = await self.memories.scroll(Filter(must), limit=1, order=latest)
@@ -280,7 +280,7 @@ class KnowledgeBase:
     async def count(self, *, user_id: str | None = EVERYBODY, agent_id: str | None = None) -> int:
         """Return how many memories a user has, or were told to a persona, in whatever state."""
         told = (Is("agent_id", check_id(agent_id, "agent_id")),) if agent_id is not None else ()
-        return await self.memories.count(Filter((*whose(user_id), *told)))
+        return await self.memories.count(Filter((*user_conditions(user_id), *told)))
 
     async def find_usable(
         self, user_id: str, memory_ids: Sequence[str], *, sphere: str = COMMON
@@ -307,8 +307,8 @@ class KnowledgeBase:
         With `now`, without those that have expired or ended by then; with `sphere`, what is
         known there.
         """
-        must: list[Condition] = [OneOf("state", tuple(states)), *whose(user_id)]
-        must += known_in(sphere)
+        must: list[Condition] = [OneOf("state", tuple(states)), *user_conditions(user_id)]
+        must += sphere_conditions(sphere)
         must += [Is("category", category)] if category else []
         wanted = Filter(tuple(must), expired_conditions(now) if now else ())
         memories = to_memories(await read_all(self.memories, wanted))
@@ -380,7 +380,7 @@ class KnowledgeBase:
             if isinstance(op, Add) and not op.keep_both
         ]
         vectors = await self.embedder.embed([op.content for _, op in adds])
-        known = known_in(verdict.sphere)
+        known = sphere_conditions(verdict.sphere)
         mine = Filter((Is("user_id", verdict.user_id), Is("state", MemoryState.ACTIVE), *known))
         hits = await self.memories.search([VectorSearch(v, mine, 1) for v in vectors])
         near = {
@@ -433,7 +433,7 @@ def _due_by(now: datetime, what: Sequence[Due], user_id: str | None) -> Filter:
         OneOf("due_for", tuple(what)),
         Between("due_at", high=now + INSTANT),
     ]
-    return Filter((*must, *whose(user_id)))
+    return Filter((*must, *user_conditions(user_id)))
 
 
 def _same(op: Add, memory: Memory) -> bool:

@@ -18,9 +18,9 @@ from souffleur.knowledge.identity import (
     EVERY_SPHERE,
     EVERYBODY,
     check_id,
-    known_in,
     own_sphere,
-    whose,
+    sphere_conditions,
+    user_conditions,
 )
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.language.lexical import encode_document
@@ -105,7 +105,7 @@ class Sessions:
     async def waiting_segments(self, user_id: str | None = EVERYBODY) -> list[Segment]:
         """The segments that wait to be summarised, in order of time."""
         waits = Is("state", SegmentState.WAITING)
-        found = await self._all(Is("type", "segment"), waits, *whose(user_id))
+        found = await self._all(Is("type", "segment"), waits, *user_conditions(user_id))
         return sorted(
             read_each(found, to_segment), key=lambda segment: (segment.at, segment.number)
         )
@@ -120,7 +120,7 @@ class Sessions:
     ) -> list[Segment]:
         """The latest segments of a user, newest first."""
         must: list[Condition] = [Is("type", "segment"), Is("user_id", check_id(user_id))]
-        must += known_in(sphere)
+        must += sphere_conditions(sphere)
         must += [Is("session_id", session_id)] if session_id else []
         order = Order("at", descending=True)
         page, _ = await self._collection.scroll(Filter(tuple(must)), limit=limit, order=order)
@@ -169,7 +169,9 @@ class Sessions:
     async def unembedded(self, user_id: str | None = EVERYBODY, *, limit: int) -> list[Turn]:
         """Return turns that cannot be found by their words yet, masked as they will be found."""
         must: list[Condition] = [Is("type", "turn"), Is("embedded", False), Is("expunged", False)]
-        page, _ = await self._collection.scroll(Filter((*must, *whose(user_id))), limit=limit)
+        page, _ = await self._collection.scroll(
+            Filter((*must, *user_conditions(user_id))), limit=limit
+        )
         return read_each(page, to_masked_turn)
 
     def embed(self, turns: Sequence[Turn], vectors: Sequence[Vector]) -> None:

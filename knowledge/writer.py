@@ -7,7 +7,7 @@ from souffleur.knowledge import check
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import Collection, Filter, Is
 from souffleur.knowledge.forgetting import with_what_rests_on_it
-from souffleur.knowledge.identity import SHARED, known_in, knows
+from souffleur.knowledge.identity import SHARED, knows, sphere_conditions
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.operation import (
@@ -146,7 +146,7 @@ class Writer:
         sphere = verdict.sphere if lies_in == SHARED else lies_in
         same = (
             Is("user_id", verdict.user_id),
-            *known_in(sphere),
+            *sphere_conditions(sphere),
             Is("state", MemoryState.ACTIVE),
             Is("fingerprint", fingerprint(op.content)),
         )

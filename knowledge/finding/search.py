@@ -26,7 +26,7 @@ from souffleur.knowledge.engine.collection import (
 )
 from souffleur.knowledge.finding.nearness import Sense, find_near
 from souffleur.knowledge.finding.turn_nearness import NearTurn, find_near_turns
-from souffleur.knowledge.identity import COMMON, check_id, known_in, knows
+from souffleur.knowledge.identity import COMMON, check_id, knows, sphere_conditions
 from souffleur.knowledge.language.times import Period, find_period
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory, MemoryState
 from souffleur.knowledge.policy import Policy
@@ -157,7 +157,7 @@ def expired_conditions(moment: datetime) -> tuple[Condition, Condition]:
 
 def memories_filter(query: Query, scope: Scope = Scope.MEMORIES) -> Filter:
     """What a read may return: this user's, in force; never archived, forgotten or pending."""
-    must: list[Condition] = [Is("user_id", query.user_id), *known_in(query.sphere)]
+    must: list[Condition] = [Is("user_id", query.user_id), *sphere_conditions(query.sphere)]
     must_not: list[Condition] = []
     if query.agent_id:
         must.append(Is("agent_id", query.agent_id))
@@ -181,7 +181,7 @@ def memories_filter(query: Query, scope: Scope = Scope.MEMORIES) -> Filter:
 def turns_filter(query: Query) -> Filter:
     """The raw turns a read may return: this user's, in the time asked for, not expired."""
     must: list[Condition] = [Is("type", "turn"), Is("user_id", query.user_id)]
-    must += known_in(query.sphere)
+    must += sphere_conditions(query.sphere)
     must += [Is("agent_id", query.agent_id)] if query.agent_id else []
     since = max(filter(None, (query.since, query.raw_since)), default=None)
     must.append(Between("at", since, query.until or query.now + INSTANT))

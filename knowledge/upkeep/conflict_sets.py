@@ -18,7 +18,7 @@ from souffleur.knowledge.engine.collection import (
     read_all,
 )
 from souffleur.knowledge.finding.search import INSTANT, expired_conditions
-from souffleur.knowledge.identity import known_in, reader, whose
+from souffleur.knowledge.identity import reading_sphere, sphere_conditions, user_conditions
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.lexical import encode_query
 from souffleur.knowledge.language.text_match import fold
@@ -97,7 +97,7 @@ def conflict_entry_id(one: Memory, other: Memory) -> str:
 async def _fresh(
     knowledge: KnowledgeBase, user_id: str | None, now: datetime, since: datetime | None
 ) -> list[Memory]:
-    allowed = _allowed(now, *whose(user_id))
+    allowed = _allowed(now, *user_conditions(user_id))
     made = [Between("created_at", low=since)] if since else []
     points = await read_all(knowledge.memories, Filter((*allowed.must, *made), allowed.must_not))
     found = {memory.id: memory for memory in to_memories(points)}
@@ -111,7 +111,7 @@ async def _fresh(
 
 async def _renewed(knowledge: KnowledgeBase, user_id: str | None, since: datetime) -> set[str]:
     """Memories whose words or state the ledger says were changed; not those merely used."""
-    must = (Is("type", "entry"), Between("at", low=since), *whose(user_id))
+    must = (Is("type", "entry"), Between("at", low=since), *user_conditions(user_id))
     entries = await read_all(knowledge.journal.collection, Filter(must))
     # Read as they lie: an entry holds whole memories, and two fields of each are wanted.
     changes = [change for point in entries for change in point.payload["changes"]]
@@ -145,7 +145,7 @@ def _searches(memory: Memory, point: Point | None, now: datetime) -> list[Vector
         Is("user_id", memory.user_id),
         Is("agent_id", memory.agent_id),
         Is("kind", memory.kind),
-        *known_in(reader(memory.sphere)),
+        *sphere_conditions(reading_sphere(memory.sphere)),
     )
     named = Filter((*alike.must, OneOf("entities", memory.entities)), alike.must_not)
     words = encode_query(" ".join(memory.entities))
@@ -205,9 +205,9 @@ def _is_tied(memory: Memory, other: str) -> bool:
     return other in {*against, *memory.supersedes, memory.superseded_by}
 
 
-def _allowed(now: datetime, *whose: Condition) -> Filter:
+def _allowed(now: datetime, *conditions: Condition) -> Filter:
     """What `_holds` says, by index."""
-    must = (*whose, Is("state", MemoryState.ACTIVE), OneOf("category", CONFLICT_CATEGORIES))
+    must = (*conditions, Is("state", MemoryState.ACTIVE), OneOf("category", CONFLICT_CATEGORIES))
     return Filter(must, (*expired_conditions(now), Between("valid_from", low=now + INSTANT)))
 
 

@@ -19,7 +19,7 @@ from souffleur.knowledge.engine.collection import (
     read_all,
 )
 from souffleur.knowledge.finding.search import INSTANT, expired_conditions
-from souffleur.knowledge.identity import whose
+from souffleur.knowledge.identity import user_conditions
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.text_match import fold
 from souffleur.knowledge.memory import Category, Memory, MemoryState
@@ -64,8 +64,10 @@ async def find_groups(knowledge: KnowledgeBase, user_id: str, now: datetime) -> 
     for wanted in (_unused(user_id, now, knowledge.policy), _expiring(user_id, now)):
         page = to_memories(await read_all(knowledge.memories, wanted))
         found |= {memory.id: memory for memory in page if _may_go(memory, now)}
-    crowds = Counter(map(_alike, found.values()))
-    crowded = [memory for memory in found.values() if crowds[_alike(memory)] >= GROUP_SIZES.start]
+    crowds = Counter(map(_group_key, found.values()))
+    crowded = [
+        memory for memory in found.values() if crowds[_group_key(memory)] >= GROUP_SIZES.start
+    ]
     if not crowded:
         return []
     points = await knowledge.memories.get([memory.id for memory in crowded], vectors=True)
@@ -93,7 +95,7 @@ def group_memories(
     """
     crowds: dict[tuple[str, ...], list[Memory]] = {}
     for memory in sorted(memories, key=lambda memory: (memory.created_at, memory.id)):
-        crowds.setdefault(_alike(memory), []).append(memory)
+        crowds.setdefault(_group_key(memory), []).append(memory)
     least = floor + NEAR_IN_GROUP * (1 - floor)
     return [found for crowd in crowds.values() for found in _greedy(crowd, vectors, least)]
 
@@ -117,7 +119,7 @@ def _may_go(memory: Memory, now: datetime) -> bool:
 def _unused(user_id: str | None, now: datetime, policy: Policy) -> Filter:
     """Old enough, fading, and without an end of its own, such as a plan has."""
     must: list[Condition] = [
-        *whose(user_id),
+        *user_conditions(user_id),
         Is("state", MemoryState.ACTIVE),
         Between("created_at", high=now - UNUSED_FOR),
         AnyOf((Missing("expires_at"), Is("category", Category.EPISODE))),
@@ -131,7 +133,7 @@ def _unused(user_id: str | None, now: datetime, policy: Policy) -> Filter:
 def _expiring(user_id: str | None, now: datetime) -> Filter:
     return Filter(
         (
-            *whose(user_id),
+            *user_conditions(user_id),
             Is("state", MemoryState.ACTIVE),
             Is("category", Category.EPISODE),
             Between("expires_at", high=now + EXPIRES_WITHIN + INSTANT),
@@ -139,10 +141,10 @@ def _expiring(user_id: str | None, now: datetime) -> Filter:
     )
 
 
-def _alike(memory: Memory) -> tuple[str, ...]:
+def _group_key(memory: Memory) -> tuple[str, ...]:
     """What the members of a group have in common."""
-    whose = (memory.user_id, memory.agent_id, memory.sphere, memory.category)
-    return whose if memory.category is Category.EPISODE else (*whose, memory.kind)
+    key = (memory.user_id, memory.agent_id, memory.sphere, memory.category)
+    return key if memory.category is Category.EPISODE else (*key, memory.kind)
 
 
 def _greedy(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from souffleur.knowledge.engine.collection import Between, Filter, Is, read_all
-from souffleur.knowledge.identity import EVERYBODY, whose
+from souffleur.knowledge.identity import EVERYBODY, user_conditions
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.operation import LedgerEntry
@@ -28,7 +28,9 @@ async def find_purgeable(
         Is("state", MemoryState.FORGOTTEN),
         Between("created_at", high=now - TOMBSTONE_KEPT_FOR),
     )
-    found = to_memories(await read_all(knowledge.memories, Filter((*late, *whose(user_id)))))
+    found = to_memories(
+        await read_all(knowledge.memories, Filter((*late, *user_conditions(user_id))))
+    )
     over = [memory for memory in found if memory.updated_at < now - TOMBSTONE_KEPT_FOR]
     return sorted(over, key=lambda memory: (memory.updated_at, memory.id))
 

@@ -16,7 +16,13 @@ from souffleur.knowledge.engine.collection import (
     Search as VectorSearch,
     read_pages,
 )
-from souffleur.knowledge.identity import COMMON, PERSONAS, known_in, reader, whose
+from souffleur.knowledge.identity import (
+    COMMON,
+    PERSONAS,
+    reading_sphere,
+    sphere_conditions,
+    user_conditions,
+)
 from souffleur.knowledge.knowledge_base import NEAR_DUPLICATE, KnowledgeBase
 from souffleur.knowledge.memory import MemoryState
 from souffleur.knowledge.records import to_memory
@@ -125,7 +131,7 @@ async def measure(
 
     Raises StoreError. Time grows with the store; the words of active memories are held meanwhile.
     """
-    mine = whose(user_id)
+    mine = user_conditions(user_id)
     memories, journal = MemoryCounters(now, knowledge.policy), JournalCounters()
     broken: list[Failure] = []
     async for page in read_pages(knowledge.memories, Filter(mine)):
@@ -215,12 +221,12 @@ def _broken(point: Point, why: str) -> Failure:
 
 
 def _neighbours(point: Point) -> VectorSearch:
-    sphere = reader(str(point.payload.get("sphere") or COMMON))
+    sphere = reading_sphere(str(point.payload.get("sphere") or COMMON))
     mine = Filter(
         (
             Is("user_id", point.payload["user_id"]),
             Is("state", MemoryState.ACTIVE),
-            *known_in(sphere),
+            *sphere_conditions(sphere),
         )
     )
     return VectorSearch(point.dense or (), mine, NEIGHBOURS_PER_MEMORY + 1)  # it finds itself too

@@ -9,7 +9,7 @@ from typing import Literal
 
 from souffleur.knowledge.decay import effective
 from souffleur.knowledge.engine.collection import Payload, Point
-from souffleur.knowledge.identity import reader
+from souffleur.knowledge.identity import reading_sphere
 from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.talk.session import SegmentState
@@ -153,7 +153,7 @@ class MemoryCounters:
         self.categories[memory.category] += 1
         self.kinds[memory.kind] += 1
         self.importance[bin_of(value)] += 1
-        self._wordings[one.user_id, reader(memory.sphere), wording].append(one)
+        self._wordings[one.user_id, reading_sphere(memory.sphere), wording].append(one)
         self._add_due(memory)
         self._add_age(memory, one)
         if all(end is None or end > self._now for end in (memory.valid_until, memory.expires_at)):

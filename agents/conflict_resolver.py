@@ -34,8 +34,8 @@ from souffleur.agents.rounds import (
 )
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, MemoryState
+from souffleur.knowledge.memory_codec import fingerprint
 from souffleur.knowledge.operation import Actor, ActorKind, LedgerEntry, Op, Verdict
-from souffleur.knowledge.records import fingerprint
 from souffleur.knowledge.upkeep.conflict_sets import (
     ConflictSet,
     conflict_entry_id,

@@ -36,6 +36,7 @@ from souffleur.agents.rounds import (
 from souffleur.knowledge.identity import reading_sphere
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.memory_codec import fingerprint
 from souffleur.knowledge.operation import (
     Actor,
     ActorKind,
@@ -44,7 +45,6 @@ from souffleur.knowledge.operation import (
     derive_id,
     entry_id,
 )
-from souffleur.knowledge.records import fingerprint
 from souffleur.prompts import render, stamp
 
 

@@ -9,9 +9,9 @@ from souffleur.knowledge.language.lexical import is_spaced, split, terms
 from souffleur.knowledge.language.proper_names import HAN
 from souffleur.knowledge.language.text_match import fold
 from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
+from souffleur.knowledge.memory_codec import to_memories
 from souffleur.knowledge.operation import LedgerEntry, is_id
 from souffleur.knowledge.plan import PlanContext, withdrawn
-from souffleur.knowledge.records import to_memories
 from souffleur.knowledge.sessions import Sessions
 
 TOLD_SHARE = 0.75

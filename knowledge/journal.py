@@ -47,7 +47,7 @@ from souffleur.knowledge.talk.session import (
     segment_id,
     session_point_id,
 )
-from souffleur.knowledge.talk.talk_records import (
+from souffleur.knowledge.talk.talk_codec import (
     segment_point,
     session_point,
     to_session,

@@ -46,6 +46,7 @@ from souffleur.knowledge.identity import (
 from souffleur.knowledge.introductions import People
 from souffleur.knowledge.journal import Journal, to_entry
 from souffleur.knowledge.memory import NARRATIVE, Category, Due, Memory, MemoryState
+from souffleur.knowledge.memory_codec import fingerprint, to_memories, to_memory
 from souffleur.knowledge.operation import (
     Actor,
     Add,
@@ -56,9 +57,8 @@ from souffleur.knowledge.operation import (
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.proposals import agreed, declined
 from souffleur.knowledge.reading import read_each
-from souffleur.knowledge.records import fingerprint, to_memories, to_memory
 from souffleur.knowledge.sessions import Sessions
-from souffleur.knowledge.talk.talk_records import to_masked_turn
+from souffleur.knowledge.talk.talk_codec import to_masked_turn
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.knowledge.writer import Writer
 

@@ -35,7 +35,7 @@ from souffleur.knowledge.talk.session import (
     is_idle,
     session_point_id,
 )
-from souffleur.knowledge.talk.talk_records import (
+from souffleur.knowledge.talk.talk_codec import (
     portrait_status_point,
     segment_point,
     session_point,

@@ -7,17 +7,17 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from souffleur.errors import EmbedderError, StoreError, StoreMismatchError
-from souffleur.knowledge import journal as journal_records, records
+from souffleur.knowledge import memory_codec
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import Collection, CollectionSchema, Filter, Payload
 from souffleur.knowledge.engine.folder_lock import locked_folder
-from souffleur.knowledge.journal import OUTAGES_RETRIED_KEY, Journal
+from souffleur.knowledge.journal import INDEXES as JOURNAL_INDEXES, OUTAGES_RETRIED_KEY, Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import SCHEMA_VERSION
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.addresses import bare_address
 
-COLLECTIONS = {"memories": records.INDEXES, "journal": journal_records.INDEXES}
+COLLECTIONS = {"memories": memory_codec.INDEXES, "journal": JOURNAL_INDEXES}
 """All that a store is: there is no second database."""
 
 

@@ -10,6 +10,7 @@ from souffleur.knowledge.forgetting import with_what_rests_on_it
 from souffleur.knowledge.identity import SHARED, knows, sphere_conditions
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.memory import Memory, MemoryState
+from souffleur.knowledge.memory_codec import fingerprint, to_memories, to_point
 from souffleur.knowledge.operation import (
     Add,
     Change,
@@ -25,7 +26,6 @@ from souffleur.knowledge.operation import (
 from souffleur.knowledge.plan import PlanContext, needs_confirmation, plan
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.secrets import mask
-from souffleur.knowledge.records import fingerprint, to_memories, to_point
 from souffleur.knowledge.sessions import Sessions
 from souffleur.knowledge.talk.turn import Turn, TurnState
 

@@ -29,10 +29,10 @@ from souffleur.knowledge.finding.turn_nearness import NearTurn, find_near_turns
 from souffleur.knowledge.identity import COMMON, check_id, knows, sphere_conditions
 from souffleur.knowledge.language.times import Period, find_period
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory, MemoryState
+from souffleur.knowledge.memory_codec import to_memories
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.reading import read_each
-from souffleur.knowledge.records import to_memories
-from souffleur.knowledge.talk.talk_records import to_masked_turn
+from souffleur.knowledge.talk.talk_codec import to_masked_turn
 from souffleur.knowledge.talk.turn import Turn
 
 if TYPE_CHECKING:

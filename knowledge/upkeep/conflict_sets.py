@@ -23,8 +23,8 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.lexical import encode_query
 from souffleur.knowledge.language.text_match import fold
 from souffleur.knowledge.memory import Category, Memory, MemoryState
+from souffleur.knowledge.memory_codec import fingerprint, to_memories
 from souffleur.knowledge.operation import derive_id, entry_id
-from souffleur.knowledge.records import fingerprint, to_memories
 
 NEAR_RIVAL = 0.4
 """Part of the way from the embedder's floor to 1 that the cosine of rivals has passed: the same

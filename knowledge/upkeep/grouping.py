@@ -23,8 +23,8 @@ from souffleur.knowledge.identity import user_conditions
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.text_match import fold
 from souffleur.knowledge.memory import Category, Memory, MemoryState
+from souffleur.knowledge.memory_codec import to_memories
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.records import to_memories
 
 UNUSED_FOR = timedelta(days=90)
 """Neither made, reinforced nor used for this long: old."""

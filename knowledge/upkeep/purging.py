@@ -10,8 +10,8 @@ from souffleur.knowledge.engine.collection import Between, Filter, Is, read_all
 from souffleur.knowledge.identity import EVERYBODY, user_conditions
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, MemoryState
+from souffleur.knowledge.memory_codec import to_memories
 from souffleur.knowledge.operation import LedgerEntry
-from souffleur.knowledge.records import to_memories
 
 TOMBSTONE_KEPT_FOR = timedelta(days=365)
 """For so long a forgotten memory can be restored."""

@@ -25,7 +25,7 @@ from souffleur.knowledge.identity import (
 )
 from souffleur.knowledge.knowledge_base import NEAR_DUPLICATE, KnowledgeBase
 from souffleur.knowledge.memory import MemoryState
-from souffleur.knowledge.records import to_memory
+from souffleur.knowledge.memory_codec import to_memory
 from souffleur.knowledge.talk.session import SegmentState
 from souffleur.knowledge.talk.turn import TurnState
 from souffleur.knowledge.upkeep.repair import why_unreadable

@@ -14,6 +14,7 @@ from souffleur.knowledge.engine.collection import Collection, Filter, Point, rea
 from souffleur.knowledge.journal import to_entry
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import MemoryState
+from souffleur.knowledge.memory_codec import to_memories, to_memory
 from souffleur.knowledge.operation import (
     Actor,
     ActorKind,
@@ -24,8 +25,7 @@ from souffleur.knowledge.operation import (
     is_id,
 )
 from souffleur.knowledge.people import to_person, to_persona
-from souffleur.knowledge.records import to_memories, to_memory
-from souffleur.knowledge.talk.talk_records import (
+from souffleur.knowledge.talk.talk_codec import (
     to_portrait_status,
     to_segment,
     to_session,

@@ -13,7 +13,7 @@ from souffleur.knowledge.identity import reading_sphere
 from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.talk.session import SegmentState
-from souffleur.knowledge.talk.talk_records import to_portrait_status, to_segment, to_turn
+from souffleur.knowledge.talk.talk_codec import to_portrait_status, to_segment, to_turn
 from souffleur.knowledge.talk.turn import TurnState
 from souffleur.knowledge.upkeep.run_log import RunRecord
 

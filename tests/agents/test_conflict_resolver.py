@@ -29,6 +29,7 @@ from souffleur.knowledge.finding.search import Query
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Evidence, Memory, MemoryState, Speaker
+from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.operation import (
     Actor,
     ActorKind,
@@ -42,7 +43,6 @@ from souffleur.knowledge.operation import (
     Skip,
     derive_id,
 )
-from souffleur.knowledge.records import to_point
 from souffleur.knowledge.upkeep.conflict_sets import (
     ConflictSet,
     conflict_verdict_id,

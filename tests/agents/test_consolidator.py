@@ -20,6 +20,7 @@ from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
+from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.operation import (
     Actor,
     ActorKind,
@@ -29,7 +30,6 @@ from souffleur.knowledge.operation import (
     Merge,
     derive_id,
 )
-from souffleur.knowledge.records import to_point
 from souffleur.knowledge.upkeep.grouping import find_groups
 from souffleur.prompts import LANGUAGES, render, stamp
 from souffleur.whispering.tokens import estimate_tokens

@@ -17,8 +17,8 @@ from souffleur.knowledge import decay
 from souffleur.knowledge.finding.search import EVERYWHERE, Query
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
+from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.policy import EVERBOT, Policy
-from souffleur.knowledge.records import to_point
 from souffleur.parts import Parts
 from souffleur.runs import RunLimits, RunOptions, run_decay, run_review
 from souffleur.runtime import Souffleur

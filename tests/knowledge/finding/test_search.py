@@ -7,8 +7,8 @@ import pytest
 from souffleur.knowledge.finding.search import Found, Query
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, MemoryState, Relation
+from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.operation import ActorKind, derive_id
-from souffleur.knowledge.records import to_point
 from tests.build import NOW, an_add, days, keep, memory, verdict
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState, Relation
+from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.operation import (
     Actor,
     ActorKind,
@@ -22,7 +23,6 @@ from souffleur.knowledge.operation import (
     Verdict,
     derive_id,
 )
-from souffleur.knowledge.records import to_point
 from souffleur.knowledge.upkeep.conflict_sets import (
     CONFLICT_CATEGORIES,
     MAX_RIVALS,

@@ -10,9 +10,9 @@ from hypothesis import given, strategies as st
 
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
+from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.policy import EVERBOT
-from souffleur.knowledge.records import to_point
 from souffleur.knowledge.upkeep.grouping import (
     GROUP_SIZES,
     NEAR_IN_GROUP,

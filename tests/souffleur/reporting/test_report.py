@@ -14,9 +14,9 @@ from hypothesis import given, strategies as st
 from souffleur.cli import show_report
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState, Relation
+from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.operation import Actor, ActorKind, Add, Op, Skip
 from souffleur.knowledge.portrait import PortraitStatus
-from souffleur.knowledge.records import to_point
 from souffleur.knowledge.talk.turn import TurnState
 from souffleur.knowledge.upkeep.quality import Quality, measure
 from souffleur.knowledge.upkeep.tally import Cost, Failure, MemoryRef, Pair

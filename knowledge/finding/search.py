@@ -24,8 +24,8 @@ from souffleur.knowledge.engine.collection import (
     OneOf,
     Point,
 )
-from souffleur.knowledge.finding.nearness import Sense, find_near
-from souffleur.knowledge.finding.turn_nearness import NearTurn, find_near_turns
+from souffleur.knowledge.finding.nearness import DenseEncoder, hybrid_search
+from souffleur.knowledge.finding.turn_nearness import NearTurn, hybrid_search_turns
 from souffleur.knowledge.identity import COMMON, check_id, knows, sphere_conditions
 from souffleur.knowledge.language.times import Period, find_period
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory, MemoryState
@@ -204,7 +204,9 @@ async def search(
     if not allowed:
         return []
     corpus = Filter((Is("user_id", query.user_id), Is("state", MemoryState.ACTIVE)))
-    near = await find_near(collection, _sense(embedder, query), _texts(query), allowed, corpus)
+    near = await hybrid_search(
+        collection, _encoder(embedder, query), _texts(query), allowed, corpus
+    )
     parts = {point.id: part for point, part in near}
     memories = to_memories(point for point, _ in near)
     ranked = [_found_memory(memory, parts[memory.id], query, policy) for memory in memories]
@@ -220,8 +222,8 @@ async def search(
 async def search_turns(collection: Collection, embedder: "Embedder", query: Query) -> list[Found]:
     """Up to `query.limit` raw turns, best first."""
     corpus = Filter((Is("user_id", query.user_id), Is("type", "turn"), Is("embedded", True)))
-    near = await find_near_turns(
-        collection, _sense(embedder, query), _texts(query), turns_filter(query), corpus
+    near = await hybrid_search_turns(
+        collection, _encoder(embedder, query), _texts(query), turns_filter(query), corpus
     )
     period = await asyncio.to_thread(_named_time, query)
     ranked = [(_rank(one, query.now, period), one) for one in near]
@@ -248,8 +250,8 @@ def _turn_order(ranked: tuple[float, NearTurn]) -> tuple[float, float, str]:
     return -round(score, 6), at.timestamp(), near.point.id
 
 
-def _sense(embedder: "Embedder", query: Query) -> Sense | None:
-    return None if query.by_words else Sense(embedder, query.within)
+def _encoder(embedder: "Embedder", query: Query) -> DenseEncoder | None:
+    return None if query.by_words else DenseEncoder(embedder, query.within)
 
 
 def _texts(query: Query) -> list[tuple[str, float]]:

@@ -18,7 +18,7 @@ from souffleur.agents.fields import (
     is_month,
     starts,
 )
-from souffleur.knowledge.decay import ends
+from souffleur.knowledge.decay import plan_expiry
 from souffleur.knowledge.memory import Content, Kind
 from souffleur.knowledge.operation import Add, Boost, Delete, Importance, Op, Skip, Update
 
@@ -177,4 +177,4 @@ def _end(day: str | None, reading: ParseContext) -> datetime | None:
         start = start.replace(day=monthrange(start.year, start.month)[1])
     if start is None or start + timedelta(days=1) <= reading.now:
         return None
-    return ends(start)
+    return plan_expiry(start)

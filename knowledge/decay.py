@@ -84,7 +84,7 @@ def scheduled(memory: Memory, policy: Policy) -> Memory:
     return memory.model_copy(update={"due_at": when, "due_for": what})
 
 
-def initial(kind: Kind, label: Importance, policy: Policy) -> float:
+def initial_importance(kind: Kind, label: Importance, policy: Policy) -> float:
     """What a new memory starts with."""
     return policy.initial_by_kind.get(kind, policy.initial[label])
 
@@ -140,11 +140,11 @@ def gone_at(category: Category, born: datetime, policy: Policy) -> datetime | No
     return None if days is None else _later(born, days)
 
 
-def ends(day: datetime) -> datetime:
+def plan_expiry(day: datetime) -> datetime:
     """When a plan for the day that starts then expires.
 
     >>> from datetime import timezone
-    >>> str(ends(datetime(2026, 1, 14, tzinfo=timezone.utc)))
+    >>> str(plan_expiry(datetime(2026, 1, 14, tzinfo=timezone.utc)))
     '2026-01-22 00:00:00+00:00'
     """
     return day + timedelta(days=1) + PLAN_FOLLOW_UP

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 from souffleur.errors import NotFoundError
 from souffleur.knowledge import undo
-from souffleur.knowledge.decay import effective, ends
+from souffleur.knowledge.decay import effective, plan_expiry
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import (
     Between,
@@ -353,7 +353,9 @@ class KnowledgeBase:
         self, user_id: str, *, limit: int, now: datetime, sphere: str | None = COMMON
     ) -> Memories:
         """Active memories of what happens within three days, or did in the last two."""
-        near = Between("expires_at", ends(now - timedelta(days=3)), ends(now + timedelta(days=3)))
+        near = Between(
+            "expires_at", plan_expiry(now - timedelta(days=3)), plan_expiry(now + timedelta(days=3))
+        )
         allowed = memories_filter(Query(user_id, "", now, sphere=sphere))
         both = Filter((*allowed.must, near), allowed.must_not)
         page, _ = await self.memories.scroll(both, limit=limit, order=Order("expires_at"))

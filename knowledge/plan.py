@@ -164,7 +164,7 @@ def _added(op: Add, context: PlanContext) -> Memory:
         content=op.content,
         category=category,
         kind=op.kind,
-        importance=decay.initial(op.kind, op.importance, policy),
+        importance=decay.initial_importance(op.kind, op.importance, policy),
         anchor_at=verdict.at,
         grace_days=policy.rule(category).grace_days,
         confidence=1.0 if by_person else 0.8,
@@ -188,7 +188,7 @@ def _updated(op: Update, old: Memory, context: PlanContext) -> list[tuple[Memory
     verdict, policy = context.verdict, context.policy
     since = op.valid_from or verdict.at
     kind = op.kind or old.kind
-    start = decay.initial(kind, op.importance or Importance.MEDIUM, policy)
+    start = decay.initial_importance(kind, op.importance or Importance.MEDIUM, policy)
     new = old.model_copy(
         update={
             "id": context.new_id,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from souffleur.agents.chat import Request
-from souffleur.knowledge.decay import ends
+from souffleur.knowledge.decay import plan_expiry
 from souffleur.knowledge.finding.search import EVERYWHERE, Query, Scope
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.operation import ActorKind, Add
@@ -196,7 +196,10 @@ async def test_what_accompanies_every_message(tmp_path: Path) -> None:
         await stage.knowledge.apply(verdict(*adds, who=ActorKind.HOST))
         plans = [
             Add(
-                content=f"Ann has exam {n}.", kind=Kind.TODO, expires_at=ends(NOW + days(1)), **host
+                content=f"Ann has exam {n}.",
+                kind=Kind.TODO,
+                expires_at=plan_expiry(NOW + days(1)),
+                **host,
             )
             for n in range(4)
         ]

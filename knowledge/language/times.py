@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 from souffleur.knowledge.language.time_phrases import (
     NIGHT,
-    Means,
     Phrase,
+    PhraseMeaning,
     find_phrases,
 )
 
@@ -80,11 +80,11 @@ def find_period(text: str, now: datetime, zone: ZoneInfo) -> Period | None:
 
 def _period(phrase: Phrase, now: datetime, zone: ZoneInfo) -> Period | None:
     try:
-        start, end = _RULES[phrase.means](phrase, now.astimezone(zone))
+        start, end = _RULES[phrase.meaning](phrase, now.astimezone(zone))
         start, end = start.astimezone(UTC), min(end.astimezone(UTC), now.astimezone(UTC))
     except (OverflowError, ValueError):  # beyond the calendar: 30 February, 9999 years ago
         return None
-    last = phrase.means is Means.LAST_TALK
+    last = phrase.meaning is PhraseMeaning.LAST_TALK
     return Period(start, end, phrase.text, last) if start < end else None
 
 
@@ -193,14 +193,14 @@ def _while_ago(phrase: Phrase, now: datetime) -> Span:
     return today - A_WHILE[0], today - A_WHILE[1]
 
 
-_RULES: dict[Means, Callable[[Phrase, datetime], Span]] = {
-    Means.LAST_TALK: lambda phrase, now: (BEGINNING, now),
-    Means.JUST_NOW: lambda phrase, now: (now.astimezone(UTC) - JUST_NOW, now),
-    Means.WHILE_AGO: _while_ago,
-    Means.AGO: _ago,
-    Means.RECENT: _recent,
-    Means.WEEKDAY: _weekday,
-    Means.WEEKEND: _weekend,
-    Means.DATE: _date,
-    Means.NOTHING: lambda phrase, now: (now, now),
+_RULES: dict[PhraseMeaning, Callable[[Phrase, datetime], Span]] = {
+    PhraseMeaning.LAST_TALK: lambda phrase, now: (BEGINNING, now),
+    PhraseMeaning.JUST_NOW: lambda phrase, now: (now.astimezone(UTC) - JUST_NOW, now),
+    PhraseMeaning.WHILE_AGO: _while_ago,
+    PhraseMeaning.AGO: _ago,
+    PhraseMeaning.RECENT: _recent,
+    PhraseMeaning.WEEKDAY: _weekday,
+    PhraseMeaning.WEEKEND: _weekend,
+    PhraseMeaning.DATE: _date,
+    PhraseMeaning.NOTHING: lambda phrase, now: (now, now),
 }

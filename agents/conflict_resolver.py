@@ -34,9 +34,13 @@ from souffleur.agents.rounds import (
 )
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, MemoryState
+from souffleur.knowledge.memory_codec import fingerprint
 from souffleur.knowledge.operation import Actor, ActorKind, LedgerEntry, Op, Verdict
-from souffleur.knowledge.records import fingerprint
-from souffleur.knowledge.upkeep.conflict_sets import ConflictSet, ruling_entry, ruling_id
+from souffleur.knowledge.upkeep.conflict_sets import (
+    ConflictSet,
+    conflict_entry_id,
+    conflict_verdict_id,
+)
 from souffleur.prompts import render, stamp
 
 
@@ -125,7 +129,7 @@ class ConflictResolver:
     async def run(
         self, rivals: ConflictSet, *, now: datetime, dry_run: bool = False
     ) -> list[LedgerEntry]:
-        """Judge a memory and those that `rivals` found, in one call; what became of each pair.
+        """Judge a memory and its conflict set in one call; return what became of each pair.
 
         A CONTRADICT where the two exclude each other, a SKIP where they do not; nothing where one
         was reworded or ended meanwhile. Pairs that were ruled on before, in the same words, are
@@ -136,10 +140,12 @@ class ConflictResolver:
         """
         everyone = (rivals.memory, *rivals.others)
         if len({(memory.user_id, memory.agent_id, memory.sphere) for memory in everyone}) != 1:
-            raise ValueError("rivals are of one user and one persona: see `rivals.rivals`")
+            raise ValueError("rivals are of one user and one persona: see `find_conflict_sets`")
         decided = await self._decided(rivals)
         ruled = {outcome.verdict_id for outcome in decided}
-        left = [one for one in rivals.others if ruling_id(rivals.memory, one) not in ruled]
+        left = [
+            one for one in rivals.others if conflict_verdict_id(rivals.memory, one) not in ruled
+        ]
         named = {f"m{place}": one for place, one in enumerate((rivals.memory, *left), start=1)}
         current = await _as_they_are(self.context.knowledge, named)
         if FIRST not in current or len(current) < 2:
@@ -152,8 +158,8 @@ class ConflictResolver:
 
     async def _decided(self, rivals: ConflictSet) -> list[LedgerEntry]:
         """What became of earlier verdicts on these; finished, if a crash came between."""
-        entries = [ruling_entry(rivals.memory, other) for other in rivals.others]
-        return await self.context.knowledge.decided(entries)
+        entries = [conflict_entry_id(rivals.memory, other) for other in rivals.others]
+        return await self.context.knowledge.settled_entries(entries)
 
 
 async def _as_they_are(knowledge: KnowledgeBase, shown: dict[str, Memory]) -> dict[str, Memory]:
@@ -174,7 +180,7 @@ def _verdict(
 ) -> Verdict:
     prompt = stamp("arbitrate", state["language"])
     return Verdict(
-        id=ruling_id(*pair),
+        id=conflict_verdict_id(*pair),
         user_id=pair[0].user_id,
         agent_id=pair[0].agent_id,
         by=Actor(who=ActorKind.ARBITER, model=state["model"], prompt=prompt),

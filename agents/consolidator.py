@@ -33,9 +33,10 @@ from souffleur.agents.rounds import (
     run_graph,
     settled,
 )
-from souffleur.knowledge.identity import reader
+from souffleur.knowledge.identity import reading_sphere
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.memory_codec import fingerprint
 from souffleur.knowledge.operation import (
     Actor,
     ActorKind,
@@ -44,7 +45,6 @@ from souffleur.knowledge.operation import (
     derive_id,
     entry_id,
 )
-from souffleur.knowledge.records import fingerprint
 from souffleur.prompts import render, stamp
 
 
@@ -122,7 +122,7 @@ class Consolidator:
     async def run(
         self, group: Sequence[Memory], *, now: datetime, dry_run: bool = False
     ) -> list[LedgerEntry]:
-        """Make fewer memories of a group that `grouping.groups` found; what became of each.
+        """Make fewer memories of a group that `grouping.find_groups` found; what became of each.
 
         A SKIP where the model would rather leave all alone; nothing where one of them was changed
         meanwhile. A group that was decided on before, in the same words, costs no call, also if
@@ -131,7 +131,7 @@ class Consolidator:
         memories of several users or personas; then nothing has changed.
         """
         if len({(memory.user_id, memory.agent_id, memory.sphere) for memory in group}) != 1:
-            raise ValueError("a group is of one user and one persona: see `grouping.groups`")
+            raise ValueError("a group is of one user and one persona: see `grouping.find_groups`")
         if decided := await self._decided(group):
             return decided
         shown = {f"m{place}": memory for place, memory in enumerate(group, start=1)}
@@ -144,7 +144,7 @@ class Consolidator:
         """What became of an earlier verdict on the same; finished, if a crash came between."""
         verdict = consolidation_id(group)
         entries = [entry_id(verdict, place) for place in range(MOST_MERGED)]
-        return await self.context.knowledge.decided(entries)
+        return await self.context.knowledge.settled_entries(entries)
 
 
 def consolidation_id(group: Sequence[Memory]) -> str:
@@ -165,7 +165,7 @@ def _verdict(state: MergeState, knowledge: KnowledgeBase) -> Verdict:
         id=consolidation_id(group),
         user_id=group[0].user_id,
         agent_id=group[0].agent_id,
-        sphere=reader(group[0].sphere),
+        sphere=reading_sphere(group[0].sphere),
         by=Actor(who=ActorKind.CONSOLIDATOR, model=state["model"], prompt=prompt),
         at=state["now"],
         reason=answer.reason,

@@ -11,7 +11,7 @@ from souffleur.knowledge.forgetting import tells
 from souffleur.knowledge.language.details import Detail, DetailKind, find_details, missing
 from souffleur.knowledge.language.lexical import is_spaced, split
 from souffleur.knowledge.language.plain_text import is_blank
-from souffleur.knowledge.language.wording import fold
+from souffleur.knowledge.language.text_match import fold
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import Add, Importance, Op, Update
 from souffleur.knowledge.privacy.secrets import find_secret

@@ -41,7 +41,7 @@ from souffleur.agents.rounds import (
 )
 from souffleur.knowledge.decay import has_faded
 from souffleur.knowledge.finding.search import EVERYWHERE, Found, Query, Scope
-from souffleur.knowledge.identity import reader
+from souffleur.knowledge.identity import reading_sphere
 from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.memory import Due, Memory
 from souffleur.knowledge.operation import Actor, ActorKind, Verdict
@@ -99,7 +99,7 @@ async def gather(state: ReviewState, runtime: Runtime[Context]) -> Update:
     persona = await runtime.context.persona_of(memory.user_id, memory.agent_id)
     question_due = _question(memory, state["now"], runtime.context.knowledge.policy)
     language = language_for(RULES[question_due], persona, memory.content)
-    sphere = reader(memory.sphere)
+    sphere = reading_sphere(memory.sphere)
     query = Query(memory.user_id, memory.content, state["now"], sphere=sphere, limit=RELATED + 1)
     hits = await runtime.context.knowledge.search(query)
     related = [hit for hit in hits if hit.item.id != memory.id][:RELATED]
@@ -144,7 +144,7 @@ async def search(state: ReviewState, runtime: Runtime[Context]) -> Update:
         memory.user_id,
         answer.query,
         state["now"],
-        sphere=reader(memory.sphere),
+        sphere=reading_sphere(memory.sphere),
         limit=FOUND + 1,
         scope=EVERYWHERE,
         zone=state["persona"].zone,

@@ -20,7 +20,7 @@ from souffleur.agents.fields import (
     is_month,
     starts,
 )
-from souffleur.knowledge.decay import ends
+from souffleur.knowledge.decay import plan_expiry
 from souffleur.knowledge.language.dates import carried_dates, date_parts, read_dates
 from souffleur.knowledge.memory import Content, Kind
 from souffleur.knowledge.operation import Add, Boost, Delete, Importance, Op, Skip, Update
@@ -186,7 +186,7 @@ def _end(day: str | None, content: str, reading: ParseContext) -> datetime | Non
     last = _last_day(day, reading.zone) if day else None
     if last is None or last + timedelta(days=1) <= reading.now:
         return None
-    return ends(max([last, *_named_days(content, reading.zone)]))
+    return plan_expiry(max([last, *_named_days(content, reading.zone)]))
 
 
 def _last_day(day: str, zone: ZoneInfo) -> datetime | None:

@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 
 from souffleur.errors import EmbedderError, EndpointError, OutageError
 
-LONGEST_PAUSE = 300.0
+MAX_PAUSE = 300.0
 """Seconds between two requests to an endpoint in trouble, whatever it asks for."""
 
-SLOW_ENOUGH = 3
+TIMEOUTS_TO_OPEN = 3
 """Time-outs in a row that open the breaker: a single one may be due to what was asked."""
 
 
@@ -105,12 +105,12 @@ class Breaker:
         self._failures += 1
         since = self.outage.since if self.outage else self._now()
         self.outage = Outage(since, str(error), self._failures)
-        if error.slow and self._failures < SLOW_ENOUGH:
+        if error.slow and self._failures < TIMEOUTS_TO_OPEN:
             return
         begins, self._open = not self._open, True
         doubled = self._pause * 2.0 ** min(self._failures - 1, 30)
         asked = getattr(error, "retry_after", None) or 0.0
-        self._until = self._steady() + min(max(doubled, asked), LONGEST_PAUSE)
+        self._until = self._steady() + min(max(doubled, asked), MAX_PAUSE)
         if begins:
             self.on_outage(self.what, self.outage)
 

@@ -13,7 +13,7 @@ from souffleur.knowledge.memory import Category, Due, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import Importance
 from souffleur.knowledge.policy import Policy
 
-FOLLOW_UP = timedelta(days=7)
+PLAN_FOLLOW_UP = timedelta(days=7)
 """A plan stays for a while after its day: "how did it go?" is asked then."""
 
 _LASTING = frozenset({Category.SYSTEM, Category.CORE, Category.PROFILE})
@@ -84,7 +84,7 @@ def scheduled(memory: Memory, policy: Policy) -> Memory:
     return memory.model_copy(update={"due_at": when, "due_for": what})
 
 
-def initial(kind: Kind, label: Importance, policy: Policy) -> float:
+def initial_importance(kind: Kind, label: Importance, policy: Policy) -> float:
     """What a new memory starts with."""
     return policy.initial_by_kind.get(kind, policy.initial[label])
 
@@ -136,18 +136,18 @@ def promoted(memory: Memory, now: datetime, policy: Policy) -> Memory:
 
 def gone_at(category: Category, born: datetime, policy: Policy) -> datetime | None:
     """When a memory of this category is out of every read path, whatever its value; None: never."""
-    most = policy.rule(category).at_most_days
-    return None if most is None else _later(born, most)
+    days = policy.rule(category).at_most_days
+    return None if days is None else _later(born, days)
 
 
-def ends(day: datetime) -> datetime:
+def plan_expiry(day: datetime) -> datetime:
     """When a plan for the day that starts then expires.
 
     >>> from datetime import timezone
-    >>> str(ends(datetime(2026, 1, 14, tzinfo=timezone.utc)))
+    >>> str(plan_expiry(datetime(2026, 1, 14, tzinfo=timezone.utc)))
     '2026-01-22 00:00:00+00:00'
     """
-    return day + timedelta(days=1) + FOLLOW_UP
+    return day + timedelta(days=1) + PLAN_FOLLOW_UP
 
 
 def _promotion(memory: Memory, policy: Policy) -> datetime | None:

@@ -7,14 +7,14 @@ from souffleur.knowledge.engine.collection import Collection, Filter, Is, read_a
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.language.lexical import is_spaced, split, terms
 from souffleur.knowledge.language.proper_names import HAN
-from souffleur.knowledge.language.wording import fold
+from souffleur.knowledge.language.text_match import fold
 from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
+from souffleur.knowledge.memory_codec import to_memories
 from souffleur.knowledge.operation import LedgerEntry, is_id
 from souffleur.knowledge.plan import PlanContext, withdrawn
-from souffleur.knowledge.records import to_memories
 from souffleur.knowledge.sessions import Sessions
 
-SHARE = 0.75
+TOLD_SHARE = 0.75
 """Part of a memory's terms from which a longer text is taken to tell it."""
 
 _CLITIC = re.compile(r"^(?:[cdjlmnst]|qu)'(?=.)|(?<=.)'(?:s|d|m|ll|re|ve)$")
@@ -49,7 +49,7 @@ def tells(text: str, content: str, names: Sequence[str] = ()) -> bool:
     if any(_mentions(words, name) for name in names):
         return True
     sought = set(terms(content))
-    return len(sought) > 2 and len(sought & set(terms(text))) >= SHARE * len(sought)
+    return len(sought) > 2 and len(sought & set(terms(text))) >= TOLD_SHARE * len(sought)
 
 
 def _mentions(words: str, name: str) -> bool:
@@ -84,14 +84,14 @@ async def _told_from(
 
     One whose raw words are gone could not be: it stays unless its own words tell of it.
     """
-    held = [one for one in await Sessions(journal).holding(turn_ids) if not one.expunged]
+    held = [one for one in await Sessions(journal).segments_with(turn_ids) if not one.expunged]
     ids = {one.episode_id for one in held} - but
     return [memory for memory in memories if memory.id in ids]
 
 
 async def with_what_rests_on_it(
-    outcome: LedgerEntry,
-    scene: PlanContext,
+    entry: LedgerEntry,
+    context: PlanContext,
     touched: frozenset[str],
     memories: Collection,
     journal: Journal,
@@ -100,7 +100,7 @@ async def with_what_rests_on_it(
 
     `details["resting"]` names the raw turns to hide, and the segments to summarise anew.
     """
-    memory = outcome.changes[0].after
+    memory = entry.changes[0].after
     mine = Filter((Is("user_id", memory.user_id), Is("state", MemoryState.ACTIVE)))
     others = to_memories(await read_all(memories, mine))
     names = own_names(memory, others)
@@ -113,13 +113,13 @@ async def with_what_rests_on_it(
     ]
     said = await journal.turns(user_id=memory.user_id)
     raw = {turn.id for turn in said if tells(turn.clipped().words, memory.content, names)}
-    rests = {*raw, *outcome.turn_ids, *(item.turn_id for item in memory.evidence)}
+    rests = {*raw, *entry.turn_ids, *(item.turn_id for item in memory.evidence)}
     turn_ids = sorted(filter(is_id, rests))  # evidence of an import may name what is no turn
     told += await _told_from(turn_ids, others, journal, but={*touched, *(one.id for one in told)})
     resting = {
         "turns": turn_ids,
         "segments": [one.data["segment_id"] for one in told if "segment_id" in one.data],
     }
-    changes = (*outcome.changes, *(withdrawn(one, memory.content, scene) for one in told))
-    details = {**outcome.details, "resting": resting}
-    return outcome.model_copy(update={"changes": changes, "details": details})
+    changes = (*entry.changes, *(withdrawn(one, memory.content, context) for one in told))
+    details = {**entry.details, "resting": resting}
+    return entry.model_copy(update={"changes": changes, "details": details})

@@ -8,7 +8,7 @@ from souffleur.errors import IdentityError
 from souffleur.knowledge.engine.collection import AnyOf, Condition, Is, Missing, OneOf
 from souffleur.knowledge.language.plain_text import is_blank, mend
 
-LONGEST_ID = 512
+MAX_ID_LENGTH = 512
 """Characters of an id."""
 
 EVERYBODY = None
@@ -41,12 +41,12 @@ def check_id(value: object, what: str = "user_id") -> str:
         raise IdentityError(f"{what} is blank: give each {owner} an id of its own")
     if mend(value) != value:  # mended, two broken ids could become one
         raise IdentityError(f"{what} holds half of a character: it was cut, give the whole id")
-    if len(value) > LONGEST_ID:
-        raise IdentityError(f"{what} has {len(value)} characters: give at most {LONGEST_ID}")
+    if len(value) > MAX_ID_LENGTH:
+        raise IdentityError(f"{what} has {len(value)} characters: give at most {MAX_ID_LENGTH}")
     return value
 
 
-def whose(user_id: str | None) -> tuple[Condition, ...]:
+def user_conditions(user_id: str | None) -> tuple[Condition, ...]:
     """Return the condition for the points of one user; none for `EVERYBODY`.
 
     Raises IdentityError for what is no id.
@@ -72,12 +72,12 @@ def agent_of(sphere: str) -> str | None:
     return sphere[1:] if sphere.startswith("@") else None
 
 
-def reader(sphere: str) -> str:
+def reading_sphere(sphere: str) -> str:
     """Return the sphere from which what lies in a sphere is looked at: shared, from the common."""
     return COMMON if sphere == SHARED else sphere
 
 
-def known_in(sphere: str | None) -> tuple[Condition, ...]:
+def sphere_conditions(sphere: str | None) -> tuple[Condition, ...]:
     """Return the condition for what a persona of this sphere knows; none for `EVERY_SPHERE`."""
     if sphere is EVERY_SPHERE:
         return ()
@@ -87,7 +87,7 @@ def known_in(sphere: str | None) -> tuple[Condition, ...]:
 
 
 def knows(sphere: str | None, lies_in: str) -> bool:
-    """Return what `known_in` says, of one record.
+    """Return what `sphere_conditions` says, of one record.
 
     >>> knows(COMMON, "@luna"), knows("@luna", COMMON), knows("@luna", SHARED), knows(None, "@luna")
     (False, False, True, True)

@@ -55,7 +55,7 @@ class People:
         `called`: the title in memories from before the user had one. Raises IdentityError, and
         SettingsError for what cannot be right.
         """
-        with self._journal.alone:
+        with self._journal.lock:
             old, _ = self.find_now(check_id(user_id), "")
             unknown = Person(user_id=user_id, since=now, version=0)
             return self._write(old or unknown, {**fields, "called": called}, now)
@@ -64,7 +64,7 @@ class People:
         self, agent_id: str, *, now: datetime, called: str | None = None, **fields: str | None
     ) -> PersonaCard:
         """Write the next version of a persona, as `introduce` does."""
-        with self._journal.alone:
+        with self._journal.lock:
             _, old = self.find_now("", check_id(agent_id, "agent_id"))
             unknown = PersonaCard(agent_id=agent_id, since=now, version=0)
             return self._write(old or unknown, {**fields, "called": called}, now)

@@ -27,7 +27,13 @@ from souffleur.knowledge.engine.collection import (
     Point,
     read_all,
 )
-from souffleur.knowledge.identity import COMMON, EVERYBODY, known_in, own_sphere, whose
+from souffleur.knowledge.identity import (
+    COMMON,
+    EVERYBODY,
+    own_sphere,
+    sphere_conditions,
+    user_conditions,
+)
 from souffleur.knowledge.language.plain_text import is_blank
 from souffleur.knowledge.operation import LedgerEntry, Said, derive_id, is_id
 from souffleur.knowledge.people import persona_id, to_persona
@@ -37,11 +43,11 @@ from souffleur.knowledge.talk.session import (
     Segment,
     Session,
     WindowRule,
-    heard,
+    append_turn,
     segment_id,
     session_point_id,
 )
-from souffleur.knowledge.talk.talk_records import (
+from souffleur.knowledge.talk.talk_codec import (
     segment_point,
     session_point,
     to_session,
@@ -70,7 +76,7 @@ INDEXES: dict[str, IndexType] = {
 }
 
 META_ID = derive_id("meta")
-OUTAGES = "outages_taken_up"
+OUTAGES_RETRIED_KEY = "outages_taken_up"
 """In the store's description: no turn of it is set aside for an endpoint's trouble."""
 _OUTAGES = ("EndpointError", "EmbedderError")
 _DERIVED = frozenset({"type", "seq", "applied", "memory_ids", "expunged"})
@@ -81,7 +87,7 @@ class Journal:
 
     def __init__(self, collection: Collection, *, last_seq: int) -> None:
         self.collection = collection
-        self.alone = RLock()
+        self.lock = RLock()
         """Held while a session's window or a turn's words are read and written again: hosts
         observe from several threads."""
         self._seq = itertools.count(last_seq + 1)
@@ -98,7 +104,7 @@ class Journal:
         The same id with other words becomes the next version, to be judged anew. The turn, the
         window that holds it and the segments that leave the window for it are one write.
         """
-        with self.alone:
+        with self.lock:
             return self._record(turn, rule)
 
     def _record(self, turn: Turn, rule: WindowRule) -> Turn | None:
@@ -116,17 +122,17 @@ class Journal:
         turn = turn.model_copy(update={"digest": digest_of(turn), "sphere": sphere})
         if old and old.digest == turn.digest:
             return None
-        session = to_session(found[session_id]) if session_id in found else self._begun(turn)
+        session = to_session(found[session_id]) if session_id in found else self._new_session(turn)
         if old:
-            place = {"version": old.version + 1, "seq": old.seq, "place": old.place}
+            numbers = {"version": old.version + 1, "seq": old.seq, "place": old.place}
         else:
             session = session.model_copy(update={"turns": session.turns + 1})
-            place = {"seq": next(self._seq), "place": session.turns}
-        turn = turn.model_copy(update=place)
+            numbers = {"seq": next(self._seq), "place": session.turns}
+        turn = turn.model_copy(update=numbers)
         segments: list[Segment] = []
         if old is None or any(held.id == turn.id for held in session.window):
             session = session.model_copy(update={"agent_id": turn.agent_id})
-            session, segments = heard(session, turn.held, rule)
+            session, segments = append_turn(session, turn.window_entry, rule)
         points = [turn_point(turn), session_point(session)]
         self.collection.put_now([*points, *map(segment_point, segments)])
         return turn
@@ -146,7 +152,7 @@ class Journal:
         limit: int | None = None,
     ) -> list[Turn]:
         """Return the turns in a state in order of arrival: all, or the first `limit`."""
-        must: list[Condition] = [Is("type", "turn"), *whose(user_id)]
+        must: list[Condition] = [Is("type", "turn"), *user_conditions(user_id)]
         must += [Is("state", state)] if state else []
         wanted = Filter(tuple(must))
         if limit is None:
@@ -155,7 +161,7 @@ class Journal:
             found, _ = await self.collection.scroll(wanted, limit=limit, order=Order("seq"))
         return sorted(read_each(found, to_turn), key=lambda turn: turn.seq)
 
-    async def users_waiting(self) -> set[str]:
+    async def users_with_pending_turns(self) -> set[str]:
         """Return the users who have a turn that waits to be judged."""
         waiting = Filter((Is("type", "turn"), Is("state", TurnState.PENDING)))
         points = await read_all(self.collection, waiting)
@@ -173,27 +179,27 @@ class Journal:
         page, _ = await self.collection.scroll(judged, limit=1, order=newest)
         return next(iter(read_each(page, to_turn)), None)
 
-    async def take_up_outages(self) -> int:
+    async def retry_outages(self) -> int:
         """Have turns judged again that an older version set aside for an endpoint's trouble.
 
         Returns how many; done once for a store.
         """
         made_with = await self.meta()
-        if made_with is None or made_with.get(OUTAGES):
+        if made_with is None or made_with.get(OUTAGES_RETRIED_KEY):
             return 0
         failed = await self.turns(state=TurnState.FAILED)
         again = [turn for turn in failed if turn.error.startswith(_OUTAGES)]
         await self.mark(again, state=TurnState.PENDING, tries=0)
-        await self.set_meta({**made_with, OUTAGES: True})
+        await self.set_meta({**made_with, OUTAGES_RETRIED_KEY: True})
         return len(again)
 
-    async def before(self, turn: Turn, *, limit: int) -> list[Said]:
+    async def messages_before(self, turn: Turn, *, limit: int) -> list[Said]:
         """The latest messages before a turn of the same session, oldest first."""
         must = (
             Is("type", "turn"),
             Is("user_id", turn.user_id),
             Is("session_id", turn.session_id),
-            *known_in(turn.sphere),
+            *sphere_conditions(turn.sphere),
             Between("seq", high=turn.seq),
         )
         found, _ = await self.collection.scroll(
@@ -212,32 +218,29 @@ class Journal:
         same = [point.id for point in stored if point.payload["version"] == versions[point.id]]
         await self.collection.merge_payload(same, fields)
 
-    async def mark_judged(self, outcomes: Sequence[LedgerEntry]) -> None:
+    async def mark_judged(self, entries: Sequence[LedgerEntry]) -> None:
         """After a crash: the turns of a verdict that was written down are judged."""
-        ids = list(dict.fromkeys(id for outcome in outcomes for id in outcome.turn_ids))
+        ids = list(dict.fromkeys(id for entry in entries for id in entry.turn_ids))
         turns = read_each(await self.collection.get(ids), to_turn)
-        verdict = outcomes[0].verdict_id
+        verdict = entries[0].verdict_id
         judged = [turn for turn in turns if turn.version == 0 or verdict_id([turn]) == verdict]
         await self.mark(judged, state=TurnState.JUDGED, error="")
 
-    async def write(self, outcomes: Sequence[LedgerEntry]) -> None:
+    async def write(self, entries: Sequence[LedgerEntry]) -> None:
         """Write what is about to be done; see `settle`."""
         await self.collection.put(
-            [
-                Point(outcome.id, self._entry_payload(outcome, next(self._seq)))
-                for outcome in outcomes
-            ]
+            [Point(entry.id, self._entry_payload(entry, next(self._seq))) for entry in entries]
         )
 
-    async def settle(self, outcomes: Sequence[LedgerEntry]) -> None:
+    async def settle(self, entries: Sequence[LedgerEntry]) -> None:
         """Note that it has been done."""
-        await self.collection.merge_payload([o.id for o in outcomes], {"applied": True})
+        await self.collection.merge_payload([entry.id for entry in entries], {"applied": True})
 
-    async def rewrite(self, outcome: LedgerEntry) -> None:
+    async def rewrite(self, entry: LedgerEntry) -> None:
         """Correct an entry whose op could not be carried out after all, or was undone."""
-        payload = self._entry_payload(outcome, 0)
+        payload = self._entry_payload(entry, 0)
         del payload["seq"], payload["applied"]
-        await self.collection.merge_payload([outcome.id], payload)
+        await self.collection.merge_payload([entry.id], payload)
 
     async def drop_words(
         self, before: datetime, fields: Payload, user_id: str | None = EVERYBODY
@@ -247,7 +250,7 @@ class Journal:
         Returns how many there were; an entry is found once, so a run costs what is due.
         """
         idle = (Is("type", "entry"), Missing("memory_ids"), Between("at", high=before))
-        wanted = Filter((*idle, *whose(user_id)), (Is("expunged", True),))
+        wanted = Filter((*idle, *user_conditions(user_id)), (Is("expunged", True),))
         due = await read_all(self.collection, wanted)
         await self.collection.merge_payload([p.id for p in due], {**fields, "expunged": True})
         return len(due)
@@ -257,7 +260,7 @@ class Journal:
 
         A verdict with an entry that cannot be read is left as it is.
         """
-        wanted = Filter((Is("type", "entry"), Is("applied", False), *whose(user_id)))
+        wanted = Filter((Is("type", "entry"), Is("applied", False), *user_conditions(user_id)))
         found = await read_all(self.collection, wanted)
         found.sort(key=_seq)
         groups: dict[str, list[Point]] = {}
@@ -265,13 +268,13 @@ class Journal:
             groups.setdefault(str(point.payload.get("verdict_id")), []).append(point)
         whole = []
         for name, group in groups.items():
-            outcomes = read_each(group, to_outcome)
-            if len(outcomes) < len(group):
+            entries = read_each(group, to_entry)
+            if len(entries) < len(group):
                 continue
-            if await self._count(name) == outcomes[0].of:
-                whole.append(outcomes)
+            if await self._count(name) == entries[0].of:
+                whole.append(entries)
             else:
-                await self.collection.delete([outcome.id for outcome in outcomes])
+                await self.collection.delete([entry.id for entry in entries])
         return whole
 
     async def entry(self, entry_id: str) -> LedgerEntry:
@@ -279,12 +282,12 @@ class Journal:
         found = await self.collection.get([entry_id] if is_id(entry_id) else [])
         if not found or found[0].payload["type"] != "entry":
             raise NotFoundError(f"no ledger entry has the id {entry_id!r}")
-        return to_outcome(found[0])
+        return to_entry(found[0])
 
     async def get_entries(self, entry_ids: Sequence[str]) -> list[LedgerEntry]:
         """Return the ledger entries with these ids that there are."""
         found = await self.collection.get([id for id in entry_ids if is_id(id)])
-        return read_each((one for one in found if one.payload.get("type") == "entry"), to_outcome)
+        return read_each((one for one in found if one.payload.get("type") == "entry"), to_entry)
 
     async def get_turns(self, turn_ids: Sequence[str]) -> list[Turn]:
         """Return the turns with these ids that there are."""
@@ -301,13 +304,13 @@ class Journal:
         waits: bool | None = None,
     ) -> list[LedgerEntry]:
         """Return ledger entries, oldest first."""
-        must: list[Condition] = [Is("type", "entry"), *whose(user_id)]
+        must: list[Condition] = [Is("type", "entry"), *user_conditions(user_id)]
         must += [Is("memory_ids", memory_id)] if memory_id else []
         must += [Is("turn_ids", turn_id)] if turn_id else []
         must += [OneOf("turn_ids", tuple(turn_ids))] if turn_ids is not None else []
         must += [Is("waits", waits)] if waits is not None else []
         found = await read_all(self.collection, Filter(tuple(must)))
-        return read_each(sorted(found, key=_seq), to_outcome)
+        return read_each(sorted(found, key=_seq), to_entry)
 
     async def meta(self) -> Payload | None:
         """What the store was made with; None: it is new."""
@@ -323,7 +326,7 @@ class Journal:
         ids = OneOf("verdict_id", (verdict_id,))
         return await self.collection.count(Filter((Is("type", "entry"), ids)))
 
-    def _begun(self, turn: Turn) -> Session:
+    def _new_session(self, turn: Turn) -> Session:
         """Return a new session, counting on from segments that an earlier one has left."""
         id = session_point_id(turn.user_id, turn.session_id, turn.sphere)
         left = 0
@@ -340,13 +343,13 @@ class Journal:
         )
 
     @staticmethod
-    def _entry_payload(outcome: LedgerEntry, seq: int) -> Payload:
-        payload = outcome.model_dump(mode="json")
+    def _entry_payload(entry: LedgerEntry, seq: int) -> Payload:
+        payload = entry.model_dump(mode="json")
         derived = {"type": "entry", "seq": seq, "applied": False}
-        return {**payload, **derived, "memory_ids": list(outcome.memory_ids)}
+        return {**payload, **derived, "memory_ids": list(entry.memory_ids)}
 
 
-def to_outcome(point: Point) -> LedgerEntry:
+def to_entry(point: Point) -> LedgerEntry:
     """Return the ledger entry of a point. Raises UnreadableError."""
     return read(point, LedgerEntry, derived=_DERIVED)
 

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 from souffleur.errors import NotFoundError
 from souffleur.knowledge import undo
-from souffleur.knowledge.decay import effective, ends
+from souffleur.knowledge.decay import effective, plan_expiry
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import (
     Between,
@@ -27,25 +27,26 @@ from souffleur.knowledge.finding.search import (
     Found,
     Query,
     Scope,
-    order,
-    over,
-    readable,
-    said,
+    expired_conditions,
+    memories_filter,
+    ranking_key,
     search,
     search_turns,
+    turns_filter,
 )
 from souffleur.knowledge.identity import (
     COMMON,
     EVERY_SPHERE,
     EVERYBODY,
     check_id,
-    known_in,
     knows,
-    whose,
+    sphere_conditions,
+    user_conditions,
 )
 from souffleur.knowledge.introductions import People
-from souffleur.knowledge.journal import Journal, to_outcome
+from souffleur.knowledge.journal import Journal, to_entry
 from souffleur.knowledge.memory import NARRATIVE, Category, Due, Memory, MemoryState
+from souffleur.knowledge.memory_codec import fingerprint, to_memories, to_memory
 from souffleur.knowledge.operation import (
     Actor,
     Add,
@@ -56,19 +57,18 @@ from souffleur.knowledge.operation import (
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.proposals import agreed, declined
 from souffleur.knowledge.reading import read_each
-from souffleur.knowledge.records import fingerprint, to_memories, to_memory
 from souffleur.knowledge.sessions import Sessions
-from souffleur.knowledge.talk.talk_records import to_masked_turn
+from souffleur.knowledge.talk.talk_codec import to_masked_turn
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.knowledge.writer import Writer
 
 Memories = list[Memory]
-Outcomes = list[LedgerEntry]
+LedgerEntries = list[LedgerEntry]
 Vector = tuple[float, ...]
 
 NEAR_DUPLICATE = 0.95
 """Cosine from which two memories are near-duplicates."""
-AT_ONCE = 64
+TURNS_PER_REQUEST = 64
 """Raw turns embedded in one request."""
 
 
@@ -86,11 +86,11 @@ class KnowledgeBase:
         embedder: Embedder,
         policy: Policy,
         *,
-        hold: bool = False,
+        require_confirmation: bool = False,
         raw_days: int = 30,
         aclose: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """With `hold`, what a model would change waits for the user's yes: see `proposals`.
+        """Changes by a model wait for the user's yes if `require_confirmation`: see `proposals`.
 
         Raw turns are found for `raw_days`; 0: until they are summarised. `aclose` lets go of the
         store; by default the collections are closed.
@@ -103,23 +103,25 @@ class KnowledgeBase:
         self.policy = policy
         self.raw_days = raw_days
         self._aclose = aclose
-        self.writer = Writer(memories, journal, embedder, policy, hold=hold)
+        self.writer = Writer(
+            memories, journal, embedder, policy, require_confirmation=require_confirmation
+        )
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def apply(self, verdict: Verdict, *, turns: Sequence[Turn] = ()) -> Outcomes:
+    async def apply(self, verdict: Verdict, *, turns: Sequence[Turn] = ()) -> LedgerEntries:
         """Carry out a verdict, op by op, and say what became of each.
 
         The verdict is written to the ledger before any memory changes; `turns` become `judged`
         with it. Applying the same verdict again changes nothing and returns the first outcomes.
         """
         async with self._alone(verdict.user_id):
-            return await self.writer.carry(verdict, turns)
+            return await self.writer.apply(verdict, turns)
 
     def _alone(self, user_id: str) -> asyncio.Lock:
         """Return the lock of one user, which lives as long as somebody holds or awaits it."""
         return self._locks.setdefault(user_id, asyncio.Lock())
 
-    async def preview(self, verdict: Verdict) -> Outcomes:
+    async def preview(self, verdict: Verdict) -> LedgerEntries:
         """What `apply` would make of a verdict; nothing is written."""
         return await self.writer.plan(verdict, ())
 
@@ -141,7 +143,7 @@ class KnowledgeBase:
             await self.journal.write([outcome])
             return (await self.writer.carry_out([outcome]))[0]
 
-    async def proposals(self, user_id: str) -> Outcomes:
+    async def proposals(self, user_id: str) -> LedgerEntries:
         """Return what waits for the user's yes, oldest first: changes, and memories to be added."""
         waiting = await self.journal.entries(check_id(user_id), waits=True)
         pending = await self.list(user_id, states=(MemoryState.PENDING,))
@@ -173,7 +175,7 @@ class KnowledgeBase:
             raise NotFoundError(f"nothing waits for a yes under the id {entry_id!r}")
         return entry
 
-    async def undo_turn(self, turn: Turn, *, by: Actor, now: datetime) -> Outcomes:
+    async def undo_turn(self, turn: Turn, *, by: Actor, now: datetime) -> LedgerEntries:
         """Take back, newest first, what a turn brought and what can still be taken back."""
         undone = []
         for entry in reversed(await self.journal.entries(turn.user_id, turn_id=turn.id)):
@@ -187,18 +189,18 @@ class KnowledgeBase:
         if Scope.TURNS in query.scope:
             raw = replace(query, raw_since=self._raw_since(query.now))
             found += await search_turns(self.journal.collection, self.embedder, raw)
-        return sorted(found, key=order)[: query.limit]
+        return sorted(found, key=ranking_key)[: query.limit]
 
-    async def told(self, query: Query) -> list[Memory | Turn]:
+    async def turns_and_episodes_between(self, query: Query) -> list[Memory | Turn]:
         """The episodes and raw turns of a time, oldest first; the query's text says nothing.
 
         Up to `query.limit` of each, the latest ones.
         """
         newest = Order("created_at", descending=True)
         episodes, _ = await self.memories.scroll(
-            readable(query, Scope.EPISODES), limit=query.limit, order=newest
+            memories_filter(query, Scope.EPISODES), limit=query.limit, order=newest
         )
-        raw = said(replace(query, raw_since=self._raw_since(query.now)))
+        raw = turns_filter(replace(query, raw_since=self._raw_since(query.now)))
         turns, _ = await self.journal.collection.scroll(
             raw, limit=query.limit, order=Order("at", descending=True)
         )
@@ -206,10 +208,12 @@ class KnowledgeBase:
         said_then = read_each(reversed(turns), to_masked_turn)
         return [*told_then, *said_then]
 
-    async def learnt(self, query: Query) -> list[Found]:
+    async def memories_learned_between(self, query: Query) -> list[Found]:
         """The memories first learnt in a time, by age; the query's text says nothing."""
         order_by = Order("created_at")
-        page, _ = await self.memories.scroll(readable(query), limit=query.limit, order=order_by)
+        page, _ = await self.memories.scroll(
+            memories_filter(query), limit=query.limit, order=order_by
+        )
         found = to_memories(page)
         return [Found(one, 1.0, 1.0, effective(one, query.now, self.policy)) for one in found]
 
@@ -218,14 +222,14 @@ class KnowledgeBase:
     ) -> Memories:
         """The latest episodes of a user, newest first."""
         latest = Order("created_at", descending=True)
-        allowed = readable(Query(user_id, "", now, sphere=sphere), Scope.EPISODES)
+        allowed = memories_filter(Query(user_id, "", now, sphere=sphere), Scope.EPISODES)
         page, _ = await self.memories.scroll(allowed, limit=limit, order=latest)
         return to_memories(page)
 
     async def portraits(self, user_id: str, sphere: str | None = COMMON) -> Memories:
         """All versions of a user's portrait in a sphere, in whatever state, newest first."""
         of = (Is("user_id", check_id(user_id)), Is("category", Category.PROFILE))
-        must = (*of, *known_in(sphere))
+        must = (*of, *sphere_conditions(sphere))
         found = to_memories(await read_all(self.memories, Filter(must)))
         return sorted(found, key=lambda memory: -int(memory.data.get("version", 0)))
 
@@ -235,7 +239,7 @@ class KnowledgeBase:
             Is("user_id", check_id(user_id)),
             Is("category", Category.PROFILE),
             Is("state", MemoryState.ACTIVE),
-            *known_in(sphere),
+            *sphere_conditions(sphere),
         )
         latest = Order("created_at", descending=True)
         page, _ = await self.memories.scroll(Filter(must), limit=1, order=latest)
@@ -244,7 +248,7 @@ class KnowledgeBase:
     async def embed_turns(self, user_id: str | None = None) -> int:
         """Make raw turns findable by their words; returns how many."""
         count = 0
-        while turns := await self.sessions.unembedded(user_id, limit=AT_ONCE):
+        while turns := await self.sessions.unembedded(user_id, limit=TURNS_PER_REQUEST):
             self.sessions.embed(turns, await self.embedder.embed([turn.words for turn in turns]))
             count += len(turns)
         return count
@@ -269,14 +273,14 @@ class KnowledgeBase:
         memories = to_memories(await self.memories.get(memory_ids))
         return [m for m in memories if m.user_id == user_id and m.state is MemoryState.ACTIVE]
 
-    async def holds(self, memory_id: str) -> bool:
+    async def exists(self, memory_id: str) -> bool:
         """Return whether there is a memory of this id, in whatever state."""
         return bool(await self.memories.get([memory_id]))
 
     async def count(self, *, user_id: str | None = EVERYBODY, agent_id: str | None = None) -> int:
         """Return how many memories a user has, or were told to a persona, in whatever state."""
         told = (Is("agent_id", check_id(agent_id, "agent_id")),) if agent_id is not None else ()
-        return await self.memories.count(Filter((*whose(user_id), *told)))
+        return await self.memories.count(Filter((*user_conditions(user_id), *told)))
 
     async def find_usable(
         self, user_id: str, memory_ids: Sequence[str], *, sphere: str = COMMON
@@ -303,10 +307,10 @@ class KnowledgeBase:
         With `now`, without those that have expired or ended by then; with `sphere`, what is
         known there.
         """
-        must: list[Condition] = [OneOf("state", tuple(states)), *whose(user_id)]
-        must += known_in(sphere)
+        must: list[Condition] = [OneOf("state", tuple(states)), *user_conditions(user_id)]
+        must += sphere_conditions(sphere)
         must += [Is("category", category)] if category else []
-        wanted = Filter(tuple(must), over(now) if now else ())
+        wanted = Filter(tuple(must), expired_conditions(now) if now else ())
         memories = to_memories(await read_all(self.memories, wanted))
         return sorted(memories, key=lambda memory: (memory.created_at, memory.id))
 
@@ -321,7 +325,7 @@ class KnowledgeBase:
     ) -> Memories:
         """The active memories of the highest value now, best first; ties by age and id."""
         query = Query(user_id, "", now, categories=tuple(categories), sphere=sphere)
-        allowed = readable(query)
+        allowed = memories_filter(query)
         order = Order("importance", descending=True)
         page, _ = await self.memories.scroll(allowed, limit=2 * limit, order=order)
         memories = to_memories(page)
@@ -349,43 +353,45 @@ class KnowledgeBase:
         self, user_id: str, *, limit: int, now: datetime, sphere: str | None = COMMON
     ) -> Memories:
         """Active memories of what happens within three days, or did in the last two."""
-        near = Between("expires_at", ends(now - timedelta(days=3)), ends(now + timedelta(days=3)))
-        allowed = readable(Query(user_id, "", now, sphere=sphere))
+        near = Between(
+            "expires_at", plan_expiry(now - timedelta(days=3)), plan_expiry(now + timedelta(days=3))
+        )
+        allowed = memories_filter(Query(user_id, "", now, sphere=sphere))
         both = Filter((*allowed.must, near), allowed.must_not)
         page, _ = await self.memories.scroll(both, limit=limit, order=Order("expires_at"))
         return to_memories(page)
 
-    async def history(self, memory_id: str, *, user_id: str | None) -> Outcomes:
+    async def history(self, memory_id: str, *, user_id: str | None) -> LedgerEntries:
         """Return all that ever happened to a memory of a user (None: of anybody), oldest first."""
         memory = await self.get(memory_id, user_id=user_id)
         return await self.journal.entries(memory.user_id, memory_id=memory_id)
 
-    async def decided(self, entry_ids: Sequence[str]) -> Outcomes:
+    async def settled_entries(self, entry_ids: Sequence[str]) -> LedgerEntries:
         """Return the ledger entries with these ids that there are; finished, if a crash came."""
         found = await self.journal.collection.get(entry_ids)
         if not all(point.payload["applied"] for point in found):
             await self.recover()
             found = await self.journal.collection.get(entry_ids)
-        return [to_outcome(point) for point in found]
+        return [to_entry(point) for point in found]
 
     async def near_duplicates(self, verdict: Verdict) -> dict[int, Memory]:
         """For each ADD, by position: an active memory that says nearly the same."""
         adds = [
-            (place, op)
-            for place, op in enumerate(verdict.ops)
+            (index, op)
+            for index, op in enumerate(verdict.ops)
             if isinstance(op, Add) and not op.keep_both
         ]
         vectors = await self.embedder.embed([op.content for _, op in adds])
-        known = known_in(verdict.sphere)
+        known = sphere_conditions(verdict.sphere)
         mine = Filter((Is("user_id", verdict.user_id), Is("state", MemoryState.ACTIVE), *known))
         hits = await self.memories.search([VectorSearch(v, mine, 1) for v in vectors])
         near = {
-            place: memory
-            for (place, _), hit in zip(adds, hits, strict=True)
+            index: memory
+            for (index, _), hit in zip(adds, hits, strict=True)
             for memory in to_memories(one.point for one in hit if one.score >= NEAR_DUPLICATE)
         }
         return {
-            place: near[place] for place, op in adds if place in near and not _same(op, near[place])
+            index: near[index] for index, op in adds if index in near and not _same(op, near[index])
         }
 
     async def note_recalled(self, memory_ids: Sequence[str]) -> None:
@@ -429,7 +435,7 @@ def _due_by(now: datetime, what: Sequence[Due], user_id: str | None) -> Filter:
         OneOf("due_for", tuple(what)),
         Between("due_at", high=now + INSTANT),
     ]
-    return Filter((*must, *whose(user_id)))
+    return Filter((*must, *user_conditions(user_id)))
 
 
 def _same(op: Add, memory: Memory) -> bool:

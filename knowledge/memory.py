@@ -8,7 +8,7 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, 
 
 from souffleur.knowledge.language.plain_text import is_blank, mend
 
-SCHEMA = 1
+SCHEMA_VERSION = 1
 """Version of the payload below; recorded with the data."""
 
 
@@ -86,7 +86,7 @@ class Due(StrEnum):
     EXPIRE = "expire"
 
 
-LONGEST_CONTENT = 2000
+MAX_CONTENT_LENGTH = 2000
 """Characters of a content."""
 
 
@@ -98,8 +98,8 @@ def _content(text: str) -> str:
     text = text.strip()
     if is_blank(text):
         raise ValueError("must not be blank")
-    if len(text) > LONGEST_CONTENT:
-        raise ValueError(f"must have at most {LONGEST_CONTENT:,} characters (has {len(text):,})")
+    if len(text) > MAX_CONTENT_LENGTH:
+        raise ValueError(f"must have at most {MAX_CONTENT_LENGTH:,} characters (has {len(text):,})")
     return text
 
 
@@ -107,7 +107,7 @@ Text = Annotated[str, BeforeValidator(_mended)]
 """Words of others: a lone surrogate, which has no UTF-8, becomes U+FFFD."""
 
 Content = Annotated[Text, AfterValidator(_content)]
-"""What a memory says: stripped, something to be seen, at most `LONGEST_CONTENT` characters."""
+"""What a memory says: stripped, something to be seen, at most `MAX_CONTENT_LENGTH` characters."""
 
 
 class Frozen(BaseModel):
@@ -203,7 +203,7 @@ class Memory(Frozen):
     """Guards concurrent writes: each change adds one."""
     written_by: str = ""
     """Id of the ledger entry that wrote this revision."""
-    schema_version: int = SCHEMA
+    schema_version: int = SCHEMA_VERSION
 
     @property
     def embedded(self) -> tuple[str, ...]:

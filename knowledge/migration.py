@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 
 from souffleur.errors import NotFoundError, StoreMismatchError
-from souffleur.knowledge import decay, records
+from souffleur.knowledge import decay, memory_codec
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import Collection, Filter, Point, read_pages
 from souffleur.knowledge.journal import META_ID, Journal
@@ -84,7 +84,7 @@ async def _copy(
         done = 0
         async for page in read_pages(memories, Filter(), size=POINTS_COPIED):
             await put_memories(
-                new, [carried(records.to_memory(point), former, policy) for point in page]
+                new, [carried(memory_codec.to_memory(point), former, policy) for point in page]
             )
             done += len(page)
             step(done, total)
@@ -101,7 +101,9 @@ async def put_memories(knowledge: KnowledgeBase, memories: Sequence[Memory]) -> 
     """Write memories as they are, embedded, that were made elsewhere; no entry tells of them."""
     texts = list({text: None for memory in memories for text in memory.embedded})
     vectors = dict(zip(texts, await knowledge.embedder.embed(texts), strict=True))
-    await knowledge.memories.put([records.embedded_point(memory, vectors) for memory in memories])
+    await knowledge.memories.put(
+        [memory_codec.embedded_point(memory, vectors) for memory in memories]
+    )
 
 
 def _unembedded(point: Point) -> Point:

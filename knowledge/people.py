@@ -19,7 +19,7 @@ from souffleur.knowledge.memory import Frozen
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.reading import read
 
-LONGEST_NAME = 60
+MAX_NAME_LENGTH = 60
 """Characters of a title or a name."""
 
 Language = Literal["en", "zh", "ja"]
@@ -39,8 +39,8 @@ def check_name(name: str) -> str:
         raise ValueError("must not be blank")
     if single_line(name) != name:
         raise ValueError("must be one line, with single spaces")
-    if len(name) > LONGEST_NAME:
-        raise ValueError(f"must have at most {LONGEST_NAME} characters (has {len(name)})")
+    if len(name) > MAX_NAME_LENGTH:
+        raise ValueError(f"must have at most {MAX_NAME_LENGTH} characters (has {len(name)})")
     return name
 
 

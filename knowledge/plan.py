@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from souffleur.knowledge import decay
 from souffleur.knowledge.identity import SHARED
-from souffleur.knowledge.language.wording import find_quote
+from souffleur.knowledge.language.text_match import find_quote
 from souffleur.knowledge.memory import (
     NARRATIVE,
     PROCEDURAL,
@@ -57,7 +57,7 @@ class PlanContext:
     verdict: Verdict
     position: int
     policy: Policy
-    hold: bool = False
+    require_confirmation: bool = False
     """What a model adds to the memories waits as `pending` for the user's yes."""
 
     @property
@@ -71,16 +71,16 @@ class PlanContext:
         return entry_id(self.verdict.id, self.position)
 
 
-def plan(op: Op, targets: Sequence[Memory], scene: PlanContext) -> tuple[Change, ...]:
+def plan(op: Op, targets: Sequence[Memory], context: PlanContext) -> tuple[Change, ...]:
     """The changes an op stands for; `targets` are its memories as they are now.
 
     Every memory in the result has the next revision, the writer and the due time set.
     """
-    pairs = _changes(op, targets, scene)
-    return tuple(Change(before=old, after=_stamped(old, new, scene)) for old, new in pairs)
+    pairs = _changes(op, targets, context)
+    return tuple(Change(before=old, after=_stamped(old, new, context)) for old, new in pairs)
 
 
-def is_held(op: Op, targets: Sequence[Memory], verdict: Verdict) -> bool:
+def needs_confirmation(op: Op, targets: Sequence[Memory], verdict: Verdict) -> bool:
     """Return whether an op changes what is remembered, and is a model's idea.
 
     Such ops wait as a whole where the user is asked first. What only says how much a memory
@@ -91,13 +91,13 @@ def is_held(op: Op, targets: Sequence[Memory], verdict: Verdict) -> bool:
     return isinstance(op, Update | Delete | Merge) or (isinstance(op, Contradict) and op.settled)
 
 
-def withdrawn(memory: Memory, without: str, scene: PlanContext) -> Change:
+def withdrawn(memory: Memory, without: str, context: PlanContext) -> Change:
     """An episode or portrait that tells of what is to be forgotten: gone, to be written anew."""
     left_out = [*memory.data.get("without", ()), without]
     gone = memory.model_copy(
         update={"state": MemoryState.FORGOTTEN, "data": {**memory.data, "without": left_out}}
     )
-    return Change(before=memory, after=_stamped(memory, gone, scene))
+    return Change(before=memory, after=_stamped(memory, gone, context))
 
 
 def category_of(kind: Kind) -> Category:
@@ -106,25 +106,25 @@ def category_of(kind: Kind) -> Category:
 
 
 def _changes(
-    op: Op, targets: Sequence[Memory], scene: PlanContext
+    op: Op, targets: Sequence[Memory], context: PlanContext
 ) -> list[tuple[Memory | None, Memory]]:
     match op:
         case Skip():
             return []
         case Add():
-            return [(None, _added(op, scene))]
+            return [(None, _added(op, context))]
         case Update():
-            return _updated(op, targets[0], scene)
+            return _updated(op, targets[0], context)
         case Merge():
-            return _merged(op, targets, scene)
+            return _merged(op, targets, context)
         case Contradict():
-            return _contradicted(op, targets, scene)
+            return _contradicted(op, targets, context)
         case _:
-            return [(targets[0], _single(op, targets[0], scene))]
+            return [(targets[0], _single(op, targets[0], context))]
 
 
-def _single(op: Op, old: Memory, scene: PlanContext) -> Memory:
-    now, policy = scene.verdict.at, scene.policy
+def _single(op: Op, old: Memory, context: PlanContext) -> Memory:
+    now, policy = context.verdict.at, context.policy
     match op:
         case Boost():
             return decay.boosted(old, now, policy)
@@ -151,20 +151,20 @@ def _single(op: Op, old: Memory, scene: PlanContext) -> Memory:
             raise TypeError(f"no plan for {op.op}")
 
 
-def _added(op: Add, scene: PlanContext) -> Memory:
-    verdict, policy = scene.verdict, scene.policy
+def _added(op: Add, context: PlanContext) -> Memory:
+    verdict, policy = context.verdict, context.policy
     by_person = verdict.by.who in _SOURCES
     category = op.category or category_of(op.kind)
     told = category not in NARRATIVE
     return Memory(
-        id=scene.new_id,
+        id=context.new_id,
         user_id=verdict.user_id,
         agent_id=verdict.agent_id,
         sphere=verdict.sphere,
         content=op.content,
         category=category,
         kind=op.kind,
-        importance=decay.initial(op.kind, op.importance, policy),
+        importance=decay.initial_importance(op.kind, op.importance, policy),
         anchor_at=verdict.at,
         grace_days=policy.rule(category).grace_days,
         confidence=1.0 if by_person else 0.8,
@@ -172,7 +172,9 @@ def _added(op: Add, scene: PlanContext) -> Memory:
         source=_SOURCES.get(verdict.by.who, Source.BACKGROUND_AI),
         valid_from=op.valid_from or verdict.at,
         expires_at=op.expires_at or decay.gone_at(category, verdict.at, policy),
-        state=MemoryState.PENDING if scene.hold and not by_person and told else MemoryState.ACTIVE,
+        state=MemoryState.PENDING
+        if context.require_confirmation and not by_person and told
+        else MemoryState.ACTIVE,
         evidence=evidence_for(op.quote, verdict),
         entities=op.entities,
         topics=op.topics,
@@ -183,14 +185,14 @@ def _added(op: Add, scene: PlanContext) -> Memory:
     )
 
 
-def _updated(op: Update, old: Memory, scene: PlanContext) -> list[tuple[Memory | None, Memory]]:
-    verdict, policy = scene.verdict, scene.policy
+def _updated(op: Update, old: Memory, context: PlanContext) -> list[tuple[Memory | None, Memory]]:
+    verdict, policy = context.verdict, context.policy
     since = op.valid_from or verdict.at
     kind = op.kind or old.kind
-    start = decay.initial(kind, op.importance or Importance.MEDIUM, policy)
+    start = decay.initial_importance(kind, op.importance or Importance.MEDIUM, policy)
     new = old.model_copy(
         update={
-            "id": scene.new_id,
+            "id": context.new_id,
             "content": op.content,
             "kind": kind,
             **_home(old, kind, policy),
@@ -231,18 +233,20 @@ def _home(old: Memory, kind: Kind, policy: Policy) -> dict[str, object]:
 
 
 def _merged(
-    op: Merge, targets: Sequence[Memory], scene: PlanContext
+    op: Merge, targets: Sequence[Memory], context: PlanContext
 ) -> list[tuple[Memory | None, Memory]]:
-    verdict, policy = scene.verdict, scene.policy
+    verdict, policy = context.verdict, context.policy
     best = max(targets, key=lambda memory: decay.effective(memory, verdict.at, policy))
     is_told = best.category in NARRATIVE  # a merge of others waits as a whole
     one = best.model_copy(
         update={
-            "id": scene.new_id,
+            "id": context.new_id,
             "content": op.content,
-            **_settled(best, op.category or best.category, scene),
+            **_settled(best, op.category or best.category, context),
             "kind": op.kind or best.kind,
-            "state": MemoryState.PENDING if scene.hold and is_told else MemoryState.ACTIVE,
+            "state": MemoryState.PENDING
+            if context.require_confirmation and is_told
+            else MemoryState.ACTIVE,
             "valid_from": min((m.valid_from for m in targets if m.valid_from), default=None),
             "last_used_at": max((m.last_used_at for m in targets if m.last_used_at), default=None),
             "verified": all(memory.verified for memory in targets),
@@ -277,7 +281,7 @@ def _lasting(relations: tuple[Relation, ...]) -> tuple[Relation, ...]:
 
 
 def _contradicted(
-    op: Contradict, targets: Sequence[Memory], scene: PlanContext
+    op: Contradict, targets: Sequence[Memory], context: PlanContext
 ) -> list[tuple[Memory | None, Memory]]:
     """The one that stays comes first: cut short by another process, an open contradiction is left.
 
@@ -286,7 +290,7 @@ def _contradicted(
     stays, ends = targets
     linked, gone = _against(stays, ends.id), _against(ends, stays.id)
     if op.settled:
-        until = min(op.until or stays.valid_from or stays.created_at, scene.verdict.at)
+        until = min(op.until or stays.valid_from or stays.created_at, context.verdict.at)
         ended = {
             "state": MemoryState.SUPERSEDED,
             "superseded_by": stays.id,
@@ -303,29 +307,29 @@ def _against(memory: Memory, other: str) -> Memory:
     return memory.model_copy(update={"relations": (*memory.relations, link)})
 
 
-def _settled(best: Memory, category: Category, scene: PlanContext) -> dict[str, object]:
+def _settled(best: Memory, category: Category, context: PlanContext) -> dict[str, object]:
     """What follows from the category of a merged memory that is not that of the best."""
     if category == best.category:
         return {}
     return {
         "category": category,
-        "grace_days": scene.policy.rule(category).grace_days,
-        "expires_at": decay.gone_at(category, scene.verdict.at, scene.policy),
+        "grace_days": context.policy.rule(category).grace_days,
+        "expires_at": decay.gone_at(category, context.verdict.at, context.policy),
         "data": {},  # what an episode knows of its segment is not a fact's
     }
 
 
-def _stamped(old: Memory | None, new: Memory, scene: PlanContext) -> Memory:
+def _stamped(old: Memory | None, new: Memory, context: PlanContext) -> Memory:
     revision = old.revision + 1 if old else 1
     return decay.scheduled(
         new.model_copy(
             update={
                 "revision": revision,
-                "updated_at": scene.verdict.at,
-                "written_by": scene.entry_id,
+                "updated_at": context.verdict.at,
+                "written_by": context.entry_id,
             }
         ),
-        scene.policy,
+        context.policy,
     )
 
 

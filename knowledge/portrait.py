@@ -7,9 +7,9 @@ from pydantic import AwareDatetime
 from souffleur.knowledge.memory import Frozen, Memory, MemoryState
 from souffleur.knowledge.operation import derive_id
 
-EPISODES = 5
+EPISODES_PER_PORTRAIT = 5
 """New episodes after which a portrait is written anew."""
-WEEK = timedelta(days=7)
+MAX_PORTRAIT_AGE = timedelta(days=7)
 
 
 class PortraitStatus(Frozen):
@@ -33,7 +33,7 @@ class PortraitStatus(Frozen):
 
 
 def why_due(
-    former: Memory | None, episodes: list[Memory], upkeep: PortraitStatus, now: datetime
+    former: Memory | None, episodes: list[Memory], status: PortraitStatus, now: datetime
 ) -> str:
     """Why a portrait is to be written now; empty: it is not.
 
@@ -44,13 +44,13 @@ def why_due(
         return ""
     if former is not None and is_withdrawn(former):
         return "something in it was to be forgotten"
-    if upkeep.big:
+    if status.big:
         return "something big was told"
-    if len(episodes) >= EPISODES:
+    if len(episodes) >= EPISODES_PER_PORTRAIT:
         return f"{len(episodes)} new episodes"
     began = former.created_at if former else episodes[0].created_at
-    began = max(began, upkeep.until or began)  # written anew in the same words, it is no younger
-    return "a week has passed" if episodes and now - began >= WEEK else ""
+    began = max(began, status.until or began)  # written anew in the same words, it is no younger
+    return "a week has passed" if episodes and now - began >= MAX_PORTRAIT_AGE else ""
 
 
 def is_withdrawn(portrait: Memory) -> bool:

@@ -18,40 +18,40 @@ from souffleur.knowledge.identity import (
     EVERY_SPHERE,
     EVERYBODY,
     check_id,
-    known_in,
     own_sphere,
-    whose,
+    sphere_conditions,
+    user_conditions,
 )
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.language.lexical import encode_document
 from souffleur.knowledge.portrait import PortraitStatus
 from souffleur.knowledge.reading import read_each
 from souffleur.knowledge.talk.session import (
-    PAUSE,
+    TALK_PAUSE,
     Segment,
     SegmentState,
     Session,
     WindowRule,
-    ended,
+    close_window,
     is_idle,
     session_point_id,
 )
-from souffleur.knowledge.talk.talk_records import (
+from souffleur.knowledge.talk.talk_codec import (
+    portrait_status_point,
     segment_point,
     session_point,
     to_masked_turn,
+    to_portrait_status,
     to_segment,
     to_session,
     to_turn,
-    to_upkeep,
     turn_point,
-    upkeep_point,
 )
 from souffleur.knowledge.talk.turn import Turn, TurnState
 
 Vector = tuple[float, ...]
 
-LATEST = 50
+SEGMENTS_LOOKED_AT = 50
 """Segments looked at to find when the talk before this one was."""
 
 
@@ -80,7 +80,7 @@ class Sessions:
 
     def note_likely(self, turn: Turn, memory_ids: Sequence[str]) -> None:
         """Keep with the session of a turn which memories will likely be needed next."""
-        with self._journal.alone:
+        with self._journal.lock:
             id = session_point_id(turn.user_id, turn.session_id, turn.sphere)
             for session in read_each(self._collection.get_now([id]), to_session):
                 likely = {"next_ids": tuple(memory_ids), "next_at": turn.at}
@@ -97,9 +97,9 @@ class Sessions:
         return any(ended)
 
     def _end(self, id: str) -> bool:
-        with self._journal.alone:
+        with self._journal.lock:
             found = self._collection.get_now([id])
-            session, segments = ended(to_session(found[0])) if found else (None, [])
+            session, segments = close_window(to_session(found[0])) if found else (None, [])
             if session is None or not segments:
                 return False
             self._collection.put_now([session_point(session), *map(segment_point, segments)])
@@ -117,10 +117,10 @@ class Sessions:
                 users.add(session.user_id)
         return users
 
-    async def waiting(self, user_id: str | None = EVERYBODY) -> list[Segment]:
+    async def waiting_segments(self, user_id: str | None = EVERYBODY) -> list[Segment]:
         """The segments that wait to be summarised, in order of time."""
         waits = Is("state", SegmentState.WAITING)
-        found = await self._all(Is("type", "segment"), waits, *whose(user_id))
+        found = await self._all(Is("type", "segment"), waits, *user_conditions(user_id))
         return sorted(
             read_each(found, to_segment), key=lambda segment: (segment.at, segment.number)
         )
@@ -131,17 +131,17 @@ class Sessions:
         *,
         session_id: str | None = None,
         sphere: str | None = EVERY_SPHERE,
-        limit: int = LATEST,
+        limit: int = SEGMENTS_LOOKED_AT,
     ) -> list[Segment]:
         """The latest segments of a user, newest first."""
         must: list[Condition] = [Is("type", "segment"), Is("user_id", check_id(user_id))]
-        must += known_in(sphere)
+        must += sphere_conditions(sphere)
         must += [Is("session_id", session_id)] if session_id else []
         order = Order("at", descending=True)
         page, _ = await self._collection.scroll(Filter(tuple(must)), limit=limit, order=order)
         return read_each(page, to_segment)
 
-    async def holding(self, turn_ids: Iterable[str]) -> list[Segment]:
+    async def segments_with(self, turn_ids: Iterable[str]) -> list[Segment]:
         """The segments that hold any of these turns."""
         found: dict[str, Segment] = {}
         for turn_id in turn_ids:
@@ -157,7 +157,7 @@ class Sessions:
         """Write segments as they now stand."""
         await self._collection.put([segment_point(segment) for segment in segments])
 
-    async def again(self, segments: Iterable[Segment]) -> None:
+    async def requeue(self, segments: Iterable[Segment]) -> None:
         """Have segments summarised anew, also those that are being summarised just now."""
         fresh = {"state": SegmentState.WAITING, "tries": 0, "retry_at": None, "error": ""}
         await self.save(
@@ -184,7 +184,9 @@ class Sessions:
     async def unembedded(self, user_id: str | None = EVERYBODY, *, limit: int) -> list[Turn]:
         """Return turns that cannot be found by their words yet, masked as they will be found."""
         must: list[Condition] = [Is("type", "turn"), Is("embedded", False), Is("expunged", False)]
-        page, _ = await self._collection.scroll(Filter((*must, *whose(user_id))), limit=limit)
+        page, _ = await self._collection.scroll(
+            Filter((*must, *user_conditions(user_id))), limit=limit
+        )
         return read_each(page, to_masked_turn)
 
     def embed(self, turns: Sequence[Turn], vectors: Sequence[Vector]) -> None:
@@ -195,7 +197,7 @@ class Sessions:
         given = {
             turn.id: (turn.digest, vector) for turn, vector in zip(turns, vectors, strict=True)
         }
-        with self._journal.alone:
+        with self._journal.lock:
             found = read_each(self._collection.get_now(list(given)), to_turn)
             self._collection.put_now(
                 [
@@ -208,7 +210,7 @@ class Sessions:
     def expunge(self, turn_ids: Sequence[str]) -> None:
         """Drop the words and vectors of turns for good; that they were said stays known."""
         gone = {"user": "", "assistant": "", "expunged": True, "embedded": False}
-        with self._journal.alone:
+        with self._journal.lock:
             found = read_each(self._collection.get_now(list(turn_ids)), to_turn)
             self._collection.put_now(
                 [turn_point(turn.model_copy(update={**gone, **_wordless(turn)})) for turn in found]
@@ -232,7 +234,7 @@ class Sessions:
             dropped += len(turns)
         return dropped
 
-    async def before_this(
+    async def previous_talk(
         self,
         user_id: str,
         session_id: str,
@@ -244,7 +246,7 @@ class Sessions:
 
         A talk is what follows each other in a session without a silence that ends one.
         """
-        idle = rule.idle or PAUSE
+        idle = rule.idle or TALK_PAUSE
         window = await self.window(user_id, session_id, sphere)
         begun = window[0].at if window else now
         start, end, of = begun, None, session_id
@@ -257,15 +259,15 @@ class Sessions:
                 start, end, of = segment.since, segment.at, segment.session_id
         return (start, end) if end else None
 
-    async def upkeep(self, user_id: str, sphere: str = COMMON) -> PortraitStatus:
+    async def portrait_status(self, user_id: str, sphere: str = COMMON) -> PortraitStatus:
         """What is noted about the portrait of a user, in a sphere."""
         fresh = PortraitStatus(user_id=user_id, sphere=sphere)
         found = await self._collection.get([fresh.id])
-        return to_upkeep(found[0]) if found else fresh
+        return to_portrait_status(found[0]) if found else fresh
 
-    async def save_upkeep(self, upkeep: PortraitStatus) -> None:
+    async def save_portrait_status(self, status: PortraitStatus) -> None:
         """Write it as it now stands."""
-        await self._collection.put([upkeep_point(upkeep)])
+        await self._collection.put([portrait_status_point(status)])
 
     async def _turns(self, ids: Sequence[str]) -> list[Turn]:
         found = read_each(await self._collection.get(list(ids)), to_turn)

@@ -40,7 +40,7 @@ from souffleur.knowledge.operation import (
     derive_id,
 )
 from souffleur.knowledge.people import Knows, Language, Person, PersonaCard
-from souffleur.knowledge.talk.turn import LONGEST_MESSAGE, TurnState, turn_point_id
+from souffleur.knowledge.talk.turn import MAX_MESSAGE_LENGTH, TurnState, turn_point_id
 from souffleur.messages import Messages, to_turns
 from souffleur.opening import Opening
 from souffleur.parts import Parts
@@ -489,7 +489,7 @@ class Souffleur:
         persona = persona_of(self._usual, person, card)
         now, _ = moment(at, now=self.clock(), zone=persona.zone)
         sphere = card.sphere if card else COMMON
-        words = clip(mend(text), LONGEST_MESSAGE)
+        words = clip(mend(text), MAX_MESSAGE_LENGTH)
         return Asked(user_id, session_id, words, now, persona, agent_id, sphere)
 
     async def _sphere(self, user_id: str, agent_id: str) -> str:

@@ -63,9 +63,13 @@ async def open_store(
 ) -> KnowledgeBase:
     """Open the store that the settings name, with another embedder if it is given."""
     policy, embedder = POLICIES[settings.policy], embedder or settings_embedder(settings, times)
-    hold = not settings.auto_extract
+    require_confirmation = not settings.auto_extract
     return await open_knowledge(
-        make_place(settings), embedder, policy, hold=hold, raw_days=settings.raw_days
+        make_place(settings),
+        embedder,
+        policy,
+        require_confirmation=require_confirmation,
+        raw_days=settings.raw_days,
     )
 
 

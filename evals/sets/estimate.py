@@ -14,8 +14,15 @@ from rich.console import Console
 from rich.table import Table
 
 from souffleur.dialogue import Dialogue, Exchange
-from souffleur.knowledge.portrait import EPISODES, WEEK
-from souffleur.knowledge.talk.session import FEWEST, Segment, Session, WindowEntry, ended, heard
+from souffleur.knowledge.portrait import EPISODES_PER_PORTRAIT, MAX_PORTRAIT_AGE
+from souffleur.knowledge.talk.session import (
+    MIN_EPISODE_MESSAGES,
+    Segment,
+    Session,
+    WindowEntry,
+    append_turn,
+    close_window,
+)
 from souffleur.prompts import language_of, render
 from souffleur.settings import Settings
 from souffleur.whispering.tokens import estimate_tokens
@@ -148,10 +155,10 @@ def _segments(dialogue: Dialogue, settings: Settings) -> Iterable[Segment]:
         session = Session(id=part.id, user_id="", session_id=part.id, since=first, at=first)
         for place, turn in enumerate(part.turns):
             held = WindowEntry(id=str(place), at=turn.at, messages=_messages(turn))
-            session, left = heard(session, held, settings.window_rule)
-            yield from (segment for segment in left if segment.messages >= FEWEST)
-        _, left = ended(session)
-        yield from (segment for segment in left if segment.messages >= FEWEST)
+            session, left = append_turn(session, held, settings.window_rule)
+            yield from (segment for segment in left if segment.messages >= MIN_EPISODE_MESSAGES)
+        _, left = close_window(session)
+        yield from (segment for segment in left if segment.messages >= MIN_EPISODE_MESSAGES)
 
 
 def _words(dialogue: Dialogue, segment: Segment) -> str:
@@ -171,7 +178,7 @@ def _portraits(dialogue: Dialogue, told: Iterable[datetime]) -> int:
         if not since:
             continue
         began = began or at
-        if since >= EPISODES or at - began >= WEEK:
+        if since >= EPISODES_PER_PORTRAIT or at - began >= MAX_PORTRAIT_AGE:
             count, since, began = count + 1, 0, at
     return count
 

@@ -102,9 +102,9 @@ class _Player:
     async def _ended(self, step: Step) -> Step:
         """With what was told and asked meanwhile."""
         knowledge, user_id = self._memory.knowledge, self._script.user.id
-        waiting = await knowledge.sessions.waiting(user_id)
+        waiting = await knowledge.sessions.waiting_segments(user_id)
         errors = [segment.error for segment in waiting]
-        errors.append((await knowledge.sessions.upkeep(user_id)).error)
+        errors.append((await knowledge.sessions.portrait_status(user_id)).error)
         episodes = await knowledge.list(user_id, category=Category.EPISODE)
         told = [*episodes, *reversed(await knowledge.portraits(user_id))]
         fresh = [one for one in told if one.id not in self._told]

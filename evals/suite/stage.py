@@ -134,7 +134,7 @@ def to_done(outcomes: Sequence[LedgerEntry]) -> tuple[Done, ...]:
 def known_memory(script: Script, place: int, known: Known, policy: Policy) -> Memory:
     """A memory as it lies in the store before the first turn."""
     category = known.category or category_of(known.kind)
-    value = decay.initial(known.kind, known.importance, policy)
+    value = decay.initial_importance(known.kind, known.importance, policy)
     anchor = known.last_used or known.at
     return decay.scheduled(
         Memory(

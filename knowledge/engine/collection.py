@@ -141,7 +141,7 @@ class CollectionSchema:
 class Collection(Protocol):
     """A set of points. All calls may raise StoreError."""
 
-    layout: CollectionSchema
+    schema: CollectionSchema
     trouble: str
     """Why what was written may not survive a power cut; empty if all is well."""
 

@@ -11,9 +11,9 @@ from shutil import disk_usage
 from souffleur.errors import StoreError
 
 MB = 1 << 20
-TO_OPEN = 100 * MB
+BYTES_TO_OPEN = 100 * MB
 """Two new collections, where sparse files take their whole size, and some room to write."""
-TO_WRITE = 32 * MB
+BYTES_TO_WRITE = 32 * MB
 """One more segment of the log."""
 
 

@@ -24,10 +24,10 @@ from souffleur.knowledge.engine.collection import (
 )
 from souffleur.knowledge.engine.edge_encoding import (
     SCHEMAS,
+    encode_config,
     encode_cues,
     encode_filter,
     encode_index,
-    encode_layout,
     encode_order,
     encode_search,
     encode_upsert,
@@ -63,13 +63,13 @@ class EdgeCollection:
         self,
         shard: qdrant.EdgeShard,
         path: Path,
-        layout: CollectionSchema,
+        schema: CollectionSchema,
         *,
         flush_every: float,
         power_safe: bool,
         room: Room,
     ) -> None:
-        self.layout = layout
+        self.schema = schema
         self.trouble = ""
         """Why what was written is not on disk yet; empty if it is, or will be in a second."""
         self._opened = shard
@@ -86,7 +86,7 @@ class EdgeCollection:
     def open(
         cls,
         folder: Path,
-        layout: CollectionSchema,
+        schema: CollectionSchema,
         *,
         flush_every: float = 1.0,
         power_safe: bool = False,
@@ -97,27 +97,27 @@ class EdgeCollection:
         Raises StoreBusyError if another process has it open, StoreMismatchError if it was made
         with another dimension, StoreError if it cannot be read or the disk is nearly full.
         """
-        path = folder / layout.name
+        path = folder / schema.name
         with engine_errors("open", path):
             checksums.check_sums(path)
         stored = stored_dimension(path)
         if stored is not None:
-            check_stored(layout, stored, str(folder))
+            check_stored(schema, stored, str(folder))
         vectors = stored_vectors(path)
         with engine_errors("open", path):
             path.mkdir(parents=True, exist_ok=True)
-            disk.need(disk.TO_OPEN, path, room)
+            disk.need(disk.BYTES_TO_OPEN, path, room)
             checksums.drop_sums(path)
             # `load` makes what is missing, so that a first start killed halfway can be repeated.
-            shard = qdrant.EdgeShard.load(str(path), encode_layout(layout, vectors))
+            shard = qdrant.EdgeShard.load(str(path), encode_config(schema, vectors))
             try:
-                for operation in encode_cues(layout, vectors):
+                for operation in encode_cues(schema, vectors):
                     shard.update(operation)
-                _index(shard, layout)
+                _index(shard, schema)
             except BaseException:
                 shard.close()
                 raise
-        return cls(shard, path, layout, flush_every=flush_every, power_safe=power_safe, room=room)
+        return cls(shard, path, schema, flush_every=flush_every, power_safe=power_safe, room=room)
 
     @property
     def _shard(self) -> qdrant.EdgeShard:
@@ -133,7 +133,7 @@ class EdgeCollection:
     def put_now(self, points: Sequence[Point]) -> None:
         """Insert or replace whole points: one record of the log, so all of them or none."""
         if points:
-            check_given(self.layout, dense_vectors(points))
+            check_given(self.schema, dense_vectors(points))
             self._write("put points into", lambda: encode_upsert(points))
 
     def get_now(self, ids: Sequence[str]) -> list[Point]:
@@ -146,7 +146,7 @@ class EdgeCollection:
 
     async def replace(self, point: Point, *, revision: int) -> bool:
         """Replace the point if its stored `revision` is the one given, and say whether it was."""
-        check_given(self.layout, dense_vectors([point]))
+        check_given(self.schema, dense_vectors([point]))
         # Compared here and not by a conditional upsert: replaying the log after kill -9, the engine
         # judges the condition anew, by pages that may be newer than its last flush, and drops the
         # write. Nobody comes between: this process alone has the folder, and nothing is awaited.
@@ -194,7 +194,7 @@ class EdgeCollection:
 
     async def search(self, queries: Sequence[Search]) -> list[list[Hit]]:
         """The nearest points for each query; exact."""
-        check_given(self.layout, [query.vector for query in queries])
+        check_given(self.schema, [query.vector for query in queries])
         with engine_errors("search", self._path):
             batch = qdrant.QueryBatchRequest([encode_search(query) for query in queries])
             answers = self._shard.query_batch(batch)
@@ -236,7 +236,7 @@ class EdgeCollection:
 
     def _write(self, doing: str, operation: Callable[[], qdrant.UpdateOperation]) -> None:
         with engine_errors(doing, self._path):
-            disk.need(disk.TO_WRITE, self._path, self._room)
+            disk.need(disk.BYTES_TO_WRITE, self._path, self._room)
             self._shard.update(operation())
         self._dirty = True
         if self._power_safe:
@@ -293,9 +293,9 @@ def engine_errors(doing: str, path: Path) -> Iterator[None]:
         ) from error
 
 
-def _index(shard: qdrant.EdgeShard, layout: CollectionSchema) -> None:
+def _index(shard: qdrant.EdgeShard, schema: CollectionSchema) -> None:
     present = shard.info().payload_schema
-    for key, kind in layout.indexes.items():
+    for key, kind in schema.indexes.items():
         if key not in present or present[key].data_type != SCHEMAS[kind]:
             shard.update(encode_index(key, kind))
 

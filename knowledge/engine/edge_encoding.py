@@ -41,20 +41,20 @@ NEAREST = qdrant.MultiVectorConfig(qdrant.MultiVectorComparator.MaxSim)
 """Of a point's cues, the nearest to the query counts."""
 
 
-def encode_layout(
-    layout: CollectionSchema, stored: Collection[str] | None = None
+def encode_config(
+    schema: CollectionSchema, stored: Collection[str] | None = None
 ) -> qdrant.EdgeConfig:
     """The engine's configuration. Without the log there would be no lock on the folder either.
 
     `stored`: the vectors that an existing collection was made with, None for a new one.
     """
-    dense = {DENSE: qdrant.EdgeVectorParams(layout.dimension, qdrant.Distance.Cosine)}
+    dense = {DENSE: qdrant.EdgeVectorParams(schema.dimension, qdrant.Distance.Cosine)}
     sparse = {LEXICAL: qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)}
-    if layout.cues and (stored is None or CUES in stored):
+    if schema.cues and (stored is None or CUES in stored):
         dense[CUES] = qdrant.EdgeVectorParams(
-            layout.dimension, qdrant.Distance.Cosine, multivector_config=NEAREST
+            schema.dimension, qdrant.Distance.Cosine, multivector_config=NEAREST
         )
-    if layout.cues and (stored is None or CUE_WORDS in stored):
+    if schema.cues and (stored is None or CUE_WORDS in stored):
         sparse[CUE_WORDS] = qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)
     return qdrant.EdgeConfig(
         vectors=dense,
@@ -65,14 +65,14 @@ def encode_layout(
 
 
 def encode_cues(
-    layout: CollectionSchema, stored: Collection[str] | None
+    schema: CollectionSchema, stored: Collection[str] | None
 ) -> list[qdrant.UpdateOperation]:
     """The operations that make the vectors of cues which an older collection lacks."""
-    if not layout.cues or stored is None:
+    if not schema.cues or stored is None:
         return []
     make = qdrant.UpdateOperation
     made = {
-        CUES: make.create_dense_vector(CUES, layout.dimension, qdrant.Distance.Cosine, NEAREST),
+        CUES: make.create_dense_vector(CUES, schema.dimension, qdrant.Distance.Cosine, NEAREST),
         CUE_WORDS: make.create_sparse_vector(CUE_WORDS, modifier=qdrant.Modifier.Idf),
     }
     return [operation for name, operation in made.items() if name not in stored]

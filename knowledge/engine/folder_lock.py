@@ -15,7 +15,7 @@ import portalocker
 
 from souffleur.errors import StoreBusyError, StoreError
 
-NAME = "owner.lock"
+LOCK_NAME = "owner.lock"
 
 
 @contextmanager
@@ -28,7 +28,7 @@ def locked_folder(folder: Path) -> Iterator[None]:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / NAME).open("a+", encoding="utf-8")
+        file = (folder / LOCK_NAME).open("a+", encoding="utf-8")
     except OSError as error:
         raise StoreError(
             f"The folder '{folder}' cannot be used for a store ({error.strerror}): make it "
@@ -52,8 +52,8 @@ def _sign(file: IO[str]) -> None:
 def _busy(folder: Path) -> str:
     who, pid = "another process", 0
     with suppress(OSError, ValueError):
-        pid = int((folder / NAME).read_text(encoding="utf-8"))
-        since = datetime.fromtimestamp((folder / NAME).stat().st_mtime, UTC)
+        pid = int((folder / LOCK_NAME).read_text(encoding="utf-8"))
+        since = datetime.fromtimestamp((folder / LOCK_NAME).stat().st_mtime, UTC)
         who = f"process {pid} since {since:%Y-%m-%d %H:%M} UTC"
     if pid == os.getpid():
         return (

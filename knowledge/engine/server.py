@@ -55,9 +55,9 @@ class ServerCollection:
     """
 
     def __init__(
-        self, client: QdrantClient, layout: CollectionSchema, url: str, *, owned: bool
+        self, client: QdrantClient, schema: CollectionSchema, url: str, *, owned: bool
     ) -> None:
-        self.layout = layout
+        self.schema = schema
         self.trouble = ""
         self._client = client
         self._url = bare_address(url)
@@ -72,7 +72,7 @@ class ServerCollection:
     async def open(
         cls,
         url: str,
-        layout: CollectionSchema,
+        schema: CollectionSchema,
         *,
         api_key: str | None = None,
         timeout: int = 10,  # noqa: ASYNC109 of one request, in seconds, and so the client's to keep
@@ -88,11 +88,11 @@ class ServerCollection:
         owned = client is None
         if client is None:
             client = await asyncio.to_thread(connect, url, api_key, timeout)
-        collection = cls(client, layout, url, owned=owned)
+        collection = cls(client, schema, url, owned=owned)
         try:
             await collection._ask("open", lambda: collection._prepare(shards, replicas))
             stored = await collection._ask("open", collection._build_indexes)
-            check_stored(layout, stored, bare_address(url))
+            check_stored(schema, stored, bare_address(url))
         except StoreError:
             await collection.close()
             raise
@@ -101,7 +101,7 @@ class ServerCollection:
     def put_now(self, points: Sequence[Point]) -> None:
         """Insert or replace whole points; of a crashed server, all or none come back per shard."""
         if points:
-            check_given(self.layout, dense_vectors(points))
+            check_given(self.schema, dense_vectors(points))
             self._call("put points into", lambda: self._upsert(points))
 
     def get_now(self, ids: Sequence[str]) -> list[Point]:
@@ -118,7 +118,7 @@ class ServerCollection:
         The server does not tell, so the point is read back: should another writer have replaced
         it again in between, the answer is False although both took place.
         """
-        check_given(self.layout, dense_vectors([point]))
+        check_given(self.schema, dense_vectors([point]))
         stored = await self._ask("replace a point of", lambda: self._replace(point, revision))
         return any(writing(found) == writing(point) for found in stored)
 
@@ -128,7 +128,7 @@ class ServerCollection:
         points = models.Filter(must=[models.HasIdCondition(has_id=list(ids))])
         await self._ask(
             "change points of",
-            lambda: self._client.set_payload(self.layout.name, payload, points, wait=True),
+            lambda: self._client.set_payload(self.schema.name, payload, points, wait=True),
         )
 
     async def get(self, ids: Sequence[str], *, vectors: bool = False) -> list[Point]:
@@ -148,7 +148,7 @@ class ServerCollection:
         records, following = await self._ask(
             "read",
             lambda: self._client.scroll(
-                self.layout.name,
+                self.schema.name,
                 scroll_filter=encode_filter(filter),
                 limit=limit,
                 order_by=encode_order(order) if order else None,
@@ -163,17 +163,17 @@ class ServerCollection:
         """The nearest points for each query."""
         if not queries:
             return []
-        check_given(self.layout, [query.vector for query in queries])
+        check_given(self.schema, [query.vector for query in queries])
         batch = [encode_search(query) for query in queries]
         answers = await self._ask(
-            "search", lambda: self._client.query_batch_points(self.layout.name, batch)
+            "search", lambda: self._client.query_batch_points(self.schema.name, batch)
         )
         return [[Hit(to_point(found), found.score) for found in a.points] for a in answers]
 
     async def count(self, filter: Filter) -> int:
         """How many points match."""
         condition = encode_filter(filter)
-        answer = await self._ask("count", lambda: self._client.count(self.layout.name, condition))
+        answer = await self._ask("count", lambda: self._client.count(self.schema.name, condition))
         return answer.count
 
     async def delete(self, ids: Sequence[str]) -> None:
@@ -181,7 +181,7 @@ class ServerCollection:
         if ids:
             points = models.PointIdsList(points=list(ids))
             await self._ask(
-                "delete from", lambda: self._client.delete(self.layout.name, points, wait=True)
+                "delete from", lambda: self._client.delete(self.schema.name, points, wait=True)
             )
 
     async def flush(self) -> None:
@@ -197,18 +197,18 @@ class ServerCollection:
         return await asyncio.to_thread(self._call, doing, call)
 
     def _call(self, doing: str, call: Callable[[], Answer]) -> Answer:
-        with self._lock, client_errors(doing, self.layout.name, self._url):
+        with self._lock, client_errors(doing, self.schema.name, self._url):
             return call()
 
     def _prepare(self, shards: int, replicas: int) -> None:
-        name = self.layout.name
+        name = self.schema.name
         if self._client.collection_exists(name):
             return
         try:
             self._client.create_collection(
                 name,
-                vectors_config=encode_dense(self.layout),
-                sparse_vectors_config=encode_words(self.layout),
+                vectors_config=encode_dense(self.schema),
+                sparse_vectors_config=encode_words(self.schema),
                 shard_number=shards,
                 replication_factor=replicas,
             )
@@ -217,25 +217,25 @@ class ServerCollection:
                 raise
 
     def _build_indexes(self) -> int:
-        info = self._client.get_collection(self.layout.name)
-        for key, kind in self.layout.indexes.items():
+        info = self._client.get_collection(self.schema.name)
+        for key, kind in self.schema.indexes.items():
             present = info.payload_schema.get(key)
             if not self._local and (present is None or present.data_type != SCHEMAS[kind]):
-                self._client.create_payload_index(self.layout.name, key, encode_index(kind))
+                self._client.create_payload_index(self.schema.name, key, encode_index(kind))
         vectors, words = info.config.params.vectors, info.config.params.sparse_vectors
         stored = {*(vectors if isinstance(vectors, dict) else ()), *(words or ())}
-        for vector, params in encode_cues(self.layout, stored).items():
-            self._client.create_vector_name(self.layout.name, vector, params)
+        for vector, params in encode_cues(self.schema, stored).items():
+            self._client.create_vector_name(self.schema.name, vector, params)
         return vectors[DENSE].size if isinstance(vectors, dict) else 0
 
     def _upsert(self, points: Sequence[Point]) -> None:
-        self._client.upsert(self.layout.name, [encode_point(point) for point in points], wait=True)
+        self._client.upsert(self.schema.name, [encode_point(point) for point in points], wait=True)
 
     def _replace(self, point: Point, revision: int) -> list[Point]:
         condition = models.FieldCondition(key="revision", match=models.MatchValue(value=revision))
         # Strong, so that all replicas see rival writes in the same order.
         self._client.upsert(
-            self.layout.name,
+            self.schema.name,
             [encode_point(point)],
             wait=True,
             ordering=models.WriteOrdering.STRONG,
@@ -252,7 +252,7 @@ class ServerCollection:
         consistency: models.ReadConsistencyType | None = None,
     ) -> list[Point]:
         records = self._client.retrieve(
-            self.layout.name, list(ids), with_vectors=vectors, consistency=consistency
+            self.schema.name, list(ids), with_vectors=vectors, consistency=consistency
         )
         found = {str(record.id): record for record in records}
         return [to_point(found[point_id]) for point_id in ids if point_id in found]

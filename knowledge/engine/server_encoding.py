@@ -38,32 +38,32 @@ _NEAREST = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_
 """Of a point's cues, the nearest to the query counts."""
 
 
-def encode_dense(layout: CollectionSchema) -> dict[str, models.VectorParams]:
+def encode_dense(schema: CollectionSchema) -> dict[str, models.VectorParams]:
     """The dense vectors of a new collection."""
-    size, cosine = layout.dimension, models.Distance.COSINE
+    size, cosine = schema.dimension, models.Distance.COSINE
     vectors = {DENSE: models.VectorParams(size=size, distance=cosine)}
-    if layout.cues:
+    if schema.cues:
         vectors[CUES] = models.VectorParams(size=size, distance=cosine, multivector_config=_NEAREST)
     return vectors
 
 
-def encode_words(layout: CollectionSchema) -> dict[str, models.SparseVectorParams]:
+def encode_words(schema: CollectionSchema) -> dict[str, models.SparseVectorParams]:
     """The sparse vectors of a new collection."""
-    names = (LEXICAL, CUE_WORDS) if layout.cues else (LEXICAL,)
+    names = (LEXICAL, CUE_WORDS) if schema.cues else (LEXICAL,)
     return {name: models.SparseVectorParams(modifier=models.Modifier.IDF) for name in names}
 
 
-def encode_cues(layout: CollectionSchema, stored: Container[str]) -> dict[str, NamedVector]:
+def encode_cues(schema: CollectionSchema, stored: Container[str]) -> dict[str, NamedVector]:
     """The vectors of cues that a collection which was made without them lacks, by name."""
     dense = models.DenseVectorConfig(
-        size=layout.dimension, distance=models.Distance.COSINE, multivector_config=_NEAREST
+        size=schema.dimension, distance=models.Distance.COSINE, multivector_config=_NEAREST
     )
     sparse = models.SparseVectorConfig(modifier=models.Modifier.IDF)
     wanted: dict[str, NamedVector] = {
         CUES: models.DenseVectorNameConfig(dense=dense),
         CUE_WORDS: models.SparseVectorNameConfig(sparse=sparse),
     }
-    return {name: one for name, one in wanted.items() if layout.cues and name not in stored}
+    return {name: one for name, one in wanted.items() if schema.cues and name not in stored}
 
 
 def encode_index(kind: IndexType) -> models.PayloadSchemaType | models.KeywordIndexParams:

@@ -58,30 +58,30 @@ def dense_vectors(points: Iterable[Point]) -> Iterator[tuple[float, ...]]:
         yield from point.cues
 
 
-def check_stored(layout: CollectionSchema, stored: int, place: str) -> None:
+def check_stored(schema: CollectionSchema, stored: int, location: str) -> None:
     """Raise StoreMismatchError unless the stored dimension is the layout's.
 
     >>> check_stored(CollectionSchema("memories", 384), 384, "/data")
     """
-    if stored != layout.dimension:
+    if stored != schema.dimension:
         raise StoreMismatchError(
-            f"The collection '{layout.name}' at '{place}' holds vectors of {stored} dimensions, "
-            f"and the embedder makes {layout.dimension}: set SOUFFLEUR_EMBEDDER to the embedder "
+            f"The collection '{schema.name}' at '{location}' holds vectors of {stored} dimensions, "
+            f"and the embedder makes {schema.dimension}: set SOUFFLEUR_EMBEDDER to the embedder "
             "the store was made with, or copy it with `souffleur migrate NEW_PATH`."
         )
 
 
 def check_given(
-    layout: CollectionSchema, vectors: Iterable[tuple[float, ...] | Sparse | None]
+    schema: CollectionSchema, vectors: Iterable[tuple[float, ...] | Sparse | None]
 ) -> None:
     """Raise StoreMismatchError unless all dense vectors have the layout's dimension.
 
     >>> check_given(CollectionSchema("memories", 2), [(0.6, 0.8), None])
     """
     for vector in vectors:
-        if isinstance(vector, tuple) and len(vector) != layout.dimension:
+        if isinstance(vector, tuple) and len(vector) != schema.dimension:
             raise StoreMismatchError(
-                f"The collection '{layout.name}' takes vectors of {layout.dimension} dimensions "
+                f"The collection '{schema.name}' takes vectors of {schema.dimension} dimensions "
                 f"and was given one of {len(vector)}: set SOUFFLEUR_EMBEDDER to the embedder the "
                 "store was made with."
             )

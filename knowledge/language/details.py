@@ -27,7 +27,7 @@ from souffleur.knowledge.language.numerals import (
     take,
 )
 from souffleur.knowledge.language.proper_names import HAN, read_capitalised
-from souffleur.knowledge.language.wording import fold
+from souffleur.knowledge.language.text_match import fold
 
 
 class DetailKind(StrEnum):

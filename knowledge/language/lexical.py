@@ -18,7 +18,7 @@ B = 0.4
 """How much a text's length counts against it, 0 to 1 (BM25); memories are of one length."""
 AVERAGE_LENGTH = 32
 """Terms of a usual text. A constant, so that a stored vector never goes stale."""
-LONE = 0.5
+LONE_CHARACTER_WEIGHT = 0.5
 """Weight in a query of a single character within a run; a pair, a word or a run of one weighs 1."""
 
 _UNSPACED = (
@@ -100,8 +100,8 @@ def encode_document(text: str) -> Sparse:
 def encode_query(text: str) -> Sparse:
     """Each term once; a single character in a run less than the pairs it is in.
 
-    >>> encode_query("喝茶").values == (LONE, 1.0, LONE), encode_query("茶").values
-    (True, (1.0,))
+    >>> encode_query("喝茶").values, encode_query("茶").values
+    ((0.5, 1.0, 0.5), (1.0,))
     """
     weights: dict[int, float] = {}
     for term, weight in _weighted(text):
@@ -120,7 +120,7 @@ def _weighted(text: str) -> list[tuple[str, float]]:
     for run in _RUNS.finditer(_fold(text)):
         whole = run[0]
         if not run["compound"]:
-            weight = LONE if len(whole) > 1 else 1.0
+            weight = LONE_CHARACTER_WEIGHT if len(whole) > 1 else 1.0
             found += [(char, weight) for char in whole if char not in _COMMON]
             pairs = (whole[at : at + 2] for at in range(len(whole) - 1))
             found += [(pair, 1.0) for pair in pairs if _tells(pair)]

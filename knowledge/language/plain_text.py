@@ -46,16 +46,16 @@ def reveal(text: str) -> str:
     return _HIDING.sub("", text)
 
 
-def clip(text: str, most: int) -> str:
+def clip(text: str, max_length: int) -> str:
     """Return the text; of a longer one three quarters from its front and the rest from its end.
 
     >>> clip("one two three", 20), clip("0123456789" * 10, 24)
     ('one two three', '012345678901234567 […] 9')
     """
-    if len(text) <= most:
+    if len(text) <= max_length:
         return text
-    front = most * 3 // 4
-    end = most - front - len(CLIPPED)
+    front = max_length * 3 // 4
+    end = max_length - front - len(CLIPPED)
     return text[:front] + CLIPPED + text[len(text) - end :]
 
 

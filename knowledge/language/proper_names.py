@@ -5,7 +5,7 @@ import re
 from souffleur.knowledge.language.dates import MONTHS
 from souffleur.knowledge.language.numerals import LETTER, NumeralMatch
 from souffleur.knowledge.language.stemming import STOP_WORDS
-from souffleur.knowledge.language.wording import fold
+from souffleur.knowledge.language.text_match import fold
 
 HAN = "\u3040-\u30ff\u3400-\u9fff"
 """Chinese and Japanese characters, for a pattern."""

@@ -13,11 +13,11 @@ from pydantic import AwareDatetime
 from souffleur.knowledge.memory import Frozen
 from souffleur.knowledge.operation import Said, derive_id
 
-PAUSE = timedelta(minutes=30)
+TALK_PAUSE = timedelta(minutes=30)
 """Silence after which a new talk begins, where nothing else is set."""
 LIKELY = timedelta(minutes=30)
 """For how long a memory that the judge named is kept in mind."""
-FEWEST = 3
+MIN_EPISODE_MESSAGES = 3
 """Messages below which a stretch of talk leaves no episode."""
 
 
@@ -28,7 +28,7 @@ class WindowRule(Frozen):
     """Messages held at most."""
     keep: int = 10
     """Messages that stay when the window overflows."""
-    idle: timedelta | None = PAUSE
+    idle: timedelta | None = TALK_PAUSE
     """Silence that ends a session; None: only the host ends one."""
 
 
@@ -126,7 +126,9 @@ def segment_id(session_point: str, number: int) -> str:
     return derive_id("segment", session_point, number)
 
 
-def heard(session: Session, turn: WindowEntry, rule: WindowRule) -> tuple[Session, list[Segment]]:
+def append_turn(
+    session: Session, turn: WindowEntry, rule: WindowRule
+) -> tuple[Session, list[Segment]]:
     """The session after a turn, and the segments that leave the window for it.
 
     What was said before a silence leaves whole; of a window that overflows, the oldest part.
@@ -134,9 +136,9 @@ def heard(session: Session, turn: WindowEntry, rule: WindowRule) -> tuple[Sessio
     >>> from datetime import UTC
     >>> at = datetime(2026, 1, 3, tzinfo=UTC)
     >>> session = Session(id="s", user_id="ann", session_id="s1", since=at, at=at)
-    >>> for place in range(16):
-    ...     entry = WindowEntry(id=str(place), at=at, messages=2)
-    ...     session, left = heard(session, entry, WindowRule())
+    >>> for index in range(16):
+    ...     entry = WindowEntry(id=str(index), at=at, messages=2)
+    ...     session, left = append_turn(session, entry, WindowRule())
     >>> session.messages, [segment.messages for segment in left]
     (10, [22])
     """
@@ -146,7 +148,7 @@ def heard(session: Session, turn: WindowEntry, rule: WindowRule) -> tuple[Sessio
         session = session.model_copy(update={"window": replaced})
     else:
         if rule.idle is not None and turn.at - session.at >= rule.idle:
-            session, segments = ended(session)
+            session, segments = close_window(session)
         window = (*session.window, turn)
         session = session.model_copy(update={"window": window, "at": max(session.at, turn.at)})
     if session.messages > rule.size:
@@ -155,7 +157,7 @@ def heard(session: Session, turn: WindowEntry, rule: WindowRule) -> tuple[Sessio
     return session, segments
 
 
-def ended(session: Session) -> tuple[Session, list[Segment]]:
+def close_window(session: Session) -> tuple[Session, list[Segment]]:
     """The session with an empty window, and the segment that was in it, if anything was."""
     return _cut(session, len(session.window))
 
@@ -172,7 +174,7 @@ def talk_began(said: Sequence[Said]) -> datetime:
     """
     since = said[-1].at
     for one in reversed(said):
-        if since - one.at >= PAUSE:
+        if since - one.at >= TALK_PAUSE:
             break
         since = one.at
     return since
@@ -186,10 +188,10 @@ def is_idle(session: Session, now: datetime, rule: WindowRule) -> bool:
 def _overflow(window: tuple[WindowEntry, ...], keep: int) -> int:
     """How many turns leave, so that the newest that stay hold at least `keep` messages."""
     staying = 0
-    for place in range(len(window) - 1, 0, -1):
-        staying += window[place].messages
+    for index in range(len(window) - 1, 0, -1):
+        staying += window[index].messages
         if staying >= keep:
-            return place
+            return index
     return max(0, len(window) - 1)
 
 
@@ -209,7 +211,7 @@ def _cut(session: Session, count: int) -> tuple[Session, list[Segment]]:
         messages=messages,
         since=left[0].at,
         at=left[-1].at,
-        state=SegmentState.WAITING if messages >= FEWEST else SegmentState.SMALL_TALK,
+        state=SegmentState.WAITING if messages >= MIN_EPISODE_MESSAGES else SegmentState.SMALL_TALK,
     )
     counted = {"window": rest, "segments": session.segments + 1}
     return session.model_copy(update=counted), [segment]

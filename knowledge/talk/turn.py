@@ -13,7 +13,7 @@ from souffleur.knowledge.operation import Said, derive_id
 from souffleur.knowledge.privacy.secrets import mask_together
 from souffleur.knowledge.talk.session import WindowEntry
 
-LONGEST_MESSAGE = 8000
+MAX_MESSAGE_LENGTH = 8000
 """Characters of a message that are judged, summarised, embedded and searched; all are kept."""
 
 
@@ -77,15 +77,15 @@ class Turn(Frozen):
         return "\n".join(text for text in (self.user, self.assistant) if text)
 
     @property
-    def held(self) -> WindowEntry:
+    def window_entry(self) -> WindowEntry:
         """What the window knows of it."""
         return WindowEntry(id=self.id, at=self.at, messages=self.messages)
 
     def clipped(self) -> "Turn":
         """Return the turn as it is judged, told and searched: of a long message front and end."""
         both = {
-            "user": clip(self.user, LONGEST_MESSAGE),
-            "assistant": clip(self.assistant, LONGEST_MESSAGE),
+            "user": clip(self.user, MAX_MESSAGE_LENGTH),
+            "assistant": clip(self.assistant, MAX_MESSAGE_LENGTH),
         }
         return self.model_copy(update=both)
 

@@ -46,7 +46,9 @@ class Narrator:
         Raises what is no fault of the talk, an endpoint or a store in trouble: all of it waits.
         """
         sessions = self._knowledge.sessions
-        pauses = [await self._summarise(segment) for segment in await sessions.waiting(user_id)]
+        pauses = [
+            await self._summarise(segment) for segment in await sessions.waiting_segments(user_id)
+        ]
         pauses += [await self._portray(user_id, sphere) for sphere in await self.spheres(user_id)]
         if not self._knowledge.raw_days:
             await sessions.expire(self._clock(), 0)
@@ -77,7 +79,9 @@ class Narrator:
             user_id, former, episodes, why=why, now=now, sphere=sphere
         )
         until = max((one.created_at for one in episodes), default=upkeep.until)
-        await sessions.save_upkeep(PortraitStatus(user_id=user_id, sphere=sphere, until=until))
+        await sessions.save_portrait_status(
+            PortraitStatus(user_id=user_id, sphere=sphere, until=until)
+        )
         return portrait
 
     async def _summarise(self, segment: Segment) -> float | None:
@@ -125,7 +129,7 @@ class Narrator:
     async def _portray(self, user_id: str, sphere: str) -> float | None:
         if not (why := await self.why_due(user_id, sphere)):
             return None
-        upkeep = await self._knowledge.sessions.upkeep(user_id, sphere)
+        upkeep = await self._knowledge.sessions.portrait_status(user_id, sphere)
         waits = self._left(upkeep.retry_at)
         if waits is not None:
             return waits
@@ -139,7 +143,7 @@ class Narrator:
             pause = self._wait(upkeep.tries)
             failed = {"tries": upkeep.tries + 1, "error": f"{type(error).__name__}: {error}"}
             at = self._clock() + timedelta(seconds=pause)
-            await self._knowledge.sessions.save_upkeep(
+            await self._knowledge.sessions.save_portrait_status(
                 upkeep.model_copy(update={**failed, "retry_at": at})
             )
             _log(error, user_id, "the portrait waits to be written", upkeep.tries + 1)
@@ -155,7 +159,7 @@ class Narrator:
         """
         knowledge = self._knowledge
         versions = await knowledge.portraits(user_id, sphere)
-        upkeep = await knowledge.sessions.upkeep(user_id, sphere)
+        upkeep = await knowledge.sessions.portrait_status(user_id, sphere)
         episodes = await knowledge.list(user_id, category=Category.EPISODE, sphere=sphere)
         since = [one for one in episodes if upkeep.until is None or one.created_at > upkeep.until]
         # Of a version that was taken back, the former is in force again.

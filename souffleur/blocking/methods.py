@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from souffleur.cast import Cast
     from souffleur.health import Health
     from souffleur.knowledge.finding.search import Found, Query
-    from souffleur.knowledge.knowledge_base import Memories, Outcomes
+    from souffleur.knowledge.knowledge_base import LedgerEntries, Memories
     from souffleur.knowledge.memory import Due, Memory
     from souffleur.knowledge.operation import Actor, LedgerEntry, Verdict
     from souffleur.knowledge.people import Knows, Language, Person, PersonaCard
@@ -315,18 +315,18 @@ class SouffleurMethods(Face):
 class KnowledgeMethods(Face):
     """The public methods of KnowledgeBase, each of which waits for its result."""
 
-    def apply(self, verdict: Verdict, *, turns: Sequence[Turn] = ()) -> Outcomes:
+    def apply(self, verdict: Verdict, *, turns: Sequence[Turn] = ()) -> LedgerEntries:
         """Carry out a verdict, op by op, and say what became of each.
 
         The verdict is written to the ledger before any memory changes; `turns` become `judged`
         with it. Applying the same verdict again changes nothing and returns the first outcomes.
         """
-        found: Outcomes = self._wait(self._inner.apply, verdict, turns=turns)
+        found: LedgerEntries = self._wait(self._inner.apply, verdict, turns=turns)
         return found
 
-    def preview(self, verdict: Verdict) -> Outcomes:
+    def preview(self, verdict: Verdict) -> LedgerEntries:
         """What `apply` would make of a verdict; nothing is written."""
-        found: Outcomes = self._wait(self._inner.preview, verdict)
+        found: LedgerEntries = self._wait(self._inner.preview, verdict)
         return found
 
     def undo(self, entry_id: str, *, user_id: str | None, by: Actor, now: datetime) -> LedgerEntry:
@@ -338,9 +338,9 @@ class KnowledgeMethods(Face):
         found: LedgerEntry = self._wait(self._inner.undo, entry_id, user_id=user_id, by=by, now=now)
         return found
 
-    def proposals(self, user_id: str) -> Outcomes:
+    def proposals(self, user_id: str) -> LedgerEntries:
         """Return what waits for the user's yes, oldest first: changes, and memories to be added."""
-        found: Outcomes = self._wait(self._inner.proposals, user_id)
+        found: LedgerEntries = self._wait(self._inner.proposals, user_id)
         return found
 
     def agree(self, entry_id: str, *, user_id: str, by: Actor, now: datetime) -> LedgerEntry:
@@ -358,9 +358,9 @@ class KnowledgeMethods(Face):
         found: LedgerEntry = self._wait(self._inner.decline, entry_id, user_id=user_id)
         return found
 
-    def undo_turn(self, turn: Turn, *, by: Actor, now: datetime) -> Outcomes:
+    def undo_turn(self, turn: Turn, *, by: Actor, now: datetime) -> LedgerEntries:
         """Take back, newest first, what a turn brought and what can still be taken back."""
-        found: Outcomes = self._wait(self._inner.undo_turn, turn, by=by, now=now)
+        found: LedgerEntries = self._wait(self._inner.undo_turn, turn, by=by, now=now)
         return found
 
     def search(self, query: Query) -> list[Found]:
@@ -368,17 +368,17 @@ class KnowledgeMethods(Face):
         found: list[Found] = self._wait(self._inner.search, query)
         return found
 
-    def told(self, query: Query) -> list[Memory | Turn]:
+    def turns_and_episodes_between(self, query: Query) -> list[Memory | Turn]:
         """The episodes and raw turns of a time, oldest first; the query's text says nothing.
 
         Up to `query.limit` of each, the latest ones.
         """
-        found: list[Memory | Turn] = self._wait(self._inner.told, query)
+        found: list[Memory | Turn] = self._wait(self._inner.turns_and_episodes_between, query)
         return found
 
-    def learnt(self, query: Query) -> list[Found]:
+    def memories_learned_between(self, query: Query) -> list[Found]:
         """The memories first learnt in a time, by age; the query's text says nothing."""
-        found: list[Found] = self._wait(self._inner.learnt, query)
+        found: list[Found] = self._wait(self._inner.memories_learned_between, query)
         return found
 
     def episodes(
@@ -418,9 +418,9 @@ class KnowledgeMethods(Face):
         found: Memories = self._wait(self._inner.get_many, user_id, memory_ids)
         return found
 
-    def holds(self, memory_id: str) -> bool:
+    def exists(self, memory_id: str) -> bool:
         """Return whether there is a memory of this id, in whatever state."""
-        found: bool = self._wait(self._inner.holds, memory_id)
+        found: bool = self._wait(self._inner.exists, memory_id)
         return found
 
     def count(self, *, user_id: str | None = EVERYBODY, agent_id: str | None = None) -> int:
@@ -502,14 +502,14 @@ class KnowledgeMethods(Face):
         )
         return found
 
-    def history(self, memory_id: str, *, user_id: str | None) -> Outcomes:
+    def history(self, memory_id: str, *, user_id: str | None) -> LedgerEntries:
         """Return all that ever happened to a memory of a user (None: of anybody), oldest first."""
-        found: Outcomes = self._wait(self._inner.history, memory_id, user_id=user_id)
+        found: LedgerEntries = self._wait(self._inner.history, memory_id, user_id=user_id)
         return found
 
-    def decided(self, entry_ids: Sequence[str]) -> Outcomes:
+    def settled_entries(self, entry_ids: Sequence[str]) -> LedgerEntries:
         """Return the ledger entries with these ids that there are; finished, if a crash came."""
-        found: Outcomes = self._wait(self._inner.decided, entry_ids)
+        found: LedgerEntries = self._wait(self._inner.settled_entries, entry_ids)
         return found
 
     def near_duplicates(self, verdict: Verdict) -> dict[int, Memory]:

@@ -47,7 +47,7 @@ def episodes(
         from souffleur.knowledge.identity import EVERY_SPHERE
 
         now = memory.clock()
-        waiting = await memory.knowledge.sessions.waiting(user)
+        waiting = await memory.knowledge.sessions.waiting_segments(user)
         told = await memory.knowledge.episodes(user, limit=limit, now=now, sphere=EVERY_SPHERE)
         render.episodes(told, waiting, (await memory.cast()).persona(user), as_json)
 

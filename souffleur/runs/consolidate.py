@@ -18,8 +18,10 @@ async def run_consolidate(
     knowledge: "KnowledgeBase", consolidator: "Consolidator", errand: RunOptions
 ) -> RunResult:
     """Make fewer memories of each group that is near enough (see `knowledge.grouping`)."""
-    owners = await grouping.owners(knowledge, errand.now, errand.user_id)
-    work = {user_id: await grouping.groups(knowledge, user_id, errand.now) for user_id in owners}
+    users = await grouping.users_with_candidates(knowledge, errand.now, errand.user_id)
+    work = {
+        user_id: await grouping.find_groups(knowledge, user_id, errand.now) for user_id in users
+    }
     report = RunResult("consolidate", errand, due=sum(map(len, work.values())))
 
     async def one(group: Group) -> list[RunItem]:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from souffleur.knowledge.upkeep import run_log
-from souffleur.knowledge.upkeep.purging import TOMBSTONE, outdated, purge, purge_idle
+from souffleur.knowledge.upkeep.purging import TOMBSTONE_KEPT_FOR, find_purgeable, purge, purge_idle
 from souffleur.runs.run import RunItem, RunOptions, RunResult
 
 if TYPE_CHECKING:
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 async def run_purge(knowledge: "KnowledgeBase", errand: RunOptions) -> RunResult:
     """Erase tombstones, the oldest first, idle words of the ledger, and the records of old runs."""
-    memories = await outdated(knowledge, errand.now, user_id=errand.user_id)
+    memories = await find_purgeable(knowledge, errand.now, user_id=errand.user_id)
     report = RunResult("purge", errand, due=len(memories))
-    why = f"forgotten more than {TOMBSTONE.days} days ago"
+    why = f"forgotten more than {TOMBSTONE_KEPT_FOR.days} days ago"
     most = errand.limits.deletions
     with report.until_the_store_fails():
         for memory in memories:

@@ -125,7 +125,7 @@ async def test_a_short_name_hides_no_other_talk(tmp_path: Path) -> None:
     """Forgetting Al hides what was said of Al, and not what was also said."""
     base = await open_base(tmp_path)
     lines = ("Al called", "I also needed sugar – again", "阿尔 called")
-    said = [turn(line, "ok", turn_id=str(place)) for place, line in enumerate(lines)]
+    said = [turn(line, "ok", turn_id=str(index)) for index, line in enumerate(lines)]
     for one in said:
         base.journal.record(one)
     add = Add(reason="r", quote="", content="Ann met Al.", entities=("Al", "–", "尔"))

@@ -5,7 +5,13 @@ import unicodedata
 import pytest
 from hypothesis import assume, example, given, strategies as st
 
-from souffleur.knowledge.language.wording import find_quote, fold, normalise, nothing_new, same
+from souffleur.knowledge.language.text_match import (
+    adds_nothing,
+    find_quote,
+    fold,
+    normalise,
+    says_same,
+)
 
 # A cut before a combining mark or within a Hangul syllable in parts is a cut within a character.
 WHOLE = st.text(st.characters(exclude_categories=("M", "Cs")).filter(lambda c: not is_jamo(c)))
@@ -103,7 +109,7 @@ def test_what_was_not_said_is_not_found(quote: str, text: str) -> None:
 )
 def test_the_same_said_twice_is_the_same(a: str, b: str) -> None:
     """Width, case, spacing and punctuation make no difference."""
-    assert same(a, b)
+    assert says_same(a, b)
 
 
 @pytest.mark.parametrize(
@@ -123,25 +129,25 @@ def test_the_same_said_twice_is_the_same(a: str, b: str) -> None:
 )
 def test_a_difference_in_sense_is_a_difference(a: str, b: str) -> None:
     """Signs that tell numbers and names apart are not dropped."""
-    assert not same(a, b)
+    assert not says_same(a, b)
 
 
 @given(st.text() | TALK)
 @example("half \ud83d")
 def test_a_text_holds_nothing_that_is_new_to_itself(text: str) -> None:
-    """`nothing_new` is reflexive, and `fold` can always be written as UTF-8."""
-    assert nothing_new(text, text)
+    """`adds_nothing` is reflexive, and `fold` can always be written as UTF-8."""
+    assert adds_nothing(text, text)
     fold(text).encode()
 
 
 @given(st.lists(st.sampled_from(["Ann", "not", "3", "tea", "likes"]), max_size=8), st.integers(0))
-def test_leaving_words_out_adds_nothing_save_a_negation(words: list[str], place: int) -> None:
+def test_leaving_words_out_adds_nothing_save_a_negation(words: list[str], index: int) -> None:
     """A text with one word less is nothing new, unless that word was the only negation."""
     assume(len(words) > 1)
     less = words[:]
-    gone = less.pop(place % len(words))
+    gone = less.pop(index % len(words))
     expected = gone != "not" or "not" in less
-    assert nothing_new(" ".join(less), " ".join(words)) == expected
+    assert adds_nothing(" ".join(less), " ".join(words)) == expected
 
 
 @pytest.mark.parametrize(
@@ -168,7 +174,7 @@ def test_leaving_words_out_adds_nothing_save_a_negation(words: list[str], place:
 )
 def test_another_number_order_or_negation_is_new(new: str, old: str) -> None:
     """What the old text does not say counts as new; so does a text without any word."""
-    assert not nothing_new(new, old)
+    assert not adds_nothing(new, old)
 
 
 @pytest.mark.parametrize(
@@ -189,8 +195,8 @@ def test_another_number_order_or_negation_is_new(new: str, old: str) -> None:
 )
 def test_what_leaves_a_negation_out_is_new(new: str, old: str) -> None:
     """In each language we know, whichever word it is."""
-    assert not nothing_new(new, old)
-    assert not nothing_new(old, new)
+    assert not adds_nothing(new, old)
+    assert not adds_nothing(old, new)
 
 
 @pytest.mark.parametrize(
@@ -204,4 +210,4 @@ def test_what_leaves_a_negation_out_is_new(new: str, old: str) -> None:
 )
 def test_a_part_of_what_is_known_is_nothing_new(new: str, old: str) -> None:
     """Words left out, case and punctuation add nothing."""
-    assert nothing_new(new, old)
+    assert adds_nothing(new, old)

@@ -85,27 +85,27 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFKC", "".join(kept))
 
 
-def same(a: str, b: str) -> bool:
+def says_same(a: str, b: str) -> bool:
     """Whether two texts say the same but for width, case, spacing and punctuation.
 
-    >>> same("Ann likes tea.", "ann likes  TEA"), same("安喜欢茶", "安不喜欢茶")
+    >>> says_same("Ann likes tea.", "ann likes  TEA"), says_same("安喜欢茶", "安不喜欢茶")
     (True, False)
     """
     return fold(a) == fold(b)
 
 
-def nothing_new(new: str, old: str) -> bool:
+def adds_nothing(new: str, old: str) -> bool:
     """Whether all that `new` says is in `old`: each word in the same order, each pair of
     characters, each numeral and negation. A negation left out is new as well.
 
-    >>> nothing_new("Ann likes tea", "Ann likes green tea"), nothing_new("喜欢绿茶", "安喜欢绿茶")
+    >>> adds_nothing("Ann likes tea", "Ann likes green tea"), adds_nothing("喜欢绿茶", "安喜欢绿茶")
     (True, True)
-    >>> nothing_new("Ann has 3 cats", "Ann has 2 cats"), nothing_new("安不喜欢茶", "安喜欢茶")
+    >>> adds_nothing("Ann has 3 cats", "Ann has 2 cats"), adds_nothing("安不喜欢茶", "安喜欢茶")
     (False, False)
-    >>> nothing_new("喜欢茶", "安不喜欢茶"), nothing_new("Bob owes Ann", "Ann owes Bob")
+    >>> adds_nothing("喜欢茶", "安不喜欢茶"), adds_nothing("Bob owes Ann", "Ann owes Bob")
     (False, False)
     """
-    if same(new, old):
+    if says_same(new, old):
         return True
     return (
         _pairs(new) <= _pairs(old)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from souffleur.knowledge.engine.collection import IndexType, Point
 from souffleur.knowledge.language.lexical import encode_document
-from souffleur.knowledge.language.wording import fold
+from souffleur.knowledge.language.text_match import fold
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.reading import read, read_each
 

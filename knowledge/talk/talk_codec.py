@@ -50,11 +50,11 @@ def to_segment(point: Point) -> Segment:
     return read(point, Segment, derived={"type"})
 
 
-def upkeep_point(upkeep: PortraitStatus) -> Point:
+def portrait_status_point(status: PortraitStatus) -> Point:
     """How the notes on a portrait lie in the collection."""
-    return Point(upkeep.id, {**upkeep.model_dump(mode="json"), "type": "upkeep"})
+    return Point(status.id, {**status.model_dump(mode="json"), "type": "upkeep"})
 
 
-def to_upkeep(point: Point) -> PortraitStatus:
+def to_portrait_status(point: Point) -> PortraitStatus:
     """Return the upkeep of a point. Raises UnreadableError."""
     return read(point, PortraitStatus, derived={"type"})

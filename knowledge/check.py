@@ -12,6 +12,7 @@ from souffleur.knowledge.operation import (
     Add,
     Boost,
     Contradict,
+    Cue,
     Delete,
     Edit,
     Forget,
@@ -27,6 +28,7 @@ from souffleur.knowledge.operation import (
 from souffleur.knowledge.privacy.secrets import find_secret
 
 MAX_OPS = 8
+"""In one verdict; cues, which change nothing that is known, are not counted."""
 MAX_DELETIONS = 3
 """In one verdict, besides those that the user asks for in so many words."""
 
@@ -101,7 +103,7 @@ def asks_to_forget(text: str) -> bool:
 def _too_many(op: Op, context: CheckContext) -> Refused | None:
     if context.by_person:
         return None
-    if context.taken >= MAX_OPS:
+    if context.taken >= MAX_OPS and not isinstance(op, Cue):
         return Refusal.TOO_MANY, f"a verdict may hold {MAX_OPS} ops"
     unasked = isinstance(op, Delete) and not was_asked_for(op, context.verdict)
     if unasked and context.deletions >= MAX_DELETIONS:
@@ -161,9 +163,9 @@ def _contradictory(op: Op, context: CheckContext) -> Refused | None:
 
 
 def _sensitive(op: Op, context: CheckContext) -> Refused | None:
-    if not isinstance(op, Add | Update | Edit | Merge):
+    if not isinstance(op, Add | Update | Edit | Merge | Cue):
         return None
-    texts = [op.content]
+    texts = list(op.cues) if isinstance(op, Cue) else [op.content]
     texts += [op.quote, *op.entities, *op.topics, *op.cues] if isinstance(op, Add | Update) else []
     for text in texts:
         if secret := find_secret(text):

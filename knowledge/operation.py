@@ -211,6 +211,15 @@ class Confirm(Frozen):
     reason: Text
 
 
+class Cue(Frozen):
+    """Give it cues, by which it comes to mind; what it says stays as it is."""
+
+    op: Literal["CUE"] = "CUE"
+    target: str
+    reason: Text
+    cues: tuple[str, ...]
+
+
 class Edit(Frozen):
     """The user or host changes the words, in place; the ledger keeps the old ones."""
 
@@ -235,6 +244,7 @@ Op = Annotated[
     | Restore
     | Share
     | Confirm
+    | Cue
     | Edit,
     Field(discriminator="op"),
 ]
@@ -249,6 +259,7 @@ class ActorKind(StrEnum):
     REVIEWER = "reviewer"
     CONSOLIDATOR = "consolidator"
     ARBITER = "arbiter"
+    CUE_WRITER = "cue_writer"
     SCHEDULE = "schedule"
     USER = "user"
     HOST = "host"

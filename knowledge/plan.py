@@ -1,7 +1,8 @@
 """What an op would change: from memories as they are to memories as they would be. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from souffleur.knowledge import decay
 from souffleur.knowledge.identity import SHARED
@@ -26,6 +27,7 @@ from souffleur.knowledge.operation import (
     Change,
     Confirm,
     Contradict,
+    Cue,
     Delete,
     Edit,
     Forget,
@@ -46,6 +48,11 @@ from souffleur.knowledge.policy import Policy
 
 _AGAINST = "contradicts"
 
+_BY_DECAY: dict[type[Op], Callable[[Memory, datetime, Policy], Memory]] = {
+    Boost: decay.boosted,
+    Keep: decay.kept,
+    Promote: decay.promoted,
+}
 _SOURCES = {ActorKind.USER: Source.USER, ActorKind.HOST: Source.SYSTEM}
 _NO_MODELS = frozenset({ActorKind.USER, ActorKind.HOST, ActorKind.SCHEDULE})
 
@@ -124,14 +131,10 @@ def _changes(
 
 
 def _single(op: Op, old: Memory, context: PlanContext) -> Memory:
-    now, policy = context.verdict.at, context.policy
+    now = context.verdict.at
+    if changed := _BY_DECAY.get(type(op)):
+        return changed(old, now, context.policy)
     match op:
-        case Boost():
-            return decay.boosted(old, now, policy)
-        case Keep():
-            return decay.kept(old, now, policy)
-        case Promote():
-            return decay.promoted(old, now, policy)
         case Delete() | Forget():
             return old.model_copy(update={"state": MemoryState.FORGOTTEN})
         case Archive():
@@ -144,6 +147,8 @@ def _single(op: Op, old: Memory, context: PlanContext) -> Memory:
         case Confirm():
             update = {"state": MemoryState.ACTIVE, "verified": True, "confidence": 1.0}
             return old.model_copy(update={**update, "anchor_at": now})
+        case Cue():
+            return old.model_copy(update={"cues": op.cues})
         case Edit():
             update = {"content": op.content, "verified": True, "source": Source.USER, "cues": ()}
             return old.model_copy(update={**update, "anchor_at": now})

@@ -8,6 +8,7 @@ from pydantic import SecretStr
 from souffleur.agents.chat import Chat, guarded
 from souffleur.agents.conflict_resolver import ConflictResolver
 from souffleur.agents.consolidator import Consolidator
+from souffleur.agents.cue_writer import CueWriter
 from souffleur.agents.endpoint import Endpoint, Prices
 from souffleur.agents.monitor import KnowledgeMonitor
 from souffleur.agents.profile_writer import ProfileWriter
@@ -114,6 +115,7 @@ def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock:
         MemoryReviewer(context),
         Consolidator(context),
         ConflictResolver(context),
+        CueWriter(context),
     )
 
 

@@ -12,6 +12,7 @@ MODULES = {
     "answering": "souffleur.evals.answering",
     "reviews": "souffleur.evals.reviews",
     "questions": "souffleur.evals.questions",
+    "situations": "souffleur.evals.in_mind",
     "speed": "souffleur.evals.performance",
 }
 """By name of the command."""

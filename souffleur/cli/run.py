@@ -19,6 +19,7 @@ class RunName(StrEnum):
     CONSOLIDATE = "consolidate"
     PROFILE = "profile"
     CONTRADICTIONS = "contradictions"
+    CUES = "cues"
     PURGE = "purge"
     REPORT = "report"
 
@@ -42,7 +43,7 @@ def run(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Do what is due: review, decay, consolidate, portraits, contradictions, purge, or a count."""
+    """Do what is due: review, decay, consolidate, portraits, contradictions, cues, purge, count."""
     from souffleur.cli import show_runs as render
     from souffleur.cli.door import enter
     from souffleur.runs.run import RunLimits

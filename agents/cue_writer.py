@@ -124,7 +124,7 @@ class CueWriter:
     async def run(
         self, memories: Sequence[Memory], *, now: datetime, dry_run: bool = False
     ) -> list[LedgerEntry]:
-        """Give memories of one user and persona, some 25 at most, cues; returns what became of each.
+        """Give cues to some 25 memories of one user and persona at most; return what became.
 
         Raises EndpointError or AnswerError if there was no usable answer, ValueError if they are
         of several users or personas; then nothing has changed.

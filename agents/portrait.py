@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.fields import Note, Remark
-from souffleur.knowledge.forgetting import tells
+from souffleur.knowledge.forgetting import mentions
 from souffleur.knowledge.language.details import Detail, DetailKind, find_details, missing
 from souffleur.knowledge.language.lexical import is_spaced, split
 from souffleur.knowledge.language.plain_text import is_blank
@@ -91,7 +91,7 @@ def faults(answer: PortraitAnswer, sources: Sources) -> str:
     found += [
         f"it still tells what was to be forgotten: {content!r}"
         for content in sources.without
-        if any(tells(paragraph, content) for paragraph in answer.paragraphs)
+        if any(mentions(paragraph, content) for paragraph in answer.paragraphs)
     ]
     return "\n".join(f"- {fault}" for fault in found)
 

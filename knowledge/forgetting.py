@@ -37,22 +37,22 @@ def own_names(memory: Memory, others: Iterable[Memory]) -> tuple[str, ...]:
     return tuple(name for name in memory.entities if fold(name) not in shared)
 
 
-def tells(text: str, content: str, names: Sequence[str] = ()) -> bool:
+def mentions(text: str, content: str, names: Sequence[str] = ()) -> bool:
     """Return whether a text tells what a memory says: one of the names, or most of its words.
 
-    >>> tells("Did Jo's train leave?", "Jo left.", ["Jo"]), tells("I enjoy it", "Jo left.", ["Jo"])
+    >>> mentions("Did Jo's train leave?", "Jo left.", ["Jo"]), mentions("I enjoy it", "Jo left.", ["Jo"])
     (True, False)
-    >>> tells("昨天周雯来了", "主人的前任。", ["周雯"]), tells("昨天来了", "主人的前任。", ["天"])
+    >>> mentions("昨天周雯来了", "主人的前任。", ["周雯"]), mentions("昨天来了", "主人的前任。", ["天"])
     (True, False)
     """
     words = _words(text)
-    if any(_mentions(words, name) for name in names):
+    if any(_has_name(words, name) for name in names):
         return True
     sought = set(terms(content))
     return len(sought) > 2 and len(sought & set(terms(text))) >= TOLD_SHARE * len(sought)
 
 
-def _mentions(words: str, name: str) -> bool:
+def _has_name(words: str, name: str) -> bool:
     """Return whether a name is among these words: as whole ones, or as characters in a run.
 
     What has less than two letters or digits is no name.
@@ -77,7 +77,7 @@ def _words(text: str) -> str:
     return " ".join(_CLITIC.sub("", word) for run in runs for word in run)
 
 
-async def _told_from(
+async def _episodes_from(
     turn_ids: Sequence[str], memories: Iterable[Memory], journal: Journal, *, but: set[str]
 ) -> list[Memory]:
     """Return the episodes told from any of these turns, in whatever words, if they can be again.
@@ -89,7 +89,7 @@ async def _told_from(
     return [memory for memory in memories if memory.id in ids]
 
 
-async def with_what_rests_on_it(
+async def with_dependents(
     entry: LedgerEntry,
     context: PlanContext,
     touched: frozenset[str],
@@ -104,22 +104,24 @@ async def with_what_rests_on_it(
     mine = Filter((Is("user_id", memory.user_id), Is("state", MemoryState.ACTIVE)))
     others = to_memories(await read_all(memories, mine))
     names = own_names(memory, others)
-    told = [
+    dependents = [
         other
         for other in others
         if other.category in NARRATIVE
         and other.id not in {*touched, memory.id}
-        and tells(other.searchable, memory.content, names)
+        and mentions(other.searchable, memory.content, names)
     ]
     said = await journal.turns(user_id=memory.user_id)
-    raw = {turn.id for turn in said if tells(turn.clipped().words, memory.content, names)}
+    raw = {turn.id for turn in said if mentions(turn.clipped().words, memory.content, names)}
     rests = {*raw, *entry.turn_ids, *(item.turn_id for item in memory.evidence)}
     turn_ids = sorted(filter(is_id, rests))  # evidence of an import may name what is no turn
-    told += await _told_from(turn_ids, others, journal, but={*touched, *(one.id for one in told)})
+    dependents += await _episodes_from(
+        turn_ids, others, journal, but={*touched, *(one.id for one in dependents)}
+    )
     resting = {
         "turns": turn_ids,
-        "segments": [one.data["segment_id"] for one in told if "segment_id" in one.data],
+        "segments": [one.data["segment_id"] for one in dependents if "segment_id" in one.data],
     }
-    changes = (*entry.changes, *(withdrawn(one, memory.content, context) for one in told))
+    changes = (*entry.changes, *(withdrawn(one, memory.content, context) for one in dependents))
     details = {**entry.details, "resting": resting}
     return entry.model_copy(update={"changes": changes, "details": details})

@@ -6,7 +6,7 @@ from typing import Any
 from souffleur.knowledge import check
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import Collection, Filter, Is
-from souffleur.knowledge.forgetting import with_what_rests_on_it
+from souffleur.knowledge.forgetting import with_dependents
 from souffleur.knowledge.identity import SHARED, knows, sphere_conditions
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.memory import Memory, MemoryState
@@ -120,7 +120,7 @@ class Writer:
             entry = _ledger_entry(op, plan_context, turns, changes, refused)
             entry = entry.model_copy(update={"waits": waits})
             if changes and check.was_asked_for(op, verdict):
-                entry = await with_what_rests_on_it(
+                entry = await with_dependents(
                     entry, plan_context, touched, self._memories, self._journal
                 )
             entries.append(entry)

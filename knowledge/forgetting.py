@@ -7,7 +7,7 @@ from souffleur.knowledge.engine.collection import Collection, Filter, Is, read_a
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.language.lexical import is_spaced, split, terms
 from souffleur.knowledge.language.proper_names import HAN
-from souffleur.knowledge.language.text_match import fold
+from souffleur.knowledge.language.text_match import normalize_text
 from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
 from souffleur.knowledge.memory_codec import to_memories
 from souffleur.knowledge.operation import LedgerEntry, is_id
@@ -33,17 +33,19 @@ def own_names(memory: Memory, others: Iterable[Memory]) -> tuple[str, ...]:
     >>> own_names(one, [one, Noted(id="2", entities=("Oslo",))])
     ('Tom',)
     """
-    shared = {fold(name) for other in others if other.id != memory.id for name in other.entities}
-    return tuple(name for name in memory.entities if fold(name) not in shared)
+    shared = {
+        normalize_text(name) for other in others if other.id != memory.id for name in other.entities
+    }
+    return tuple(name for name in memory.entities if normalize_text(name) not in shared)
 
 
 def mentions(text: str, content: str, names: Sequence[str] = ()) -> bool:
     """Return whether a text tells what a memory says: one of the names, or most of its words.
 
-    >>> mentions("Did Jo's train leave?", "Jo left.", ["Jo"]), mentions("I enjoy it", "Jo left.", ["Jo"])
-    (True, False)
-    >>> mentions("昨天周雯来了", "主人的前任。", ["周雯"]), mentions("昨天来了", "主人的前任。", ["天"])
-    (True, False)
+    >>> [mentions(text, "Jo left.", ["Jo"]) for text in ("Did Jo's train leave?", "I enjoy it")]
+    [True, False]
+    >>> [mentions("昨天周雯来了", "主人的前任。", [name]) for name in ("周雯", "天")]
+    [True, False]
     """
     words = _words(text)
     if any(_has_name(words, name) for name in names):

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from souffleur.knowledge.engine.collection import IndexType, Point
 from souffleur.knowledge.language.lexical import encode_document
-from souffleur.knowledge.language.text_match import fold
+from souffleur.knowledge.language.text_match import normalize_text
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.reading import read, read_each
 
@@ -35,7 +35,7 @@ _DERIVED = frozenset({"fingerprint"})
 
 def fingerprint(text: str) -> str:
     """Equal for texts that say the same but for width, case, spacing and punctuation."""
-    return hashlib.sha256(fold(text).encode()).hexdigest()[:32]
+    return hashlib.sha256(normalize_text(text).encode()).hexdigest()[:32]
 
 
 def to_point(memory: Memory, dense: tuple[float, ...]) -> Point:

@@ -1,4 +1,4 @@
-"""How a memory lies in Qdrant: its point, its payload and the indexes over it."""
+"""How a memory is stored in Qdrant: its point, its payload and the indexes over it."""
 
 import hashlib
 from collections.abc import Iterable
@@ -34,12 +34,12 @@ _DERIVED = frozenset({"fingerprint"})
 
 
 def fingerprint(text: str) -> str:
-    """Equal for texts that say the same but for width, case, spacing and punctuation."""
+    """Return a hash that ignores differences in width, case, spacing and punctuation."""
     return hashlib.sha256(normalize_text(text).encode()).hexdigest()[:32]
 
 
 def to_point(memory: Memory, dense: tuple[float, ...]) -> Point:
-    """The point of a memory; `dense` is the embedding of its `searchable` text."""
+    """Return the point of a memory; `dense` is the embedding of its `searchable` text."""
     payload = memory.model_dump(mode="json")
     payload["fingerprint"] = fingerprint(memory.content)
     return Point(memory.id, payload, dense, encode_document(memory.searchable))
@@ -51,5 +51,5 @@ def to_memory(point: Point) -> Memory:
 
 
 def to_memories(points: Iterable[Point]) -> list[Memory]:
-    """Return the memories of those points that can be read."""
+    """Return the memories of the points; those that cannot be read are logged and left out."""
     return read_each(points, to_memory)

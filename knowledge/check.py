@@ -1,4 +1,4 @@
-"""What an op may not do: every rule by which code refuses what a judgement asked for. Pure."""
+"""All rules by which an op of a verdict is refused. Pure."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -30,10 +30,10 @@ from souffleur.knowledge.privacy.secrets import find_secret
 MAX_OPS = 8
 """In one verdict; cues, which change nothing that is known, are not counted."""
 MAX_DELETIONS = 3
-"""In one verdict, besides those that the user asks for in so many words."""
+"""Maximum deletions in one verdict, not counting those that the user explicitly asks for."""
 
 Refused = tuple[Refusal, str]
-"""Why, and the same in one sentence."""
+"""The reason for a refusal, as a code and as a sentence."""
 
 _PERSONS = frozenset({ActorKind.USER, ActorKind.HOST})
 
@@ -52,25 +52,25 @@ _ASKS_TO_FORGET = re.compile(
 
 @dataclass(frozen=True)
 class CheckContext:
-    """What the rules look at besides the op."""
+    """Everything that the rules look at besides the op itself."""
 
     verdict: Verdict
     targets: tuple[Memory, ...] = ()
-    """The op's memories as they are now; fewer than it names where some are unknown."""
+    """The current memories that the op names; unknown ones are missing."""
     twin: Memory | None = None
-    """An active memory of this user with the same text, if there is one."""
+    """Another active memory of this user with the same text, if any."""
     injected: tuple[Memory, ...] = ()
     """The memories that were whispered before the reply."""
     taken: int = 0
-    """Ops of this verdict that came before."""
+    """Number of earlier ops in this verdict."""
     deletions: int = 0
-    """Deletions of this verdict that came before and that the user did not ask for."""
+    """Number of earlier deletions in this verdict that the user did not ask for."""
     touched: frozenset[str] = field(default_factory=frozenset)
-    """Memories that earlier ops of this verdict named."""
+    """Ids of the memories that earlier ops of this verdict named."""
 
     @property
     def by_person(self) -> bool:
-        """Whether a user or host decided: they need no quote and no limit."""
+        """Whether a user or host decided; neither needs a quote, and no limit applies."""
         return self.verdict.by.who in _PERSONS
 
 
@@ -78,12 +78,12 @@ Check = Callable[[Op, CheckContext], Refused | None]
 
 
 def refuse(op: Op, context: CheckContext) -> Refused | None:
-    """The first rule that the op breaks; None: it may be carried out."""
+    """Return the first rule that the op breaks; `None` if it may be carried out."""
     return next((refused for rule in RULES if (refused := rule(op, context))), None)
 
 
 def named_ids(op: Op) -> tuple[str, ...]:
-    """The handles or ids an op names."""
+    """Return the handles or ids that an op names."""
     if isinstance(op, Merge):
         return op.targets
     if isinstance(op, Contradict):
@@ -92,7 +92,7 @@ def named_ids(op: Op) -> tuple[str, ...]:
 
 
 def asks_to_forget(text: str) -> bool:
-    """Whether somebody asks, in so many words, that something be forgotten.
+    """Return whether a text explicitly asks to forget something.
 
     >>> asks_to_forget("把我前任的事忘了吧"), asks_to_forget("I moved to Lyon")
     (True, False)
@@ -140,7 +140,7 @@ def _pointless(op: Op, context: CheckContext) -> Refused | None:
 
 
 def _in_view(memory: Memory, verdict: Verdict) -> bool:
-    """Whether this very talk holds what the memory says, so that its replies need none."""
+    """Return whether the current talk already contains what the memory says."""
     return verdict.talk_since is not None and memory.anchor_at >= verdict.talk_since
 
 
@@ -244,14 +244,14 @@ def _speakers(quote: str, verdict: Verdict) -> set[Speaker]:
 
 
 def _is_promise(op: Add | Update | Delete, targets: Sequence[Memory]) -> bool:
-    """A promise rests on the words of whoever gave it."""
+    """Return whether the op is about a promise, which may rest on the assistant's words."""
     if isinstance(op, Add):
         return op.kind is Kind.PROMISE
     return isinstance(op, Update) and targets[0].kind is Kind.PROMISE
 
 
 def was_asked_for(op: Op, verdict: Verdict) -> bool:
-    """Whether a person wants it forgotten: by hand, or in the message that holds the quote."""
+    """Return whether a person asked for a deletion: by hand, or in the message with the quote."""
     if verdict.by.who in _PERSONS:
         return isinstance(op, Forget | Delete)
     return isinstance(op, Delete) and any(

@@ -1,9 +1,9 @@
-"""The journal: raw turns and the ledger, one Qdrant collection, the durable record of all done.
+"""The journal: raw turns and the ledger in one Qdrant collection, the durable record of changes.
 
-Sessions and their segments lie in the same collection; `sessions.py` reads them.
+Sessions and their segments are stored in the same collection; `sessions.py` reads them.
 
-A verdict is written here, whole, before any memory changes (a redo log): each entry holds the
-memories before and after. A crash is finished by writing the same `after` again.
+A verdict is written here completely before any memory changes (a redo log): each entry contains
+the memories before and after. After a crash, the same `after` is written again.
 """
 
 import itertools
@@ -77,32 +77,34 @@ INDEXES: dict[str, IndexType] = {
 
 META_ID = derive_id("meta")
 OUTAGES_RETRIED_KEY = "outages_taken_up"
-"""In the store's description: no turn of it is set aside for an endpoint's trouble."""
+"""Key in the store's metadata: turns that an older version set aside for outages were retried."""
 _OUTAGES = ("EndpointError", "EmbedderError")
 _DERIVED = frozenset({"type", "seq", "applied", "memory_ids", "expunged"})
 
 
 class Journal:
-    """Turns and ledger entries over a collection."""
+    """The turns and ledger entries in a collection."""
 
     def __init__(self, collection: Collection, *, last_seq: int) -> None:
         self.collection = collection
         self.lock = RLock()
-        """Held while a session's window or a turn's words are read and written again: hosts
-        observe from several threads."""
+        """Held while a session's window or a turn's words are read and rewritten.
+
+        Hosts call `observe` from several threads.
+        """
         self._seq = itertools.count(last_seq + 1)
 
     @classmethod
     async def open(cls, collection: Collection) -> "Journal":
-        """The journal of a collection, counting on from its last entry."""
+        """Open the journal of a collection; numbering continues from its last entry."""
         newest, _ = await collection.scroll(Filter(), limit=1, order=Order("seq", descending=True))
         return cls(collection, last_seq=newest[0].payload["seq"] if newest else 0)
 
     def record(self, turn: Turn, rule: WindowRule = USUAL) -> Turn | None:
-        """Write a turn durably before returning; None where it is already there, word for word.
+        """Write a turn durably before returning; return `None` if it is stored already, unchanged.
 
-        The same id with other words becomes the next version, to be judged anew. The turn, the
-        window that holds it and the segments that leave the window for it are one write.
+        The same id with different words becomes the next version, which is judged again. The turn,
+        the window that contains it and the segments that leave the window are one write.
         """
         with self.lock:
             return self._record(turn, rule)
@@ -138,7 +140,7 @@ class Journal:
         return turn
 
     async def turn(self, point_id: str) -> Turn:
-        """A turn by the id of its point."""
+        """Return a turn by the id of its point. Raises NotFoundError."""
         found = await self.collection.get([point_id] if is_id(point_id) else [])
         if not found or found[0].payload["type"] != "turn":
             raise NotFoundError(f"no turn has the id {point_id!r}")
@@ -151,7 +153,7 @@ class Journal:
         user_id: str | None = EVERYBODY,
         limit: int | None = None,
     ) -> list[Turn]:
-        """Return the turns in a state in order of arrival: all, or the first `limit`."""
+        """Return the turns in a state, in order of arrival: all, or the first `limit`."""
         must: list[Condition] = [Is("type", "turn"), *user_conditions(user_id)]
         must += [Is("state", state)] if state else []
         wanted = Filter(tuple(must))
@@ -162,27 +164,27 @@ class Journal:
         return sorted(read_each(found, to_turn), key=lambda turn: turn.seq)
 
     async def users_with_pending_turns(self) -> set[str]:
-        """Return the users who have a turn that waits to be judged."""
+        """Return the ids of users with turns that wait to be judged."""
         waiting = Filter((Is("type", "turn"), Is("state", TurnState.PENDING)))
         points = await read_all(self.collection, waiting)
         users = {str(point.payload.get("user_id", "")) for point in points}
         return {user_id for user_id in users if not is_blank(user_id)}
 
     async def count_turns(self, state: TurnState) -> int:
-        """Return how many turns are in a state."""
+        """Return the number of turns in a state."""
         return await self.collection.count(Filter((Is("type", "turn"), Is("state", state))))
 
     async def latest_judged(self) -> Turn | None:
-        """Return the judged turn that was said last."""
+        """Return the most recent judged turn, if any."""
         judged = Filter((Is("type", "turn"), Is("state", TurnState.JUDGED)))
         newest = Order("at", descending=True)
         page, _ = await self.collection.scroll(judged, limit=1, order=newest)
         return next(iter(read_each(page, to_turn)), None)
 
     async def retry_outages(self) -> int:
-        """Have turns judged again that an older version set aside for an endpoint's trouble.
+        """Queue the turns again that an older version set aside because of an outage.
 
-        Returns how many; done once for a store.
+        Returns their number. This is done once per store.
         """
         made_with = await self.meta()
         if made_with is None or made_with.get(OUTAGES_RETRIED_KEY):
@@ -194,7 +196,7 @@ class Journal:
         return len(again)
 
     async def messages_before(self, turn: Turn, *, limit: int) -> list[Said]:
-        """The latest messages before a turn of the same session, oldest first."""
+        """Return the latest messages before a turn in the same session, oldest first."""
         must = (
             Is("type", "turn"),
             Is("user_id", turn.user_id),
@@ -211,7 +213,7 @@ class Journal:
     async def mark(self, turns: Sequence[Turn], **fields: Any) -> None:
         """Change bookkeeping fields of turns; their words and vectors stay.
 
-        A turn whose reply was replaced meanwhile is left alone: it waits to be judged anew.
+        A turn whose reply was replaced in the meantime is skipped: it waits to be judged again.
         """
         stored = await self.collection.get([turn.id for turn in turns])
         versions = {turn.id: turn.version for turn in turns}
@@ -219,7 +221,7 @@ class Journal:
         await self.collection.merge_payload(same, fields)
 
     async def mark_judged(self, entries: Sequence[LedgerEntry]) -> None:
-        """After a crash: the turns of a verdict that was written down are judged."""
+        """Mark the turns of a written verdict as judged; for recovery after a crash."""
         ids = list(dict.fromkeys(id for entry in entries for id in entry.turn_ids))
         turns = read_each(await self.collection.get(ids), to_turn)
         verdict = entries[0].verdict_id
@@ -227,17 +229,17 @@ class Journal:
         await self.mark(judged, state=TurnState.JUDGED, error="")
 
     async def write(self, entries: Sequence[LedgerEntry]) -> None:
-        """Write what is about to be done; see `settle`."""
+        """Write entries that are about to be applied; see `settle`."""
         await self.collection.put(
             [Point(entry.id, self._entry_payload(entry, next(self._seq))) for entry in entries]
         )
 
     async def settle(self, entries: Sequence[LedgerEntry]) -> None:
-        """Note that it has been done."""
+        """Mark entries as applied."""
         await self.collection.merge_payload([entry.id for entry in entries], {"applied": True})
 
     async def rewrite(self, entry: LedgerEntry) -> None:
-        """Correct an entry whose op could not be carried out after all, or was undone."""
+        """Rewrite an entry whose op could not be carried out, or was undone."""
         payload = self._entry_payload(entry, 0)
         del payload["seq"], payload["applied"]
         await self.collection.merge_payload([entry.id], payload)
@@ -245,9 +247,10 @@ class Journal:
     async def drop_words(
         self, before: datetime, fields: Payload, user_id: str | None = EVERYBODY
     ) -> int:
-        """Put `fields` for the words of entries that changed nothing, SKIPs and refusals.
+        """Replace the words of entries that changed nothing (SKIPs and refusals) with `fields`.
 
-        Returns how many there were; an entry is found once, so a run costs what is due.
+        Returns the number of entries. Each entry is found only once, so that a run costs only what
+        is due.
         """
         idle = (Is("type", "entry"), Missing("memory_ids"), Between("at", high=before))
         wanted = Filter((*idle, *user_conditions(user_id)), (Is("expunged", True),))
@@ -256,9 +259,10 @@ class Journal:
         return len(due)
 
     async def unsettled(self, user_id: str | None = EVERYBODY) -> list[list[LedgerEntry]]:
-        """Return verdicts begun and not finished, in order; incomplete ones are dropped first.
+        """Return the verdicts that are written and not fully applied, in order.
 
-        A verdict with an entry that cannot be read is left as it is.
+        Incompletely written verdicts are deleted first. A verdict with an entry that cannot be read
+        is left as it is.
         """
         wanted = Filter((Is("type", "entry"), Is("applied", False), *user_conditions(user_id)))
         found = await read_all(self.collection, wanted)
@@ -278,19 +282,19 @@ class Journal:
         return whole
 
     async def entry(self, entry_id: str) -> LedgerEntry:
-        """A ledger entry by its id."""
+        """Return a ledger entry by its id. Raises NotFoundError."""
         found = await self.collection.get([entry_id] if is_id(entry_id) else [])
         if not found or found[0].payload["type"] != "entry":
             raise NotFoundError(f"no ledger entry has the id {entry_id!r}")
         return to_entry(found[0])
 
     async def get_entries(self, entry_ids: Sequence[str]) -> list[LedgerEntry]:
-        """Return the ledger entries with these ids that there are."""
+        """Return the ledger entries with these ids; missing ones are left out."""
         found = await self.collection.get([id for id in entry_ids if is_id(id)])
         return read_each((one for one in found if one.payload.get("type") == "entry"), to_entry)
 
     async def get_turns(self, turn_ids: Sequence[str]) -> list[Turn]:
-        """Return the turns with these ids that there are."""
+        """Return the turns with these ids; missing ones are left out."""
         found = await self.collection.get([id for id in turn_ids if is_id(id)])
         return read_each((one for one in found if one.payload.get("type") == "turn"), to_turn)
 
@@ -313,12 +317,12 @@ class Journal:
         return read_each(sorted(found, key=_seq), to_entry)
 
     async def meta(self) -> Payload | None:
-        """What the store was made with; None: it is new."""
+        """Return what the store was made with; `None` if it is new."""
         found = await self.collection.get([META_ID])
         return found[0].payload["made_with"] if found else None
 
     async def set_meta(self, made_with: Payload) -> None:
-        """Record what the store is made with."""
+        """Write what the store is made with."""
         payload = {"type": "meta", "user_id": "", "made_with": made_with}
         await self.collection.put([Point(META_ID, payload)])
 
@@ -327,7 +331,7 @@ class Journal:
         return await self.collection.count(Filter((Is("type", "entry"), ids)))
 
     def _new_session(self, turn: Turn) -> Session:
-        """Return a new session, counting on from segments that an earlier one has left."""
+        """Return a new session; segment numbers continue after those of an earlier session."""
         id = session_point_id(turn.user_id, turn.session_id, turn.sphere)
         left = 0
         while self.collection.get_now([segment_id(id, left)]):

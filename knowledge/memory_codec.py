@@ -1,11 +1,11 @@
-"""How a memory lies in Qdrant: its point, its payload and the indexes over it."""
+"""How a memory is stored in Qdrant: its point, its payload and the indexes over it."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from souffleur.knowledge.engine.collection import IndexType, Point
 from souffleur.knowledge.language.lexical import encode_document
-from souffleur.knowledge.language.text_match import fold
+from souffleur.knowledge.language.text_match import normalize_text
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.reading import read, read_each
 
@@ -36,8 +36,8 @@ _DERIVED = frozenset({"fingerprint"})
 
 
 def fingerprint(text: str) -> str:
-    """Equal for texts that say the same but for width, case, spacing and punctuation."""
-    return hashlib.sha256(fold(text).encode()).hexdigest()[:32]
+    """Return a hash that ignores differences in width, case, spacing and punctuation."""
+    return hashlib.sha256(normalize_text(text).encode()).hexdigest()[:32]
 
 
 def to_point(memory: Memory, dense: Vector, cues: Sequence[Vector] = ()) -> Point:
@@ -66,5 +66,5 @@ def to_memory(point: Point) -> Memory:
 
 
 def to_memories(points: Iterable[Point]) -> list[Memory]:
-    """Return the memories of those points that can be read."""
+    """Return the memories of the points; those that cannot be read are logged and left out."""
     return read_each(points, to_memory)

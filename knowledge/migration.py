@@ -1,6 +1,6 @@
-"""Migration: a whole store copied to an empty place, for another embedder, policy or home.
+"""Migration: a whole store is copied to an empty location, for another embedder, policy or path.
 
-The old store is only read, so that a copy that was interrupted is thrown away and made anew.
+The old store is only read, so an interrupted copy can be deleted and made again.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ from souffleur.knowledge.store import (
 )
 
 POINTS_COPIED = 64
-"""Points copied at once; as many texts are embedded in one request."""
+"""Number of points copied at once, and of texts embedded in one request."""
 
 
 async def copy_store(
@@ -33,11 +33,11 @@ async def copy_store(
     *,
     step: Callable[[int, int], None] = lambda done, total: None,
 ) -> int:
-    """Copy memories and journal; memories are embedded anew and live by `policy`.
+    """Copy memories and journal; memories are re-embedded and follow `policy`.
 
-    `step` is called with the points done and in total. Returns the number of memories. Raises
-    NotFoundError where there is no store at `source`, StoreMismatchError where `target` holds
-    something already.
+    `step` is called with the number of points copied and the total. Returns the number of memories.
+    Raises NotFoundError if there is no store at `source`, StoreMismatchError if `target` is not
+    empty.
     """
     dimension = await stored_dimension(source)
     if dimension is None:
@@ -48,7 +48,7 @@ async def copy_store(
 
 
 def carried(memory: Memory, old: Policy, new: Policy) -> Memory:
-    """A memory as it lives by another policy: its importance to scale, its grace by the new rule.
+    """Return a memory converted to another policy: importance rescaled, grace by the new rule.
 
     >>> from souffleur.knowledge.policy import COMPANION, EVERBOT
     >>> COMPANION.core_value, EVERBOT.core_value
@@ -107,7 +107,7 @@ async def put_memories(knowledge: KnowledgeBase, memories: Sequence[Memory]) -> 
 
 
 def _unembedded(point: Point) -> Point:
-    """A point of the journal without vectors: raw turns are embedded anew in the background."""
+    """Return a journal point without vectors: raw turns are re-embedded in the background."""
     embedded = {"embedded": False} if point.payload["type"] == "turn" else {}
     return Point(point.id, {**point.payload, **embedded})
 

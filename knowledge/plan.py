@@ -1,4 +1,4 @@
-"""What an op would change: from memories as they are to memories as they would be. Pure."""
+"""Plans: which changes an op makes to the current memories. Pure."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -59,13 +59,13 @@ _NO_MODELS = frozenset({ActorKind.USER, ActorKind.HOST, ActorKind.SCHEDULE})
 
 @dataclass(frozen=True)
 class PlanContext:
-    """What a plan needs besides the op."""
+    """Everything that a plan needs besides the op."""
 
     verdict: Verdict
     position: int
     policy: Policy
     require_confirmation: bool = False
-    """What a model adds to the memories waits as `pending` for the user's yes."""
+    """Whether memories added by a model wait as `pending` for the user's consent."""
 
     @property
     def new_id(self) -> str:
@@ -79,7 +79,7 @@ class PlanContext:
 
 
 def plan(op: Op, targets: Sequence[Memory], context: PlanContext) -> tuple[Change, ...]:
-    """The changes an op stands for; `targets` are its memories as they are now.
+    """Return the changes that an op makes; `targets` are its current memories.
 
     Every memory in the result has the next revision, the writer and the due time set.
     """
@@ -88,10 +88,10 @@ def plan(op: Op, targets: Sequence[Memory], context: PlanContext) -> tuple[Chang
 
 
 def needs_confirmation(op: Op, targets: Sequence[Memory], verdict: Verdict) -> bool:
-    """Return whether an op changes what is remembered, and is a model's idea.
+    """Return whether an op is proposed by a model and changes what is remembered.
 
-    Such ops wait as a whole where the user is asked first. What only says how much a memory
-    matters does not, nor what is told anew from talk: episodes and portraits.
+    Such ops wait for the user's consent if that is required. Ops that only change how much a memory
+    matters do not wait, nor do ops on episodes and portraits, which are rewritten from talk.
     """
     if verdict.by.who in _NO_MODELS or any(one.category in NARRATIVE for one in targets):
         return False
@@ -99,7 +99,10 @@ def needs_confirmation(op: Op, targets: Sequence[Memory], verdict: Verdict) -> b
 
 
 def withdrawn(memory: Memory, without: str, context: PlanContext) -> Change:
-    """An episode or portrait that tells of what is to be forgotten: gone, to be written anew."""
+    """Return the withdrawal of an episode or portrait that repeats a memory to be forgotten.
+
+    It is rewritten later, without the text `without`.
+    """
     left_out = [*memory.data.get("without", ()), without]
     gone = memory.model_copy(
         update={"state": MemoryState.FORGOTTEN, "data": {**memory.data, "without": left_out}}
@@ -108,7 +111,7 @@ def withdrawn(memory: Memory, without: str, context: PlanContext) -> Change:
 
 
 def category_of(kind: Kind) -> Category:
-    """How a newly added kind lives."""
+    """Return the usual category of a kind."""
     return Category.SKILL if kind in PROCEDURAL else Category.FACT
 
 
@@ -230,7 +233,7 @@ def _updated(op: Update, old: Memory, context: PlanContext) -> list[tuple[Memory
 
 
 def _home(old: Memory, kind: Kind, policy: Policy) -> dict[str, object]:
-    """The category for a kind that changed: a problem solved is a lesson, and lives longer."""
+    """Return the category fields to update if the kind changes, such as from todo to lesson."""
     if kind == old.kind or old.category not in {Category.FACT, Category.SKILL}:
         return {}
     category = category_of(kind)
@@ -281,15 +284,16 @@ def _merged(
 
 
 def _lasting(relations: tuple[Relation, ...]) -> tuple[Relation, ...]:
-    """The links that a memory in new words keeps: what it excludes is to be judged anew."""
+    """Return the links that a reworded memory keeps; contradictions must be judged again."""
     return tuple(link for link in relations if link.type != _AGAINST)
 
 
 def _contradicted(
     op: Contradict, targets: Sequence[Memory], context: PlanContext
 ) -> list[tuple[Memory | None, Memory]]:
-    """The one that stays comes first: cut short by another process, an open contradiction is left.
+    """Return the changes that link two contradicting memories and, if settled, end one.
 
+    The memory that stays comes first: if another process interferes, an open contradiction is left.
     The other becomes history, as by an UPDATE: never due, and found as of its time.
     """
     stays, ends = targets
@@ -313,7 +317,7 @@ def _against(memory: Memory, other: str) -> Memory:
 
 
 def _settled(best: Memory, category: Category, context: PlanContext) -> dict[str, object]:
-    """What follows from the category of a merged memory that is not that of the best."""
+    """Return the fields to update if a merged memory has another category than the best one."""
     if category == best.category:
         return {}
     return {
@@ -339,7 +343,7 @@ def _stamped(old: Memory | None, new: Memory, context: PlanContext) -> Memory:
 
 
 def evidence_for(quote: str, verdict: Verdict) -> tuple[Evidence, ...]:
-    """The message that holds the quote; the user's words before the assistant's."""
+    """Return the message that contains the quote; the user's are searched first."""
     ordered = sorted(verdict.said, key=lambda said: said.speaker is not Speaker.USER)
     for said in ordered:
         if quote and find_quote(quote, said.text):

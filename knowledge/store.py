@@ -1,4 +1,4 @@
-"""The store: where the two collections are, how they are opened, and what they were made with."""
+"""The store: where its two collections are, how they are opened, and what they were made with."""
 
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.addresses import bare_address
 
 COLLECTIONS = {"memories": memory_codec.INDEXES, "journal": JOURNAL_INDEXES}
-"""All that a store is: there is no second database."""
+"""All collections of a store; there is no second database."""
 
 
 @dataclass(frozen=True)
@@ -27,16 +27,16 @@ class StoreLocation:
 
     folder: Path | None = None
     power_safe: bool = False
-    """Embedded: a finished write survives a power cut."""
+    """Whether every finished write to an embedded store survives a power cut."""
     url: str | None = field(default=None, repr=False)
-    """Of a server; may hold a user name and a password."""
+    """The address of a server; may contain a user name and a password."""
     api_key: SecretStr | None = None
     shards: int = 1
     replicas: int = 1
 
     @property
     def plain_key(self) -> str | None:
-        """The key in the clear, for the client alone."""
+        """The key as plain text, only for the client."""
         return self.api_key.get_secret_value() if self.api_key else None
 
     def __str__(self) -> str:
@@ -51,10 +51,10 @@ async def open_knowledge(
     require_confirmation: bool = False,
     raw_days: int = 30,
 ) -> KnowledgeBase:
-    """Open a store, made there if there is none.
+    """Open a store; create it if there is none.
 
-    Raises StoreBusyError where another process has the folder, StoreMismatchError where the data
-    were made with another schema, embedder or dimension, StoreError if they are damaged.
+    Raises StoreBusyError if another process uses the folder, StoreMismatchError if the data were
+    made with another schema, embedder or dimension, StoreError if they are damaged.
     """
     dimension = await _find_dimension(location, embedder)
     async with AsyncExitStack() as opening:
@@ -87,7 +87,7 @@ async def stored_dimension(location: StoreLocation) -> int | None:
 
 
 async def _find_dimension(location: StoreLocation, embedder: Embedder) -> int:
-    """Ask the embedder; if it is out of reach, the store itself knows. Raises EmbedderError."""
+    """Return the embedder's dimension, or the store's if it is unreachable. Raises EmbedderError."""
     try:
         return await embedder.find_dimension()
     except EmbedderError:
@@ -100,9 +100,9 @@ async def _find_dimension(location: StoreLocation, embedder: Embedder) -> int:
 async def open_collections(
     location: StoreLocation, dimension: int, opening: AsyncExitStack
 ) -> tuple[Collection, Collection]:
-    """Open memories and journal, made there if there are none; `opening` closes what was opened.
+    """Open memories and journal, created if there are none; `opening` closes what was opened.
 
-    An embedded store is locked first, and until both are closed.
+    The folder of an embedded store is locked first, until both are closed.
     """
     if location.folder and not location.url:
         opening.enter_context(locked_folder(location.folder))
@@ -133,7 +133,7 @@ async def _open_collection(location: StoreLocation, schema: CollectionSchema) ->
 
 
 async def _check_whole(memories: Collection, journal: Journal, location: StoreLocation) -> None:
-    """Raise StoreError if there are memories, and nothing says what they were made with."""
+    """Raise StoreError if there are memories without metadata on what they were made with."""
     if await journal.meta() is None and await memories.count(Filter()):
         if await journal.meta() is not None:  # another process has begun the store meanwhile
             return
@@ -146,7 +146,7 @@ async def _check_whole(memories: Collection, journal: Journal, location: StoreLo
 async def _check_made_with(
     journal: Journal, location: StoreLocation, embedder: Embedder, dimension: int, policy: Policy
 ) -> Payload:
-    """Compare with what the store says it was made with; of a new store, write it down."""
+    """Compare the settings with the store's metadata; write the metadata of a new store."""
     made_with = await journal.meta()
     if made_with is None:
         made_with = {

@@ -1,4 +1,4 @@
-"""The writer: verdicts become ledger entries, and ledger entries become memories, once each."""
+"""The writer: turns verdicts into ledger entries, and entries into memories, once each."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from souffleur.knowledge import check
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import Collection, Filter, Is, Point
-from souffleur.knowledge.forgetting import with_what_rests_on_it
+from souffleur.knowledge.forgetting import with_dependents
 from souffleur.knowledge.identity import SHARED, knows, sphere_conditions
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.memory import Memory, MemoryState
@@ -37,7 +37,7 @@ _WORDS = frozenset({"content", "entities", "topics", "cues", "trail"})
 
 
 class Writer:
-    """The only hand that changes memories. One at a time for each user is the caller's duty."""
+    """The only class that changes memories; callers must run one verdict per user at a time."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Writer:
         self._require_confirmation = require_confirmation
 
     async def apply(self, verdict: Verdict, turns: Sequence[Turn]) -> LedgerEntries:
-        """Write a verdict down, then do it; of one that was written before, say what became."""
+        """Write a verdict to the ledger and carry it out; one already written is only returned."""
         await self.finish(verdict.user_id)
         done = await self._done(verdict)
         entries = done or await self.plan(verdict, turns)
@@ -67,9 +67,9 @@ class Writer:
         return done or await self.carry_out(entries)
 
     async def finish(self, user_id: str | None = None) -> int:
-        """Do what was written down and not done, for a crash or a store out of reach.
+        """Finish verdicts that were written and not applied, because of a crash or an outage.
 
-        Returns how many verdicts that were.
+        Returns their number.
         """
         unfinished = await self._journal.unsettled(user_id)
         for entries in unfinished:
@@ -86,7 +86,7 @@ class Writer:
         return [await self._journal.entry(point.id) for point in found]
 
     async def plan(self, verdict: Verdict, turns: Sequence[Turn]) -> LedgerEntries:
-        """What becomes of each op: what it changes, or why it is refused. Nothing is written."""
+        """Return an entry for each op: its changes, or why it is refused. Nothing is written."""
         injected = to_memories(await self._memories.get(sorted(verdict.injected)))
         mine = tuple(
             memory
@@ -120,7 +120,7 @@ class Writer:
             entry = _ledger_entry(op, plan_context, turns, changes, refused)
             entry = entry.model_copy(update={"waits": waits})
             if changes and check.was_asked_for(op, verdict):
-                entry = await with_what_rests_on_it(
+                entry = await with_dependents(
                     entry, plan_context, touched, self._memories, self._journal
                 )
             entries.append(entry)
@@ -139,7 +139,7 @@ class Writer:
         return tuple(memory for memory in memories if memory.user_id == verdict.user_id)
 
     async def _twin(self, op: Op, verdict: Verdict, targets: Sequence[Memory]) -> Memory | None:
-        """Return what says the same in the sphere where the op would say it."""
+        """Return an active memory with the same text in the op's sphere, if any."""
         if not isinstance(op, Add | Update | Edit):
             return None
         lies_in = targets[0].sphere if targets else SHARED
@@ -160,7 +160,7 @@ class Writer:
             await self._journal.mark(turns, state=TurnState.JUDGED, error="", judged=judged)
 
     async def carry_out(self, entries: Sequence[LedgerEntry]) -> LedgerEntries:
-        """Write every `after`. Doing it again, after a crash, does no harm."""
+        """Write every `after`. Idempotent."""
         vectors = await self._vectors(entries)
         done = []
         for entry in entries:
@@ -249,9 +249,9 @@ def _ledger_entry(
 
 
 def _details(op: Op, verdict: Verdict) -> dict[str, Any]:
-    """The op as asked for, with real ids where it named handles that were shown.
+    """Return the op as requested, with real ids in place of handles and secrets masked.
 
-    What was refused for another fault, or only argues, may hold a secret all the same.
+    Secrets are masked even if the op was refused for another reason.
     """
     asked = op.model_dump(mode="json", exclude_defaults=True, exclude={"reason", "quote"})
     for name in _WORDS & asked.keys():

@@ -1,4 +1,4 @@
-"""Our points, filters and queries as those of Qdrant Edge."""
+"""Conversion of points, filters and queries to those of Qdrant Edge."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -25,7 +25,7 @@ from souffleur.knowledge.engine.collection import (
 from souffleur.knowledge.engine.vectors import CUE_WORDS, CUES, DENSE, LEXICAL, vector_name
 
 NEVER = 10**9
-"""Size of a segment, in KB, from which a graph would be built: search stays exact."""
+"""Segment size in KB from which an index graph is built; never reached, so search is exact."""
 
 SCHEMAS: dict[IndexType, qdrant.PayloadSchemaType] = {
     "keyword": qdrant.PayloadSchemaType.Keyword,
@@ -79,7 +79,7 @@ def encode_cues(
 
 
 def encode_index(key: str, kind: IndexType) -> qdrant.UpdateOperation:
-    """The operation that indexes a payload field."""
+    """Return the operation that indexes a payload field."""
     tenant = qdrant.KeywordIndexParams(is_tenant=True)
     return qdrant.UpdateOperation.create_field_index(
         key, tenant if kind == "tenant" else SCHEMAS[kind]
@@ -87,12 +87,12 @@ def encode_index(key: str, kind: IndexType) -> qdrant.UpdateOperation:
 
 
 def encode_upsert(points: Sequence[Point]) -> qdrant.UpdateOperation:
-    """The operation that inserts or replaces points."""
+    """Return the operation that inserts or replaces points."""
     return qdrant.UpdateOperation.upsert_points([encode_point(point) for point in points])
 
 
 def encode_point(point: Point) -> qdrant.Point:
-    """The engine's point."""
+    """Return the engine's point."""
     vectors: dict[str, qdrant.NamedVector] = {}
     if point.dense is not None:
         vectors[DENSE] = list(point.dense)
@@ -106,7 +106,7 @@ def encode_point(point: Point) -> qdrant.Point:
 
 
 def encode_sparse(sparse: Sparse) -> qdrant.SparseVector:
-    """The engine's sparse vector."""
+    """Return the engine's sparse vector."""
     return qdrant.SparseVector(list(sparse.indices), list(sparse.values))
 
 
@@ -127,13 +127,13 @@ def encode_search(search: Search) -> qdrant.QueryRequest:
 
 
 def encode_order(order: Order) -> qdrant.OrderBy:
-    """The engine's order."""
+    """Return the engine's order."""
     direction = qdrant.Direction.Desc if order.descending else qdrant.Direction.Asc
     return qdrant.OrderBy(order.key, direction)
 
 
 def encode_filter(filter: Filter) -> qdrant.Filter:
-    """The engine's filter."""
+    """Return the engine's filter."""
     return qdrant.Filter(
         must=[encode_condition(condition) for condition in filter.must],
         must_not=[encode_condition(condition) for condition in filter.must_not],
@@ -141,7 +141,7 @@ def encode_filter(filter: Filter) -> qdrant.Filter:
 
 
 def encode_condition(condition: Condition) -> "qdrant.ConditionType":
-    """The engine's condition."""
+    """Return the engine's condition."""
     match condition:
         case Is(key, value):
             return qdrant.FieldCondition(key, match=encode_value(value))
@@ -160,19 +160,19 @@ def encode_condition(condition: Condition) -> "qdrant.ConditionType":
 
 
 def encode_value(value: Scalar) -> qdrant.MatchValue:
-    """The engine's equality. The binding takes Python's True for 1, and only numpy's for a bool."""
+    """Return the engine's equality. The binding reads Python's True as 1, numpy's as a bool."""
     if isinstance(value, bool):
         return qdrant.MatchValue(np.bool_(value))  # type: ignore[arg-type]
     return qdrant.MatchValue(value)
 
 
 def encode_range(low: float | datetime | None, high: float | datetime | None) -> "qdrant.RangeType":
-    """The engine's half-open range."""
+    """Return the engine's half-open range."""
     if isinstance(low, datetime) or isinstance(high, datetime):
         return qdrant.RangeDateTime(gte=encode_time(low), lt=encode_time(high))
     return qdrant.RangeFloat(gte=low, lt=high)
 
 
 def encode_time(bound: float | datetime | None) -> str | None:
-    """ISO 8601 with the offset; the engine compares instants."""
+    """Return a datetime in ISO 8601 with its offset; the engine compares instants."""
     return bound.isoformat() if isinstance(bound, datetime) else None

@@ -1,7 +1,7 @@
-"""The lock on a store's folder: one owner at a time, taken before the engine touches a file.
+"""The lock on a store's folder: one owner at a time, locked before the engine touches a file.
 
-The engine has a lock of its own, and changes files before it looks at it: an opening that it
-refuses has already damaged the store of whoever has it open.
+The engine has its own lock, but changes files before it checks it: an attempt to open that it
+refuses has already damaged the store for the process that has it open.
 """
 
 import os
@@ -20,11 +20,11 @@ LOCK_NAME = "owner.lock"
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Hold the lock on a folder, which is made if there is none.
+    """Hold the lock on a folder; create the folder if it does not exist.
 
-    The system drops it with the process, however that ends; a forked child does not own it.
-    Raises StoreBusyError, which names the owner, if it is held; StoreError if the folder cannot be
-    written to.
+    The system releases the lock when the process ends, however it ends; a forked child does not own
+    it. Raises StoreBusyError, which names the owner, if it is held; StoreError if the folder is not
+    writable.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

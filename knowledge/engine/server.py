@@ -1,4 +1,4 @@
-"""Collections kept by a Qdrant server or cluster, which several processes may share."""
+"""Collections on a Qdrant server or cluster, which several processes may share."""
 
 import asyncio
 import threading
@@ -48,10 +48,10 @@ REFUSED = (401, 403)
 
 
 class ServerCollection:
-    """A collection of a server of version 1.19 or later: older ones cannot count rarity per user.
+    """A collection on a server of version 1.19 or later: older ones cannot count rarity per user.
 
-    The blocking client is called in threads; an in-memory one, which is not thread-safe and has
-    no indexes, under one lock.
+    The blocking client is called in threads; an in-memory client, which is not thread-safe and has
+    no indexes, is called under a lock.
     """
 
     def __init__(
@@ -80,9 +80,9 @@ class ServerCollection:
         replicas: int = 1,
         client: QdrantClient | None = None,
     ) -> "ServerCollection":
-        """The collection of the server at `url`, made there if it is not.
+        """Open the collection on the server at `url`; create it if there is none.
 
-        A `client` given is used instead of connecting, and is left open by `close`. Raises
+        If `client` is given, it is used instead of connecting, and `close` leaves it open. Raises
         StoreMismatchError if the collection was made with another dimension.
         """
         owned = client is None
@@ -99,13 +99,13 @@ class ServerCollection:
         return collection
 
     def put_now(self, points: Sequence[Point]) -> None:
-        """Insert or replace whole points; of a crashed server, all or none come back per shard."""
+        """Insert or replace whole points; after a server crash, each shard has all or none."""
         if points:
             check_given(self.schema, dense_vectors(points))
             self._call("put points into", lambda: self._upsert(points))
 
     def get_now(self, ids: Sequence[str]) -> list[Point]:
-        """The points that exist, in the order of `ids`, without vectors."""
+        """Return the existing points in the order of `ids`, without vectors."""
         return self._call("read", lambda: self._retrieve(ids))
 
     async def put(self, points: Sequence[Point]) -> None:
@@ -113,17 +113,17 @@ class ServerCollection:
         await asyncio.to_thread(self.put_now, points)
 
     async def replace(self, point: Point, *, revision: int) -> bool:
-        """Replace the point if its stored `revision` is the one given, and say whether it was.
+        """Replace the point if its stored `revision` equals the given one; return whether it did.
 
-        The server does not tell, so the point is read back: should another writer have replaced
-        it again in between, the answer is False although both took place.
+        The server does not say, so the point is read back: if another writer has replaced it again
+        in between, the result is False although both writes happened.
         """
         check_given(self.schema, dense_vectors([point]))
         stored = await self._ask("replace a point of", lambda: self._replace(point, revision))
         return any(writing(found) == writing(point) for found in stored)
 
     async def merge_payload(self, ids: Sequence[str], payload: Payload) -> None:
-        """Set these payload fields on the points that exist; a None removes the field."""
+        """Set these payload fields on the existing points; `None` removes a field."""
         # By filter: by ids the server answers 404 where one is unknown.
         points = models.Filter(must=[models.HasIdCondition(has_id=list(ids))])
         await self._ask(
@@ -132,7 +132,7 @@ class ServerCollection:
         )
 
     async def get(self, ids: Sequence[str], *, vectors: bool = False) -> list[Point]:
-        """The points that exist, in the order of `ids`."""
+        """Return the existing points in the order of `ids`."""
         return await self._ask("read", lambda: self._retrieve(ids, vectors=vectors))
 
     async def scroll(
@@ -144,7 +144,7 @@ class ServerCollection:
         after: str | None = None,
         vectors: bool = False,
     ) -> tuple[list[Point], str | None]:
-        """Up to `limit` matching points by id or in order, and the cursor for the next page."""
+        """Return up to `limit` matching points, by id or in order, and the next page's cursor."""
         records, following = await self._ask(
             "read",
             lambda: self._client.scroll(
@@ -160,7 +160,7 @@ class ServerCollection:
         return [to_point(record) for record in records], after
 
     async def search(self, queries: Sequence[Search]) -> list[list[Hit]]:
-        """The nearest points for each query."""
+        """Return the nearest points for each query."""
         if not queries:
             return []
         check_given(self.schema, [query.vector for query in queries])
@@ -171,7 +171,7 @@ class ServerCollection:
         return [[Hit(to_point(found), found.score) for found in a.points] for a in answers]
 
     async def count(self, filter: Filter) -> int:
-        """How many points match."""
+        """Return the number of matching points."""
         condition = encode_filter(filter)
         answer = await self._ask("count", lambda: self._client.count(self.schema.name, condition))
         return answer.count
@@ -185,10 +185,10 @@ class ServerCollection:
             )
 
     async def flush(self) -> None:
-        """Nothing to do: every write is in the server's log, which it syncs as it is set up to."""
+        """Do nothing: every write is in the server's log, which the server itself syncs."""
 
     async def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         if self._owned and not self._closed:
             self._closed = True
             await self._ask("close", self._client.close)
@@ -259,7 +259,7 @@ class ServerCollection:
 
 
 def connect(url: str, api_key: str | None, timeout: int) -> QdrantClient:
-    """A client, not yet connected."""
+    """Return a client that has not connected yet."""
     # The key as a header and no check of versions: both would warn instead of raising.
     with client_errors("open", "", bare_address(url)):
         return QdrantClient(
@@ -272,7 +272,7 @@ def connect(url: str, api_key: str | None, timeout: int) -> QdrantClient:
 
 
 async def stored_dimension(url: str, api_key: str | None, name: str) -> int | None:
-    """Dimension of the dense vectors of a collection of the server; None if there is none."""
+    """Return the dense dimension of a collection on the server; `None` if there is none."""
 
     def look() -> int | None:
         client = connect(url, api_key, timeout=10)
@@ -289,14 +289,14 @@ async def stored_dimension(url: str, api_key: str | None, name: str) -> int | No
 
 
 def is_local(client: QdrantClient) -> bool:
-    """Whether the client keeps the points itself."""
+    """Return whether the client stores the points itself."""
     options = client.init_options
     return options["location"] == ":memory:" or options["path"] is not None
 
 
 @contextmanager
 def client_errors(doing: str, name: str, url: str) -> Iterator[None]:
-    """Raise what the client raises as a StoreError that names what was done, and where."""
+    """Convert errors of the client to a StoreError that says what failed, and where."""
     try:
         yield
     except ResponseHandlingException as error:

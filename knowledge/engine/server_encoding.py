@@ -1,4 +1,4 @@
-"""Our points, filters and queries as those of a Qdrant server."""
+"""Conversion of points, filters and queries to those of a Qdrant server."""
 
 from collections.abc import Container
 from datetime import datetime
@@ -67,14 +67,14 @@ def encode_cues(schema: CollectionSchema, stored: Container[str]) -> dict[str, N
 
 
 def encode_index(kind: IndexType) -> models.PayloadSchemaType | models.KeywordIndexParams:
-    """The index of a payload field; the points of one tenant are stored together."""
+    """Return the index of a payload field; the points of one tenant are stored together."""
     if kind == "tenant":
         return models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
     return SCHEMAS[kind]
 
 
 def encode_point(point: Point) -> models.PointStruct:
-    """The client's point."""
+    """Return the client's point."""
     vectors: dict[str, models.Vector] = {}
     if point.dense is not None:
         vectors[DENSE] = list(point.dense)
@@ -88,7 +88,7 @@ def encode_point(point: Point) -> models.PointStruct:
 
 
 def encode_sparse(sparse: Sparse) -> models.SparseVector:
-    """The client's sparse vector."""
+    """Return the client's sparse vector."""
     return models.SparseVector(indices=list(sparse.indices), values=list(sparse.values))
 
 
@@ -108,13 +108,13 @@ def encode_search(search: Search) -> models.QueryRequest:
 
 
 def encode_order(order: Order) -> models.OrderBy:
-    """The client's order."""
+    """Return the client's order."""
     direction = models.Direction.DESC if order.descending else models.Direction.ASC
     return models.OrderBy(key=order.key, direction=direction)
 
 
 def encode_filter(filter: Filter) -> models.Filter:
-    """The client's filter."""
+    """Return the client's filter."""
     return models.Filter(
         must=[encode_condition(condition) for condition in filter.must],
         must_not=[encode_condition(condition) for condition in filter.must_not],
@@ -122,7 +122,7 @@ def encode_filter(filter: Filter) -> models.Filter:
 
 
 def encode_condition(condition: Condition) -> models.Condition:
-    """The client's condition."""
+    """Return the client's condition."""
     match condition:
         case Is(key, value):
             return models.FieldCondition(key=key, match=models.MatchValue(value=value))
@@ -143,7 +143,7 @@ def encode_condition(condition: Condition) -> models.Condition:
 def encode_range(
     low: float | datetime | None, high: float | datetime | None
 ) -> models.RangeInterface:
-    """The client's half-open range."""
+    """Return the client's half-open range."""
     if isinstance(low, datetime) or isinstance(high, datetime):
         return models.DatetimeRange(gte=low, lt=high)
     return models.Range(gte=low, lt=high)

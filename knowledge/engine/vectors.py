@@ -17,17 +17,23 @@ class Record(Protocol):
     """A point as either engine returns it."""
 
     @property
-    def id(self) -> Any: ...
+    def id(self) -> Any:
+        """The id of the point."""
+        ...
+
     @property
-    def payload(self) -> dict[str, Any] | None: ...
+    def payload(self) -> dict[str, Any] | None:
+        """The payload, if it was requested."""
+        ...
+
     @property
     def vector(self) -> Any:
-        """Vectors by name, where asked for."""
+        """The vectors by name, if they were requested."""
         ...
 
 
 def to_point(record: Record) -> Point:
-    """The point of a record; numbers are those of float32, the precision they are stored in."""
+    """Return the point of a record; its numbers have the precision in which they are stored."""
     vectors = record.vector or {}
     dense = vectors.get(DENSE)
     return Point(
@@ -59,7 +65,7 @@ def dense_vectors(points: Iterable[Point]) -> Iterator[tuple[float, ...]]:
 
 
 def check_stored(schema: CollectionSchema, stored: int, location: str) -> None:
-    """Raise StoreMismatchError unless the stored dimension is the layout's.
+    """Raise StoreMismatchError unless the stored dimension is the schema's.
 
     >>> check_stored(CollectionSchema("memories", 384), 384, "/data")
     """
@@ -74,7 +80,7 @@ def check_stored(schema: CollectionSchema, stored: int, location: str) -> None:
 def check_given(
     schema: CollectionSchema, vectors: Iterable[tuple[float, ...] | Sparse | None]
 ) -> None:
-    """Raise StoreMismatchError unless all dense vectors have the layout's dimension.
+    """Raise StoreMismatchError unless all dense vectors have the schema's dimension.
 
     >>> check_given(CollectionSchema("memories", 2), [(0.6, 0.8), None])
     """
@@ -92,12 +98,12 @@ def _to_sparse(vector: Any) -> Sparse | None:
 
 
 def writing(point: Point) -> tuple[Any, Any]:
-    """Which write a point comes from: its revision, and who wrote it."""
+    """Return the revision and the writer of a point, which identify the write."""
     return point.payload.get("revision"), point.payload.get("written_by")
 
 
 def one_line(error: BaseException) -> str:
-    r"""What an engine's error says, on one line and not for ever.
+    r"""Return the text of an engine's error on one line, of limited length.
 
     >>> one_line(ValueError("no such\n  point"))
     'no such point'

@@ -10,6 +10,7 @@ from collections import defaultdict
 from zlib import crc32
 
 from souffleur.knowledge.engine.collection import Sparse
+from souffleur.knowledge.language.plain_text import fold_width_and_case
 from souffleur.knowledge.language.stemming import STOP_WORDS, stem
 
 K1 = 1.2
@@ -57,7 +58,7 @@ def split(text: str) -> list[tuple[str, ...]]:
     """
     return [
         tuple(_WORDS.findall(run[0])) if run["compound"] else tuple(run[0])
-        for run in _RUNS.finditer(_fold(text))
+        for run in _RUNS.finditer(_normalize_tokens(text))
     ]
 
 
@@ -110,14 +111,13 @@ def encode_query(text: str) -> Sparse:
     return _sparse(weights)
 
 
-def _fold(text: str) -> str:
-    folded = unicodedata.normalize("NFKC", text.translate(_APOSTROPHES)).casefold()
-    return _THOUSANDS.sub("", unicodedata.normalize("NFKC", folded))
+def _normalize_tokens(text: str) -> str:
+    return _THOUSANDS.sub("", fold_width_and_case(text.translate(_APOSTROPHES)))
 
 
 def _weighted(text: str) -> list[tuple[str, float]]:
     found: list[tuple[str, float]] = []
-    for run in _RUNS.finditer(_fold(text)):
+    for run in _RUNS.finditer(_normalize_tokens(text)):
         whole = run[0]
         if not run["compound"]:
             weight = LONE_CHARACTER_WEIGHT if len(whole) > 1 else 1.0

@@ -37,6 +37,18 @@ def is_blank(text: str) -> bool:
     return all(char in _FILLERS or unicodedata.category(char) in _UNSEEN for char in text)
 
 
+def fold_width_and_case(text: str) -> str:
+    """Return the text in one width (NFKC) and one case, as a caseless comparison needs it.
+
+    Unicode Standard, 3.13, D146, without the decomposition before.
+
+    >>> fold_width_and_case("Ｔｅａ ① STRASSE"), fold_width_and_case("Straße")
+    ('tea 1 strasse', 'strasse')
+    """
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return unicodedata.normalize("NFKC", folded)
+
+
 def reveal(text: str) -> str:
     """Return the text without what hides or turns round words: bidi controls and tag characters.
 

@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Iterator
 
 from souffleur.knowledge.language.lexical import is_spaced, split
+from souffleur.knowledge.language.plain_text import fold_width_and_case
 
 _QUOTES = dict.fromkeys(map(ord, "‘’‚‛‹›′‵`´ʼ＇"), "'") | dict.fromkeys(
     map(ord, "“”„‟«»″‶「」『』〝〞〟｢｣＂"), '"'
@@ -28,15 +29,15 @@ _NEGATION = re.compile(
 )
 
 
-def normalise(text: str) -> str:
+def normalize_quote(text: str) -> str:
     r"""The text without white space and invisible characters, in one width, case and quote style.
 
     NFKC and case folding (Unicode Standard, 3.13, D146); runs of dashes are one.
 
-    >>> normalise("He said:\n“Ｔｅａ　ｔｉｍｅ”"), normalise("我 说——「喝茶。」")
+    >>> normalize_quote("He said:\n“Ｔｅａ　ｔｉｍｅ”"), normalize_quote("我 说——「喝茶。」")
     ('hesaid:"teatime"', '我说-"喝茶."')
     """
-    return _DASH_RUN.sub("-", unicodedata.normalize("NFKC", "".join(_fold(text).split())))
+    return _DASH_RUN.sub("-", unicodedata.normalize("NFKC", "".join(_fold_style(text).split())))
 
 
 def find_quote(quote: str, text: str) -> bool:
@@ -50,8 +51,8 @@ def find_quote(quote: str, text: str) -> bool:
     >>> find_quote("我……喝绿茶", "我以前喝咖啡，现在喝绿茶了"), find_quote("", "我喝茶")
     (True, False)
     """
-    sought, whole = normalise(quote), normalise(text)
-    if not fold(sought):
+    sought, whole = normalize_quote(quote), normalize_quote(text)
+    if not normalize_text(sought):
         return False
     if sought in whole:
         return True
@@ -64,17 +65,17 @@ def find_quote(quote: str, text: str) -> bool:
     return True
 
 
-def fold(text: str) -> str:
+def normalize_text(text: str) -> str:
     """The text normalised and without punctuation, save what tells numbers and names apart.
 
-    >>> fold("She's 30, and lives in Lyon!"), fold("她 30 岁，住里昂。")
+    >>> normalize_text("She's 30, and lives in Lyon!"), normalize_text("她 30 岁，住里昂。")
     ('shes30andlivesinlyon', '她30岁住里昂')
-    >>> fold("3.11") == fold("311"), fold("C#") == fold("C"), fold("room 1 23") == fold("room 12 3")
-    (False, False, False)
+    >>> [normalize_text(text) for text in ("3.11", "C#", "room 1 23", "room 12 3")]
+    ['3.11', 'c#', 'room1 23', 'room12 3']
     """
     kept: list[str] = []
     gap = ""
-    for char in _MINUS.sub("−", _DASH_RUN.sub("-", _fold(text))):
+    for char in _MINUS.sub("−", _DASH_RUN.sub("-", _fold_style(text))):
         if char.isspace() or (unicodedata.category(char)[0] == "P" and char not in _TELLING):
             gap += "" if char.isspace() and gap.endswith(" ") else " " if char.isspace() else char
             continue
@@ -91,7 +92,7 @@ def says_same(a: str, b: str) -> bool:
     >>> says_same("Ann likes tea.", "ann likes  TEA"), says_same("安喜欢茶", "安不喜欢茶")
     (True, False)
     """
-    return fold(a) == fold(b)
+    return normalize_text(a) == normalize_text(b)
 
 
 def adds_nothing(new: str, old: str) -> bool:
@@ -109,22 +110,21 @@ def adds_nothing(new: str, old: str) -> bool:
         return True
     return (
         _pairs(new) <= _pairs(old)
-        and set(_NUMERAL.findall(_fold(new))) <= set(_NUMERAL.findall(_fold(old)))
-        and set(_NEGATION.findall(_fold(new))) == set(_NEGATION.findall(_fold(old)))
+        and set(_NUMERAL.findall(_fold_style(new))) <= set(_NUMERAL.findall(_fold_style(old)))
+        and set(_NEGATION.findall(_fold_style(new))) == set(_NEGATION.findall(_fold_style(old)))
         and _in_order(_words(new), _words(old))
         and bool(_pairs(new) or _words(new))
     )
 
 
-def _fold(text: str) -> str:
+def _fold_style(text: str) -> str:
     """In one width, case and quote style, without invisible characters; white space stays."""
     shown = "".join(
         char
         for char in _INVISIBLE.sub("", text)
         if char.isspace() or unicodedata.category(char) not in ("Cc", "Cf", "Cs")
     )
-    folded = unicodedata.normalize("NFKC", shown.translate(_STYLE)).casefold()
-    return unicodedata.normalize("NFKC", folded).translate(_STYLE)
+    return fold_width_and_case(shown.translate(_STYLE)).translate(_STYLE)
 
 
 def _pairs(text: str) -> set[str]:

@@ -284,10 +284,10 @@ _PLAIN = str.maketrans(
 )
 
 
-def plain(text: str) -> str:
+def to_table_spelling(text: str) -> str:
     """The text as the tables spell it, letter for letter: simplified, digits of one width.
 
-    >>> plain("兩個禮拜前，１０月３號")
+    >>> to_table_spelling("兩個禮拜前，１０月３號")
     '两个礼拜前，10月3号'
     """
     return text.translate(_PLAIN)
@@ -299,7 +299,7 @@ def find_phrases(text: str) -> list[Phrase]:
     >>> [phrase.text for phrase in find_phrases("昨天下午还是下周三？ The day before yesterday!")]
     ['昨天下午', '下周三', 'The day before yesterday']
     """
-    spelled = plain(text)
+    spelled = to_table_spelling(text)
     matches = [
         (match, meaning) for meaning, pattern in _table() for match in pattern.finditer(spelled)
     ]

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from urllib.parse import unquote
 
-from souffleur.knowledge.language.plain_text import mend
+from souffleur.knowledge.language.plain_text import mend, single_line
 
 QUOTATION_LENGTH = 12
 """Characters in a row that also are in private text are taken for a quotation of it."""
@@ -66,7 +66,7 @@ def _unescaped(escape: re.Match[str]) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(_CONTROL.sub(" ", text).split())
+    return single_line(_CONTROL.sub(" ", text))
 
 
 def _without_runs(words: str, private: str) -> str:

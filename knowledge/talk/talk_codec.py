@@ -1,4 +1,4 @@
-"""How turns, sessions, segments and upkeep lie in the journal's collection."""
+"""How turns, sessions, segments and portrait notes are stored in the journal's collection."""
 
 from souffleur.knowledge.engine.collection import Point
 from souffleur.knowledge.portrait import PortraitStatus
@@ -8,12 +8,12 @@ from souffleur.knowledge.talk.turn import Turn
 
 
 def turn_point(turn: Turn) -> Point:
-    """How a turn lies in the collection, before it is embedded."""
+    """Return the point of a turn that is not embedded yet."""
     return Point(turn.id, {**turn.model_dump(mode="json"), "type": "turn"})
 
 
 def to_turn(point: Point) -> Turn:
-    """Return the turn of a point, word for word: to be judged, summarised or kept.
+    """Return the turn of a point, unchanged: to be judged, summarised or stored.
 
     Raises UnreadableError.
     """
@@ -21,7 +21,7 @@ def to_turn(point: Point) -> Turn:
 
 
 def to_masked_turn(point: Point) -> Turn:
-    """Return the turn of a point without its secrets: to be found, or shown to anybody.
+    """Return the turn of a point, clipped and with its secrets masked: to be searched or shown.
 
     Raises UnreadableError.
     """
@@ -29,7 +29,7 @@ def to_masked_turn(point: Point) -> Turn:
 
 
 def session_point(session: Session) -> Point:
-    """How a session lies in the collection; its state tells whether the window holds anything."""
+    """Return the point of a session; its state says whether the window has any turns."""
     state = "open" if session.window else "closed"
     payload = {**session.model_dump(mode="json"), "type": "session", "state": state}
     return Point(session.id, payload)
@@ -41,7 +41,7 @@ def to_session(point: Point) -> Session:
 
 
 def segment_point(segment: Segment) -> Point:
-    """How a segment lies in the collection."""
+    """Return the point of a segment."""
     return Point(segment.id, {**segment.model_dump(mode="json"), "type": "segment"})
 
 
@@ -51,10 +51,10 @@ def to_segment(point: Point) -> Segment:
 
 
 def portrait_status_point(status: PortraitStatus) -> Point:
-    """How the notes on a portrait lie in the collection."""
+    """Return the point of the notes on a portrait."""
     return Point(status.id, {**status.model_dump(mode="json"), "type": "upkeep"})
 
 
 def to_portrait_status(point: Point) -> PortraitStatus:
-    """Return the upkeep of a point. Raises UnreadableError."""
+    """Return the notes on a portrait from a point. Raises UnreadableError."""
     return read(point, PortraitStatus, derived={"type"})

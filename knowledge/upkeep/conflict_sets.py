@@ -21,7 +21,7 @@ from souffleur.knowledge.finding.search import INSTANT, expired_conditions
 from souffleur.knowledge.identity import reading_sphere, sphere_conditions, user_conditions
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.lexical import encode_query
-from souffleur.knowledge.language.text_match import fold
+from souffleur.knowledge.language.text_match import normalize_text
 from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.memory_codec import fingerprint, to_memories
 from souffleur.knowledge.operation import derive_id, entry_id
@@ -180,7 +180,7 @@ def _rank(
 
 
 def _names(memory: Memory) -> set[str]:
-    return {fold(name) for name in memory.entities} - {""}
+    return {normalize_text(name) for name in memory.entities} - {""}
 
 
 async def _unjudged(

@@ -21,7 +21,7 @@ from souffleur.knowledge.engine.collection import (
 from souffleur.knowledge.finding.search import INSTANT, expired_conditions
 from souffleur.knowledge.identity import user_conditions
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.language.text_match import fold
+from souffleur.knowledge.language.text_match import normalize_text
 from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.memory_codec import to_memories
 from souffleur.knowledge.policy import Policy
@@ -151,7 +151,9 @@ def _greedy(
     crowd: Sequence[Memory], vectors: Mapping[str, Vector], least: float
 ) -> list[list[Memory]]:
     rows = _rows(crowd, vectors)
-    labels = [{fold(label) for label in (*one.entities, *one.topics)} - {""} for one in crowd]
+    labels = [
+        {normalize_text(label) for label in (*one.entities, *one.topics)} - {""} for one in crowd
+    ]
     left = dict.fromkeys(range(len(crowd)))
     found = []
     for oldest in range(len(crowd)):

@@ -5,7 +5,7 @@ from datetime import timedelta
 from random import Random
 from typing import Any
 
-from souffleur.knowledge.language.text_match import fold
+from souffleur.knowledge.language.text_match import normalize_text
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.operation import ActorKind, LedgerEntry
 from souffleur.knowledge.talk.session import Segment, SegmentState
@@ -148,7 +148,7 @@ def _assert_portrayed(entries: Sequence[LedgerEntry]) -> None:
 
 
 def _assert_nothing_lost(version: Memory) -> None:
-    told = fold(f"{version.content} {version.data['name']} {version.data['occupation']}")
-    dropped = fold(" ".join(one["detail"] for one in version.data["dropped"]))
-    gone = [word for word in KEPT if fold(word) not in f"{told} {dropped}"]
+    told = normalize_text(f"{version.content} {version.data['name']} {version.data['occupation']}")
+    dropped = normalize_text(" ".join(one["detail"] for one in version.data["dropped"]))
+    gone = [word for word in KEPT if normalize_text(word) not in f"{told} {dropped}"]
     assert not gone, f"lost without a word: {gone} (dropped were {dropped[:200]!r})"

@@ -8,8 +8,8 @@ from hypothesis import assume, example, given, strategies as st
 from souffleur.knowledge.language.text_match import (
     adds_nothing,
     find_quote,
-    fold,
-    normalise,
+    normalize_quote,
+    normalize_text,
     says_same,
 )
 
@@ -29,7 +29,7 @@ def is_jamo(char: str) -> bool:
 @example("－－ -")
 def test_normalising_twice_changes_nothing(text: str) -> None:
     """A normalised text is its own normal form, and so is a folded one."""
-    assert normalise(normalise(text)) == normalise(text)
+    assert normalize_quote(normalize_quote(text)) == normalize_quote(text)
 
 
 @given(st.data(), WHOLE | TALK)
@@ -37,7 +37,7 @@ def test_any_slice_of_a_text_is_found_in_it(data: st.DataObject, text: str) -> N
     """Every cut-out that holds a letter, digit or symbol counts as a quote."""
     start = data.draw(st.integers(0, len(text)))
     stop = data.draw(st.integers(start, len(text)))
-    assume(fold(text[start:stop]))
+    assume(normalize_text(text[start:stop]))
     assert find_quote(text[start:stop], text)
 
 
@@ -135,9 +135,9 @@ def test_a_difference_in_sense_is_a_difference(a: str, b: str) -> None:
 @given(st.text() | TALK)
 @example("half \ud83d")
 def test_a_text_holds_nothing_that_is_new_to_itself(text: str) -> None:
-    """`adds_nothing` is reflexive, and `fold` can always be written as UTF-8."""
+    """`adds_nothing` is reflexive, and `normalize_text` can always be written as UTF-8."""
     assert adds_nothing(text, text)
-    fold(text).encode()
+    normalize_text(text).encode()
 
 
 @given(st.lists(st.sampled_from(["Ann", "not", "3", "tea", "likes"]), max_size=8), st.integers(0))

@@ -51,6 +51,8 @@ class PortraitState(TypedDict, total=False):
     """The version in force, or the latest in whatever state."""
     episodes: Sequence[Memory]
     """Since then, oldest first."""
+    versions: int
+    """The highest number of a version so far."""
     why: str
     now: datetime
     language: str
@@ -78,7 +80,7 @@ async def gather(state: PortraitState, runtime: Runtime[Context]) -> Update:
         former=former,
         material=f"{lines}\n\n{told}",
         names=tuple(dict.fromkeys(name for memory in known for name in memory.entities)),
-        versions=await _count(knowledge, state),
+        versions=state["versions"],
         until=max((episode.created_at for episode in episodes), default=state["now"]),
     )
     forgotten = "\n".join(f"- {single_line(content)}" for content in sources.without)
@@ -151,15 +153,17 @@ class ProfileWriter:
         *,
         why: str,
         now: datetime,
+        versions: int,
         sphere: str = COMMON,
     ) -> Memory:
-        """Write the next version of a portrait; returns it.
+        """Write the next version of a portrait, and return it.
 
-        `former` is the version in force, or else the latest; `episodes` are those since. Raises
-        EndpointError or AnswerError where no usable answer was to be had; then nothing has changed.
+        `former` is the version in force, or else the latest; `episodes` are those since then;
+        `versions` is the highest number of a version so far. Raises EndpointError or AnswerError
+        if no usable answer was to be had; then nothing has changed.
         """
         given: PortraitState = {"user_id": user_id, "former": former, "episodes": episodes}
-        given |= {"why": why, "now": now, "sphere": sphere}
+        given |= {"versions": versions, "why": why, "now": now, "sphere": sphere}
         state = await run_graph(self.graph, given, self.context)
         (written,) = state["outcomes"]
         if written.refused is Refusal.USELESS and former:  # it still says all there is to say
@@ -176,11 +180,6 @@ def _latest_agent(state: PortraitState) -> str:
         return own
     latest = [*filter(None, [state["former"]]), *state["episodes"]][-1:]
     return latest[0].agent_id if latest else "default"
-
-
-async def _count(knowledge: KnowledgeBase, state: PortraitState) -> int:
-    versions = await knowledge.portraits(state["user_id"], state["sphere"])
-    return max((int(one.data.get("version", 0)) for one in versions), default=0)
 
 
 async def _known(knowledge: KnowledgeBase, state: PortraitState) -> list[Memory]:

@@ -9,7 +9,7 @@ from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.runs.run import RunItem, RunOptions, RunResult, side_by_side
 
 if TYPE_CHECKING:
-    from souffleur.background.narrator import Narrator
+    from souffleur.background.narrator import DuePortrait, Narrator
     from souffleur.knowledge.knowledge_base import KnowledgeBase
 
 
@@ -17,26 +17,24 @@ async def run_profile(
     knowledge: "KnowledgeBase", narrator: "Narrator", errand: RunOptions
 ) -> RunResult:
     """Write each portrait that is due: after five episodes, a week, or something big."""
-    due: defaultdict[str, list[tuple[Memory, str, str]]] = defaultdict(list)
+    due: defaultdict[str, list[tuple[Memory, DuePortrait]]] = defaultdict(list)
     for user_id, anchor in (await _talked_with(knowledge, errand.user_id)).items():
-        for sphere in await narrator.spheres(user_id):
-            if why := await narrator.why_due(user_id, sphere):
-                due[user_id].append((anchor, why, sphere))
+        due[user_id] += [(anchor, one) for one in await narrator.due(user_id)]
     report = RunResult("profile", errand, due=sum(map(len, due.values())))
 
-    async def one(task: tuple[Memory, str, str]) -> Sequence[RunItem]:
-        anchor, why, sphere = task
+    async def one(task: tuple[Memory, "DuePortrait"]) -> Sequence[RunItem]:
+        anchor, wanted = task
         if errand.dry_run:
-            return [RunItem(anchor, "PORTRAY", why)]
+            return [RunItem(anchor, "PORTRAY", wanted.why)]
         try:
-            portrait = await narrator.portray(anchor.user_id, why, sphere)
+            portrait = await narrator.portray(anchor.user_id, wanted.why, wanted.sphere)
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001  the worker's edge: the former portrait stays
             return [report.failed(anchor, error)]
         for entry in await knowledge.history(portrait.id, user_id=portrait.user_id):
             report.spend(entry.cost)
-        return [RunItem(portrait, "PORTRAY", why)]
+        return [RunItem(portrait, "PORTRAY", wanted.why)]
 
     await side_by_side(report, due, one)
     return report

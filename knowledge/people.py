@@ -107,6 +107,11 @@ class PersonaCard(Frozen):
         return own_sphere(self.agent_id) if self.knows == "own" else COMMON
 
 
+def sphere_of(card: PersonaCard | None) -> str:
+    """Return the sphere of what a persona is told; the common one if it was not introduced."""
+    return card.sphere if card else COMMON
+
+
 Introduced = TypeVar("Introduced", Person, PersonaCard)
 _NAMES: dict[type[Frozen], str] = {Person: "title", PersonaCard: "name"}
 

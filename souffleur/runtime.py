@@ -3,13 +3,13 @@
 import uuid
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from loguru import logger
 from pydantic import ValidationError
 
-from souffleur.agents.exchange import persona_of
+from souffleur.agents.exchange import Persona, persona_of
 from souffleur.background.backstage import Backstage
 from souffleur.background.intake import Receipt, Said, moment, turn_of, with_trouble
 from souffleur.blocking.memory import BlockingSouffleur
@@ -23,7 +23,7 @@ from souffleur.errors import (
 )
 from souffleur.health import Health
 from souffleur.knowledge.finding.search import Found, Query
-from souffleur.knowledge.identity import COMMON, EVERY_SPHERE, PERSONAS, check_id, own_sphere
+from souffleur.knowledge.identity import EVERY_SPHERE, PERSONAS, check_id, own_sphere
 from souffleur.knowledge.language.plain_text import clip, mend
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.operation import (
@@ -39,7 +39,7 @@ from souffleur.knowledge.operation import (
     Verdict,
     derive_id,
 )
-from souffleur.knowledge.people import Knows, Language, Person, PersonaCard
+from souffleur.knowledge.people import Knows, Language, Person, PersonaCard, sphere_of
 from souffleur.knowledge.talk.turn import LONGEST_MESSAGE, TurnState, turn_point_id
 from souffleur.messages import Messages, to_turns
 from souffleur.opening import Opening
@@ -56,8 +56,6 @@ if TYPE_CHECKING:
     from souffleur.knowledge.embedding.embedder import Embedder
     from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.runs.run import RunOptions, RunResult
-
-T = TypeVar("T")
 
 SURE = 0.45
 """Relevance from which `forget` takes a memory to be meant."""
@@ -342,7 +340,7 @@ class Souffleur:
         Name a persona that knows only its own for the portrait that it alone has.
         """
         narrator, user = self.parts.needed_agents.narrator, check_id(user_id)
-        sphere = await self._sphere(user, agent_id)
+        _, sphere = await self._who(user, agent_id)
         return await self._backstage.do(lambda: narrator.portray(user, "asked for", sphere))
 
     @property
@@ -388,7 +386,8 @@ class Souffleur:
         """The memories that `forget` would take a query to mean: by id, or by clear relevance."""
         if not isinstance(query, str):
             raise MessageError("what to forget must be a text, or the id of a memory")
-        now = await self._moment(user_id, at)
+        persona, _ = await self._who(check_id(user_id))
+        now = self._moment(at, persona)
         try:
             memory = await self.knowledge.get(query, user_id=user_id)
             return [Found(memory, score=1.0, relevance=1.0, effective=memory.importance)]
@@ -463,15 +462,14 @@ class Souffleur:
         by: ActorKind = ActorKind.USER,
         sphere: str | None = None,
     ) -> list[LedgerEntry]:
-        if sphere is None:
-            sphere = await self._sphere(check_id(user_id), agent_id)
+        persona, told_in = await self._who(check_id(user_id), check_id(agent_id, "agent_id"))
         verdict = Verdict(
             id=derive_id("by hand", uuid.uuid4()),
             user_id=user_id,
-            agent_id=check_id(agent_id, "agent_id"),
-            sphere=sphere,
+            agent_id=agent_id,
+            sphere=told_in if sphere is None else sphere,
             by=Actor(who=by),
-            at=await self._moment(user_id, at),
+            at=self._moment(at, persona),
             ops=tuple(ops),
         )
         return await self._backstage.do(lambda: self.knowledge.apply(verdict))
@@ -485,21 +483,17 @@ class Souffleur:
         if not isinstance(text, str):
             raise MessageError(f"text must be a text, not {type(text).__name__}")
         check_id(agent_id, "agent_id")
-        person, card = await self.knowledge.people.find(user_id, agent_id)
-        persona = persona_of(self._usual, person, card)
-        now, _ = moment(at, now=self.clock(), zone=persona.zone)
-        sphere = card.sphere if card else COMMON
-        words = clip(mend(text), LONGEST_MESSAGE)
+        persona, sphere = await self._who(user_id, agent_id)
+        now, words = self._moment(at, persona), clip(mend(text), LONGEST_MESSAGE)
         return Asked(user_id, session_id, words, now, persona, agent_id, sphere)
 
-    async def _sphere(self, user_id: str, agent_id: str) -> str:
-        """Return where that lies which a persona is told."""
-        _, card = await self.knowledge.people.find(user_id, agent_id)
-        return card.sphere if card else COMMON
+    async def _who(self, user_id: str, agent_id: str = "default") -> tuple[Persona, str]:
+        """Return who talks, and the sphere of what the persona is told."""
+        person, card = await self.knowledge.people.find(user_id, agent_id)
+        return persona_of(self._usual, person, card), sphere_of(card)
 
-    async def _moment(self, user_id: str, at: datetime | None) -> datetime:
-        person, _ = await self.knowledge.people.find(check_id(user_id), "default")
-        return moment(at, now=self.clock(), zone=persona_of(self._usual, person, None).zone)[0]
+    def _moment(self, at: datetime | None, persona: Persona) -> datetime:
+        return moment(at, now=self.clock(), zone=persona.zone)[0]
 
     def _zone_now(self, user_id: str, at: object) -> ZoneInfo:
         """Return the zone of a time that names none: where the user lives, if it can be read."""

@@ -40,6 +40,7 @@ from souffleur.knowledge.operation import (
     derive_id,
 )
 from souffleur.knowledge.people import Knows, Language, Person, PersonaCard, sphere_of
+from souffleur.knowledge.reading import describe_faults
 from souffleur.knowledge.talk.turn import LONGEST_MESSAGE, TurnState, turn_point_id
 from souffleur.messages import Messages, to_turns
 from souffleur.opening import Opening
@@ -515,8 +516,4 @@ def _add(reason: str, content: str, kind: Kind, importance: Importance) -> Add:
     try:
         return Add(reason=reason, quote="", content=content, kind=kind, importance=importance)
     except ValidationError as error:
-        wrong = "; ".join(
-            f"{'.'.join(map(str, fault['loc']))}: {fault['msg'].removeprefix('Value error, ')}"
-            for fault in error.errors(include_input=False)
-        )
-        raise MessageError(f"this cannot be remembered: {wrong}") from None
+        raise MessageError(f"this cannot be remembered: {describe_faults(error)}") from None

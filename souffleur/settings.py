@@ -23,6 +23,7 @@ from souffleur.errors import SettingsError
 from souffleur.knowledge.people import check_zone
 from souffleur.knowledge.policy import POLICIES
 from souffleur.knowledge.privacy.addresses import bare_address, host_of
+from souffleur.knowledge.reading import Location, describe_faults
 from souffleur.knowledge.talk.session import WindowRule
 
 OPENAI = "https://api.openai.com/v1"
@@ -257,11 +258,7 @@ def _checked(fields: dict[str, Any]) -> Settings:
 
 
 def _wrong(error: ValidationError) -> SettingsError:
-    wrong = "; ".join(
-        _name_of(item["loc"]) + item["msg"].removeprefix("Value error, ")
-        for item in error.errors(include_input=False)
-    )
-    return SettingsError(f"a setting cannot be right: {wrong}")
+    return SettingsError(f"a setting cannot be right: {describe_faults(error, _name_of)}")
 
 
 def _warn_of_unknown(environment: Iterable[str]) -> None:
@@ -277,11 +274,11 @@ def _meant(name: str, known: Iterable[str]) -> str:
     return f": did you mean {near[0]}?" if near else ""
 
 
-def _name_of(place: tuple[int | str, ...]) -> str:
-    """Return the variable of a field, and a colon; empty if more than one is concerned."""
-    name = "_".join(map(str, place)).upper().removeprefix(PREFIX)
+def _name_of(path: Location) -> str:
+    """Return the variable of a field; empty if the fault is in several."""
+    name = "_".join(map(str, path)).upper().removeprefix(PREFIX)
     prefix = "" if name == "OPENAI_API_KEY" else PREFIX
-    return f"{prefix}{name}: " if name else ""
+    return f"{prefix}{name}" if name else ""
 
 
 def default_settings() -> Settings:

@@ -27,8 +27,6 @@ from souffleur.agents.rounds import (
     ask,
     begin,
     compile_rounds,
-    language_for,
-    rules_for,
     run_graph,
     settled,
 )
@@ -63,9 +61,9 @@ async def gather(state: ConflictState, runtime: Runtime[Context]) -> Update:
     """Write the question."""
     shown = state["shown"]
     one = next(iter(shown.values()))
-    persona = await runtime.context.persona_of(one.user_id, one.agent_id)
     contents = "\n".join(memory.content for memory in shown.values())
-    language = language_for("arbitrate", persona, contents)
+    brief = await runtime.context.brief("arbitrate", one.user_id, one.agent_id, contents)
+    persona, language = brief.persona, brief.language
     question = render(
         "rivals",
         language,
@@ -73,8 +71,7 @@ async def gather(state: ConflictState, runtime: Runtime[Context]) -> Update:
         memories=list_rivals(shown, persona.zone),
         pairs=list_asked(shown),
     )
-    rules = rules_for("arbitrate", persona, language)
-    return {"persona": persona, "language": language, **begin(rules, question)}
+    return {"persona": persona, "language": language, **begin(brief.rules, question)}
 
 
 async def judge(state: ConflictState, runtime: Runtime[Context]) -> Update:

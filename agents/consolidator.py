@@ -28,8 +28,6 @@ from souffleur.agents.rounds import (
     ask,
     begin,
     compile_rounds,
-    language_for,
-    rules_for,
     run_graph,
     settled,
 )
@@ -71,17 +69,16 @@ async def gather(state: MergeState, runtime: Runtime[Context]) -> Update:
     """Write the question."""
     shown = state["shown"]
     one = next(iter(shown.values()))
-    persona = await runtime.context.persona_of(one.user_id, one.agent_id)
     contents = "\n".join(memory.content for memory in shown.values())
-    language = language_for("consolidate", persona, contents)
+    brief = await runtime.context.brief("consolidate", one.user_id, one.agent_id, contents)
+    persona, language = brief.persona, brief.language
     question = render(
         "group",
         language,
         now=clock(state["now"], persona.zone, language),
         memories=list_memories(shown, persona.zone),
     )
-    rules = rules_for("consolidate", persona, language)
-    return {"persona": persona, "language": language, **begin(rules, question)}
+    return {"persona": persona, "language": language, **begin(brief.rules, question)}
 
 
 async def write(state: MergeState, runtime: Runtime[Context]) -> Update:

@@ -22,8 +22,6 @@ from souffleur.agents.rounds import (
     ask,
     begin,
     compile_rounds,
-    language_for,
-    rules_for,
     run_graph,
     settled,
     unusable,
@@ -69,13 +67,14 @@ class PortraitState(TypedDict, total=False):
 async def gather(state: PortraitState, runtime: Runtime[Context]) -> Update:
     """Read what is known, and write the question."""
     knowledge = runtime.context.knowledge
-    persona = await runtime.context.persona_of(state["user_id"], _latest_agent(state))
     known = await _known(knowledge, state)
     episodes = state["episodes"][-MOST_EPISODES:]
     lines = "\n".join(f"- [{memory.kind}] {single_line(memory.content)}" for memory in known)
     told = "\n\n".join(map(_tell, episodes))
     former = state["former"]
-    language = language_for("portrait", persona, f"{lines}\n{told}")
+    spoken = f"{lines}\n{told}"
+    brief = await runtime.context.brief("portrait", state["user_id"], _latest_agent(state), spoken)
+    language = brief.language
     sources = Sources(
         former=former,
         material=f"{lines}\n\n{told}",
@@ -87,17 +86,16 @@ async def gather(state: PortraitState, runtime: Runtime[Context]) -> Update:
     question = render(
         "sources",
         language,
-        now=clock(state["now"], persona.zone, language),
+        now=clock(state["now"], brief.persona.zone, language),
         portrait=_present(former) if former else render("cold_start", language),
         known=lines or NONE[language],
         episodes=told or NONE[language],
         without=render("without", language, contents=forgotten) if forgotten else "",
     )
-    rules = rules_for("portrait", persona, language)
     return {
         "language": language,
         "sources": sources,
-        **begin(rules, question),
+        **begin(brief.rules, question),
     }
 
 

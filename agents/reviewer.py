@@ -34,8 +34,6 @@ from souffleur.agents.rounds import (
     again,
     ask,
     begin,
-    language_for,
-    rules_for,
     run_graph,
     unusable,
 )
@@ -96,9 +94,11 @@ class Decision:
 async def gather(state: ReviewState, runtime: Runtime[Context]) -> Update:
     """Look up what is related, and write the question."""
     memory = state["memory"]
-    persona = await runtime.context.persona_of(memory.user_id, memory.agent_id)
     question_due = _question(memory, state["now"], runtime.context.knowledge.policy)
-    language = language_for(RULES[question_due], persona, memory.content)
+    brief = await runtime.context.brief(
+        RULES[question_due], memory.user_id, memory.agent_id, memory.content
+    )
+    persona, language = brief.persona, brief.language
     sphere = reader(memory.sphere)
     query = Query(memory.user_id, memory.content, state["now"], sphere=sphere, limit=RELATED + 1)
     hits = await runtime.context.knowledge.search(query)
@@ -111,10 +111,9 @@ async def gather(state: ReviewState, runtime: Runtime[Context]) -> Update:
         life=_life(memory, persona, language),
         related=_list(related, persona, language),
     )
-    rules = rules_for(RULES[question_due], persona, language)
     start: Update = {"persona": persona, "language": language, "due": question_due}
     start |= {"searches": 0, "repaired": False, "trail": ()}
-    return {**start, **begin(rules, question)}
+    return {**start, **begin(brief.rules, question)}
 
 
 async def think(state: ReviewState, runtime: Runtime[Context]) -> Update:

@@ -31,6 +31,15 @@ MOST_STEPS = 20
 
 
 @dataclass(frozen=True)
+class Brief:
+    """What a question is written with: who talks, in which language, by which rules."""
+
+    persona: Persona
+    language: str
+    rules: str
+
+
+@dataclass(frozen=True)
 class Context:
     """What the nodes of every graph need besides their state."""
 
@@ -42,6 +51,15 @@ class Context:
     async def persona_of(self, user_id: str, agent_id: str) -> Persona:
         """Return who talks: this user with this persona."""
         return persona_of(self.persona, *await self.knowledge.people.find(user_id, agent_id))
+
+    async def brief(self, prompt: str, user_id: str, agent_id: str, spoken: str) -> Brief:
+        """Return how to ask about this user's talk with this persona by the rules of a prompt.
+
+        `spoken` decides the language if the user has chosen none.
+        """
+        persona = await self.persona_of(user_id, agent_id)
+        language = language_for(prompt, persona, spoken)
+        return Brief(persona, language, rules_for(prompt, persona, language))
 
 
 Update = dict[str, Any]

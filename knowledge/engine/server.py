@@ -103,7 +103,7 @@ class ServerCollection:
 
     def get_now(self, ids: Sequence[str]) -> list[Point]:
         """The points that exist, in the order of `ids`, without vectors."""
-        return self._call("read", lambda: self._retrieve(ids))
+        return self._call("read", lambda: self._retrieve(ids)) if ids else []
 
     async def put(self, points: Sequence[Point]) -> None:
         """Insert or replace whole points."""
@@ -130,6 +130,8 @@ class ServerCollection:
 
     async def get(self, ids: Sequence[str], *, vectors: bool = False) -> list[Point]:
         """The points that exist, in the order of `ids`."""
+        if not ids:  # the server would be asked all the same
+            return []
         return await self._ask("read", lambda: self._retrieve(ids, vectors=vectors))
 
     async def scroll(

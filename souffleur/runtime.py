@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from souffleur.agents.exchange import Persona, persona_of
 from souffleur.background.backstage import Backstage
-from souffleur.background.intake import Receipt, Said, moment, turn_of, with_trouble
+from souffleur.background.intake import Receipt, Said, moment, turn_of, with_error
 from souffleur.blocking.memory import BlockingSouffleur
 from souffleur.cast import Cast, usual
 from souffleur.errors import (
@@ -135,7 +135,7 @@ class Souffleur:
         at: datetime | None = None,
         incognito: bool = False,
     ) -> Recall:
-        """What to remember for the reply to `text`. Never raises: see `trouble`.
+        """What to remember for the reply to `text`. Never raises: see `error`.
 
         All personas share what is known of a user, but for those that know only what they were
         told themselves: see `introduce_persona`.
@@ -146,9 +146,9 @@ class Souffleur:
             asked = await self._asked(user_id, session_id, text or "", agent_id, at)
             whisper = await whisper_for(self.knowledge, self.settings, asked, self._count)
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
-            return Recall(trouble=_told(error))
+            return Recall(error=_told(error))
         self._pairing.note(user_id, session_id, whisper)
-        return whisper.with_trouble(self.trouble)
+        return whisper.with_error(self.error)
 
     def observe(
         self,
@@ -180,11 +180,11 @@ class Souffleur:
             turn, odd = turn_of(said, now=self.clock(), zone=zone, injected=injected)
             if turn is None:
                 return Receipt(name, new=False)
-            return with_trouble(self._backstage.take(turn), odd, odd_whisper, self.trouble)
+            return with_error(self._backstage.take(turn), odd, odd_whisper, self.error)
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
             logger.error("turn {} cannot be kept: {}", name, error)
-            trouble = f"the turn cannot be kept: {_told(error)}"
-            return Receipt(name, new=False, trouble=trouble, durable=False)
+            why = f"the turn cannot be kept: {_told(error)}"
+            return Receipt(name, new=False, error=why, durable=False)
 
     def end_session(
         self, *, user_id: str, session_id: str = "default", agent_id: str = "default"
@@ -206,12 +206,12 @@ class Souffleur:
         return ended
 
     @property
-    def trouble(self) -> str:
+    def error(self) -> str:
         """What keeps turns from being judged, found or kept, since when; empty if nothing does.
 
         Every `Recall` and `Receipt` carries it; `health` says more.
         """
-        return self._backstage.trouble
+        return self._backstage.error
 
     async def health(self) -> Health:
         """Whether what is said is judged and kept. Asks no endpoint. Raises StoreError."""
@@ -253,7 +253,7 @@ class Souffleur:
                 at=turn.at or at,
             )
             if not receipt.durable:
-                raise MessageError(receipt.trouble)
+                raise MessageError(receipt.error)
             ids.append(turn_point_id(user_id, agent_id, session_id, receipt.turn_id))
         await self._backstage.judge_now(user_id)
         return await self.knowledge.journal.entries(user_id, turn_ids=ids)
@@ -437,7 +437,7 @@ class Souffleur:
     async def flush(self, seconds: float | None = None) -> bool:
         """Wait until all that is due is judged, told and on disk; False if it could not be.
 
-        That is if time ran out, or if an endpoint is in trouble: see `trouble`. Raises StoreError
+        That is if time ran out, or if an endpoint is in trouble: see `error`. Raises StoreError
         if the store is out of reach.
         """
         return await self._backstage.flush(seconds)

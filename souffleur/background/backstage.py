@@ -117,9 +117,9 @@ class Backstage:
             await self.do(self._close)
 
     @property
-    def trouble(self) -> str:
+    def error(self) -> str:
         """What keeps turns from being judged, found or kept, since when; empty if nothing does."""
-        judging = self._endpoints.trouble if self._parts.has_model else ""
+        judging = self._endpoints.error if self._parts.has_model else ""
         return "; ".join(filter(None, (judging, self._knowledge.trouble)))
 
     async def health(self) -> Health:
@@ -133,9 +133,9 @@ class Backstage:
         return Health(
             at=self._parts.clock(),
             endpoint=endpoint if self._parts.has_model else "none",
-            judging_trouble=judging.trouble,
-            embedder_trouble=embedding.trouble if embedding else "",
-            store_trouble=self._knowledge.trouble or late,
+            judging_error=judging.trouble,
+            embedder_error=embedding.trouble if embedding else "",
+            store_error=self._knowledge.trouble or late,
             waiting=await journal.count_turns(TurnState.PENDING),
             waiting_since=waiting[0].at if waiting else None,
             set_aside=await journal.count_turns(TurnState.FAILED),

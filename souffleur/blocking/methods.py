@@ -42,7 +42,7 @@ class SouffleurMethods(Face):
         at: datetime | None = None,
         incognito: bool = False,
     ) -> Recall:
-        """What to remember for the reply to `text`. Never raises: see `trouble`.
+        """What to remember for the reply to `text`. Never raises: see `error`.
 
         All personas share what is known of a user, but for those that know only what they were
         told themselves: see `introduce_persona`.
@@ -106,12 +106,12 @@ class SouffleurMethods(Face):
         return found
 
     @property
-    def trouble(self) -> str:
+    def error(self) -> str:
         """What keeps turns from being judged, found or kept, since when; empty if nothing does.
 
         Every `Recall` and `Receipt` carries it; `health` says more.
         """
-        found: str = self._inner.trouble
+        found: str = self._inner.error
         return found
 
     def health(self) -> Health:
@@ -305,7 +305,7 @@ class SouffleurMethods(Face):
     def flush(self, seconds: float | None = None) -> bool:
         """Wait until all that is due is judged, told and on disk; False if it could not be.
 
-        That is if time ran out, or if an endpoint is in trouble: see `trouble`. Raises StoreError
+        That is if time ran out, or if an endpoint is in trouble: see `error`. Raises StoreError
         if the store is out of reach.
         """
         found: bool = self._wait(self._inner.flush, seconds)

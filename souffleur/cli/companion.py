@@ -59,8 +59,8 @@ async def _exchange(
     receipt = memory.observe(
         user_id=user_id, session_id=session_id, user=line, assistant=reply.text
     )
-    if receipt.trouble:
-        console.print(f"[red]{escape(receipt.trouble)}[/]")
+    if receipt.error:
+        console.print(f"[red]{escape(receipt.error)}[/]")
 
 
 def _read(title: str) -> str:

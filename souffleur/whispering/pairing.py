@@ -71,7 +71,7 @@ def read_whisper(whisper: object) -> tuple[Ids | None, str]:
         return None, f"`whisper` cannot be read ({why}): the latest one was taken"
     ids = [id for id in given[:MOST_IDS] if isinstance(id, str) and is_id(id)]
     odd = len(given[:MOST_IDS]) - len(ids)
-    troubles = [f"`whisper` holds {odd} that is no id of a memory: left out"] if odd else []
+    errors = [f"`whisper` holds {odd} that is no id of a memory: left out"] if odd else []
     if len(given) > MOST_IDS:
-        troubles.append(f"`whisper` holds more than {MOST_IDS} ids: the first were taken")
-    return tuple(dict.fromkeys(ids)), "; ".join(troubles)
+        errors.append(f"`whisper` holds more than {MOST_IDS} ids: the first were taken")
+    return tuple(dict.fromkeys(ids)), "; ".join(errors)

@@ -64,7 +64,7 @@ class Past:
     until: datetime | None
     found: tuple[Found, ...]
     """Episodes, raw turns and memories: those of a time in its order, others best first."""
-    trouble: str = ""
+    error: str = ""
     """Why something may be missing; empty if nothing failed."""
 
 
@@ -74,7 +74,7 @@ class Finder:
     def __init__(self, knowledge: "KnowledgeBase", within: float | None = None) -> None:
         """`within`: seconds that the embedder may take."""
         self.knowledge = knowledge
-        self.troubles: list[str] = []
+        self.errors: list[str] = []
         """What went wrong, each once."""
         self._within = within
         self._by_words = False
@@ -99,16 +99,16 @@ class Finder:
 
     def note(self, error: Exception) -> None:
         """Say what went wrong, once."""
-        trouble = f"{type(error).__name__}: {error}"
-        if trouble not in self.troubles:
-            self.troubles.append(trouble)
-            logger.warning("recall is incomplete: {}", trouble)
+        text = f"{type(error).__name__}: {error}"
+        if text not in self.errors:
+            self.errors.append(text)
+            logger.warning("recall is incomplete: {}", text)
 
 
 async def whisper_for(
     knowledge: "KnowledgeBase", settings: Settings, asked: Asked, count: Count
 ) -> Recall:
-    """Return the block for the reply to what was said: see `Recall.trouble` for what it lacks."""
+    """Return the block for the reply to what was said: see `Recall.error` for what it lacks."""
     finder = Finder(knowledge, settings.recall_timeout)
     shelf = await gather_candidates(finder, settings, asked)
     persona = asked.persona
@@ -128,8 +128,8 @@ async def whisper_for(
         related=settings.related_tokens,
         past=settings.past_tokens,
     )
-    trouble = "; ".join(finder.troubles)
-    return compose(shelf, budget=budget, voice=voice, count=count, trouble=trouble)
+    error = "; ".join(finder.errors)
+    return compose(shelf, budget=budget, voice=voice, count=count, error=error)
 
 
 async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) -> Candidates:
@@ -250,7 +250,7 @@ async def look_everywhere(
         query = replace(query, limit=limit, scope=EVERYWHERE)
         hits = await finder.search(query)
         past = replace(past, found=tuple(hit for hit in hits if hit.relevant))
-    return replace(past, trouble="; ".join(finder.troubles))
+    return replace(past, error="; ".join(finder.errors))
 
 
 async def _resident(

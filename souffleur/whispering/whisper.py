@@ -47,13 +47,13 @@ class Recall:
     """`ids` without episodes and portrait: what a judge may find to have been used."""
     tokens: int = 0
     """Length of the text, as it was counted."""
-    trouble: str = ""
+    error: str = ""
     """Why it may be incomplete, or what keeps turns from being judged; empty if all is well."""
 
-    def with_trouble(self, more: str) -> "Recall":
+    def with_error(self, more: str) -> "Recall":
         """Return this with what else is wrong."""
-        both = "; ".join(filter(None, (self.trouble, more)))
-        return replace(self, trouble=both) if more else self
+        both = "; ".join(filter(None, (self.error, more)))
+        return replace(self, error=both) if more else self
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def compose(
     budget: Budget,
     voice: RenderOptions,
     count: Count = estimate_tokens,
-    trouble: str = "",
+    error: str = "",
 ) -> Recall:
     """The block, each part within its budget by `count`.
 
@@ -113,7 +113,7 @@ def compose(
     related = _by_age(rest, part("related", budget.related, by_kind=True))
 
     sections = (core, portrait, episodes, related, past)
-    return _recall(shelf, sections, voice=voice, count=count, trouble=trouble)
+    return _recall(shelf, sections, voice=voice, count=count, error=error)
 
 
 def _recall(
@@ -122,7 +122,7 @@ def _recall(
     *,
     voice: RenderOptions,
     count: Count,
-    trouble: str,
+    error: str,
 ) -> Recall:
     core, portrait, episodes, related, past = sections
     body = "".join(section.text for section in sections)
@@ -140,7 +140,7 @@ def _recall(
         turn_ids=tuple(item.id for one in sections for item in one.items if isinstance(item, Turn)),
         judged=tuple(memory.id for memory in memories if memory.category not in NARRATIVE),
         tokens=count(text),
-        trouble=trouble,
+        error=error,
     )
 
 

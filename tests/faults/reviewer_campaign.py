@@ -35,7 +35,7 @@ class ReviewerCampaign(Campaign):
         self.behave("review", family, Random(f"{name} {seed}"), review=_good)
         report = await self.memory.run("review", RunOptions(self.clock.at, user_id="ann"))
         health = repr(await self.memory.health())
-        after = await self.look(self.memory.trouble, health, private=PRIVATE)
+        after = await self.look(self.memory.error, health, private=PRIVATE)
         await self._assert_decided(due, report, after)
         await self.take_back(after)
         assert {memory.id for memory in await self._due()} == due.keys()

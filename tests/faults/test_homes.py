@@ -33,7 +33,7 @@ async def main():
         receipt = memory.observe(user_id="ann", user="said in the child")
         whisper = await memory.recall(user_id="ann", text="tea")
         await memory.close()
-        told = "forked" in receipt.trouble and "forked" in whisper.trouble
+        told = "forked" in receipt.error and "forked" in whisper.error
         os._exit(0 if told and not receipt.durable else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert memory.observe(user_id="ann", user="said in the parent").durable

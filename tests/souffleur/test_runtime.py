@@ -238,7 +238,7 @@ async def test_observe_raises_nothing(tmp_path: Path) -> None:
     """Even a turn that cannot be kept is only reported in the receipt."""
     async with opened(tmp_path, None) as memory:
         receipt = memory.observe(user_id="ann", user=["hi"])  # type: ignore[arg-type]
-        assert "user must be a text, not list" in receipt.trouble
+        assert "user must be a text, not list" in receipt.error
         assert not receipt.durable
 
 
@@ -248,8 +248,8 @@ async def test_a_broken_store_does_not_fail_a_reply(tmp_path: Path) -> None:
     await memory.knowledge.close()
     whisper = await memory.recall(**ME, text="tea")
     assert whisper.text == ""
-    assert "StoreError" in whisper.trouble
-    assert memory.observe(**ME, user="tea", assistant="ok").trouble
+    assert "StoreError" in whisper.error
+    assert memory.observe(**ME, user="tea", assistant="ok").error
     assert not memory.end_session(**ME)
     with pytest.raises(StoreError, match="is lost, turns: 1"):
         await memory.close()

@@ -193,7 +193,7 @@ async def test_odd_ids_are_no_other_sphere(tmp_path: Path, odd: str) -> None:
         brought = await stage.memory.recall(
             user_id="ann", agent_id=agent_id, text="marmalade gardening"
         )
-        assert (brought.text, brought.trouble) == ("", "")
+        assert (brought.text, brought.error) == ("", "")
 
 
 async def test_a_turn_is_kept_apart_also_if_the_store_was_away(tmp_path: Path) -> None:

@@ -233,7 +233,7 @@ async def test_each_part_has_a_budget_of_its_own(tmp_path: Path, without: str | 
         stage.clock.at = NOW
         question = "what did I say yesterday about sardines?"
         whisper = await stage.memory.recall(user_id="ann", session_id="c", text=question)
-        assert not whisper.trouble
+        assert not whisper.error
         assert {name for name, words in PARTS.items() if words not in whisper.text} == {
             *filter(None, [without])
         }

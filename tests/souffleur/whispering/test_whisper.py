@@ -98,9 +98,9 @@ def test_nothing_known_is_an_empty_block() -> None:
     assert block(Candidates()) == Recall()
 
 
-def test_trouble_is_passed_on() -> None:
+def test_an_error_is_passed_on() -> None:
     """An empty block says why it is empty."""
-    assert compose(Candidates(), budget=Budget(), voice=EN, trouble="gone").trouble == "gone"
+    assert compose(Candidates(), budget=Budget(), voice=EN, error="gone").error == "gone"
 
 
 def test_the_whole_block_in_one_list() -> None:

@@ -447,7 +447,7 @@ class Souffleur:
         await self._backstage.start()
 
     async def close(self) -> None:
-        """Judge for `settings.drain` seconds; what is left waits for the next start.
+        """Judge for `settings.shutdown_timeout` seconds; what is left waits for the next start.
 
         Everything is let go of even if a part fails. Twice does no harm. Raises StoreError if the
         store cannot be written, and turns that were held in memory are lost.

@@ -118,7 +118,7 @@ class Settings(BaseModel):
     """Memories as one list, or under headings by kind."""
     tokenizer: Path | None = None
     """The tokenizer.json of the companion's model; None: tiktoken's, if at hand, or an estimate."""
-    resident: int = Field(default=3, ge=0)
+    always_on_facts: int = Field(default=3, ge=0)
     """The most important facts accompany every message, called for or not; so do three plans whose
     day is near."""
     tries: int = Field(default=3, ge=1)
@@ -128,7 +128,7 @@ class Settings(BaseModel):
     parallel_users: int = Field(default=8, ge=1)
     schedule: bool = False
     """Run reviews, decay and the other jobs inside the host, as `souffleur schedule` does alone."""
-    drain: float = Field(default=10.0, ge=0)
+    shutdown_timeout: float = Field(default=10.0, ge=0)
     """Seconds `close` waits for turns that are being judged."""
 
     @field_validator("path", mode="before")

@@ -112,7 +112,10 @@ class Backstage:
         return await self.do(lambda: self._flush(seconds))
 
     async def close(self) -> None:
-        """Judge for `settings.drain` seconds, and let go of everything, even if a part fails."""
+        """Judge for `settings.shutdown_timeout` seconds, then close everything.
+
+        The rest is closed even if closing one part fails.
+        """
         if os.getpid() == self._pid:
             await self.do(self._close)
 
@@ -158,7 +161,7 @@ class Backstage:
         async with AsyncExitStack() as closing:  # last in, first out, whatever raises
             closing.push_async_callback(self._parts.close)
             closing.push_async_callback(self.worker.stop)
-            closing.push_async_callback(self.worker.drain, self._settings.drain)
+            closing.push_async_callback(self.worker.drain, self._settings.shutdown_timeout)
             closing.callback(self._intake.write_last)
             closing.push_async_callback(self._caretaker.stop)
             if self.schedule:

@@ -30,7 +30,7 @@ async def converse(settings: Settings, user_id: str, session_id: str) -> None:
                 await _exchange(memory, endpoint, user_id, session_id, line, history)
             memory.end_session(user_id=user_id, session_id=session_id)
             with console.status("judging what was said …"):
-                await memory.flush(settings.drain)
+                await memory.flush(settings.shutdown_timeout)
     finally:
         await endpoint.aclose()
 

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-RESIDENT = frozenset({Kind.FACT, Kind.PREFERENCE, Kind.RELATIONSHIP, Kind.BOUNDARY})
+ALWAYS_ON_KINDS = frozenset({Kind.FACT, Kind.PREFERENCE, Kind.RELATIONSHIP, Kind.BOUNDARY})
 """Kinds that may accompany every message; plans and moments come when they are called for."""
-RESIDENT_AMONG = 30
+ALWAYS_ON_CANDIDATES = 30
 NEAR_PLANS = 3
 CONTEXT_MESSAGES = 3
 """Messages before this one that a recall looks at."""
@@ -146,7 +146,7 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     latest = await finder.part(
         knowledge.episodes(user_id, limit=settings.recall_episodes, now=now, sphere=sphere), []
     )
-    resident = await finder.part(_resident(knowledge, settings, asked), [])
+    always_on = await finder.part(_always_on(knowledge, settings, asked), [])
     before = await finder.part(knowledge.sessions.window(user_id, asked.session_id, sphere), [])
     found = await finder.part(_called_for(finder, settings, asked, before, latest), [])
     past = await finder.part(_past(finder, settings, asked, before), ())
@@ -154,7 +154,7 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
         core=[*system, *core],
         portrait=portrait,
         episodes=latest,
-        resident=resident,
+        always_on=always_on,
         found=[hit for hit in found if hit.relevant],
         past=past,
     )
@@ -253,18 +253,18 @@ async def look_everywhere(
     return replace(past, error="; ".join(finder.errors))
 
 
-async def _resident(
+async def _always_on(
     knowledge: "KnowledgeBase", settings: Settings, asked: Asked
 ) -> Sequence[Memory]:
     """Plans whose day is near, and the most important facts."""
     best = await knowledge.most_valuable(
         asked.user_id,
-        limit=RESIDENT_AMONG,
+        limit=ALWAYS_ON_CANDIDATES,
         categories=(Category.FACT,),
         now=asked.now,
         sphere=asked.sphere,
     )
-    lasting = [memory for memory in best if memory.kind in RESIDENT][: settings.resident]
+    lasting = [memory for memory in best if memory.kind in ALWAYS_ON_KINDS][: settings.always_on_facts]
     near = await knowledge.plans_near(
         asked.user_id, limit=NEAR_PLANS, now=asked.now, sphere=asked.sphere
     )

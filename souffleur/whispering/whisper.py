@@ -66,7 +66,7 @@ class Candidates:
     """Who the user is, told in a few paragraphs."""
     episodes: Sequence[Memory] = ()
     """The latest talks, newest first."""
-    resident: Sequence[Memory] = ()
+    always_on: Sequence[Memory] = ()
     """Important facts and near plans that accompany every message, best first."""
     found: Sequence[Found] = ()
     """Memories and older episodes that the message calls for, best first."""
@@ -108,7 +108,7 @@ def compose(
     asked = [found.item for found in shelf.past]
     past = _by_age(_rest(asked, core), part("past", budget.past), long=True)
     episodes = _episodes(_rest(shelf.episodes, core, past), part("episodes", budget.episodes))
-    called = [*(found.item for found in shelf.found), *shelf.resident]
+    called = [*(found.item for found in shelf.found), *shelf.always_on]
     rest = _rest(called, core, portrait, episodes, past)
     related = _by_age(rest, part("related", budget.related, by_kind=True))
 

@@ -232,7 +232,7 @@ def test_closed_during_a_call(tmp_path: Path) -> None:
         await asyncio.Event().wait()
 
     with ThreadPoolExecutor(1) as threads:
-        with opened(tmp_path, never, drain=0.0) as memory:
+        with opened(tmp_path, never, shutdown_timeout=0.0) as memory:
             memory.observe(**ME, user="hi", assistant="ho")
             judged = threads.submit(memory.knowledge._wait, asyncio.Event().wait)
             assert asked.wait(60)

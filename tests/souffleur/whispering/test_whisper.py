@@ -81,7 +81,7 @@ FULL = Candidates(
         episode("[2026-01-03 18:00] 聊了豆豉的腿。", 2, unresolved="周六要不要复查"),
         episode("[2026-01-02 20:00] 聊了新的offer。", 1),
     ],
-    resident=[memory("主人在学法语。", kind=Kind.GOAL, created_at=NOW + days(3))],
+    always_on=[memory("主人在学法语。", kind=Kind.GOAL, created_at=NOW + days(3))],
     found=[
         found("主人喜欢豚骨拉面。", age=2, kind=Kind.PREFERENCE),
         hit(episode("[2025-12-20 12:00] 聊了拉面店。", -14)),
@@ -179,9 +179,9 @@ def test_what_is_in_the_block_is_told_apart() -> None:
     assert recall.found == tuple(FULL.found)
     assert recall.past == tuple(FULL.past)
     assert recall.turn_ids == (FULL.past[0].item.id,)
-    expected = [*FULL.core, *narrative, calls[1], calls[0], *FULL.resident, FULL.past[1].item]
+    expected = [*FULL.core, *narrative, calls[1], calls[0], *FULL.always_on, FULL.past[1].item]
     assert recall.ids == tuple(one.id for one in expected if one)
-    assert recall.judged == tuple(one.id for one in [*FULL.core, calls[0], *FULL.resident])
+    assert recall.judged == tuple(one.id for one in [*FULL.core, calls[0], *FULL.always_on])
 
 
 @pytest.mark.parametrize("voice", [ZH, GROUPED])
@@ -189,7 +189,7 @@ def test_two_messages_share_the_beginning(voice: RenderOptions) -> None:
     """Up to what the message calls for, the block is the same, and a provider caches it."""
     core = FULL.core[::-1]
     one = block(replace(FULL, found=[found("X.")], past=()), Budget(), voice)
-    other = block(replace(FULL, core=core, found=[found("Y.")], resident=()), Budget(), voice)
+    other = block(replace(FULL, core=core, found=[found("Y.")], always_on=()), Budget(), voice)
     head = one.text.index(parts(one, voice)["related"])
     assert one.text[:head] == other.text[:head]
     assert one.text != other.text
@@ -213,7 +213,7 @@ def test_an_empty_part_has_no_heading(missing: str) -> None:
 
 def test_what_is_called_for_goes_before_what_accompanies() -> None:
     """Where there is room for one only, it is the best match."""
-    shelf = Candidates(resident=[memory("Also.")], found=[found("Best.", 0.9), found("Next.", 0.5)])
+    shelf = Candidates(always_on=[memory("Also.")], found=[found("Best.", 0.9), found("Next.", 0.5)])
     tight = Budget(related=room("related", Candidates(found=[found("Best.")])))
     recall = block(shelf, tight)
     assert lines(recall) == ["Best."]
@@ -269,7 +269,7 @@ def test_what_has_no_words_has_no_line() -> None:
 def test_a_memory_stands_in_the_block_once() -> None:
     """What is core, called for and resident is said once, in the first of these places."""
     tea, talk = found("Tea."), episode("[…] Talk.")
-    assert lines(block(Candidates([tea.memory], found=[tea, tea], resident=[tea.memory]))) == [
+    assert lines(block(Candidates([tea.memory], found=[tea, tea], always_on=[tea.memory]))) == [
         "Tea."
     ]
     both = block(Candidates(episodes=[talk], found=[hit(talk)]))
@@ -455,7 +455,7 @@ def shelves(draw: st.DrawFn) -> Candidates:
         core=draw(some),
         portrait=draw(st.none() | st.lists(words, min_size=1).map("\n\n".join).map(portrait)),
         episodes=draw(few),
-        resident=draw(some),
+        always_on=draw(some),
         found=[hit(one) for one in draw(some) + draw(few)],
         past=[hit(one) for one in draw(few)] + draw(st.lists(st.sampled_from(said), max_size=6)),
     )
@@ -495,7 +495,7 @@ def test_the_ids_are_those_of_the_text(
     recall = compose(shelf, budget=budget, voice=voice)
     bullets = lines(recall)
     assert len(set(bullets)) == len(bullets)
-    board = [*shelf.core, *shelf.episodes, *shelf.resident]
+    board = [*shelf.core, *shelf.episodes, *shelf.always_on]
     board += [one.memory for one in (*shelf.found, *shelf.past) if one.scope is not Scope.TURNS]
     whole = {one.id: single_line(one.content) for one in board}
     spoken = [line for line in bullets if not line.startswith("[20")]

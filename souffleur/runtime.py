@@ -167,7 +167,7 @@ class Souffleur:
 
         The same `turn_id` with the same words is one turn; with another reply (swipe,
         regenerate), what the first brought is undone and the turn is judged again. `whisper` is
-        the recall that the reply had, or the ids of its `judged`, which may come from another
+        the recall that the reply had, or its `judgeable_ids`, which may come from another
         process; without it, the latest recall of the session here. May be called from any thread.
         """
         name = turn_id or uuid.uuid4().hex
@@ -335,14 +335,14 @@ class Souffleur:
         """Return all who were introduced."""
         return Cast(self._usual, await self.knowledge.people.everybody())
 
-    async def portray(self, *, user_id: str, agent_id: str = "default") -> Memory:
+    async def write_portrait(self, *, user_id: str, agent_id: str = "default") -> Memory:
         """Write the portrait anew, due or not. Raises SettingsError without a model.
 
         Name a persona that knows only its own for the portrait that it alone has.
         """
         narrator, user = self.parts.needed_agents.narrator, check_id(user_id)
         _, sphere = await self._who(user, agent_id)
-        return await self._backstage.do(lambda: narrator.portray(user, "asked for", sphere))
+        return await self._backstage.do(lambda: narrator.write_portrait(user, "asked for", sphere))
 
     @property
     def has_model(self) -> bool:

@@ -97,7 +97,7 @@ class Narrator:
                 found.append(DuePortrait(status, why))
         return found
 
-    async def portray(self, user_id: str, why: str, sphere: str = COMMON) -> Memory:
+    async def write_portrait(self, user_id: str, why: str, sphere: str = COMMON) -> Memory:
         """Write the portrait anew that is kept in a sphere, due or not.
 
         Raises NotFoundError where nothing is known, and what the model's seam raises.
@@ -159,7 +159,7 @@ class Narrator:
         if waits is not None:
             return waits
         try:
-            await self.portray(status.user_id, due.why, due.sphere)
+            await self.write_portrait(status.user_id, due.why, due.sphere)
         except StoreError:
             raise
         except Exception as error:

@@ -76,7 +76,7 @@ class SouffleurMethods(Face):
 
         The same `turn_id` with the same words is one turn; with another reply (swipe,
         regenerate), what the first brought is undone and the turn is judged again. `whisper` is
-        the recall that the reply had, or the ids of its `judged`, which may come from another
+        the recall that the reply had, or its `judgeable_ids`, which may come from another
         process; without it, the latest recall of the session here. May be called from any thread.
         """
         found: Receipt = self._inner.observe(
@@ -234,12 +234,12 @@ class SouffleurMethods(Face):
         found: Cast = self._wait(self._inner.cast)
         return found
 
-    def portray(self, *, user_id: str, agent_id: str = "default") -> Memory:
+    def write_portrait(self, *, user_id: str, agent_id: str = "default") -> Memory:
         """Write the portrait anew, due or not. Raises SettingsError without a model.
 
         Name a persona that knows only its own for the portrait that it alone has.
         """
-        found: Memory = self._wait(self._inner.portray, user_id=user_id, agent_id=agent_id)
+        found: Memory = self._wait(self._inner.write_portrait, user_id=user_id, agent_id=agent_id)
         return found
 
     @property

@@ -27,7 +27,7 @@ async def run_profile(
         if errand.dry_run:
             return [RunItem(anchor, "PORTRAY", wanted.why)]
         try:
-            portrait = await narrator.portray(anchor.user_id, wanted.why, wanted.sphere)
+            portrait = await narrator.write_portrait(anchor.user_id, wanted.why, wanted.sphere)
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001  the worker's edge: the former portrait stays

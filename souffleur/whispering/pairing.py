@@ -14,7 +14,7 @@ MOST_IDS = 1000
 """Memories of one whisper that are noted with a turn."""
 
 Whisper = Recall | Iterable[str] | None
-"""A recall, the ids of its `judged`, or None: the latest recall of the session."""
+"""A recall, the ids of its `judgeable_ids`, or None: the latest recall of the session."""
 Ids = tuple[str, ...]
 
 
@@ -33,7 +33,7 @@ class Pairing:
     def note(self, user_id: str, session_id: str, recall: Recall) -> None:
         """Remember what was whispered last in a session."""
         with self._alone:
-            self._latest[user_id, session_id] = recall.judged
+            self._latest[user_id, session_id] = recall.judgeable_ids
             self._latest.move_to_end((user_id, session_id))
             if len(self._latest) > self._most:
                 self._latest.popitem(last=False)
@@ -60,7 +60,7 @@ def read_whisper(whisper: object) -> tuple[Ids | None, str]:
     """
     if whisper is None:
         return None, ""
-    named = whisper.judged if isinstance(whisper, Recall) else whisper
+    named = whisper.judgeable_ids if isinstance(whisper, Recall) else whisper
     if isinstance(named, str | bytes) or not isinstance(named, Iterable):
         what = type(named).__name__
         return None, f"`whisper` must be a Recall or its ids, not {what}: the latest one was taken"

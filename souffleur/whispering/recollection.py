@@ -264,8 +264,8 @@ async def _always_on(
         now=asked.now,
         sphere=asked.sphere,
     )
-    lasting = [memory for memory in best if memory.kind in ALWAYS_ON_KINDS][: settings.always_on_facts]
+    lasting = [memory for memory in best if memory.kind in ALWAYS_ON_KINDS]
     near = await knowledge.plans_near(
         asked.user_id, limit=NEAR_PLANS, now=asked.now, sphere=asked.sphere
     )
-    return [*near, *lasting]
+    return [*near, *lasting[: settings.always_on_facts]]

@@ -43,7 +43,7 @@ class Recall:
     """What the message asked about, from then, best first."""
     turn_ids: tuple[str, ...] = ()
     """The raw turns in the text, in its order: the `id` of each."""
-    judged: tuple[str, ...] = ()
+    judgeable_ids: tuple[str, ...] = ()
     """`ids` without episodes and portrait: what a judge may find to have been used."""
     tokens: int = 0
     """Length of the text, as it was counted."""
@@ -138,7 +138,7 @@ def _recall(
         found=_standing(shelf.found, related),
         past=_standing(shelf.past, past),
         turn_ids=tuple(item.id for one in sections for item in one.items if isinstance(item, Turn)),
-        judged=tuple(memory.id for memory in memories if memory.category not in NARRATIVE),
+        judgeable_ids=tuple(memory.id for memory in memories if memory.category not in NARRATIVE),
         tokens=count(text),
         error=error,
     )

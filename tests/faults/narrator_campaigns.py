@@ -100,7 +100,7 @@ class PortraitCampaign(Campaign):
         """Have a first portrait written."""
         first = portrait(*PARAGRAPHS, name="Ann", reason="because")
         self.behave_well(portrait=lambda _: first)
-        await self.memory.portray(user_id="ann")
+        await self.memory.write_portrait(user_id="ann")
 
     async def attempt(self, family: Family, name: str, seed: int) -> None:
         """Have the portrait written by an answer of this family; then take it back."""

@@ -146,7 +146,8 @@ def test_a_loop_that_was_dropped_with_work_in_it(tmp_path: Path) -> None:
         await asyncio.Event().wait()
 
     async def start(chat: Any) -> Souffleur:
-        return await Souffleur.open(settings(tmp_path, shutdown_timeout=0.0), chat=chat, clock=lambda: NOW)
+        chosen = settings(tmp_path, shutdown_timeout=0.0)
+        return await Souffleur.open(chosen, chat=chat, clock=lambda: NOW)
 
     memory = gone.run_until_complete(start(never))
     memory.observe(user_id="ann", user="hi", assistant="ho")

@@ -130,7 +130,7 @@ async def test_episodes_and_portraits_do_not_wait(tmp_path: Path) -> None:
             await said(memory, text)
         memory.end_session(**ME)
         await memory.flush()
-        await memory.portray(**ME)
+        await memory.write_portrait(**ME)
         (talk,) = await memory.knowledge.list("ann", category=Category.EPISODE)
         assert talk.state is MemoryState.ACTIVE
         assert "Ann talked about tea." in (await memory.recall(**ME, text="hello")).text

@@ -56,7 +56,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
         for agent_id in SECRETS:
             await tell(stage, agent_id)
         for agent_id in (*OWN, COMMON):
-            await stage.memory.portray(user_id="ann", agent_id=agent_id)
+            await stage.memory.write_portrait(user_id="ann", agent_id=agent_id)
         yield stage
 
 

@@ -227,7 +227,7 @@ async def test_each_part_has_a_budget_of_its_own(tmp_path: Path, without: str | 
         await stage.knowledge.apply(verdict(core, who=ActorKind.HOST))
         await stage.memory.remember("Ann likes sardines.", user_id="ann")
         await talked(stage, "a", NOW - days(3), "hm", "hm")
-        await stage.memory.portray(user_id="ann")
+        await stage.memory.write_portrait(user_id="ann")
         stage.clock.at = NOW - days(1)
         await stage.say("fish yesterday, sardines", session="b")
         stage.clock.at = NOW
@@ -303,7 +303,7 @@ async def test_the_judge_sees_no_episode_among_the_known(tmp_path: Path) -> None
     async with staged(tmp_path, script) as stage:
         await stage.memory.remember("Ann likes the sea.", user_id="ann", at=NOW - days(2))
         await talked(stage, "a", NOW - days(1), "the sea", "x")
-        await stage.memory.portray(user_id="ann")
+        await stage.memory.write_portrait(user_id="ann")
         stage.clock.at = NOW
         whisper = await stage.memory.recall(user_id="ann", session_id="b", text="the sea?")
         assert whisper.episodes

@@ -181,7 +181,7 @@ def test_what_is_in_the_block_is_told_apart() -> None:
     assert recall.turn_ids == (FULL.past[0].item.id,)
     expected = [*FULL.core, *narrative, calls[1], calls[0], *FULL.always_on, FULL.past[1].item]
     assert recall.ids == tuple(one.id for one in expected if one)
-    assert recall.judged == tuple(one.id for one in [*FULL.core, calls[0], *FULL.always_on])
+    assert recall.judgeable_ids == tuple(one.id for one in [*FULL.core, calls[0], *FULL.always_on])
 
 
 @pytest.mark.parametrize("voice", [ZH, GROUPED])
@@ -213,7 +213,8 @@ def test_an_empty_part_has_no_heading(missing: str) -> None:
 
 def test_what_is_called_for_goes_before_what_accompanies() -> None:
     """Where there is room for one only, it is the best match."""
-    shelf = Candidates(always_on=[memory("Also.")], found=[found("Best.", 0.9), found("Next.", 0.5)])
+    hits = [found("Best.", 0.9), found("Next.", 0.5)]
+    shelf = Candidates(always_on=[memory("Also.")], found=hits)
     tight = Budget(related=room("related", Candidates(found=[found("Best.")])))
     recall = block(shelf, tight)
     assert lines(recall) == ["Best."]
@@ -504,7 +505,7 @@ def test_the_ids_are_those_of_the_text(
     assert all(line.startswith(whole[id]) for line, id in zip(spoken, ids, strict=True))
     assert len(bullets) - len(spoken) == len(recall.turn_ids) == len(set(recall.turn_ids))
     narrative = {one.id for one in board if one.category is Category.EPISODE}
-    assert recall.judged == tuple(id for id in ids if id not in narrative)
+    assert recall.judgeable_ids == tuple(id for id in ids if id not in narrative)
 
 
 @given(shelves(), budgets, voices)

@@ -110,10 +110,10 @@ async def whisper_for(
 ) -> Recall:
     """Return the block for the reply to what was said: see `Recall.error` for what it lacks."""
     finder = Finder(knowledge, settings.recall_timeout)
-    shelf = await gather_candidates(finder, settings, asked)
+    candidates = await gather_candidates(finder, settings, asked)
     persona = asked.persona
     language = persona.language or spoken_in(asked.text)
-    voice = RenderOptions(
+    options = RenderOptions(
         user=persona.user,
         assistant=persona.assistant,
         language=language,
@@ -129,7 +129,7 @@ async def whisper_for(
         past=settings.past_tokens,
     )
     error = "; ".join(finder.errors)
-    return compose(shelf, budget=budget, voice=voice, count=count, error=error)
+    return compose(candidates, budget=budget, options=options, count=count, error=error)
 
 
 async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) -> Candidates:

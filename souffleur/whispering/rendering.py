@@ -93,7 +93,7 @@ class Part:
     """Of its prompt, whisper_<name>."""
     room: int
     """Tokens, heading included."""
-    voice: RenderOptions
+    options: RenderOptions
     count: Count
     grouped: bool = False
 
@@ -145,7 +145,7 @@ class Part:
         return group_of(line.item) if self.grouped else None
 
     def _under(self, name: str, body: str) -> str:
-        return render(f"whisper_{name}", self.voice.language, user=self.voice.user, lines=body)
+        return render(f"whisper_{name}", self.options.language, user=self.options.user, lines=body)
 
 
 def group_of(item: Memory | Turn) -> Group | None:
@@ -155,12 +155,12 @@ def group_of(item: Memory | Turn) -> Group | None:
     return next(group for group, kinds in KINDS.items() if item.kind in kinds)
 
 
-def tell(item: Memory | Turn, voice: RenderOptions, count: Count, *, long: bool) -> str:
+def tell(item: Memory | Turn, options: RenderOptions, count: Count, *, long: bool) -> str:
     """An item on one line; `long` tells an episode with its key facts. Empty: nothing to tell."""
     if isinstance(item, Turn):
-        return _turn(item, voice, count)
+        return _turn(item, options, count)
     if item.category is Category.EPISODE:
-        return _episode(item, voice.language, long)
+        return _episode(item, options.language, long)
     return single_line(item.content)
 
 
@@ -214,14 +214,14 @@ def _is_end(stop: re.Match[str], text: str) -> bool:
     return after.isalnum() and not is_spaced(after)  # "3.5", "a.m.", "e.g.," go on
 
 
-def _turn(turn: Turn, voice: RenderOptions, count: Count) -> str:
-    sides = ((voice.user, turn.user), (voice.assistant, turn.assistant))
+def _turn(turn: Turn, options: RenderOptions, count: Count) -> str:
+    sides = ((options.user, turn.user), (options.assistant, turn.assistant))
     said = [
-        f"{name}{_SAYS[voice.language]}{words}"
+        f"{name}{_SAYS[options.language]}{words}"
         for name, text in sides
         if (words := _side(text, count))
     ]
-    return single_line(f"[{_clock(turn.at, voice.zone)}] {' / '.join(said)}") if said else ""
+    return single_line(f"[{_clock(turn.at, options.zone)}] {' / '.join(said)}") if said else ""
 
 
 def _side(text: str, count: Count) -> str:

@@ -86,10 +86,10 @@ class Budget:
 
 
 def compose(
-    shelf: Candidates,
+    candidates: Candidates,
     *,
     budget: Budget,
-    voice: RenderOptions,
+    options: RenderOptions,
     count: Count = estimate_tokens,
     error: str = "",
 ) -> Recall:
@@ -101,42 +101,42 @@ def compose(
     """
 
     def part(name: str, room: int, *, by_kind: bool = False) -> Part:
-        return Part(name, room, voice, count, grouped=by_kind and voice.style == "grouped")
+        return Part(name, room, options, count, grouped=by_kind and options.style == "grouped")
 
-    core = _core(shelf.core, part("core", budget.core, by_kind=True))
-    portrait = _portrait(shelf.portrait, part("portrait", budget.portrait))
-    asked = [found.item for found in shelf.past]
+    core = _core(candidates.core, part("core", budget.core, by_kind=True))
+    portrait = _portrait(candidates.portrait, part("portrait", budget.portrait))
+    asked = [found.item for found in candidates.past]
     past = _by_age(_rest(asked, core), part("past", budget.past), long=True)
-    episodes = _episodes(_rest(shelf.episodes, core, past), part("episodes", budget.episodes))
-    called = [*(found.item for found in shelf.found), *shelf.always_on]
+    episodes = _episodes(_rest(candidates.episodes, core, past), part("episodes", budget.episodes))
+    called = [*(found.item for found in candidates.found), *candidates.always_on]
     rest = _rest(called, core, portrait, episodes, past)
     related = _by_age(rest, part("related", budget.related, by_kind=True))
 
     sections = (core, portrait, episodes, related, past)
-    return _recall(shelf, sections, voice=voice, count=count, error=error)
+    return _recall(candidates, sections, options=options, count=count, error=error)
 
 
 def _recall(
-    shelf: Candidates,
+    candidates: Candidates,
     sections: Sequence[Section],
     *,
-    voice: RenderOptions,
+    options: RenderOptions,
     count: Count,
     error: str,
 ) -> Recall:
     core, portrait, episodes, related, past = sections
     body = "".join(section.text for section in sections)
-    head = render("whisper", voice.language, user=voice.user)
-    text = "\n".join(filter(None, (head, voice.formerly))) + body if body else ""
+    head = render("whisper", options.language, user=options.user)
+    text = "\n".join(filter(None, (head, options.formerly))) + body if body else ""
     memories = [memory for section in sections for memory in _memories(section)]
     return Recall(
         text=text,
         ids=tuple(memory.id for memory in memories),
         core=_memories(core),
-        portrait=shelf.portrait if portrait.items else None,
+        portrait=candidates.portrait if portrait.items else None,
         episodes=_memories(episodes),
-        found=_standing(shelf.found, related),
-        past=_standing(shelf.past, past),
+        found=_standing(candidates.found, related),
+        past=_standing(candidates.past, past),
         turn_ids=tuple(item.id for one in sections for item in one.items if isinstance(item, Turn)),
         judgeable_ids=tuple(memory.id for memory in memories if memory.category not in NARRATIVE),
         tokens=count(text),
@@ -179,7 +179,7 @@ def _forms(item: Item, part: Part, order: tuple[float, str], long: bool) -> list
     """The lines an item can be, the first choice first."""
     lengths = (True, False) if long and isinstance(item, Memory) else (False,)
     return [
-        RenderedLine(item, tell(item, part.voice, part.count, long=length), order)
+        RenderedLine(item, tell(item, part.options, part.count, long=length), order)
         for length in lengths
     ]
 

@@ -349,7 +349,7 @@ class Souffleur:
         """Whether there is a model to judge, to tell and to review."""
         return self.parts.has_model
 
-    async def run(self, name: str, errand: "RunOptions | None" = None) -> "RunResult":
+    async def run(self, name: str, options: "RunOptions | None" = None) -> "RunResult":
         """Do what is due of one kind now: decay, review, consolidate, profile, contradictions,
         purge or report.
 
@@ -360,7 +360,7 @@ class Souffleur:
 
         if name not in RUNS:
             raise SettingsError(f"no run is called {name!r}: choose one of {', '.join(RUNS)}")
-        wanted = errand or RunOptions(self.clock())
+        wanted = options or RunOptions(self.clock())
         self._backstage.let_try()
         return await self._backstage.do(lambda: perform(self.parts, name, wanted))
 

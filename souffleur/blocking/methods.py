@@ -248,13 +248,13 @@ class SouffleurMethods(Face):
         found: bool = self._inner.has_model
         return found
 
-    def run(self, name: str, errand: RunOptions | None = None) -> RunResult:
+    def run(self, name: str, options: RunOptions | None = None) -> RunResult:
         """Do what is due of one kind now: decay, review, consolidate, profile, contradictions,
         purge or report.
 
         Raises SettingsError for another name, or without a model where one is needed.
         """
-        found: RunResult = self._wait(self._inner.run, name, errand)
+        found: RunResult = self._wait(self._inner.run, name, options)
         return found
 
     def forget(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from souffleur.errors import StoreError
 from souffleur.knowledge.upkeep import run_log
 from souffleur.knowledge.upkeep.conflict_sets import ConflictSet, owners, rivals
-from souffleur.runs.run import RunItem, RunOptions, RunResult, side_by_side, told
+from souffleur.runs.run import RunItem, RunOptions, RunResult, item_for, side_by_side
 
 if TYPE_CHECKING:
     from souffleur.agents.conflict_resolver import ConflictResolver
@@ -21,32 +21,32 @@ LOOKED_BACK = 20
 
 
 async def run_contradictions(
-    knowledge: "KnowledgeBase", arbiter: "ConflictResolver", errand: RunOptions
+    knowledge: "KnowledgeBase", arbiter: "ConflictResolver", options: RunOptions
 ) -> RunResult:
     """Judge what was learnt since the last whole run against what was known before."""
-    since = await _done_until(knowledge, errand.user_id)
+    since = await _done_until(knowledge, options.user_id)
     work: defaultdict[str, list[ConflictSet]] = defaultdict(list)
-    for user_id in await owners(knowledge, errand.now, since, errand.user_id):
-        work[user_id] = await rivals(knowledge, user_id, errand.now, since)
-    report = RunResult("contradictions", errand, due=sum(map(len, work.values())))
+    for user_id in await owners(knowledge, options.now, since, options.user_id):
+        work[user_id] = await rivals(knowledge, user_id, options.now, since)
+    result = RunResult("contradictions", options, due=sum(map(len, work.values())))
 
     async def one(pair: ConflictSet) -> Sequence[RunItem]:
         try:
-            outcomes = await arbiter.run(pair, now=errand.now, dry_run=errand.dry_run)
+            entries = await arbiter.run(pair, now=options.now, dry_run=options.dry_run)
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001  the worker's edge: both stay as they are
-            return [report.failed(pair.memory, error)]
-        for outcome in outcomes:
-            if outcome.at == errand.now:  # else it was decided, and paid for, by a former run
-                report.spend(outcome.cost)
+            return [result.failed_item(pair.memory, error)]
+        for entry in entries:
+            if entry.at == options.now:  # else it was decided, and paid for, by a former run
+                result.spend(entry.cost)
         return [
-            told(outcome.changes[-1].after if outcome.changes else pair.memory, outcome)
-            for outcome in outcomes
+            item_for(entry.changes[-1].after if entry.changes else pair.memory, entry)
+            for entry in entries
         ]
 
-    await side_by_side(report, work, one)
-    return report
+    await side_by_side(result, work, one)
+    return result
 
 
 async def _done_until(knowledge: "KnowledgeBase", user_id: str | None) -> datetime | None:

@@ -52,10 +52,10 @@ class ReviewerCampaign(Campaign):
         if isinstance(report.error, EndpointError):
             assert report.stopped
         else:
-            assert len(report.lines) == len(due), report.stopped
+            assert len(report.items) == len(due), report.stopped
         assert not left & done.keys(), "what was decided is still due"
         assert left | done.keys() == due.keys(), "something was lost"
-        assert all(line.reason for line in report.lines if line.memory.id in left)
+        assert all(line.reason for line in report.items if line.memory.id in left)
         _assert_allowed(due, new)
 
 

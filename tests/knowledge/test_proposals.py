@@ -189,7 +189,7 @@ async def test_a_review_that_waits_is_not_asked_again(tmp_path: Path) -> None:
         assert one.due_for is Due.REVIEW
         for _ in range(2):
             report = await memory.run("review", later)
-            assert [line.op for line in report.lines] == ["WAITS"]
+            assert [line.op for line in report.items] == ["WAITS"]
         assert report.calls == 0
         assert await known(memory) == ["Ann likes tea."]
         (proposal,) = await memory.proposals(**ME)

@@ -109,10 +109,10 @@ def _bare(text: str) -> str:
 
 def _objects(text: str) -> Iterator[str]:
     """Each outermost {…} that begins as a JSON object does; the last may lack its end."""
-    place = 0
-    while start := _OBJECT.search(text, place):
-        place = _end(text, start.start())
-        yield text[start.start() : place]
+    end = 0
+    while start := _OBJECT.search(text, end):
+        end = _end(text, start.start())
+        yield text[start.start() : end]
 
 
 def _end(text: str, start: int) -> int:
@@ -147,15 +147,15 @@ def _broken(span: str) -> str:
 
 def _fault(detail: ErrorDetails, data: object) -> str:
     """One fault, such as `ops.0.importance: must be one of low, medium, high (was 'huge')`."""
-    place, kind, context = _place(detail, data), detail["type"], detail.get("ctx", {})
+    path, kind, context = _path(detail, data), detail["type"], detail.get("ctx", {})
     if kind == "missing":
-        return f"{place}: is missing"
+        return f"{path}: is missing"
     if kind.startswith("union_tag"):
-        place = f"{place}.{str(context['discriminator']).strip(chr(39))}"
+        path = f"{path}.{str(context['discriminator']).strip(chr(39))}"
         if kind == "union_tag_not_found":
-            return f"{place}: is missing"
+            return f"{path}: is missing"
         return (
-            f"{place}: must be one of {_options(context['expected_tags'])} (was {context['tag']!r})"
+            f"{path}: must be one of {_options(context['expected_tags'])} (was {context['tag']!r})"
         )
     if kind in ("literal_error", "enum"):
         options = _options(context["expected"])
@@ -165,7 +165,7 @@ def _fault(detail: ErrorDetails, data: object) -> str:
     else:
         demand = detail["msg"].replace("Input should be", "must be").removeprefix("Value error, ")
     given = repr(detail["input"])
-    return f"{place}: {demand} (was {given if len(given) <= 40 else given[:39] + '…'})"
+    return f"{path}: {demand} (was {given if len(given) <= 40 else given[:39] + '…'})"
 
 
 def _options(expected: object) -> str:
@@ -176,7 +176,7 @@ def _options(expected: object) -> str:
     return ", ".join(re.findall(r"'([^']*)'", str(expected))) or str(expected)
 
 
-def _place(detail: ErrorDetails, data: object) -> str:
+def _path(detail: ErrorDetails, data: object) -> str:
     """The path as the model wrote it: without the names pydantic puts in for a union's members."""
     path: list[str] = []
     node = data

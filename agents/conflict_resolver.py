@@ -137,11 +137,11 @@ class ConflictResolver:
         decided = await self._decided(rivals)
         ruled = {outcome.verdict_id for outcome in decided}
         left = [one for one in rivals.others if ruling_id(rivals.memory, one) not in ruled]
-        named = {f"m{place}": one for place, one in enumerate((rivals.memory, *left), start=1)}
+        named = {f"m{index}": one for index, one in enumerate((rivals.memory, *left), start=1)}
         current = await _as_they_are(self.context.knowledge, named)
         if FIRST not in current or len(current) < 2:
             return decided
-        shown = {f"m{place}": one for place, one in enumerate(current.values(), start=1)}
+        shown = {f"m{index}": one for index, one in enumerate(current.values(), start=1)}
         given = {"shown": shown, "now": now, "dry_run": dry_run}
         state = await run_graph(self.graph, given, self.context)
         outcomes: list[LedgerEntry] = state["outcomes"]

@@ -131,7 +131,7 @@ class Consolidator:
             raise ValueError("a group is of one user and one persona: see `grouping.groups`")
         if decided := await self._decided(group):
             return decided
-        shown = {f"m{place}": memory for place, memory in enumerate(group, start=1)}
+        shown = {f"m{index}": memory for index, memory in enumerate(group, start=1)}
         given = {"shown": shown, "now": now, "dry_run": dry_run}
         state = await run_graph(self.graph, given, self.context)
         outcomes: list[LedgerEntry] = state["outcomes"]
@@ -140,7 +140,7 @@ class Consolidator:
     async def _decided(self, group: Sequence[Memory]) -> list[LedgerEntry]:
         """What became of an earlier verdict on the same; finished, if a crash came between."""
         verdict = consolidation_id(group)
-        entries = [entry_id(verdict, place) for place in range(MOST_MERGED)]
+        entries = [entry_id(verdict, index) for index in range(MOST_MERGED)]
         return await self.context.knowledge.decided(entries)
 
 

@@ -28,13 +28,13 @@ _YEAR = re.compile(r"(\d{4,6})(?:-|\Z)")
 _NULLS = {"", "null", "none"}
 
 
-def shorten(text: str, most: int) -> str:
+def shorten(text: str, limit: int) -> str:
     """Return the text, cut to this many characters.
 
     >>> shorten("a long story", 7), shorten("tea", 7)
     ('a long…', 'tea')
     """
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def starts(day: str | None, zone: ZoneInfo) -> datetime | None:

@@ -50,5 +50,5 @@ async def _parts(stream: httpx2.AsyncByteStream) -> AsyncGenerator[bytes, None]:
         yield part
 
 
-def _first(part: bytes, most: int) -> bytes:
-    return part[:most]
+def _first(part: bytes, limit: int) -> bytes:
+    return part[:limit]

@@ -98,12 +98,12 @@ def _request(
 
 def _instructed(messages: Sequence[Message], instruction: str) -> tuple[Message, ...]:
     """The messages, with the instruction at the end of the last system message."""
-    places = [place for place, message in enumerate(messages) if message.role == "system"]
-    if not places:
+    indices = [index for index, message in enumerate(messages) if message.role == "system"]
+    if not indices:
         return (Message("system", instruction), *messages)
-    last = messages[places[-1]]
+    last = messages[indices[-1]]
     told = replace(last, content=f"{last.content.rstrip()}\n\n{instruction}")
-    return (*messages[: places[-1]], told, *messages[places[-1] + 1 :])
+    return (*messages[: indices[-1]], told, *messages[indices[-1] + 1 :])
 
 
 def _refuses_form(error: EndpointError) -> bool:

@@ -77,10 +77,10 @@ class Intake:
         """Try once more to write what is held, in order; returns why it failed, empty if not."""
         with self._alone:
             late, self._late = self._late, []
-            for place, turn in enumerate(late):
+            for index, turn in enumerate(late):
                 receipt = self._write(turn)
                 if not receipt.durable:
-                    self._late += late[place + 1 :]
+                    self._late += late[index + 1 :]
                     return receipt.error
         return ""
 

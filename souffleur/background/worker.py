@@ -86,7 +86,7 @@ class Stall:
 
 
 class Worker:
-    """One task per user with something waiting, at most `parallel` at once.
+    """One task per user with something waiting, at limit `parallel` at once.
 
     With `every` above 1, the turns of a session are judged when there are so many; with 0, when
     the session has ended. `tell` is called when no turn is waiting, `finish` after the store was
@@ -293,8 +293,8 @@ class Worker:
         """Return the first waiting turns that must be judged now, in order."""
         pending = TurnState.PENDING
         if self._every == 1 or forced:
-            most = max(MOST_AT_ONCE, self._every)
-            return await self._journal.turns(state=pending, user_id=user_id, limit=most)
+            limit = max(MOST_AT_ONCE, self._every)
+            return await self._journal.turns(state=pending, user_id=user_id, limit=limit)
         waiting = await self._journal.turns(state=pending, user_id=user_id)
         due: set[str] = set()
         for session in {(turn.session_id, turn.sphere) for turn in waiting}:
@@ -353,13 +353,13 @@ class Worker:
         self.wake(user_id)
 
 
-def _together(turns: Sequence[Turn], most: int) -> list[Turn]:
+def _together(turns: Sequence[Turn], limit: int) -> list[Turn]:
     """Return the first turn and those right behind it that can be judged with it."""
     first = turns[0]
     if first.tries or first.version:
         return [first]
     alike = itertools.takewhile(lambda turn: _whereabouts(turn) == _whereabouts(first), turns)
-    return list(itertools.islice(alike, most))
+    return list(itertools.islice(alike, limit))
 
 
 def _whereabouts(turn: Turn) -> tuple[object, ...]:

@@ -69,13 +69,13 @@ def to_json(quality: Quality) -> dict[str, Any]:
     return {"health": {"state": str(state), "findings": findings}, **told}
 
 
-def count(many: int, one: str, several: str = "") -> str:
+def count(number: int, one: str, several: str = "") -> str:
     """A number and what it is of.
 
     >>> count(1, "turn"), count(1200, "turn"), count(2, "memory", "memories")
     ('1 turn', '1,200 turns', '2 memories')
     """
-    return f"{many:,} {one if many == 1 else several or one + 's'}"
+    return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
 def duration(length: timedelta) -> str:
@@ -97,7 +97,7 @@ def duration(length: timedelta) -> str:
 def outcome(run: RunRecord) -> str:
     """What came of a run, on one line: by op, why some failed, why it ended early."""
     ranked = sorted(run.counts.items(), key=lambda item: (-item[1], item[0]))
-    done = " · ".join(f"{many:,} {op}" for op, many in ranked if many)
+    done = " · ".join(f"{number:,} {op}" for op, number in ranked if number)
     if "health" in run.data:
         done = f"health: {run.data['health']}"
     parts = [done or ("nothing was done" if run.due else "nothing was due")]
@@ -134,9 +134,9 @@ def _plain(value: Any) -> Any:
 
 
 def _unreadable(quality: Quality) -> Iterable[str]:
-    if many := sum(one.what == "record" for one in quality.failures):
+    if number := sum(one.what == "record" for one in quality.failures):
         yield (
-            f"{count(many, 'record of the store', 'records of the store')} cannot be read: take "
+            f"{count(number, 'record of the store', 'records of the store')} cannot be read: take "
             "them out into a file with `souffleur repair`, which restores what they had replaced."
         )
 
@@ -172,26 +172,26 @@ def _failed_runs(quality: Quality) -> Iterable[str]:
 
 def _late(quality: Quality) -> Iterable[str]:
     runs: dict[str, int] = {}
-    for what, many in quality.late.items():
+    for what, number in quality.late.items():
         run = "review" if what in _REVIEWED else "decay"
-        runs[run] = runs.get(run, 0) + many
-    for run, many in sorted(runs.items()):
+        runs[run] = runs.get(run, 0) + number
+    for run, number in sorted(runs.items()):
         yield (
-            f"{count(many, 'memory has', 'memories have')} been due for more than a day: run "
+            f"{count(number, 'memory has', 'memories have')} been due for more than a day: run "
             f"`souffleur run {run}`, by cron if need be."
         )
 
 
 def _wrong(quality: Quality) -> Iterable[str]:
-    if many := len(quality.duplicates):
+    if number := len(quality.duplicates):
         newer = quality.duplicates[0].second
         example = f"souffleur forget {newer.id} --user {shlex.quote(newer.user_id)}"
         yield (
-            f"{count(many, 'memory says', 'memories say')} word for word what another one says: "
+            f"{count(number, 'memory says', 'memories say')} word for word what another one says: "
             f"forget one of each pair, such as with `{example}`."
         )
-    if many := len(quality.contradictions):
+    if number := len(quality.contradictions):
         yield (
-            f"{count(many, 'pair')} of memories cannot both be so: forget the one that is not so "
+            f"{count(number, 'pair')} of memories cannot both be so: forget the one that is not so "
             "with `souffleur forget`."
         )

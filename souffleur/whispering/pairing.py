@@ -24,10 +24,10 @@ class Pairing:
     May be used from several threads.
     """
 
-    def __init__(self, most: int = MOST_SESSIONS) -> None:
-        """`most`: sessions that are remembered; beyond, the oldest whisper is forgotten."""
+    def __init__(self, max_sessions: int = MOST_SESSIONS) -> None:
+        """`max_sessions`: sessions that are remembered; beyond, the oldest whisper is forgotten."""
         self._latest: OrderedDict[tuple[str, str], Ids] = OrderedDict()
-        self._most = most
+        self._max_sessions = max_sessions
         self._alone = Lock()
 
     def note(self, user_id: str, session_id: str, recall: Recall) -> None:
@@ -35,7 +35,7 @@ class Pairing:
         with self._alone:
             self._latest[user_id, session_id] = recall.judgeable_ids
             self._latest.move_to_end((user_id, session_id))
-            if len(self._latest) > self._most:
+            if len(self._latest) > self._max_sessions:
                 self._latest.popitem(last=False)
 
     def take(self, user_id: str, session_id: str, whisper: Whisper = None) -> tuple[Ids, str]:

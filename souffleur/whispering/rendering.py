@@ -119,10 +119,10 @@ class Part:
             told = [line for line in lines if line.text]
             if told and self.takes([*(one[-1] for one in chosen), told[-1]]):
                 chosen.append(told)
-        for place, lines in enumerate(chosen):
-            others = [one[-1] for one in chosen[:place] + chosen[place + 1 :]]
+        for index, lines in enumerate(chosen):
+            others = [one[-1] for one in chosen[:index] + chosen[index + 1 :]]
             longest = next(line for line in lines if self.takes([*others, line]))
-            chosen[place] = [longest]
+            chosen[index] = [longest]
         return self.section(one[-1] for one in chosen)
 
     def section(self, lines: Iterable[RenderedLine]) -> Section:
@@ -131,7 +131,7 @@ class Part:
         return Section(self.text(self._body(ordered)), tuple(line.item for line in ordered))
 
     def _ordered(self, lines: Iterable[RenderedLine]) -> list[RenderedLine]:
-        rank = {group: place for place, group in enumerate([None, *Group])}
+        rank = {group: index for index, group in enumerate([None, *Group])}
         return sorted(lines, key=lambda line: (rank[self._group(line)], line.order))
 
     def _body(self, lines: Iterable[RenderedLine]) -> str:

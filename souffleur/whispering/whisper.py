@@ -166,7 +166,7 @@ def _portrait(portrait: Memory | None, part: Part) -> Section:
 
 def _episodes(latest: Sequence[Item], part: Part) -> Section:
     """Newest first; those asked about stand where they are told at length, in the past."""
-    order = ((float(place), "") for place in range(len(latest)))
+    order = ((float(index), "") for index in range(len(latest)))
     return part.fill(_forms(one, part, at, False) for one, at in zip(latest, order, strict=True))
 
 

@@ -161,7 +161,7 @@ def test_a_whisper_is_taken_once() -> None:
 
 def test_what_is_remembered_is_bounded() -> None:
     """Of more sessions than it may remember, the longest unused goes; each by its own user."""
-    pairing = Pairing(most=2)
+    pairing = Pairing(max_sessions=2)
     for user in ("ann", "bob", "ann", "cid"):
         pairing.note(user, "s1", Recall(judgeable_ids=(derive_id(user),)))
     found = [pairing.take(user, "s1")[0] for user in ("ann", "bob", "cid")]

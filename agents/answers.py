@@ -8,17 +8,17 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, from_json
 
-from souffleur.agents.fields import ECHO, shorten
+from souffleur.agents.fields import MAX_ECHO_LENGTH, shorten
 from souffleur.agents.lines import parse_lines
 from souffleur.errors import AnswerError
 from souffleur.knowledge.language.plain_text import mend
 
 T = TypeVar("T", bound=BaseModel)
 
-LONGEST_ANSWER = 65_536
+MAX_ANSWER_LENGTH = 65_536
 """Characters of an answer; a longer one is a model that has lost its way, and is not read."""
 
-_MOST = 8
+_MAX_FAULTS = 8
 """Faults that one message lists."""
 
 # A tag at the start of a line is never inside a JSON string, whose line ends are escaped.
@@ -41,17 +41,18 @@ def read_answer(text: str, answer: type[T], *, lines: bool) -> T:
     `lines`: the line protocol will do where there is no JSON. Raises AnswerError if the answer is
     far too long, cut off, there are two, or it is not of the type; nothing of it is salvaged.
     """
-    if len(text) > LONGEST_ANSWER:
+    if len(text) > MAX_ANSWER_LENGTH:
         raise AnswerError(
-            "The answer is far too long: give a shorter one.", answer=shorten(text, ECHO)
+            "The answer is far too long: give a shorter one.", answer=shorten(text, MAX_ECHO_LENGTH)
         )
     data = _data(_mended(text), lines)
     try:
         return answer.model_validate(data)
     except ValidationError as error:
-        faults = [_fault(detail, data) for detail in error.errors(include_url=False)[:_MOST]]
-        more = [f"and {error.error_count() - _MOST} more"] if error.error_count() > _MOST else []
-        raise AnswerError("; ".join(faults + more), answer=text) from error
+        faults = [_fault(detail, data) for detail in error.errors(include_url=False)[:_MAX_FAULTS]]
+        if (left := error.error_count() - _MAX_FAULTS) > 0:
+            faults.append(f"and {left} more")
+        raise AnswerError("; ".join(faults), answer=text) from error
 
 
 def _mended(text: str) -> str:

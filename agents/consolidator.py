@@ -15,7 +15,7 @@ from langgraph.runtime import Runtime
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.exchange import Persona, clock
 from souffleur.agents.merging import (
-    MOST_MERGED,
+    MAX_MERGED,
     MergingAnswer,
     faults,
     list_memories,
@@ -140,7 +140,7 @@ class Consolidator:
     async def _decided(self, group: Sequence[Memory]) -> list[LedgerEntry]:
         """What became of an earlier verdict on the same; finished, if a crash came between."""
         verdict = consolidation_id(group)
-        entries = [entry_id(verdict, index) for index in range(MOST_MERGED)]
+        entries = [entry_id(verdict, index) for index in range(MAX_MERGED)]
         return await self.context.knowledge.decided(entries)
 
 

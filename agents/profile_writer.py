@@ -34,9 +34,9 @@ from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.operation import Actor, ActorKind, LedgerEntry, Refusal, Verdict, derive_id
 from souffleur.prompts import render, stamp
 
-MOST_KNOWN = 40
+MAX_KNOWN_MEMORIES = 40
 """Memories a portrait is written from: the core, then the most valuable."""
-MOST_EPISODES = 10
+MAX_EPISODES = 10
 
 
 class PortraitState(TypedDict, total=False):
@@ -68,7 +68,7 @@ async def gather(state: PortraitState, runtime: Runtime[Context]) -> Update:
     """Read what is known, and write the question."""
     knowledge = runtime.context.knowledge
     known = await _known(knowledge, state)
-    episodes = state["episodes"][-MOST_EPISODES:]
+    episodes = state["episodes"][-MAX_EPISODES:]
     lines = "\n".join(f"- [{memory.kind}] {single_line(memory.content)}" for memory in known)
     told = "\n\n".join(map(_tell, episodes))
     former = state["former"]
@@ -183,9 +183,9 @@ def _latest_agent(state: PortraitState) -> str:
 async def _known(knowledge: KnowledgeBase, state: PortraitState) -> list[Memory]:
     user_id, now, sphere = state["user_id"], state["now"], state["sphere"]
     core = await knowledge.list(user_id, category=Category.CORE, now=now, sphere=sphere)
-    best = await knowledge.most_valuable(user_id, limit=MOST_KNOWN, now=now, sphere=sphere)
+    best = await knowledge.most_valuable(user_id, limit=MAX_KNOWN_MEMORIES, now=now, sphere=sphere)
     every = {memory.id: memory for memory in (*core, *best)}
-    return sorted(list(every.values())[:MOST_KNOWN], key=lambda m: (m.created_at, m.id))
+    return sorted(list(every.values())[:MAX_KNOWN_MEMORIES], key=lambda m: (m.created_at, m.id))
 
 
 def _tell(episode: Memory) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=BaseModel)
 
-MOST_STEPS = 20
+MAX_GRAPH_STEPS = 20
 """Nodes of one run; the longest, a review with every search and one repair, takes eight."""
 
 
@@ -174,7 +174,7 @@ async def run_graph(
 ) -> Any:
     """Return the state at the end of a run."""
     with tracing_context(enabled=False):  # a host's tracing must not upload private talk
-        return await graph.ainvoke(given, {"recursion_limit": MOST_STEPS}, context=context)
+        return await graph.ainvoke(given, {"recursion_limit": MAX_GRAPH_STEPS}, context=context)
 
 
 def compile_rounds(

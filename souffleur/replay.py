@@ -16,7 +16,7 @@ from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.whispering.whisper import Recall
 
-SILENCE = timedelta(minutes=5)
+MIN_SILENCE = timedelta(minutes=5)
 """Between two turns; after a shorter one nothing can be due."""
 
 
@@ -81,7 +81,7 @@ async def replay(dialogue: Dialogue, memory: Souffleur, clock: StageClock) -> As
         for exchange in session.turns:
             number += 1
             silence, clock.at = exchange.at - clock.at, exchange.at
-            if silence >= SILENCE:
+            if silence >= MIN_SILENCE:
                 await memory.flush()  # talk that has ended meanwhile is told before it goes on
             played = await _play(dialogue, session.id, f"{number:04d}", exchange, memory)
             if exchange is session.turns[-1]:

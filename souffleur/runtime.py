@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.runs.run import RunOptions, RunResult
 
-SURE = 0.45
+FORGET_RELEVANCE = 0.45
 """Relevance from which `forget` takes a memory to be meant."""
 
 
@@ -395,7 +395,7 @@ class Souffleur:
         except NotFoundError:
             everything = Query(user_id, query, now, sphere=EVERY_SPHERE, limit=20)
             hits = await self.knowledge.search(everything)
-            return [hit for hit in hits if hit.relevance >= SURE]
+            return [hit for hit in hits if hit.relevance >= FORGET_RELEVANCE]
 
     async def proposals(self, *, user_id: str) -> list[LedgerEntry]:
         """What waits for the user's yes if `settings.auto_extract` is off, oldest first."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from souffleur.agents.summarizer import ConversationSummarizer
     from souffleur.knowledge.knowledge_base import KnowledgeBase
 
-LONGEST_PAUSE = 3600.0
+MAX_NARRATION_PAUSE = 3600.0
 """Seconds between two tries: it is never given up, only asked less and less."""
 
 
@@ -185,10 +185,10 @@ class Narrator:
     def _left(self, retry_at: datetime | None) -> float | None:
         left = (retry_at - self._clock()).total_seconds() if retry_at else 0.0
         # No pause is longer: this was noted by a clock that was ahead.
-        return left if 0 < left <= LONGEST_PAUSE else None
+        return left if 0 < left <= MAX_NARRATION_PAUSE else None
 
     def _wait(self, tries: int) -> float:
-        return min(self._pause * 2.0 ** min(tries, 30), LONGEST_PAUSE)
+        return min(self._pause * 2.0 ** min(tries, 30), MAX_NARRATION_PAUSE)
 
 
 def select_sources(

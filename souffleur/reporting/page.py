@@ -43,7 +43,7 @@ def to_html(quality: Quality, *, title: str, zone: ZoneInfo) -> str:
         duration=report.duration,
         outcome=report.outcome,
         spent=report.spent,
-        SHOWN=report.SHOWN,
+        MAX_ROWS=report.MAX_ROWS,
     )
 
 

@@ -13,10 +13,10 @@ from souffleur.knowledge.talk.turn import TurnState
 from souffleur.knowledge.upkeep.quality import Quality
 from souffleur.knowledge.upkeep.run_log import RunRecord
 
-SHOWN = 50
+MAX_ROWS = 50
 """Of a list, so many are named; the rest is counted."""
-WAITS_LONG = timedelta(hours=1)
-WAITS_IN_VAIN = timedelta(days=7)
+LONG_WAIT = timedelta(hours=1)
+HOPELESS_WAIT = timedelta(days=7)
 """From then on it seems that nothing judges at all."""
 
 _REVIEWED = (Due.PROMOTION, Due.REVIEW)
@@ -46,13 +46,13 @@ def health(quality: Quality, others: Iterable[Finding] = ()) -> tuple[Status, li
     waited = quality.at - since if since else timedelta()
     broken = [*_unreadable(quality), *_set_aside(quality)]
     warnings = [*_failing(quality), *_failed_runs(quality), *_late(quality), *_wrong(quality)]
-    if waited > WAITS_LONG:
+    if waited > LONG_WAIT:
         wait = count(quality.waiting, "turn or segment waits", "turns and segments wait")
         finding = (
             f"{wait}, the oldest for {duration(waited)}: check that a model is "
             "configured and that the host runs, or have all of it judged with `souffleur retry`."
         )
-        (broken if waited > WAITS_IN_VAIN else warnings).append(finding)
+        (broken if waited > HOPELESS_WAIT else warnings).append(finding)
     for status, sentence in others:
         (broken if status is Status.BROKEN else warnings).append(sentence)
     state = Status.BROKEN if broken else Status.WARNING if warnings else Status.OK
@@ -60,7 +60,7 @@ def health(quality: Quality, others: Iterable[Finding] = ()) -> tuple[Status, li
 
 
 def to_json(quality: Quality) -> dict[str, Any]:
-    """Plain data for a program: of each list of memories the count, and the first `SHOWN`; all
+    """Plain data for a program: of each list of memories the count, and the first `MAX_ROWS`; all
     the latest runs.
     """
     state, findings = health(quality)
@@ -129,7 +129,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         if value and isinstance(value[0], int):
             return list(value)
-        return {"count": len(value), "first": [_plain(one) for one in value[:SHOWN]]}
+        return {"count": len(value), "first": [_plain(one) for one in value[:MAX_ROWS]]}
     return value
 
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from souffleur.agents.conflict_resolver import ConflictResolver
     from souffleur.knowledge.knowledge_base import KnowledgeBase
 
-OVERLAP = timedelta(days=2)
+LOOKBACK_OVERLAP = timedelta(days=2)
 """A memory is as old as its turn, and may have been judged later, when a model was out of reach."""
-LOOKED_BACK = 20
+MAX_RUNS_READ = 20
 """Records of former runs that are looked through for the last whole one."""
 
 
@@ -51,11 +51,11 @@ async def run_contradictions(
 
 async def _done_until(knowledge: "KnowledgeBase", user_id: str | None) -> datetime | None:
     """When the last run over these memories began that was not stopped; None: there was none."""
-    records = await run_log.latest(knowledge.journal, name="contradictions", limit=LOOKED_BACK)
+    records = await run_log.latest(knowledge.journal, name="contradictions", limit=MAX_RUNS_READ)
     whole = (
         one.began
         for one in records
         if not one.stopped and not one.counts.get("FAILED") and one.of_user in {None, user_id}
     )
     began = next(whole, None)
-    return began - OVERLAP if began else None
+    return began - LOOKBACK_OVERLAP if began else None

@@ -21,7 +21,7 @@ from souffleur.runs.run import RunOptions, RunResult
 from souffleur.runs.schedule import Job
 
 HOUR = timedelta(hours=1)
-AT_NIGHT = 3
+NIGHTLY_HOUR = 3
 """The hour, in UTC, of what is done once a day."""
 
 
@@ -111,4 +111,4 @@ def _job(parts: Parts, run: Run) -> Job:
         if result.error:  # what is left is tried before the next period
             raise result.error
 
-    return Job(run.name, run.every, work, at_hour=AT_NIGHT if run.every == DAY else None)
+    return Job(run.name, run.every, work, at_hour=NIGHTLY_HOUR if run.every == DAY else None)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from souffleur.agents.reviewer import Decision, MemoryReviewer
     from souffleur.knowledge.knowledge_base import KnowledgeBase
 
-ASKED = (Due.PROMOTION, Due.REVIEW)
+REVIEWED_DUE = (Due.PROMOTION, Due.REVIEW)
 """What a reviewer decides."""
 
 
@@ -22,9 +22,9 @@ async def run_review(
 ) -> RunResult:
     """Have what is due decided, users side by side."""
     now, user_id, limit = options.now, options.user_id, options.limits.memories
-    due = await knowledge.count_due(now, ASKED, user_id=user_id)
+    due = await knowledge.count_due(now, REVIEWED_DUE, user_id=user_id)
     result = RunResult("review", options, due=due)
-    memories = await knowledge.due(now, ASKED, user_id=user_id, limit=limit)
+    memories = await knowledge.due(now, REVIEWED_DUE, user_id=user_id, limit=limit)
     max_deletions = result.max_deletions(len(memories))
     by_user: defaultdict[str, list[Memory]] = defaultdict(list)
     for memory in memories:

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FEWEST_DELETIONS = 5
-SHARE_DELETED = 0.2
+MIN_DELETIONS = 5
+MAX_DELETED_SHARE = 0.2
 """Of what a run looks at, as much may be deleted, or `FEWEST_DELETIONS` if that is more."""
-ERRORS = 5
+MAX_RECORDED_ERRORS = 5
 """Kept in the record of a run."""
-OUTAGE = 3
+MAX_OUTAGES = 3
 """Failures in a row, for an endpoint's trouble, that end a run."""
 
 Step = Callable[[int, int], None]
@@ -134,7 +134,7 @@ class RunResult:
         if isinstance(error, AnswerError | EndpointError):
             self.spend(error.usage)
         self.outages += is_outage(error)
-        if self.outages >= OUTAGE:
+        if self.outages >= MAX_OUTAGES:
             self.break_off(error)
         return RunItem(memory, "FAILED", f"{type(error).__name__}: {error}")
 
@@ -153,7 +153,7 @@ class RunResult:
 
     def max_deletions(self, looked_at: int) -> int:
         """The cap on what a model may delete of so many."""
-        usual = max(FEWEST_DELETIONS, int(SHARE_DELETED * looked_at))
+        usual = max(MIN_DELETIONS, int(MAX_DELETED_SHARE * looked_at))
         return usual if self.options.limits.deletions is None else self.options.limits.deletions
 
     def record(self, ended: datetime) -> RunRecord:
@@ -167,7 +167,7 @@ class RunResult:
             of_user=self.options.user_id,
             due=self.due,
             counts=dict(Counter(item.op for item in self.items)),
-            errors=tuple(failed[:ERRORS]),
+            errors=tuple(failed[:MAX_RECORDED_ERRORS]),
             calls=self.calls,
             tokens=self.tokens,
             cost=self.cost,

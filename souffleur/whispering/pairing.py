@@ -8,9 +8,9 @@ from threading import Lock
 from souffleur.knowledge.operation import is_id
 from souffleur.whispering.whisper import Recall
 
-MOST_SESSIONS = 10_000
+MAX_SESSIONS = 10_000
 """Sessions whose latest whisper is remembered."""
-MOST_IDS = 1000
+MAX_WHISPERED_IDS = 1000
 """Memories of one whisper that are noted with a turn."""
 
 Whisper = Recall | Iterable[str] | None
@@ -24,7 +24,7 @@ class Pairing:
     May be used from several threads.
     """
 
-    def __init__(self, max_sessions: int = MOST_SESSIONS) -> None:
+    def __init__(self, max_sessions: int = MAX_SESSIONS) -> None:
         """`max_sessions`: sessions that are remembered; beyond, the oldest whisper is forgotten."""
         self._latest: OrderedDict[tuple[str, str], Ids] = OrderedDict()
         self._max_sessions = max_sessions
@@ -65,13 +65,13 @@ def read_whisper(whisper: object) -> tuple[Ids | None, str]:
         what = type(named).__name__
         return None, f"`whisper` must be a Recall or its ids, not {what}: the latest one was taken"
     try:
-        given = list(islice(named, MOST_IDS + 1))
+        given = list(islice(named, MAX_WHISPERED_IDS + 1))
     except Exception as error:  # noqa: BLE001  a turn must not be lost for what a host gives
         why = type(error).__name__
         return None, f"`whisper` cannot be read ({why}): the latest one was taken"
-    ids = [id for id in given[:MOST_IDS] if isinstance(id, str) and is_id(id)]
-    odd = len(given[:MOST_IDS]) - len(ids)
+    ids = [id for id in given[:MAX_WHISPERED_IDS] if isinstance(id, str) and is_id(id)]
+    odd = len(given[:MAX_WHISPERED_IDS]) - len(ids)
     errors = [f"`whisper` holds {odd} that is no id of a memory: left out"] if odd else []
-    if len(given) > MOST_IDS:
-        errors.append(f"`whisper` holds more than {MOST_IDS} ids: the first were taken")
+    if len(given) > MAX_WHISPERED_IDS:
+        errors.append(f"`whisper` holds more than {MAX_WHISPERED_IDS} ids: the first were taken")
     return tuple(dict.fromkeys(ids)), "; ".join(errors)

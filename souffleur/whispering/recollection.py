@@ -30,12 +30,12 @@ T = TypeVar("T")
 ALWAYS_ON_KINDS = frozenset({Kind.FACT, Kind.PREFERENCE, Kind.RELATIONSHIP, Kind.BOUNDARY})
 """Kinds that may accompany every message; plans and moments come when they are called for."""
 ALWAYS_ON_CANDIDATES = 30
-NEAR_PLANS = 3
+MAX_NEAR_PLANS = 3
 CONTEXT_MESSAGES = 3
 """Messages before this one that a recall looks at."""
-OLDER_EPISODES = 2
+MAX_OLDER_EPISODES = 2
 """Episodes before the latest ones that a message may call up."""
-MOST_PAST = 6
+MAX_PAST_HITS = 6
 """Episodes, and as many raw turns, that a question about the past brings."""
 
 
@@ -187,10 +187,10 @@ async def _called_for(
         limit=settings.recall_limit,
     )
     hits = await finder.search(query)
-    older = replace(query, scope=(Scope.EPISODES,), limit=len(latest) + OLDER_EPISODES)
+    older = replace(query, scope=(Scope.EPISODES,), limit=len(latest) + MAX_OLDER_EPISODES)
     known = {episode.id for episode in latest}
     others = [hit for hit in await finder.search(older) if hit.item.id not in known]
-    return hits + others[:OLDER_EPISODES]
+    return hits + others[:MAX_OLDER_EPISODES]
 
 
 async def _past(
@@ -204,7 +204,7 @@ async def _past(
 
 
 async def recollect(
-    finder: Finder, rule: WindowRule, asked: Asked, *, limit: int = MOST_PAST
+    finder: Finder, rule: WindowRule, asked: Asked, *, limit: int = MAX_PAST_HITS
 ) -> Past:
     """What was told at the time a text asks about, or, where it names none, about its matter."""
     period = await asyncio.to_thread(find_period, asked.text, asked.now, asked.persona.zone)
@@ -266,6 +266,6 @@ async def _always_on(
     )
     lasting = [memory for memory in best if memory.kind in ALWAYS_ON_KINDS]
     near = await knowledge.plans_near(
-        asked.user_id, limit=NEAR_PLANS, now=asked.now, sphere=asked.sphere
+        asked.user_id, limit=MAX_NEAR_PLANS, now=asked.now, sphere=asked.sphere
     )
     return [*near, *lasting[: settings.always_on_facts]]

@@ -16,7 +16,7 @@ from souffleur.knowledge.talk.turn import Turn
 from souffleur.prompts import render
 from souffleur.whispering.tokens import Count
 
-SIDE_TOKENS = 200
+MAX_SIDE_TOKENS = 200
 """What one side of a raw turn may take; beyond, whole sentences from its front."""
 
 _SAYS = {"en": ": ", "zh": "：", "ja": "："}
@@ -226,7 +226,11 @@ def _turn(turn: Turn, options: RenderOptions, count: Count) -> str:
 
 def _side(text: str, count: Count) -> str:
     lines = "\n".join(filter(None, map(single_line, text.splitlines())))
-    return single_line(leading(lines, lambda part: count(single_line(part)) <= SIDE_TOKENS, "…"))
+
+    def fits(part: str) -> bool:
+        return count(single_line(part)) <= MAX_SIDE_TOKENS
+
+    return single_line(leading(lines, fits, "…"))
 
 
 def _clock(moment: datetime, zone: ZoneInfo) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from souffleur.errors import EndpointError
 from souffleur.knowledge.memory import Due, Memory
 from souffleur.knowledge.operation import ActorKind, LedgerEntry
-from souffleur.runs.review import ASKED
+from souffleur.runs.review import REVIEWED_DUE
 from souffleur.runs.run import RunOptions, RunResult
 from tests.faults.campaign import Campaign
 from tests.faults.invariants import Contents
@@ -41,7 +41,7 @@ class ReviewerCampaign(Campaign):
         assert {memory.id for memory in await self._due()} == due.keys()
 
     async def _due(self) -> list[Memory]:
-        return await self.memory.knowledge.due(self.clock.at, ASKED, user_id="ann", limit=99)
+        return await self.memory.knowledge.due(self.clock.at, REVIEWED_DUE, user_id="ann", limit=99)
 
     async def _assert_decided(
         self, due: dict[str, Memory], report: RunResult, after: Contents

@@ -15,7 +15,7 @@ from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
-from souffleur.whispering.pairing import MOST_IDS, Pairing
+from souffleur.whispering.pairing import MAX_WHISPERED_IDS, Pairing
 from souffleur.whispering.whisper import Recall
 from tests.build import NOW
 from tests.scripted import SKIP, Scripted
@@ -135,7 +135,7 @@ def broken() -> Iterator[str]:
         (TEA, (CAT,), "not str"),
         (7, (CAT,), "not int"),
         (broken(), (CAT,), "RuntimeError"),
-        (itertools.repeat(TEA), (TEA,), f"more than {MOST_IDS}"),
+        (itertools.repeat(TEA), (TEA,), f"more than {MAX_WHISPERED_IDS}"),
     ],
     ids=["ids", "iterator", "none", "empty", "odd", "None", "str", "int", "broken", "endless"],
 )

@@ -8,17 +8,17 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, from_json
 
-from souffleur.agents.fields import ECHO, shorten
+from souffleur.agents.fields import MAX_ECHO_LENGTH, shorten
 from souffleur.agents.lines import parse_lines
 from souffleur.errors import AnswerError
 from souffleur.knowledge.language.plain_text import mend
 
 T = TypeVar("T", bound=BaseModel)
 
-LONGEST_ANSWER = 65_536
+MAX_ANSWER_LENGTH = 65_536
 """Characters of an answer; a longer one is a model that has lost its way, and is not read."""
 
-_MOST = 8
+_MAX_FAULTS = 8
 """Faults that one message lists."""
 
 # A tag at the start of a line is never inside a JSON string, whose line ends are escaped.
@@ -41,17 +41,18 @@ def read_answer(text: str, answer: type[T], *, lines: bool) -> T:
     `lines`: the line protocol will do where there is no JSON. Raises AnswerError if the answer is
     far too long, cut off, there are two, or it is not of the type; nothing of it is salvaged.
     """
-    if len(text) > LONGEST_ANSWER:
+    if len(text) > MAX_ANSWER_LENGTH:
         raise AnswerError(
-            "The answer is far too long: give a shorter one.", answer=shorten(text, ECHO)
+            "The answer is far too long: give a shorter one.", answer=shorten(text, MAX_ECHO_LENGTH)
         )
     data = _data(_mended(text), lines)
     try:
         return answer.model_validate(data)
     except ValidationError as error:
-        faults = [_fault(detail, data) for detail in error.errors(include_url=False)[:_MOST]]
-        more = [f"and {error.error_count() - _MOST} more"] if error.error_count() > _MOST else []
-        raise AnswerError("; ".join(faults + more), answer=text) from error
+        faults = [_fault(detail, data) for detail in error.errors(include_url=False)[:_MAX_FAULTS]]
+        if (left := error.error_count() - _MAX_FAULTS) > 0:
+            faults.append(f"and {left} more")
+        raise AnswerError("; ".join(faults), answer=text) from error
 
 
 def _mended(text: str) -> str:
@@ -109,10 +110,10 @@ def _bare(text: str) -> str:
 
 def _objects(text: str) -> Iterator[str]:
     """Each outermost {…} that begins as a JSON object does; the last may lack its end."""
-    place = 0
-    while start := _OBJECT.search(text, place):
-        place = _end(text, start.start())
-        yield text[start.start() : place]
+    end = 0
+    while start := _OBJECT.search(text, end):
+        end = _end(text, start.start())
+        yield text[start.start() : end]
 
 
 def _end(text: str, start: int) -> int:
@@ -147,15 +148,15 @@ def _broken(span: str) -> str:
 
 def _fault(detail: ErrorDetails, data: object) -> str:
     """One fault, such as `ops.0.importance: must be one of low, medium, high (was 'huge')`."""
-    place, kind, context = _place(detail, data), detail["type"], detail.get("ctx", {})
+    path, kind, context = _path(detail, data), detail["type"], detail.get("ctx", {})
     if kind == "missing":
-        return f"{place}: is missing"
+        return f"{path}: is missing"
     if kind.startswith("union_tag"):
-        place = f"{place}.{str(context['discriminator']).strip(chr(39))}"
+        path = f"{path}.{str(context['discriminator']).strip(chr(39))}"
         if kind == "union_tag_not_found":
-            return f"{place}: is missing"
+            return f"{path}: is missing"
         return (
-            f"{place}: must be one of {_options(context['expected_tags'])} (was {context['tag']!r})"
+            f"{path}: must be one of {_options(context['expected_tags'])} (was {context['tag']!r})"
         )
     if kind in ("literal_error", "enum"):
         options = _options(context["expected"])
@@ -165,7 +166,7 @@ def _fault(detail: ErrorDetails, data: object) -> str:
     else:
         demand = detail["msg"].replace("Input should be", "must be").removeprefix("Value error, ")
     given = repr(detail["input"])
-    return f"{place}: {demand} (was {given if len(given) <= 40 else given[:39] + '…'})"
+    return f"{path}: {demand} (was {given if len(given) <= 40 else given[:39] + '…'})"
 
 
 def _options(expected: object) -> str:
@@ -176,7 +177,7 @@ def _options(expected: object) -> str:
     return ", ".join(re.findall(r"'([^']*)'", str(expected))) or str(expected)
 
 
-def _place(detail: ErrorDetails, data: object) -> str:
+def _path(detail: ErrorDetails, data: object) -> str:
     """The path as the model wrote it: without the names pydantic puts in for a union's members."""
     path: list[str] = []
     node = data

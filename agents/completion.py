@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from souffleur.agents.fields import shorten
 from souffleur.knowledge.language.plain_text import mend, single_line
 
-_MOST_TOKENS = 10**12
+_MAX_TOKENS = 10**12
 """More is no count of tokens."""
-_DIGITS = 15
-_LONGEST_NAME = 100
+_MAX_DIGITS = 15
+_MAX_NAME_LENGTH = 100
 """Characters of what a server calls its model, or the end of an answer."""
 
 
@@ -78,7 +78,7 @@ def _text(content: object) -> str:
 
 
 def _name(value: object) -> str:
-    return shorten(single_line(mend(value)), _LONGEST_NAME) if isinstance(value, str) else ""
+    return shorten(single_line(mend(value)), _MAX_NAME_LENGTH) if isinstance(value, str) else ""
 
 
 def _count(value: object) -> int:
@@ -88,9 +88,9 @@ def _count(value: object) -> int:
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return 0
-    return int(value) if 0 <= value < _MOST_TOKENS else 0
+    return int(value) if 0 <= value < _MAX_TOKENS else 0
 
 
 def _integer(digits: str) -> float:
     """A number; thousands of digits are more than `int` takes."""
-    return int(digits) if len(digits) <= _DIGITS else math.inf
+    return int(digits) if len(digits) <= _MAX_DIGITS else math.inf

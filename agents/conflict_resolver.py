@@ -27,8 +27,6 @@ from souffleur.agents.rounds import (
     ask,
     begin,
     compile_rounds,
-    language_for,
-    rules_for,
     run_graph,
     settled,
 )
@@ -67,9 +65,9 @@ async def gather(state: ConflictState, runtime: Runtime[Context]) -> Update:
     """Write the question."""
     shown = state["shown"]
     one = next(iter(shown.values()))
-    persona = await runtime.context.persona_of(one.user_id, one.agent_id)
     contents = "\n".join(memory.content for memory in shown.values())
-    language = language_for("arbitrate", persona, contents)
+    brief = await runtime.context.brief("arbitrate", one.user_id, one.agent_id, contents)
+    persona, language = brief.persona, brief.language
     question = render(
         "rivals",
         language,
@@ -77,8 +75,7 @@ async def gather(state: ConflictState, runtime: Runtime[Context]) -> Update:
         memories=list_rivals(shown, persona.zone),
         pairs=list_asked(shown),
     )
-    rules = rules_for("arbitrate", persona, language)
-    return {"persona": persona, "language": language, **begin(rules, question)}
+    return {"persona": persona, "language": language, **begin(brief.rules, question)}
 
 
 async def judge(state: ConflictState, runtime: Runtime[Context]) -> Update:
@@ -146,11 +143,11 @@ class ConflictResolver:
         left = [
             one for one in rivals.others if conflict_verdict_id(rivals.memory, one) not in ruled
         ]
-        named = {f"m{place}": one for place, one in enumerate((rivals.memory, *left), start=1)}
+        named = {f"m{index}": one for index, one in enumerate((rivals.memory, *left), start=1)}
         current = await _as_they_are(self.context.knowledge, named)
         if FIRST not in current or len(current) < 2:
             return decided
-        shown = {f"m{place}": one for place, one in enumerate(current.values(), start=1)}
+        shown = {f"m{index}": one for index, one in enumerate(current.values(), start=1)}
         given = {"shown": shown, "now": now, "dry_run": dry_run}
         state = await run_graph(self.graph, given, self.context)
         outcomes: list[LedgerEntry] = state["outcomes"]

@@ -15,7 +15,7 @@ from langgraph.runtime import Runtime
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.exchange import Persona, clock
 from souffleur.agents.merging import (
-    MOST_MERGED,
+    MAX_MERGED,
     MergingAnswer,
     faults,
     list_memories,
@@ -28,8 +28,6 @@ from souffleur.agents.rounds import (
     ask,
     begin,
     compile_rounds,
-    language_for,
-    rules_for,
     run_graph,
     settled,
 )
@@ -71,17 +69,16 @@ async def gather(state: MergeState, runtime: Runtime[Context]) -> Update:
     """Write the question."""
     shown = state["shown"]
     one = next(iter(shown.values()))
-    persona = await runtime.context.persona_of(one.user_id, one.agent_id)
     contents = "\n".join(memory.content for memory in shown.values())
-    language = language_for("consolidate", persona, contents)
+    brief = await runtime.context.brief("consolidate", one.user_id, one.agent_id, contents)
+    persona, language = brief.persona, brief.language
     question = render(
         "group",
         language,
         now=clock(state["now"], persona.zone, language),
         memories=list_memories(shown, persona.zone),
     )
-    rules = rules_for("consolidate", persona, language)
-    return {"persona": persona, "language": language, **begin(rules, question)}
+    return {"persona": persona, "language": language, **begin(brief.rules, question)}
 
 
 async def write(state: MergeState, runtime: Runtime[Context]) -> Update:
@@ -134,7 +131,7 @@ class Consolidator:
             raise ValueError("a group is of one user and one persona: see `grouping.find_groups`")
         if decided := await self._decided(group):
             return decided
-        shown = {f"m{place}": memory for place, memory in enumerate(group, start=1)}
+        shown = {f"m{index}": memory for index, memory in enumerate(group, start=1)}
         given = {"shown": shown, "now": now, "dry_run": dry_run}
         state = await run_graph(self.graph, given, self.context)
         outcomes: list[LedgerEntry] = state["outcomes"]
@@ -143,7 +140,7 @@ class Consolidator:
     async def _decided(self, group: Sequence[Memory]) -> list[LedgerEntry]:
         """What became of an earlier verdict on the same; finished, if a crash came between."""
         verdict = consolidation_id(group)
-        entries = [entry_id(verdict, place) for place in range(MOST_MERGED)]
+        entries = [entry_id(verdict, index) for index in range(MAX_MERGED)]
         return await self.context.knowledge.settled_entries(entries)
 
 

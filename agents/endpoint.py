@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from souffleur.agents.address import Address, read_key, split_address
-from souffleur.agents.answers import LONGEST_ANSWER
+from souffleur.agents.answers import MAX_ANSWER_LENGTH
 from souffleur.agents.chat import Message, Reply, Request, Usage
 from souffleur.agents.completion import Completion, parse_body, read_completion
 from souffleur.agents.failures import Call, translate, unreadable
@@ -135,7 +135,7 @@ class Endpoint:
             raise unreadable(response, call)
         text, usage = completion.text, self._usage(completion)
         if fault := _fault(completion, call):
-            said = shorten(text or completion.refusal, LONGEST_ANSWER)
+            said = shorten(text or completion.refusal, MAX_ANSWER_LENGTH)
             raise AnswerError(fault, answer=said, usage=asdict(usage))
         return Reply(text, completion.finish, usage, completion.model or self._address.model)
 

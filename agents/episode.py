@@ -13,9 +13,9 @@ from souffleur.knowledge.operation import Add, Forget, Op, Update
 from souffleur.knowledge.privacy.secrets import find_secret
 from souffleur.knowledge.talk.session import Segment
 
-LONGEST_FIELD = 400
+MAX_FIELD_LENGTH = 400
 """Characters of an episode's line, and of each of its facts."""
-MOST_FACTS = 8
+MAX_FACTS = 8
 TOPICS = range(3, 6)
 
 
@@ -47,12 +47,12 @@ def faults(answer: EpisodeAnswer) -> str:
     found = [f"it holds {secret}: leave it out" for secret in sorted(secrets)]
     if is_blank(answer.line):
         found.append("line: is empty, and it is no small talk")
-    if len(answer.line) > LONGEST_FIELD:
-        found.append(f"line: is longer than {LONGEST_FIELD} characters")
+    if len(answer.line) > MAX_FIELD_LENGTH:
+        found.append(f"line: is longer than {MAX_FIELD_LENGTH} characters")
     if any(map(is_blank, answer.key_facts)):
         found.append("key_facts: one is empty")
-    if any(len(fact) > LONGEST_FIELD for fact in answer.key_facts):
-        found.append(f"key_facts: one is longer than {LONGEST_FIELD} characters")
+    if any(len(fact) > MAX_FIELD_LENGTH for fact in answer.key_facts):
+        found.append(f"key_facts: one is longer than {MAX_FIELD_LENGTH} characters")
     if len(answer.topics) not in TOPICS:
         found.append(f"topics: must be three to five (there are {len(answer.topics)})")
     return "\n".join(f"- {fault}" for fault in found)
@@ -87,7 +87,7 @@ def to_ops(
             "messages": segment.messages,
             "intent": answer.intent,
             "tone": answer.tone,
-            "key_facts": [single_line(fact) for fact in answer.key_facts[:MOST_FACTS]],
+            "key_facts": [single_line(fact) for fact in answer.key_facts[:MAX_FACTS]],
             "unresolved": answer.unresolved,
         },
     }

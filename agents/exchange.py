@@ -89,11 +89,11 @@ def list_known(
 ) -> str:
     """One line a memory: its handle, a star where it was whispered, kind, date and content."""
     lines = []
-    for place, memory in enumerate(memories, start=1):
+    for index, memory in enumerate(memories, start=1):
         star = "*" if memory.id in whispered else ""
         kind = "core" if memory.category is Category.CORE else str(memory.kind)
         day = f"{memory.created_at.astimezone(zone):%Y-%m-%d}"
-        lines.append(f"m{place}{star} [{kind}, {day}] {single_line(memory.content)}")
+        lines.append(f"m{index}{star} [{kind}, {day}] {single_line(memory.content)}")
     return "\n".join(lines) or NONE[language]
 
 
@@ -114,10 +114,10 @@ def turns_to_judge(turns: Sequence[Turn], persona: Persona, language: str) -> st
 
 def list_pairs(near: Mapping[int, Memory], verdict: Verdict, shown: Sequence[Memory]) -> str:
     """What would be added beside what is nearly the same."""
-    handle = {memory.id: f"m{place}" for place, memory in enumerate(shown, start=1)}
+    handle = {memory.id: f"m{index}" for index, memory in enumerate(shown, start=1)}
     lines = []
-    for place, memory in near.items():
-        op = verdict.ops[place]
+    for index, memory in near.items():
+        op = verdict.ops[index]
         if isinstance(op, Add):
             lines.append(f"- ADD {op.content!r} ~ {handle[memory.id]} {memory.content!r}")
     return "\n".join(lines)

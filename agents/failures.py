@@ -13,16 +13,16 @@ from typing import Any
 from souffleur.agents.address import Address
 from souffleur.agents.chat import Request, Usage
 from souffleur.agents.completion import parse_body
-from souffleur.agents.fields import ECHO, shorten
+from souffleur.agents.fields import MAX_ECHO_LENGTH, shorten
 from souffleur.errors import AnswerError, EndpointError, SouffleurError
 from souffleur.knowledge.http_failures import causes_of, hint_for, is_time_out, is_unreachable
 from souffleur.knowledge.privacy.addresses import bare_address
 from souffleur.knowledge.privacy.redaction import redact
 
-LONGEST_WAIT = 300.0
+MAX_RETRY_AFTER = 300.0
 """Seconds. An endpoint that asks for a longer rest is asked again after this."""
 
-_DETAIL = 300
+_MAX_DETAIL_LENGTH = 300
 """Characters of an endpoint's own words that are worth repeating."""
 
 _RETRYABLE = {408, 409, 425, 429}
@@ -50,7 +50,7 @@ class Call:
         """Return an endpoint's own words as they may be told: one line, no key, no private talk."""
         private = [one.content for one in self.request.messages if one.role != "system"]
         secret = self.address.secret.get_secret_value()
-        return shorten(redact(words, private, [secret]), _DETAIL).rstrip(".")
+        return shorten(redact(words, private, [secret]), _MAX_DETAIL_LENGTH).rstrip(".")
 
 
 def translate(error: Exception, call: Call, response: Any = None) -> EndpointError:
@@ -111,13 +111,13 @@ def _unused(what: str, response: Any, call: Call) -> AnswerError:
     return AnswerError(
         f"{call.address.url} answered {response.status_code} for the model {call.address.model},"
         f" but {what}.",
-        answer=shorten(response.content.decode("utf-8", "replace"), ECHO),
+        answer=shorten(response.content.decode("utf-8", "replace"), MAX_ECHO_LENGTH),
         usage=asdict(Usage(calls=1)),
     )
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait by the Retry-After header (RFC 9110, 10.2.3), 0 to `LONGEST_WAIT`.
+    """Seconds to wait by the Retry-After header (RFC 9110, 10.2.3), 0 to `MAX_RETRY_AFTER`.
 
     A date is read against the server's own clock, its Date header.
 
@@ -138,7 +138,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             seconds = (until - now).total_seconds()
         except (ValueError, TypeError, OverflowError):
             return None
-    return min(max(seconds, 0.0), LONGEST_WAIT) if math.isfinite(seconds) else None
+    return min(max(seconds, 0.0), MAX_RETRY_AFTER) if math.isfinite(seconds) else None
 
 
 def _refused(response: Any, call: Call) -> EndpointError:

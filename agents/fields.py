@@ -10,35 +10,35 @@ from pydantic import AfterValidator, BeforeValidator
 from souffleur.knowledge.language.plain_text import is_blank, single_line
 from souffleur.knowledge.privacy.secrets import find_secret
 
-LONGEST_QUOTE = 2000
+MAX_QUOTE_LENGTH = 2000
 """Characters; a longer one costs seconds to find in what was said."""
-LONGEST_REMARK = 1000
+MAX_REMARK_LENGTH = 1000
 """Characters of what a model thinks; it is kept in the ledger, and cut there."""
-LONGEST_NAME = 100
+MAX_NAME_LENGTH = 100
 """Characters of a name or topic; what is longer is none."""
-MOST_NAMES = 20
-LONGEST_CUE = 80
+MAX_NAMES = 20
+MAX_CUE_LENGTH = 80
 """Characters of a cue; what is longer is none."""
-MOST_CUES = 5
-ECHO = 2000
+MAX_CUES = 5
+MAX_ECHO_LENGTH = 2000
 """Characters that are kept of an answer that was not read."""
 YEARS = range(1900, 2200)
 """In which a memory may begin or end to hold."""
 
-_LONGEST_HANDLE = 40
+_MAX_HANDLE_LENGTH = 40
 _MONTH = re.compile(r"\d{4}-\d\d")
 """A date of which the day was not said."""
 _YEAR = re.compile(r"(\d{4,6})(?:-|\Z)")
 _NULLS = {"", "null", "none"}
 
 
-def shorten(text: str, most: int) -> str:
+def shorten(text: str, limit: int) -> str:
     """Return the text, cut to this many characters.
 
     >>> shorten("a long story", 7), shorten("tea", 7)
     ('a long…', 'tea')
     """
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def starts(day: str | None, zone: ZoneInfo) -> datetime | None:
@@ -59,15 +59,15 @@ def is_month(day: str) -> bool:
 
 
 def _quote(text: str) -> str:
-    if len(text) > LONGEST_QUOTE:
+    if len(text) > MAX_QUOTE_LENGTH:
         raise ValueError(
-            f"must have at most {LONGEST_QUOTE} characters: copy as few words as will do"
+            f"must have at most {MAX_QUOTE_LENGTH} characters: copy as few words as will do"
         )
     return text
 
 
 def _remark(text: str) -> str:
-    return shorten(text, LONGEST_REMARK)
+    return shorten(text, MAX_REMARK_LENGTH)
 
 
 def _note(text: str | None) -> str | None:
@@ -76,21 +76,21 @@ def _note(text: str | None) -> str | None:
 
 def _names(names: list[str]) -> list[str]:
     stripped = (name.strip() for name in names)
-    fit = [name for name in stripped if not is_blank(name) and len(name) <= LONGEST_NAME]
-    return fit[:MOST_NAMES]
+    fit = [name for name in stripped if not is_blank(name) and len(name) <= MAX_NAME_LENGTH]
+    return fit[:MAX_NAMES]
 
 
 def _cues(cues: list[str]) -> list[str]:
     plain = dict.fromkeys(single_line(cue) for cue in cues)
-    fit = [cue for cue in plain if not is_blank(cue) and len(cue) <= LONGEST_CUE]
-    return [cue for cue in fit if find_secret(cue) is None][:MOST_CUES]
+    fit = [cue for cue in plain if not is_blank(cue) and len(cue) <= MAX_CUE_LENGTH]
+    return [cue for cue in fit if find_secret(cue) is None][:MAX_CUES]
 
 
 def _handle(value: Any) -> Any:
     """`[m3]`, `M3` and `m3*` all mean m3."""
     if not isinstance(value, str):
         return value
-    return shorten(value.strip().strip("[]【】*#").casefold(), _LONGEST_HANDLE)
+    return shorten(value.strip().strip("[]【】*#").casefold(), _MAX_HANDLE_LENGTH)
 
 
 def _since(value: str | None) -> str | None:

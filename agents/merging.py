@@ -18,9 +18,9 @@ from souffleur.knowledge.operation import Importance, Merge, Op, Skip
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.secrets import find_secret
 
-MOST_MERGED = 3
+MAX_MERGED = 3
 """Memories that a group may become."""
-LONGEST_CONTENT = 600
+MAX_MERGED_LENGTH = 600
 """Characters of one of them."""
 
 _STAMP = re.compile(r"\A\[\d{4}-\d\d-\d\d \d\d:\d\d\]\s*+")
@@ -74,8 +74,8 @@ def list_memories(shown: Shown, zone: ZoneInfo) -> str:
 def faults(answer: MergingAnswer, shown: Shown) -> str:
     """What makes the answer unusable, a line each; empty: nothing does."""
     found = _handle_faults(answer, shown)
-    if len(answer.merged) > MOST_MERGED:
-        found.append(f"merged: at most {MOST_MERGED} (there are {len(answer.merged)})")
+    if len(answer.merged) > MAX_MERGED:
+        found.append(f"merged: at most {MAX_MERGED} (there are {len(answer.merged)})")
     if not answer.merged and set(answer.left) != set(shown):
         found.append("merged: may be empty only if all memories are left")
     for one in answer.merged:
@@ -84,8 +84,8 @@ def faults(answer: MergingAnswer, shown: Shown) -> str:
             found.append(f"{where}: a memory is made from two or more")
         if is_blank(one.text):
             found.append(f"{where}: content is empty")
-        if len(one.text) > LONGEST_CONTENT:
-            found.append(f"{where}: content is longer than {LONGEST_CONTENT} characters")
+        if len(one.text) > MAX_MERGED_LENGTH:
+            found.append(f"{where}: content is longer than {MAX_MERGED_LENGTH} characters")
         if secret := find_secret(one.text):
             found.append(f"{where}: it holds {secret}: leave it out")
     return "\n".join(f"- {fault}" for fault in found)

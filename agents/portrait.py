@@ -16,7 +16,7 @@ from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import Add, Importance, Op, Update
 from souffleur.knowledge.privacy.secrets import find_secret
 
-LONGEST_PORTRAIT = 1900
+MAX_PORTRAIT_LENGTH = 1900
 """Characters of a portrait."""
 PARAGRAPHS = range(3, 6)
 
@@ -84,8 +84,8 @@ def faults(answer: PortraitAnswer, sources: Sources) -> str:
         found.append(f"paragraphs: must be three to five (there are {len(answer.paragraphs)})")
     if any(map(is_blank, answer.paragraphs)):
         found.append("paragraphs: one is empty")
-    if len(answer.text) > LONGEST_PORTRAIT:
-        found.append(f"paragraphs: longer than {LONGEST_PORTRAIT} characters in all")
+    if len(answer.text) > MAX_PORTRAIT_LENGTH:
+        found.append(f"paragraphs: longer than {MAX_PORTRAIT_LENGTH} characters in all")
     if secret := find_secret(answer.words):
         found.append(f"it holds {secret}: leave it out")
     found += [

@@ -22,8 +22,6 @@ from souffleur.agents.rounds import (
     ask,
     begin,
     compile_rounds,
-    language_for,
-    rules_for,
     run_graph,
     settled,
     unusable,
@@ -36,9 +34,9 @@ from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.operation import Actor, ActorKind, LedgerEntry, Refusal, Verdict, derive_id
 from souffleur.prompts import render, stamp
 
-MOST_KNOWN = 40
+MAX_KNOWN_MEMORIES = 40
 """Memories a portrait is written from: the core, then the most valuable."""
-MOST_EPISODES = 10
+MAX_EPISODES = 10
 
 
 class PortraitState(TypedDict, total=False):
@@ -51,6 +49,8 @@ class PortraitState(TypedDict, total=False):
     """The version in force, or the latest in whatever state."""
     episodes: Sequence[Memory]
     """Since then, oldest first."""
+    versions: int
+    """The highest number of a version so far."""
     why: str
     now: datetime
     language: str
@@ -67,35 +67,35 @@ class PortraitState(TypedDict, total=False):
 async def gather(state: PortraitState, runtime: Runtime[Context]) -> Update:
     """Read what is known, and write the question."""
     knowledge = runtime.context.knowledge
-    persona = await runtime.context.persona_of(state["user_id"], _latest_agent(state))
     known = await _known(knowledge, state)
-    episodes = state["episodes"][-MOST_EPISODES:]
+    episodes = state["episodes"][-MAX_EPISODES:]
     lines = "\n".join(f"- [{memory.kind}] {single_line(memory.content)}" for memory in known)
     told = "\n\n".join(map(_tell, episodes))
     former = state["former"]
-    language = language_for("portrait", persona, f"{lines}\n{told}")
+    spoken = f"{lines}\n{told}"
+    brief = await runtime.context.brief("portrait", state["user_id"], _latest_agent(state), spoken)
+    language = brief.language
     sources = Sources(
         former=former,
         material=f"{lines}\n\n{told}",
         names=tuple(dict.fromkeys(name for memory in known for name in memory.entities)),
-        versions=await _count(knowledge, state),
+        versions=state["versions"],
         until=max((episode.created_at for episode in episodes), default=state["now"]),
     )
     forgotten = "\n".join(f"- {single_line(content)}" for content in sources.without)
     question = render(
         "sources",
         language,
-        now=clock(state["now"], persona.zone, language),
+        now=clock(state["now"], brief.persona.zone, language),
         portrait=_present(former) if former else render("cold_start", language),
         known=lines or NONE[language],
         episodes=told or NONE[language],
         without=render("without", language, contents=forgotten) if forgotten else "",
     )
-    rules = rules_for("portrait", persona, language)
     return {
         "language": language,
         "sources": sources,
-        **begin(rules, question),
+        **begin(brief.rules, question),
     }
 
 
@@ -151,15 +151,17 @@ class ProfileWriter:
         *,
         why: str,
         now: datetime,
+        versions: int,
         sphere: str = COMMON,
     ) -> Memory:
-        """Write the next version of a portrait; returns it.
+        """Write the next version of a portrait, and return it.
 
-        `former` is the version in force, or else the latest; `episodes` are those since. Raises
-        EndpointError or AnswerError where no usable answer was to be had; then nothing has changed.
+        `former` is the version in force, or else the latest; `episodes` are those since then;
+        `versions` is the highest number of a version so far. Raises EndpointError or AnswerError
+        if no usable answer was to be had; then nothing has changed.
         """
         given: PortraitState = {"user_id": user_id, "former": former, "episodes": episodes}
-        given |= {"why": why, "now": now, "sphere": sphere}
+        given |= {"versions": versions, "why": why, "now": now, "sphere": sphere}
         state = await run_graph(self.graph, given, self.context)
         (written,) = state["outcomes"]
         if written.refused is Refusal.USELESS and former:  # it still says all there is to say
@@ -178,17 +180,12 @@ def _latest_agent(state: PortraitState) -> str:
     return latest[0].agent_id if latest else "default"
 
 
-async def _count(knowledge: KnowledgeBase, state: PortraitState) -> int:
-    versions = await knowledge.portraits(state["user_id"], state["sphere"])
-    return max((int(one.data.get("version", 0)) for one in versions), default=0)
-
-
 async def _known(knowledge: KnowledgeBase, state: PortraitState) -> list[Memory]:
     user_id, now, sphere = state["user_id"], state["now"], state["sphere"]
     core = await knowledge.list(user_id, category=Category.CORE, now=now, sphere=sphere)
-    best = await knowledge.most_valuable(user_id, limit=MOST_KNOWN, now=now, sphere=sphere)
+    best = await knowledge.most_valuable(user_id, limit=MAX_KNOWN_MEMORIES, now=now, sphere=sphere)
     every = {memory.id: memory for memory in (*core, *best)}
-    return sorted(list(every.values())[:MOST_KNOWN], key=lambda m: (m.created_at, m.id))
+    return sorted(list(every.values())[:MAX_KNOWN_MEMORIES], key=lambda m: (m.created_at, m.id))
 
 
 def _tell(episode: Memory) -> str:

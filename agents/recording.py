@@ -22,9 +22,9 @@ from typing import Any
 from souffleur.agents.chat import Chat, Form, Reply, Request, Usage, request_key
 from souffleur.errors import AnswerError, RecordingError
 
-FORMAT = 1
+RECORDING_FORMAT = 1
 
-_SEEN = 80
+_MAX_SHOWN_LENGTH = 80
 """Characters of the last user message that a line repeats, for whoever reads the file."""
 
 Entry = dict[str, Any]
@@ -54,7 +54,7 @@ class Recorder:
         """Keys of the requests so far, for `prune`."""
         if not self._path.exists() or not self._path.stat().st_size:
             header = {
-                "format": FORMAT,
+                "format": RECORDING_FORMAT,
                 "model": model,
                 "recorded_at": now.isoformat(),
                 "note": note,
@@ -157,7 +157,7 @@ def _reply(entry: Entry) -> Reply:
 def _seen(request: Request) -> str:
     said = [message.content for message in request.messages if message.role == "user"]
     text = " ".join(said[-1].split()) if said else ""
-    return text if len(text) <= _SEEN else text[: _SEEN - 1] + "…"
+    return text if len(text) <= _MAX_SHOWN_LENGTH else text[: _MAX_SHOWN_LENGTH - 1] + "…"
 
 
 def _load(path: Path) -> _Recording:
@@ -166,10 +166,10 @@ def _load(path: Path) -> _Recording:
             f"There is no recording at {path}: make one with `souffleur replay FILE --record PATH`."
         )
     lines = list(_read(path))
-    if not lines or lines[0].get("format") != FORMAT or "model" not in lines[0]:
+    if not lines or lines[0].get("format") != RECORDING_FORMAT or "model" not in lines[0]:
         raise RecordingError(
-            f"{path} is no recording of format {FORMAT}: record again with `souffleur replay FILE"
-            " --record PATH`."
+            f"{path} is no recording of format {RECORDING_FORMAT}: record again with "
+            "`souffleur replay FILE --record PATH`."
         )
     entries: dict[str, Entry] = {}
     for entry in lines[1:]:

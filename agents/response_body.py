@@ -6,14 +6,14 @@ from contextlib import aclosing
 
 import httpx2
 
-LONGEST_BODY = 4 << 20
+MAX_BODY_BYTES = 4 << 20
 """Bytes. An answer has far less, also with its thoughts and the probabilities of its tokens."""
 
 _GZIP_OR_DEFLATE = zlib.MAX_WBITS | 32
 
 
 def bound(response: httpx2.Response) -> None:
-    """Let no more than `LONGEST_BODY` bytes and one be read of the response, once it is unpacked.
+    """Let no more than `MAX_BODY_BYTES` bytes and one be read of the response, once it is unpacked.
 
     What is packed in another way than gzip or deflate, unasked, stays as it is.
     """
@@ -29,7 +29,7 @@ class _Bounded(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         inflate = zlib.decompressobj(_GZIP_OR_DEFLATE).decompress if self._packed else _first
-        left = LONGEST_BODY + 1
+        left = MAX_BODY_BYTES + 1
         async with aclosing(_parts(self._stream)) as parts:
             async for part in parts:
                 try:
@@ -50,5 +50,5 @@ async def _parts(stream: httpx2.AsyncByteStream) -> AsyncGenerator[bytes, None]:
         yield part
 
 
-def _first(part: bytes, most: int) -> bytes:
-    return part[:most]
+def _first(part: bytes, limit: int) -> bytes:
+    return part[:limit]

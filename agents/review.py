@@ -9,7 +9,7 @@ from souffleur.agents.fields import Note, Remark
 from souffleur.knowledge.memory import Due, Memory
 from souffleur.knowledge.operation import Delete, Keep, Promote, derive_id
 
-MOST_ROUNDS = 3
+MAX_REVIEW_ROUNDS = 3
 """Times a reviewer may think about one memory."""
 
 
@@ -27,7 +27,7 @@ class Action(StrEnum):
     DELETE = "DELETE"
 
 
-UNDECIDED = f"no decision within {MOST_ROUNDS} rounds: it stays"
+UNDECIDED = f"no decision within {MAX_REVIEW_ROUNDS} rounds: it stays"
 
 
 def _capitals(value: Any) -> Any:
@@ -69,12 +69,12 @@ class LastDecayAnswer(ReviewAnswer):
 def answer_type(question: Due, round_: int) -> type[ReviewAnswer]:
     """Return the answer to the question that is due whose schema offers what this round allows.
 
-    >>> answer_type(Due.PROMOTION, 1).__name__, answer_type(Due.REVIEW, MOST_ROUNDS).__name__
+    >>> answer_type(Due.PROMOTION, 1).__name__, answer_type(Due.REVIEW, MAX_REVIEW_ROUNDS).__name__
     ('ReviewAnswer', 'LastDecayAnswer')
     """
     if question is Due.PROMOTION:
-        return ReviewAnswer if round_ < MOST_ROUNDS else LastPromotionAnswer
-    return DecayAnswer if round_ < MOST_ROUNDS else LastDecayAnswer
+        return ReviewAnswer if round_ < MAX_REVIEW_ROUNDS else LastPromotionAnswer
+    return DecayAnswer if round_ < MAX_REVIEW_ROUNDS else LastDecayAnswer
 
 
 def fault(answer: ReviewAnswer) -> str:

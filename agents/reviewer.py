@@ -17,9 +17,9 @@ from langgraph.runtime import Runtime
 
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.exchange import NONE, Persona, clock
-from souffleur.agents.fields import LONGEST_REMARK, shorten
+from souffleur.agents.fields import MAX_REMARK_LENGTH, shorten
 from souffleur.agents.review import (
-    MOST_ROUNDS,
+    MAX_REVIEW_ROUNDS,
     UNDECIDED,
     Action,
     ReviewAnswer,
@@ -34,8 +34,6 @@ from souffleur.agents.rounds import (
     again,
     ask,
     begin,
-    language_for,
-    rules_for,
     run_graph,
     unusable,
 )
@@ -54,8 +52,8 @@ if TYPE_CHECKING:
 
 RULES = {Due.PROMOTION: "promote", Due.REVIEW: "decay"}
 """The prompt for what is due."""
-RELATED = 5
-FOUND = 6
+MAX_RELATED = 5
+MAX_HITS = 6
 """Hits a search brings."""
 
 
@@ -96,13 +94,16 @@ class Decision:
 async def gather(state: ReviewState, runtime: Runtime[Context]) -> Update:
     """Look up what is related, and write the question."""
     memory = state["memory"]
-    persona = await runtime.context.persona_of(memory.user_id, memory.agent_id)
     question_due = _question(memory, state["now"], runtime.context.knowledge.policy)
-    language = language_for(RULES[question_due], persona, memory.content)
+    brief = await runtime.context.brief(
+        RULES[question_due], memory.user_id, memory.agent_id, memory.content
+    )
+    persona, language = brief.persona, brief.language
     sphere = reading_sphere(memory.sphere)
-    query = Query(memory.user_id, memory.content, state["now"], sphere=sphere, limit=RELATED + 1)
+    limit = MAX_RELATED + 1  # the memory itself is found as well
+    query = Query(memory.user_id, memory.content, state["now"], sphere=sphere, limit=limit)
     hits = await runtime.context.knowledge.search(query)
-    related = [hit for hit in hits if hit.item.id != memory.id][:RELATED]
+    related = [hit for hit in hits if hit.item.id != memory.id][:MAX_RELATED]
     question = render(
         "review",
         language,
@@ -111,10 +112,9 @@ async def gather(state: ReviewState, runtime: Runtime[Context]) -> Update:
         life=_life(memory, persona, language),
         related=_list(related, persona, language),
     )
-    rules = rules_for(RULES[question_due], persona, language)
     start: Update = {"persona": persona, "language": language, "due": question_due}
     start |= {"searches": 0, "repaired": False, "trail": ()}
-    return {**start, **begin(rules, question)}
+    return {**start, **begin(brief.rules, question)}
 
 
 async def think(state: ReviewState, runtime: Runtime[Context]) -> Update:
@@ -128,9 +128,9 @@ async def think(state: ReviewState, runtime: Runtime[Context]) -> Update:
     if not state["repaired"]:
         question = render("repair_review", state["language"], problem=problem)
         return {**update, **again({**state, **update}, question), "repaired": True}
-    if round_ < MOST_ROUNDS:
+    if round_ < MAX_REVIEW_ROUNDS:
         raise unusable(update, problem)
-    step = shorten(f"{update['messages'][-1].content} | {problem}", LONGEST_REMARK)
+    step = shorten(f"{update['messages'][-1].content} | {problem}", MAX_REMARK_LENGTH)
     kept = ReviewAnswer(reason=UNDECIDED, action=Action.KEEP)
     return {**update, "answer": kept, "problem": "", "trail": (*state["trail"], step)}
 
@@ -145,14 +145,14 @@ async def search(state: ReviewState, runtime: Runtime[Context]) -> Update:
         answer.query,
         state["now"],
         sphere=reading_sphere(memory.sphere),
-        limit=FOUND + 1,
+        limit=MAX_HITS + 1,
         scope=EVERYWHERE,
         zone=state["persona"].zone,
     )
     hits = await runtime.context.knowledge.search(query)
-    found = [hit for hit in hits if hit.item.id != memory.id and hit.relevant][:FOUND]
+    found = [hit for hit in hits if hit.item.id != memory.id and hit.relevant][:MAX_HITS]
     searches = state["searches"] + 1
-    left = MOST_ROUNDS - 1 - searches
+    left = MAX_REVIEW_ROUNDS - 1 - searches
     more = render("rounds_left", language, count=left) if left else render("last_round", language)
     told = render(
         "looked_up",
@@ -162,7 +162,7 @@ async def search(state: ReviewState, runtime: Runtime[Context]) -> Update:
         left=more,
     )
     ids = ", ".join(hit.item.id for hit in found) or "nothing"
-    step = shorten(f"{answer.reason} | SEARCH {answer.query} | {ids}", LONGEST_REMARK)
+    step = shorten(f"{answer.reason} | SEARCH {answer.query} | {ids}", MAX_REMARK_LENGTH)
     return {
         "messages": [*state["messages"], Message("user", told)],
         "searches": searches,

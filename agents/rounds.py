@@ -26,8 +26,17 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=BaseModel)
 
-MOST_STEPS = 20
+MAX_GRAPH_STEPS = 20
 """Nodes of one run; the longest, a review with every search and one repair, takes eight."""
+
+
+@dataclass(frozen=True)
+class Brief:
+    """What a question is written with: who talks, in which language, by which rules."""
+
+    persona: Persona
+    language: str
+    rules: str
 
 
 @dataclass(frozen=True)
@@ -42,6 +51,15 @@ class Context:
     async def persona_of(self, user_id: str, agent_id: str) -> Persona:
         """Return who talks: this user with this persona."""
         return persona_of(self.persona, *await self.knowledge.people.find(user_id, agent_id))
+
+    async def brief(self, prompt: str, user_id: str, agent_id: str, spoken: str) -> Brief:
+        """Return how to ask about this user's talk with this persona by the rules of a prompt.
+
+        `spoken` decides the language if the user has chosen none.
+        """
+        persona = await self.persona_of(user_id, agent_id)
+        language = language_for(prompt, persona, spoken)
+        return Brief(persona, language, rules_for(prompt, persona, language))
 
 
 Update = dict[str, Any]
@@ -156,7 +174,7 @@ async def run_graph(
 ) -> Any:
     """Return the state at the end of a run."""
     with tracing_context(enabled=False):  # a host's tracing must not upload private talk
-        return await graph.ainvoke(given, {"recursion_limit": MOST_STEPS}, context=context)
+        return await graph.ainvoke(given, {"recursion_limit": MAX_GRAPH_STEPS}, context=context)
 
 
 def compile_rounds(

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 
-from souffleur.agents.answers import LONGEST_ANSWER, read_answer
+from souffleur.agents.answers import MAX_ANSWER_LENGTH, read_answer
 from souffleur.agents.chat import Chat, Form, Message, Reply, Request, Usage
 from souffleur.agents.fields import shorten
 from souffleur.agents.lines import INSTRUCTION, OPS
@@ -17,7 +17,7 @@ from souffleur.errors import AnswerError, EndpointError
 
 T = TypeVar("T", bound=BaseModel)
 
-LADDER: tuple[Form, ...] = ("json_schema", "json_object", "text")
+FORM_LADDER: tuple[Form, ...] = ("json_schema", "json_object", "text")
 
 _REFUSALS = {400, 404, 422, 501}
 _NAMES_THE_FORM = re.compile(
@@ -42,12 +42,12 @@ class StructuredChat:
 
     def __init__(self, chat: Chat, *, form: Form = "json_schema") -> None:
         self._chat = chat
-        self._rung = LADDER.index(form)
+        self._rung = FORM_LADDER.index(form)
 
     @property
     def form(self) -> Form:
         """The form in which the next question is put."""
-        return LADDER[self._rung]
+        return FORM_LADDER[self._rung]
 
     async def ask(self, messages: Sequence[Message], answer: type[T], *, name: str) -> Parsed[T]:
         """One answer of the type `answer`, which is called `name` on the wire.
@@ -61,11 +61,11 @@ class StructuredChat:
         lines = _speaks_lines(schema)
         while True:
             rung = self._rung
-            request = _request(messages, name, schema, LADDER[rung], lines)
+            request = _request(messages, name, schema, FORM_LADDER[rung], lines)
             try:
                 reply = await self._chat(request)
             except EndpointError as error:
-                if not _refuses_form(error) or rung + 1 == len(LADDER):
+                if not _refuses_form(error) or rung + 1 == len(FORM_LADDER):
                     raise
                 self._rung = max(self._rung, rung + 1)
                 continue
@@ -79,7 +79,7 @@ class StructuredChat:
 
 def _read(reply: Reply, answer: type[T], lines: bool) -> T:
     if reply.finish == "length":
-        said = shorten(reply.text, LONGEST_ANSWER)
+        said = shorten(reply.text, MAX_ANSWER_LENGTH)
         raise AnswerError("The answer was cut off: give a shorter one.", answer=said)
     return read_answer(reply.text, answer, lines=lines)
 
@@ -98,12 +98,12 @@ def _request(
 
 def _instructed(messages: Sequence[Message], instruction: str) -> tuple[Message, ...]:
     """The messages, with the instruction at the end of the last system message."""
-    places = [place for place, message in enumerate(messages) if message.role == "system"]
-    if not places:
+    indices = [index for index, message in enumerate(messages) if message.role == "system"]
+    if not indices:
         return (Message("system", instruction), *messages)
-    last = messages[places[-1]]
+    last = messages[indices[-1]]
     told = replace(last, content=f"{last.content.rstrip()}\n\n{instruction}")
-    return (*messages[: places[-1]], told, *messages[places[-1] + 1 :])
+    return (*messages[: indices[-1]], told, *messages[indices[-1] + 1 :])
 
 
 def _refuses_form(error: EndpointError) -> bool:

@@ -21,8 +21,6 @@ from souffleur.agents.rounds import (
     ask,
     begin,
     compile_rounds,
-    language_for,
-    rules_for,
     run_graph,
     settled,
 )
@@ -58,8 +56,9 @@ class SummaryState(TypedDict, total=False):
 async def gather(state: SummaryState, runtime: Runtime[Context]) -> Update:
     """Read the talk, and write the question."""
     knowledge, segment, turns = runtime.context.knowledge, state["segment"], state["turns"]
-    persona = await runtime.context.persona_of(segment.user_id, segment.agent_id)
-    language = language_for("episode", persona, "\n".join(turn.user for turn in turns))
+    spoken = "\n".join(turn.user for turn in turns)
+    brief = await runtime.context.brief("episode", segment.user_id, segment.agent_id, spoken)
+    persona, language = brief.persona, brief.language
     before = await _before(knowledge, segment)
     question = render(
         "stretch",
@@ -69,12 +68,11 @@ async def gather(state: SummaryState, runtime: Runtime[Context]) -> Update:
         before=single_line(before.content) if before else NONE[language],
         talk=turns_to_judge(turns, persona, language),
     )
-    rules = rules_for("episode", persona, language)
     return {
         "persona": persona,
         "language": language,
         "former": await _former(knowledge, segment),
-        **begin(rules, question),
+        **begin(brief.rules, question),
     }
 
 

@@ -17,7 +17,7 @@ from souffleur.knowledge.identity import COMMON, own_sphere
 from souffleur.knowledge.language.plain_text import is_blank, mend, single_line
 from souffleur.knowledge.memory import Frozen
 from souffleur.knowledge.operation import derive_id
-from souffleur.knowledge.reading import read
+from souffleur.knowledge.reading import describe_faults, read
 
 MAX_NAME_LENGTH = 60
 """Maximum characters of a title or a name."""
@@ -110,6 +110,11 @@ class PersonaCard(Frozen):
         return own_sphere(self.agent_id) if self.knows == "own" else COMMON
 
 
+def sphere_of(card: PersonaCard | None) -> str:
+    """Return the sphere of what a persona is told; the common one if it was not introduced."""
+    return card.sphere if card else COMMON
+
+
 Introduced = TypeVar("Introduced", Person, PersonaCard)
 _NAMES: dict[type[Frozen], str] = {Person: "title", PersonaCard: "name"}
 
@@ -166,11 +171,9 @@ def next_version(old: Introduced, fields: Mapping[str, str | None], now: datetim
     try:
         new = type(old).model_validate({**old.model_dump(exclude={"earlier"}), **given, **made})
     except ValidationError as error:
-        wrong = "; ".join(
-            f"{'.'.join(map(str, fault['loc']))}: {fault['msg'].removeprefix('Value error, ')}"
-            for fault in error.errors(include_input=False)
-        )
-        raise SettingsError(f"this introduction cannot be right: {wrong}") from None
+        raise SettingsError(
+            f"this introduction cannot be right: {describe_faults(error)}"
+        ) from None
     same = all(getattr(new, key) == getattr(old, key) for key in given)
     return old if same and old.version else new
 

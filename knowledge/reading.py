@@ -12,6 +12,9 @@ from souffleur.knowledge.engine.collection import Point
 T = TypeVar("T")
 Record = TypeVar("Record", bound=BaseModel)
 
+Location = tuple[int | str, ...]
+"""The path of a field within a record."""
+
 _NAMED = 3
 """Number of fields that an error message lists."""
 
@@ -34,6 +37,27 @@ def read(point: Point, model: type[Record], *, derived: Collection[str] = ()) ->
             f"the {model.__name__.lower()} {point.id} cannot be read ({why}): take it out of the "
             "store with `souffleur repair`"
         ) from None
+
+
+def describe_faults(
+    error: ValidationError, name: Callable[[Location], str] = lambda path: ".".join(map(str, path))
+) -> str:
+    """Return what is wrong with the fields that were given, in one line, without their values.
+
+    `name` is called with the path of a field; no name stands before a fault of all of them.
+
+    >>> class Cup(BaseModel):
+    ...     size: int
+    >>> try:
+    ...     Cup(size="large")
+    ... except ValidationError as error:
+    ...     describe_faults(error)
+    'size: Input should be a valid integer, unable to parse string as an integer'
+    """
+    return "; ".join(
+        ": ".join(filter(None, (name(fault["loc"]), fault["msg"].removeprefix("Value error, "))))
+        for fault in error.errors(include_input=False)
+    )
 
 
 def read_each(points: Iterable[Point], reader: Callable[[Point], T]) -> list[T]:

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from souffleur.agents.exchange import Persona, persona_of
-from souffleur.knowledge.identity import COMMON
-from souffleur.knowledge.people import Everybody
+from souffleur.knowledge.people import Everybody, sphere_of
 from souffleur.settings import Settings
 
 
@@ -23,8 +22,7 @@ class Cast:
 
     def sphere(self, agent_id: str) -> str:
         """Return where that lies which a persona is told."""
-        card = self.introduced.personas.get(agent_id)
-        return card.sphere if card else COMMON
+        return sphere_of(self.introduced.personas.get(agent_id))
 
     def zone(self, user_id: str | None) -> ZoneInfo:
         """Return where a user lives; of everybody (None), where the settings say."""

@@ -142,9 +142,9 @@ class DialogueError(SouffleurError):
     """A dialogue file cannot be read."""
 
 
-_OUTAGES = frozenset({401, 402, 403, 404, 408, 409, 425, 429})
+_OUTAGE_STATUSES = frozenset({401, 402, 403, 404, 408, 409, 425, 429})
 
 
 def is_outage_status(status: int | None) -> bool:
     """Return whether a status is the endpoint's fault, not the request's; None: unreachable."""
-    return status is None or status in _OUTAGES or 300 <= status < 400 or status >= 500
+    return status is None or status in _OUTAGE_STATUSES or 300 <= status < 400 or status >= 500

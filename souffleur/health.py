@@ -11,11 +11,11 @@ class Health:
     at: datetime
     endpoint: str
     """ok, failing, or none: no model is configured."""
-    judging_trouble: str
+    judging_error: str
     """What keeps turns from being judged, and since when; empty if nothing does."""
-    embedder_trouble: str
+    embedder_error: str
     """What keeps texts from being embedded; meanwhile they are found by words alone."""
-    store_trouble: str
+    store_error: str
     """Why what was said may not be on disk; empty if it is."""
     waiting: int
     """Turns that wait to be judged."""
@@ -27,12 +27,12 @@ class Health:
     """When the latest judgement ended; None: there was none yet."""
 
     @property
-    def trouble(self) -> str:
+    def error(self) -> str:
         """All that is in the way, in one line; empty if nothing is."""
-        each = (self.judging_trouble, self.embedder_trouble, self.store_trouble)
+        each = (self.judging_error, self.embedder_error, self.store_error)
         return "; ".join(filter(None, each))
 
     @property
     def is_ok(self) -> bool:
         """Whether a model judges, nothing fails and nothing was set aside."""
-        return self.endpoint == "ok" and not self.trouble and not self.set_aside
+        return self.endpoint == "ok" and not self.error and not self.set_aside

@@ -18,7 +18,7 @@ class Exchanged:
     """A turn made of messages."""
 
     turn_id: str
-    """Derived from its place and words: the same messages make the same turns."""
+    """Derived from its index and words: the same messages make the same turns."""
     user: str
     assistant: str
     at: datetime | None
@@ -37,30 +37,30 @@ def to_turns(messages: Messages) -> list[Exchanged]:
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
         raise MessageError("messages must be a list: [{'role': …, 'content': …}, …]")
     turns: list[dict[str, Any]] = []
-    for place, message in enumerate(messages):
-        role, content, at = _read(message, place)
+    for index, message in enumerate(messages):
+        role, content, at = _read(message, index)
         if role not in ("user", "assistant") or not content.strip():
             continue
         begins = role == "user" and (not turns or bool(turns[-1]["assistant"]))
         if begins or not turns:
             turns.append({"user": [], "assistant": [], "at": at})
         turns[-1][role].append(content)
-    return [_exchanged(turn, place) for place, turn in enumerate(turns)]
+    return [_exchanged(turn, index) for index, turn in enumerate(turns)]
 
 
-def _read(message: Mapping[str, Any], place: int) -> tuple[str, str, datetime | None]:
+def _read(message: Mapping[str, Any], index: int) -> tuple[str, str, datetime | None]:
     if not isinstance(message, Mapping):
-        raise MessageError(f"message {place} is no mapping: write {{'role': …, 'content': …}}")
+        raise MessageError(f"message {index} is no mapping: write {{'role': …, 'content': …}}")
     role, content = message.get("role"), message.get("content")
     at = message.get("at")
     if not isinstance(role, str) or not isinstance(content, str):
-        raise MessageError(f"message {place} needs a role and a text: {{'role': …, 'content': …}}")
+        raise MessageError(f"message {index} needs a role and a text: {{'role': …, 'content': …}}")
     if at is not None and (not isinstance(at, datetime) or at.tzinfo is None):
-        raise MessageError(f"message {place}: `at` must be a datetime with a time zone")
+        raise MessageError(f"message {index}: `at` must be a datetime with a time zone")
     return role, mend(content), at
 
 
-def _exchanged(turn: dict[str, Any], place: int) -> Exchanged:
+def _exchanged(turn: dict[str, Any], index: int) -> Exchanged:
     user, assistant = "\n".join(turn["user"]), "\n".join(turn["assistant"])
     digest = hashlib.sha256(f"{user}\x1f{assistant}".encode()).hexdigest()[:12]
-    return Exchanged(f"{place:04d}-{digest}", user, assistant, turn["at"])
+    return Exchanged(f"{index:04d}-{digest}", user, assistant, turn["at"])

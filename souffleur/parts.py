@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from souffleur.background.endpoints import Endpoints
@@ -49,7 +50,7 @@ class Parts:
         """What tells the time."""
         return self.times.now
 
-    @property
+    @cached_property
     def endpoints(self) -> Endpoints:
         """Model and embedder, and whether they answer."""
         if self.watch:

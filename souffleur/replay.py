@@ -16,7 +16,7 @@ from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.whispering.whisper import Recall
 
-SILENCE = timedelta(minutes=5)
+MIN_SILENCE = timedelta(minutes=5)
 """Between two turns; after a shorter one nothing can be due."""
 
 
@@ -76,14 +76,14 @@ async def replay(dialogue: Dialogue, memory: Souffleur, clock: StageClock) -> As
     A turn observed in an earlier, interrupted replay of the same store is not judged again.
     RecordingError where a recorded model has no answer for a turn, an episode or a portrait.
     """
-    user_id, place, seen = dialogue.user.id, 0, set[str]()
+    user_id, number, seen = dialogue.user.id, 0, set[str]()
     for session in dialogue.sessions:
         for exchange in session.turns:
-            place += 1
+            number += 1
             silence, clock.at = exchange.at - clock.at, exchange.at
-            if silence >= SILENCE:
+            if silence >= MIN_SILENCE:
                 await memory.flush()  # talk that has ended meanwhile is told before it goes on
-            played = await _play(dialogue, session.id, f"{place:04d}", exchange, memory)
+            played = await _play(dialogue, session.id, f"{number:04d}", exchange, memory)
             if exchange is session.turns[-1]:
                 memory.end_session(user_id=user_id, session_id=session.id)
                 await memory.flush()

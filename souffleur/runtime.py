@@ -3,15 +3,15 @@
 import uuid
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from loguru import logger
 from pydantic import ValidationError
 
-from souffleur.agents.exchange import persona_of
+from souffleur.agents.exchange import Persona, persona_of
 from souffleur.background.backstage import Backstage
-from souffleur.background.intake import Receipt, Said, moment, turn_of, with_trouble
+from souffleur.background.intake import Receipt, Said, moment, turn_of, with_error
 from souffleur.blocking.memory import BlockingSouffleur
 from souffleur.cast import Cast, usual
 from souffleur.errors import (
@@ -23,7 +23,7 @@ from souffleur.errors import (
 )
 from souffleur.health import Health
 from souffleur.knowledge.finding.search import Found, Query
-from souffleur.knowledge.identity import COMMON, EVERY_SPHERE, PERSONAS, check_id, own_sphere
+from souffleur.knowledge.identity import EVERY_SPHERE, PERSONAS, check_id, own_sphere
 from souffleur.knowledge.language.plain_text import clip, mend
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.operation import (
@@ -39,7 +39,8 @@ from souffleur.knowledge.operation import (
     Verdict,
     derive_id,
 )
-from souffleur.knowledge.people import Knows, Language, Person, PersonaCard
+from souffleur.knowledge.people import Knows, Language, Person, PersonaCard, sphere_of
+from souffleur.knowledge.reading import describe_faults
 from souffleur.knowledge.talk.turn import MAX_MESSAGE_LENGTH, TurnState, turn_point_id
 from souffleur.messages import Messages, to_turns
 from souffleur.opening import Opening
@@ -57,9 +58,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.runs.run import RunOptions, RunResult
 
-T = TypeVar("T")
-
-SURE = 0.45
+FORGET_RELEVANCE = 0.45
 """Relevance from which `forget` takes a memory to be meant."""
 
 
@@ -136,7 +135,7 @@ class Souffleur:
         at: datetime | None = None,
         incognito: bool = False,
     ) -> Recall:
-        """What to remember for the reply to `text`. Never raises: see `trouble`.
+        """What to remember for the reply to `text`. Never raises: see `error`.
 
         All personas share what is known of a user, but for those that know only what they were
         told themselves: see `introduce_persona`.
@@ -147,9 +146,9 @@ class Souffleur:
             asked = await self._asked(user_id, session_id, text or "", agent_id, at)
             whisper = await whisper_for(self.knowledge, self.settings, asked, self._count)
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
-            return Recall(trouble=_told(error))
+            return Recall(error=_told(error))
         self._pairing.note(user_id, session_id, whisper)
-        return whisper.with_trouble(self.trouble)
+        return whisper.with_error(self.error)
 
     def observe(
         self,
@@ -168,7 +167,7 @@ class Souffleur:
 
         The same `turn_id` with the same words is one turn; with another reply (swipe,
         regenerate), what the first brought is undone and the turn is judged again. `whisper` is
-        the recall that the reply had, or the ids of its `judged`, which may come from another
+        the recall that the reply had, or its `judgeable_ids`, which may come from another
         process; without it, the latest recall of the session here. May be called from any thread.
         """
         name = turn_id or uuid.uuid4().hex
@@ -181,11 +180,11 @@ class Souffleur:
             turn, odd = turn_of(said, now=self.clock(), zone=zone, injected=injected)
             if turn is None:
                 return Receipt(name, new=False)
-            return with_trouble(self._backstage.take(turn), odd, odd_whisper, self.trouble)
+            return with_error(self._backstage.take(turn), odd, odd_whisper, self.error)
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
             logger.error("turn {} cannot be kept: {}", name, error)
-            trouble = f"the turn cannot be kept: {_told(error)}"
-            return Receipt(name, new=False, trouble=trouble, durable=False)
+            why = f"the turn cannot be kept: {_told(error)}"
+            return Receipt(name, new=False, error=why, durable=False)
 
     def end_session(
         self, *, user_id: str, session_id: str = "default", agent_id: str = "default"
@@ -207,12 +206,12 @@ class Souffleur:
         return ended
 
     @property
-    def trouble(self) -> str:
+    def error(self) -> str:
         """What keeps turns from being judged, found or kept, since when; empty if nothing does.
 
         Every `Recall` and `Receipt` carries it; `health` says more.
         """
-        return self._backstage.trouble
+        return self._backstage.error
 
     async def health(self) -> Health:
         """Whether what is said is judged and kept. Asks no endpoint. Raises StoreError."""
@@ -254,7 +253,7 @@ class Souffleur:
                 at=turn.at or at,
             )
             if not receipt.durable:
-                raise MessageError(receipt.trouble)
+                raise MessageError(receipt.error)
             ids.append(turn_point_id(user_id, agent_id, session_id, receipt.turn_id))
         await self._backstage.judge_now(user_id)
         return await self.knowledge.journal.entries(user_id, turn_ids=ids)
@@ -336,21 +335,21 @@ class Souffleur:
         """Return all who were introduced."""
         return Cast(self._usual, await self.knowledge.people.everybody())
 
-    async def portray(self, *, user_id: str, agent_id: str = "default") -> Memory:
+    async def write_portrait(self, *, user_id: str, agent_id: str = "default") -> Memory:
         """Write the portrait anew, due or not. Raises SettingsError without a model.
 
         Name a persona that knows only its own for the portrait that it alone has.
         """
         narrator, user = self.parts.needed_agents.narrator, check_id(user_id)
-        sphere = await self._sphere(user, agent_id)
-        return await self._backstage.do(lambda: narrator.portray(user, "asked for", sphere))
+        _, sphere = await self._who(user, agent_id)
+        return await self._backstage.do(lambda: narrator.write_portrait(user, "asked for", sphere))
 
     @property
     def has_model(self) -> bool:
         """Whether there is a model to judge, to tell and to review."""
         return self.parts.has_model
 
-    async def run(self, name: str, errand: "RunOptions | None" = None) -> "RunResult":
+    async def run(self, name: str, options: "RunOptions | None" = None) -> "RunResult":
         """Do what is due of one kind now: decay, review, consolidate, profile, contradictions,
         purge or report.
 
@@ -361,7 +360,7 @@ class Souffleur:
 
         if name not in RUNS:
             raise SettingsError(f"no run is called {name!r}: choose one of {', '.join(RUNS)}")
-        wanted = errand or RunOptions(self.clock())
+        wanted = options or RunOptions(self.clock())
         self._backstage.let_try()
         return await self._backstage.do(lambda: perform(self.parts, name, wanted))
 
@@ -388,14 +387,15 @@ class Souffleur:
         """The memories that `forget` would take a query to mean: by id, or by clear relevance."""
         if not isinstance(query, str):
             raise MessageError("what to forget must be a text, or the id of a memory")
-        now = await self._moment(user_id, at)
+        persona, _ = await self._who(check_id(user_id))
+        now = self._moment(at, persona)
         try:
             memory = await self.knowledge.get(query, user_id=user_id)
             return [Found(memory, score=1.0, relevance=1.0, effective=memory.importance)]
         except NotFoundError:
             everything = Query(user_id, query, now, sphere=EVERY_SPHERE, limit=20)
             hits = await self.knowledge.search(everything)
-            return [hit for hit in hits if hit.relevance >= SURE]
+            return [hit for hit in hits if hit.relevance >= FORGET_RELEVANCE]
 
     async def proposals(self, *, user_id: str) -> list[LedgerEntry]:
         """What waits for the user's yes if `settings.auto_extract` is off, oldest first."""
@@ -437,7 +437,7 @@ class Souffleur:
     async def flush(self, seconds: float | None = None) -> bool:
         """Wait until all that is due is judged, told and on disk; False if it could not be.
 
-        That is if time ran out, or if an endpoint is in trouble: see `trouble`. Raises StoreError
+        That is if time ran out, or if an endpoint is in trouble: see `error`. Raises StoreError
         if the store is out of reach.
         """
         return await self._backstage.flush(seconds)
@@ -447,7 +447,7 @@ class Souffleur:
         await self._backstage.start()
 
     async def close(self) -> None:
-        """Judge for `settings.drain` seconds; what is left waits for the next start.
+        """Judge for `settings.shutdown_timeout` seconds; what is left waits for the next start.
 
         Everything is let go of even if a part fails. Twice does no harm. Raises StoreError if the
         store cannot be written, and turns that were held in memory are lost.
@@ -463,15 +463,14 @@ class Souffleur:
         by: ActorKind = ActorKind.USER,
         sphere: str | None = None,
     ) -> list[LedgerEntry]:
-        if sphere is None:
-            sphere = await self._sphere(check_id(user_id), agent_id)
+        persona, told_in = await self._who(check_id(user_id), check_id(agent_id, "agent_id"))
         verdict = Verdict(
             id=derive_id("by hand", uuid.uuid4()),
             user_id=user_id,
-            agent_id=check_id(agent_id, "agent_id"),
-            sphere=sphere,
+            agent_id=agent_id,
+            sphere=told_in if sphere is None else sphere,
             by=Actor(who=by),
-            at=await self._moment(user_id, at),
+            at=self._moment(at, persona),
             ops=tuple(ops),
         )
         return await self._backstage.do(lambda: self.knowledge.apply(verdict))
@@ -485,21 +484,17 @@ class Souffleur:
         if not isinstance(text, str):
             raise MessageError(f"text must be a text, not {type(text).__name__}")
         check_id(agent_id, "agent_id")
-        person, card = await self.knowledge.people.find(user_id, agent_id)
-        persona = persona_of(self._usual, person, card)
-        now, _ = moment(at, now=self.clock(), zone=persona.zone)
-        sphere = card.sphere if card else COMMON
-        words = clip(mend(text), MAX_MESSAGE_LENGTH)
+        persona, sphere = await self._who(user_id, agent_id)
+        now, words = self._moment(at, persona), clip(mend(text), MAX_MESSAGE_LENGTH)
         return Asked(user_id, session_id, words, now, persona, agent_id, sphere)
 
-    async def _sphere(self, user_id: str, agent_id: str) -> str:
-        """Return where that lies which a persona is told."""
-        _, card = await self.knowledge.people.find(user_id, agent_id)
-        return card.sphere if card else COMMON
+    async def _who(self, user_id: str, agent_id: str = "default") -> tuple[Persona, str]:
+        """Return who talks, and the sphere of what the persona is told."""
+        person, card = await self.knowledge.people.find(user_id, agent_id)
+        return persona_of(self._usual, person, card), sphere_of(card)
 
-    async def _moment(self, user_id: str, at: datetime | None) -> datetime:
-        person, _ = await self.knowledge.people.find(check_id(user_id), "default")
-        return moment(at, now=self.clock(), zone=persona_of(self._usual, person, None).zone)[0]
+    def _moment(self, at: datetime | None, persona: Persona) -> datetime:
+        return moment(at, now=self.clock(), zone=persona.zone)[0]
 
     def _zone_now(self, user_id: str, at: object) -> ZoneInfo:
         """Return the zone of a time that names none: where the user lives, if it can be read."""
@@ -521,8 +516,4 @@ def _add(reason: str, content: str, kind: Kind, importance: Importance) -> Add:
     try:
         return Add(reason=reason, quote="", content=content, kind=kind, importance=importance)
     except ValidationError as error:
-        wrong = "; ".join(
-            f"{'.'.join(map(str, fault['loc']))}: {fault['msg'].removeprefix('Value error, ')}"
-            for fault in error.errors(include_input=False)
-        )
-        raise MessageError(f"this cannot be remembered: {wrong}") from None
+        raise MessageError(f"this cannot be remembered: {describe_faults(error)}") from None

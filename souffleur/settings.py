@@ -23,14 +23,15 @@ from souffleur.errors import SettingsError
 from souffleur.knowledge.people import check_zone
 from souffleur.knowledge.policy import POLICIES
 from souffleur.knowledge.privacy.addresses import bare_address, host_of
+from souffleur.knowledge.reading import Location, describe_faults
 from souffleur.knowledge.talk.session import WindowRule
 
-OPENAI = "https://api.openai.com/v1"
-PREFIX = "SOUFFLEUR_"
+OPENAI_URL = "https://api.openai.com/v1"
+ENV_PREFIX = "SOUFFLEUR_"
 
-_OTHERS = frozenset({"SOUFFLEUR_USER"})
+_COMMAND_VARIABLES = frozenset({"SOUFFLEUR_USER"})
 """Variables that are options of commands, and no settings."""
-_ADDRESSES = frozenset({"base_url", "embedder_base_url", "qdrant_url"})
+_URL_FIELDS = frozenset({"base_url", "embedder_base_url", "qdrant_url"})
 
 
 class Settings(BaseModel):
@@ -117,7 +118,7 @@ class Settings(BaseModel):
     """Memories as one list, or under headings by kind."""
     tokenizer: Path | None = None
     """The tokenizer.json of the companion's model; None: tiktoken's, if at hand, or an estimate."""
-    resident: int = Field(default=3, ge=0)
+    always_on_facts: int = Field(default=3, ge=0)
     """The most important facts accompany every message, called for or not; so do three plans whose
     day is near."""
     tries: int = Field(default=3, ge=1)
@@ -127,7 +128,7 @@ class Settings(BaseModel):
     parallel_users: int = Field(default=8, ge=1)
     schedule: bool = False
     """Run reviews, decay and the other jobs inside the host, as `souffleur schedule` does alone."""
-    drain: float = Field(default=10.0, ge=0)
+    shutdown_timeout: float = Field(default=10.0, ge=0)
     """Seconds `close` waits for turns that are being judged."""
 
     @field_validator("path", mode="before")
@@ -173,7 +174,7 @@ class Settings(BaseModel):
     @property
     def endpoint_url(self) -> str:
         """The address of the model."""
-        return self.base_url or OPENAI
+        return self.base_url or OPENAI_URL
 
     @property
     def embedder_url(self) -> str:
@@ -193,12 +194,12 @@ class Settings(BaseModel):
         return own or self._openai_key_for(self.embedder_url)
 
     def _openai_key_for(self, url: str) -> SecretStr | None:
-        return self.openai_api_key if host_of(url) == host_of(OPENAI) else None
+        return self.openai_api_key if host_of(url) == host_of(OPENAI_URL) else None
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         """Yield what `repr` shows: of addresses, neither user name nor password nor query."""
         for name, value in super().__repr_args__():
-            shown = bare_address(value) if name in _ADDRESSES and isinstance(value, str) else value
+            shown = bare_address(value) if name in _URL_FIELDS and isinstance(value, str) else value
             yield name, shown
 
     @property
@@ -217,7 +218,7 @@ class _Environment(BaseSettings, Settings):
     """The settings that the environment names."""
 
     model_config = SettingsConfigDict(
-        env_prefix=PREFIX, frozen=True, extra="ignore", env_parse_none_str="none"
+        env_prefix=ENV_PREFIX, frozen=True, extra="ignore", env_parse_none_str="none"
     )
 
     openai_api_key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
@@ -257,17 +258,14 @@ def _checked(fields: dict[str, Any]) -> Settings:
 
 
 def _wrong(error: ValidationError) -> SettingsError:
-    wrong = "; ".join(
-        _name_of(item["loc"]) + item["msg"].removeprefix("Value error, ")
-        for item in error.errors(include_input=False)
-    )
-    return SettingsError(f"a setting cannot be right: {wrong}")
+    return SettingsError(f"a setting cannot be right: {describe_faults(error, _name_of)}")
 
 
 def _warn_of_unknown(environment: Iterable[str]) -> None:
-    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields} | _OTHERS
+    known = {f"{ENV_PREFIX}{name.upper()}" for name in Settings.model_fields} | _COMMAND_VARIABLES
     for name in environment:
-        if name.startswith(PREFIX) and name not in known and not name.startswith(f"{PREFIX}TEST_"):
+        ours = name.startswith(ENV_PREFIX) and not name.startswith(f"{ENV_PREFIX}TEST_")
+        if ours and name not in known:
             logging.getLogger("souffleur").warning("no setting is %s%s", name, _meant(name, known))
 
 
@@ -277,11 +275,11 @@ def _meant(name: str, known: Iterable[str]) -> str:
     return f": did you mean {near[0]}?" if near else ""
 
 
-def _name_of(place: tuple[int | str, ...]) -> str:
-    """Return the variable of a field, and a colon; empty if more than one is concerned."""
-    name = "_".join(map(str, place)).upper().removeprefix(PREFIX)
-    prefix = "" if name == "OPENAI_API_KEY" else PREFIX
-    return f"{prefix}{name}: " if name else ""
+def _name_of(path: Location) -> str:
+    """Return the variable of a field; empty if the fault is in several."""
+    name = "_".join(map(str, path)).upper().removeprefix(ENV_PREFIX)
+    prefix = "" if name == "OPENAI_API_KEY" else ENV_PREFIX
+    return f"{prefix}{name}" if name else ""
 
 
 def default_settings() -> Settings:

@@ -217,7 +217,7 @@ def _memory_id(situation: Situation, known: LifeMemory) -> str:
 
 async def _give_cues(memory: Souffleur) -> None:
     report = await perform(memory.parts, "cues", RunOptions(memory.clock(), user_id=USER))
-    for line in report.lines:
+    for line in report.items:
         if line.op == "FAILED":
             raise RecordingError(line.reason)
 

@@ -113,7 +113,7 @@ async def perform_run(
     user_id, journal = script.user.id, memory.knowledge.journal
     before = {entry.id for entry in await journal.entries(user_id)}
     report = await perform(memory.parts, part.run, RunOptions(part.at, user_id=user_id))
-    failed = [line.reason for line in report.lines if line.op == "FAILED"]
+    failed = [line.reason for line in report.items if line.op == "FAILED"]
     for reason in failed:
         _check_recorded(reason)
     entries = await journal.entries(user_id)

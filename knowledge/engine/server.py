@@ -105,8 +105,8 @@ class ServerCollection:
             self._call("put points into", lambda: self._upsert(points))
 
     def get_now(self, ids: Sequence[str]) -> list[Point]:
-        """Return the existing points in the order of `ids`, without vectors."""
-        return self._call("read", lambda: self._retrieve(ids))
+        """The points that exist, in the order of `ids`, without vectors."""
+        return self._call("read", lambda: self._retrieve(ids)) if ids else []
 
     async def put(self, points: Sequence[Point]) -> None:
         """Insert or replace whole points."""
@@ -132,7 +132,9 @@ class ServerCollection:
         )
 
     async def get(self, ids: Sequence[str], *, vectors: bool = False) -> list[Point]:
-        """Return the existing points in the order of `ids`."""
+        """The points that exist, in the order of `ids`."""
+        if not ids:  # the server would be asked all the same
+            return []
         return await self._ask("read", lambda: self._retrieve(ids, vectors=vectors))
 
     async def scroll(

@@ -112,14 +112,17 @@ class Backstage:
         return await self.do(lambda: self._flush(seconds))
 
     async def close(self) -> None:
-        """Judge for `settings.drain` seconds, and let go of everything, even if a part fails."""
+        """Judge for `settings.shutdown_timeout` seconds, then close everything.
+
+        The rest is closed even if closing one part fails.
+        """
         if os.getpid() == self._pid:
             await self.do(self._close)
 
     @property
-    def trouble(self) -> str:
+    def error(self) -> str:
         """What keeps turns from being judged, found or kept, since when; empty if nothing does."""
-        judging = self._endpoints.trouble if self._parts.has_model else ""
+        judging = self._endpoints.error if self._parts.has_model else ""
         return "; ".join(filter(None, (judging, self._knowledge.trouble)))
 
     async def health(self) -> Health:
@@ -133,9 +136,9 @@ class Backstage:
         return Health(
             at=self._parts.clock(),
             endpoint=endpoint if self._parts.has_model else "none",
-            judging_trouble=judging.trouble,
-            embedder_trouble=embedding.trouble if embedding else "",
-            store_trouble=self._knowledge.trouble or late,
+            judging_error=judging.trouble,
+            embedder_error=embedding.trouble if embedding else "",
+            store_error=self._knowledge.trouble or late,
             waiting=await journal.count_turns(TurnState.PENDING),
             waiting_since=waiting[0].at if waiting else None,
             set_aside=await journal.count_turns(TurnState.FAILED),
@@ -158,7 +161,7 @@ class Backstage:
         async with AsyncExitStack() as closing:  # last in, first out, whatever raises
             closing.push_async_callback(self._parts.close)
             closing.push_async_callback(self.worker.stop)
-            closing.push_async_callback(self.worker.drain, self._settings.drain)
+            closing.push_async_callback(self.worker.drain, self._settings.shutdown_timeout)
             closing.callback(self._intake.write_last)
             closing.push_async_callback(self._caretaker.stop)
             if self.schedule:

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.knowledge.talk.session import WindowRule
 
-ROUND = 60.0
+ROUND_SECONDS = 60.0
 """Seconds between two rounds."""
-EXPIRY = timedelta(hours=1)
+EXPIRY_INTERVAL = timedelta(hours=1)
 """Between two looks for words that have expired; they are out of every read path anyway."""
-ASTRAY = timedelta(days=1)
+MAX_CLOCK_JUMP = timedelta(days=1)
 """A clock that went on by this much more than the seconds that passed was set, maybe wrongly."""
 
 
@@ -67,7 +67,7 @@ class Caretaker:
             self._wake(user_id)
         if not self._believes(now):
             return
-        if self._expired_at is None or abs(now - self._expired_at) >= EXPIRY:
+        if self._expired_at is None or abs(now - self._expired_at) >= EXPIRY_INTERVAL:
             self._expired_at = now
             if self._knowledge.raw_days:
                 await sessions.expire(now, self._knowledge.raw_days)
@@ -85,14 +85,14 @@ class Caretaker:
         self._seen = (now, steady)
         if seen is not None:
             jumped = abs((now - seen[0]) - timedelta(seconds=steady - seen[1]))
-            if jumped >= ASTRAY:
+            if jumped >= MAX_CLOCK_JUMP:
                 logger.warning("the clock jumped by {}: no words expire for a day", jumped)
-                self._trusted_from = steady + ASTRAY.total_seconds()
+                self._trusted_from = steady + MAX_CLOCK_JUMP.total_seconds()
         return steady >= self._trusted_from
 
     async def _keep_going(self) -> None:
         while True:
-            await self._times.sleep(ROUND)
+            await self._times.sleep(ROUND_SECONDS)
             try:
                 self._write_late()
                 await self.tidy()

@@ -32,7 +32,7 @@ class Endpoints:
         return self._embedder.breaker
 
     @property
-    def trouble(self) -> str:
+    def error(self) -> str:
         """What is in trouble, since when and why; empty if nothing is."""
         return "; ".join(breaker.trouble for breaker in self.breakers if breaker.trouble)
 

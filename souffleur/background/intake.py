@@ -29,7 +29,7 @@ class Receipt:
     """The host's id of the turn, or the one made for it."""
     new: bool = True
     """False: this very turn was observed before, or nothing is to be kept."""
-    trouble: str = ""
+    error: str = ""
     """What is wrong: with this turn, the store, or the judging; empty if all is well."""
     durable: bool = True
     """False: the turn is not on disk. If `new`, it is held in memory until the store is back."""
@@ -70,18 +70,18 @@ class Intake:
             late = self.write_late()
             if late:  # what was said before must be written before
                 self._late.append(turn)
-                return Receipt(turn.turn_id, trouble=late, durable=False)
+                return Receipt(turn.turn_id, error=late, durable=False)
             return self._write(turn)
 
     def write_late(self) -> str:
         """Try once more to write what is held, in order; returns why it failed, empty if not."""
         with self._alone:
             late, self._late = self._late, []
-            for place, turn in enumerate(late):
+            for index, turn in enumerate(late):
                 receipt = self._write(turn)
                 if not receipt.durable:
-                    self._late += late[place + 1 :]
-                    return receipt.trouble
+                    self._late += late[index + 1 :]
+                    return receipt.error
         return ""
 
     def write_last(self) -> None:
@@ -97,7 +97,7 @@ class Intake:
         except SouffleurError as error:
             self._late.append(turn)
             logger.error("turn {} is not on disk yet: {}", turn.turn_id, error)
-            return Receipt(turn.turn_id, trouble=str(error), durable=False)
+            return Receipt(turn.turn_id, error=str(error), durable=False)
         if kept is None:
             return Receipt(turn.turn_id, new=False)
         self._wake(kept.user_id)
@@ -162,6 +162,6 @@ def moment(value: object, *, now: datetime, zone: tzinfo) -> tuple[datetime, str
     return value, ""
 
 
-def with_trouble(receipt: Receipt, *troubles: str) -> Receipt:
+def with_error(receipt: Receipt, *errors: str) -> Receipt:
     """Return the receipt with what else is wrong."""
-    return replace(receipt, trouble="; ".join(filter(None, (receipt.trouble, *troubles))))
+    return replace(receipt, error="; ".join(filter(None, (receipt.error, *errors))))

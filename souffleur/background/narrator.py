@@ -1,13 +1,14 @@
 """The narrator: episodes and portraits, kept up behind the talk; what fails is tried again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from loguru import logger
 
 from souffleur.errors import NotFoundError, OutageError, SouffleurError, StoreError, is_outage
-from souffleur.knowledge.identity import COMMON, EVERY_SPHERE, SHARED
+from souffleur.knowledge.identity import COMMON, EVERY_SPHERE, SHARED, knows
 from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.portrait import PortraitStatus, why_due
 from souffleur.knowledge.talk.session import Segment, SegmentState
@@ -17,8 +18,34 @@ if TYPE_CHECKING:
     from souffleur.agents.summarizer import ConversationSummarizer
     from souffleur.knowledge.knowledge_base import KnowledgeBase
 
-LONGEST_PAUSE = 3600.0
+MAX_NARRATION_PAUSE = 3600.0
 """Seconds between two tries: it is never given up, only asked less and less."""
+
+
+@dataclass(frozen=True)
+class PortraitSources:
+    """What the next version of a user's portrait in one sphere is written from."""
+
+    former: Memory | None
+    """The version in force; if none is, the latest in whatever state."""
+    versions: int
+    """The highest number of a version so far."""
+    status: PortraitStatus
+    episodes: list[Memory]
+    """Those since the portrait was written, oldest first."""
+
+
+@dataclass(frozen=True)
+class DuePortrait:
+    """A portrait to be written now."""
+
+    status: PortraitStatus
+    why: str
+
+    @property
+    def sphere(self) -> str:
+        """The sphere in which it is kept."""
+        return self.status.sphere
 
 
 class Narrator:
@@ -49,36 +76,45 @@ class Narrator:
         pauses = [
             await self._summarise(segment) for segment in await sessions.waiting_segments(user_id)
         ]
-        pauses += [await self._portray(user_id, sphere) for sphere in await self.spheres(user_id)]
+        pauses += [await self._write_due(one) for one in await self.due(user_id)]
         if not self._knowledge.raw_days:
             await sessions.expire(self._clock(), 0)
         return min((pause for pause in pauses if pause is not None), default=None)
 
-    async def spheres(self, user_id: str) -> list[str]:
-        """Return the spheres that have a portrait of a user, or could have: the common one, and
-        those of personas that know only their own.
+    async def due(self, user_id: str) -> list[DuePortrait]:
+        """Return the portraits of a user that must be written now, by sphere.
+
+        There may be one in the common sphere, and one in that of each persona that knows only its
+        own. Episodes and portraits are read once for all of them.
         """
         knowledge = self._knowledge
-        told = await knowledge.list(user_id, category=Category.EPISODE)
-        told += await knowledge.portraits(user_id, EVERY_SPHERE)
-        return sorted({COMMON} | {one.sphere for one in told if one.sphere != SHARED})
+        episodes = await knowledge.list(user_id, category=Category.EPISODE)
+        portraits = await knowledge.portraits(user_id, EVERY_SPHERE)
+        spheres = {one.sphere for one in (*episodes, *portraits) if one.sphere != SHARED}
+        found = []
+        for sphere in sorted({COMMON} | spheres):
+            status = await knowledge.sessions.portrait_status(user_id, sphere)
+            sources = select_sources(portraits, episodes, status)
+            if why := why_due(sources.former, sources.episodes, status, self._clock()):
+                found.append(DuePortrait(status, why))
+        return found
 
-    async def portray(self, user_id: str, why: str, sphere: str = COMMON) -> Memory:
+    async def write_portrait(self, user_id: str, why: str, sphere: str = COMMON) -> Memory:
         """Write the portrait anew that is kept in a sphere, due or not.
 
         Raises NotFoundError where nothing is known, and what the model's seam raises.
         """
         sessions = self._knowledge.sessions
-        former, upkeep, episodes = await self._stand(user_id, sphere)
-        now = self._clock()
+        sources, now = await self._read_sources(user_id, sphere), self._clock()
+        former, episodes = sources.former, sources.episodes
         if not (former or episodes or await self._knowledge.list(user_id, now=now, sphere=sphere)):
             raise NotFoundError(
                 f"nothing is known of {user_id!r} yet: there is no portrait to write"
             )
         portrait = await self._profile_writer.run(
-            user_id, former, episodes, why=why, now=now, sphere=sphere
+            user_id, former, episodes, why=why, now=now, sphere=sphere, versions=sources.versions
         )
-        until = max((one.created_at for one in episodes), default=upkeep.until)
+        until = max((one.created_at for one in episodes), default=sources.status.until)
         await sessions.save_portrait_status(
             PortraitStatus(user_id=user_id, sphere=sphere, until=until)
         )
@@ -121,60 +157,62 @@ class Narrator:
             noted = segment.model_copy(update={"error": f"{type(error).__name__}: {error}"})
             await self._knowledge.sessions.save([noted])
 
-    async def why_due(self, user_id: str, sphere: str = COMMON) -> str:
-        """Why the portrait is to be written now; empty: it is not."""
-        former, upkeep, episodes = await self._stand(user_id, sphere)
-        return why_due(former, episodes, upkeep, self._clock())
-
-    async def _portray(self, user_id: str, sphere: str) -> float | None:
-        if not (why := await self.why_due(user_id, sphere)):
-            return None
-        upkeep = await self._knowledge.sessions.portrait_status(user_id, sphere)
-        waits = self._left(upkeep.retry_at)
+    async def _write_due(self, due: DuePortrait) -> float | None:
+        status = due.status
+        waits = self._left(status.retry_at)
         if waits is not None:
             return waits
         try:
-            await self.portray(user_id, why, sphere)
+            await self.write_portrait(status.user_id, due.why, due.sphere)
         except StoreError:
             raise
         except Exception as error:
             if is_outage(error):
                 raise
-            pause = self._wait(upkeep.tries)
-            failed = {"tries": upkeep.tries + 1, "error": f"{type(error).__name__}: {error}"}
+            pause = self._wait(status.tries)
+            failed = {"tries": status.tries + 1, "error": f"{type(error).__name__}: {error}"}
             at = self._clock() + timedelta(seconds=pause)
             await self._knowledge.sessions.save_portrait_status(
-                upkeep.model_copy(update={**failed, "retry_at": at})
+                status.model_copy(update={**failed, "retry_at": at})
             )
-            _log(error, user_id, "the portrait waits to be written", upkeep.tries + 1)
+            _log(error, status.user_id, "the portrait waits to be written", status.tries + 1)
             return pause
         return None
 
-    async def _stand(
-        self, user_id: str, sphere: str
-    ) -> tuple[Memory | None, PortraitStatus, list[Memory]]:
-        """Return the portrait in force, the notes on it, and the episodes since.
-
-        If none is in force, it is the latest in whatever state.
-        """
+    async def _read_sources(self, user_id: str, sphere: str) -> PortraitSources:
         knowledge = self._knowledge
-        versions = await knowledge.portraits(user_id, sphere)
-        upkeep = await knowledge.sessions.portrait_status(user_id, sphere)
+        portraits = await knowledge.portraits(user_id, sphere)
         episodes = await knowledge.list(user_id, category=Category.EPISODE, sphere=sphere)
-        since = [one for one in episodes if upkeep.until is None or one.created_at > upkeep.until]
-        # Of a version that was taken back, the former is in force again.
-        in_force = [
-            one for one in versions if one.state in {MemoryState.ACTIVE, MemoryState.PENDING}
-        ]
-        return next(iter(in_force or versions), None), upkeep, since
+        status = await knowledge.sessions.portrait_status(user_id, sphere)
+        return select_sources(portraits, episodes, status)
 
     def _left(self, retry_at: datetime | None) -> float | None:
         left = (retry_at - self._clock()).total_seconds() if retry_at else 0.0
         # No pause is longer: this was noted by a clock that was ahead.
-        return left if 0 < left <= LONGEST_PAUSE else None
+        return left if 0 < left <= MAX_NARRATION_PAUSE else None
 
     def _wait(self, tries: int) -> float:
-        return min(self._pause * 2.0 ** min(tries, 30), LONGEST_PAUSE)
+        return min(self._pause * 2.0 ** min(tries, 30), MAX_NARRATION_PAUSE)
+
+
+def select_sources(
+    portraits: Sequence[Memory], episodes: Sequence[Memory], status: PortraitStatus
+) -> PortraitSources:
+    """Return what the portrait that a status belongs to is written from.
+
+    `portraits` are newest first, `episodes` oldest first; both may be of several spheres.
+    """
+    sphere, until = status.sphere, status.until
+    versions = [one for one in portraits if knows(sphere, one.sphere)]
+    # Of a version that was taken back, the former is in force again.
+    in_force = [one for one in versions if one.state in {MemoryState.ACTIVE, MemoryState.PENDING}]
+    known = [one for one in episodes if knows(sphere, one.sphere)]
+    return PortraitSources(
+        former=next(iter(in_force or versions), None),
+        versions=max((int(one.data.get("version", 0)) for one in versions), default=0),
+        status=status,
+        episodes=[one for one in known if until is None or one.created_at > until],
+    )
 
 
 def _log(error: Exception, user_id: str, what: str, tries: int) -> None:

@@ -34,14 +34,14 @@ Tell = Callable[[str], Awaitable[float | None]]
 """Keeps up a user's episodes and portrait; seconds until it wants to be called again."""
 Sleep = Callable[[float], Awaitable[None]]
 
-MOST_AT_ONCE = 5
+MAX_TURNS_PER_CALL = 5
 """Waiting turns of a session that are judged in one call."""
-SHORTEST_WAIT = 1.0
+MIN_RETRY_PAUSE = 1.0
 """Seconds before what waits for an endpoint, or an episode or portrait that failed, is tried again,
 whatever the settings and the clock say."""
-LONGEST_PAUSE = 60.0
+MAX_TURN_PAUSE = 60.0
 """Seconds between two tries of a turn."""
-LONGEST_STALL = 300.0
+MAX_STALL_PAUSE = 300.0
 """Seconds between two tries of a user whose turns wait for an endpoint or the store."""
 
 
@@ -53,7 +53,7 @@ class Patience:
     pause: float = 2.0
     """Seconds before the second try; doubles from there."""
 
-    def wait(self, tries: int, longest: float = LONGEST_PAUSE) -> float:
+    def wait(self, tries: int, longest: float = MAX_TURN_PAUSE) -> float:
         """Return the seconds to wait after the n-th try that failed.
 
         >>> Patience().wait(1), Patience().wait(2), Patience().wait(99)
@@ -86,7 +86,7 @@ class Stall:
 
 
 class Worker:
-    """One task per user with something waiting, at most `parallel` at once.
+    """One task per user with something waiting, at limit `parallel` at once.
 
     With `every` above 1, the turns of a session are judged when there are so many; with 0, when
     the session has ended. `tell` is called when no turn is waiting, `finish` after the store was
@@ -230,7 +230,7 @@ class Worker:
                 if not (turns := await self._due(user_id, forced)):
                     return
                 async with self._slots:
-                    pause = await self._try(_together(turns, max(MOST_AT_ONCE, self._every)))
+                    pause = await self._try(_together(turns, max(MAX_TURNS_PER_CALL, self._every)))
                 outages = 0
             except (EndpointError, EmbedderError, StoreError) as error:
                 outages += 1
@@ -293,8 +293,8 @@ class Worker:
         """Return the first waiting turns that must be judged now, in order."""
         pending = TurnState.PENDING
         if self._every == 1 or forced:
-            most = max(MOST_AT_ONCE, self._every)
-            return await self._journal.turns(state=pending, user_id=user_id, limit=most)
+            limit = max(MAX_TURNS_PER_CALL, self._every)
+            return await self._journal.turns(state=pending, user_id=user_id, limit=limit)
         waiting = await self._journal.turns(state=pending, user_id=user_id)
         due: set[str] = set()
         for session in {(turn.session_id, turn.sphere) for turn in waiting}:
@@ -309,10 +309,10 @@ class Worker:
         former = self._stalled.pop(user_id, Stall(0, 0.0))
         times = former.times + (not isinstance(error, OutageError))
         asked = error.retry_after if isinstance(error, EndpointError) else None
-        usual = self._patience.wait(max(times, 1), LONGEST_STALL)
-        pause = max(usual, asked or 0.0, SHORTEST_WAIT)
+        usual = self._patience.wait(max(times, 1), MAX_STALL_PAUSE)
+        pause = max(usual, asked or 0.0, MIN_RETRY_PAUSE)
         # As the last: the next try is somebody else's, should it be due to what this one asks.
-        self._stalled[user_id] = Stall(times, self._steady() + min(pause, LONGEST_STALL))
+        self._stalled[user_id] = Stall(times, self._steady() + min(pause, MAX_STALL_PAUSE))
         logger.bind(user=user_id).warning("turns wait: {}", error)
         self._try_later()
 
@@ -345,7 +345,7 @@ class Worker:
             former.cancel()
         if wait is not None:
             loop = asyncio.get_running_loop()
-            pause = max(wait, SHORTEST_WAIT)
+            pause = max(wait, MIN_RETRY_PAUSE)
             self._later[user_id] = loop.call_later(pause, self._wake_due, user_id)
 
     def _wake_due(self, user_id: str) -> None:
@@ -353,13 +353,13 @@ class Worker:
         self.wake(user_id)
 
 
-def _together(turns: Sequence[Turn], most: int) -> list[Turn]:
+def _together(turns: Sequence[Turn], limit: int) -> list[Turn]:
     """Return the first turn and those right behind it that can be judged with it."""
     first = turns[0]
     if first.tries or first.version:
         return [first]
     alike = itertools.takewhile(lambda turn: _whereabouts(turn) == _whereabouts(first), turns)
-    return list(itertools.islice(alike, most))
+    return list(itertools.islice(alike, limit))
 
 
 def _whereabouts(turn: Turn) -> tuple[object, ...]:

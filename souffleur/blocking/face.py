@@ -27,8 +27,8 @@ class Face:
         *args: object,
         **named: object,
     ) -> T:
-        """Wait for what never raises; a memory that is closed tells it as `trouble`."""
+        """Wait for what never raises; a memory that is closed tells it as `error`."""
         try:
             return self._wait(work, *args, **named)
         except BlockingError as error:
-            return told(trouble=str(error))
+            return told(error=str(error))

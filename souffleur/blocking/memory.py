@@ -36,7 +36,7 @@ class BlockingSouffleur(SouffleurMethods):
         self.clock: Clock = thread.held.clock
 
     def close(self) -> None:
-        """Judge for `settings.drain` seconds, and let go of everything. Twice does no harm."""
+        """Judge for `settings.shutdown_timeout` seconds, then close everything. Idempotent."""
         self._thread.close()
 
     def __enter__(self) -> "BlockingSouffleur":

@@ -42,7 +42,7 @@ class SouffleurMethods(Face):
         at: datetime | None = None,
         incognito: bool = False,
     ) -> Recall:
-        """What to remember for the reply to `text`. Never raises: see `trouble`.
+        """What to remember for the reply to `text`. Never raises: see `error`.
 
         All personas share what is known of a user, but for those that know only what they were
         told themselves: see `introduce_persona`.
@@ -76,7 +76,7 @@ class SouffleurMethods(Face):
 
         The same `turn_id` with the same words is one turn; with another reply (swipe,
         regenerate), what the first brought is undone and the turn is judged again. `whisper` is
-        the recall that the reply had, or the ids of its `judged`, which may come from another
+        the recall that the reply had, or its `judgeable_ids`, which may come from another
         process; without it, the latest recall of the session here. May be called from any thread.
         """
         found: Receipt = self._inner.observe(
@@ -106,12 +106,12 @@ class SouffleurMethods(Face):
         return found
 
     @property
-    def trouble(self) -> str:
+    def error(self) -> str:
         """What keeps turns from being judged, found or kept, since when; empty if nothing does.
 
         Every `Recall` and `Receipt` carries it; `health` says more.
         """
-        found: str = self._inner.trouble
+        found: str = self._inner.error
         return found
 
     def health(self) -> Health:
@@ -234,12 +234,12 @@ class SouffleurMethods(Face):
         found: Cast = self._wait(self._inner.cast)
         return found
 
-    def portray(self, *, user_id: str, agent_id: str = "default") -> Memory:
+    def write_portrait(self, *, user_id: str, agent_id: str = "default") -> Memory:
         """Write the portrait anew, due or not. Raises SettingsError without a model.
 
         Name a persona that knows only its own for the portrait that it alone has.
         """
-        found: Memory = self._wait(self._inner.portray, user_id=user_id, agent_id=agent_id)
+        found: Memory = self._wait(self._inner.write_portrait, user_id=user_id, agent_id=agent_id)
         return found
 
     @property
@@ -248,13 +248,13 @@ class SouffleurMethods(Face):
         found: bool = self._inner.has_model
         return found
 
-    def run(self, name: str, errand: RunOptions | None = None) -> RunResult:
+    def run(self, name: str, options: RunOptions | None = None) -> RunResult:
         """Do what is due of one kind now: decay, review, consolidate, profile, contradictions,
         purge or report.
 
         Raises SettingsError for another name, or without a model where one is needed.
         """
-        found: RunResult = self._wait(self._inner.run, name, errand)
+        found: RunResult = self._wait(self._inner.run, name, options)
         return found
 
     def forget(
@@ -305,7 +305,7 @@ class SouffleurMethods(Face):
     def flush(self, seconds: float | None = None) -> bool:
         """Wait until all that is due is judged, told and on disk; False if it could not be.
 
-        That is if time ran out, or if an endpoint is in trouble: see `trouble`. Raises StoreError
+        That is if time ran out, or if an endpoint is in trouble: see `error`. Raises StoreError
         if the store is out of reach.
         """
         found: bool = self._wait(self._inner.flush, seconds)

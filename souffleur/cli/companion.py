@@ -30,7 +30,7 @@ async def converse(settings: Settings, user_id: str, session_id: str) -> None:
                 await _exchange(memory, endpoint, user_id, session_id, line, history)
             memory.end_session(user_id=user_id, session_id=session_id)
             with console.status("judging what was said …"):
-                await memory.flush(settings.drain)
+                await memory.flush(settings.shutdown_timeout)
     finally:
         await endpoint.aclose()
 
@@ -59,8 +59,8 @@ async def _exchange(
     receipt = memory.observe(
         user_id=user_id, session_id=session_id, user=line, assistant=reply.text
     )
-    if receipt.trouble:
-        console.print(f"[red]{escape(receipt.trouble)}[/]")
+    if receipt.error:
+        console.print(f"[red]{escape(receipt.error)}[/]")
 
 
 def _read(title: str) -> str:

@@ -219,10 +219,10 @@ def retry(user: AnyUser = None) -> None:
             await memory.flush()
             left = len(await journal.turns(state=TurnState.FAILED, user_id=user))
             left += len(await journal.turns(state=TurnState.PENDING, user_id=user))
-            return len(waiting), left, memory.trouble
+            return len(waiting), left, memory.error
 
-    tried, left, trouble = enter(work())
-    why = f" ({trouble})" if trouble else ""
+    tried, left, error = enter(work())
+    why = f" ({error})" if error else ""
     typer.echo(f"{tried - left} of {tried} turns judged, {left} not{why}")
     raise typer.Exit(1 if left else 0)
 

@@ -89,4 +89,4 @@ async def _write(user: str, agent: str) -> None:
     from souffleur.settings import load_settings, need_model
 
     async with Souffleur.open(need_model(load_settings())) as memory:
-        await memory.portray(user_id=user, agent_id=agent)
+        await memory.write_portrait(user_id=user, agent_id=agent)

@@ -69,5 +69,5 @@ async def _run(name: RunName, user: str | None, dry_run: bool, limits: "RunLimit
     async with Souffleur.open(settings, schedule=False) as memory:
         stopping = stop_on_signal()
         with progress(name) as step:
-            errand = RunOptions(memory.clock(), user, limits, dry_run, stopping.is_set, step)
-            return await memory.run(name, errand)
+            options = RunOptions(memory.clock(), user, limits, dry_run, stopping.is_set, step)
+            return await memory.run(name, options)

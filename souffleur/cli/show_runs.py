@@ -28,21 +28,21 @@ def run(report: RunResult, as_json: bool) -> None:
     if as_json:
         print_json(_whole(report))
         return
-    if report.lines:
+    if report.items:
         columns = [Column("memory", overflow="fold"), Column("because", overflow="fold")]
         table = Table("user", "op", *columns, box=box.SIMPLE_HEAD)
-        for line in report.lines:
+        for line in report.items:
             op = f"[{_COLOURS.get(line.op, 'dim')}]{line.op}[/]"
             why = "\n".join(
                 [*(f"[dim]{escape(step)}[/]" for step in line.trail), escape(line.reason)]
             )
             table.add_row(escape(line.memory.user_id), op, escape(line.memory.content), why)
         console.print(table)
-    done = Counter(line.op for line in report.lines)
+    done = Counter(line.op for line in report.items)
     sums = " · ".join(f"{count} {op}" for op, count in sorted(done.items())) or "nothing was due"
     if report.data:
         sums = " · ".join(f"{name}: {_short(value)}" for name, value in report.data.items())
-    would = "would be: " if report.errand.dry_run else ""
+    would = "would be: " if report.options.dry_run else ""
     console.print(f"{report.name}: {would}{sums}")
     if report.calls:
         cost = f", ${report.cost:.4f}" if report.cost else ""
@@ -52,11 +52,11 @@ def run(report: RunResult, as_json: bool) -> None:
 
 
 def _whole(report: RunResult) -> dict[str, object]:
-    """All but the callables of the errand."""
+    """All but the callables of the options."""
     parts = ("name", "due", "calls", "tokens", "cost", "stopped", "data")
     whole = {name: getattr(report, name) for name in parts}
-    asked = {"began": report.errand.now.isoformat(), "dry_run": report.errand.dry_run}
-    return {**whole, **asked, "lines": [_plain(line) for line in report.lines]}
+    asked = {"began": report.options.now.isoformat(), "dry_run": report.options.dry_run}
+    return {**whole, **asked, "lines": [_plain(line) for line in report.items]}
 
 
 def _short(value: object) -> str:

@@ -17,7 +17,7 @@ from souffleur.reporting.rendering import render
 class Column:
     """One column of a chart."""
 
-    many: int
+    count: int
     span: str
     """What was counted in it."""
     label: str
@@ -43,7 +43,7 @@ def to_html(quality: Quality, *, title: str, zone: ZoneInfo) -> str:
         duration=report.duration,
         outcome=report.outcome,
         spent=report.spent,
-        SHOWN=report.SHOWN,
+        MAX_ROWS=report.MAX_ROWS,
     )
 
 
@@ -53,7 +53,7 @@ def by_importance(counts: Sequence[int]) -> list[Column]:
     >>> [(one.span, one.label) for one in by_importance([4, 1, 2])]
     [('0 to 0.25', '0'), ('0.25 to 0.5', '0.25'), ('0.5 and more', '0.5+')]
     """
-    lows = [f"{place * BIN:g}" for place in range(len(counts))]
+    lows = [f"{index * BIN:g}" for index in range(len(counts))]
     spans = [*(f"{low} to {high}" for low, high in pairwise(lows)), f"{lows[-1]} and more"]
     labels = [*lows[:-1], f"{lows[-1]}+"]
     return [Column(*one) for one in zip(counts, spans, labels, strict=True)]
@@ -67,14 +67,14 @@ def by_day(counts: Sequence[int], start: datetime, zone: tzinfo) -> list[Column]
     >>> [one.label for one in days], days[2].span
     (['', '', '01-05'], '24 hours from 2026-01-05 23:00')
     """
-    begins = [start + place * DAY for place in range(len(counts))]
+    begins = [start + index * DAY for index in range(len(counts))]
     return [
         Column(
-            many,
+            count,
             span=f"24 hours from {minute(begin, zone)}",
-            label=f"{begin.astimezone(zone):%m-%d}" if place % 5 == 2 else "",
+            label=f"{begin.astimezone(zone):%m-%d}" if index % 5 == 2 else "",
         )
-        for place, (many, begin) in enumerate(zip(counts, begins, strict=True))
+        for index, (count, begin) in enumerate(zip(counts, begins, strict=True))
     ]
 
 

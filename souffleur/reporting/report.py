@@ -13,10 +13,10 @@ from souffleur.knowledge.talk.turn import TurnState
 from souffleur.knowledge.upkeep.quality import Quality
 from souffleur.knowledge.upkeep.run_log import RunRecord
 
-SHOWN = 50
+MAX_ROWS = 50
 """Of a list, so many are named; the rest is counted."""
-WAITS_LONG = timedelta(hours=1)
-WAITS_IN_VAIN = timedelta(days=7)
+LONG_WAIT = timedelta(hours=1)
+HOPELESS_WAIT = timedelta(days=7)
 """From then on it seems that nothing judges at all."""
 
 _REVIEWED = (Due.PROMOTION, Due.REVIEW)
@@ -46,13 +46,13 @@ def health(quality: Quality, others: Iterable[Finding] = ()) -> tuple[Status, li
     waited = quality.at - since if since else timedelta()
     broken = [*_unreadable(quality), *_set_aside(quality)]
     warnings = [*_failing(quality), *_failed_runs(quality), *_late(quality), *_wrong(quality)]
-    if waited > WAITS_LONG:
+    if waited > LONG_WAIT:
         wait = count(quality.waiting, "turn or segment waits", "turns and segments wait")
         finding = (
             f"{wait}, the oldest for {duration(waited)}: check that a model is "
             "configured and that the host runs, or have all of it judged with `souffleur retry`."
         )
-        (broken if waited > WAITS_IN_VAIN else warnings).append(finding)
+        (broken if waited > HOPELESS_WAIT else warnings).append(finding)
     for status, sentence in others:
         (broken if status is Status.BROKEN else warnings).append(sentence)
     state = Status.BROKEN if broken else Status.WARNING if warnings else Status.OK
@@ -60,7 +60,7 @@ def health(quality: Quality, others: Iterable[Finding] = ()) -> tuple[Status, li
 
 
 def to_json(quality: Quality) -> dict[str, Any]:
-    """Plain data for a program: of each list of memories the count, and the first `SHOWN`; all
+    """Plain data for a program: of each list of memories the count, and the first `MAX_ROWS`; all
     the latest runs.
     """
     state, findings = health(quality)
@@ -69,13 +69,13 @@ def to_json(quality: Quality) -> dict[str, Any]:
     return {"health": {"state": str(state), "findings": findings}, **told}
 
 
-def count(many: int, one: str, several: str = "") -> str:
+def count(number: int, one: str, several: str = "") -> str:
     """A number and what it is of.
 
     >>> count(1, "turn"), count(1200, "turn"), count(2, "memory", "memories")
     ('1 turn', '1,200 turns', '2 memories')
     """
-    return f"{many:,} {one if many == 1 else several or one + 's'}"
+    return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
 def duration(length: timedelta) -> str:
@@ -97,7 +97,7 @@ def duration(length: timedelta) -> str:
 def outcome(run: RunRecord) -> str:
     """What came of a run, on one line: by op, why some failed, why it ended early."""
     ranked = sorted(run.counts.items(), key=lambda item: (-item[1], item[0]))
-    done = " · ".join(f"{many:,} {op}" for op, many in ranked if many)
+    done = " · ".join(f"{number:,} {op}" for op, number in ranked if number)
     if "health" in run.data:
         done = f"health: {run.data['health']}"
     parts = [done or ("nothing was done" if run.due else "nothing was due")]
@@ -129,14 +129,14 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         if value and isinstance(value[0], int):
             return list(value)
-        return {"count": len(value), "first": [_plain(one) for one in value[:SHOWN]]}
+        return {"count": len(value), "first": [_plain(one) for one in value[:MAX_ROWS]]}
     return value
 
 
 def _unreadable(quality: Quality) -> Iterable[str]:
-    if many := sum(one.what == "record" for one in quality.failures):
+    if number := sum(one.what == "record" for one in quality.failures):
         yield (
-            f"{count(many, 'record of the store', 'records of the store')} cannot be read: take "
+            f"{count(number, 'record of the store', 'records of the store')} cannot be read: take "
             "them out into a file with `souffleur repair`, which restores what they had replaced."
         )
 
@@ -172,26 +172,26 @@ def _failed_runs(quality: Quality) -> Iterable[str]:
 
 def _late(quality: Quality) -> Iterable[str]:
     runs: dict[str, int] = {}
-    for what, many in quality.late.items():
+    for what, number in quality.late.items():
         run = "review" if what in _REVIEWED else "decay"
-        runs[run] = runs.get(run, 0) + many
-    for run, many in sorted(runs.items()):
+        runs[run] = runs.get(run, 0) + number
+    for run, number in sorted(runs.items()):
         yield (
-            f"{count(many, 'memory has', 'memories have')} been due for more than a day: run "
+            f"{count(number, 'memory has', 'memories have')} been due for more than a day: run "
             f"`souffleur run {run}`, by cron if need be."
         )
 
 
 def _wrong(quality: Quality) -> Iterable[str]:
-    if many := len(quality.duplicates):
+    if number := len(quality.duplicates):
         newer = quality.duplicates[0].second
         example = f"souffleur forget {newer.id} --user {shlex.quote(newer.user_id)}"
         yield (
-            f"{count(many, 'memory says', 'memories say')} word for word what another one says: "
+            f"{count(number, 'memory says', 'memories say')} word for word what another one says: "
             f"forget one of each pair, such as with `{example}`."
         )
-    if many := len(quality.contradictions):
+    if number := len(quality.contradictions):
         yield (
-            f"{count(many, 'pair')} of memories cannot both be so: forget the one that is not so "
+            f"{count(number, 'pair')} of memories cannot both be so: forget the one that is not so "
             "with `souffleur forget`."
         )

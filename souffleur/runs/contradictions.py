@@ -12,54 +12,54 @@ from souffleur.knowledge.upkeep.conflict_sets import (
     find_conflict_sets,
     users_with_candidates,
 )
-from souffleur.runs.run import RunItem, RunOptions, RunResult, side_by_side, told
+from souffleur.runs.run import RunItem, RunOptions, RunResult, item_for, side_by_side
 
 if TYPE_CHECKING:
     from souffleur.agents.conflict_resolver import ConflictResolver
     from souffleur.knowledge.knowledge_base import KnowledgeBase
 
-OVERLAP = timedelta(days=2)
+LOOKBACK_OVERLAP = timedelta(days=2)
 """A memory is as old as its turn, and may have been judged later, when a model was out of reach."""
-LOOKED_BACK = 20
+MAX_RUNS_READ = 20
 """Records of former runs that are looked through for the last whole one."""
 
 
 async def run_contradictions(
-    knowledge: "KnowledgeBase", arbiter: "ConflictResolver", errand: RunOptions
+    knowledge: "KnowledgeBase", arbiter: "ConflictResolver", options: RunOptions
 ) -> RunResult:
     """Judge what was learnt since the last whole run against what was known before."""
-    since = await _done_until(knowledge, errand.user_id)
+    since = await _done_until(knowledge, options.user_id)
     work: defaultdict[str, list[ConflictSet]] = defaultdict(list)
-    for user_id in await users_with_candidates(knowledge, errand.now, since, errand.user_id):
-        work[user_id] = await find_conflict_sets(knowledge, user_id, errand.now, since)
-    report = RunResult("contradictions", errand, due=sum(map(len, work.values())))
+    for user_id in await users_with_candidates(knowledge, options.now, since, options.user_id):
+        work[user_id] = await find_conflict_sets(knowledge, user_id, options.now, since)
+    result = RunResult("contradictions", options, due=sum(map(len, work.values())))
 
     async def one(pair: ConflictSet) -> Sequence[RunItem]:
         try:
-            outcomes = await arbiter.run(pair, now=errand.now, dry_run=errand.dry_run)
+            entries = await arbiter.run(pair, now=options.now, dry_run=options.dry_run)
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001  the worker's edge: both stay as they are
-            return [report.failed(pair.memory, error)]
-        for outcome in outcomes:
-            if outcome.at == errand.now:  # else it was decided, and paid for, by a former run
-                report.spend(outcome.cost)
+            return [result.failed_item(pair.memory, error)]
+        for entry in entries:
+            if entry.at == options.now:  # else it was decided, and paid for, by a former run
+                result.spend(entry.cost)
         return [
-            told(outcome.changes[-1].after if outcome.changes else pair.memory, outcome)
-            for outcome in outcomes
+            item_for(entry.changes[-1].after if entry.changes else pair.memory, entry)
+            for entry in entries
         ]
 
-    await side_by_side(report, work, one)
-    return report
+    await side_by_side(result, work, one)
+    return result
 
 
 async def _done_until(knowledge: "KnowledgeBase", user_id: str | None) -> datetime | None:
     """When the last run over these memories began that was not stopped; None: there was none."""
-    records = await run_log.latest(knowledge.journal, name="contradictions", limit=LOOKED_BACK)
+    records = await run_log.latest(knowledge.journal, name="contradictions", limit=MAX_RUNS_READ)
     whole = (
         one.began
         for one in records
         if not one.stopped and not one.counts.get("FAILED") and one.of_user in {None, user_id}
     )
     began = next(whole, None)
-    return began - OVERLAP if began else None
+    return began - LOOKBACK_OVERLAP if began else None

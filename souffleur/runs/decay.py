@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from souffleur.knowledge import decay
 from souffleur.knowledge.memory import Due, Memory
 from souffleur.knowledge.operation import Actor, ActorKind, Archive, Forget, Verdict, derive_id
-from souffleur.runs.run import RunItem, RunOptions, RunResult, told
+from souffleur.runs.run import RunItem, RunOptions, RunResult, item_for
 
 if TYPE_CHECKING:
     from datetime import datetime, tzinfo
@@ -22,37 +22,37 @@ DUE_PER_PAGE = 100
 
 
 async def run_decay(
-    knowledge: "KnowledgeBase", errand: RunOptions, *, has_reviewer: bool = True
+    knowledge: "KnowledgeBase", options: RunOptions, *, has_reviewer: bool = True
 ) -> RunResult:
     """Let go what is over.
 
     Without a reviewer, what is due for review and has fallen below the policy's last threshold is
     forgotten as well: it would never be asked about.
     """
-    now, user_id = errand.now, errand.user_id
+    now, user_id = options.now, options.user_id
     what = DUE_BY_RULE if has_reviewer else (*DUE_BY_RULE, Due.REVIEW)
     due = await knowledge.count_due(now, what, user_id=user_id)
-    report = RunResult("decay", errand, due=due)
-    with report.until_the_store_fails():
-        await _let_all_go(knowledge, report, what)
-    return report
+    result = RunResult("decay", options, due=due)
+    with result.until_the_store_fails():
+        await _let_all_go(knowledge, result, what)
+    return result
 
 
-async def _let_all_go(knowledge: "KnowledgeBase", report: RunResult, what: Sequence[Due]) -> None:
-    errand = report.errand
-    now, user_id, limits = errand.now, errand.user_id, errand.limits
+async def _let_all_go(knowledge: "KnowledgeBase", result: RunResult, what: Sequence[Due]) -> None:
+    options = result.options
+    now, user_id, limits = options.now, options.user_id, options.limits
     seen: set[str] = set()
-    while not report.is_over() and len(seen) < limits.memories:
+    while not result.is_over() and len(seen) < limits.memories:
         room = min(DUE_PER_PAGE, limits.memories - len(seen))
-        still_due = len(seen) if errand.dry_run else report.count("WAITS", "REFUSED")
+        still_due = len(seen) if options.dry_run else result.count("WAITS", "REFUSED")
         page = await knowledge.due(now, what, user_id=user_id, limit=room + still_due)
         fresh = [memory for memory in page if memory.id not in seen]
         if not fresh:
             return
         for memory in fresh:
             seen.add(memory.id)
-            report.lines.append(await _let_go(knowledge, memory, report))
-            errand.step(len(seen), report.due)
+            result.items.append(await _let_go(knowledge, memory, result))
+            options.step(len(seen), result.due)
 
 
 def passes(
@@ -76,27 +76,28 @@ def passes(
             return Forget(target=memory.id, reason="faded, and there is no reviewer to ask")
 
 
-async def _let_go(knowledge: "KnowledgeBase", memory: Memory, report: RunResult) -> RunItem:
-    errand = report.errand
+async def _let_go(knowledge: "KnowledgeBase", memory: Memory, result: RunResult) -> RunItem:
+    options = result.options
     person, _ = await knowledge.people.find(memory.user_id, memory.agent_id)
     zone = ZoneInfo(person.timezone) if person and person.timezone else UTC
-    op, most = passes(memory, errand.now, knowledge.policy, zone), errand.limits.deletions
+    op = passes(memory, options.now, knowledge.policy, zone)
+    max_deletions = options.limits.deletions
     if op is None:
         return RunItem(memory, "WAITS", "it is due for review")
-    if most is not None and report.count("FORGET", "ARCHIVE") >= most:
-        return RunItem(memory, "WAITS", f"it is over, but {most} were let go in this run")
-    if errand.dry_run:
+    if max_deletions is not None and result.count("FORGET", "ARCHIVE") >= max_deletions:
+        return RunItem(memory, "WAITS", f"it is over, but {max_deletions} were let go in this run")
+    if options.dry_run:
         return RunItem(memory, op.op, op.reason)
     verdict = Verdict(
         id=derive_id("decay", memory.id, memory.revision),
         user_id=memory.user_id,
         agent_id=memory.agent_id,
         by=Actor(who=ActorKind.SCHEDULE),
-        at=errand.now,
+        at=options.now,
         ops=(op,),
     )
-    (outcome,) = await knowledge.apply(verdict)
-    return told(memory, outcome)
+    (entry,) = await knowledge.apply(verdict)
+    return item_for(memory, entry)
 
 
 def _day(moment: "datetime | None", zone: "tzinfo") -> str:

@@ -22,7 +22,7 @@ from souffleur.runs.run import RunOptions, RunResult
 from souffleur.runs.schedule import Job
 
 HOUR = timedelta(hours=1)
-AT_NIGHT = 3
+NIGHTLY_HOUR = 3
 """The hour, in UTC, of what is done once a day."""
 
 
@@ -37,8 +37,8 @@ class Run:
     """Whether it needs a model."""
 
 
-def _decay(parts: Parts, errand: RunOptions) -> Awaitable[RunResult]:
-    return run_decay(parts.knowledge, errand, has_reviewer=parts.has_model)
+def _decay(parts: Parts, options: RunOptions) -> Awaitable[RunResult]:
+    return run_decay(parts.knowledge, options, has_reviewer=parts.has_model)
 
 
 RUNS = {
@@ -48,8 +48,8 @@ RUNS = {
         Run(
             "consolidate",
             DAY,
-            lambda parts, errand: run_consolidate(
-                parts.knowledge, parts.needed_agents.consolidator, errand
+            lambda parts, options: run_consolidate(
+                parts.knowledge, parts.needed_agents.consolidator, options
             ),
             asks=True,
         ),
@@ -57,50 +57,54 @@ RUNS = {
         Run(
             "review",
             HOUR,
-            lambda parts, errand: run_review(parts.knowledge, parts.needed_agents.reviewer, errand),
+            lambda parts, options: run_review(
+                parts.knowledge, parts.needed_agents.reviewer, options
+            ),
             asks=True,
         ),
         Run(
             "contradictions",
             DAY,
-            lambda parts, errand: run_contradictions(
-                parts.knowledge, parts.needed_agents.arbiter, errand
+            lambda parts, options: run_contradictions(
+                parts.knowledge, parts.needed_agents.arbiter, options
             ),
             asks=True,
         ),
         Run(
             "profile",
             DAY,
-            lambda parts, errand: run_profile(
-                parts.knowledge, parts.needed_agents.narrator, errand
+            lambda parts, options: run_profile(
+                parts.knowledge, parts.needed_agents.narrator, options
             ),
             asks=True,
         ),
         Run(
             "cues",
             DAY,
-            lambda parts, errand: run_cues(parts.knowledge, parts.needed_agents.cue_writer, errand),
+            lambda parts, options: run_cues(
+                parts.knowledge, parts.needed_agents.cue_writer, options
+            ),
             asks=True,
         ),
-        Run("purge", DAY, lambda parts, errand: run_purge(parts.knowledge, errand)),
-        Run("report", DAY, lambda parts, errand: run_report(parts.knowledge, errand)),
+        Run("purge", DAY, lambda parts, options: run_purge(parts.knowledge, options)),
+        Run("report", DAY, lambda parts, options: run_report(parts.knowledge, options)),
     )
 }
 """By name, in the order in which those are done that are due at once."""
 
 
-async def perform(parts: Parts, name: str, errand: RunOptions) -> RunResult:
+async def perform(parts: Parts, name: str, options: RunOptions) -> RunResult:
     """Do a run, and keep a record of what came of it, unless it was dry or found nothing to do.
 
     Raises StoreError if the store was out of reach meanwhile; what was done till then is recorded
     if it can be.
     """
-    report = await RUNS[name].work(parts, errand)
-    if not errand.dry_run and (report.due or report.data):
-        await run_log.keep(parts.knowledge.journal, report.record(parts.clock()))
-    if isinstance(report.error, StoreError):
-        raise report.error
-    return report
+    result = await RUNS[name].work(parts, options)
+    if not options.dry_run and (result.due or result.data):
+        await run_log.keep(parts.knowledge.journal, result.record(parts.clock()))
+    if isinstance(result.error, StoreError):
+        raise result.error
+    return result
 
 
 def jobs_of(parts: Parts) -> list[Job]:
@@ -110,10 +114,10 @@ def jobs_of(parts: Parts) -> list[Job]:
 
 def _job(parts: Parts, run: Run) -> Job:
     async def work(now: datetime) -> None:
-        report = await perform(parts, run.name, RunOptions(now))
-        done = {op: report.count(op) for op in {line.op for line in report.lines}}
-        logger.info("{}: {} due, {}", run.name, report.due, done or "nothing done")
-        if report.error:  # what is left is tried before the next period
-            raise report.error
+        result = await perform(parts, run.name, RunOptions(now))
+        done = {op: result.count(op) for op in {item.op for item in result.items}}
+        logger.info("{}: {} due, {}", run.name, result.due, done or "nothing done")
+        if result.error:  # what is left is tried before the next period
+            raise result.error
 
-    return Job(run.name, run.every, work, at_hour=AT_NIGHT if run.every == DAY else None)
+    return Job(run.name, run.every, work, at_hour=NIGHTLY_HOUR if run.every == DAY else None)

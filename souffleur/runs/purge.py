@@ -10,26 +10,26 @@ if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
 
 
-async def run_purge(knowledge: "KnowledgeBase", errand: RunOptions) -> RunResult:
+async def run_purge(knowledge: "KnowledgeBase", options: RunOptions) -> RunResult:
     """Erase tombstones, the oldest first, idle words of the ledger, and the records of old runs."""
-    memories = await find_purgeable(knowledge, errand.now, user_id=errand.user_id)
-    report = RunResult("purge", errand, due=len(memories))
+    memories = await find_purgeable(knowledge, options.now, user_id=options.user_id)
+    result = RunResult("purge", options, due=len(memories))
     why = f"forgotten more than {TOMBSTONE_KEPT_FOR.days} days ago"
-    most = errand.limits.deletions
-    with report.until_the_store_fails():
+    max_deletions = options.limits.deletions
+    with result.until_the_store_fails():
         for memory in memories:
-            if report.is_over():
-                return report
-            if most is not None and report.count("PURGE") >= most:
-                report.stopped = f"it may erase {most}"
-                return report
-            if not errand.dry_run:
+            if result.is_over():
+                return result
+            if max_deletions is not None and result.count("PURGE") >= max_deletions:
+                result.stopped = f"it may erase {max_deletions}"
+                return result
+            if not options.dry_run:
                 await purge(knowledge, memory)
-            report.lines.append(RunItem(memory, "PURGE", why))
-            errand.step(len(report.lines), report.due)
-    if errand.dry_run or report.stopped:
-        return report
-    await purge_idle(knowledge, errand.now, user_id=errand.user_id)
-    if errand.user_id is None:
-        await run_log.drop_old(knowledge.journal, errand.now)
-    return report
+            result.items.append(RunItem(memory, "PURGE", why))
+            options.step(len(result.items), result.due)
+    if options.dry_run or result.stopped:
+        return result
+    await purge_idle(knowledge, options.now, user_id=options.user_id)
+    if options.user_id is None:
+        await run_log.drop_old(knowledge.journal, options.now)
+    return result

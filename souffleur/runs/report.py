@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
 
 
-async def run_report(knowledge: "KnowledgeBase", errand: RunOptions) -> RunResult:
+async def run_report(knowledge: "KnowledgeBase", options: RunOptions) -> RunResult:
     """Count what is in the store, and what is wrong with it; no words, so that it may be kept."""
     from souffleur.reporting.report import health
 
-    quality = await measure(knowledge, errand.now, user_id=errand.user_id)
+    quality = await measure(knowledge, options.now, user_id=options.user_id)
     state, findings = health(quality)
-    report = RunResult("report", errand)
-    report.data = {
+    result = RunResult("report", options)
+    result.data = {
         "health": str(state),
         "findings": findings,
         "users": quality.users,
@@ -30,4 +30,4 @@ async def run_report(knowledge: "KnowledgeBase", errand: RunOptions) -> RunResul
         "contradictions": len(quality.contradictions),
         "failures": len(quality.failures),
     }
-    return report
+    return result

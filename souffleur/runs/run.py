@@ -1,4 +1,4 @@
-"""An errand: what a run is asked to do and may cost; and its report, what came of it."""
+"""A run: what it is asked to do and may cost, and its result."""
 
 import asyncio
 from collections import Counter
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FEWEST_DELETIONS = 5
-SHARE_DELETED = 0.2
+MIN_DELETIONS = 5
+MAX_DELETED_SHARE = 0.2
 """Of what a run looks at, as much may be deleted, or `FEWEST_DELETIONS` if that is more."""
-ERRORS = 5
+MAX_RECORDED_ERRORS = 5
 """Kept in the record of a run."""
-OUTAGE = 3
+MAX_OUTAGES = 3
 """Failures in a row, for an endpoint's trouble, that end a run."""
 
 Step = Callable[[int, int], None]
@@ -83,10 +83,10 @@ class RunResult:
     """What came of a run."""
 
     name: str
-    errand: RunOptions
+    options: RunOptions
     due: int = 0
     """How many were due when it began."""
-    lines: list[RunItem] = field(default_factory=list)
+    items: list[RunItem] = field(default_factory=list)
     calls: int = 0
     tokens: int = 0
     cost: float = 0.0
@@ -102,7 +102,7 @@ class RunResult:
 
     def count(self, *ops: str) -> int:
         """How many lines have one of these ops."""
-        return sum(line.op in ops for line in self.lines)
+        return sum(item.op in ops for item in self.items)
 
     def spend(self, cost: Mapping[str, float]) -> None:
         """Add what a verdict took (see `Verdict.cost`)."""
@@ -112,20 +112,20 @@ class RunResult:
 
     def is_over(self) -> bool:
         """Whether nothing more may begin; `stopped` says why."""
-        limits = self.errand.limits
+        limits = self.options.limits
         if self.stopped:
             return True
-        if self.errand.stop():
+        if self.options.stop():
             self.stopped = "it was asked to stop"
         elif self.calls >= limits.calls:
             self.stopped = f"it may make {limits.calls} calls"
-        elif len(self.lines) >= limits.memories < self.due:
+        elif len(self.items) >= limits.memories < self.due:
             self.stopped = f"it may look at {limits.memories} of {self.due}"
         else:
             return False
         return True
 
-    def failed(self, memory: Memory, error: Exception) -> RunItem:
+    def failed_item(self, memory: Memory, error: Exception) -> RunItem:
         """Return the line of what could not be done, and stays due.
 
         After `OUTAGE` of an endpoint in trouble, without a success between, nothing more is begun.
@@ -134,7 +134,7 @@ class RunResult:
         if isinstance(error, AnswerError | EndpointError):
             self.spend(error.usage)
         self.outages += is_outage(error)
-        if self.outages >= OUTAGE:
+        if self.outages >= MAX_OUTAGES:
             self.break_off(error)
         return RunItem(memory, "FAILED", f"{type(error).__name__}: {error}")
 
@@ -151,23 +151,23 @@ class RunResult:
         except* StoreError as group:
             self.break_off(group.exceptions[0])
 
-    def most_deletions(self, looked_at: int) -> int:
+    def max_deletions(self, looked_at: int) -> int:
         """The cap on what a model may delete of so many."""
-        usual = max(FEWEST_DELETIONS, int(SHARE_DELETED * looked_at))
-        return usual if self.errand.limits.deletions is None else self.errand.limits.deletions
+        usual = max(MIN_DELETIONS, int(MAX_DELETED_SHARE * looked_at))
+        return usual if self.options.limits.deletions is None else self.options.limits.deletions
 
     def record(self, ended: datetime) -> RunRecord:
         """What is kept of it: numbers, and no words of anybody, as an answer's fault may quote."""
-        failed = [line.reason for line in self.lines if line.op == "FAILED"]
+        failed = [item.reason for item in self.items if item.op == "FAILED"]
         failed = [why if "AnswerError" not in why else "AnswerError" for why in failed]
         return RunRecord(
             name=self.name,
-            began=self.errand.now,
+            began=self.options.now,
             ended=ended,
-            of_user=self.errand.user_id,
+            of_user=self.options.user_id,
             due=self.due,
-            counts=dict(Counter(line.op for line in self.lines)),
-            errors=tuple(failed[:ERRORS]),
+            counts=dict(Counter(item.op for item in self.items)),
+            errors=tuple(failed[:MAX_RECORDED_ERRORS]),
             calls=self.calls,
             tokens=self.tokens,
             cost=self.cost,
@@ -177,37 +177,37 @@ class RunResult:
 
 
 async def side_by_side(
-    report: RunResult,
+    result: RunResult,
     work: Mapping[str, Sequence[T]],
     one: Callable[[T], Awaitable[Sequence[RunItem]]],
 ) -> None:
     """Do each user's work, one piece after the other, users side by side, while it may go on."""
-    slots = asyncio.Semaphore(report.errand.limits.parallel)
+    slots = asyncio.Semaphore(result.options.limits.parallel)
     done = 0
 
     async def user(mine: Sequence[T]) -> None:
         nonlocal done
         async with slots:
             for piece in mine:
-                if report.is_over():
+                if result.is_over():
                     return
-                lines = await one(piece)
-                report.lines += lines
-                if any(line.op != "FAILED" for line in lines):
-                    report.outages = 0
+                items = await one(piece)
+                result.items += items
+                if any(item.op != "FAILED" for item in items):
+                    result.outages = 0
                 done += 1
-                report.errand.step(done, report.due)
+                result.options.step(done, result.due)
 
-    with report.until_the_store_fails():
+    with result.until_the_store_fails():
         async with asyncio.TaskGroup() as group:  # one that fails ends the others
             for mine in work.values():
                 group.create_task(user(mine))
 
 
-def told(memory: Memory, outcome: "LedgerEntry", trail: tuple[str, ...] = ()) -> RunItem:
+def item_for(memory: Memory, entry: "LedgerEntry", trail: tuple[str, ...] = ()) -> RunItem:
     """The line of what became of an op, and of what was looked up before."""
-    if outcome.waits:
-        return RunItem(memory, "WAITS", f"for the user's yes: {outcome.reason}", trail)
-    if outcome.refused:
-        return RunItem(memory, "REFUSED", f"{outcome.refused}: {outcome.detail}", trail)
-    return RunItem(memory, outcome.op, outcome.reason, trail)
+    if entry.waits:
+        return RunItem(memory, "WAITS", f"for the user's yes: {entry.reason}", trail)
+    if entry.refused:
+        return RunItem(memory, "REFUSED", f"{entry.refused}: {entry.detail}", trail)
+    return RunItem(memory, entry.op, entry.reason, trail)

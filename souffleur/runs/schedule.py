@@ -18,11 +18,11 @@ from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.upkeep import watermarks
 from souffleur.knowledge.upkeep.watermarks import DAY, Leader, Watermark
 
-WAKE = timedelta(minutes=1)
+WAKE_INTERVAL = timedelta(minutes=1)
 """Between two wakes of a job that runs less often."""
-RENEW = timedelta(seconds=30)
+LEASE_RENEWAL = timedelta(seconds=30)
 """Between two renewals of the lease: three may fail before it runs out."""
-PATIENCE = 10.0
+STOP_TIMEOUT = 10.0
 """Seconds that running work has to end when the schedule stops."""
 
 
@@ -59,7 +59,7 @@ class Schedule:
         *,
         clock: Callable[[], datetime],
         leader: Leader | None = None,
-        patience: float = PATIENCE,
+        patience: float = STOP_TIMEOUT,
     ) -> None:
         """`patience` is in seconds. Raises SettingsError where two jobs have one name."""
         self._journal = journal
@@ -93,8 +93,9 @@ class Schedule:
         self._scheduler = AsyncIOScheduler(timezone="UTC", job_defaults=usual)
         self._stopping = False
         often = [(job.every, self._wake, [job.name]) for job in self._jobs.values()]
-        for period, wake, args in [(RENEW, self.renew, []), *often]:
-            trigger = IntervalTrigger(seconds=min(period, WAKE).total_seconds(), timezone=UTC)
+        for period, wake, args in [(LEASE_RENEWAL, self.renew, []), *often]:
+            seconds = min(period, WAKE_INTERVAL).total_seconds()
+            trigger = IntervalTrigger(seconds=seconds, timezone=UTC)
             self._scheduler.add_job(wake, trigger, args=args)
         self._scheduler.start()
         for name in self._jobs:
@@ -169,7 +170,7 @@ class Schedule:
             async with self._alone:
                 done = not (queued and self._stopping) and await self._run(job, now)
         except Exception as error:  # noqa: BLE001  the worker's edge: the other jobs go on
-            pause = min(WAKE * 2**times, job.every)
+            pause = min(WAKE_INTERVAL * 2**times, job.every)
             self._failures[job.name] = (times + 1, now + pause)
             bug = None if isinstance(error, SouffleurError) else error  # its traceback says more
             logger.bind(job=job.name).opt(exception=bug).error(

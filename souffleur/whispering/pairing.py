@@ -8,13 +8,13 @@ from threading import Lock
 from souffleur.knowledge.operation import is_id
 from souffleur.whispering.whisper import Recall
 
-MOST_SESSIONS = 10_000
+MAX_SESSIONS = 10_000
 """Sessions whose latest whisper is remembered."""
-MOST_IDS = 1000
+MAX_WHISPERED_IDS = 1000
 """Memories of one whisper that are noted with a turn."""
 
 Whisper = Recall | Iterable[str] | None
-"""A recall, the ids of its `judged`, or None: the latest recall of the session."""
+"""A recall, the ids of its `judgeable_ids`, or None: the latest recall of the session."""
 Ids = tuple[str, ...]
 
 
@@ -24,18 +24,18 @@ class Pairing:
     May be used from several threads.
     """
 
-    def __init__(self, most: int = MOST_SESSIONS) -> None:
-        """`most`: sessions that are remembered; beyond, the oldest whisper is forgotten."""
+    def __init__(self, max_sessions: int = MAX_SESSIONS) -> None:
+        """`max_sessions`: sessions that are remembered; beyond, the oldest whisper is forgotten."""
         self._latest: OrderedDict[tuple[str, str], Ids] = OrderedDict()
-        self._most = most
+        self._max_sessions = max_sessions
         self._alone = Lock()
 
     def note(self, user_id: str, session_id: str, recall: Recall) -> None:
         """Remember what was whispered last in a session."""
         with self._alone:
-            self._latest[user_id, session_id] = recall.judged
+            self._latest[user_id, session_id] = recall.judgeable_ids
             self._latest.move_to_end((user_id, session_id))
-            if len(self._latest) > self._most:
+            if len(self._latest) > self._max_sessions:
                 self._latest.popitem(last=False)
 
     def take(self, user_id: str, session_id: str, whisper: Whisper = None) -> tuple[Ids, str]:
@@ -60,18 +60,18 @@ def read_whisper(whisper: object) -> tuple[Ids | None, str]:
     """
     if whisper is None:
         return None, ""
-    named = whisper.judged if isinstance(whisper, Recall) else whisper
+    named = whisper.judgeable_ids if isinstance(whisper, Recall) else whisper
     if isinstance(named, str | bytes) or not isinstance(named, Iterable):
         what = type(named).__name__
         return None, f"`whisper` must be a Recall or its ids, not {what}: the latest one was taken"
     try:
-        given = list(islice(named, MOST_IDS + 1))
+        given = list(islice(named, MAX_WHISPERED_IDS + 1))
     except Exception as error:  # noqa: BLE001  a turn must not be lost for what a host gives
         why = type(error).__name__
         return None, f"`whisper` cannot be read ({why}): the latest one was taken"
-    ids = [id for id in given[:MOST_IDS] if isinstance(id, str) and is_id(id)]
-    odd = len(given[:MOST_IDS]) - len(ids)
-    troubles = [f"`whisper` holds {odd} that is no id of a memory: left out"] if odd else []
-    if len(given) > MOST_IDS:
-        troubles.append(f"`whisper` holds more than {MOST_IDS} ids: the first were taken")
-    return tuple(dict.fromkeys(ids)), "; ".join(troubles)
+    ids = [id for id in given[:MAX_WHISPERED_IDS] if isinstance(id, str) and is_id(id)]
+    odd = len(given[:MAX_WHISPERED_IDS]) - len(ids)
+    errors = [f"`whisper` holds {odd} that is no id of a memory: left out"] if odd else []
+    if len(given) > MAX_WHISPERED_IDS:
+        errors.append(f"`whisper` holds more than {MAX_WHISPERED_IDS} ids: the first were taken")
+    return tuple(dict.fromkeys(ids)), "; ".join(errors)

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-RESIDENT = frozenset({Kind.FACT, Kind.PREFERENCE, Kind.RELATIONSHIP, Kind.BOUNDARY})
+ALWAYS_ON_KINDS = frozenset({Kind.FACT, Kind.PREFERENCE, Kind.RELATIONSHIP, Kind.BOUNDARY})
 """Kinds that may accompany every message; plans and moments come when they are called for."""
-RESIDENT_AMONG = 30
-NEAR_PLANS = 3
+ALWAYS_ON_CANDIDATES = 30
+MAX_NEAR_PLANS = 3
 CONTEXT_MESSAGES = 3
 """Messages before this one that a recall looks at."""
-OLDER_EPISODES = 2
+MAX_OLDER_EPISODES = 2
 """Episodes before the latest ones that a message may call up."""
-MOST_PAST = 6
+MAX_PAST_HITS = 6
 """Episodes, and as many raw turns, that a question about the past brings."""
 
 
@@ -64,7 +64,7 @@ class Past:
     until: datetime | None
     found: tuple[Found, ...]
     """Episodes, raw turns and memories: those of a time in its order, others best first."""
-    trouble: str = ""
+    error: str = ""
     """Why something may be missing; empty if nothing failed."""
 
 
@@ -74,7 +74,7 @@ class Finder:
     def __init__(self, knowledge: "KnowledgeBase", within: float | None = None) -> None:
         """`within`: seconds that the embedder may take."""
         self.knowledge = knowledge
-        self.troubles: list[str] = []
+        self.errors: list[str] = []
         """What went wrong, each once."""
         self._within = within
         self._by_words = False
@@ -99,21 +99,21 @@ class Finder:
 
     def note(self, error: Exception) -> None:
         """Say what went wrong, once."""
-        trouble = f"{type(error).__name__}: {error}"
-        if trouble not in self.troubles:
-            self.troubles.append(trouble)
-            logger.warning("recall is incomplete: {}", trouble)
+        text = f"{type(error).__name__}: {error}"
+        if text not in self.errors:
+            self.errors.append(text)
+            logger.warning("recall is incomplete: {}", text)
 
 
 async def whisper_for(
     knowledge: "KnowledgeBase", settings: Settings, asked: Asked, count: Count
 ) -> Recall:
-    """Return the block for the reply to what was said: see `Recall.trouble` for what it lacks."""
+    """Return the block for the reply to what was said: see `Recall.error` for what it lacks."""
     finder = Finder(knowledge, settings.recall_timeout)
-    shelf = await gather_candidates(finder, settings, asked)
+    candidates = await gather_candidates(finder, settings, asked)
     persona = asked.persona
     language = persona.language or spoken_in(asked.text)
-    voice = RenderOptions(
+    options = RenderOptions(
         user=persona.user,
         assistant=persona.assistant,
         language=language,
@@ -128,8 +128,8 @@ async def whisper_for(
         related=settings.related_tokens,
         past=settings.past_tokens,
     )
-    trouble = "; ".join(finder.troubles)
-    return compose(shelf, budget=budget, voice=voice, count=count, trouble=trouble)
+    error = "; ".join(finder.errors)
+    return compose(candidates, budget=budget, options=options, count=count, error=error)
 
 
 async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) -> Candidates:
@@ -146,7 +146,7 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     latest = await finder.part(
         knowledge.episodes(user_id, limit=settings.recall_episodes, now=now, sphere=sphere), []
     )
-    resident = await finder.part(_resident(knowledge, settings, asked), [])
+    always_on = await finder.part(_always_on(knowledge, settings, asked), [])
     before = await finder.part(knowledge.sessions.window(user_id, asked.session_id, sphere), [])
     found = await finder.part(_called_for(finder, settings, asked, before, latest), [])
     past = await finder.part(_past(finder, settings, asked, before), ())
@@ -154,7 +154,7 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
         core=[*system, *core],
         portrait=portrait,
         episodes=latest,
-        resident=resident,
+        always_on=always_on,
         found=[hit for hit in found if hit.relevant],
         past=past,
     )
@@ -187,10 +187,10 @@ async def _called_for(
         limit=settings.recall_limit,
     )
     hits = await finder.search(query)
-    older = replace(query, scope=(Scope.EPISODES,), limit=len(latest) + OLDER_EPISODES)
+    older = replace(query, scope=(Scope.EPISODES,), limit=len(latest) + MAX_OLDER_EPISODES)
     known = {episode.id for episode in latest}
     others = [hit for hit in await finder.search(older) if hit.item.id not in known]
-    return hits + others[:OLDER_EPISODES]
+    return hits + others[:MAX_OLDER_EPISODES]
 
 
 async def _past(
@@ -204,7 +204,7 @@ async def _past(
 
 
 async def recollect(
-    finder: Finder, rule: WindowRule, asked: Asked, *, limit: int = MOST_PAST
+    finder: Finder, rule: WindowRule, asked: Asked, *, limit: int = MAX_PAST_HITS
 ) -> Past:
     """What was told at the time a text asks about, or, where it names none, about its matter."""
     period = await asyncio.to_thread(find_period, asked.text, asked.now, asked.persona.zone)
@@ -250,22 +250,22 @@ async def look_everywhere(
         query = replace(query, limit=limit, scope=EVERYWHERE)
         hits = await finder.search(query)
         past = replace(past, found=tuple(hit for hit in hits if hit.relevant))
-    return replace(past, trouble="; ".join(finder.troubles))
+    return replace(past, error="; ".join(finder.errors))
 
 
-async def _resident(
+async def _always_on(
     knowledge: "KnowledgeBase", settings: Settings, asked: Asked
 ) -> Sequence[Memory]:
     """Plans whose day is near, and the most important facts."""
     best = await knowledge.most_valuable(
         asked.user_id,
-        limit=RESIDENT_AMONG,
+        limit=ALWAYS_ON_CANDIDATES,
         categories=(Category.FACT,),
         now=asked.now,
         sphere=asked.sphere,
     )
-    lasting = [memory for memory in best if memory.kind in RESIDENT][: settings.resident]
+    lasting = [memory for memory in best if memory.kind in ALWAYS_ON_KINDS]
     near = await knowledge.plans_near(
-        asked.user_id, limit=NEAR_PLANS, now=asked.now, sphere=asked.sphere
+        asked.user_id, limit=MAX_NEAR_PLANS, now=asked.now, sphere=asked.sphere
     )
-    return [*near, *lasting]
+    return [*near, *lasting[: settings.always_on_facts]]

@@ -16,7 +16,7 @@ from souffleur.knowledge.talk.turn import Turn
 from souffleur.prompts import render
 from souffleur.whispering.tokens import Count
 
-SIDE_TOKENS = 200
+MAX_SIDE_TOKENS = 200
 """What one side of a raw turn may take; beyond, whole sentences from its front."""
 
 _SAYS = {"en": ": ", "zh": "：", "ja": "："}
@@ -93,7 +93,7 @@ class Part:
     """Of its prompt, whisper_<name>."""
     room: int
     """Tokens, heading included."""
-    voice: RenderOptions
+    options: RenderOptions
     count: Count
     grouped: bool = False
 
@@ -119,10 +119,10 @@ class Part:
             told = [line for line in lines if line.text]
             if told and self.takes([*(one[-1] for one in chosen), told[-1]]):
                 chosen.append(told)
-        for place, lines in enumerate(chosen):
-            others = [one[-1] for one in chosen[:place] + chosen[place + 1 :]]
+        for index, lines in enumerate(chosen):
+            others = [one[-1] for one in chosen[:index] + chosen[index + 1 :]]
             longest = next(line for line in lines if self.takes([*others, line]))
-            chosen[place] = [longest]
+            chosen[index] = [longest]
         return self.section(one[-1] for one in chosen)
 
     def section(self, lines: Iterable[RenderedLine]) -> Section:
@@ -131,7 +131,7 @@ class Part:
         return Section(self.text(self._body(ordered)), tuple(line.item for line in ordered))
 
     def _ordered(self, lines: Iterable[RenderedLine]) -> list[RenderedLine]:
-        rank = {group: place for place, group in enumerate([None, *Group])}
+        rank = {group: index for index, group in enumerate([None, *Group])}
         return sorted(lines, key=lambda line: (rank[self._group(line)], line.order))
 
     def _body(self, lines: Iterable[RenderedLine]) -> str:
@@ -145,7 +145,7 @@ class Part:
         return group_of(line.item) if self.grouped else None
 
     def _under(self, name: str, body: str) -> str:
-        return render(f"whisper_{name}", self.voice.language, user=self.voice.user, lines=body)
+        return render(f"whisper_{name}", self.options.language, user=self.options.user, lines=body)
 
 
 def group_of(item: Memory | Turn) -> Group | None:
@@ -155,12 +155,12 @@ def group_of(item: Memory | Turn) -> Group | None:
     return next(group for group, kinds in KINDS.items() if item.kind in kinds)
 
 
-def tell(item: Memory | Turn, voice: RenderOptions, count: Count, *, long: bool) -> str:
+def tell(item: Memory | Turn, options: RenderOptions, count: Count, *, long: bool) -> str:
     """An item on one line; `long` tells an episode with its key facts. Empty: nothing to tell."""
     if isinstance(item, Turn):
-        return _turn(item, voice, count)
+        return _turn(item, options, count)
     if item.category is Category.EPISODE:
-        return _episode(item, voice.language, long)
+        return _episode(item, options.language, long)
     return single_line(item.content)
 
 
@@ -214,19 +214,23 @@ def _is_end(stop: re.Match[str], text: str) -> bool:
     return after.isalnum() and not is_spaced(after)  # "3.5", "a.m.", "e.g.," go on
 
 
-def _turn(turn: Turn, voice: RenderOptions, count: Count) -> str:
-    sides = ((voice.user, turn.user), (voice.assistant, turn.assistant))
+def _turn(turn: Turn, options: RenderOptions, count: Count) -> str:
+    sides = ((options.user, turn.user), (options.assistant, turn.assistant))
     said = [
-        f"{name}{_SAYS[voice.language]}{words}"
+        f"{name}{_SAYS[options.language]}{words}"
         for name, text in sides
         if (words := _side(text, count))
     ]
-    return single_line(f"[{_clock(turn.at, voice.zone)}] {' / '.join(said)}") if said else ""
+    return single_line(f"[{_clock(turn.at, options.zone)}] {' / '.join(said)}") if said else ""
 
 
 def _side(text: str, count: Count) -> str:
     lines = "\n".join(filter(None, map(single_line, text.splitlines())))
-    return single_line(leading(lines, lambda part: count(single_line(part)) <= SIDE_TOKENS, "…"))
+
+    def fits(part: str) -> bool:
+        return count(single_line(part)) <= MAX_SIDE_TOKENS
+
+    return single_line(leading(lines, fits, "…"))
 
 
 def _clock(moment: datetime, zone: ZoneInfo) -> str:

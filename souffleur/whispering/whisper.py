@@ -43,17 +43,17 @@ class Recall:
     """What the message asked about, from then, best first."""
     turn_ids: tuple[str, ...] = ()
     """The raw turns in the text, in its order: the `id` of each."""
-    judged: tuple[str, ...] = ()
+    judgeable_ids: tuple[str, ...] = ()
     """`ids` without episodes and portrait: what a judge may find to have been used."""
     tokens: int = 0
     """Length of the text, as it was counted."""
-    trouble: str = ""
+    error: str = ""
     """Why it may be incomplete, or what keeps turns from being judged; empty if all is well."""
 
-    def with_trouble(self, more: str) -> "Recall":
+    def with_error(self, more: str) -> "Recall":
         """Return this with what else is wrong."""
-        both = "; ".join(filter(None, (self.trouble, more)))
-        return replace(self, trouble=both) if more else self
+        both = "; ".join(filter(None, (self.error, more)))
+        return replace(self, error=both) if more else self
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Candidates:
     """Who the user is, told in a few paragraphs."""
     episodes: Sequence[Memory] = ()
     """The latest talks, newest first."""
-    resident: Sequence[Memory] = ()
+    always_on: Sequence[Memory] = ()
     """Important facts and near plans that accompany every message, best first."""
     found: Sequence[Found] = ()
     """Memories and older episodes that the message calls for, best first."""
@@ -86,12 +86,12 @@ class Budget:
 
 
 def compose(
-    shelf: Candidates,
+    candidates: Candidates,
     *,
     budget: Budget,
-    voice: RenderOptions,
+    options: RenderOptions,
     count: Count = estimate_tokens,
-    trouble: str = "",
+    error: str = "",
 ) -> Recall:
     """The block, each part within its budget by `count`.
 
@@ -101,46 +101,46 @@ def compose(
     """
 
     def part(name: str, room: int, *, by_kind: bool = False) -> Part:
-        return Part(name, room, voice, count, grouped=by_kind and voice.style == "grouped")
+        return Part(name, room, options, count, grouped=by_kind and options.style == "grouped")
 
-    core = _core(shelf.core, part("core", budget.core, by_kind=True))
-    portrait = _portrait(shelf.portrait, part("portrait", budget.portrait))
-    asked = [found.item for found in shelf.past]
+    core = _core(candidates.core, part("core", budget.core, by_kind=True))
+    portrait = _portrait(candidates.portrait, part("portrait", budget.portrait))
+    asked = [found.item for found in candidates.past]
     past = _by_age(_rest(asked, core), part("past", budget.past), long=True)
-    episodes = _episodes(_rest(shelf.episodes, core, past), part("episodes", budget.episodes))
-    called = [*(found.item for found in shelf.found), *shelf.resident]
+    episodes = _episodes(_rest(candidates.episodes, core, past), part("episodes", budget.episodes))
+    called = [*(found.item for found in candidates.found), *candidates.always_on]
     rest = _rest(called, core, portrait, episodes, past)
     related = _by_age(rest, part("related", budget.related, by_kind=True))
 
     sections = (core, portrait, episodes, related, past)
-    return _recall(shelf, sections, voice=voice, count=count, trouble=trouble)
+    return _recall(candidates, sections, options=options, count=count, error=error)
 
 
 def _recall(
-    shelf: Candidates,
+    candidates: Candidates,
     sections: Sequence[Section],
     *,
-    voice: RenderOptions,
+    options: RenderOptions,
     count: Count,
-    trouble: str,
+    error: str,
 ) -> Recall:
     core, portrait, episodes, related, past = sections
     body = "".join(section.text for section in sections)
-    head = render("whisper", voice.language, user=voice.user)
-    text = "\n".join(filter(None, (head, voice.formerly))) + body if body else ""
+    head = render("whisper", options.language, user=options.user)
+    text = "\n".join(filter(None, (head, options.formerly))) + body if body else ""
     memories = [memory for section in sections for memory in _memories(section)]
     return Recall(
         text=text,
         ids=tuple(memory.id for memory in memories),
         core=_memories(core),
-        portrait=shelf.portrait if portrait.items else None,
+        portrait=candidates.portrait if portrait.items else None,
         episodes=_memories(episodes),
-        found=_standing(shelf.found, related),
-        past=_standing(shelf.past, past),
+        found=_standing(candidates.found, related),
+        past=_standing(candidates.past, past),
         turn_ids=tuple(item.id for one in sections for item in one.items if isinstance(item, Turn)),
-        judged=tuple(memory.id for memory in memories if memory.category not in NARRATIVE),
+        judgeable_ids=tuple(memory.id for memory in memories if memory.category not in NARRATIVE),
         tokens=count(text),
-        trouble=trouble,
+        error=error,
     )
 
 
@@ -166,7 +166,7 @@ def _portrait(portrait: Memory | None, part: Part) -> Section:
 
 def _episodes(latest: Sequence[Item], part: Part) -> Section:
     """Newest first; those asked about stand where they are told at length, in the past."""
-    order = ((float(place), "") for place in range(len(latest)))
+    order = ((float(index), "") for index in range(len(latest)))
     return part.fill(_forms(one, part, at, False) for one, at in zip(latest, order, strict=True))
 
 
@@ -179,7 +179,7 @@ def _forms(item: Item, part: Part, order: tuple[float, str], long: bool) -> list
     """The lines an item can be, the first choice first."""
     lengths = (True, False) if long and isinstance(item, Memory) else (False,)
     return [
-        RenderedLine(item, tell(item, part.voice, part.count, long=length), order)
+        RenderedLine(item, tell(item, part.options, part.count, long=length), order)
         for length in lengths
     ]
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from souffleur.agents.answers import read_answer
 from souffleur.agents.conflict_answer import RulingAnswer
-from souffleur.agents.fields import LONGEST_QUOTE, LONGEST_REMARK, Until
+from souffleur.agents.fields import MAX_QUOTE_LENGTH, MAX_REMARK_LENGTH, Until
 from souffleur.agents.verdict import MonitorAnswer, ParseContext, to_ops
 from souffleur.errors import AnswerError
 from souffleur.knowledge.memory import MAX_CONTENT_LENGTH
@@ -117,8 +117,8 @@ def test_a_content_is_stripped_and_then_measured(make: Any) -> None:
 
 def test_a_quote_is_short() -> None:
     """A quote that is a whole talk is told, and how to do better."""
-    assert to_ops(read(add("x", "q" * LONGEST_QUOTE)), SHANGHAI)
-    assert "copy as few words as will do" in refused(add("x", "q" * (LONGEST_QUOTE + 1)))
+    assert to_ops(read(add("x", "q" * MAX_QUOTE_LENGTH)), SHANGHAI)
+    assert "copy as few words as will do" in refused(add("x", "q" * (MAX_QUOTE_LENGTH + 1)))
 
 
 def test_reasons_are_cut() -> None:
@@ -126,7 +126,7 @@ def test_reasons_are_cut() -> None:
     novel = "why " * 9999
     said = read({**add("x", "q"), "reason": novel}, {"op": "SKIP", "reason": novel})
     for op in said.ops:
-        assert (len(op.reason), op.reason[-1]) == (LONGEST_REMARK, "…")
+        assert (len(op.reason), op.reason[-1]) == (MAX_REMARK_LENGTH, "…")
 
 
 def test_names_are_names() -> None:

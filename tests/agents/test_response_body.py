@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from souffleur.agents.response_body import LONGEST_BODY, bound
+from souffleur.agents.response_body import MAX_BODY_BYTES, bound
 
 PIECE = 65_536
 
@@ -50,8 +50,8 @@ async def read(stream: httpx2.AsyncByteStream, packing: str = "") -> bytes:
 async def test_an_endless_body_is_left() -> None:
     """One byte more than the bound is read, so that its length tells, and the rest is not asked."""
     stream = Endless(b"x" * PIECE)
-    assert len(await read(stream)) == LONGEST_BODY + 1
-    assert stream.given == LONGEST_BODY // PIECE + 1
+    assert len(await read(stream)) == MAX_BODY_BYTES + 1
+    assert stream.given == MAX_BODY_BYTES // PIECE + 1
     assert stream.closed
 
 
@@ -61,7 +61,7 @@ async def test_a_bomb_is_unpacked_up_to_the_bound(packing: str) -> None:
     packer = zlib.compressobj(wbits=zlib.MAX_WBITS | (0 if packing == "deflate" else 16))
     bomb = b"".join(packer.compress(bytes(1 << 20)) for _ in range(64)) + packer.flush()
     assert len(bomb) < 100_000
-    assert await read(Whole(bomb, PIECE), packing) == bytes(LONGEST_BODY + 1)
+    assert await read(Whole(bomb, PIECE), packing) == bytes(MAX_BODY_BYTES + 1)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from souffleur.agents import reviewer
 from souffleur.agents.chat import Request
 from souffleur.agents.exchange import Persona
-from souffleur.agents.fields import LONGEST_REMARK
+from souffleur.agents.fields import MAX_REMARK_LENGTH
 from souffleur.agents.review import UNDECIDED
 from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
@@ -212,8 +212,8 @@ async def test_what_was_thought_is_cut(tmp_path: Path) -> None:
         memory = await due_for(base, Due.REVIEW)
         novel = says("SEARCH", "boxes " * 999, "why " * 999)
         decision, _ = await review(base, memory, novel, says("KEEP", None, "why " * 999))
-        assert [len(step) for step in decision.op.trail] == [LONGEST_REMARK]
-        assert len(decision.op.reason) == LONGEST_REMARK
+        assert [len(step) for step in decision.op.trail] == [MAX_REMARK_LENGTH]
+        assert len(decision.op.reason) == MAX_REMARK_LENGTH
 
 
 @pytest.mark.parametrize(("content", "words"), [("Ann.", "the same memory"), ("安", "同一条记忆")])

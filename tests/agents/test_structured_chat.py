@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from souffleur import agents
-from souffleur.agents.answers import LONGEST_ANSWER, read_answer
+from souffleur.agents.answers import MAX_ANSWER_LENGTH, read_answer
 from souffleur.agents.chat import Form, Message, Reply, Request, Usage
 from souffleur.agents.endpoint import Endpoint
 from souffleur.agents.structured_chat import StructuredChat
@@ -390,7 +390,7 @@ HOSTILE = [
 def test_hostile_text_is_read_in_time(piece: str, head: str) -> None:
     """Deep or endless brackets, and blank lines in a fence, are an AnswerError too, and soon."""
     for tail in ("", "{", "\\", "</think>"):
-        text = head + piece * ((LONGEST_ANSWER - 20) // len(piece)) + tail
+        text = head + piece * ((MAX_ANSWER_LENGTH - 20) // len(piece)) + tail
         with suppress(AnswerError):
             assert isinstance(read(text), Verdict)
 
@@ -416,8 +416,8 @@ def test_patterns_give_nothing_back() -> None:
 @pytest.mark.parametrize("piece", ["x", "茶", "\n", WORDS])
 def test_a_far_too_long_answer_is_not_read(piece: str) -> None:
     """Over 64 K characters, even a whole answer is sent back, and only its beginning is kept."""
-    text = WORDS + " " * (LONGEST_ANSWER + 1 - len(WORDS))
-    for said in (text, piece * (LONGEST_ANSWER // len(piece) + 1)):
+    text = WORDS + " " * (MAX_ANSWER_LENGTH + 1 - len(WORDS))
+    for said in (text, piece * (MAX_ANSWER_LENGTH // len(piece) + 1)):
         with pytest.raises(AnswerError, match="far too long: give a shorter one") as caught:
             read(said)
         assert 0 < len(caught.value.answer) <= 2000

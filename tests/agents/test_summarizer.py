@@ -65,7 +65,11 @@ async def describe(
         updated_at=NOW,
     )
     writer = profile_writer.ProfileWriter(Context(StructuredChat(chat), base, PERSONA))
-    return await writer.run("ann", former, [told], why="test", now=NOW + days(1)), chat
+    versions = int(former is not None)
+    written = await writer.run(
+        "ann", former, [told], why="test", now=NOW + days(1), versions=versions
+    )
+    return written, chat
 
 
 @pytest.mark.parametrize(

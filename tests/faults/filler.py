@@ -35,7 +35,7 @@ def observe(memory: Souffleur, first: int, count: int) -> Answer:
     for place in range(first, first + count):
         receipt = memory.observe(user_id="ann", user=SAID, assistant=SAID, turn_id=str(place))
         (durable if receipt.durable else held).append(receipt.turn_id)
-        trouble = receipt.trouble
+        trouble = receipt.error
     return Answer(tuple(durable), tuple(held), trouble)
 
 

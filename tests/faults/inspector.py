@@ -81,8 +81,8 @@ async def _found(base: KnowledgeBase, user_id: str) -> list[str]:
     said = await base.search(Query(user_id, "thing", NOW, limit=50, scope=(Scope.TURNS,)))
     memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings())
     whisper = await memory.recall(user_id=user_id, session_id="s1", text="which box?")
-    if whisper.trouble:
-        raise SouffleurError(whisper.trouble)
+    if whisper.error:
+        raise SouffleurError(whisper.error)
     return [*(one.id for one in window), *(one.text for one in (*hits, *said)), whisper.text]
 
 

@@ -42,7 +42,7 @@ class MonitorCampaign(Campaign):
         """Recall, observe and flush; returns what was said to be in trouble."""
         who: dict[str, Any] = {"user_id": "ann", "session_id": f"s{place // A_SESSION}"}
         whisper = await self.memory.recall(**who, text=exchange.user)
-        assert whisper.trouble == ""
+        assert whisper.error == ""
         assert not [word for word in BOBS if word in whisper.text]
         words: dict[str, Any] = {"user": exchange.user, "assistant": exchange.assistant}
         receipt = self.memory.observe(**who, **words, turn_id=str(place))
@@ -50,7 +50,7 @@ class MonitorCampaign(Campaign):
         await self.memory.flush()
         whisper = await self.memory.recall(**who, text=exchange.user)
         health = await self.memory.health()
-        return [whisper.trouble, receipt.trouble, self.memory.trouble, repr(health)]
+        return [whisper.error, receipt.error, self.memory.error, repr(health)]
 
     async def _turn(self, place: int) -> Turn:
         id = turn_point_id("ann", "default", f"s{place // A_SESSION}", str(place))
@@ -59,9 +59,9 @@ class MonitorCampaign(Campaign):
     async def _assert_in_order(self, after: Contents, turn: Turn, exchange: Exchange) -> None:
         new = after.entries[len(self.before.entries) :]
         if turn.state is TurnState.PENDING:
-            assert self.memory.trouble, f"it waits for nothing: {turn.error}"
+            assert self.memory.error, f"it waits for nothing: {turn.error}"
         else:
-            assert self.memory.trouble == ""
+            assert self.memory.error == ""
             asked = len(self.model.requests)
             assert await self.memory.flush()
             assert len(self.model.requests) == asked, "it was judged twice"
@@ -78,7 +78,7 @@ class MonitorCampaign(Campaign):
         self.behave_well(monitor=exchange.judged)
         assert await self.memory.flush()
         assert (await self._turn(place)).state is TurnState.JUDGED
-        assert self.memory.trouble == ""
+        assert self.memory.error == ""
         return await read_contents(self.memory.knowledge)
 
 

@@ -51,11 +51,11 @@ class EpisodeCampaign(Campaign):
         session_id = f"s{len(self.before.turns)}"
         await self._talk(session_id, exchange)
         segment = await self._segment(session_id)
-        told = [segment.error, self.memory.trouble, repr(await self.memory.health())]
+        told = [segment.error, self.memory.error, repr(await self.memory.health())]
         after = await self.look(*told, private=exchange.private)
         _assert_told(segment, after.entries[len(self.before.entries) :])
         if segment.state is SegmentState.WAITING:
-            assert segment.error or self.memory.trouble, "it waits for nothing"
+            assert segment.error or self.memory.error, "it waits for nothing"
             self.behave_well(episode=_good_episode)
             self.clock.at += LATER
             assert await self.memory.flush()
@@ -100,7 +100,7 @@ class PortraitCampaign(Campaign):
         """Have a first portrait written."""
         first = portrait(*PARAGRAPHS, name="Ann", reason="because")
         self.behave_well(portrait=lambda _: first)
-        await self.memory.portray(user_id="ann")
+        await self.memory.write_portrait(user_id="ann")
 
     async def attempt(self, family: Family, name: str, seed: int) -> None:
         """Have the portrait written by an answer of this family; then take it back."""
@@ -110,13 +110,13 @@ class PortraitCampaign(Campaign):
         self.behave("portrait", family, chance, portrait=_good_portrait, monitor=_big)
         await self._tell(exchange)
         upkeep = await self.memory.knowledge.sessions.portrait_status("ann")
-        troubles = [upkeep.error, self.memory.trouble, repr(await self.memory.health())]
+        troubles = [upkeep.error, self.memory.error, repr(await self.memory.health())]
         after = await self.look(*troubles, private=PRIVATE)
         written = [one for one in after.entries[len(self.before.entries) :] if one.changes]
         _assert_portrayed(written)
         if upkeep.big:
             assert not written
-            assert upkeep.error or self.memory.trouble, "it waits for nothing"
+            assert upkeep.error or self.memory.error, "it waits for nothing"
             self.behave_well(portrait=_good_portrait)
             self.clock.at += LATER
             await self._tell(exchange)

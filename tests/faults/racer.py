@@ -61,7 +61,7 @@ async def keep(memory: Souffleur, name: str) -> Answer:
     receipt = memory.observe(user_id=name, user=turn, turn_id="1")
     (outcome,) = await memory.remember(sentence, user_id=name)
     kept = sentence if outcome.refused is None else ""
-    return Answer(turn if receipt.durable else "", kept, receipt.trouble)
+    return Answer(turn if receipt.durable else "", kept, receipt.error)
 
 
 async def open_store(order: Order) -> Answer:

@@ -8,7 +8,7 @@ from typing import Any
 from souffleur.errors import EndpointError
 from souffleur.knowledge.memory import Due, Memory
 from souffleur.knowledge.operation import ActorKind, LedgerEntry
-from souffleur.runs.review import ASKED
+from souffleur.runs.review import REVIEWED_DUE
 from souffleur.runs.run import RunOptions, RunResult
 from tests.faults.campaign import Campaign
 from tests.faults.invariants import Contents
@@ -35,13 +35,13 @@ class ReviewerCampaign(Campaign):
         self.behave("review", family, Random(f"{name} {seed}"), review=_good)
         report = await self.memory.run("review", RunOptions(self.clock.at, user_id="ann"))
         health = repr(await self.memory.health())
-        after = await self.look(self.memory.trouble, health, private=PRIVATE)
+        after = await self.look(self.memory.error, health, private=PRIVATE)
         await self._assert_decided(due, report, after)
         await self.take_back(after)
         assert {memory.id for memory in await self._due()} == due.keys()
 
     async def _due(self) -> list[Memory]:
-        return await self.memory.knowledge.due(self.clock.at, ASKED, user_id="ann", limit=99)
+        return await self.memory.knowledge.due(self.clock.at, REVIEWED_DUE, user_id="ann", limit=99)
 
     async def _assert_decided(
         self, due: dict[str, Memory], report: RunResult, after: Contents
@@ -52,10 +52,10 @@ class ReviewerCampaign(Campaign):
         if isinstance(report.error, EndpointError):
             assert report.stopped
         else:
-            assert len(report.lines) == len(due), report.stopped
+            assert len(report.items) == len(due), report.stopped
         assert not left & done.keys(), "what was decided is still due"
         assert left | done.keys() == due.keys(), "something was lost"
-        assert all(line.reason for line in report.lines if line.memory.id in left)
+        assert all(line.reason for line in report.items if line.memory.id in left)
         _assert_allowed(due, new)
 
 

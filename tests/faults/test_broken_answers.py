@@ -147,7 +147,7 @@ async def test_a_request_that_is_refused_for_its_words_is_set_aside(
     async with Souffleur.open(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
         turn = await observed(memory)
         assert (turn.state, turn.tries, len(endpoint.requests)) == (TurnState.FAILED, 1, 2)
-        assert memory.trouble == ""
+        assert memory.error == ""
 
 
 async def test_one_bad_turn_does_not_take_the_others(tmp_path: Path, stub: Start) -> None:

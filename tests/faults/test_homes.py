@@ -33,7 +33,7 @@ async def main():
         receipt = memory.observe(user_id="ann", user="said in the child")
         whisper = await memory.recall(user_id="ann", text="tea")
         await memory.close()
-        told = "forked" in receipt.trouble and "forked" in whisper.trouble
+        told = "forked" in receipt.error and "forked" in whisper.error
         os._exit(0 if told and not receipt.durable else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert memory.observe(user_id="ann", user="said in the parent").durable
@@ -146,7 +146,8 @@ def test_a_loop_that_was_dropped_with_work_in_it(tmp_path: Path) -> None:
         await asyncio.Event().wait()
 
     async def start(chat: Any) -> Souffleur:
-        return await Souffleur.open(settings(tmp_path, drain=0.0), chat=chat, clock=lambda: NOW)
+        chosen = settings(tmp_path, shutdown_timeout=0.0)
+        return await Souffleur.open(chosen, chat=chat, clock=lambda: NOW)
 
     memory = gone.run_until_complete(start(never))
     memory.observe(user_id="ann", user="hi", assistant="ho")

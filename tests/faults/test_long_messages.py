@@ -38,7 +38,7 @@ async def test_a_book_is_kept_whole_and_read_in_part(tmp_path: Path) -> None:
         assert len(hit.text) <= 2 * MAX_MESSAGE_LENGTH + 1
         assert all(part in hit.text for part in ("sencha", CLIPPED, "matcha"))
         whisper = await memory.recall(user_id="ann", text=BOOK)
-        assert (len(whisper.text) < MAX_MESSAGE_LENGTH, whisper.trouble) == (True, "")
+        assert (len(whisper.text) < MAX_MESSAGE_LENGTH, whisper.error) == (True, "")
         past = await memory.ask("what did we say today about sencha?", user_id="ann")
         assert all(len(found.text) <= 2 * MAX_MESSAGE_LENGTH + 1 for found in past.found)
 

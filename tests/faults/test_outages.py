@@ -97,21 +97,21 @@ async def test_an_hours_outage(tmp_path: Path) -> None:
             if minute == 30:
                 health = await memory.health()
                 told = "judging has failed since 2026-01-03 10:10 UTC: http://model"
-                assert health.judging_trouble.startswith(told)
+                assert health.judging_error.startswith(told)
                 assert (health.endpoint, health.is_ok) == ("failing", False)
                 assert health.waiting == 21
                 assert health.waiting_since is not None
                 whisper = await memory.recall(user_id="u1", text="hello")
-                assert whisper.trouble.startswith(told)
-                assert receipt.trouble.startswith(told)
+                assert whisper.error.startswith(told)
+                assert receipt.error.startswith(told)
         assert 10 <= model.asked_in_vain <= 40
         await all_judged_once(memory, said)
         by_user = [[line for line in model.judged if f" of {user}." in line] for user in range(7)]
         minutes = [[int(line.split("turn ")[1].split()[0]) for line in each] for each in by_user]
         assert all(each == sorted(each) for each in minutes)
         health = await memory.health()
-        assert (health.trouble, health.waiting, health.set_aside) == ("", 0, 0)
-        assert memory.trouble == ""
+        assert (health.error, health.waiting, health.set_aside) == ("", 0, 0)
+        assert memory.error == ""
 
 
 async def test_a_model_that_comes_back_is_noticed_without_a_word(tmp_path: Path) -> None:
@@ -161,9 +161,9 @@ async def test_no_trouble_of_an_endpoint_uses_up_a_try(
             assert not await memory.flush()
             (turn,) = await memory.knowledge.journal.turns()
             assert (turn.state, turn.tries, bool(turn.error)) == (TurnState.PENDING, 0, True)
-            assert "judging has failed since 2026-01-03 10:00 UTC" in memory.trouble
-            assert memory.trouble in (await memory.recall(user_id="ann", text="tea")).trouble
-            assert memory.trouble in memory.observe(**ME, turn_id="t").trouble
+            assert "judging has failed since 2026-01-03 10:00 UTC" in memory.error
+            assert memory.error in (await memory.recall(user_id="ann", text="tea")).error
+            assert memory.error in memory.observe(**ME, turn_id="t").error
     warnings = [one for one in caplog.records if "judging has failed" in one.message]
     assert len(warnings) == (0 if timeout < 1.0 else 1)  # a single time-out is no outage yet
     good = chosen.model_copy(update={"base_url": stub(say(GOOD)).base_url})
@@ -181,7 +181,7 @@ async def test_a_passing_trouble_is_not_even_noticed(tmp_path: Path, stub: Start
         memory.observe(**ME)
         assert await memory.flush()
         assert len(await memory.knowledge.journal.entries("ann")) == 1
-        assert memory.trouble == ""
+        assert memory.error == ""
 
 
 async def test_a_wrong_setting_is_no_fault_of_the_turns(tmp_path: Path, stub: Start) -> None:
@@ -194,7 +194,7 @@ async def test_a_wrong_setting_is_no_fault_of_the_turns(tmp_path: Path, stub: St
         assert not await memory.flush()
         turns = await memory.knowledge.journal.turns()
         assert [(turn.state, turn.tries) for turn in turns] == [(TurnState.PENDING, 0)] * 3
-        assert "temperature" in memory.trouble
+        assert "temperature" in memory.error
 
 
 async def test_what_an_older_version_set_aside_is_taken_up_once(tmp_path: Path) -> None:
@@ -294,18 +294,18 @@ async def test_the_embedder_is_asked_now_and_then(tmp_path: Path, stub: Start) -
         whisper = await memory.recall(user_id="ann", text="which green tea?")
         assert "green tea" in whisper.text
         assert "allergic" in whisper.text
-        assert "EmbedderError" in whisper.trouble
+        assert "EmbedderError" in whisper.error
         asked = len(embedder.requests)
         await memory.recall(user_id="ann", text="and another one?")
         assert len(embedder.requests) == asked
         memory.observe(**ME)
         assert not await memory.flush(1.0)
-        assert "embedding has failed" in memory.trouble
+        assert "embedding has failed" in memory.error
         assert [turn.state for turn in await turns(memory)] == [TurnState.PENDING]
         down["now"] = False
         assert await memory.flush()
         assert [turn.state for turn in await turns(memory)] == [TurnState.JUDGED]
-        assert memory.trouble == ""
+        assert memory.error == ""
 
 
 async def test_a_start_without_the_embedder(tmp_path: Path, stub: Start) -> None:

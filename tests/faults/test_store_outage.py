@@ -124,7 +124,7 @@ async def test_a_turn_that_could_not_be_written_is_written_later(tmp_path: Path)
     base.journal.collection = journal
     memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings(path=tmp_path))
     journal.refusals = 1
-    assert "out of reach" in memory.observe(user_id="ann", user="tea").trouble
+    assert "out of reach" in memory.observe(user_id="ann", user="tea").error
     assert await base.journal.turns() == []
     assert await memory.flush()
     assert len(await base.journal.turns()) == 1
@@ -149,18 +149,18 @@ async def test_a_flush_that_fails_is_told_and_made_good(tmp_path: Path) -> None:
     loop_errors: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, what: loop_errors.append(what))
     shard.refuses = True
-    assert memory.observe(user_id="ann", user="tea").trouble == ""
+    assert memory.observe(user_id="ann", user="tea").error == ""
     await asyncio.sleep(0.05)
     receipt = memory.observe(user_id="ann", user="milk")
-    assert "could not flush" in receipt.trouble
-    assert "could not flush" in (await memory.recall(user_id="ann", text="tea")).trouble
-    assert "could not flush" in (await memory.health()).store_trouble
+    assert "could not flush" in receipt.error
+    assert "could not flush" in (await memory.recall(user_id="ann", text="tea")).error
+    assert "could not flush" in (await memory.health()).store_error
     with pytest.raises(StoreError, match="could not flush"):
         await memory.flush()
     shard.refuses = False
     memory.observe(user_id="ann", user="cocoa")
     await asyncio.sleep(0.05)
-    assert (memory.trouble, loop_errors) == ("", [])
+    assert (memory.error, loop_errors) == ("", [])
     await memory.close()
     await asyncio.sleep(0.05)
     assert loop_errors == []

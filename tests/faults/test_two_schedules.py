@@ -19,7 +19,7 @@ import pytest
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.upkeep import watermarks
 from souffleur.knowledge.upkeep.watermarks import LEASE, Lease, Watermark
-from souffleur.runs.schedule import WAKE
+from souffleur.runs.schedule import WAKE_INTERVAL
 from tests.build import NOW, open_base
 from tests.faults.keeper import JOB, let_pass, plans, prepare
 from tests.faults.reviewing import fill
@@ -145,7 +145,7 @@ async def test_a_dead_leader_is_replaced_when_its_lease_ends(tmp_path: Path) -> 
     await fill(base, *more)
     await base.close()
     with scheduled(tmp_path) as third:
-        await asyncio.sleep((LEASE + 2 * WAKE).total_seconds())
+        await asyncio.sleep((LEASE + 2 * WAKE_INTERVAL).total_seconds())
         assert stop(third) == 0
     await assert_gone_once(tmp_path, [*made, *more])
 

@@ -130,9 +130,9 @@ async def test_every_method_refuses_what_names_nobody(tmp_path: Path, user: str)
     took = [name for name, call in calls(memory, user).items() if not await is_refused(call)]
     assert took == []
     whisper = await memory.recall(user_id=user, text="secret")
-    assert (whisper.text, "user_id" in whisper.trouble) == ("", True)
+    assert (whisper.text, "user_id" in whisper.error) == ("", True)
     receipt = memory.observe(user_id=user, user="secret of nobody")
-    assert (receipt.new, receipt.durable, "user_id" in receipt.trouble) == (False, False, True)
+    assert (receipt.new, receipt.durable, "user_id" in receipt.error) == (False, False, True)
     assert memory.end_session(user_id=user) is False
     assert [turn.user for turn in await base.journal.turns()] == ["bob's secret"]
     assert [turn.state for turn in await base.journal.turns()] == [TurnState.PENDING]
@@ -146,7 +146,7 @@ async def test_other_ids_are_held_to_the_same(tmp_path: Path, field: str) -> Non
         Parts(await open_base(tmp_path, dimension=16), times=from_clock(lambda: NOW)), Settings()
     )
     receipt = memory.observe(user_id="ann", user="hi", **{field: "cut \ud83d"})  # type: ignore[arg-type]
-    assert (receipt.durable, field in receipt.trouble) == (False, True)
+    assert (receipt.durable, field in receipt.error) == (False, True)
     assert await memory.knowledge.journal.turns() == []
     await memory.close()
 
@@ -163,7 +163,7 @@ def store() -> Any:
 
         async def fill() -> None:
             for user, secret in zip(ODD_IDS, SECRETS, strict=True):
-                assert not memory.observe(user_id=user, session_id="s1", user=secret).trouble
+                assert not memory.observe(user_id=user, session_id="s1", user=secret).error
                 (kept,) = await memory.remember(f"Known: {secret}", user_id=user)
                 assert kept.refused is None
             await memory.flush()

@@ -130,7 +130,7 @@ async def test_episodes_and_portraits_do_not_wait(tmp_path: Path) -> None:
             await said(memory, text)
         memory.end_session(**ME)
         await memory.flush()
-        await memory.portray(**ME)
+        await memory.write_portrait(**ME)
         (talk,) = await memory.knowledge.list("ann", category=Category.EPISODE)
         assert talk.state is MemoryState.ACTIVE
         assert "Ann talked about tea." in (await memory.recall(**ME, text="hello")).text
@@ -189,7 +189,7 @@ async def test_a_review_that_waits_is_not_asked_again(tmp_path: Path) -> None:
         assert one.due_for is Due.REVIEW
         for _ in range(2):
             report = await memory.run("review", later)
-            assert [line.op for line in report.lines] == ["WAITS"]
+            assert [line.op for line in report.items] == ["WAITS"]
         assert report.calls == 0
         assert await known(memory) == ["Ann likes tea."]
         (proposal,) = await memory.proposals(**ME)

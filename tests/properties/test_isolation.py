@@ -316,7 +316,7 @@ class Company(RuleBasedStateMachine):
             async def whispered(base: KnowledgeBase, question: str = question) -> str:
                 memory = Souffleur(Parts(base, times=from_clock(lambda: query.now)), rules)
                 whisper = await memory.recall(user_id=name, session_id="s2", text=question)
-                assert not whisper.trouble
+                assert not whisper.error
                 return whisper.text
 
             self.both(whispered)

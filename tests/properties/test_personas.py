@@ -132,7 +132,7 @@ class Personas(RuleBasedStateMachine):
         for asked in (text, "what did we talk about today?", " ".join(MARKS.values())):
             here: Any = {"user_id": self.user, "agent_id": agent_id, "text": asked}
             whisper = self.do(memory.recall(**here, session_id="s"))
-            assert not whisper.trouble
+            assert not whisper.error
             seen += [whisper.text, told(self.do(memory.ask(**here, session_id="s2")))]
         known = self.do(memory.knowledge.most_valuable(self.user, limit=9, now=NOW, sphere=sphere))
         seen += [told(known), told(self.do(memory.knowledge.portraits(self.user, sphere)))]

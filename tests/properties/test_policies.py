@@ -158,7 +158,7 @@ async def falls(base: KnowledgeBase, until: int) -> dict[str, list[Fall]]:
                 found[one.content].append((day, "REVIEW"))
             asked.add(one.id)
         report = await run_decay(base, RunOptions(NOW + days(day)), has_reviewer=False)
-        for line in report.lines:
+        for line in report.items:
             if line.op != "WAITS":
                 found[line.memory.content].append((day, line.op))
     return dict(found)

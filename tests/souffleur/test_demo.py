@@ -169,7 +169,12 @@ def test_a_person_sees_it_in_seconds() -> None:
         [sys.executable, "-P", "-m", "souffleur.cli", "demo"],
         capture_output=True,
         text=True,
-        env={**bare, "COLUMNS": "160", "SOUFFLEUR_POLICY": "studio", "SOUFFLEUR_RESIDENT": "9"},
+        env={
+            **bare,
+            "COLUMNS": "160",
+            "SOUFFLEUR_POLICY": "studio",
+            "SOUFFLEUR_ALWAYS_ON_FACTS": "9",
+        },
         timeout=300,
         check=False,
     )

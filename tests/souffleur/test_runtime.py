@@ -238,7 +238,7 @@ async def test_observe_raises_nothing(tmp_path: Path) -> None:
     """Even a turn that cannot be kept is only reported in the receipt."""
     async with opened(tmp_path, None) as memory:
         receipt = memory.observe(user_id="ann", user=["hi"])  # type: ignore[arg-type]
-        assert "user must be a text, not list" in receipt.trouble
+        assert "user must be a text, not list" in receipt.error
         assert not receipt.durable
 
 
@@ -248,8 +248,8 @@ async def test_a_broken_store_does_not_fail_a_reply(tmp_path: Path) -> None:
     await memory.knowledge.close()
     whisper = await memory.recall(**ME, text="tea")
     assert whisper.text == ""
-    assert "StoreError" in whisper.trouble
-    assert memory.observe(**ME, user="tea", assistant="ok").trouble
+    assert "StoreError" in whisper.error
+    assert memory.observe(**ME, user="tea", assistant="ok").error
     assert not memory.end_session(**ME)
     with pytest.raises(StoreError, match="is lost, turns: 1"):
         await memory.close()
@@ -284,7 +284,7 @@ async def test_close_leaves_what_takes_too_long(tmp_path: Path) -> None:
     async def never(_: Any) -> Any:
         await asyncio.Event().wait()
 
-    async with Souffleur.open(settings(tmp_path, drain=0.1), chat=never) as memory:
+    async with Souffleur.open(settings(tmp_path, shutdown_timeout=0.1), chat=never) as memory:
         memory.observe(**ME, user="I like tea", assistant="ok")
         assert not await memory.flush(0.05)
     async with opened(tmp_path, keep_all) as memory:
@@ -369,7 +369,7 @@ async def test_no_turn_waits_for_more_than_five_minutes(
 
 async def test_core_and_the_most_important_are_always_there(tmp_path: Path) -> None:
     """Without any match the block still holds the core, and the few most important facts."""
-    async with opened(tmp_path, None, resident=1) as memory:
+    async with opened(tmp_path, None, always_on_facts=1) as memory:
         (low,) = await memory.remember("Ann has a red bicycle.", user_id="ann")
         await memory.remember("Ann is allergic to peanuts.", user_id="ann")
         await memory.knowledge.memories.merge_payload(
@@ -385,7 +385,7 @@ async def test_core_and_the_most_important_are_always_there(tmp_path: Path) -> N
 async def test_a_plan_comes_to_mind_when_its_day_is_near(tmp_path: Path) -> None:
     """An exam is whispered three days before and two after, whatever is said; not a week before."""
     script = [answer(add("Ann has an exam on 2026-01-20.", "exam", until="2026-01-20"))]
-    async with opened(tmp_path, script, resident=0) as memory:
+    async with opened(tmp_path, script, always_on_facts=0) as memory:
         memory.observe(**ME, user="exam on the 20th", assistant="ok")
         await memory.flush()
 

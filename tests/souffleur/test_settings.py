@@ -6,7 +6,7 @@ import pytest
 
 from souffleur.errors import SettingsError
 from souffleur.runtime import Souffleur
-from souffleur.settings import OPENAI, Settings, change_settings, load_settings, need_model
+from souffleur.settings import OPENAI_URL, Settings, change_settings, load_settings, need_model
 
 
 def test_the_environment_sets_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,10 +61,10 @@ HERE, THERE = "http://localhost:1/v1", "http://there.example/v1"
     ("given", "model", "its_key", "embedder_key"),
     [
         ({"OPENAI_API_KEY": "o"}, None, "o", "o"),
-        ({"OPENAI_API_KEY": "o", "SOUFFLEUR_MODEL": "m"}, OPENAI, "o", "o"),
-        ({"OPENAI_API_KEY": "o", "SOUFFLEUR_BASE_URL": OPENAI}, OPENAI, "o", "o"),
+        ({"OPENAI_API_KEY": "o", "SOUFFLEUR_MODEL": "m"}, OPENAI_URL, "o", "o"),
+        ({"OPENAI_API_KEY": "o", "SOUFFLEUR_BASE_URL": OPENAI_URL}, OPENAI_URL, "o", "o"),
         ({"OPENAI_API_KEY": "o", "SOUFFLEUR_BASE_URL": HERE}, HERE, None, None),
-        ({"OPENAI_API_KEY": "o", "SOUFFLEUR_API_KEY": "s"}, OPENAI, "s", "s"),
+        ({"OPENAI_API_KEY": "o", "SOUFFLEUR_API_KEY": "s"}, OPENAI_URL, "s", "s"),
         ({"SOUFFLEUR_API_KEY": "s", "SOUFFLEUR_BASE_URL": HERE}, HERE, "s", "s"),
         (
             {

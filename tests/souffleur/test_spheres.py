@@ -7,11 +7,15 @@ from typing import Any
 import pytest
 
 from souffleur.agents.chat import Request
-from souffleur.knowledge.memory import Memory, MemoryState
+from souffleur.background.narrator import Narrator
+from souffleur.knowledge.identity import EVERY_SPHERE
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, Refusal, Share
 from souffleur.runtime import Souffleur
 from tests.build import NOW, days, keep, verdict
 from tests.command import Run, data
+from tests.counted import Counted
 from tests.scripted import Answer, add, answer, by_name, episode, portrait, update
 from tests.stage import Stage, staged
 
@@ -52,7 +56,7 @@ async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
         for agent_id in SECRETS:
             await tell(stage, agent_id)
         for agent_id in (*OWN, COMMON):
-            await stage.memory.portray(user_id="ann", agent_id=agent_id)
+            await stage.memory.write_portrait(user_id="ann", agent_id=agent_id)
         yield stage
 
 
@@ -189,7 +193,7 @@ async def test_odd_ids_are_no_other_sphere(tmp_path: Path, odd: str) -> None:
         brought = await stage.memory.recall(
             user_id="ann", agent_id=agent_id, text="marmalade gardening"
         )
-        assert (brought.text, brought.trouble) == ("", "")
+        assert (brought.text, brought.error) == ("", "")
 
 
 async def test_a_turn_is_kept_apart_also_if_the_store_was_away(tmp_path: Path) -> None:
@@ -224,3 +228,16 @@ async def whispered(stage: Stage, agent_id: str) -> tuple[str, ...]:
     """What is in the block for a persona."""
     text = "What do I think of a lot?"
     return (await stage.memory.recall(user_id="ann", agent_id=agent_id, text=text)).ids
+
+
+async def test_a_turn_reads_what_portraits_are_due_from_once(stage: Stage) -> None:
+    """With three spheres, every episode and every version of a portrait is read a single time."""
+    knowledge = stage.memory.knowledge
+    counted = Counted(knowledge.memories)
+    watched = KnowledgeBase(counted, knowledge.journal, knowledge.embedder, knowledge.policy)
+    unused: Any = None
+    await Narrator(watched, unused, unused, pause=1.0, clock=stage.memory.clock).run("ann")
+    episodes = await knowledge.list("ann", category=Category.EPISODE)
+    portraits = await knowledge.portraits("ann", EVERY_SPHERE)
+    assert len({one.sphere for one in portraits}) == 3
+    assert counted.read == len(episodes) + len(portraits)

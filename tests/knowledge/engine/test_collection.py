@@ -524,6 +524,16 @@ async def test_another_dimension_is_refused_at_opening_a_server() -> None:
     client.close()
 
 
+async def test_no_ids_are_no_request_to_a_server() -> None:
+    """Without an id, nothing is found even if the server cannot be asked."""
+    client = QdrantClient(":memory:")
+    collection = await ServerCollection.open("http://q", LAYOUT, client=client)
+    client.close()
+    assert (await collection.get([]), collection.get_now([])) == ([], [])
+    with pytest.raises(StoreError):
+        await collection.get([name(1)])
+
+
 async def test_an_unreachable_server_is_named() -> None:
     """Where nothing listens, the error names the address and the setting, also with a key."""
     nowhere = "http://127.0.0.1:9"

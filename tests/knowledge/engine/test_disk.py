@@ -63,10 +63,10 @@ async def test_a_host_keeps_talking_on_a_full_disk(tmp_path: Path) -> None:
     )
     memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings())
     room.free = 0
-    for index in range(3):
-        receipt = memory.observe(user_id="ann", user=f"turn {index}", turn_id=str(index))
-        assert (receipt.new, receipt.durable, "make room" in receipt.trouble) == (True, False, True)
-    assert "held in memory" in (await memory.health()).store_trouble
+    for place in range(3):
+        receipt = memory.observe(user_id="ann", user=f"turn {place}", turn_id=str(place))
+        assert (receipt.new, receipt.durable, "make room" in receipt.error) == (True, False, True)
+    assert "held in memory" in (await memory.health()).store_error
     room.free = disk.BYTES_TO_OPEN
     assert memory.observe(user_id="ann", user="turn 3", turn_id="3").durable
     turns = await base.journal.turns()

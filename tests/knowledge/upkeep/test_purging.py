@@ -60,18 +60,18 @@ async def test_a_tombstone_is_erased_after_a_year(tmp_path: Path) -> None:
     await decide(base, Forget(target=second.id, reason="no Zanzibar"), day=2)
     await kept(base, "Ann likes tea.")
     assert await find_purgeable(base, NOW + days(2) + TOMBSTONE_KEPT_FOR) == []
-    assert (await run_purge(base, RunOptions(NOW + days(366)))).lines == []
+    assert (await run_purge(base, RunOptions(NOW + days(366)))).items == []
     assert await on_disk(base, "Zanzibar")
 
     report = await run_purge(base, RunOptions(NOW + days(368)))
-    assert [(line.memory.id, line.op) for line in report.lines] == [(second.id, "PURGE")]
+    assert [(line.memory.id, line.op) for line in report.items] == [(second.id, "PURGE")]
     assert not await on_disk(base, "Zanzibar")
     for gone in (first, second):
         with pytest.raises(NotFoundError):
             await base.get(gone.id, user_id=None)
     ops = [(entry.op, entry.details == PURGED) for entry in await base.journal.entries("ann")]
     assert ops == [("ADD", True), ("UPDATE", True), ("FORGET", True), ("ADD", False)]
-    assert (await run_purge(base, RunOptions(NOW + days(368)))).lines == []
+    assert (await run_purge(base, RunOptions(NOW + days(368)))).items == []
     await base.close()
 
 
@@ -83,7 +83,7 @@ async def test_an_earlier_version_that_lives_again_stays(tmp_path: Path) -> None
     (outcome,) = await decide(base, moved, day=1)
     await base.undo(outcome.id, by=verdict(who=ActorKind.USER).by, now=NOW + days(2), user_id=None)
     report = await run_purge(base, RunOptions(NOW + days(400)))
-    assert [line.memory.content for line in report.lines] == ["Ann lives in Bonn."]
+    assert [line.memory.content for line in report.items] == ["Ann lives in Bonn."]
     assert [one.content for one in await base.list("ann")] == ["Ann lives in Ulm."]
     assert (await base.history(first.id, user_id=None))[0].details != PURGED
     await base.close()
@@ -97,10 +97,10 @@ async def test_a_dry_run_erases_nothing_and_a_cap_holds(tmp_path: Path) -> None:
         await decide(base, Forget(target=memory.id, reason="r"), day=len(name))
     await decide(base, Skip(reason="Bob told of Zanzibar"))
     dry = await run_purge(base, RunOptions(YEAR_ON + days(9), dry_run=True))
-    assert (len(dry.lines), await on_disk(base, "rum")) == (3, True)
+    assert (len(dry.items), await on_disk(base, "rum")) == (3, True)
     assert await on_disk(base, "Zanzibar")
     capped = await run_purge(base, RunOptions(YEAR_ON + days(9), limits=RunLimits(deletions=2)))
-    assert (len(capped.lines), capped.stopped) == (2, "it may erase 2")
+    assert (len(capped.items), capped.stopped) == (2, "it may erase 2")
     assert await on_disk(base, "milk")
     assert not await on_disk(base, "rum")
     await base.close()
@@ -144,7 +144,7 @@ async def test_the_purge_of_one_user_is_of_that_user(tmp_path: Path) -> None:
     await run_log.keep(base.journal, run_log.RunRecord(name="decay", began=NOW, ended=NOW))
     for user_id, left in (("bob", True), ("ann", False)):
         report = await run_purge(base, RunOptions(YEAR_ON, user_id=user_id))
-        assert len(report.lines) == (not left)
+        assert len(report.items) == (not left)
         assert await on_disk(base, "Zanzibar") is left
         assert len(await run_log.latest(base.journal, limit=9)) == 1
     await run_purge(base, RunOptions(YEAR_ON))

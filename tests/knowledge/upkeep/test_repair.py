@@ -94,7 +94,7 @@ async def test_one_broken_record_hides_no_other(damaged: KnowledgeBase) -> None:
     whisper = await Souffleur(Parts(damaged, times=from_clock(lambda: NOW)), Settings()).recall(
         user_id="ann", text="my cat"
     )
-    assert ("Ann has a cat." in whisper.text, whisper.trouble) == (True, "")
+    assert ("Ann has a cat." in whisper.text, whisper.error) == (True, "")
     with pytest.raises(UnreadableError, match=r"content: value_error.*souffleur repair"):
         await damaged.get(memory("x").id, user_id="ann")
 

@@ -63,7 +63,7 @@ async def test_half_an_emoji_loses_no_turn(tmp_path: Path) -> None:
     assert memory.observe(user_id="ann", user="nice \ud83d", assistant="\ude00 ok").durable
     (turn,) = await memory.knowledge.journal.turns()
     assert (turn.user, turn.assistant) == ("nice \ufffd", "\ufffd ok")
-    assert (await memory.recall(user_id="ann", text="nice \ud83d")).trouble == ""
+    assert (await memory.recall(user_id="ann", text="nice \ud83d")).error == ""
     (kept,) = await memory.remember("Ann likes \ud83d tea.", user_id="ann")
     assert kept.changes[0].after.content == "Ann likes \ufffd tea."
     await memory.close()
@@ -74,7 +74,7 @@ async def test_nothing_said_is_nothing_kept(tmp_path: Path) -> None:
     memory = await opened(tmp_path)
     nothing: Any = None
     receipt = memory.observe(user_id="ann", user=nothing, assistant=nothing)
-    assert (receipt.new, receipt.trouble, receipt.durable) == (False, "", True)
+    assert (receipt.new, receipt.error, receipt.durable) == (False, "", True)
     assert memory.observe(user_id="ann", user=nothing, assistant="[a picture]").new
     await memory.remember("Ann likes tea.", user_id="ann")
     assert "Ann likes tea." in (await memory.recall(user_id="ann", text=nothing)).text
@@ -85,7 +85,7 @@ async def test_an_odd_time_loses_no_turn(tmp_path: Path) -> None:
     """The turn is kept at the present time, and the receipt says so."""
     memory = await opened(tmp_path)
     receipt = memory.observe(user_id="ann", user="hi", at=datetime.max)  # noqa: DTZ901 a wrong clock
-    assert (receipt.durable, "year 9999" in receipt.trouble) == (True, True)
+    assert (receipt.durable, "year 9999" in receipt.error) == (True, True)
     (turn,) = await memory.knowledge.journal.turns()
     assert turn.at == NOW
     await memory.close()
@@ -108,7 +108,7 @@ def test_nothing_makes_observe_or_recall_raise(tmp_path: Path) -> None:
 async def tried(memory: Souffleur, said: dict[str, Any]) -> None:
     """Say something odd, and have it recalled."""
     receipt = memory.observe(**{"user_id": "ann", "user": "hi", **said})
-    assert receipt.durable or receipt.trouble
+    assert receipt.durable or receipt.error
     await memory.recall(user_id="ann", text=said.get("user", ""), at=said.get("at"))
 
 

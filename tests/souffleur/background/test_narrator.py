@@ -234,13 +234,13 @@ async def test_after_an_undone_portrait_the_next_replaces_the_one_in_force(tmp_p
     script = by_name(portrait=lambda _: portrait(*THREE[:2], thirds.pop(0)))
     async with staged(tmp_path, script) as stage:
         await stage.memory.remember("Ann lives in Lyon.", user_id="ann")
-        await stage.memory.portray(user_id="ann")
+        await stage.memory.write_portrait(user_id="ann")
         for _ in range(2):
-            second = await stage.memory.portray(user_id="ann")
+            second = await stage.memory.write_portrait(user_id="ann")
             by = Actor(who=ActorKind.USER)
             await stage.knowledge.undo(second.written_by, user_id="ann", by=by, now=NOW)
             assert (await stage.knowledge.portrait("ann")).content.endswith("She rests.")
-        fourth = await stage.memory.portray(user_id="ann")
+        fourth = await stage.memory.write_portrait(user_id="ann")
         in_force = await stage.knowledge.list("ann", category=Category.PROFILE)
         assert [one.content[-10:] for one in in_force] == ["She sings."]
         assert fourth.data["version"] == 4
@@ -269,7 +269,7 @@ async def test_what_is_forgotten_leaves_episode_portrait_and_raw_turns(tmp_path:
     async with staged(tmp_path, script) as stage:
         await stage.say("I met Tom", "tea", "tea again")
         await stage.end()
-        await stage.memory.portray(user_id="ann")
+        await stage.memory.write_portrait(user_id="ann")
         assert "Tom" in (await stage.knowledge.portrait("ann")).content
         await stage.say("please forget Tom", session="s2")
         (told,) = await stage.episodes()
@@ -490,7 +490,7 @@ async def test_of_a_stranger_there_is_no_portrait(tmp_path: Path) -> None:
     """Asked for by hand where nothing is known, no model is asked, and the error says why."""
     async with staged(tmp_path, by_name()) as stage:
         with pytest.raises(NotFoundError, match="nothing is known of 'ann' yet"):
-            await stage.memory.portray(user_id="ann")
+            await stage.memory.write_portrait(user_id="ann")
         assert stage.chat.requests == []
 
 
@@ -518,4 +518,4 @@ async def test_no_model_no_portrait(tmp_path: Path) -> None:
     settings = Settings(path=tmp_path, embedder="hash:128")
     async with Souffleur.open(settings, clock=lambda: datetime.now(NOW.tzinfo)) as memory:
         with pytest.raises(SettingsError, match="SOUFFLEUR_BASE_URL"):
-            await memory.portray(user_id="ann")
+            await memory.write_portrait(user_id="ann")

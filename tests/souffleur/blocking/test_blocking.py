@@ -88,7 +88,7 @@ def test_a_checker_sees_the_types(tmp_path: Path) -> None:
         assert_type(memory.end_session(**ME), bool)
         assert_type(memory.remember("Ann likes tea.", user_id="ann"), list[LedgerEntry])
         assert_type(memory.health(), Health)
-        assert_type(memory.trouble, str)
+        assert_type(memory.error, str)
         assert_type(memory.has_model, bool)
         assert_type(memory.settings, Settings)
         assert_type(memory.knowledge, BlockingKnowledge)
@@ -115,7 +115,7 @@ def test_a_companion_without_an_event_loop(tmp_path: Path) -> None:
         assert memory.knowledge.list("ann") == []
         assert memory.knowledge.episodes("ann", limit=3, now=NOW) == []
         assert memory.has_model
-        assert memory.trouble == ""
+        assert memory.error == ""
     opened(tmp_path).close()
 
 
@@ -216,10 +216,10 @@ def test_after_close(tmp_path: Path) -> None:
     for call in waiting:
         with pytest.raises(BlockingError, match="closed"):
             call()
-    assert "closed" in memory.recall(**ME, text="tea").trouble
+    assert "closed" in memory.recall(**ME, text="tea").error
     receipt = memory.observe(**ME, user="hi", assistant="ho")
     assert not receipt.durable
-    assert receipt.trouble
+    assert receipt.error
     assert not memory.end_session(**ME)
 
 
@@ -232,7 +232,7 @@ def test_closed_during_a_call(tmp_path: Path) -> None:
         await asyncio.Event().wait()
 
     with ThreadPoolExecutor(1) as threads:
-        with opened(tmp_path, never, drain=0.0) as memory:
+        with opened(tmp_path, never, shutdown_timeout=0.0) as memory:
             memory.observe(**ME, user="hi", assistant="ho")
             judged = threads.submit(memory.knowledge._wait, asyncio.Event().wait)
             assert asked.wait(60)
@@ -315,10 +315,10 @@ with Souffleur.open_blocking(Settings(path=Path(sys.argv[1]), embedder="hash:64"
             memory.flush()
         except BlockingError as error:
             told = "forked" in str(error)
-        told = told and "forked" in memory.recall(user_id="ann", text="tea").trouble
+        told = told and "forked" in memory.recall(user_id="ann", text="tea").error
         receipt = memory.observe(user_id="ann", user="said in the child")
         memory.close()
-        os._exit(0 if told and "forked" in receipt.trouble else 1)
+        os._exit(0 if told and "forked" in receipt.error else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert memory.observe(user_id="ann", user="said in the parent").durable
 """

@@ -80,7 +80,7 @@ async def test_a_portrait_that_is_due_is_written_where_nobody_talks(tmp_path: Pa
         assert (await s.memory.run("profile")).due == 0
         s.clock.at += days(8)
         dry = await s.memory.run("profile", RunOptions(s.clock(), dry_run=True))
-        assert [(line.op, line.reason) for line in dry.lines] == [("PORTRAY", "a week has passed")]
+        assert [(line.op, line.reason) for line in dry.items] == [("PORTRAY", "a week has passed")]
         assert await s.knowledge.portrait("ann") is None
         report = await s.memory.run("profile")
         assert (report.count("PORTRAY"), report.calls, report.tokens) == (1, 1, 110)
@@ -96,7 +96,7 @@ async def test_a_portrait_that_fails_is_told_and_stays_due(tmp_path: Path) -> No
         await s.end()
         s.clock.at += days(8)
         for _ in range(2):
-            assert [line.op for line in (await s.memory.run("profile")).lines] == ["FAILED"]
+            assert [line.op for line in (await s.memory.run("profile")).items] == ["FAILED"]
         (latest, *_) = await run_log.latest(s.knowledge.journal, limit=1)
         assert latest.errors == ("EndpointError: busy",)
 
@@ -115,12 +115,12 @@ async def test_old_memories_are_consolidated(tmp_path: Path) -> None:
         await s.knowledge.apply(verdict(*adds, who=ActorKind.HOST))
         s.clock.at = NOW + days(91)
         dry = await s.memory.run("consolidate", RunOptions(s.clock(), dry_run=True))
-        assert ([line.op for line in dry.lines], len(await s.knowledge.list("ann"))) == (
+        assert ([line.op for line in dry.items], len(await s.knowledge.list("ann"))) == (
             ["MERGE"],
             3,
         )
         report = await s.memory.run("consolidate")
-        assert [line.memory.content for line in report.lines] == [
+        assert [line.memory.content for line in report.items] == [
             merged(None)["merged"][0]["content"]
         ]
         assert report.calls == 1
@@ -139,7 +139,7 @@ async def test_a_group_that_fails_does_not_stop_the_others(tmp_path: Path) -> No
             await s.knowledge.apply(verdict(*adds, who=ActorKind.HOST, user_id=user, name=user))
         s.clock.at = NOW + days(91)
         report = await s.memory.run("consolidate")
-        assert [line.op for line in report.lines] == ["FAILED", "FAILED"]
+        assert [line.op for line in report.items] == ["FAILED", "FAILED"]
         stopped = await s.memory.run(
             "consolidate", RunOptions(s.clock(), limits=RunLimits(calls=0))
         )
@@ -181,7 +181,7 @@ async def test_of_two_that_exclude_each_other_one_ends(tmp_path: Path) -> None:
             await s.knowledge.apply(verdict(home, who=ActorKind.HOST, name=city, at=at))
         s.clock.at = NOW + days(2)
         dry = await s.memory.run("contradictions", RunOptions(s.clock(), dry_run=True))
-        assert [(line.op, line.memory.content) for line in dry.lines] == [
+        assert [(line.op, line.memory.content) for line in dry.items] == [
             ("CONTRADICT", "Ann lives in Ulm.")
         ]
         assert len(await s.knowledge.list("ann")) == 2
@@ -234,6 +234,6 @@ async def test_what_was_not_ruled_on_is_looked_at_again(
                 about: dict[str, Any] = {"user_id": user_id, "name": (city, user_id)}
                 await s.knowledge.apply(verdict(home, who=ActorKind.HOST, **about))
         report = await s.memory.run("contradictions", RunOptions(NOW + days(10), **fields))
-        assert [line.op for line in report.lines] == did
+        assert [line.op for line in report.items] == did
         again = await s.memory.run("contradictions", RunOptions(NOW + days(20), user_id="ann"))
         assert again.due == due

@@ -54,7 +54,7 @@ def always(action: str) -> Script:
 
 
 def ops(report: RunResult) -> list[str]:
-    return [line.op for line in report.lines]
+    return [line.op for line in report.items]
 
 
 async def test_what_is_over_is_let_go_by_rule(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ async def test_what_is_over_is_let_go_by_rule(tmp_path: Path) -> None:
         assert report.due == 2
         assert [one.content for one in await base.list("ann")] == ["Ann likes tea."]
         assert ops(await run_decay(base, RunOptions(LATER))) == []  # run twice is run once
-        _, entry = await base.history(report.lines[0].memory.id, user_id=None)
+        _, entry = await base.history(report.items[0].memory.id, user_id=None)
         assert (entry.by.who, entry.op) == (ActorKind.SCHEDULE, "FORGET")
 
 
@@ -94,7 +94,7 @@ async def test_a_dry_run_changes_nothing(tmp_path: Path) -> None:
             base, reviewer(base, always("DELETE")), RunOptions(LATER, dry_run=True)
         )
         assert (ops(decayed), ops(reviewed)) == (["FORGET"], ["DELETE", "DELETE"])
-        assert reviewed.lines[0].reason == "because"
+        assert reviewed.items[0].reason == "because"
         assert await base.list("ann") == before
 
 
@@ -152,15 +152,15 @@ async def test_no_run_deletes_more_than_its_share(tmp_path: Path) -> None:
 def test_a_model_may_delete_a_fifth(looked_at: int, limit: int | None, most: int) -> None:
     """Or five, if that is more, or what the limit says."""
     report = RunResult("review", RunOptions(NOW, limits=RunLimits(deletions=limit)))
-    assert report.most_deletions(looked_at) == most
+    assert report.max_deletions(looked_at) == most
 
 
 async def test_a_cap_counts_what_is_archived(tmp_path: Path) -> None:
     """Of three that are to be archived two are, if a run may let go two; the other waits."""
     base = await open_base(tmp_path, EVERBOT, dimension=64)
     await know(base, *(f"Ann likes tea {n}." for n in range(3)))
-    errand = RunOptions(NOW + days(150), limits=RunLimits(deletions=2))
-    assert ops(await run_decay(base, errand)) == ["ARCHIVE", "ARCHIVE", "WAITS"]
+    options = RunOptions(NOW + days(150), limits=RunLimits(deletions=2))
+    assert ops(await run_decay(base, options)) == ["ARCHIVE", "ARCHIVE", "WAITS"]
     await base.close()
 
 
@@ -183,8 +183,8 @@ async def test_a_run_that_was_stopped_goes_on_later(
         )
         assert first.stopped == stopped
         rest = await run_review(base, reviewer(base, always("KEEP")), RunOptions(LATER))
-        assert (len(first.lines) + len(rest.lines), rest.stopped) == (5, "")
-        asked = [line.memory.id for line in (*first.lines, *rest.lines)]
+        assert (len(first.items) + len(rest.items), rest.stopped) == (5, "")
+        asked = [line.memory.id for line in (*first.items, *rest.items)]
         assert len(set(asked)) == 5
 
 
@@ -246,7 +246,7 @@ def test_a_record_of_a_run_holds_no_words() -> None:
     """Why something failed is kept, without the answer that a fault may quote; five at most."""
     report = RunResult("review", RunOptions(NOW))
     why = ["AnswerError: 'Ann loves Bob' is lost", *(f"EndpointError: {n}" for n in range(6))]
-    report.lines = [RunItem(memory(), "FAILED", one) for one in why]
+    report.items = [RunItem(memory(), "FAILED", one) for one in why]
     kept = report.record(NOW)
     assert kept.errors == ("AnswerError", *why[1:5])
     assert kept.counts == {"FAILED": 7}
@@ -280,10 +280,10 @@ async def test_users_are_reviewed_side_by_side(tmp_path: Path) -> None:
             return await Scripted(always("KEEP"))(request)
 
         writer = MemoryReviewer(Context(StructuredChat(chat), base, Persona(user="Ann")))
-        assert len((await run_review(base, writer, RunOptions(LATER))).lines) == 2
+        assert len((await run_review(base, writer, RunOptions(LATER))).items) == 2
         keeper = reviewer(base, always("KEEP"))
         mine = await run_review(base, keeper, RunOptions(LATER + days(99), user_id="bob"))
-        assert {line.memory.user_id for line in mine.lines} == {"bob"}
+        assert {line.memory.user_id for line in mine.items} == {"bob"}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
-from souffleur.whispering.pairing import MOST_IDS, Pairing
+from souffleur.whispering.pairing import MAX_WHISPERED_IDS, Pairing
 from souffleur.whispering.whisper import Recall
 from tests.build import NOW
 from tests.scripted import SKIP, Scripted
@@ -66,7 +66,7 @@ async def test_a_whisper_of_another_process(tmp_path: Path, form: Any) -> None:
 
 
 def carried(recall: Recall) -> Any:
-    return json.loads(json.dumps(recall.judged))
+    return json.loads(json.dumps(recall.judgeable_ids))
 
 
 async def test_a_regenerated_reply_keeps_its_whisper(tmp_path: Path) -> None:
@@ -135,14 +135,14 @@ def broken() -> Iterator[str]:
         (TEA, (CAT,), "not str"),
         (7, (CAT,), "not int"),
         (broken(), (CAT,), "RuntimeError"),
-        (itertools.repeat(TEA), (TEA,), f"more than {MOST_IDS}"),
+        (itertools.repeat(TEA), (TEA,), f"more than {MAX_WHISPERED_IDS}"),
     ],
     ids=["ids", "iterator", "none", "empty", "odd", "None", "str", "int", "broken", "endless"],
 )
 def test_what_a_whisper_may_be(whisper: Any, ids: tuple[str, ...], odd: str) -> None:
     """Ids are taken, once each; what is none is told; what is no whisper at all is paired."""
     pairing = Pairing()
-    pairing.note("ann", "s1", Recall(judged=(CAT,)))
+    pairing.note("ann", "s1", Recall(judgeable_ids=(CAT,)))
     taken, trouble = pairing.take("ann", "s1", whisper)
     assert taken == ids
     assert odd in trouble
@@ -152,7 +152,7 @@ def test_what_a_whisper_may_be(whisper: Any, ids: tuple[str, ...], odd: str) -> 
 def test_a_whisper_is_taken_once() -> None:
     """A turn that names the latest whisper leaves none for the next; one of another leaves it."""
     pairing = Pairing()
-    tea, cat = Recall(judged=(TEA,)), Recall(judged=(CAT,))
+    tea, cat = Recall(judgeable_ids=(TEA,)), Recall(judgeable_ids=(CAT,))
     pairing.note("ann", "s1", cat)
     assert pairing.take("ann", "s1", tea) == ((TEA,), "")
     assert pairing.take("ann", "s1", cat) == ((CAT,), "")
@@ -161,9 +161,9 @@ def test_a_whisper_is_taken_once() -> None:
 
 def test_what_is_remembered_is_bounded() -> None:
     """Of more sessions than it may remember, the longest unused goes; each by its own user."""
-    pairing = Pairing(most=2)
+    pairing = Pairing(max_sessions=2)
     for user in ("ann", "bob", "ann", "cid"):
-        pairing.note(user, "s1", Recall(judged=(derive_id(user),)))
+        pairing.note(user, "s1", Recall(judgeable_ids=(derive_id(user),)))
     found = [pairing.take(user, "s1")[0] for user in ("ann", "bob", "cid")]
     assert found == [(derive_id("ann"),), (), (derive_id("cid"),)]
 
@@ -178,7 +178,7 @@ def test_no_whisper_makes_observe_raise(tmp_path: Path) -> None:
     with asyncio.Runner() as runner:
         memory = runner.run(opened(tmp_path))
 
-        @given(anything, st.sampled_from([lambda one: one, lambda one: Recall(judged=one)]))
+        @given(anything, st.sampled_from([lambda one: one, lambda one: Recall(judgeable_ids=one)]))
         @profile(max_examples=100)
         def try_out(whisper: Any, form: Any) -> None:
             assert memory.observe(**ME, user="hi", whisper=form(whisper)).durable

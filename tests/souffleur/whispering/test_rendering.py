@@ -10,7 +10,7 @@ from souffleur.knowledge.memory import Category, Kind
 from souffleur.prompts import LANGUAGES, render
 from souffleur.whispering.rendering import (
     KINDS,
-    SIDE_TOKENS,
+    MAX_SIDE_TOKENS,
     Group,
     RenderOptions,
     clean,
@@ -28,15 +28,15 @@ EN = RenderOptions("Ann", "Mo", "en", ZoneInfo("America/Los_Angeles"))
 texts = st.text(alphabet='ab3 茶ラ。！.!?…\n\r\u2028#[-*=>"”)', max_size=80)
 
 
-def told(content: str, *, long: bool = False, voice: RenderOptions = ZH, **data: object) -> str:
+def told(content: str, *, long: bool = False, options: RenderOptions = ZH, **data: object) -> str:
     """An episode's line."""
     one = memory(content, category=Category.EPISODE, data=data)
-    return tell(one, voice, estimate_tokens, long=long)
+    return tell(one, options, estimate_tokens, long=long)
 
 
-def exchange(user: str, assistant: str = "", voice: RenderOptions = ZH) -> str:
+def exchange(user: str, assistant: str = "", options: RenderOptions = ZH) -> str:
     """A raw turn's line."""
-    return tell(turn(user, assistant), voice, estimate_tokens, long=True)
+    return tell(turn(user, assistant), options, estimate_tokens, long=True)
 
 
 def test_every_kind_belongs_to_one_group() -> None:
@@ -130,7 +130,7 @@ def test_an_episode_is_its_dated_line() -> None:
     assert (
         told("[…] 聊了看展。", unresolved="周末\n去不去") == "[…] 聊了看展。（未了：周末 去不去）"
     )
-    assert told("[…] Tea.", voice=EN, unresolved="Which?") == "[…] Tea. (open: Which?)"
+    assert told("[…] Tea.", options=EN, unresolved="Which?") == "[…] Tea. (open: Which?)"
 
 
 def test_an_episode_at_length_has_its_key_facts() -> None:
@@ -138,14 +138,14 @@ def test_an_episode_at_length_has_its_key_facts() -> None:
     facts = ["喜欢莫奈", "", "展到\n三月"]
     assert told("[…] 聊了看展。", key_facts=facts, long=True) == "[…] 聊了看展。喜欢莫奈；展到 三月"
     assert told("[…] 聊了看展", key_facts=facts, long=True) == "[…] 聊了看展：喜欢莫奈；展到 三月"
-    english = told("[…] Tea", voice=EN, key_facts=["Green", "Hot"], unresolved="When?", long=True)
+    english = told("[…] Tea", options=EN, key_facts=["Green", "Hot"], unresolved="When?", long=True)
     assert english == "[…] Tea: Green; Hot (open: When?)"
 
 
 @pytest.mark.parametrize("facts", [None, [], [""], "not a list", 7])
 def test_an_episode_without_key_facts_is_its_line(facts: object) -> None:
     """Data of another shape is left out; nothing fails."""
-    assert told("[…] Tea.", voice=EN, key_facts=facts, long=True) == "[…] Tea."
+    assert told("[…] Tea.", options=EN, key_facts=facts, long=True) == "[…] Tea."
 
 
 def test_a_raw_turn_is_told_by_the_users_clock() -> None:
@@ -174,7 +174,7 @@ def test_a_long_side_keeps_its_first_sentences() -> None:
     said = line.removeprefix("[2026-01-03 18:00] 主人：").removesuffix(" / 小祥：真好。")
     times = said.count(one)
     assert said == one * times + "…"
-    assert estimate_tokens(said) <= SIDE_TOKENS < estimate_tokens(one * (times + 1) + "…")
+    assert estimate_tokens(said) <= MAX_SIDE_TOKENS < estimate_tokens(one * (times + 1) + "…")
 
 
 def test_a_side_without_an_early_stop_is_left_out() -> None:
@@ -185,7 +185,7 @@ def test_a_side_without_an_early_stop_is_left_out() -> None:
 
 def test_a_new_line_ends_a_sentence_of_a_raw_turn() -> None:
     """Lines without stops are cut between lines, and shown on one."""
-    line = exchange("\n".join(["Three cups of tea and 3.5 of milk"] * 100), voice=EN)
+    line = exchange("\n".join(["Three cups of tea and 3.5 of milk"] * 100), options=EN)
     said = line.removeprefix("[2026-01-03 02:00] Ann: ")
     assert said.endswith("of milk…")
     assert "\n" not in said

@@ -1,11 +1,11 @@
-"""Marking: a played script beside its expectations, with a referee for what no pattern can tell."""
+"""Marking of a played script against its expectations; an LLM judge decides what no pattern can."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from souffleur.agents.structured_chat import StructuredChat
-from souffleur.evals.suite import referee
-from souffleur.evals.suite.referee import Scene
+from souffleur.evals.suite import llm_judge
+from souffleur.evals.suite.llm_judge import Scene
 from souffleur.evals.suite.result import Call, Judged, Played, Step
 from souffleur.evals.suite.scoring import (
     Counts,
@@ -24,7 +24,7 @@ Part = ScriptTurn | RunPart | Ask
 async def mark(script: Script, played: Played, judge: StructuredChat) -> Played:
     """The script with every step judged, and all that was counted.
 
-    Raises what the referee's model raises.
+    Raises what the LLM judge's model raises.
     """
     counts: Counts = Counter()
     steps: list[Step] = []
@@ -49,12 +49,12 @@ async def _judged(
     before: Sequence[Step],
     judge: StructuredChat,
 ) -> Scored:
-    said = await referee.sayings(judge, script, sentences(part, step.ops))
+    said = await llm_judge.find_entailments(judge, script, sentences(part, step.ops))
     scored = score(part, step, said)
     talk = step.place.rpartition(".")[0]
     earlier = [one for one in before if talk and one.place.rpartition(".")[0] == talk]
-    scene = Scene(script, earlier, step, referee.known_before(script, before))
-    marks = await referee.examine(judge, scene, scored.judged.marks)
+    scene = Scene(script, earlier, step, llm_judge.known_before(script, before))
+    marks = await llm_judge.classify_unexpected(judge, scene, scored.judged.marks)
     judged = scored.judged.model_copy(update={"marks": marks})
     return Scored(judged, scored.counts + natures(judged))
 

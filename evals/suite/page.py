@@ -20,7 +20,7 @@ GROUPS = {
     "updates": "Updates, as HaluMem scores them",
     "details": "What was written, and what is there at the end",
     "recall": "What was whispered",
-    "cost": "What it cost, without the referee",
+    "cost": "What it cost, without the LLM judge",
     "latency": "How long the model took",
 }
 UNTOLD = Measured(value=None)

@@ -85,7 +85,7 @@ class Mark(Frozen):
     standing: Standing
     nature: Nature = Nature.NONE
     why: str = ""
-    """Which expectation it meets or breaks, or what the referee said."""
+    """Which expectation it meets or breaks, or what the LLM judge said."""
 
 
 class Judged(Frozen):

@@ -45,16 +45,16 @@ class Cast:
     settings: Settings
     chat: Chat
     """The model under test."""
-    referee: Chat
+    llm_judge: Chat
     """Asked what no pattern can tell."""
     timed: bool = False
 
 
 async def evaluate(script: Script, cast: Cast) -> Done:
-    """Play and mark one script. Raises RecordingError, and what the referee's model raises."""
+    """Play and mark one script. Raises RecordingError, and what the LLM judge's model raises."""
     listener = Listener(StandIn(script, cast.chat), cast.timed)
     played = await play(script, cast.settings, listener)
-    judge = StructuredChat(cast.referee, form=cast.settings.answer_form)
+    judge = StructuredChat(cast.llm_judge, form=cast.settings.answer_form)
     return await mark(script, played, judge), listener.rules
 
 

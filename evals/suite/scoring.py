@@ -13,8 +13,8 @@ from souffleur.evals.suite.expectation import Expectation, Op, RecallPart, found
 from souffleur.evals.suite.result import Done, Judged, Mark, Nature, Standing, Step
 from souffleur.evals.suite.script import End, RunPart, ScriptTurn
 
-Sayings = Mapping[tuple[str, str], bool]
-"""Whether a content says a sentence, in the opinion of the referee: by (sentence, content)."""
+Entailments = Mapping[tuple[str, str], bool]
+"""Whether a content says a sentence, in the opinion of the LLM judge: by (sentence, content)."""
 Counts = Counter[str]
 
 LETS_GO = frozenset({Op.DELETE, Op.FORGET})
@@ -29,24 +29,24 @@ class Scored:
     counts: Counts
 
 
-def meets(sought: Expectation, done: Done, sayings: Sayings) -> bool:
+def meets(sought: Expectation, done: Done, entailments: Entailments) -> bool:
     """Whether an op is what an expectation names."""
     if not _could_meet(sought, done):
         return False
-    return not sought.says or sayings.get((sought.says, done.words), False)
+    return not sought.says or entailments.get((sought.says, done.words), False)
 
 
 def sentences(part: ScriptTurn | RunPart, ops: Iterable[Done]) -> list[tuple[str, str]]:
-    """What a referee must be asked before this step can be scored: (sentence, content)."""
+    """What an LLM judge must be asked before this step can be scored: (sentence, content)."""
     asking = [one for one in (*part.expect, *part.may, *part.never) if one.says]
     acted = [done for done in ops if not done.refused]
     pairs = [(one.says, done.words) for one in asking for done in acted if _could_meet(one, done)]
     return list(dict.fromkeys(pairs))
 
 
-def score(part: ScriptTurn | RunPart, step: Step, sayings: Sayings) -> Scored:
+def score(part: ScriptTurn | RunPart, step: Step, entailments: Entailments) -> Scored:
     """Each op and each expectation of a step."""
-    marks = tuple(_mark(part, done, sayings) for done in step.ops)
+    marks = tuple(_mark(part, done, entailments) for done in step.ops)
     counts: Counts = Counter()
     for done, mark in zip(step.ops, marks, strict=True):
         if mark.standing in (Standing.RIGHT, Standing.WRONG):
@@ -59,7 +59,7 @@ def score(part: ScriptTurn | RunPart, step: Step, sayings: Sayings) -> Scored:
     ]
     missed, lost, misnamed = [], [], []
     for sought in part.expect:
-        meeting = [done for done in acted if meets(sought, done, sayings)]
+        meeting = [done for done in acted if meets(sought, done, entailments)]
         counts += _updating(sought, meeting, acted)
         if not meeting:
             counts[f"{sought.op[0]}.missed"] += 1
@@ -72,7 +72,7 @@ def score(part: ScriptTurn | RunPart, step: Step, sayings: Sayings) -> Scored:
         f"{one.label}: {done.words}"
         for done in acted
         for one in part.never
-        if meets(one, done, sayings)
+        if meets(one, done, entailments)
     ]
     counts["breaches"] += len(breaches)
     if isinstance(part, ScriptTurn):
@@ -141,22 +141,22 @@ def score_end(end: End, memories: Sequence[str]) -> tuple[list[str], Counts]:
     return wrong, +counts
 
 
-def _mark(part: ScriptTurn | RunPart, done: Done, sayings: Sayings) -> Mark:
+def _mark(part: ScriptTurn | RunPart, done: Done, entailments: Entailments) -> Mark:
     if done.refused:
         return Mark(standing=Standing.REFUSED, why=done.refused)
     for one in part.never:
-        if meets(one, done, sayings):
+        if meets(one, done, entailments):
             why = f"never: {one.why or one.label}"
             return Mark(standing=Standing.WRONG, nature=_nature(part, done), why=why)
     for standing, sought in ((Standing.RIGHT, part.expect), (Standing.FINE, part.may)):
         for one in sought:
-            if meets(one, done, sayings):
+            if meets(one, done, entailments):
                 return Mark(standing=standing, why=one.label)
     return Mark(standing=Standing.WRONG, nature=_nature(part, done))
 
 
 def _nature(part: ScriptTurn | RunPart, done: Done) -> Nature:
-    """As far as it can be told without a referee."""
+    """As far as it can be told without an LLM judge."""
     if done.op in LETS_GO:
         return Nature.WRONG_DELETE
     if done.op == Op.BOOST:

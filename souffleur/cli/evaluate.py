@@ -160,17 +160,17 @@ def _live(found: Sequence[Path], judges: Sequence[str] | None, parallel: int) ->
         from souffleur.wiring import make_endpoint
 
         runs = []
-        referee = make_endpoint(settings)
+        llm_judge = make_endpoint(settings)
         for model in models:
             chosen = settings.model_copy(update={"model": model})
             endpoint = make_endpoint(chosen)
             try:
                 with progress(model) as step:
-                    cast = Cast(chosen, endpoint, referee, timed=True)
+                    cast = Cast(chosen, endpoint, llm_judge, timed=True)
                     runs.append(await run_live(found, cast, parallel=parallel, step=step))
             finally:
                 await endpoint.aclose()
-        await referee.aclose()
+        await llm_judge.aclose()
         return runs
 
     return enter(work())

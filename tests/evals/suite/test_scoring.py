@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from souffleur.evals.suite.expectation import RecallPart
-from souffleur.evals.suite.referee import OpAnswer, nature
+from souffleur.evals.suite.llm_judge import OpAnswer, nature
 from souffleur.evals.suite.result import Done, Judged, Mark, Nature, Standing, Step
 from souffleur.evals.suite.scoring import natures, score, score_end, score_recall, sentences
 from souffleur.evals.suite.script import End, RunPart, ScriptTurn
@@ -33,8 +33,8 @@ def add(content: str, **fields: Any) -> dict[str, Any]:
 
 
 def counts(part: ScriptTurn | RunPart, one: Step, **said: bool) -> dict[str, float]:
-    sayings = {tuple(key.split("|")): value for key, value in said.items()}
-    return dict(score(part, one, sayings).counts)  # type: ignore[arg-type]
+    entailments = {tuple(key.split("|")): value for key, value in said.items()}
+    return dict(score(part, one, entailments).counts)  # type: ignore[arg-type]
 
 
 def test_what_is_expected_and_done_is_right() -> None:
@@ -155,7 +155,7 @@ def test_what_an_update_is_to_keep_is_a_detail() -> None:
 
 
 def test_boosts_and_deletions_are_known_by_what_they_are_done_to() -> None:
-    """An unforeseen one is of a nature that needs no referee."""
+    """An unforeseen one is of a nature that needs no LLM judge."""
     nuts = {"op": "BOOST", "olds": ("Lin is allergic to peanuts.",)}
     assert counts(turn(expect=[{"op": "BOOST", "of": "peanut"}]), step(nuts)) == {
         **{"BOOST.right": 1, "BOOST.met": 1}
@@ -192,7 +192,7 @@ def test_the_wrong_kind_is_counted_apart() -> None:
     assert scored.judged.misnamed == ("fact, not preference/pattern (ADD tea)",)
 
 
-def test_what_only_a_referee_can_tell_is_asked() -> None:
+def test_what_only_a_llm_judge_can_tell_is_asked() -> None:
     """Of the ops that could meet it, each once; and the answer decides."""
     part = turn(expect=[{"op": "ADD", "says": "Lin quit smoking", "pattern": "Lin"}])
     one = step(add("Lin no longer smokes."), add("Rain."), {"op": "BOOST", "olds": ("Lin.",)})

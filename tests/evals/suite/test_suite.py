@@ -10,8 +10,8 @@ import pytest
 from souffleur.agents.chat import Request
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import EndpointError
-from souffleur.evals.suite import referee
-from souffleur.evals.suite.referee import Scene, known_before
+from souffleur.evals.suite import llm_judge
+from souffleur.evals.suite.llm_judge import Scene, known_before
 from souffleur.evals.suite.result import (
     Done,
     Mark,
@@ -246,7 +246,7 @@ def test_all_is_counted(moving: Played, taken: Run) -> None:
     assert counts["tokens.in"] == 100 * calls
 
 
-def test_the_referee_is_asked_only_where_it_must_and_not_counted(
+def test_the_llm_judge_is_asked_only_where_it_must_and_not_counted(
     moving: Played, chat: Scripted
 ) -> None:
     """Once for the joke, with what was known by then, and once for a sentence."""
@@ -389,7 +389,7 @@ def test_a_known_memory_is_due_as_any_other(files: list[Path]) -> None:
     assert skill.created_at == script.known[0].at
 
 
-async def test_the_referee_sees_what_was_known_and_said(files: list[Path]) -> None:
+async def test_the_llm_judge_sees_what_was_known_and_said(files: list[Path]) -> None:
     """Known memories as the ops left them, the talk before, and the words themselves."""
     script: Script = read_script(files[0])
     moved = Done(op="UPDATE", who="monitor", content="B", olds=("Lin lives in Woodlands.",))
@@ -406,7 +406,9 @@ async def test_the_referee_sees_what_was_known_and_said(files: list[Path]) -> No
     chat = Scripted([{"reason": "new", "supported": True, "known": False, "worth": False}])
     marks = [Mark(standing=Standing.WRONG), Mark(standing=Standing.RIGHT)]
     judge = StructuredChat(chat)
-    first, second = await referee.examine(judge, Scene(script, before, step, known), marks)
+    first, second = await llm_judge.classify_unexpected(
+        judge, Scene(script, before, step, known), marks
+    )
     assert (first.nature, first.why) == (Nature.NOISE, "new")
     assert second == marks[1]
     (request,) = chat.requests
@@ -416,10 +418,12 @@ async def test_the_referee_sees_what_was_known_and_said(files: list[Path]) -> No
         assert words in asked
 
 
-async def test_a_referee_that_cannot_be_read_is_asked_once_more(files: list[Path]) -> None:
+async def test_a_llm_judge_that_cannot_be_read_is_asked_once_more(files: list[Path]) -> None:
     """And then its answer is taken."""
     chat = Scripted(["hm", {"reason": "the same", "says": True}])
     script = read_script(files[0])
-    said = await referee.sayings(StructuredChat(chat), script, [("it rains", "Rain falls.")])
+    said = await llm_judge.find_entailments(
+        StructuredChat(chat), script, [("it rains", "Rain falls.")]
+    )
     assert said == {("it rains", "Rain falls."): True}
     assert len(chat.requests) == 2

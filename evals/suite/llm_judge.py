@@ -19,19 +19,19 @@ from souffleur.agents.rounds import ask_with_repair
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.evals.suite.expectation import Op
 from souffleur.evals.suite.result import Done, Mark, Nature, Standing, Step
-from souffleur.evals.suite.scoring import MAKES, Sayings
+from souffleur.evals.suite.scoring import MAKES, Entailments
 from souffleur.evals.suite.script import Script
 from souffleur.prompts import language_of, render
 
-NAME = "referee"
-"""Of its requests."""
-EARLIER = 6
-"""Turns of the same talk before, which it sees for reference."""
+REQUEST_NAME = "referee"
+"""The name of its requests; recorded answers are keyed by it."""
+EARLIER_TURNS = 6
+"""Earlier turns of the same session that it sees for reference."""
 
 T = TypeVar("T", bound=BaseModel)
 
 
-class SaysAnswer(BaseModel):
+class EntailmentAnswer(BaseModel):
     """Whether a memory says a sentence: the argument first."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -66,9 +66,9 @@ class Scene:
     """Contents of the memories before."""
 
 
-async def sayings(
+async def find_entailments(
     judge: StructuredChat, script: Script, pairs: Sequence[tuple[str, str]]
-) -> Sayings:
+) -> Entailments:
     """Whether contents say sentences, by (sentence, content); side by side.
 
     Raises what the judge raises, AnswerError after asking twice.
@@ -76,18 +76,20 @@ async def sayings(
 
     async def one(sentence: str, content: str) -> bool:
         language = script.user.language or language_of(content)
-        question = render("referee_says_question", language, sentence=sentence, content=content)
-        return (await _ask(judge, "referee_says", question, language, SaysAnswer, script)).says
+        question = render("entailment_question", language, sentence=sentence, content=content)
+        return (await _ask(judge, "entailment", question, language, EntailmentAnswer, script)).says
 
     said = await asyncio.gather(*(one(*pair) for pair in pairs))
     return dict(zip(pairs, said, strict=True))
 
 
-async def examine(judge: StructuredChat, scene: Scene, marks: Sequence[Mark]) -> tuple[Mark, ...]:
+async def classify_unexpected(
+    judge: StructuredChat, scene: Scene, marks: Sequence[Mark]
+) -> tuple[Mark, ...]:
     """The marks, where something was written down wrongly with what that is."""
     return tuple(
         [
-            await _examine(judge, scene, done, mark)
+            await _classify(judge, scene, done, mark)
             if mark.standing is Standing.WRONG and mark.nature is Nature.NONE
             else mark
             for done, mark in zip(scene.step.ops, marks, strict=True)
@@ -96,7 +98,7 @@ async def examine(judge: StructuredChat, scene: Scene, marks: Sequence[Mark]) ->
 
 
 def nature(answer: OpAnswer) -> Nature:
-    """What the referee's answer makes of an op.
+    """What the LLM judge's answer makes of an op.
 
     >>> nature(OpAnswer(reason="", supported=False, known=False, worth=True)).value
     'invented'
@@ -120,21 +122,21 @@ def known_before(script: Script, steps: Sequence[Step]) -> list[str]:
     return list(known)
 
 
-async def _examine(judge: StructuredChat, scene: Scene, done: Done, mark: Mark) -> Mark:
+async def _classify(judge: StructuredChat, scene: Scene, done: Done, mark: Mark) -> Mark:
     script, step = scene.script, scene.step
     language = script.user.language or language_of(step.user or done.content)
     nothing = NONE[language]
     sources = "\n".join(done.olds) if not step.user else ""
     question = render(
-        "referee_op_question",
+        "unexpected_op_question",
         language,
         now=clock(datetime.fromisoformat(step.at), ZoneInfo(script.timezone), language),
         known="\n".join(f"- {one}" for one in scene.known) or nothing,
-        earlier="\n".join(_talk(script, one) for one in scene.earlier[-EARLIER:]) or nothing,
+        earlier="\n".join(_talk(script, one) for one in scene.earlier[-EARLIER_TURNS:]) or nothing,
         exchange=sources or _talk(script, step) or nothing,
         content=done.content,
     )
-    answer = await _ask(judge, "referee_op", question, language, OpAnswer, script)
+    answer = await _ask(judge, "unexpected_op", question, language, OpAnswer, script)
     why = " · ".join(part for part in (mark.why, answer.reason) if part)
     return mark.model_copy(update={"nature": nature(answer), "why": why})
 
@@ -149,5 +151,10 @@ async def _ask(
 ) -> T:
     names: Mapping[str, str] = {"user": script.user.title, "assistant": script.assistant.name}
     return await ask_with_repair(
-        judge, render(rules, language, **names), question, answer, name=NAME, language=language
+        judge,
+        render(rules, language, **names),
+        question,
+        answer,
+        name=REQUEST_NAME,
+        language=language,
     )

@@ -38,7 +38,7 @@ from souffleur.evals.command import (
 from souffleur.evals.minilm import yardstick
 from souffleur.evals.sets.estimate import Cost, Estimate, replay_estimate, show_estimate
 from souffleur.evals.sets.halumem_file import GIVE, Part, User, choose
-from souffleur.evals.sets.halumem_marks import BATCH, CASES, Marked, Marker, Scene, batches
+from souffleur.evals.sets.halumem_marks import BATCH, CASES, Marked, Marker, SessionResult, batches
 from souffleur.evals.sets.halumem_scores import Rate, measure
 from souffleur.evals.suite.scratch import scratch
 from souffleur.evals.suite.stage import Listener, to_done
@@ -76,8 +76,8 @@ class Result:
 async def run(user: User, settings: Settings, chat: Chat) -> Result:
     """Replay and mark. Raises what the model's chat raises while marking, RecordingError always."""
     listener = Listener(chat)
-    scenes, troubles = await play(user, settings, listener)
-    marked = await Marker(StructuredChat(listener, form=settings.answer_form)).mark(scenes)
+    session_results, troubles = await play(user, settings, listener)
+    marked = await Marker(StructuredChat(listener, form=settings.answer_form)).mark(session_results)
     return Result(
         model=settings.model,
         user=user.id,
@@ -90,10 +90,10 @@ async def run(user: User, settings: Settings, chat: Chat) -> Result:
     )
 
 
-async def play(user: User, settings: Settings, chat: Chat) -> tuple[list[Scene], list[str]]:
+async def play(user: User, settings: Settings, chat: Chat) -> tuple[list[SessionResult], list[str]]:
     """What each session left, and which turns could not be judged."""
     clock = clock_for(user.dialogue)
-    scenes: list[Scene] = []
+    session_results: list[SessionResult] = []
     troubles: list[str] = []
     async with Souffleur.open(
         settings, chat=chat, clock=clock, embedder=yardstick(settings.embedder)
@@ -106,8 +106,8 @@ async def play(user: User, settings: Settings, chat: Chat) -> tuple[list[Scene],
                 if one.turn.state is not TurnState.JUDGED
             ]
             if part.scored:
-                scenes.append(await _scene(memory, user, part, turns))
-    return scenes, troubles
+                session_results.append(await _session_result(memory, user, part, turns))
+    return session_results, troubles
 
 
 def estimate(user: User, settings: Settings) -> Estimate:
@@ -162,7 +162,9 @@ def as_json(result: Result) -> str:
     return json.dumps(whole, ensure_ascii=False, indent=1)
 
 
-async def _scene(memory: Souffleur, user: User, part: Part, turns: Sequence[Played]) -> Scene:
+async def _session_result(
+    memory: Souffleur, user: User, part: Part, turns: Sequence[Played]
+) -> SessionResult:
     written = [
         done.content
         for one in turns
@@ -174,7 +176,7 @@ async def _scene(memory: Souffleur, user: User, part: Part, turns: Sequence[Play
         if point.updates:
             query = Query(user.id, point.content, turns[-1].exchange.at, limit=BEST)
             found[place] = tuple(hit.text for hit in await memory.knowledge.search(query))
-    return Scene(part.id, user.name, part.talk, part.points, tuple(written), found)
+    return SessionResult(part.id, user.name, part.talk, part.points, tuple(written), found)
 
 
 def _wrong(marked: Marked) -> list[tuple[str, str, str, str]]:

@@ -66,7 +66,7 @@ class Marks(BaseModel, Generic[M]):
 
 
 @dataclass(frozen=True)
-class Scene:
+class SessionResult:
     """A session, and what the memory made of it."""
 
     session: str
@@ -123,68 +123,68 @@ class Marker:
         self._judge = judge
         self._slots = asyncio.Semaphore(PARALLEL)
 
-    async def mark(self, scenes: Sequence[Scene]) -> Marked:
-        """Marks for all scenes; what was not answered as asked for, twice, has none.
+    async def mark(self, results: Sequence[SessionResult]) -> Marked:
+        """Marks for all sessions; what was not answered as asked for, twice, has none.
 
         Raises EndpointError, RecordingError.
         """
-        covered = await asyncio.gather(*map(self._cover, scenes))
-        extracted = await asyncio.gather(*map(self._truth, scenes))
-        updated = await asyncio.gather(*map(self._update, scenes))
+        covered = await asyncio.gather(*map(self._cover, results))
+        extracted = await asyncio.gather(*map(self._truth, results))
+        updated = await asyncio.gather(*map(self._update, results))
         return Marked(
             tuple(mark for each in covered for mark in each),
             tuple(mark for each in extracted for mark in each),
             tuple(mark for each in updated for mark in each),
         )
 
-    async def _cover(self, scene: Scene) -> list[Covered]:
-        points, session = scene.others, scene.session
-        if not scene.written:  # it is not asked either in the paper's code
+    async def _cover(self, result: SessionResult) -> list[Covered]:
+        points, session = result.others, result.session
+        if not result.written:  # it is not asked either in the paper's code
             return [Covered(session=session, point=point, score=0) for point in points]
-        memories = "\n".join(f"- {text}" for text in scene.written)
+        memories = "\n".join(f"- {text}" for text in result.written)
         parts = []
         for batch in batches(points, BATCH):
             holes = {"memories": memories, "points": _numbered([one.content for one in batch])}
-            question = render("halumem_integrity_question", scene.language, **holes)
+            question = render("halumem_integrity_question", result.language, **holes)
             parts.append(_Part(question, len(batch)))
-        marks = await self._ask_all("halumem_integrity", scene, parts, Marks[CoverMark])
+        marks = await self._ask_all("halumem_integrity", result, parts, Marks[CoverMark])
         return [
             Covered(session=session, point=point, score=mark and mark.score, reason=_why(mark))
             for point, mark in zip(points, marks, strict=True)
         ]
 
-    async def _truth(self, scene: Scene) -> list[Extracted]:
-        wanted = [f"- {point.content}" for point in scene.points if point.wanted]
-        points = "\n".join(wanted) or NONE[scene.language]
+    async def _truth(self, result: SessionResult) -> list[Extracted]:
+        wanted = [f"- {point.content}" for point in result.points if point.wanted]
+        points = "\n".join(wanted) or NONE[result.language]
         parts = []
-        for batch in batches(scene.written, BATCH):
-            holes = {"talk": scene.talk, "points": points, "memories": _numbered(batch)}
-            question = render("halumem_accuracy_question", scene.language, **holes)
+        for batch in batches(result.written, BATCH):
+            holes = {"talk": result.talk, "points": points, "memories": _numbered(batch)}
+            question = render("halumem_accuracy_question", result.language, **holes)
             parts.append(_Part(question, len(batch)))
-        marks = await self._ask_all("halumem_accuracy", scene, parts, Marks[TruthMark])
+        marks = await self._ask_all("halumem_accuracy", result, parts, Marks[TruthMark])
         return [
             Extracted(
-                session=scene.session,
+                session=result.session,
                 content=content,
                 score=mark and mark.score,
                 included=mark is not None and mark.included,
                 reason=_why(mark),
             )
-            for content, mark in zip(scene.written, marks, strict=True)
+            for content, mark in zip(result.written, marks, strict=True)
         ]
 
-    async def _update(self, scene: Scene) -> list[Updated]:
-        places = scene.updates
+    async def _update(self, result: SessionResult) -> list[Updated]:
+        places = result.updates
         parts = []
         for batch in batches(places, CASES):
-            cases = [_case(scene, place, number) for number, place in enumerate(batch, start=1)]
+            cases = [_case(result, place, number) for number, place in enumerate(batch, start=1)]
             parts.append(_Part("\n\n".join(cases), len(batch)))
-        marks = await self._ask_all("halumem_update", scene, parts, Marks[UpdateMark])
+        marks = await self._ask_all("halumem_update", result, parts, Marks[UpdateMark])
         return [
             Updated(
-                session=scene.session,
-                point=scene.points[place],
-                found=scene.found[place],
+                session=result.session,
+                point=result.points[place],
+                found=result.found[place],
                 result=mark and mark.result,
                 reason=_why(mark),
             )
@@ -192,10 +192,14 @@ class Marker:
         ]
 
     async def _ask_all(
-        self, name: str, scene: Scene, parts: Sequence[_Part], answer: type[Marks[M]]
+        self,
+        name: str,
+        result: SessionResult,
+        parts: Sequence[_Part],
+        answer: type[Marks[M]],
     ) -> list[M | None]:
         """The marks of all parts in order."""
-        asked = await asyncio.gather(*(self._ask(name, scene, part, answer) for part in parts))
+        asked = await asyncio.gather(*(self._ask(name, result, part, answer) for part in parts))
         return [
             marks.get(number)
             for part, marks in zip(parts, asked, strict=True)
@@ -203,10 +207,10 @@ class Marker:
         ]
 
     async def _ask(
-        self, name: str, scene: Scene, part: _Part, answer: type[Marks[M]]
+        self, name: str, result: SessionResult, part: _Part, answer: type[Marks[M]]
     ) -> dict[int, M]:
         """The marks of one part by number; asked again, once, where they are not all there."""
-        rules = render(name, scene.language, user=scene.user)
+        rules = render(name, result.language, user=result.user)
         marks: dict[int, M] = {}
 
         def missing(given: Marks[M]) -> str:
@@ -223,7 +227,7 @@ class Marker:
                     part.question,
                     answer,
                     name=name,
-                    language=scene.language,
+                    language=result.language,
                     fault=missing,
                 )
         return marks
@@ -240,15 +244,15 @@ def batches(things: Sequence[T], size: int) -> list[Sequence[T]]:
     return [things[start:end] for start, end in pairwise(cuts)]
 
 
-def _case(scene: Scene, place: int, number: int) -> str:
-    point = scene.points[place]
+def _case(result: SessionResult, place: int, number: int) -> str:
+    point = result.points[place]
     return render(
         "halumem_update_case",
-        scene.language,
+        result.language,
         number=number,
         target=point.content,
         originals="\n".join(f"- {text}" for text in point.originals),
-        memories="\n".join(f"- {text}" for text in scene.found[place]),
+        memories="\n".join(f"- {text}" for text in result.found[place]),
     )
 
 

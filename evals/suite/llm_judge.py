@@ -55,7 +55,7 @@ class OpAnswer(BaseModel):
 
 
 @dataclass(frozen=True)
-class Scene:
+class OpContext:
     """What an op came from."""
 
     script: Script
@@ -84,15 +84,15 @@ async def find_entailments(
 
 
 async def classify_unexpected(
-    judge: StructuredChat, scene: Scene, marks: Sequence[Mark]
+    judge: StructuredChat, context: OpContext, marks: Sequence[Mark]
 ) -> tuple[Mark, ...]:
     """The marks, where something was written down wrongly with what that is."""
     return tuple(
         [
-            await _classify(judge, scene, done, mark)
+            await _classify(judge, context, done, mark)
             if mark.standing is Standing.WRONG and mark.nature is Nature.NONE
             else mark
-            for done, mark in zip(scene.step.ops, marks, strict=True)
+            for done, mark in zip(context.step.ops, marks, strict=True)
         ]
     )
 
@@ -122,8 +122,8 @@ def known_before(script: Script, steps: Sequence[Step]) -> list[str]:
     return list(known)
 
 
-async def _classify(judge: StructuredChat, scene: Scene, done: Done, mark: Mark) -> Mark:
-    script, step = scene.script, scene.step
+async def _classify(judge: StructuredChat, context: OpContext, done: Done, mark: Mark) -> Mark:
+    script, step = context.script, context.step
     language = script.user.language or language_of(step.user or done.content)
     nothing = NONE[language]
     sources = "\n".join(done.olds) if not step.user else ""
@@ -131,8 +131,9 @@ async def _classify(judge: StructuredChat, scene: Scene, done: Done, mark: Mark)
         "unexpected_op_question",
         language,
         now=clock(datetime.fromisoformat(step.at), ZoneInfo(script.timezone), language),
-        known="\n".join(f"- {one}" for one in scene.known) or nothing,
-        earlier="\n".join(_talk(script, one) for one in scene.earlier[-EARLIER_TURNS:]) or nothing,
+        known="\n".join(f"- {one}" for one in context.known) or nothing,
+        earlier="\n".join(_talk(script, one) for one in context.earlier[-EARLIER_TURNS:])
+        or nothing,
         exchange=sources or _talk(script, step) or nothing,
         content=done.content,
     )

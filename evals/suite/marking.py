@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.evals.suite import llm_judge
-from souffleur.evals.suite.llm_judge import Scene
+from souffleur.evals.suite.llm_judge import OpContext
 from souffleur.evals.suite.result import Call, Judged, Played, Step
 from souffleur.evals.suite.scoring import (
     Counts,
@@ -53,8 +53,8 @@ async def _judged(
     scored = score(part, step, said)
     talk = step.place.rpartition(".")[0]
     earlier = [one for one in before if talk and one.place.rpartition(".")[0] == talk]
-    scene = Scene(script, earlier, step, llm_judge.known_before(script, before))
-    marks = await llm_judge.classify_unexpected(judge, scene, scored.judged.marks)
+    context = OpContext(script, earlier, step, llm_judge.known_before(script, before))
+    marks = await llm_judge.classify_unexpected(judge, context, scored.judged.marks)
     judged = scored.judged.model_copy(update={"marks": marks})
     return Scored(judged, scored.counts + natures(judged))
 

@@ -11,7 +11,7 @@ from souffleur.agents.chat import Request
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import EndpointError
 from souffleur.evals.suite import llm_judge
-from souffleur.evals.suite.llm_judge import Scene, known_before
+from souffleur.evals.suite.llm_judge import OpContext, known_before
 from souffleur.evals.suite.result import (
     Done,
     Mark,
@@ -407,7 +407,7 @@ async def test_the_llm_judge_sees_what_was_known_and_said(files: list[Path]) -> 
     marks = [Mark(standing=Standing.WRONG), Mark(standing=Standing.RIGHT)]
     judge = StructuredChat(chat)
     first, second = await llm_judge.classify_unexpected(
-        judge, Scene(script, before, step, known), marks
+        judge, OpContext(script, before, step, known), marks
     )
     assert (first.nature, first.why) == (Nature.NOISE, "new")
     assert second == marks[1]

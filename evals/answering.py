@@ -79,7 +79,7 @@ class Grade(BaseModel):
 
 
 @dataclass(frozen=True)
-class Cast:
+class AnswerSetup:
     """Who answers, and by which settings."""
 
     settings: Settings
@@ -88,7 +88,7 @@ class Cast:
     set_name: str
 
 
-async def run(drawn: Sequence[Drawn], cast: Cast) -> tuple[list[Answered], list[str]]:
+async def run(drawn: Sequence[Drawn], setup: AnswerSetup) -> tuple[list[Answered], list[str]]:
     """Answers in order, and which turns could not be judged.
 
     Raises RecordingError, and what the model's chat raises for a reply or a grade.
@@ -97,8 +97,8 @@ async def run(drawn: Sequence[Drawn], cast: Cast) -> tuple[list[Answered], list[
 
     async def one(place: int, part: Drawn) -> tuple[list[Answered], list[str]]:
         async with slots:
-            folder = cast.settings.path / str(place)
-            return await _converse(part, cast, cast.settings.model_copy(update={"path": folder}))
+            folder = setup.settings.path / str(place)
+            return await _converse(part, setup, setup.settings.model_copy(update={"path": folder}))
 
     done = await asyncio.gather(*(one(place, part) for place, part in enumerate(drawn)))
     return [one for some, _ in done for one in some], [one for _, some in done for one in some]
@@ -120,13 +120,13 @@ def estimate(drawn: Sequence[Drawn], settings: Settings) -> Estimate:
 
 
 async def _converse(
-    part: Drawn, cast: Cast, settings: Settings
+    part: Drawn, setup: AnswerSetup, settings: Settings
 ) -> tuple[list[Answered], list[str]]:
     dialogue = to_dialogue(part.conversation)
     clock = clock_for(dialogue)
     named = settings_for(dialogue, settings)
     async with Souffleur.open(
-        named, chat=cast.chat, clock=clock, embedder=yardstick(named.embedder)
+        named, chat=setup.chat, clock=clock, embedder=yardstick(named.embedder)
     ) as memory:
         troubles = [
             f"{dialogue.user.id}, {played.session_id} at {played.exchange.at}: {played.turn.error}"
@@ -134,9 +134,9 @@ async def _converse(
             if played.turn.state is not TurnState.JUDGED
         ]
         clock.at += STEP
-        judge = StructuredChat(cast.chat, form=settings.answer_form)
+        judge = StructuredChat(setup.chat, form=settings.answer_form)
         answered = [
-            await _ask(question, part.conversation.conv_id, memory, judge, cast, clock.at)
+            await _ask(question, part.conversation.conv_id, memory, judge, setup, clock.at)
             for question in part.questions
         ]
     return answered, troubles
@@ -147,7 +147,7 @@ async def _ask(
     user_id: str,
     memory: Souffleur,
     judge: StructuredChat,
-    cast: Cast,
+    setup: AnswerSetup,
     now: datetime,
 ) -> Answered:
     whisper = await memory.recall(user_id=user_id, session_id="asked", text=question.text, at=now)
@@ -162,8 +162,8 @@ async def _ask(
         memories=whisper.text,
     )
     asked = "\n".join((*question.before, question.text))
-    reply = await _reply(cast.chat, rules, asked)
-    trap = (cast.set_name, question.category) in TRAPS
+    reply = await _reply(setup.chat, rules, asked)
+    trap = (setup.set_name, question.category) in TRAPS
     gold = render("grade_unknown", language, trap=question.answer) if trap else question.answer
     grade = await _grade(judge, asked, gold, reply)
     return Answered(
@@ -271,7 +271,7 @@ async def _run(
     with scratch() as folder:
         placed = settings.model_copy(update={"path": folder})
         async with opened_voice(settings, record=record, recorded=recorded) as chat:
-            answered, troubles = await run(drawn, Cast(placed, chat, set_name))
+            answered, troubles = await run(drawn, AnswerSetup(placed, chat, set_name))
     if record and isinstance(chat, Recorder) and not troubles:
         prune(record, chat.used)
     return answered, troubles

@@ -39,7 +39,7 @@ Step = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Cast:
+class EvalSetup:
     """Who answers for one script."""
 
     settings: Settings
@@ -50,11 +50,11 @@ class Cast:
     timed: bool = False
 
 
-async def evaluate(script: Script, cast: Cast) -> Done:
+async def evaluate(script: Script, setup: EvalSetup) -> Done:
     """Play and mark one script. Raises RecordingError, and what the LLM judge's model raises."""
-    listener = Listener(StandIn(script, cast.chat), cast.timed)
-    played = await play(script, cast.settings, listener)
-    judge = StructuredChat(cast.llm_judge, form=cast.settings.answer_form)
+    listener = Listener(StandIn(script, setup.chat), setup.timed)
+    played = await play(script, setup.settings, listener)
+    judge = StructuredChat(setup.llm_judge, form=setup.settings.answer_form)
     return await mark(script, played, judge), listener.rules
 
 
@@ -97,7 +97,7 @@ def run_recorded(
 
 async def run_live(
     files: Sequence[Path],
-    cast: Cast,
+    setup: EvalSetup,
     *,
     parallel: int = 8,
     step: Step = lambda done, total: None,
@@ -105,10 +105,10 @@ async def run_live(
     """A suite by a model that is asked now, some scripts side by side."""
 
     async def one(script: Script) -> Done:
-        return await evaluate(script, cast)
+        return await evaluate(script, setup)
 
     done = await _side_by_side(files, one, parallel, step)
-    return gathered(done, cast.settings.model, "live")
+    return gathered(done, setup.settings.model, "live")
 
 
 async def record(
@@ -131,7 +131,7 @@ async def record(
     async def one(script: Script) -> Done:
         path = recordings / f"{script.name}.jsonl"
         recorder = Recorder(chat, path, model=settings.model, now=begun)
-        done = await evaluate(script, Cast(settings, recorder, recorder))
+        done = await evaluate(script, EvalSetup(settings, recorder, recorder))
         if not done[0].troubles:
             prune(path, recorder.used)
         return done
@@ -197,12 +197,12 @@ def _recorded(file: Path, recordings: Path) -> tuple[Played, Rules, str]:
     async def one(script: Script) -> Done:
         if script.answers_itself:
             settings = default_settings().model_copy(update={"model": BY_HAND, "retry_pause": 0.0})
-            return await evaluate(script, Cast(settings, nobody, nobody))
+            return await evaluate(script, EvalSetup(settings, nobody, nobody))
         player = Player(path)
         # A recorded failure is the same at every try.
         update = {**as_recorded(player), "tries": 1}
         settings = default_settings().model_copy(update=update)
-        return await evaluate(script, Cast(settings, player, player))
+        return await evaluate(script, EvalSetup(settings, player, player))
 
     played, rules = asyncio.run(_guarded(file, one))
     model = ""

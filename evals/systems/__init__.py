@@ -17,7 +17,7 @@ from souffleur.settings import Settings
 
 
 @dataclass(frozen=True)
-class Means:
+class SystemInputs:
     """What every system is given for one script."""
 
     script: Script
@@ -39,7 +39,7 @@ class Means:
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredMemory:
     """One memory, as a system holds it."""
 
     id: str
@@ -61,7 +61,7 @@ class System(Protocol):
     async def recall(self, text: str, at: datetime, limit: int) -> Sequence[str]:
         """What its own search finds, best first."""
 
-    async def memories(self) -> Sequence[Kept]:
+    async def memories(self) -> Sequence[StoredMemory]:
         """All that it holds now."""
 
     def ops(self) -> tuple[Done, ...] | None:
@@ -71,39 +71,39 @@ class System(Protocol):
         """Lets go of the store."""
 
 
-Maker = Callable[[Means], System]
+SystemFactory = Callable[[SystemInputs], System]
 
 
 @dataclass(frozen=True)
-class Offer:
+class SystemSpec:
     """A system that can be compared with."""
 
     module: str
     """Ours, which adapts it."""
-    maker: str
+    factory: str
     package: str
     """Theirs, as it is imported."""
     needs: tuple[str, ...] = ()
     """What else the adapter imports."""
 
 
-OFFERS: Mapping[str, Offer] = {
-    "mem0": Offer("souffleur.evals.systems.mem0", "Mem0", "mem0", ("langchain",)),
-    "langmem": Offer("souffleur.evals.systems.langmem", "LangMem", "langmem"),
+SYSTEMS: Mapping[str, SystemSpec] = {
+    "mem0": SystemSpec("souffleur.evals.systems.mem0", "Mem0", "mem0", ("langchain",)),
+    "langmem": SystemSpec("souffleur.evals.systems.langmem", "LangMem", "langmem"),
 }
 
 
-def maker_of(name: str) -> Maker:
-    """The maker of a system. Raises SettingsError where there is none, or no package for it."""
-    if name not in OFFERS:
-        raise SettingsError(f"there is no system {name!r} to compare with: {', '.join(OFFERS)}")
-    offer = OFFERS[name]
-    missing = [one for one in (offer.package, *offer.needs) if find_spec(one) is None]
+def load_factory(name: str) -> SystemFactory:
+    """The factory of a system. Raises SettingsError where there is none, or no package for it."""
+    if name not in SYSTEMS:
+        raise SettingsError(f"there is no system {name!r} to compare with: {', '.join(SYSTEMS)}")
+    spec = SYSTEMS[name]
+    missing = [one for one in (spec.package, *spec.needs) if find_spec(one) is None]
     if missing:
         raise SettingsError(
             f"the package {missing[0]}, to compare with {name}, is not installed: run "
             "`pip install 'souffleur[versus]'`"
         )
-    maker: Any = getattr(import_module(offer.module), offer.maker)
-    made: Maker = maker
+    factory: Any = getattr(import_module(spec.module), spec.factory)
+    made: SystemFactory = factory
     return made

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict
 from souffleur.agents.answers import read_answer
 from souffleur.agents.chat import Chat, Form, Message, Reply, Request, Role
 from souffleur.errors import AnswerError, EndpointError, SouffleurError
-from souffleur.evals.systems import Means
+from souffleur.evals.systems import SystemInputs
 from souffleur.knowledge.embedding.embedder import Embedder
 
 T = TypeVar("T")
@@ -78,20 +78,20 @@ class Bridge:
     """One system's way to the endpoint, on the event loop that made it."""
 
     def __init__(
-        self, means: Means, name: str, mend: Callable[[str], str] = lambda text: text
+        self, inputs: SystemInputs, name: str, mend: Callable[[str], str] = lambda text: text
     ) -> None:
         """`name`: of its requests. `mend`: what is changed in a message before it is sent."""
-        self._chat: Chat = means.chat
-        self._settings = means.settings
+        self._chat: Chat = inputs.chat
+        self._settings = inputs.settings
         self._name = name
         self._mend = mend
-        self._form: Form = "text" if means.settings.answer_form == "text" else "json_object"
+        self._form: Form = "text" if inputs.settings.answer_form == "text" else "json_object"
         self._loop = asyncio.get_running_loop()
         self._aliases = Aliases()
         self._calls = 0
         self._failure: SouffleurError | None = None
         self.model = BridgedModel(bridge=self)
-        self.embeddings = BridgedEmbeddings(means.embedder, self._loop)
+        self.embeddings = BridgedEmbeddings(inputs.embedder, self._loop)
 
     def check(self) -> None:
         """Raises what the endpoint raised, even if a library has swallowed it."""

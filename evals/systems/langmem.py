@@ -15,7 +15,7 @@ from langgraph.store.memory import InMemoryStore
 
 from souffleur.evals.suite.result import Done
 from souffleur.evals.suite.script import Known
-from souffleur.evals.systems import Kept, Means
+from souffleur.evals.systems import StoredMemory, SystemInputs
 from souffleur.evals.systems.bridge import Bridge
 
 ALL = 10_000
@@ -26,16 +26,16 @@ EARLIER = 10
 class LangMem:
     """`create_memory_store_manager` with its defaults; a fresh one for each turn, told the time."""
 
-    def __init__(self, means: Means) -> None:
-        self._means = means
-        self._bridge = Bridge(means, "langmem")
-        self._namespace = ("memories", means.script.user.id)
+    def __init__(self, inputs: SystemInputs) -> None:
+        self._inputs = inputs
+        self._bridge = Bridge(inputs, "langmem")
+        self._namespace = ("memories", inputs.script.user.id)
         self._earlier: deque[str] = deque(maxlen=EARLIER)
         self._store: Any = None
 
     async def open(self, known: Sequence[Known]) -> None:
         """Put there in the shape that its own memories have."""
-        dimension = await self._means.embedder.find_dimension()
+        dimension = await self._inputs.embedder.find_dimension()
         self._store = InMemoryStore(index={"dims": dimension, "embed": self._bridge.embeddings})
         for place, one in enumerate(known):
             value = {"kind": "Memory", "content": {"content": one.content}}
@@ -57,10 +57,10 @@ class LangMem:
         found = await self._store.asearch(self._namespace, query=text, limit=limit)
         return [_text(item) for item in found]
 
-    async def memories(self) -> Sequence[Kept]:
+    async def memories(self) -> Sequence[StoredMemory]:
         """All of the namespace."""
         held = await self._store.asearch(self._namespace, limit=ALL)
-        return [Kept(item.key, _text(item)) for item in held]
+        return [StoredMemory(item.key, _text(item)) for item in held]
 
     def ops(self) -> tuple[Done, ...] | None:
         """It returns what it has put, but not what it has deleted."""
@@ -76,7 +76,7 @@ class LangMem:
         before = f"\n\nEarlier talk, for reference only:\n{earlier}" if earlier else ""
         return make(
             self._bridge.model,
-            instructions=f"{usual}\n\n{self._means.briefing(at)}{before}",
+            instructions=f"{usual}\n\n{self._inputs.briefing(at)}{before}",
             enable_deletes=True,
             namespace=self._namespace,
             store=self._store,

@@ -21,7 +21,7 @@ from zoneinfo import ZoneInfo
 
 from souffleur.evals.suite.result import Done
 from souffleur.evals.suite.script import Known
-from souffleur.evals.systems import Kept, Means
+from souffleur.evals.systems import StoredMemory, SystemInputs
 from souffleur.evals.systems.bridge import Bridge
 
 # It dates every prompt by the wall clock, and its open library can be told no other time.
@@ -37,11 +37,11 @@ class Mem0:
     Those of the event loop would all wait for the loop, which needs one of them to look up a host.
     """
 
-    def __init__(self, means: Means) -> None:
-        self._means = means
-        self._bridge = Bridge(means, "mem0", self._dated)
-        self._user = means.script.user.id
-        self._at = means.script.sessions[0].at
+    def __init__(self, inputs: SystemInputs) -> None:
+        self._inputs = inputs
+        self._bridge = Bridge(inputs, "mem0", self._dated)
+        self._user = inputs.script.user.id
+        self._at = inputs.script.sessions[0].at
         self._thread = ThreadPoolExecutor(1, "mem0")
         self._memory: Any = None
         self._client: Any = None
@@ -49,7 +49,7 @@ class Mem0:
 
     async def open(self, known: Sequence[Known]) -> None:
         """Put there with `infer=False`, as it allows."""
-        dimension = await self._means.embedder.find_dimension()
+        dimension = await self._inputs.embedder.find_dimension()
         await self._in_thread(self._open, dimension)
         for one in known:
             await self._in_thread(
@@ -70,7 +70,7 @@ class Mem0:
                 self._memory.add,
                 said,
                 user_id=self._user,
-                prompt=self._means.briefing(at),
+                prompt=self._inputs.briefing(at),
                 metadata={"created_at": at.isoformat()},
             )
         finally:
@@ -88,12 +88,12 @@ class Mem0:
         )
         return [str(one["memory"]) for one in found["results"]]
 
-    async def memories(self) -> Sequence[Kept]:
+    async def memories(self) -> Sequence[StoredMemory]:
         """`get_all`."""
         held = await self._in_thread(
             self._memory.get_all, filters={"user_id": self._user}, top_k=ALL
         )
-        return [Kept(str(one["id"]), str(one["memory"])) for one in held["results"]]
+        return [StoredMemory(str(one["id"]), str(one["memory"])) for one in held["results"]]
 
     def ops(self) -> tuple[Done, ...]:
         """The events that `add` returns."""
@@ -133,7 +133,7 @@ class Mem0:
         )
 
     def _dated(self, text: str) -> str:
-        day = self._at.astimezone(ZoneInfo(self._means.script.timezone)).date()
+        day = self._at.astimezone(ZoneInfo(self._inputs.script.timezone)).date()
         return _DATES.sub(rf"\g<1>{day.isoformat()}", text)
 
 

@@ -19,7 +19,7 @@ from souffleur.errors import RecordingError, SouffleurError
 from souffleur.evals.suite.result import Played
 from souffleur.evals.suite.script import Script, read_script
 from souffleur.evals.suite.stage import Listener, stage_settings
-from souffleur.evals.systems import Maker, Means
+from souffleur.evals.systems import SystemFactory, SystemInputs
 from souffleur.evals.systems.contest import Contest, Side, gathered
 from souffleur.evals.systems.marking import mark_alike
 from souffleur.evals.systems.playing import play_ours, play_theirs, whispered
@@ -37,7 +37,7 @@ Step = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Seat:
+class SystemSetup:
     """What one system plays one script with."""
 
     settings: Settings
@@ -47,42 +47,42 @@ class Seat:
     """Called when the script was played without trouble."""
 
 
-Seats = Callable[[str, str], Seat]
+SetupSource = Callable[[str, str], SystemSetup]
 """By the names of a system and a script. Raises RecordingError where there is no recording."""
 
 
-def live_seats(settings: Settings, chat: Chat) -> Seats:
+def live_setups(settings: Settings, chat: Chat) -> SetupSource:
     """All ask the endpoint."""
-    return lambda system, script: Seat(settings, chat, timed=True)
+    return lambda system, script: SystemSetup(settings, chat, timed=True)
 
 
-def recording_seats(settings: Settings, chat: Chat, folder: Path, now: datetime) -> Seats:
+def recording_setups(settings: Settings, chat: Chat, folder: Path, now: datetime) -> SetupSource:
     """All ask the endpoint, and each answer is kept in FOLDER/SYSTEM/SCRIPT.jsonl."""
 
-    def seat(system: str, script: str) -> Seat:
+    def setup(system: str, script: str) -> SystemSetup:
         path = _recording(folder, system, script)
         recorder = Recorder(chat, path, model=settings.model, now=now)
-        return Seat(settings, recorder, done=lambda: prune(path, recorder.used))
+        return SystemSetup(settings, recorder, done=lambda: prune(path, recorder.used))
 
-    return seat
+    return setup
 
 
-def recorded_seats(folder: Path) -> Seats:
+def recorded_setups(folder: Path) -> SetupSource:
     """Nobody is asked."""
 
-    def seat(system: str, script: str) -> Seat:
+    def setup(system: str, script: str) -> SystemSetup:
         player = Player(_recording(folder, system, script))
         # A recorded failure is the same at every try.
         update = {**as_recorded(player), "tries": 1}
-        return Seat(default_settings().model_copy(update=update), player)
+        return SystemSetup(default_settings().model_copy(update=update), player)
 
-    return seat
+    return setup
 
 
 async def versus(
     files: Sequence[Path],
-    makers: Mapping[str, Maker],
-    seats: Seats,
+    factories: Mapping[str, SystemFactory],
+    setups: SetupSource,
     *,
     live: bool = True,
     parallel: int = 8,
@@ -97,7 +97,7 @@ async def versus(
 
     async def one(file: Path) -> _Done:
         async with slots:
-            done = await _script(file, makers, seats)
+            done = await _script(file, factories, setups)
         finished["scripts"] += 1
         step(finished["scripts"], len(files))
         return done
@@ -110,7 +110,7 @@ async def versus(
             tells_ops=any(some.tells.get(name, False) for some in done),
             scripts=tuple(sorted((some.played[name] for some in done), key=lambda it: it.name)),
         )
-        for name in (OURS, *makers)
+        for name in (OURS, *factories)
     ]
     return gathered(
         sides,
@@ -138,47 +138,47 @@ class _Done:
     embedder: str = ""
 
 
-async def _script(file: Path, makers: Mapping[str, Maker], seats: Seats) -> _Done:
-    names = (OURS, *makers)
+async def _script(file: Path, factories: Mapping[str, SystemFactory], setups: SetupSource) -> _Done:
+    names = (OURS, *factories)
     try:
         script = read_script(file)
-        seat = seats(OURS, script.name)
-        ours = await _ours(script, seat)
+        setup = setups(OURS, script.name)
+        ours = await _ours(script, setup)
     except Exception as error:  # noqa: BLE001  the edge of a script
         failed = Played(name=file.stem, failure=_why(error, OURS, file.stem))
         others = Played(name=file.stem, failure=f"not played: {OURS} failed")
         return _Done({name: failed if name == OURS else others for name in names}, {})
     limits = [max(1, whispered(one.whisper)) for one in ours.steps]
     played, tells = {OURS: ours}, {OURS: True}
-    for name, maker in makers.items():
+    for name, factory in factories.items():
         try:
-            played[name], tells[name] = await _theirs(script, name, maker, seats, limits)
+            played[name], tells[name] = await _theirs(script, name, factory, setups, limits)
         except Exception as error:  # noqa: BLE001  the edge of another system's script
             failure = _why(error, name, file.stem)
             played[name] = Played(name=script.name, about=script.about, failure=failure)
-    return _Done(played, tells, seat.settings.model, _embedder(script, seat.settings).name)
+    return _Done(played, tells, setup.settings.model, _embedder(script, setup.settings).name)
 
 
-async def _ours(script: Script, seat: Seat) -> Played:
-    performance = await play_ours(script, seat.settings, Listener(seat.chat, seat.timed))
-    marked = await mark_alike(script, performance, _embedder(script, seat.settings))
-    return _ended(marked, seat)
+async def _ours(script: Script, setup: SystemSetup) -> Played:
+    performance = await play_ours(script, setup.settings, Listener(setup.chat, setup.timed))
+    marked = await mark_alike(script, performance, _embedder(script, setup.settings))
+    return _ended(marked, setup)
 
 
 async def _theirs(
-    script: Script, name: str, maker: Maker, seats: Seats, limits: Sequence[int]
+    script: Script, name: str, factory: SystemFactory, setups: SetupSource, limits: Sequence[int]
 ) -> tuple[Played, bool]:
-    seat = seats(name, script.name)
-    listener = Listener(seat.chat, seat.timed)
-    embedder = _embedder(script, seat.settings)
-    system = maker(Means(script, seat.settings, listener, embedder))
+    setup = setups(name, script.name)
+    listener = Listener(setup.chat, setup.timed)
+    embedder = _embedder(script, setup.settings)
+    system = factory(SystemInputs(script, setup.settings, listener, embedder))
     performance = await play_theirs(script, system, listener, limits)
-    return _ended(await mark_alike(script, performance, embedder), seat), performance.tells_ops
+    return _ended(await mark_alike(script, performance, embedder), setup), performance.tells_ops
 
 
-def _ended(played: Played, seat: Seat) -> Played:
+def _ended(played: Played, setup: SystemSetup) -> Played:
     if not played.troubles:
-        seat.done()
+        setup.done()
     return played
 
 

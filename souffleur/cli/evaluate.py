@@ -156,7 +156,7 @@ def _live(found: Sequence[Path], judges: Sequence[str] | None, parallel: int) ->
 
     async def work() -> "list[Run]":
         from souffleur.cli.show import progress
-        from souffleur.evals.suite.runner import Cast, run_live
+        from souffleur.evals.suite.runner import EvalSetup, run_live
         from souffleur.wiring import make_endpoint
 
         runs = []
@@ -166,8 +166,8 @@ def _live(found: Sequence[Path], judges: Sequence[str] | None, parallel: int) ->
             endpoint = make_endpoint(chosen)
             try:
                 with progress(model) as step:
-                    cast = Cast(chosen, endpoint, llm_judge, timed=True)
-                    runs.append(await run_live(found, cast, parallel=parallel, step=step))
+                    setup = EvalSetup(chosen, endpoint, llm_judge, timed=True)
+                    runs.append(await run_live(found, setup, parallel=parallel, step=step))
             finally:
                 await endpoint.aclose()
         await llm_judge.aclose()

@@ -10,7 +10,7 @@ from souffleur.cli.door import AsJson, enter
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from souffleur.evals.systems import Maker
+    from souffleur.evals.systems import SystemFactory
     from souffleur.evals.systems.contest import Contest, Gap
 
 
@@ -35,17 +35,17 @@ def versus(
 
     from souffleur.errors import SettingsError
     from souffleur.evals.suite.script import find_scripts
-    from souffleur.evals.systems import maker_of
+    from souffleur.evals.systems import load_factory
     from souffleur.evals.systems.contest import to_text
 
     if record and recorded:
         raise SettingsError("--record asks a model and --recorded does not: give one of them")
-    makers = {name: maker_of(name) for name in dict.fromkeys(systems)}
+    factories = {name: load_factory(name) for name in dict.fromkeys(systems)}
     found = find_scripts(dialogues or Path(str(files("souffleur.evals"))) / "dialogues", only)
     if recorded:
-        contest = _recorded(found, makers, recorded, parallel)
+        contest = _recorded(found, factories, recorded, parallel)
     else:
-        contest = _asked(found, makers, record, parallel)
+        contest = _asked(found, factories, record, parallel)
     if out:
         out.write_text(to_text(contest), encoding="utf-8")
     if as_json:
@@ -134,7 +134,10 @@ def _rate(part: float, rest: float) -> str:
 
 
 def _asked(
-    found: "Sequence[Path]", makers: "Mapping[str, Maker]", record: Path | None, parallel: int
+    found: "Sequence[Path]",
+    factories: "Mapping[str, SystemFactory]",
+    record: Path | None,
+    parallel: int,
 ) -> "Contest":
     from souffleur.evals.suite.runner import eval_settings
     from souffleur.settings import load_settings, need_model
@@ -145,17 +148,17 @@ def _asked(
         from datetime import UTC, datetime
 
         from souffleur.cli.show import progress
-        from souffleur.evals.systems.versus import live_seats, recording_seats, versus
+        from souffleur.evals.systems.versus import live_setups, recording_setups, versus
         from souffleur.wiring import make_endpoint
 
         endpoint = make_endpoint(settings)
-        seats = live_seats(settings, endpoint)
+        setups = live_setups(settings, endpoint)
         if record:
-            seats = recording_seats(settings, endpoint, record, datetime.now(UTC))
+            setups = recording_setups(settings, endpoint, record, datetime.now(UTC))
         try:
             with progress("playing") as step:
                 return await versus(
-                    found, makers, seats, live=not record, parallel=parallel, step=step
+                    found, factories, setups, live=not record, parallel=parallel, step=step
                 )
         finally:
             await endpoint.aclose()
@@ -164,14 +167,14 @@ def _asked(
 
 
 def _recorded(
-    found: "Sequence[Path]", makers: "Mapping[str, Maker]", folder: Path, parallel: int
+    found: "Sequence[Path]", factories: "Mapping[str, SystemFactory]", folder: Path, parallel: int
 ) -> "Contest":
     from souffleur.cli.show import progress
-    from souffleur.evals.systems.versus import recorded_seats, versus
+    from souffleur.evals.systems.versus import recorded_setups, versus
 
     async def work() -> "Contest":
         with progress("playing") as step:
-            seats = recorded_seats(folder)
-            return await versus(found, makers, seats, live=False, parallel=parallel, step=step)
+            setups = recorded_setups(folder)
+            return await versus(found, factories, setups, live=False, parallel=parallel, step=step)
 
     return enter(work())

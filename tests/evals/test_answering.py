@@ -19,7 +19,7 @@ from rich.console import Console
 from souffleur.agents.chat import Message, Request
 from souffleur.agents.recording import Recorder
 from souffleur.errors import DialogueError, SettingsError
-from souffleur.evals.answering import Cast, answering, estimate, run
+from souffleur.evals.answering import AnswerSetup, answering, estimate, run
 from souffleur.evals.sets.answering_result import Answered, accuracy, as_json, report
 from souffleur.evals.sets.estimate import (
     Cost,
@@ -97,10 +97,10 @@ SCRIPT = by_name(
 )
 
 
-def cast(folder: Path, chat: Any, set_name: str = "locomo", **fields: Any) -> Cast:
+def setup(folder: Path, chat: Any, set_name: str = "locomo", **fields: Any) -> AnswerSetup:
     """A model and its settings."""
     fresh = {"path": folder, "tries": 1, **fields}
-    return Cast(default_settings().model_copy(update=fresh), chat, set_name)
+    return AnswerSetup(default_settings().model_copy(update=fresh), chat, set_name)
 
 
 def test_the_same_seed_draws_the_same() -> None:
@@ -253,7 +253,7 @@ def test_turns_judged_together_cost_fewer_requests() -> None:
 async def test_a_run_asks_and_grades(tmp_path: Path) -> None:
     """Answered from the block alone; the trap of the set is right where nothing is claimed."""
     drawn, chat = [Drawn(CONVERSATION, CONVERSATION.questions)], Scripted(SCRIPT)
-    found, troubles = await run(drawn, cast(tmp_path, chat))
+    found, troubles = await run(drawn, setup(tmp_path, chat))
     assert [(one.id, one.reply, one.right) for one in found] == [
         ("q1", "Oolong.", True),
         ("q2", "I do not know.", True),
@@ -269,7 +269,7 @@ async def test_a_run_asks_and_grades(tmp_path: Path) -> None:
 async def test_elsewhere_the_same_category_is_no_trap(tmp_path: Path) -> None:
     """Only where the set says so is its answer the wrong one; there the reference stands."""
     drawn = [Drawn(CONVERSATION, (TRAP,))]
-    (one,), _ = await run(drawn, cast(tmp_path, Scripted(SCRIPT), set_name="beam"))
+    (one,), _ = await run(drawn, setup(tmp_path, Scripted(SCRIPT), set_name="beam"))
     assert (one.gold, one.right) == ("Merlot", False)
 
 
@@ -284,7 +284,7 @@ async def test_the_estimate_is_what_it_takes(tmp_path: Path) -> None:
     longer = replace(CONVERSATION, docs=tuple(docs))
     drawn = [Drawn(longer, (TEA,)), Drawn(replace(longer, conv_id="two"), (TEA, TRAP))]
     chat = Scripted(SCRIPT)
-    await run(drawn, cast(tmp_path, chat))
+    await run(drawn, setup(tmp_path, chat))
     expected = {name: cost.calls for name, cost in estimate(drawn, default_settings()).items()}
     assert expected == {"monitor": 16, "episode": 8, "portrait": 2, "answer": 3, "grade": 3}
     assert Counter(one.name for one in chat.requests) == expected
@@ -294,12 +294,12 @@ async def test_what_cannot_be_used_is_told_and_counts_as_wrong(tmp_path: Path) -
     """A turn, a reply and a grade in no form: the run goes on."""
     script = by_name(monitor="no JSON", answer=lambda _: " ", grade="no JSON")
     drawn = [Drawn(CONVERSATION, (TEA,))]
-    (one,), troubles = await run(drawn, cast(tmp_path / "1", Scripted(script)))
+    (one,), troubles = await run(drawn, setup(tmp_path / "1", Scripted(script)))
     assert (one.right, one.reason) == (False, "there was no reply")
     assert len(troubles) == 2
     assert "AnswerError" in troubles[0]
     chat = Scripted(by_name(answer="Oolong.", grade="no JSON"))
-    (one,), _ = await run(drawn, cast(tmp_path / "2", chat))
+    (one,), _ = await run(drawn, setup(tmp_path / "2", chat))
     assert (one.right, one.reply) == (None, "Oolong.")
     assert Counter(request.name for request in chat.requests)["grade"] == 2
     out = io.StringIO()
@@ -312,7 +312,7 @@ async def test_what_was_said_before_a_question_goes_with_it(tmp_path: Path) -> N
     """Both to the model and to the judge."""
     asked = replace(TEA, before=("Bob: I make tea.",))
     chat = Scripted(SCRIPT)
-    await run([Drawn(CONVERSATION, (asked,))], cast(tmp_path, chat))
+    await run([Drawn(CONVERSATION, (asked,))], setup(tmp_path, chat))
     for name in ("answer", "grade"):
         (request,) = (one for one in chat.requests if one.name == name)
         assert "Bob: I make tea.\nWhich tea does Ann like?" in request.messages[1].content
@@ -395,7 +395,7 @@ async def test_a_recording_gives_the_same_again(
     drawn = draw(read_set("locomo", file), most_conversations=None, most_questions=None, seed=0)
     recording = tmp_path / "answers.jsonl"
     recorder = Recorder(Scripted(SCRIPT), recording, model="scripted", now=NOW)
-    live = await run(drawn, cast(tmp_path, recorder, model="scripted"))
+    live = await run(drawn, setup(tmp_path, recorder, model="scripted"))
     await asyncio.to_thread(answering, "locomo", file, recorded=recording, to_json=True)
     assert capsys.readouterr().out == as_json(*live) + "\n"
     assert json.loads(as_json(*live))["accuracy"]["all"]["mean"] == 100

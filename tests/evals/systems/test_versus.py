@@ -18,7 +18,14 @@ from souffleur.cli.versus import versus as command
 from souffleur.errors import AnswerError, EndpointError, RecordingError, SettingsError
 from souffleur.evals.suite.result import Done, Played
 from souffleur.evals.suite.script import Known, read_script
-from souffleur.evals.systems import Kept, Maker, Means, contest, maker_of, versus
+from souffleur.evals.systems import (
+    StoredMemory,
+    SystemFactory,
+    SystemInputs,
+    contest,
+    load_factory,
+    versus,
+)
 from souffleur.evals.systems.bridge import Aliases, Bridge
 from souffleur.evals.systems.contest import Contest, Side, gathered, to_text
 from souffleur.evals.systems.marking import near_duplicates
@@ -60,27 +67,27 @@ end:
 class Diary:
     """A system that keeps whatever is said, word for word, and forgets nothing."""
 
-    def __init__(self, means: Means) -> None:
-        self.means = means
-        self.kept: list[Kept] = []
+    def __init__(self, inputs: SystemInputs) -> None:
+        self.inputs = inputs
+        self.kept: list[StoredMemory] = []
         self.limits: list[int] = []
         self.closed = False
         self._ops: tuple[Done, ...] = ()
 
     async def open(self, known: Sequence[Known]) -> None:
-        self.kept = [Kept(f"known-{place}", one.content) for place, one in enumerate(known)]
+        self.kept = [StoredMemory(f"known-{place}", one.content) for place, one in enumerate(known)]
 
     async def turn(self, user: str, assistant: str, at: datetime) -> None:
-        said = self.means.briefing(at) + user
-        reply = await self.means.chat(Request((Message("user", said),), "diary"))
-        self.kept.append(Kept(str(len(self.kept)), reply.text))
+        said = self.inputs.briefing(at) + user
+        reply = await self.inputs.chat(Request((Message("user", said),), "diary"))
+        self.kept.append(StoredMemory(str(len(self.kept)), reply.text))
         self._ops = (Done(op="ADD", who="diary", content=reply.text),)
 
     async def recall(self, text: str, at: datetime, limit: int) -> Sequence[str]:
         self.limits.append(limit)
         return [one.text for one in self.kept][:limit]
 
-    async def memories(self) -> Sequence[Kept]:
+    async def memories(self) -> Sequence[StoredMemory]:
         return tuple(self.kept)
 
     def ops(self) -> tuple[Done, ...] | None:
@@ -115,12 +122,12 @@ def written(folder: Path, **texts: str) -> list[Path]:
 
 
 def met(
-    folder: Path, chat: Scripted, maker: Maker = Diary, name: str = "diary", **texts: str
+    folder: Path, chat: Scripted, factory: SystemFactory = Diary, name: str = "diary", **texts: str
 ) -> Contest:
     settings = default_settings().model_copy(update={"model": "scripted", "tries": 1})
-    seats = versus.live_seats(settings, chat)
+    setups = versus.live_setups(settings, chat)
     files = written(folder, **(texts or {"moving": MOVING}))
-    return asyncio.run(versus.versus(files, {name: maker}, seats))
+    return asyncio.run(versus.versus(files, {name: factory}, setups))
 
 
 def scripted(script: Callable[[Request], Answer] = model) -> Scripted:
@@ -136,8 +143,8 @@ def diaries() -> list[Diary]:
 def taken(tmp_path_factory: pytest.TempPathFactory, diaries: list[Diary]) -> Contest:
     """Played once for all tests."""
 
-    def make(means: Means) -> Diary:
-        diaries.append(Diary(means))
+    def make(inputs: SystemInputs) -> Diary:
+        diaries.append(Diary(inputs))
         return diaries[-1]
 
     return met(tmp_path_factory.mktemp("versus"), scripted(), make)
@@ -274,23 +281,23 @@ def test_what_was_recorded_is_played_without_a_model(tmp_path: Path) -> None:
     files = written(tmp_path, moving=MOVING)
     chat, folder = scripted(), tmp_path / "answers"
 
-    def played(seats: versus.Seats, live: bool = False) -> Contest:
-        return asyncio.run(versus.versus(files, {"diary": Diary}, seats, live=live))
+    def played(setups: versus.SetupSource, live: bool = False) -> Contest:
+        return asyncio.run(versus.versus(files, {"diary": Diary}, setups, live=live))
 
-    first = played(versus.recording_seats(settings, chat, folder, NOW))
+    first = played(versus.recording_setups(settings, chat, folder, NOW))
     asked = len(chat.requests)
     assert sorted(path.name for path in folder.iterdir()) == ["diary", "souffleur"]
-    again = played(versus.recorded_seats(folder))
+    again = played(versus.recorded_setups(folder))
     assert to_text(again) == to_text(first)
     assert "model seconds per turn" not in again.sides[1].metrics
     assert len(chat.requests) == asked
     written(tmp_path, moving=MOVING.replace("rocket", "ticket"))
-    stale = played(versus.recorded_seats(folder))
+    stale = played(versus.recorded_setups(folder))
     command = "souffleur eval versus mem0 langmem --record FOLDER --only moving"
     assert stale.sides[0].scripts[0].failure.endswith(f"record it with `{command}`")
     (folder / "diary" / "moving.jsonl").unlink()
     written(tmp_path, moving=MOVING)
-    absent = played(versus.recorded_seats(folder))
+    absent = played(versus.recorded_setups(folder))
     assert "There is no recording at" in absent.sides[1].scripts[0].failure
     assert "versus diary --record FOLDER" in absent.sides[1].scripts[0].failure
 
@@ -306,17 +313,17 @@ async def test_near_duplicates_are_counted_once_each() -> None:
 def test_a_system_that_is_not_there_is_named() -> None:
     """With the extra that brings it."""
     with pytest.raises(SettingsError, match="no system 'zep' to compare with: mem0, langmem"):
-        maker_of("zep")
+        load_factory("zep")
     for name in ("mem0", "langmem"):
         if find_spec(name) is None:
             with pytest.raises(SettingsError, match=r"pip install 'souffleur\[versus\]'"):
-                maker_of(name)
+                load_factory(name)
 
 
-def means(tmp_path: Path, chat: Scripted, **changed: Any) -> Means:
+def inputs(tmp_path: Path, chat: Scripted, **changed: Any) -> SystemInputs:
     (file,) = written(tmp_path, moving=MOVING)
     settings = default_settings().model_copy(update={"tries": 2, "retry_pause": 0, **changed})
-    return Means(read_script(file), settings, chat, make_embedder("hash:64"))
+    return SystemInputs(read_script(file), settings, chat, make_embedder("hash:64"))
 
 
 TOOL = {"title": "Memory", "description": "Keep it.", "type": "object", "properties": {}}
@@ -331,7 +338,7 @@ async def test_tools_are_told_in_words_and_called_in_json(tmp_path: Path) -> Non
         return {"calls": [{"tool": "Memory", "arguments": {"id": told}}]}
 
     chat = Scripted(call)
-    bridge = Bridge(means(tmp_path, chat), "they")
+    bridge = Bridge(inputs(tmp_path, chat), "they")
     said = [SystemMessage("Keep."), HumanMessage(f"It is {RANDOM}")]
     bound = bridge.model.bind_tools([TOOL], tool_choice="any")
     reply = await bound.ainvoke(said)
@@ -343,7 +350,7 @@ async def test_tools_are_told_in_words_and_called_in_json(tmp_path: Path) -> Non
     assert '"name": "Memory"' in request.messages[0].content
     assert "Call at least one." in request.messages[0].content
     assert RANDOM not in request.messages[1].content
-    again = Bridge(means(tmp_path, chat), "they").model.bind_tools([TOOL], tool_choice="any")
+    again = Bridge(inputs(tmp_path, chat), "they").model.bind_tools([TOOL], tool_choice="any")
     await again.ainvoke([said[0], HumanMessage("It is 7c9e6679-7425-40de-944b-e07fc1f90ae7")])
     assert chat.requests[1] == request
     result = ToolMessage("no such id", tool_call_id="call_1_0")
@@ -370,7 +377,7 @@ def test_an_alias_is_of_the_same_shape_and_leads_back() -> None:
 async def test_an_answer_without_calls_is_words(tmp_path: Path) -> None:
     """And the form is words where the settings say so."""
     chat = Scripted(["I would rather not.", "plain"])
-    bridge = Bridge(means(tmp_path, chat, answer_form="text"), "they")
+    bridge = Bridge(inputs(tmp_path, chat, answer_form="text"), "they")
     reply = await bridge.model.bind_tools([TOOL]).ainvoke("Go.")
     assert (reply.text, getattr(reply, "tool_calls", None)) == ("I would rather not.", [])
     assert (await bridge.model.ainvoke("Go.")).text == "plain"
@@ -380,7 +387,7 @@ async def test_an_answer_without_calls_is_words(tmp_path: Path) -> None:
 async def test_what_a_library_swallows_is_raised_all_the_same(tmp_path: Path) -> None:
     """After as many tries as ours makes, where trying again may help."""
     chat = Scripted([EndpointError("busy"), "ok", EndpointError("busy"), EndpointError("down")])
-    bridge = Bridge(means(tmp_path, chat), "they")
+    bridge = Bridge(inputs(tmp_path, chat), "they")
     assert (await bridge.model.ainvoke("Go.")).text == "ok"
     bridge.check()
     with pytest.raises(EndpointError, match="down"):
@@ -390,7 +397,7 @@ async def test_what_a_library_swallows_is_raised_all_the_same(tmp_path: Path) ->
     bridge.check()
     wrong = [EndpointError("key", retryable=False), AnswerError("cut"), RecordingError("stale")]
     chat = Scripted(wrong)
-    bridge = Bridge(means(tmp_path, chat), "they")
+    bridge = Bridge(inputs(tmp_path, chat), "they")
     for error in wrong:
         with pytest.raises(type(error)):
             await bridge.model.ainvoke("Go.")
@@ -399,7 +406,7 @@ async def test_what_a_library_swallows_is_raised_all_the_same(tmp_path: Path) ->
 
 async def test_the_bridge_serves_other_threads(tmp_path: Path) -> None:
     """Chat and embedder wait for the loop; the vectors are ours."""
-    bridge = Bridge(means(tmp_path, Scripted(["ok"])), "they")
+    bridge = Bridge(inputs(tmp_path, Scripted(["ok"])), "they")
     reply = await asyncio.to_thread(bridge.model.invoke, "Go.")
     assert reply.text == "ok"
     rows = await asyncio.to_thread(bridge.embeddings.embed_documents, ["tea", "milk"])

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from souffleur.evals.suite.metrics import Apart, compare_pairs, metrics_of
+from souffleur.evals.suite.metrics import PairedDifference, compare_pairs, metrics_of
 from souffleur.evals.suite.result import Nature, Played, Run, Standing
 
 NEVER_NEW = (Nature.WRONG_DELETE, Nature.INVENTED)
@@ -73,14 +73,14 @@ def compare(a: Run, b: Run) -> Comparison:
     )
 
 
-def _difference(apart: Apart) -> Difference:
-    metric = apart.metric
-    a, b = round(apart.a, 6), round(apart.b, 6)
-    fell, rose = apart.high < 0, apart.low > 0
+def _difference(paired: PairedDifference) -> Difference:
+    metric = paired.metric
+    a, b = round(paired.a, 6), round(paired.b, 6)
+    fell, rose = paired.high < 0, paired.low > 0
     worse, better = (fell, rose) if metric.good == "high" else (rose, fell)
     if metric.group in ("cost", "latency"):
-        worse = worse and apart.b > apart.a * (1 + SLACK)
-    return Difference(metric.name, a, b, apart.low, apart.high, worse, better)
+        worse = worse and paired.b > paired.a * (1 + SLACK)
+    return Difference(metric.name, a, b, paired.low, paired.high, worse, better)
 
 
 def _new_faults(a: Played, b: Played) -> Iterator[str]:

@@ -36,7 +36,7 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class Apart:
+class PairedDifference:
     """A metric of two that were drawn alike, and the interval of B less A."""
 
     metric: Metric
@@ -71,7 +71,7 @@ def compare_pairs(
     a: Sequence[Mapping[str, float]],
     b: Sequence[Mapping[str, float]],
     metrics: Sequence[Metric],
-) -> Iterator[Apart]:
+) -> Iterator[PairedDifference]:
     """Yield the metrics that there is something to measure for in both; of the same scripts."""
     if not a:
         return
@@ -82,7 +82,7 @@ def compare_pairs(
         low, high = interval(metric.of(drawn_b) - metric.of(drawn_a))
         blank = math.isnan(value_a) or math.isnan(value_b)
         if not blank and low is not None and high is not None:
-            yield Apart(metric, value_a, value_b, low, high)
+            yield PairedDifference(metric, value_a, value_b, low, high)
 
 
 def metrics_of(counted: Sequence[Mapping[str, float]]) -> list[Metric]:

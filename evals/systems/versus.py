@@ -20,7 +20,7 @@ from souffleur.evals.suite.result import Played
 from souffleur.evals.suite.script import Script, read_script
 from souffleur.evals.suite.stage import Listener, stage_settings
 from souffleur.evals.systems import SystemFactory, SystemInputs
-from souffleur.evals.systems.contest import Contest, Side, gathered
+from souffleur.evals.systems.comparison import SystemComparison, SystemResult, compare_systems
 from souffleur.evals.systems.marking import mark_alike
 from souffleur.evals.systems.playing import play_ours, play_theirs, whispered
 from souffleur.knowledge.embedding.embedder import Embedder
@@ -87,7 +87,7 @@ async def versus(
     live: bool = True,
     parallel: int = 8,
     step: Step = lambda done, total: None,
-) -> Contest:
+) -> SystemComparison:
     """Ours and the others on these scripts, some scripts side by side.
 
     What fails of a script does not stop the others; a script counts where no system failed.
@@ -104,7 +104,7 @@ async def versus(
 
     done = await asyncio.gather(*(one(file) for file in files))
     sides = [
-        Side(
+        SystemResult(
             system=name,
             version=version_of(name),
             tells_ops=any(some.tells.get(name, False) for some in done),
@@ -112,7 +112,7 @@ async def versus(
         )
         for name in (OURS, *factories)
     ]
-    return gathered(
+    return compare_systems(
         sides,
         models=[some.model for some in done],
         embedders=[some.embedder for some in done],

@@ -22,12 +22,17 @@ from souffleur.evals.systems import (
     StoredMemory,
     SystemFactory,
     SystemInputs,
-    contest,
+    comparison,
     load_factory,
     versus,
 )
 from souffleur.evals.systems.bridge import Aliases, Bridge
-from souffleur.evals.systems.contest import Contest, Side, gathered, to_text
+from souffleur.evals.systems.comparison import (
+    SystemComparison,
+    SystemResult,
+    compare_systems,
+    to_text,
+)
 from souffleur.evals.systems.marking import near_duplicates
 from souffleur.evals.systems.playing import whispered
 from souffleur.knowledge.embedding.embedder import make_embedder
@@ -123,7 +128,7 @@ def written(folder: Path, **texts: str) -> list[Path]:
 
 def met(
     folder: Path, chat: Scripted, factory: SystemFactory = Diary, name: str = "diary", **texts: str
-) -> Contest:
+) -> SystemComparison:
     settings = default_settings().model_copy(update={"model": "scripted", "tries": 1})
     setups = versus.live_setups(settings, chat)
     files = written(folder, **(texts or {"moving": MOVING}))
@@ -140,7 +145,7 @@ def diaries() -> list[Diary]:
 
 
 @pytest.fixture(scope="module")
-def taken(tmp_path_factory: pytest.TempPathFactory, diaries: list[Diary]) -> Contest:
+def taken(tmp_path_factory: pytest.TempPathFactory, diaries: list[Diary]) -> SystemComparison:
     """Played once for all tests."""
 
     def make(inputs: SystemInputs) -> Diary:
@@ -150,13 +155,15 @@ def taken(tmp_path_factory: pytest.TempPathFactory, diaries: list[Diary]) -> Con
     return met(tmp_path_factory.mktemp("versus"), scripted(), make)
 
 
-def value(side: Side, metric: str) -> float | None:
-    return side.metrics[metric].value if metric in side.metrics else None
+def value(result: SystemResult, metric: str) -> float | None:
+    return result.metrics[metric].value if metric in result.metrics else None
 
 
-def test_both_play_the_same_script_at_its_times(taken: Contest, diaries: list[Diary]) -> None:
+def test_both_play_the_same_script_at_its_times(
+    taken: SystemComparison, diaries: list[Diary]
+) -> None:
     """Step by step; a run of ours is nothing to the other; what is known is there before."""
-    ours, theirs = (side.scripts[0] for side in taken.sides)
+    ours, theirs = (result.scripts[0] for result in taken.sides)
     places = ["s1.1", "s1.2", "decay", "ask.1"]
     assert [one.place for one in ours.steps] == [one.place for one in theirs.steps] == places
     assert [one.at for one in ours.steps] == [one.at for one in theirs.steps]
@@ -167,7 +174,9 @@ def test_both_play_the_same_script_at_its_times(taken: Contest, diaries: list[Di
     assert (taken.model, taken.embedder, taken.scripts) == ("scripted", "hash:512", 1)
 
 
-def test_as_many_are_called_up_as_ours_whispers(taken: Contest, diaries: list[Diary]) -> None:
+def test_as_many_are_called_up_as_ours_whispers(
+    taken: SystemComparison, diaries: list[Diary]
+) -> None:
     """At each step; at least one."""
     steps = taken.sides[0].scripts[0].steps
     ours = [whispered(one.whisper) for one in steps if one.place != "decay"]
@@ -177,7 +186,7 @@ def test_as_many_are_called_up_as_ours_whispers(taken: Contest, diaries: list[Di
     assert whispered("") == 0
 
 
-def test_both_are_marked_by_what_they_hold_and_bring(taken: Contest) -> None:
+def test_both_are_marked_by_what_they_hold_and_bring(taken: SystemComparison) -> None:
     """By hand: ours updates the home; the diary keeps both homes, and the joke."""
     ours, theirs = taken.sides
     assert value(ours, "holds at the end") == value(theirs, "holds at the end") == 1
@@ -192,7 +201,7 @@ def test_both_are_marked_by_what_they_hold_and_bring(taken: Contest) -> None:
     assert joke == "ADD Mars: I bought a rocket to Mars, ha."
 
 
-def test_what_both_spend_is_counted_at_the_endpoint(taken: Contest) -> None:
+def test_what_both_spend_is_counted_at_the_endpoint(taken: SystemComparison) -> None:
     """The diary asks once a turn; seconds are those of a live run."""
     theirs = taken.sides[1]
     assert value(theirs, "calls per turn") == 1
@@ -204,7 +213,9 @@ def test_what_both_spend_is_counted_at_the_endpoint(taken: Contest) -> None:
     assert "2026-03-05, Thursday, at 20:00 (Asia/Singapore)" in call.asked
 
 
-def test_ops_are_told_apart_where_a_system_tells_them(taken: Contest, tmp_path: Path) -> None:
+def test_ops_are_told_apart_where_a_system_tells_them(
+    taken: SystemComparison, tmp_path: Path
+) -> None:
     """An ADD where an UPDATE is due is wrong; a system that tells nothing has no ops."""
     ours, theirs = taken.sides
     assert ours.ops["UPDATE"] == {"right": 1, "wrong": 0, "met": 1, "missed": 0}
@@ -215,33 +226,33 @@ def test_ops_are_told_apart_where_a_system_tells_them(taken: Contest, tmp_path: 
     assert silent.metrics == {**theirs.metrics, **seconds(silent)}
 
 
-def seconds(side: Side) -> dict[str, Any]:
-    return {key: one for key, one in side.metrics.items() if "seconds" in key}
+def seconds(result: SystemResult) -> dict[str, Any]:
+    return {key: one for key, one in result.metrics.items() if "seconds" in key}
 
 
-def test_a_difference_is_of_pairs(taken: Contest) -> None:
+def test_a_difference_is_of_pairs(taken: SystemComparison) -> None:
     """With one script there is no noise: who is better is better; a low cost is good."""
-    gaps = {gap.metric: gap for gap in taken.gaps}
+    gaps = {difference.metric: difference for difference in taken.gaps}
     assert (gaps["recall brings"].value, gaps["recall brings"].better) == (0.5, "ours")
     assert (gaps["breaches"].value, gaps["breaches"].better) == (-1, "ours")
     assert (gaps["holds at the end"].value, gaps["holds at the end"].better) == (0, "")
     assert gaps["tokens in per turn"].better == ("theirs" if gaps_high(gaps) else "ours")
 
 
-def gaps_high(gaps: dict[str, contest.Gap]) -> bool:
+def gaps_high(gaps: dict[str, comparison.SystemDifference]) -> bool:
     return gaps["tokens in per turn"].value > 0
 
 
 def test_a_script_counts_only_where_no_system_failed() -> None:
     """Otherwise one would be spared what the other must bear."""
 
-    def side(system: str, *scripts: Played) -> Side:
-        return Side(system=system, scripts=scripts)
+    def side(system: str, *scripts: Played) -> SystemResult:
+        return SystemResult(system=system, scripts=scripts)
 
     good, bad = {"brings.all": 1.0, "brings.hit": 1.0}, {"brings.all": 1.0}
     ours = side("souffleur", Played(name="a", counts=good), Played(name="b", counts=bad))
     theirs = side("x", Played(name="a", counts=good), Played(name="b", failure="down"))
-    made = gathered([ours, theirs], models=["m", "m"], embedders=["e"], mode="live")
+    made = compare_systems([ours, theirs], models=["m", "m"], embedders=["e"], mode="live")
     assert (made.scripts, made.model) == (1, "m")
     assert value(made.sides[0], "recall brings") == 1
     assert made.troubles == ["x: b: down"]
@@ -281,7 +292,7 @@ def test_what_was_recorded_is_played_without_a_model(tmp_path: Path) -> None:
     files = written(tmp_path, moving=MOVING)
     chat, folder = scripted(), tmp_path / "answers"
 
-    def played(setups: versus.SetupSource, live: bool = False) -> Contest:
+    def played(setups: versus.SetupSource, live: bool = False) -> SystemComparison:
         return asyncio.run(versus.versus(files, {"diary": Diary}, setups, live=live))
 
     first = played(versus.recording_setups(settings, chat, folder, NOW))

@@ -1,4 +1,4 @@
-"""Contest: what several systems made of the same scripts, measured side by side.
+"""Comparison: what several systems made of the same scripts, measured side by side.
 
 Intervals are of the same bootstrap as the suite's (see `bootstrap`). A difference is of pairs: both
 systems are drawn alike, script by script.
@@ -10,13 +10,20 @@ from typing import Literal
 
 from pydantic import Field
 
-from souffleur.evals.suite.metrics import Apart, Metric, compare_pairs, count, measured, ratio
+from souffleur.evals.suite.metrics import (
+    Metric,
+    PairedDifference,
+    compare_pairs,
+    count,
+    measured,
+    ratio,
+)
 from souffleur.evals.suite.result import Measured, Played
 from souffleur.evals.systems.marking import TOLD
 from souffleur.knowledge.memory import Frozen
 
 
-class Side(Frozen):
+class SystemResult(Frozen):
     """One system on all scripts."""
 
     system: str
@@ -39,7 +46,7 @@ class Side(Frozen):
         return [f"{one.name}: {trouble}" for one in self.scripts for trouble in one.troubles]
 
 
-class Gap(Frozen):
+class SystemDifference(Frozen):
     """Ours less another's, of one metric."""
 
     metric: str
@@ -53,7 +60,7 @@ class Gap(Frozen):
     """Beyond noise; empty: nobody is."""
 
 
-class Contest(Frozen):
+class SystemComparison(Frozen):
     """A file of results: ours first."""
 
     format: Literal[1] = 1
@@ -62,42 +69,46 @@ class Contest(Frozen):
     mode: Literal["recorded", "live"]
     scripts: int
     """How many count: those in which no system failed."""
-    sides: tuple[Side, ...]
-    gaps: tuple[Gap, ...] = ()
+    sides: tuple[SystemResult, ...]
+    gaps: tuple[SystemDifference, ...] = ()
 
     @property
     def troubles(self) -> list[str]:
         """Why scripts, or turns of them, failed."""
-        return [f"{side.system}: {trouble}" for side in self.sides for trouble in side.troubles]
+        return [
+            f"{result.system}: {trouble}" for result in self.sides for trouble in result.troubles
+        ]
 
 
-def to_text(contest: Contest) -> str:
-    """As JSON: of the same contest always the same."""
-    plain = contest.model_dump(mode="json")
+def to_text(comparison: SystemComparison) -> str:
+    """As JSON: of the same comparison always the same."""
+    plain = comparison.model_dump(mode="json")
     return json.dumps(plain, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
-def gathered(
-    sides: Sequence[Side],
+def compare_systems(
+    sides: Sequence[SystemResult],
     *,
     models: Sequence[str],
     embedders: Sequence[str],
     mode: Literal["recorded", "live"],
-) -> Contest:
-    """One contest of what was played, with its metrics; ours is the first side."""
-    failed = {one.name for side in sides for one in side.scripts if one.failure}
-    counted = [[one.counts for one in side.scripts if one.name not in failed] for side in sides]
+) -> SystemComparison:
+    """One comparison of what was played, with its metrics; ours is the first result."""
+    failed = {one.name for result in sides for one in result.scripts if one.failure}
+    counted = [[one.counts for one in result.scripts if one.name not in failed] for result in sides]
     metrics = [metric for metric in METRICS if _is_told(metric, counted)]
     measured_sides = tuple(
-        side.model_copy(update={"metrics": measured(counts, metrics), "ops": _ops(side, counts)})
-        for side, counts in zip(sides, counted, strict=True)
+        result.model_copy(
+            update={"metrics": measured(counts, metrics), "ops": _ops(result, counts)}
+        )
+        for result, counts in zip(sides, counted, strict=True)
     )
     gaps = [
-        _gap(side.system, apart)
-        for side, counts in zip(sides[1:], counted[1:], strict=True)
-        for apart in compare_pairs(counts, counted[0], metrics)
+        _difference(result.system, paired)
+        for result, counts in zip(sides[1:], counted[1:], strict=True)
+        for paired in compare_pairs(counts, counted[0], metrics)
     ]
-    return Contest(
+    return SystemComparison(
         model=", ".join(sorted({one for one in models if one})),
         embedder=", ".join(sorted({one for one in embedders if one})),
         mode=mode,
@@ -111,25 +122,25 @@ def _is_told(metric: Metric, counted: Sequence[Sequence[dict[str, float]]]) -> b
     """Seconds are there only where somebody was asked."""
     if metric.group != "latency":
         return True
-    return any("timed" in counts for side in counted for counts in side)
+    return any("timed" in counts for result in counted for counts in result)
 
 
-def _gap(system: str, apart: Apart) -> Gap:
+def _difference(system: str, paired: PairedDifference) -> SystemDifference:
     better: Literal["ours", "theirs", ""] = ""
-    if apart.low > 0 or apart.high < 0:
-        better = "ours" if (apart.low > 0) == (apart.metric.good == "high") else "theirs"
-    return Gap(
-        metric=apart.metric.name,
+    if paired.low > 0 or paired.high < 0:
+        better = "ours" if (paired.low > 0) == (paired.metric.good == "high") else "theirs"
+    return SystemDifference(
+        metric=paired.metric.name,
         system=system,
-        value=round(apart.b - apart.a, 6),
-        low=apart.low,
-        high=apart.high,
+        value=round(paired.b - paired.a, 6),
+        low=paired.low,
+        high=paired.high,
         better=better,
     )
 
 
-def _ops(side: Side, counted: Sequence[dict[str, float]]) -> dict[str, dict[str, float]]:
-    if not side.tells_ops:
+def _ops(result: SystemResult, counted: Sequence[dict[str, float]]) -> dict[str, dict[str, float]]:
+    if not result.tells_ops:
         return {}
     ops: dict[str, dict[str, float]] = {}
     for counts in counted:

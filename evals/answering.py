@@ -54,8 +54,8 @@ from souffleur.evals.sets.estimate import (
 from souffleur.evals.sets.form import Question
 from souffleur.evals.sets.known import read_set
 from souffleur.evals.sets.set_dialogue import STEP, Drawn, draw, to_dialogue
+from souffleur.evals.suite.model_source import open_source, source_settings
 from souffleur.evals.suite.scratch import scratch
-from souffleur.evals.suite.voice import opened_voice, voice_settings
 from souffleur.knowledge.talk.turn import TurnState
 from souffleur.prompts import language_of, render
 from souffleur.replay import clock_for, replay, settings_for
@@ -234,7 +234,7 @@ def answering(
     )
     if not drawn:
         raise DialogueError(f"No question of {path} was drawn: there is nothing to ask.")
-    settings = voice_settings(recorded, embedder=embedder, judge_every=judge_every)
+    settings = source_settings(recorded, embedder=embedder, judge_every=judge_every)
     console = Console(highlight=False, width=140)
     if not recorded:
         cost = estimate(drawn, settings)
@@ -270,7 +270,7 @@ async def _run(
 ) -> tuple[list[Answered], list[str]]:
     with scratch() as folder:
         placed = settings.model_copy(update={"path": folder})
-        async with opened_voice(settings, record=record, recorded=recorded) as chat:
+        async with open_source(settings, record=record, recorded=recorded) as chat:
             answered, troubles = await run(drawn, AnswerSetup(placed, chat, set_name))
     if record and isinstance(chat, Recorder) and not troubles:
         prune(record, chat.used)

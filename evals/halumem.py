@@ -40,9 +40,9 @@ from souffleur.evals.sets.estimate import Cost, Estimate, replay_estimate, show_
 from souffleur.evals.sets.halumem_file import GIVE, Part, User, choose
 from souffleur.evals.sets.halumem_marks import BATCH, CASES, Marked, Marker, SessionResult, batches
 from souffleur.evals.sets.halumem_scores import Rate, measure
+from souffleur.evals.suite.fixture import Listener, to_done
+from souffleur.evals.suite.model_source import open_source, source_settings
 from souffleur.evals.suite.scratch import scratch
-from souffleur.evals.suite.stage import Listener, to_done
-from souffleur.evals.suite.voice import opened_voice, voice_settings
 from souffleur.knowledge.finding.search import Query
 from souffleur.knowledge.operation import ActorKind
 from souffleur.knowledge.talk.turn import TurnState
@@ -214,7 +214,7 @@ def halumem(
     need_one_mode(record, recorded, only_estimate)
     console = Console(highlight=False, width=140)
     chosen = choose(file, user, sessions)
-    settings = voice_settings(recorded, embedder=embedder)
+    settings = source_settings(recorded, embedder=embedder)
     if only_estimate:
         show_estimate(estimate(chosen, settings), settings, console)
         return
@@ -230,7 +230,7 @@ async def _run(
 ) -> Result:
     with scratch() as folder:
         placed = settings.model_copy(update={"path": folder})
-        async with opened_voice(settings, record=record, recorded=recorded) as chat:
+        async with open_source(settings, record=record, recorded=recorded) as chat:
             result = await run(user, placed, chat)
     if record and isinstance(chat, Recorder) and not result.troubles:
         prune(record, chat.used)

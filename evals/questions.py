@@ -23,8 +23,8 @@ from souffleur.agents.chat import Chat, Message, Request
 from souffleur.agents.recording import Recorder, prune
 from souffleur.dialogue import Dialogue, read_dialogue
 from souffleur.evals.command import Record, Recorded, make_app, need_one_mode, start
+from souffleur.evals.suite.model_source import open_source, source_settings
 from souffleur.evals.suite.scratch import scratch
-from souffleur.evals.suite.voice import opened_voice, voice_settings
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.prompts import language_of, render
 from souffleur.replay import clock_for, replay, settings_for
@@ -152,10 +152,10 @@ def questions(
 
 async def _told(file: Path, record: Path | None, recorded: Path | None) -> Told:
     dialogue, asked = read_dialogue(file), read_questions(file)
-    voiced = voice_settings(recorded)
+    voiced = source_settings(recorded)
     with scratch() as folder:
         settings = settings_for(dialogue, voiced).model_copy(update={"path": folder})
-        async with opened_voice(voiced, record=record, recorded=recorded) as chat:
+        async with open_source(voiced, record=record, recorded=recorded) as chat:
             told = await run(dialogue, asked, settings, chat)
     if record and isinstance(chat, Recorder):
         prune(record, chat.used)

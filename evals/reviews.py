@@ -24,8 +24,8 @@ from souffleur.agents.reviewer import MemoryReviewer
 from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.evals.command import Record, Recorded, make_app, need_one_mode, start
+from souffleur.evals.suite.model_source import open_source, source_settings
 from souffleur.evals.suite.scratch import scratch
-from souffleur.evals.suite.voice import opened_voice, voice_settings
 from souffleur.knowledge import decay
 from souffleur.knowledge.embedding.embedder import make_embedder
 from souffleur.knowledge.memory import Evidence, Kind, Memory, Speaker
@@ -199,8 +199,8 @@ def reviews(
 
 
 async def _reviewed(file: Path, record: Path | None, recorded: Path | None) -> list[Reviewed]:
-    settings = voice_settings(recorded)
-    async with opened_voice(settings, record=record, recorded=recorded) as chat:
+    settings = source_settings(recorded)
+    async with open_source(settings, record=record, recorded=recorded) as chat:
         reviewed = await run(read_cases(file), StructuredChat(chat, form=settings.answer_form))
     if record and isinstance(chat, Recorder):
         prune(record, chat.used)

@@ -86,15 +86,15 @@ def compare_pairs(
 
 
 def metrics_of(counted: Sequence[Mapping[str, float]]) -> list[Metric]:
-    """All metrics; of ops and stages, those that were counted."""
+    """All metrics; of ops and requests, those that were counted."""
     names = {name for counts in counted for name in counts}
     ops = [op for op in OPS if any(name.startswith(f"{op}.") for name in names)]
-    stages = sorted(name.removeprefix("timed.") for name in names if name.startswith("timed."))
+    requests = sorted(name.removeprefix("timed.") for name in names if name.startswith("timed."))
     return [
         *_rates(OPS[:-1], "all"),
         *(metric for op in ops for metric in _rates((op,), op)),
         *FIXED,
-        *(_latency(stage) for stage in stages),
+        *(_latency(request) for request in requests),
     ]
 
 
@@ -187,8 +187,10 @@ def count(name: str, *parts: str, about: str = "") -> Metric:
     return Metric(name, "errors", of, "low", about)
 
 
-def _latency(stage: str) -> Metric:
-    return ratio(f"{stage} seconds", "latency", f"seconds.{stage}", f"timed.{stage}", good="low")
+def _latency(request: str) -> Metric:
+    return ratio(
+        f"{request} seconds", "latency", f"seconds.{request}", f"timed.{request}", good="low"
+    )
 
 
 _UPDATES = ("update.correct", "update.hallucinated", "update.omitted")

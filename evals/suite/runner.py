@@ -16,12 +16,12 @@ from souffleur.agents.chat import Chat
 from souffleur.agents.recording import Player, Recorder, prune
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import RecordingError, SouffleurError
+from souffleur.evals.suite.fixture import Listener
 from souffleur.evals.suite.marking import mark
 from souffleur.evals.suite.metrics import measure
-from souffleur.evals.suite.playing import play
 from souffleur.evals.suite.result import Played, Run
 from souffleur.evals.suite.script import Script, read_script
-from souffleur.evals.suite.stage import Listener
+from souffleur.evals.suite.script_runner import play
 from souffleur.evals.suite.stand_in import BY_HAND, StandIn, nobody
 from souffleur.replay import as_recorded
 from souffleur.settings import Settings, default_settings

@@ -16,7 +16,7 @@ from langgraph.store.memory import InMemoryStore
 from souffleur.evals.suite.result import Done
 from souffleur.evals.suite.script import Known
 from souffleur.evals.systems import StoredMemory, SystemInputs
-from souffleur.evals.systems.bridge import Bridge
+from souffleur.evals.systems.langchain_adapter import LangChainAdapter
 
 ALL = 10_000
 EARLIER = 10
@@ -28,7 +28,7 @@ class LangMem:
 
     def __init__(self, inputs: SystemInputs) -> None:
         self._inputs = inputs
-        self._bridge = Bridge(inputs, "langmem")
+        self._adapter = LangChainAdapter(inputs, "langmem")
         self._namespace = ("memories", inputs.script.user.id)
         self._earlier: deque[str] = deque(maxlen=EARLIER)
         self._store: Any = None
@@ -36,7 +36,7 @@ class LangMem:
     async def open(self, known: Sequence[Known]) -> None:
         """Put there in the shape that its own memories have."""
         dimension = await self._inputs.embedder.find_dimension()
-        self._store = InMemoryStore(index={"dims": dimension, "embed": self._bridge.embeddings})
+        self._store = InMemoryStore(index={"dims": dimension, "embed": self._adapter.embeddings})
         for place, one in enumerate(known):
             value = {"kind": "Memory", "content": {"content": one.content}}
             await self._store.aput(self._namespace, f"known-{place}", value)
@@ -49,7 +49,7 @@ class LangMem:
             with langsmith.tracing_context(enabled=False):
                 await manager.ainvoke({"messages": _messages(said)}, {"configurable": {}})
         finally:
-            self._bridge.check()  # its own errors hide what the endpoint raised
+            self._adapter.check()  # its own errors hide what the endpoint raised
         self._earlier += [f"{one['role']}: {one['content']}" for one in said]
 
     async def recall(self, text: str, at: datetime, limit: int) -> Sequence[str]:
@@ -75,7 +75,7 @@ class LangMem:
         earlier = "\n".join(self._earlier)
         before = f"\n\nEarlier talk, for reference only:\n{earlier}" if earlier else ""
         return make(
-            self._bridge.model,
+            self._adapter.model,
             instructions=f"{usual}\n\n{self._inputs.briefing(at)}{before}",
             enable_deletes=True,
             namespace=self._namespace,

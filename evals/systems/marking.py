@@ -8,7 +8,7 @@ from souffleur.evals.suite.marking import spent
 from souffleur.evals.suite.result import Played, Step
 from souffleur.evals.suite.scoring import MAKES, Counts, score, score_end, score_recall
 from souffleur.evals.suite.script import Ask, End, RunPart, Script, ScriptTurn
-from souffleur.evals.systems.playing import Performance, parts
+from souffleur.evals.systems.script_runner import SystemRun, parts
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.knowledge_base import NEAR_DUPLICATE
 
@@ -16,12 +16,12 @@ TOLD = "told."
 """Before the counts of ops, which only some systems tell."""
 
 
-async def mark_alike(script: Script, performance: Performance, embedder: Embedder) -> Played:
+async def mark_alike(script: Script, run: SystemRun, embedder: Embedder) -> Played:
     """The script with all that was counted, and what is wrong with its recall and its end."""
-    played = performance.played
+    played = run.played
     counts: Counts = Counter()
     steps: list[Step] = []
-    for step, part, wrote in zip(played.steps, parts(script), performance.wrote, strict=True):
+    for step, part, wrote in zip(played.steps, parts(script), run.wrote, strict=True):
         counts += spent(step.calls) + Counter(turns=bool(step.assistant))
         if isinstance(part, RunPart):
             steps.append(step)
@@ -36,7 +36,7 @@ async def mark_alike(script: Script, performance: Performance, embedder: Embedde
             judged = judged.model_copy(update={"missed": missed, "breaches": breaches})
             counts += Counter({"wrote": len(wrote), "breaches": len(breaches)})
             counts += _learned(part, len(missed))
-            if performance.tells_ops:
+            if run.tells_ops:
                 counts += _told(part, step)
                 marks = score(part, step, {}).judged.marks
                 judged = judged.model_copy(update={"marks": marks})

@@ -22,7 +22,7 @@ from zoneinfo import ZoneInfo
 from souffleur.evals.suite.result import Done
 from souffleur.evals.suite.script import Known
 from souffleur.evals.systems import StoredMemory, SystemInputs
-from souffleur.evals.systems.bridge import Bridge
+from souffleur.evals.systems.langchain_adapter import LangChainAdapter
 
 # It dates every prompt by the wall clock, and its open library can be told no other time.
 _DATES = re.compile(r"(?m)^(## (?:Observation|Current) Date\n)\d{4}-\d\d-\d\d$")
@@ -39,7 +39,7 @@ class Mem0:
 
     def __init__(self, inputs: SystemInputs) -> None:
         self._inputs = inputs
-        self._bridge = Bridge(inputs, "mem0", self._dated)
+        self._adapter = LangChainAdapter(inputs, "mem0", self._dated)
         self._user = inputs.script.user.id
         self._at = inputs.script.sessions[0].at
         self._thread = ThreadPoolExecutor(1, "mem0")
@@ -74,7 +74,7 @@ class Mem0:
                 metadata={"created_at": at.isoformat()},
             )
         finally:
-            self._bridge.check()  # its own errors hide what the endpoint raised
+            self._adapter.check()  # its own errors hide what the endpoint raised
         self._events = added["results"]
 
     async def recall(self, text: str, at: datetime, limit: int) -> Sequence[str]:
@@ -122,10 +122,10 @@ class Mem0:
         }
         self._memory = library().Memory.from_config(
             {
-                "llm": {"provider": "langchain", "config": {"model": self._bridge.model}},
+                "llm": {"provider": "langchain", "config": {"model": self._adapter.model}},
                 "embedder": {
                     "provider": "langchain",
-                    "config": {"model": self._bridge.embeddings, "embedding_dims": dimension},
+                    "config": {"model": self._adapter.embeddings, "embedding_dims": dimension},
                 },
                 "vector_store": {"provider": "qdrant", "config": vectors},
                 "history_db_path": ":memory:",

@@ -16,13 +16,13 @@ from pathlib import Path
 from souffleur.agents.chat import Chat
 from souffleur.agents.recording import Player, Recorder, prune
 from souffleur.errors import RecordingError, SouffleurError
+from souffleur.evals.suite.fixture import Listener, script_settings
 from souffleur.evals.suite.result import Played
 from souffleur.evals.suite.script import Script, read_script
-from souffleur.evals.suite.stage import Listener, stage_settings
 from souffleur.evals.systems import SystemFactory, SystemInputs
 from souffleur.evals.systems.comparison import SystemComparison, SystemResult, compare_systems
 from souffleur.evals.systems.marking import mark_alike
-from souffleur.evals.systems.playing import play_ours, play_theirs, whispered
+from souffleur.evals.systems.script_runner import play_ours, play_theirs, whispered
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.replay import as_recorded
 from souffleur.settings import Settings, default_settings
@@ -160,8 +160,8 @@ async def _script(file: Path, factories: Mapping[str, SystemFactory], setups: Se
 
 
 async def _ours(script: Script, setup: SystemSetup) -> Played:
-    performance = await play_ours(script, setup.settings, Listener(setup.chat, setup.timed))
-    marked = await mark_alike(script, performance, _embedder(script, setup.settings))
+    run = await play_ours(script, setup.settings, Listener(setup.chat, setup.timed))
+    marked = await mark_alike(script, run, _embedder(script, setup.settings))
     return _ended(marked, setup)
 
 
@@ -172,8 +172,8 @@ async def _theirs(
     listener = Listener(setup.chat, setup.timed)
     embedder = _embedder(script, setup.settings)
     system = factory(SystemInputs(script, setup.settings, listener, embedder))
-    performance = await play_theirs(script, system, listener, limits)
-    return _ended(await mark_alike(script, performance, embedder), setup), performance.tells_ops
+    run = await play_theirs(script, system, listener, limits)
+    return _ended(await mark_alike(script, run, embedder), setup), run.tells_ops
 
 
 def _ended(played: Played, setup: SystemSetup) -> Played:
@@ -184,7 +184,7 @@ def _ended(played: Played, setup: SystemSetup) -> Played:
 
 def _embedder(script: Script, settings: Settings) -> Embedder:
     """A fresh one of the model by which ours is played."""
-    return settings_embedder(stage_settings(script, settings))
+    return settings_embedder(script_settings(script, settings))
 
 
 def _recording(folder: Path, system: str, script: str) -> Path:

@@ -11,6 +11,7 @@ from souffleur.agents.chat import Request
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import EndpointError
 from souffleur.evals.suite import llm_judge
+from souffleur.evals.suite.fixture import known_memory, script_settings
 from souffleur.evals.suite.llm_judge import OpContext, known_before
 from souffleur.evals.suite.result import (
     Done,
@@ -25,7 +26,6 @@ from souffleur.evals.suite.result import (
 )
 from souffleur.evals.suite.runner import eval_settings, record, run_recorded
 from souffleur.evals.suite.script import Script, read_script
-from souffleur.evals.suite.stage import known_memory, stage_settings
 from souffleur.knowledge.memory import Category, Due
 from souffleur.knowledge.policy import COMPANION
 from souffleur.settings import Settings, default_settings
@@ -367,7 +367,7 @@ def test_a_script_is_played_by_the_same_settings_everywhere() -> None:
 
 def test_the_stage_is_the_scripts(files: list[Path]) -> None:
     """A script without a language is asked in what is spoken."""
-    moving, quiet = (stage_settings(read_script(file), default_settings()) for file in files)
+    moving, quiet = (script_settings(read_script(file), default_settings()) for file in files)
     assert (moving.user_title, moving.timezone, moving.language) == ("Lin", "Asia/Singapore", "en")
     assert quiet.language is None
     assert (quiet.embedder, quiet.judge_every) == ("hash:512", 1)

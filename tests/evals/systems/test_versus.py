@@ -26,15 +26,15 @@ from souffleur.evals.systems import (
     load_factory,
     versus,
 )
-from souffleur.evals.systems.bridge import Aliases, Bridge
 from souffleur.evals.systems.comparison import (
     SystemComparison,
     SystemResult,
     compare_systems,
     to_text,
 )
+from souffleur.evals.systems.langchain_adapter import Aliases, LangChainAdapter
 from souffleur.evals.systems.marking import near_duplicates
-from souffleur.evals.systems.playing import whispered
+from souffleur.evals.systems.script_runner import whispered
 from souffleur.knowledge.embedding.embedder import make_embedder
 from souffleur.settings import default_settings
 from tests.build import NOW
@@ -349,9 +349,9 @@ async def test_tools_are_told_in_words_and_called_in_json(tmp_path: Path) -> Non
         return {"calls": [{"tool": "Memory", "arguments": {"id": told}}]}
 
     chat = Scripted(call)
-    bridge = Bridge(inputs(tmp_path, chat), "they")
+    adapter = LangChainAdapter(inputs(tmp_path, chat), "they")
     said = [SystemMessage("Keep."), HumanMessage(f"It is {RANDOM}")]
-    bound = bridge.model.bind_tools([TOOL], tool_choice="any")
+    bound = adapter.model.bind_tools([TOOL], tool_choice="any")
     reply = await bound.ainvoke(said)
     assert isinstance(reply, AIMessage)
     (made,) = reply.tool_calls
@@ -361,7 +361,9 @@ async def test_tools_are_told_in_words_and_called_in_json(tmp_path: Path) -> Non
     assert '"name": "Memory"' in request.messages[0].content
     assert "Call at least one." in request.messages[0].content
     assert RANDOM not in request.messages[1].content
-    again = Bridge(inputs(tmp_path, chat), "they").model.bind_tools([TOOL], tool_choice="any")
+    again = LangChainAdapter(inputs(tmp_path, chat), "they").model.bind_tools(
+        [TOOL], tool_choice="any"
+    )
     await again.ainvoke([said[0], HumanMessage("It is 7c9e6679-7425-40de-944b-e07fc1f90ae7")])
     assert chat.requests[1] == request
     result = ToolMessage("no such id", tool_call_id="call_1_0")
@@ -388,42 +390,42 @@ def test_an_alias_is_of_the_same_shape_and_leads_back() -> None:
 async def test_an_answer_without_calls_is_words(tmp_path: Path) -> None:
     """And the form is words where the settings say so."""
     chat = Scripted(["I would rather not.", "plain"])
-    bridge = Bridge(inputs(tmp_path, chat, answer_form="text"), "they")
-    reply = await bridge.model.bind_tools([TOOL]).ainvoke("Go.")
+    adapter = LangChainAdapter(inputs(tmp_path, chat, answer_form="text"), "they")
+    reply = await adapter.model.bind_tools([TOOL]).ainvoke("Go.")
     assert (reply.text, getattr(reply, "tool_calls", None)) == ("I would rather not.", [])
-    assert (await bridge.model.ainvoke("Go.")).text == "plain"
+    assert (await adapter.model.ainvoke("Go.")).text == "plain"
     assert {request.form for request in chat.requests} == {"text"}
 
 
 async def test_what_a_library_swallows_is_raised_all_the_same(tmp_path: Path) -> None:
     """After as many tries as ours makes, where trying again may help."""
     chat = Scripted([EndpointError("busy"), "ok", EndpointError("busy"), EndpointError("down")])
-    bridge = Bridge(inputs(tmp_path, chat), "they")
-    assert (await bridge.model.ainvoke("Go.")).text == "ok"
-    bridge.check()
+    adapter = LangChainAdapter(inputs(tmp_path, chat), "they")
+    assert (await adapter.model.ainvoke("Go.")).text == "ok"
+    adapter.check()
     with pytest.raises(EndpointError, match="down"):
-        await bridge.model.ainvoke("Go.")
+        await adapter.model.ainvoke("Go.")
     with pytest.raises(EndpointError, match="down"):
-        bridge.check()
-    bridge.check()
+        adapter.check()
+    adapter.check()
     wrong = [EndpointError("key", retryable=False), AnswerError("cut"), RecordingError("stale")]
     chat = Scripted(wrong)
-    bridge = Bridge(inputs(tmp_path, chat), "they")
+    adapter = LangChainAdapter(inputs(tmp_path, chat), "they")
     for error in wrong:
         with pytest.raises(type(error)):
-            await bridge.model.ainvoke("Go.")
+            await adapter.model.ainvoke("Go.")
     assert len(chat.requests) == 3
 
 
-async def test_the_bridge_serves_other_threads(tmp_path: Path) -> None:
+async def test_the_adapter_serves_other_threads(tmp_path: Path) -> None:
     """Chat and embedder wait for the loop; the vectors are ours."""
-    bridge = Bridge(inputs(tmp_path, Scripted(["ok"])), "they")
-    reply = await asyncio.to_thread(bridge.model.invoke, "Go.")
+    adapter = LangChainAdapter(inputs(tmp_path, Scripted(["ok"])), "they")
+    reply = await asyncio.to_thread(adapter.model.invoke, "Go.")
     assert reply.text == "ok"
-    rows = await asyncio.to_thread(bridge.embeddings.embed_documents, ["tea", "milk"])
+    rows = await asyncio.to_thread(adapter.embeddings.embed_documents, ["tea", "milk"])
     (tea,) = await make_embedder("hash:64").embed(["tea"])
     assert rows[0] == list(tea)
-    assert await asyncio.to_thread(bridge.embeddings.embed_query, "tea") == list(tea)
+    assert await asyncio.to_thread(adapter.embeddings.embed_query, "tea") == list(tea)
 
 
 def needs(package: str) -> pytest.MarkDecorator:

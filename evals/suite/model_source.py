@@ -14,7 +14,7 @@ from souffleur.settings import Settings, default_settings, load_settings, need_m
 from souffleur.wiring import make_endpoint
 
 
-def voice_settings(recorded: Path | None, **chosen: Any) -> Settings:
+def source_settings(recorded: Path | None, **chosen: Any) -> Settings:
     """The defaults with the environment's endpoint, or as it was recorded; and what is chosen.
 
     Raises SettingsError, RecordingError.
@@ -27,7 +27,7 @@ def voice_settings(recorded: Path | None, **chosen: Any) -> Settings:
 
 
 @asynccontextmanager
-async def opened_voice(
+async def open_source(
     settings: Settings, *, record: Path | None = None, recorded: Path | None = None
 ) -> AsyncIterator[Chat]:
     """The recording, or the endpoint, whose answers are kept in `record` if that is given.

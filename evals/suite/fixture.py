@@ -1,4 +1,4 @@
-"""The stage of a script: a fresh store, its clock, what is known before, the runs, the ledger."""
+"""The fixture of a script: a fresh store, its clock, known memories, the runs, the ledger."""
 
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -32,7 +32,7 @@ class Listener:
     chat: Chat
     timed: bool = False
     """Whether the times mean anything: they do not where answers come from a file."""
-    heard: list[Call] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
     rules: dict[str, str] = field(default_factory=dict)
     """System messages by key."""
 
@@ -48,9 +48,9 @@ class Listener:
         return reply
 
     def take(self) -> tuple[Call, ...]:
-        """What was heard since the last time."""
-        heard, self.heard = self.heard, []
-        return tuple(heard)
+        """Return the calls since the last time, and forget them."""
+        calls, self.calls = self.calls, []
+        return tuple(calls)
 
     def _note(self, request: Request, reply: Reply, began: float) -> None:
         rules = "\n\n".join(one.content for one in request.messages if one.role == "system")
@@ -69,10 +69,10 @@ class Listener:
             cost=round(reply.usage.cost, 8),
             seconds=round(time.perf_counter() - began, 3) if self.timed else None,
         )
-        self.heard.append(call)
+        self.calls.append(call)
 
 
-def stage_settings(script: Script, settings: Settings) -> Settings:
+def script_settings(script: Script, settings: Settings) -> Settings:
     """The settings, as every script is played: names and zone are the script's."""
     return settings.model_copy(
         update={
@@ -89,13 +89,13 @@ def stage_settings(script: Script, settings: Settings) -> Settings:
 
 
 @asynccontextmanager
-async def opened(
+async def open_fixture(
     script: Script, settings: Settings, chat: Chat
 ) -> AsyncIterator[tuple[Souffleur, StageClock]]:
     """The real runtime over a fresh store in a temporary folder, with what is known put there."""
     clock = StageClock(script.sessions[0].at)
     with scratch() as folder:
-        fresh = stage_settings(script, settings).model_copy(update={"path": folder})
+        fresh = script_settings(script, settings).model_copy(update={"path": folder})
         async with Souffleur.open(fresh, chat=chat, clock=clock) as memory:
             await _put(memory, script)
             yield memory, clock

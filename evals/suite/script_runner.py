@@ -2,9 +2,9 @@
 
 from collections.abc import AsyncIterator
 
+from souffleur.evals.suite.fixture import Listener, open_fixture, perform_run, to_done
 from souffleur.evals.suite.result import Played, Step
 from souffleur.evals.suite.script import Ask, RunPart, Script, TalkPart
-from souffleur.evals.suite.stage import Listener, opened, perform_run, to_done
 from souffleur.knowledge.finding.search import Found
 from souffleur.knowledge.memory import NARRATIVE, Category
 from souffleur.knowledge.talk.turn import Turn, TurnState
@@ -18,7 +18,7 @@ async def play(script: Script, settings: Settings, listener: Listener) -> Played
 
     Raises RecordingError where a recorded model has no answer.
     """
-    async with opened(script, settings, listener) as (memory, clock):
+    async with open_fixture(script, settings, listener) as (memory, clock):
         player = _Player(script, memory, clock, listener)
         steps = [step async for step in player.steps()]
         left = await memory.knowledge.list(script.user.id, now=clock.at)

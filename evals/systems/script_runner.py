@@ -7,17 +7,17 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from souffleur.errors import RecordingError
-from souffleur.evals.suite.playing import play
+from souffleur.evals.suite.fixture import Listener
 from souffleur.evals.suite.result import Played, Step
 from souffleur.evals.suite.scoring import MAKES
 from souffleur.evals.suite.script import Ask, RunPart, Script, ScriptTurn
-from souffleur.evals.suite.stage import Listener
+from souffleur.evals.suite.script_runner import play
 from souffleur.evals.systems import System
 from souffleur.settings import Settings
 
 
 @dataclass(frozen=True)
-class Performance:
+class SystemRun:
     """A script played by one system, not marked yet."""
 
     played: Played
@@ -32,19 +32,19 @@ def parts(script: Script) -> list[ScriptTurn | RunPart | Ask]:
     return [*(one for some in told for one in some), *script.asks]
 
 
-async def play_ours(script: Script, settings: Settings, listener: Listener) -> Performance:
+async def play_ours(script: Script, settings: Settings, listener: Listener) -> SystemRun:
     """Through the real runtime; the ledger tells what was written."""
     played = await play(script, settings, listener)
     wrote = tuple(
         tuple(done.content for done in step.ops if done.op in MAKES and not done.refused)
         for step in played.steps
     )
-    return Performance(played, wrote)
+    return SystemRun(played, wrote)
 
 
 async def play_theirs(
     script: Script, system: System, listener: Listener, limits: Sequence[int]
-) -> Performance:
+) -> SystemRun:
     """Through the seam; what was written is told by the store before and after.
 
     `limits`: how many memories each step may call up. A turn that fails is told of in its step.
@@ -64,7 +64,7 @@ async def play_theirs(
         steps=tuple(step for step, _ in acts),
         memories=memories,
     )
-    return Performance(played, tuple(wrote for _, wrote in acts), told)
+    return SystemRun(played, tuple(wrote for _, wrote in acts), told)
 
 
 def whispered(block: str) -> int:

@@ -1,4 +1,4 @@
-"""The bridge: our chat and embedder, as LangChain's chat model and embeddings.
+"""The adapter: our chat and embedder, as LangChain's chat model and embeddings.
 
 So that other systems ask the same endpoint through the same seam: counted, recorded, played back.
 Tools are told in words, and called in JSON: the seam knows messages and the form of an answer.
@@ -74,24 +74,24 @@ class Aliases:
         return self._to[id]
 
 
-class Bridge:
+class LangChainAdapter:
     """One system's way to the endpoint, on the event loop that made it."""
 
     def __init__(
-        self, inputs: SystemInputs, name: str, mend: Callable[[str], str] = lambda text: text
+        self, inputs: SystemInputs, name: str, rewrite: Callable[[str], str] = lambda text: text
     ) -> None:
-        """`name`: of its requests. `mend`: what is changed in a message before it is sent."""
+        """`name`: of its requests. `rewrite`: what is changed in a message before it is sent."""
         self._chat: Chat = inputs.chat
         self._settings = inputs.settings
         self._name = name
-        self._mend = mend
+        self._rewrite = rewrite
         self._form: Form = "text" if inputs.settings.answer_form == "text" else "json_object"
         self._loop = asyncio.get_running_loop()
         self._aliases = Aliases()
         self._calls = 0
         self._failure: SouffleurError | None = None
-        self.model = BridgedModel(bridge=self)
-        self.embeddings = BridgedEmbeddings(inputs.embedder, self._loop)
+        self.model = AdapterModel(adapter=self)
+        self.embeddings = AdapterEmbeddings(inputs.embedder, self._loop)
 
     def check(self) -> None:
         """Raises what the endpoint raised, even if a library has swallowed it."""
@@ -106,7 +106,7 @@ class Bridge:
         sent = [_plain(message) for message in messages]
         if tools:
             sent = _told_of(tools, choice, sent)
-        hidden = [Message(one.role, self._aliases.hide(self._mend(one.content))) for one in sent]
+        hidden = [Message(one.role, self._aliases.hide(self._rewrite(one.content))) for one in sent]
         try:
             reply = await self._tried(Request(tuple(hidden), self._name, None, self._form))
         except SouffleurError as error:
@@ -133,10 +133,10 @@ class Bridge:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
-class BridgedModel(BaseChatModel):
-    """A chat model of LangChain's over a bridge."""
+class AdapterModel(BaseChatModel):
+    """A chat model of LangChain's over an adapter."""
 
-    bridge: Any
+    adapter: Any
 
     @property
     def _llm_type(self) -> str:
@@ -156,8 +156,8 @@ class BridgedModel(BaseChatModel):
         run_manager: Any = None,
         **kwargs: Any,
     ) -> ChatResult:
-        asked = self.bridge.ask(messages, kwargs.get("tools") or (), kwargs.get("tool_choice"))
-        return _result(self.bridge.wait_for(asked))
+        asked = self.adapter.ask(messages, kwargs.get("tools") or (), kwargs.get("tool_choice"))
+        return _result(self.adapter.wait_for(asked))
 
     async def _agenerate(
         self,
@@ -167,10 +167,10 @@ class BridgedModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         tools, choice = kwargs.get("tools") or (), kwargs.get("tool_choice")
-        return _result(await self.bridge.ask(messages, tools, choice))
+        return _result(await self.adapter.ask(messages, tools, choice))
 
 
-class BridgedEmbeddings(Embeddings):
+class AdapterEmbeddings(Embeddings):
     """Embeddings of LangChain's over our embedder; from other threads they wait for the loop."""
 
     def __init__(self, embedder: Embedder, loop: asyncio.AbstractEventLoop) -> None:

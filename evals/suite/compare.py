@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from souffleur.evals.suite.metrics import PairedDifference, compare_pairs, metrics_of
-from souffleur.evals.suite.result import Nature, Played, Run, Standing
+from souffleur.evals.suite.result import ErrorType, OpStatus, Played, Run
 
-NEVER_NEW = (Nature.WRONG_DELETE, Nature.INVENTED)
+NEVER_NEW = (ErrorType.WRONG_DELETE, ErrorType.INVENTED)
 SLACK = 0.1
 """What costs a tenth more is no regression: a few words in a prompt cost something everywhere."""
 
@@ -95,8 +95,8 @@ def _new_faults(a: Played, b: Played) -> Iterator[str]:
         before[place, nature] -= 1 if before[place, nature] else 0
 
 
-def _faults(played: Played) -> Iterator[tuple[str, Nature, str]]:
+def _faults(played: Played) -> Iterator[tuple[str, ErrorType, str]]:
     for step in played.steps:
         for done, mark in zip(step.ops, step.judged.marks, strict=True):
-            if mark.standing is Standing.WRONG and mark.nature in NEVER_NEW:
+            if mark.standing is OpStatus.WRONG and mark.nature in NEVER_NEW:
                 yield step.place, mark.nature, done.words

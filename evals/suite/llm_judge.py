@@ -18,7 +18,7 @@ from souffleur.agents.exchange import NONE, clock
 from souffleur.agents.rounds import ask_with_repair
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.evals.suite.expectation import Op
-from souffleur.evals.suite.result import Done, Mark, Nature, Standing, Step
+from souffleur.evals.suite.result import Done, ErrorType, Mark, OpStatus, Step
 from souffleur.evals.suite.scoring import MAKES, Entailments
 from souffleur.evals.suite.script import Script
 from souffleur.prompts import language_of, render
@@ -90,24 +90,24 @@ async def classify_unexpected(
     return tuple(
         [
             await _classify(judge, context, done, mark)
-            if mark.standing is Standing.WRONG and mark.nature is Nature.NONE
+            if mark.standing is OpStatus.WRONG and mark.nature is ErrorType.NONE
             else mark
             for done, mark in zip(context.step.ops, marks, strict=True)
         ]
     )
 
 
-def nature(answer: OpAnswer) -> Nature:
+def error_type(answer: OpAnswer) -> ErrorType:
     """What the LLM judge's answer makes of an op.
 
-    >>> nature(OpAnswer(reason="", supported=False, known=False, worth=True)).value
+    >>> error_type(OpAnswer(reason="", supported=False, known=False, worth=True)).value
     'invented'
     """
     if not answer.supported:
-        return Nature.INVENTED
+        return ErrorType.INVENTED
     if answer.known:
-        return Nature.DUPLICATE
-    return Nature.UNFORESEEN if answer.worth else Nature.NOISE
+        return ErrorType.DUPLICATE
+    return ErrorType.UNFORESEEN if answer.worth else ErrorType.NOISE
 
 
 def known_before(script: Script, steps: Sequence[Step]) -> list[str]:
@@ -139,7 +139,7 @@ async def _classify(judge: StructuredChat, context: OpContext, done: Done, mark:
     )
     answer = await _ask(judge, "unexpected_op", question, language, OpAnswer, script)
     why = " · ".join(part for part in (mark.why, answer.reason) if part)
-    return mark.model_copy(update={"nature": nature(answer), "why": why})
+    return mark.model_copy(update={"nature": error_type(answer), "why": why})
 
 
 def _talk(script: Script, step: Step) -> str:

@@ -10,7 +10,7 @@ from souffleur.evals.suite.result import Call, Judged, Played, Step
 from souffleur.evals.suite.scoring import (
     Counts,
     Scored,
-    natures,
+    count_error_types,
     score,
     score_end,
     score_recall,
@@ -56,7 +56,7 @@ async def _judged(
     context = OpContext(script, earlier, step, llm_judge.known_before(script, before))
     marks = await llm_judge.classify_unexpected(judge, context, scored.judged.marks)
     judged = scored.judged.model_copy(update={"marks": marks})
-    return Scored(judged, scored.counts + natures(judged))
+    return Scored(judged, scored.counts + count_error_types(judged))
 
 
 def _recalled(part: Part, step: Step) -> Scored:

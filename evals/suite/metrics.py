@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from souffleur.evals.suite.bootstrap import draws, interval, ones, rounded
 from souffleur.evals.suite.expectation import Op
-from souffleur.evals.suite.result import Measured, Nature, Played
+from souffleur.evals.suite.result import ErrorType, Measured, Played
 
 if TYPE_CHECKING:
     from souffleur.evals.suite.bootstrap import Array
@@ -196,12 +196,12 @@ def _latency(request: str) -> Metric:
 _UPDATES = ("update.correct", "update.hallucinated", "update.omitted")
 
 FIXED: tuple[Metric, ...] = (
-    count("wrong deletes", f"nature.{Nature.WRONG_DELETE}", about="let go, and not to be"),
-    count("invented", f"nature.{Nature.INVENTED}", about="not supported by what was said"),
-    count("noise", f"nature.{Nature.NOISE}", about="said, but not worth keeping"),
-    count("unforeseen", f"nature.{Nature.UNFORESEEN}", about="worth keeping; not in the script"),
-    count("misfiled", f"nature.{Nature.MISFILED}", about="another op was due"),
-    count("duplicates", f"nature.{Nature.DUPLICATE}", "held_twice", about="known already"),
+    count("wrong deletes", f"nature.{ErrorType.WRONG_DELETE}", about="let go, and not to be"),
+    count("invented", f"nature.{ErrorType.INVENTED}", about="not supported by what was said"),
+    count("noise", f"nature.{ErrorType.NOISE}", about="said, but not worth keeping"),
+    count("unforeseen", f"nature.{ErrorType.UNFORESEEN}", about="worth keeping; not in the script"),
+    count("misfiled", f"nature.{ErrorType.MISFILED}", about="another op was due"),
+    count("duplicates", f"nature.{ErrorType.DUPLICATE}", "held_twice", about="known already"),
     count("breaches", "breaches", about="what must never happen"),
     _share("update correct", "updates", *_UPDATES, about="of the updates that were due"),
     _share("update hallucinated", "updates", *_UPDATES[1:], _UPDATES[0], good="low"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from souffleur.evals.suite.metrics import Metric, metrics_of
 from souffleur.evals.suite.number_format import interval, number
-from souffleur.evals.suite.result import Done, Mark, Measured, Played, Run, Saved, Standing, Step
+from souffleur.evals.suite.result import Done, Mark, Measured, OpStatus, Played, Run, Saved, Step
 from souffleur.reporting.rendering import render
 
 HEADLINES = (
@@ -128,7 +128,7 @@ def faults(one: Played) -> Iterator[str]:
     for step in one.steps:
         judged = step.judged
         for done, mark in marked(step):
-            if mark.standing is Standing.WRONG:
+            if mark.standing is OpStatus.WRONG:
                 yield f"{done.op}: {mark.nature or 'wrong'}"
         yield from (f"{label.split()[0]} missed" for label in judged.missed)
         yield from ("detail lost" for _ in judged.lost)

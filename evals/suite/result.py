@@ -49,7 +49,7 @@ class Done(Frozen):
         return self.content or "\n".join(self.olds)
 
 
-class Standing(StrEnum):
+class OpStatus(StrEnum):
     """How an op stands beside what was expected."""
 
     RIGHT = "right"
@@ -60,7 +60,7 @@ class Standing(StrEnum):
     """By code: it counts as not done."""
 
 
-class Nature(StrEnum):
+class ErrorType(StrEnum):
     """What kind of wrong."""
 
     NONE = ""
@@ -82,8 +82,8 @@ class Nature(StrEnum):
 class Mark(Frozen):
     """The judgement on one op."""
 
-    standing: Standing
-    nature: Nature = Nature.NONE
+    standing: OpStatus
+    nature: ErrorType = ErrorType.NONE
     why: str = ""
     """Which expectation it meets or breaks, or what the LLM judge said."""
 
@@ -106,7 +106,7 @@ class Judged(Frozen):
     @property
     def is_clean(self) -> bool:
         """Whether all is as expected."""
-        wrong = any(mark.standing is Standing.WRONG for mark in self.marks)
+        wrong = any(mark.standing is OpStatus.WRONG for mark in self.marks)
         return not (wrong or self.missed or self.lost or self.misnamed or self.recall)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from souffleur.evals.suite.expectation import Expectation, Op, RecallPart, found
-from souffleur.evals.suite.result import Done, Judged, Mark, Nature, Standing, Step
+from souffleur.evals.suite.result import Done, ErrorType, Judged, Mark, OpStatus, Step
 from souffleur.evals.suite.script import End, RunPart, ScriptTurn
 
 Entailments = Mapping[tuple[str, str], bool]
@@ -49,13 +49,13 @@ def score(part: ScriptTurn | RunPart, step: Step, entailments: Entailments) -> S
     marks = tuple(_mark(part, done, entailments) for done in step.ops)
     counts: Counts = Counter()
     for done, mark in zip(step.ops, marks, strict=True):
-        if mark.standing in (Standing.RIGHT, Standing.WRONG):
+        if mark.standing in (OpStatus.RIGHT, OpStatus.WRONG):
             counts[f"{done.op}.{mark.standing}"] += 1
     acted = [done for done in step.ops if not done.refused]
     foreseen = [
         done.content
         for done, mark in zip(step.ops, marks, strict=True)
-        if mark.standing in (Standing.RIGHT, Standing.FINE)
+        if mark.standing in (OpStatus.RIGHT, OpStatus.FINE)
     ]
     missed, lost, misnamed = [], [], []
     for sought in part.expect:
@@ -87,9 +87,9 @@ def score(part: ScriptTurn | RunPart, step: Step, entailments: Entailments) -> S
     return Scored(judged, +counts)
 
 
-def natures(judged: Judged) -> Counts:
+def count_error_types(judged: Judged) -> Counts:
     """How many wrong ops there are of each nature."""
-    wrong = [mark.nature for mark in judged.marks if mark.standing is Standing.WRONG]
+    wrong = [mark.nature for mark in judged.marks if mark.standing is OpStatus.WRONG]
     return Counter(f"nature.{nature}" for nature in wrong)
 
 
@@ -143,32 +143,32 @@ def score_end(end: End, memories: Sequence[str]) -> tuple[list[str], Counts]:
 
 def _mark(part: ScriptTurn | RunPart, done: Done, entailments: Entailments) -> Mark:
     if done.refused:
-        return Mark(standing=Standing.REFUSED, why=done.refused)
+        return Mark(standing=OpStatus.REFUSED, why=done.refused)
     for one in part.never:
         if meets(one, done, entailments):
             why = f"never: {one.why or one.label}"
-            return Mark(standing=Standing.WRONG, nature=_nature(part, done), why=why)
-    for standing, sought in ((Standing.RIGHT, part.expect), (Standing.FINE, part.may)):
+            return Mark(standing=OpStatus.WRONG, nature=_error_type(part, done), why=why)
+    for standing, sought in ((OpStatus.RIGHT, part.expect), (OpStatus.FINE, part.may)):
         for one in sought:
             if meets(one, done, entailments):
                 return Mark(standing=standing, why=one.label)
-    return Mark(standing=Standing.WRONG, nature=_nature(part, done))
+    return Mark(standing=OpStatus.WRONG, nature=_error_type(part, done))
 
 
-def _nature(part: ScriptTurn | RunPart, done: Done) -> Nature:
+def _error_type(part: ScriptTurn | RunPart, done: Done) -> ErrorType:
     """As far as it can be told without an LLM judge."""
     if done.op in LETS_GO:
-        return Nature.WRONG_DELETE
+        return ErrorType.WRONG_DELETE
     if done.op == Op.BOOST:
-        return Nature.NOT_USED
+        return ErrorType.NOT_USED
     if done.op not in MAKES:
-        return Nature.OTHER
+        return ErrorType.OTHER
     content = done.model_copy(update={"olds": ()})
     for one in part.expect:
         loose = one.model_copy(update={"of": ()})
         if one.pattern and done.op not in one.op and _fits(loose, content):
-            return Nature.MISFILED
-    return Nature.NONE
+            return ErrorType.MISFILED
+    return ErrorType.NONE
 
 
 def _could_meet(sought: Expectation, done: Done) -> bool:
@@ -220,6 +220,6 @@ def _skipping(part: ScriptTurn, step: Step, acted: Sequence[Done], marks: Sequen
         return Counter({"SKIP.wrong": 1}) if not acted and not step.trouble else Counter()
     if step.trouble:
         return Counter({"SKIP.missed": 1})
-    if any(mark.standing is Standing.WRONG for mark in marks):
+    if any(mark.standing is OpStatus.WRONG for mark in marks):
         return Counter({"SKIP.missed": 1})
     return Counter({"SKIP.right": 1, "SKIP.met": 1})

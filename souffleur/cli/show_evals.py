@@ -10,7 +10,7 @@ from souffleur.cli.show import console
 from souffleur.evals.suite.compare import Comparison
 from souffleur.evals.suite.metrics import metrics_of
 from souffleur.evals.suite.number_format import interval, number
-from souffleur.evals.suite.result import Measured, Played, Run, Saved, Standing, Step
+from souffleur.evals.suite.result import Measured, OpStatus, Played, Run, Saved, Step
 
 
 def results(saved: Saved) -> None:
@@ -57,7 +57,7 @@ def _faults(step: Step) -> list[str]:
     lines = [
         f"[red]{done.op} wrong[/] {escape(mark.nature)}: {escape(done.words)}"
         for done, mark in zip(step.ops, judged.marks, strict=True)
-        if mark.standing is Standing.WRONG
+        if mark.standing is OpStatus.WRONG
     ]
     lines += [f"[red]missed[/] {escape(one)}" for one in judged.missed]
     lines += [f"[yellow]lost[/] {escape(one)}" for one in judged.lost]

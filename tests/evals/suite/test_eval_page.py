@@ -11,13 +11,13 @@ from souffleur.evals.suite.page import count_faults, misses, tables, to_html
 from souffleur.evals.suite.result import (
     Call,
     Done,
+    ErrorType,
     Judged,
     Mark,
-    Nature,
+    OpStatus,
     Played,
     Run,
     Saved,
-    Standing,
     Step,
 )
 
@@ -43,7 +43,7 @@ class Balance(HTMLParser):
             assert self.open.pop() == tag
 
 
-def mark(standing: Standing, nature: Nature = Nature.NONE) -> Mark:
+def mark(standing: OpStatus, nature: ErrorType = ErrorType.NONE) -> Mark:
     return Mark(standing=standing, nature=nature, why="the referee said so")
 
 
@@ -66,9 +66,9 @@ def played(words: str = "Lin lives in Jurong.") -> Played:
         calls=(call,),
         judged=Judged(
             marks=(
-                mark(Standing.RIGHT),
-                mark(Standing.WRONG, Nature.INVENTED),
-                mark(Standing.REFUSED),
+                mark(OpStatus.RIGHT),
+                mark(OpStatus.WRONG, ErrorType.INVENTED),
+                mark(OpStatus.REFUSED),
             ),
             missed=("BOOST Woodlands",),
             lost=("15 minutes (UPDATE moved)",),

@@ -6,7 +6,7 @@ import pytest
 
 from souffleur.evals.suite.bootstrap import ones
 from souffleur.evals.suite.metrics import measure, sums
-from souffleur.evals.suite.result import Nature, Played
+from souffleur.evals.suite.result import ErrorType, Played
 
 
 def played(name: str = "one", failure: str = "", **counts: float) -> Played:
@@ -63,12 +63,12 @@ def test_rates_are_ratios_of_sums() -> None:
         ("recall hit rate", {"brings.all": 4, "brings.hit": 3}, 0.75),
         ("recall lacks kept", {"lacks.all": 2, "lacks.kept": 2}, 1.0),
         ("recall MRR", {"rank.all": 2, "rank.sum": 1.5}, 0.75),
-        ("wrong deletes", {f"nature.{Nature.WRONG_DELETE}": 2}, 2.0),
-        ("invented", {f"nature.{Nature.INVENTED}": 1}, 1.0),
-        ("noise", {f"nature.{Nature.NOISE}": 3}, 3.0),
-        ("unforeseen", {f"nature.{Nature.UNFORESEEN}": 3}, 3.0),
-        ("misfiled", {f"nature.{Nature.MISFILED}": 1}, 1.0),
-        ("duplicates", {f"nature.{Nature.DUPLICATE}": 1, "held_twice": 2}, 3.0),
+        ("wrong deletes", {f"nature.{ErrorType.WRONG_DELETE}": 2}, 2.0),
+        ("invented", {f"nature.{ErrorType.INVENTED}": 1}, 1.0),
+        ("noise", {f"nature.{ErrorType.NOISE}": 3}, 3.0),
+        ("unforeseen", {f"nature.{ErrorType.UNFORESEEN}": 3}, 3.0),
+        ("misfiled", {f"nature.{ErrorType.MISFILED}": 1}, 1.0),
+        ("duplicates", {f"nature.{ErrorType.DUPLICATE}": 1, "held_twice": 2}, 3.0),
         ("breaches", {"breaches": 2}, 2.0),
         ("calls per turn", {"calls": 6, "turns": 4}, 1.5),
         ("tokens in per turn", {"tokens.in": 4000, "turns": 2}, 2000.0),

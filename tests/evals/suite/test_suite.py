@@ -15,12 +15,12 @@ from souffleur.evals.suite.fixture import known_memory, script_settings
 from souffleur.evals.suite.llm_judge import OpContext, known_before
 from souffleur.evals.suite.result import (
     Done,
+    ErrorType,
     Mark,
-    Nature,
+    OpStatus,
     Played,
     Run,
     Saved,
-    Standing,
     Step,
     to_text,
 )
@@ -197,10 +197,10 @@ def test_what_was_known_before_is_whispered_and_shown(moving: Played) -> None:
 def test_ops_are_marked_and_misses_named(moving: Played) -> None:
     """An update that is right, a boost that was not made, a joke that was kept."""
     first, joke, smoking, quiet = moving.steps[:4]
-    assert first.judged.marks[0].standing is Standing.RIGHT
+    assert first.judged.marks[0].standing is OpStatus.RIGHT
     assert first.judged.missed == ("BOOST Woodlands",)
     (mark,) = joke.judged.marks
-    assert (mark.standing, mark.nature) == (Standing.WRONG, Nature.INVENTED)
+    assert (mark.standing, mark.nature) == (OpStatus.WRONG, ErrorType.INVENTED)
     assert mark.why == "never: a joke · a joke"
     assert smoking.judged.is_clean
     assert quiet.judged.is_clean
@@ -404,12 +404,12 @@ async def test_the_llm_judge_sees_what_was_known_and_said(files: list[Path]) -> 
     rocket = Done(op="ADD", who="monitor", content="Lin has a rocket.")
     step = Step(place="s1.2", at="2026-03-05T20:02:00+08:00", user="A rocket!", ops=(rocket, moved))
     chat = Scripted([{"reason": "new", "supported": True, "known": False, "worth": False}])
-    marks = [Mark(standing=Standing.WRONG), Mark(standing=Standing.RIGHT)]
+    marks = [Mark(standing=OpStatus.WRONG), Mark(standing=OpStatus.RIGHT)]
     judge = StructuredChat(chat)
     first, second = await llm_judge.classify_unexpected(
         judge, OpContext(script, before, step, known), marks
     )
-    assert (first.nature, first.why) == (Nature.NOISE, "new")
+    assert (first.nature, first.why) == (ErrorType.NOISE, "new")
     assert second == marks[1]
     (request,) = chat.requests
     assert request.name == "referee"

@@ -40,7 +40,7 @@ from souffleur.evals.sets.estimate import Cost, Estimate, replay_estimate, show_
 from souffleur.evals.sets.halumem_file import GIVE, Part, User, choose
 from souffleur.evals.sets.halumem_marks import BATCH, CASES, Marked, Marker, SessionResult, batches
 from souffleur.evals.sets.halumem_scores import Rate, measure
-from souffleur.evals.suite.fixture import Listener, to_done
+from souffleur.evals.suite.fixture import Listener, to_op_records
 from souffleur.evals.suite.model_source import open_source, source_settings
 from souffleur.evals.suite.scratch import scratch
 from souffleur.knowledge.finding.search import Query
@@ -168,7 +168,7 @@ async def _session_result(
     written = [
         done.content
         for one in turns
-        for done in to_done(one.outcomes)
+        for done in to_op_records(one.outcomes)
         if done.op in WRITES and done.who == ActorKind.MONITOR and not done.refused
     ]
     found = {}

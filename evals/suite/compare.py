@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from souffleur.evals.suite.metrics import PairedDifference, compare_pairs, metrics_of
-from souffleur.evals.suite.result import ErrorType, OpStatus, Played, Run
+from souffleur.evals.suite.result import ErrorType, OpStatus, Run, ScriptResult
 
 NEVER_NEW = (ErrorType.WRONG_DELETE, ErrorType.INVENTED)
 SLACK = 0.1
@@ -83,7 +83,7 @@ def _difference(paired: PairedDifference) -> Difference:
     return Difference(metric.name, a, b, paired.low, paired.high, worse, better)
 
 
-def _new_faults(a: Played, b: Played) -> Iterator[str]:
+def _new_faults(a: ScriptResult, b: ScriptResult) -> Iterator[str]:
     if b.failure and not a.failure:
         yield f"{b.name}: fails: {b.failure}"
     elif not a.failure:
@@ -95,7 +95,7 @@ def _new_faults(a: Played, b: Played) -> Iterator[str]:
         before[place, nature] -= 1 if before[place, nature] else 0
 
 
-def _faults(played: Played) -> Iterator[tuple[str, ErrorType, str]]:
+def _faults(played: ScriptResult) -> Iterator[tuple[str, ErrorType, str]]:
     for step in played.steps:
         for done, mark in zip(step.ops, step.judged.marks, strict=True):
             if mark.standing is OpStatus.WRONG and mark.nature in NEVER_NEW:

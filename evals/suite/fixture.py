@@ -9,7 +9,7 @@ from hashlib import sha256
 from souffleur.agents.chat import Chat, Reply, Request
 from souffleur.errors import AnswerError, DialogueError, EndpointError, RecordingError
 from souffleur.evals.suite.expectation import Op
-from souffleur.evals.suite.result import Call, Done
+from souffleur.evals.suite.result import Call, OpRecord
 from souffleur.evals.suite.scratch import scratch
 from souffleur.evals.suite.script import Known, RunPart, Script
 from souffleur.knowledge import decay
@@ -126,9 +126,9 @@ def _check_recorded(error: str) -> None:
         raise RecordingError(error.removeprefix(f"{RecordingError.__name__}: "))
 
 
-def to_done(outcomes: Sequence[LedgerEntry]) -> tuple[Done, ...]:
+def to_op_records(outcomes: Sequence[LedgerEntry]) -> tuple[OpRecord, ...]:
     """The ops of ledger entries, without SKIP, and without the passing of episodes."""
-    return tuple(_done(one) for one in outcomes if one.op in set(Op) and not _passes(one))
+    return tuple(_op_record(one) for one in outcomes if one.op in set(Op) and not _passes(one))
 
 
 def known_memory(script: Script, place: int, known: Known, policy: Policy) -> Memory:
@@ -175,13 +175,13 @@ def _passes(outcome: LedgerEntry) -> bool:
     return bool(gone) and all(one.after.category in NARRATIVE for one in outcome.changes)
 
 
-def _done(outcome: LedgerEntry) -> Done:
+def _op_record(outcome: LedgerEntry) -> OpRecord:
     made = [change.after for change in outcome.changes if change.before is None]
     olds = [change.before.content for change in outcome.changes if change.before]
     content = made[0].content if made else str(outcome.details.get("content", ""))
     if outcome.op == Op.CONTRADICT:
         olds, content = _contradicted(outcome.changes)
-    return Done(
+    return OpRecord(
         op=outcome.op,
         who=outcome.by.who,
         content=content,

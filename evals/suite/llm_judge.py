@@ -18,7 +18,7 @@ from souffleur.agents.exchange import NONE, clock
 from souffleur.agents.rounds import ask_with_repair
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.evals.suite.expectation import Op
-from souffleur.evals.suite.result import Done, ErrorType, Mark, OpStatus, Step
+from souffleur.evals.suite.result import ErrorType, Mark, OpRecord, OpStatus, Step
 from souffleur.evals.suite.scoring import MAKES, Entailments
 from souffleur.evals.suite.script import Script
 from souffleur.prompts import language_of, render
@@ -122,7 +122,7 @@ def known_before(script: Script, steps: Sequence[Step]) -> list[str]:
     return list(known)
 
 
-async def _classify(judge: StructuredChat, context: OpContext, done: Done, mark: Mark) -> Mark:
+async def _classify(judge: StructuredChat, context: OpContext, done: OpRecord, mark: Mark) -> Mark:
     script, step = context.script, context.step
     language = script.user.language or language_of(step.user or done.content)
     nothing = NONE[language]

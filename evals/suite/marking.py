@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.evals.suite import llm_judge
 from souffleur.evals.suite.llm_judge import OpContext
-from souffleur.evals.suite.result import Call, Judged, Played, Step
+from souffleur.evals.suite.result import Call, ScriptResult, Step, StepMarks
 from souffleur.evals.suite.scoring import (
     Counts,
     Scored,
@@ -21,7 +21,7 @@ from souffleur.evals.suite.script import Ask, RunPart, Script, ScriptTurn
 Part = ScriptTurn | RunPart | Ask
 
 
-async def mark(script: Script, played: Played, judge: StructuredChat) -> Played:
+async def mark(script: Script, played: ScriptResult, judge: StructuredChat) -> ScriptResult:
     """The script with every step judged, and all that was counted.
 
     Raises what the LLM judge's model raises.
@@ -61,7 +61,7 @@ async def _judged(
 
 def _recalled(part: Part, step: Step) -> Scored:
     if isinstance(part, RunPart):
-        return Scored(Judged(), Counter())
+        return Scored(StepMarks(), Counter())
     sought = part if isinstance(part, Ask) else part.recall
     return score_recall(sought, step.whisper, step.ranked)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from souffleur.evals.suite.bootstrap import draws, interval, ones, rounded
 from souffleur.evals.suite.expectation import Op
-from souffleur.evals.suite.result import ErrorType, Measured, Played
+from souffleur.evals.suite.result import ErrorType, Measured, ScriptResult
 
 if TYPE_CHECKING:
     from souffleur.evals.suite.bootstrap import Array
@@ -46,7 +46,7 @@ class PairedDifference:
     high: float
 
 
-def measure(scripts: Sequence[Played]) -> dict[str, Measured]:
+def measure(scripts: Sequence[ScriptResult]) -> dict[str, Measured]:
     """Every metric that these scripts say something about; a failed script counts nowhere."""
     counted = [one.counts for one in scripts if not one.failure]
     return measured(counted, metrics_of(counted))

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 
 from souffleur.evals.suite.metrics import Metric, metrics_of
 from souffleur.evals.suite.number_format import interval, number
-from souffleur.evals.suite.result import Done, Mark, Measured, OpStatus, Played, Run, Saved, Step
+from souffleur.evals.suite.result import (
+    Mark,
+    Measured,
+    OpRecord,
+    OpStatus,
+    ResultFile,
+    Run,
+    ScriptResult,
+    Step,
+)
 from souffleur.reporting.rendering import render
 
 HEADLINES = (
@@ -37,7 +46,7 @@ class Row:
     """Where its plots end."""
 
 
-def to_html(saved: Saved, *, title: str = "Souffleur: evals") -> str:
+def to_html(saved: ResultFile, *, title: str = "Souffleur: evals") -> str:
     """Return one page that needs no script, file or network."""
     return render(
         "souffleur.evals.suite",
@@ -97,7 +106,7 @@ def place(value: float, most: float) -> str:
     return f"{3 + 94 * max(0.0, min(value / (most or 1.0), 1.0)):.2f}%"
 
 
-def marked(step: Step) -> list[tuple[Done, Mark]]:
+def marked(step: Step) -> list[tuple[OpRecord, Mark]]:
     """Return the ops of a step that were marked, each with its mark."""
     return list(zip(step.ops, step.judged.marks, strict=False))
 
@@ -121,7 +130,7 @@ def count_faults(run: Run) -> dict[str, int]:
     return dict(Counter(kind for one in run.scripts for kind in faults(one)).most_common())
 
 
-def faults(one: Played) -> Iterator[str]:
+def faults(one: ScriptResult) -> Iterator[str]:
     """Yield the kind of each fault of a script."""
     if one.failure:
         yield "failed"

@@ -27,7 +27,7 @@ class Call(Frozen):
     """How long it took; None: it was recorded."""
 
 
-class Done(Frozen):
+class OpRecord(Frozen):
     """One op, as the ledger has it."""
 
     op: str
@@ -88,7 +88,7 @@ class Mark(Frozen):
     """Which expectation it meets or breaks, or what the LLM judge said."""
 
 
-class Judged(Frozen):
+class StepMarks(Frozen):
     """One step beside its expectations."""
 
     marks: tuple[Mark, ...] = ()
@@ -122,7 +122,7 @@ class Step(Frozen):
     """The block, as a host would put it into its prompt."""
     ranked: tuple[str, ...] = ()
     """What the message called for, best first."""
-    ops: tuple[Done, ...] = ()
+    ops: tuple[OpRecord, ...] = ()
     told: tuple[str, ...] = ()
     """Episodes and portraits written then."""
     calls: tuple[Call, ...] = ()
@@ -130,10 +130,10 @@ class Step(Frozen):
     """Why nothing could be judged, or not all; empty: all was."""
     untold: str = ""
     """Why an episode or portrait could not be written; it is tried again later."""
-    judged: Judged = Judged()
+    judged: StepMarks = StepMarks()
 
 
-class Played(Frozen):
+class ScriptResult(Frozen):
     """A script, played and marked."""
 
     name: str
@@ -171,7 +171,7 @@ class Run(Frozen):
 
     model: str
     mode: Literal["recorded", "live"]
-    scripts: tuple[Played, ...]
+    scripts: tuple[ScriptResult, ...]
     """By name."""
     metrics: dict[str, Measured] = Field(default_factory=dict)
     rules: dict[str, str] = Field(default_factory=dict)
@@ -183,23 +183,23 @@ class Run(Frozen):
         return [f"{one.name}: {trouble}" for one in self.scripts for trouble in one.troubles]
 
 
-class Saved(Frozen):
+class ResultFile(Frozen):
     """A file of results: one run for each model."""
 
     format: Literal[1] = 1
     runs: tuple[Run, ...] = Field(min_length=1)
 
 
-def to_text(saved: Saved) -> str:
+def to_text(saved: ResultFile) -> str:
     """As JSON: of the same run always the same."""
     plain = saved.model_dump(mode="json")
     return json.dumps(plain, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
-def read_result(path: Path) -> Saved:
+def read_result(path: Path) -> ResultFile:
     """A saved file; DialogueError says what is wrong with it."""
     try:
-        return Saved.model_validate_json(path.read_bytes())
+        return ResultFile.model_validate_json(path.read_bytes())
     except OSError as error:
         raise DialogueError(f"{path} cannot be read: {error.strerror or error}") from error
     except ValidationError as error:
@@ -208,9 +208,9 @@ def read_result(path: Path) -> Saved:
         ) from error
 
 
-def brief(saved: Saved) -> Saved:
+def brief(saved: ResultFile) -> ResultFile:
     """The numbers and marks alone, without what was said and asked: enough to compare with."""
-    return Saved(runs=tuple(_brief(run) for run in saved.runs))
+    return ResultFile(runs=tuple(_brief(run) for run in saved.runs))
 
 
 def _brief(run: Run) -> Run:

@@ -19,7 +19,7 @@ from souffleur.errors import RecordingError, SouffleurError
 from souffleur.evals.suite.fixture import Listener
 from souffleur.evals.suite.marking import mark
 from souffleur.evals.suite.metrics import measure
-from souffleur.evals.suite.result import Played, Run
+from souffleur.evals.suite.result import Run, ScriptResult
 from souffleur.evals.suite.script import Script, read_script
 from souffleur.evals.suite.script_runner import play
 from souffleur.evals.suite.stand_in import BY_HAND, StandIn, nobody
@@ -33,8 +33,8 @@ ENDPOINT = (
 """Settings that are the environment's; all others are the same wherever a suite is played."""
 
 Rules = dict[str, str]
-Done = tuple[Played, Rules]
-Step = Callable[[int, int], None]
+Evaluated = tuple[ScriptResult, Rules]
+Progress = Callable[[int, int], None]
 """Is told how many scripts are done, and of how many."""
 
 
@@ -50,7 +50,7 @@ class EvalSetup:
     timed: bool = False
 
 
-async def evaluate(script: Script, setup: EvalSetup) -> Done:
+async def evaluate(script: Script, setup: EvalSetup) -> Evaluated:
     """Play and mark one script. Raises RecordingError, and what the LLM judge's model raises."""
     listener = Listener(StandIn(script, setup.chat), setup.timed)
     played = await play(script, setup.settings, listener)
@@ -74,12 +74,12 @@ def run_recorded(
     recordings: Path,
     *,
     processes: int | None = None,
-    step: Step = lambda done, total: None,
+    step: Progress = lambda done, total: None,
 ) -> Run:
     """A suite by recorded answers, in several processes; with one, in this one."""
     work = partial(_recorded, recordings=recordings)
     count = processes or min(os.cpu_count() or 1, len(files))
-    played: list[tuple[Played, Rules, str]] = []
+    played: list[tuple[ScriptResult, Rules, str]] = []
     if count == 1:
         for file in files:
             played.append(work(file))
@@ -92,7 +92,7 @@ def run_recorded(
                 step(len(played), len(files))
     models = sorted({model for *_, model in played if model})
     done = [(one, rules) for one, rules, _ in played]
-    return gathered(done, ", ".join(models), "recorded")
+    return make_run(done, ", ".join(models), "recorded")
 
 
 async def run_live(
@@ -100,15 +100,15 @@ async def run_live(
     setup: EvalSetup,
     *,
     parallel: int = 8,
-    step: Step = lambda done, total: None,
+    step: Progress = lambda done, total: None,
 ) -> Run:
     """A suite by a model that is asked now, some scripts side by side."""
 
-    async def one(script: Script) -> Done:
+    async def one(script: Script) -> Evaluated:
         return await evaluate(script, setup)
 
     done = await _side_by_side(files, one, parallel, step)
-    return gathered(done, setup.settings.model, "live")
+    return make_run(done, setup.settings.model, "live")
 
 
 async def record(
@@ -119,7 +119,7 @@ async def record(
     *,
     now: datetime | None = None,
     parallel: int = 8,
-    step: Step = lambda done, total: None,
+    step: Progress = lambda done, total: None,
 ) -> Run:
     """A suite by a model, whose answers are kept: one file a script.
 
@@ -128,7 +128,7 @@ async def record(
     """
     begun = now or datetime.now(UTC)
 
-    async def one(script: Script) -> Done:
+    async def one(script: Script) -> Evaluated:
         path = recordings / f"{script.name}.jsonl"
         recorder = Recorder(chat, path, model=settings.model, now=begun)
         done = await evaluate(script, EvalSetup(settings, recorder, recorder))
@@ -136,10 +136,10 @@ async def record(
             prune(path, recorder.used)
         return done
 
-    return gathered(await _side_by_side(files, one, parallel, step), settings.model, "recorded")
+    return make_run(await _side_by_side(files, one, parallel, step), settings.model, "recorded")
 
 
-def gathered(done: Sequence[Done], model: str, mode: str) -> Run:
+def make_run(done: Sequence[Evaluated], model: str, mode: str) -> Run:
     """One run of what was done, with its metrics."""
     scripts = tuple(sorted((played for played, _ in done), key=lambda one: one.name))
     rules = {key: text for _, some in done for key, text in sorted(some.items())}
@@ -149,14 +149,14 @@ def gathered(done: Sequence[Done], model: str, mode: str) -> Run:
 
 async def _side_by_side(
     files: Sequence[Path],
-    one: Callable[[Script], Awaitable[Done]],
+    one: Callable[[Script], Awaitable[Evaluated]],
     parallel: int,
-    step: Step,
-) -> list[Done]:
+    step: Progress,
+) -> list[Evaluated]:
     slots = asyncio.Semaphore(parallel)
     finished = Counter[str]()
 
-    async def guarded(file: Path) -> Done:
+    async def guarded(file: Path) -> Evaluated:
         async with slots:
             done = await _guarded(file, one)
         finished["scripts"] += 1
@@ -166,7 +166,7 @@ async def _side_by_side(
     return list(await asyncio.gather(*(guarded(file) for file in files)))
 
 
-async def _guarded(file: Path, one: Callable[[Script], Awaitable[Done]]) -> Done:
+async def _guarded(file: Path, one: Callable[[Script], Awaitable[Evaluated]]) -> Evaluated:
     """What came of a script, or why it failed: one that fails does not stop the others."""
     about = ""
     try:
@@ -177,7 +177,7 @@ async def _guarded(file: Path, one: Callable[[Script], Awaitable[Done]]) -> Done
         failure = _stale(str(error), file.stem)
     except Exception as error:  # noqa: BLE001  the edge of a script
         failure = str(error) if isinstance(error, SouffleurError) else repr(error)
-    return Played(name=file.stem, about=about, failure=failure), {}
+    return ScriptResult(name=file.stem, about=about, failure=failure), {}
 
 
 def _stale(said: str, name: str) -> str:
@@ -190,11 +190,11 @@ def _stale(said: str, name: str) -> str:
     return f"{why}{seen}: record it with `souffleur eval record --only {name}`"
 
 
-def _recorded(file: Path, recordings: Path) -> tuple[Played, Rules, str]:
+def _recorded(file: Path, recordings: Path) -> tuple[ScriptResult, Rules, str]:
     """One script in a process of its own."""
     path = recording_of(file, recordings)
 
-    async def one(script: Script) -> Done:
+    async def one(script: Script) -> Evaluated:
         if script.answers_itself:
             settings = default_settings().model_copy(update={"model": BY_HAND, "retry_pause": 0.0})
             return await evaluate(script, EvalSetup(settings, nobody, nobody))

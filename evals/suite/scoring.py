@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from souffleur.evals.suite.expectation import Expectation, Op, RecallPart, found
-from souffleur.evals.suite.result import Done, ErrorType, Judged, Mark, OpStatus, Step
+from souffleur.evals.suite.result import ErrorType, Mark, OpRecord, OpStatus, Step, StepMarks
 from souffleur.evals.suite.script import End, RunPart, ScriptTurn
 
 Entailments = Mapping[tuple[str, str], bool]
@@ -25,18 +25,18 @@ MAKES = frozenset({Op.ADD, Op.UPDATE, Op.MERGE})
 class Scored:
     """A step's judgement, and what is counted of it."""
 
-    judged: Judged
+    judged: StepMarks
     counts: Counts
 
 
-def meets(sought: Expectation, done: Done, entailments: Entailments) -> bool:
+def meets(sought: Expectation, done: OpRecord, entailments: Entailments) -> bool:
     """Whether an op is what an expectation names."""
     if not _could_meet(sought, done):
         return False
     return not sought.says or entailments.get((sought.says, done.words), False)
 
 
-def sentences(part: ScriptTurn | RunPart, ops: Iterable[Done]) -> list[tuple[str, str]]:
+def sentences(part: ScriptTurn | RunPart, ops: Iterable[OpRecord]) -> list[tuple[str, str]]:
     """What an LLM judge must be asked before this step can be scored: (sentence, content)."""
     asking = [one for one in (*part.expect, *part.may, *part.never) if one.says]
     acted = [done for done in ops if not done.refused]
@@ -77,7 +77,7 @@ def score(part: ScriptTurn | RunPart, step: Step, entailments: Entailments) -> S
     counts["breaches"] += len(breaches)
     if isinstance(part, ScriptTurn):
         counts += _skipping(part, step, acted, marks)
-    judged = Judged(
+    judged = StepMarks(
         marks=marks,
         missed=tuple(missed),
         breaches=tuple(breaches),
@@ -87,7 +87,7 @@ def score(part: ScriptTurn | RunPart, step: Step, entailments: Entailments) -> S
     return Scored(judged, +counts)
 
 
-def count_error_types(judged: Judged) -> Counts:
+def count_error_types(judged: StepMarks) -> Counts:
     """How many wrong ops there are of each nature."""
     wrong = [mark.nature for mark in judged.marks if mark.standing is OpStatus.WRONG]
     return Counter(f"nature.{nature}" for nature in wrong)
@@ -116,7 +116,7 @@ def score_recall(part: RecallPart, whisper: str, ranked: Sequence[str]) -> Score
         counts["lacks.kept"] += not brought
         if brought:
             wrong.append(f"brought all the same: {pattern}")
-    return Scored(Judged(recall=tuple(wrong)), +counts)
+    return Scored(StepMarks(recall=tuple(wrong)), +counts)
 
 
 def score_end(end: End, memories: Sequence[str]) -> tuple[list[str], Counts]:
@@ -141,7 +141,7 @@ def score_end(end: End, memories: Sequence[str]) -> tuple[list[str], Counts]:
     return wrong, +counts
 
 
-def _mark(part: ScriptTurn | RunPart, done: Done, entailments: Entailments) -> Mark:
+def _mark(part: ScriptTurn | RunPart, done: OpRecord, entailments: Entailments) -> Mark:
     if done.refused:
         return Mark(standing=OpStatus.REFUSED, why=done.refused)
     for one in part.never:
@@ -155,7 +155,7 @@ def _mark(part: ScriptTurn | RunPart, done: Done, entailments: Entailments) -> M
     return Mark(standing=OpStatus.WRONG, nature=_error_type(part, done))
 
 
-def _error_type(part: ScriptTurn | RunPart, done: Done) -> ErrorType:
+def _error_type(part: ScriptTurn | RunPart, done: OpRecord) -> ErrorType:
     """As far as it can be told without an LLM judge."""
     if done.op in LETS_GO:
         return ErrorType.WRONG_DELETE
@@ -171,12 +171,12 @@ def _error_type(part: ScriptTurn | RunPart, done: Done) -> ErrorType:
     return ErrorType.NONE
 
 
-def _could_meet(sought: Expectation, done: Done) -> bool:
+def _could_meet(sought: Expectation, done: OpRecord) -> bool:
     """As far as patterns tell."""
     return done.op in sought.op and _fits(sought, done)
 
 
-def _fits(sought: Expectation, done: Done) -> bool:
+def _fits(sought: Expectation, done: OpRecord) -> bool:
     new = all(found(pattern, done.words) for pattern in sought.pattern)
     return new and all(any(found(pattern, old) for old in done.olds) for pattern in sought.of)
 
@@ -190,7 +190,7 @@ def _details(sought: Expectation, foreseen: Sequence[str], counts: Counts) -> li
     return [f"{detail} ({sought.label})" for detail in lost]
 
 
-def _kinds(sought: Expectation, meeting: Sequence[Done], counts: Counts) -> list[str]:
+def _kinds(sought: Expectation, meeting: Sequence[OpRecord], counts: Counts) -> list[str]:
     kinds = [done.kind for done in meeting if done.kind]
     if not sought.kind or not kinds:
         return []
@@ -200,7 +200,9 @@ def _kinds(sought: Expectation, meeting: Sequence[Done], counts: Counts) -> list
     return [] if right else [f"{kinds[0]}, not {'/'.join(sought.kind)} ({sought.label})"]
 
 
-def _updating(sought: Expectation, meeting: Sequence[Done], acted: Sequence[Done]) -> Counts:
+def _updating(
+    sought: Expectation, meeting: Sequence[OpRecord], acted: Sequence[OpRecord]
+) -> Counts:
     """Of an update that is due: correct, made with wrong words, or omitted.
 
     As HaluMem scores updating (arXiv 2511.03506).
@@ -214,7 +216,9 @@ def _updating(sought: Expectation, meeting: Sequence[Done], acted: Sequence[Done
     return Counter({"update.hallucinated" if made else "update.omitted": 1})
 
 
-def _skipping(part: ScriptTurn, step: Step, acted: Sequence[Done], marks: Sequence[Mark]) -> Counts:
+def _skipping(
+    part: ScriptTurn, step: Step, acted: Sequence[OpRecord], marks: Sequence[Mark]
+) -> Counts:
     """SKIP as an op of its own: right where nothing is expected and nothing unforeseen done."""
     if part.expect:
         return Counter({"SKIP.wrong": 1}) if not acted and not step.trouble else Counter()

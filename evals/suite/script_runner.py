@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncIterator
 
-from souffleur.evals.suite.fixture import Listener, open_fixture, perform_run, to_done
-from souffleur.evals.suite.result import Played, Step
+from souffleur.evals.suite.fixture import Listener, open_fixture, perform_run, to_op_records
+from souffleur.evals.suite.result import ScriptResult, Step
 from souffleur.evals.suite.script import Ask, RunPart, Script, TalkPart
 from souffleur.knowledge.finding.search import Found
 from souffleur.knowledge.memory import NARRATIVE, Category
@@ -13,7 +13,7 @@ from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 
 
-async def play(script: Script, settings: Settings, listener: Listener) -> Played:
+async def play(script: Script, settings: Settings, listener: Listener) -> ScriptResult:
     """What came of every step, not marked yet.
 
     Raises RecordingError where a recorded model has no answer.
@@ -23,7 +23,7 @@ async def play(script: Script, settings: Settings, listener: Listener) -> Played
         steps = [step async for step in player.steps()]
         left = await memory.knowledge.list(script.user.id, now=clock.at)
         memories = tuple(one.content for one in left if one.category not in NARRATIVE)
-    return Played(
+    return ScriptResult(
         name=script.name,
         about=script.about,
         title=script.title,
@@ -65,7 +65,7 @@ class _Player:
                 assistant=played.exchange.assistant,
                 whisper=played.whisper.text,
                 ranked=_ranked((*played.whisper.found, *played.whisper.past)),
-                ops=to_done(played.outcomes),
+                ops=to_op_records(played.outcomes),
                 trouble="" if played.turn.state is TurnState.JUDGED else played.turn.error,
             )
             yield await self._ended(step)
@@ -76,7 +76,7 @@ class _Player:
         step = Step(
             place=part.run,
             at=part.at.isoformat(),
-            ops=to_done(entries),
+            ops=to_op_records(entries),
             trouble=failed,
         )
         return await self._ended(step)

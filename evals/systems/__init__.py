@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from souffleur.agents.chat import Chat
 from souffleur.errors import SettingsError
-from souffleur.evals.suite.result import Done
+from souffleur.evals.suite.result import OpRecord
 from souffleur.evals.suite.script import Known, Script
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.settings import Settings
@@ -64,7 +64,7 @@ class System(Protocol):
     async def memories(self) -> Sequence[StoredMemory]:
         """All that it holds now."""
 
-    def ops(self) -> tuple[Done, ...] | None:
+    def ops(self) -> tuple[OpRecord, ...] | None:
         """What it says it did at the last turn; None: it does not tell."""
 
     async def close(self) -> None:

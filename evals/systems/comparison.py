@@ -18,7 +18,7 @@ from souffleur.evals.suite.metrics import (
     measured,
     ratio,
 )
-from souffleur.evals.suite.result import Measured, Played
+from souffleur.evals.suite.result import Measured, ScriptResult
 from souffleur.evals.systems.marking import TOLD
 from souffleur.knowledge.memory import Frozen
 
@@ -29,7 +29,7 @@ class SystemResult(Frozen):
     system: str
     version: str = ""
     tells_ops: bool = False
-    scripts: tuple[Played, ...]
+    scripts: tuple[ScriptResult, ...]
     """By name."""
     metrics: dict[str, Measured] = Field(default_factory=dict)
     ops: dict[str, dict[str, float]] = Field(default_factory=dict)

@@ -129,7 +129,7 @@ class LangChainAdapter:
         return await self._chat(request)
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
-        """Done on the loop, from another thread."""
+        """Run a coroutine on the loop, and wait for its result in another thread."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 

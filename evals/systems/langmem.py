@@ -13,7 +13,7 @@ from typing import Any
 import langsmith
 from langgraph.store.memory import InMemoryStore
 
-from souffleur.evals.suite.result import Done
+from souffleur.evals.suite.result import OpRecord
 from souffleur.evals.suite.script import Known
 from souffleur.evals.systems import StoredMemory, SystemInputs
 from souffleur.evals.systems.langchain_adapter import LangChainAdapter
@@ -62,7 +62,7 @@ class LangMem:
         held = await self._store.asearch(self._namespace, limit=ALL)
         return [StoredMemory(item.key, _text(item)) for item in held]
 
-    def ops(self) -> tuple[Done, ...] | None:
+    def ops(self) -> tuple[OpRecord, ...] | None:
         """It returns what it has put, but not what it has deleted."""
         return None
 

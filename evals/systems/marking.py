@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from souffleur.evals.suite.expectation import Expectation, found
 from souffleur.evals.suite.marking import spent
-from souffleur.evals.suite.result import Played, Step
+from souffleur.evals.suite.result import ScriptResult, Step
 from souffleur.evals.suite.scoring import MAKES, Counts, score, score_end, score_recall
 from souffleur.evals.suite.script import Ask, End, RunPart, Script, ScriptTurn
 from souffleur.evals.systems.script_runner import SystemRun, parts
@@ -16,7 +16,7 @@ TOLD = "told."
 """Before the counts of ops, which only some systems tell."""
 
 
-async def mark_alike(script: Script, run: SystemRun, embedder: Embedder) -> Played:
+async def mark_alike(script: Script, run: SystemRun, embedder: Embedder) -> ScriptResult:
     """The script with all that was counted, and what is wrong with its recall and its end."""
     played = run.played
     counts: Counts = Counter()

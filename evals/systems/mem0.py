@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
-from souffleur.evals.suite.result import Done
+from souffleur.evals.suite.result import OpRecord
 from souffleur.evals.suite.script import Known
 from souffleur.evals.systems import StoredMemory, SystemInputs
 from souffleur.evals.systems.langchain_adapter import LangChainAdapter
@@ -95,9 +95,9 @@ class Mem0:
         )
         return [StoredMemory(str(one["id"]), str(one["memory"])) for one in held["results"]]
 
-    def ops(self) -> tuple[Done, ...]:
+    def ops(self) -> tuple[OpRecord, ...]:
         """The events that `add` returns."""
-        return tuple(_done(one) for one in self._events if one.get("event") != "NONE")
+        return tuple(_op_record(one) for one in self._events if one.get("event") != "NONE")
 
     async def close(self) -> None:
         """Closes its history and its vectors."""
@@ -151,8 +151,10 @@ def library() -> Any:
         return import_module("mem0")
 
 
-def _done(event: dict[str, Any]) -> Done:
+def _op_record(event: dict[str, Any]) -> OpRecord:
     text, old = str(event.get("memory", "")), str(event.get("previous_memory") or "")
     if event.get("event") == "DELETE":
-        return Done(op="DELETE", who="mem0", olds=(old or text,))
-    return Done(op=str(event.get("event")), who="mem0", content=text, olds=(old,) if old else ())
+        return OpRecord(op="DELETE", who="mem0", olds=(old or text,))
+    return OpRecord(
+        op=str(event.get("event")), who="mem0", content=text, olds=(old,) if old else ()
+    )

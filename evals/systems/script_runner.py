@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from souffleur.errors import RecordingError
 from souffleur.evals.suite.fixture import Listener
-from souffleur.evals.suite.result import Played, Step
+from souffleur.evals.suite.result import ScriptResult, Step
 from souffleur.evals.suite.scoring import MAKES
 from souffleur.evals.suite.script import Ask, RunPart, Script, ScriptTurn
 from souffleur.evals.suite.script_runner import play
@@ -20,7 +20,7 @@ from souffleur.settings import Settings
 class SystemRun:
     """A script played by one system, not marked yet."""
 
-    played: Played
+    played: ScriptResult
     wrote: tuple[tuple[str, ...], ...]
     """Of each step: what stands in the store since then, new or in new words."""
     tells_ops: bool = True
@@ -57,7 +57,7 @@ async def play_theirs(
         told = system.ops() is not None
     finally:
         await system.close()
-    played = Played(
+    played = ScriptResult(
         name=script.name,
         about=script.about,
         title=script.title,
@@ -67,10 +67,10 @@ async def play_theirs(
     return SystemRun(played, tuple(wrote for _, wrote in acts), told)
 
 
-def whispered(block: str) -> int:
+def count_whispered(block: str) -> int:
     """How many memories and paragraphs stand in a whispered block.
 
-    >>> whispered("## What you remember\\nUse it.\\n\\n### Facts\\n- Likes tea.\\n- Has a cat.")
+    >>> count_whispered("## You remember\\nUse it.\\n\\n### Facts\\n- Likes tea.\\n- Has a cat.")
     2
     """
     below = block.partition("\n###")[2].splitlines()[1:]

@@ -17,12 +17,12 @@ from souffleur.agents.chat import Chat
 from souffleur.agents.recording import Player, Recorder, prune
 from souffleur.errors import RecordingError, SouffleurError
 from souffleur.evals.suite.fixture import Listener, script_settings
-from souffleur.evals.suite.result import Played
+from souffleur.evals.suite.result import ScriptResult
 from souffleur.evals.suite.script import Script, read_script
 from souffleur.evals.systems import SystemFactory, SystemInputs
 from souffleur.evals.systems.comparison import SystemComparison, SystemResult, compare_systems
 from souffleur.evals.systems.marking import mark_alike
-from souffleur.evals.systems.script_runner import play_ours, play_theirs, whispered
+from souffleur.evals.systems.script_runner import count_whispered, play_ours, play_theirs
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.replay import as_recorded
 from souffleur.settings import Settings, default_settings
@@ -32,7 +32,7 @@ OURS = "souffleur"
 DISTRIBUTIONS = {"mem0": "mem0ai"}
 """What `pip` calls a system, where that is not its name."""
 
-Step = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
 """Is told how many scripts are done, and of how many."""
 
 
@@ -86,7 +86,7 @@ async def versus(
     *,
     live: bool = True,
     parallel: int = 8,
-    step: Step = lambda done, total: None,
+    step: Progress = lambda done, total: None,
 ) -> SystemComparison:
     """Ours and the others on these scripts, some scripts side by side.
 
@@ -95,7 +95,7 @@ async def versus(
     slots = asyncio.Semaphore(parallel)
     finished: Counter[str] = Counter()
 
-    async def one(file: Path) -> _Done:
+    async def one(file: Path) -> _ScriptResults:
         async with slots:
             done = await _script(file, factories, setups)
         finished["scripts"] += 1
@@ -129,37 +129,41 @@ def version_of(system: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Done:
+class _ScriptResults:
     """One script by all systems."""
 
-    played: dict[str, Played]
+    played: dict[str, ScriptResult]
     tells: dict[str, bool]
     model: str = ""
     embedder: str = ""
 
 
-async def _script(file: Path, factories: Mapping[str, SystemFactory], setups: SetupSource) -> _Done:
+async def _script(
+    file: Path, factories: Mapping[str, SystemFactory], setups: SetupSource
+) -> _ScriptResults:
     names = (OURS, *factories)
     try:
         script = read_script(file)
         setup = setups(OURS, script.name)
         ours = await _ours(script, setup)
     except Exception as error:  # noqa: BLE001  the edge of a script
-        failed = Played(name=file.stem, failure=_why(error, OURS, file.stem))
-        others = Played(name=file.stem, failure=f"not played: {OURS} failed")
-        return _Done({name: failed if name == OURS else others for name in names}, {})
-    limits = [max(1, whispered(one.whisper)) for one in ours.steps]
+        failed = ScriptResult(name=file.stem, failure=_why(error, OURS, file.stem))
+        others = ScriptResult(name=file.stem, failure=f"not played: {OURS} failed")
+        return _ScriptResults({name: failed if name == OURS else others for name in names}, {})
+    limits = [max(1, count_whispered(one.whisper)) for one in ours.steps]
     played, tells = {OURS: ours}, {OURS: True}
     for name, factory in factories.items():
         try:
             played[name], tells[name] = await _theirs(script, name, factory, setups, limits)
         except Exception as error:  # noqa: BLE001  the edge of another system's script
             failure = _why(error, name, file.stem)
-            played[name] = Played(name=script.name, about=script.about, failure=failure)
-    return _Done(played, tells, setup.settings.model, _embedder(script, setup.settings).name)
+            played[name] = ScriptResult(name=script.name, about=script.about, failure=failure)
+    return _ScriptResults(
+        played, tells, setup.settings.model, _embedder(script, setup.settings).name
+    )
 
 
-async def _ours(script: Script, setup: SystemSetup) -> Played:
+async def _ours(script: Script, setup: SystemSetup) -> ScriptResult:
     run = await play_ours(script, setup.settings, Listener(setup.chat, setup.timed))
     marked = await mark_alike(script, run, _embedder(script, setup.settings))
     return _ended(marked, setup)
@@ -167,7 +171,7 @@ async def _ours(script: Script, setup: SystemSetup) -> Played:
 
 async def _theirs(
     script: Script, name: str, factory: SystemFactory, setups: SetupSource, limits: Sequence[int]
-) -> tuple[Played, bool]:
+) -> tuple[ScriptResult, bool]:
     setup = setups(name, script.name)
     listener = Listener(setup.chat, setup.timed)
     embedder = _embedder(script, setup.settings)
@@ -176,7 +180,7 @@ async def _theirs(
     return _ended(await mark_alike(script, run, embedder), setup), run.tells_ops
 
 
-def _ended(played: Played, setup: SystemSetup) -> Played:
+def _ended(played: ScriptResult, setup: SystemSetup) -> ScriptResult:
     if not played.troubles:
         setup.done()
     return played

@@ -12,7 +12,7 @@ from souffleur.cli.measurements import Measurements
 from souffleur.cli.versus import versus
 
 if TYPE_CHECKING:
-    from souffleur.evals.suite.result import Run, Saved
+    from souffleur.evals.suite.result import ResultFile, Run
     from souffleur.settings import Settings
 
 evals = typer.Typer(
@@ -65,7 +65,7 @@ def run(
         raise SettingsError("--judge names a model to ask: give --live as well")
     found = find_scripts(dialogues or _shipped("dialogues"), only)
     runs = _live(found, judge, parallel) if live else [_recorded(found, recordings)]
-    saved = result.Saved(runs=tuple(runs))
+    saved = result.ResultFile(runs=tuple(runs))
     if brief and out:
         out.write_text(result.to_text(result.brief(saved)), encoding="utf-8")
     _tell(saved, None if brief else out, html, as_json)
@@ -83,7 +83,7 @@ def record(
     """Play the scripts with the configured endpoint, and keep its answers for `run`."""
     from souffleur.cli.show import progress
     from souffleur.evals.suite import runner as suite
-    from souffleur.evals.suite.result import Saved
+    from souffleur.evals.suite.result import ResultFile
     from souffleur.evals.suite.script import find_scripts
 
     settings = _endpoint_settings()
@@ -102,7 +102,7 @@ def record(
         finally:
             await endpoint.aclose()
 
-    _tell(Saved(runs=(enter(work()),)), out, html, as_json)
+    _tell(ResultFile(runs=(enter(work()),)), out, html, as_json)
 
 
 def compare(
@@ -176,7 +176,7 @@ def _live(found: Sequence[Path], judges: Sequence[str] | None, parallel: int) ->
     return enter(work())
 
 
-def _tell(saved: "Saved", out: Path | None, html: Path | None, as_json: bool) -> None:
+def _tell(saved: "ResultFile", out: Path | None, html: Path | None, as_json: bool) -> None:
     from souffleur.cli import show_evals
     from souffleur.evals.suite.page import to_html
     from souffleur.evals.suite.result import to_text

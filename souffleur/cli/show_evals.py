@@ -10,10 +10,10 @@ from souffleur.cli.show import console
 from souffleur.evals.suite.compare import Comparison
 from souffleur.evals.suite.metrics import metrics_of
 from souffleur.evals.suite.number_format import interval, number
-from souffleur.evals.suite.result import Measured, OpStatus, Played, Run, Saved, Step
+from souffleur.evals.suite.result import Measured, OpStatus, ResultFile, Run, ScriptResult, Step
 
 
-def results(saved: Saved) -> None:
+def results(saved: ResultFile) -> None:
     """Misses by script, then every metric, the models side by side."""
     for run in saved.runs:
         for script in run.scripts:
@@ -43,7 +43,7 @@ def comparison(compared: Comparison) -> None:
         console.print("[green]nothing got worse beyond noise[/]")
 
 
-def _script(script: Played, model: str) -> None:
+def _script(script: ScriptResult, model: str) -> None:
     faults = [line for step in script.steps for line in _faults(step)]
     faults += [f"[red]end[/] {escape(one)}" for one in script.end]
     if faults:

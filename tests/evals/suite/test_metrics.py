@@ -6,15 +6,15 @@ import pytest
 
 from souffleur.evals.suite.bootstrap import ones
 from souffleur.evals.suite.metrics import measure, sums
-from souffleur.evals.suite.result import ErrorType, Played
+from souffleur.evals.suite.result import ErrorType, ScriptResult
 
 
-def played(name: str = "one", failure: str = "", **counts: float) -> Played:
+def played(name: str = "one", failure: str = "", **counts: float) -> ScriptResult:
     named = {key.replace("__", "."): value for key, value in counts.items()}
-    return Played(name=name, counts=named, failure=failure)
+    return ScriptResult(name=name, counts=named, failure=failure)
 
 
-def value(metric: str, *scripts: Played) -> float | None:
+def value(metric: str, *scripts: ScriptResult) -> float | None:
     measured = measure(scripts)
     return measured[metric].value if metric in measured else None
 
@@ -30,7 +30,7 @@ def test_precision_recall_and_f1_of_an_op() -> None:
 def test_all_is_over_all_ops_but_skip() -> None:
     """A turn where nothing is to be done is easy, and there are many."""
     done = {"ADD.right": 1, "ADD.met": 1, "BOOST.wrong": 1, "DELETE.missed": 1}
-    one = Played(name="one", counts={**done, "SKIP.right": 90, "SKIP.met": 90})
+    one = ScriptResult(name="one", counts={**done, "SKIP.right": 90, "SKIP.met": 90})
     assert value("all precision", one) == 0.5
     assert value("all recall", one) == 0.5
     assert value("SKIP precision", one) == 1
@@ -79,7 +79,7 @@ def test_rates_are_ratios_of_sums() -> None:
 )
 def test_each_metric_by_hand(metric: str, counts: dict[str, float], expected: float) -> None:
     """What was counted over what there was to count."""
-    one = Played(name="one", counts=counts)
+    one = ScriptResult(name="one", counts=counts)
     assert value(metric, one) == pytest.approx(expected)
 
 

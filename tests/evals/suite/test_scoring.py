@@ -6,7 +6,7 @@ import pytest
 
 from souffleur.evals.suite.expectation import RecallPart
 from souffleur.evals.suite.llm_judge import OpAnswer, error_type
-from souffleur.evals.suite.result import Done, ErrorType, Judged, Mark, OpStatus, Step
+from souffleur.evals.suite.result import ErrorType, Mark, OpRecord, OpStatus, Step, StepMarks
 from souffleur.evals.suite.scoring import (
     count_error_types,
     score,
@@ -30,7 +30,7 @@ def run(**fields: Any) -> RunPart:
 
 
 def step(*ops: dict[str, Any], **fields: Any) -> Step:
-    done = tuple(Done.model_validate({"who": "monitor", **op}) for op in ops)
+    done = tuple(OpRecord.model_validate({"who": "monitor", **op}) for op in ops)
     return Step(place="s1.1", at=AT, ops=done, **fields)
 
 
@@ -259,5 +259,5 @@ def test_the_end_holds_and_lacks() -> None:
 
 def test_a_clean_step_is_clean() -> None:
     """Nothing missed, nothing wrong."""
-    assert Judged(marks=(Mark(standing=OpStatus.RIGHT),)).is_clean
-    assert not Judged(marks=(Mark(standing=OpStatus.WRONG),)).is_clean
+    assert StepMarks(marks=(Mark(standing=OpStatus.RIGHT),)).is_clean
+    assert not StepMarks(marks=(Mark(standing=OpStatus.WRONG),)).is_clean

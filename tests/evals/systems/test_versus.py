@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from souffleur.agents.chat import Message, Request
 from souffleur.cli.versus import versus as command
 from souffleur.errors import AnswerError, EndpointError, RecordingError, SettingsError
-from souffleur.evals.suite.result import Done, Played
+from souffleur.evals.suite.result import OpRecord, ScriptResult
 from souffleur.evals.suite.script import Known, read_script
 from souffleur.evals.systems import (
     StoredMemory,
@@ -34,7 +34,7 @@ from souffleur.evals.systems.comparison import (
 )
 from souffleur.evals.systems.langchain_adapter import Aliases, LangChainAdapter
 from souffleur.evals.systems.marking import near_duplicates
-from souffleur.evals.systems.script_runner import whispered
+from souffleur.evals.systems.script_runner import count_whispered
 from souffleur.knowledge.embedding.embedder import make_embedder
 from souffleur.settings import default_settings
 from tests.build import NOW
@@ -77,7 +77,7 @@ class Diary:
         self.kept: list[StoredMemory] = []
         self.limits: list[int] = []
         self.closed = False
-        self._ops: tuple[Done, ...] = ()
+        self._ops: tuple[OpRecord, ...] = ()
 
     async def open(self, known: Sequence[Known]) -> None:
         self.kept = [StoredMemory(f"known-{place}", one.content) for place, one in enumerate(known)]
@@ -86,7 +86,7 @@ class Diary:
         said = self.inputs.briefing(at) + user
         reply = await self.inputs.chat(Request((Message("user", said),), "diary"))
         self.kept.append(StoredMemory(str(len(self.kept)), reply.text))
-        self._ops = (Done(op="ADD", who="diary", content=reply.text),)
+        self._ops = (OpRecord(op="ADD", who="diary", content=reply.text),)
 
     async def recall(self, text: str, at: datetime, limit: int) -> Sequence[str]:
         self.limits.append(limit)
@@ -95,7 +95,7 @@ class Diary:
     async def memories(self) -> Sequence[StoredMemory]:
         return tuple(self.kept)
 
-    def ops(self) -> tuple[Done, ...] | None:
+    def ops(self) -> tuple[OpRecord, ...] | None:
         return self._ops
 
     async def close(self) -> None:
@@ -146,7 +146,7 @@ def diaries() -> list[Diary]:
 
 @pytest.fixture(scope="module")
 def taken(tmp_path_factory: pytest.TempPathFactory, diaries: list[Diary]) -> SystemComparison:
-    """Played once for all tests."""
+    """ScriptResult once for all tests."""
 
     def make(inputs: SystemInputs) -> Diary:
         diaries.append(Diary(inputs))
@@ -179,11 +179,11 @@ def test_as_many_are_called_up_as_ours_whispers(
 ) -> None:
     """At each step; at least one."""
     steps = taken.sides[0].scripts[0].steps
-    ours = [whispered(one.whisper) for one in steps if one.place != "decay"]
+    ours = [count_whispered(one.whisper) for one in steps if one.place != "decay"]
     assert diaries[0].limits == [max(1, one) for one in ours] == [1, 1, 1]
     several = "## What you remember about Lin\nUse it.\n\n### Who Lin is\nPaints.\n\nSings.\n\n"
-    assert whispered(f"{several}### Facts\n#### People\n- Likes tea.\n- Has a cat.\n") == 4
-    assert whispered("") == 0
+    assert count_whispered(f"{several}### Facts\n#### People\n- Likes tea.\n- Has a cat.\n") == 4
+    assert count_whispered("") == 0
 
 
 def test_both_are_marked_by_what_they_hold_and_bring(taken: SystemComparison) -> None:
@@ -246,12 +246,14 @@ def gaps_high(gaps: dict[str, comparison.SystemDifference]) -> bool:
 def test_a_script_counts_only_where_no_system_failed() -> None:
     """Otherwise one would be spared what the other must bear."""
 
-    def side(system: str, *scripts: Played) -> SystemResult:
+    def side(system: str, *scripts: ScriptResult) -> SystemResult:
         return SystemResult(system=system, scripts=scripts)
 
     good, bad = {"brings.all": 1.0, "brings.hit": 1.0}, {"brings.all": 1.0}
-    ours = side("souffleur", Played(name="a", counts=good), Played(name="b", counts=bad))
-    theirs = side("x", Played(name="a", counts=good), Played(name="b", failure="down"))
+    ours = side(
+        "souffleur", ScriptResult(name="a", counts=good), ScriptResult(name="b", counts=bad)
+    )
+    theirs = side("x", ScriptResult(name="a", counts=good), ScriptResult(name="b", failure="down"))
     made = compare_systems([ours, theirs], models=["m", "m"], embedders=["e"], mode="live")
     assert (made.scripts, made.model) == (1, "m")
     assert value(made.sides[0], "recall brings") == 1

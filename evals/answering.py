@@ -95,12 +95,12 @@ async def run(drawn: Sequence[Drawn], setup: AnswerSetup) -> tuple[list[Answered
     """
     slots = asyncio.Semaphore(PARALLEL)
 
-    async def one(place: int, part: Drawn) -> tuple[list[Answered], list[str]]:
+    async def one(index: int, part: Drawn) -> tuple[list[Answered], list[str]]:
         async with slots:
-            folder = setup.settings.path / str(place)
+            folder = setup.settings.path / str(index)
             return await _converse(part, setup, setup.settings.model_copy(update={"path": folder}))
 
-    done = await asyncio.gather(*(one(place, part) for place, part in enumerate(drawn)))
+    done = await asyncio.gather(*(one(index, part) for index, part in enumerate(drawn)))
     return [one for some, _ in done for one in some], [one for _, some in done for one in some]
 
 
@@ -220,16 +220,16 @@ def answering(
     recorded: Recorded = None,
     only_estimate: OnlyEstimate = False,
     yes: Annotated[bool, typer.Option("--yes", help="Whatever it costs.")] = False,
-    most_calls: Annotated[int | None, typer.Option(help="Go on below so many requests.")] = None,
-    most_dollars: Annotated[float | None, typer.Option(help="Go on below so many dollars.")] = None,
+    max_calls: Annotated[int | None, typer.Option(help="Go on below so many requests.")] = None,
+    max_dollars: Annotated[float | None, typer.Option(help="Go on below so many dollars.")] = None,
     to_json: ToJson = False,
 ) -> None:
     """Answer the questions of a public set from what is whispered after its talk was replayed."""
     need_one_mode(record, recorded, only_estimate)
     drawn = draw(
         read_set(set_name, path),
-        most_conversations=conversations,
-        most_questions=questions,
+        max_conversations=conversations,
+        max_questions=questions,
         seed=seed,
     )
     if not drawn:
@@ -243,7 +243,7 @@ def answering(
         if only_estimate:
             return
         if not yes:
-            _agree(cost, Limit(most_calls, most_dollars), settings)
+            _agree(cost, Limit(max_calls, max_dollars), settings)
     answered, troubles = asyncio.run(_run(drawn, settings, set_name, record, recorded))
     if to_json:
         print(as_json(answered, troubles))
@@ -256,8 +256,8 @@ def _agree(cost: Estimate, limit: Limit, settings: Settings) -> None:
     whole = total(cost.values())
     if not limit.allows(whole, settings):
         raise SettingsError(
-            f"this would take about {whole.calls} requests: say --yes, or set --most-calls or,"
-            " with prices, --most-dollars to what may be spent"
+            f"this would take about {whole.calls} requests: say --yes, or set --max-calls or,"
+            " with prices, --max-dollars to what may be spent"
         )
 
 

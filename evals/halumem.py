@@ -172,10 +172,10 @@ async def _session_result(
         if done.op in WRITES and done.who == ActorKind.MONITOR and not done.refused
     ]
     found = {}
-    for place, point in enumerate(part.points):
+    for index, point in enumerate(part.points):
         if point.updates:
             query = Query(user.id, point.content, turns[-1].exchange.at, limit=BEST)
-            found[place] = tuple(hit.text for hit in await memory.knowledge.search(query))
+            found[index] = tuple(hit.text for hit in await memory.knowledge.search(query))
     return SessionResult(part.id, user.name, part.talk, part.points, tuple(written), found)
 
 

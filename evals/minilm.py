@@ -89,10 +89,10 @@ class MiniLM(Embeddings):
         self._load()
         tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
         rows: dict[str, list[float]] = {}
-        for places in _batches([len(ids) for ids in tokens]):
-            vectors = self._embed([tokens[place] for place in places])
-            for place, vector in zip(places, vectors, strict=True):
-                rows[texts[place]] = [float(x) for x in vector]
+        for indices in _batches([len(ids) for ids in tokens]):
+            vectors = self._embed([tokens[index] for index in indices])
+            for index, vector in zip(indices, vectors, strict=True):
+                rows[texts[index]] = [float(x) for x in vector]
         return rows
 
     def _load(self) -> None:
@@ -131,9 +131,9 @@ class MiniLM(Embeddings):
 
     def _enter(self, ids: NDArray[Any]) -> _Array:
         word = self._weights["embeddings.word_embeddings.weight"][ids]
-        place = self._weights["embeddings.position_embeddings.weight"][: ids.shape[1]]
+        position = self._weights["embeddings.position_embeddings.weight"][: ids.shape[1]]
         kind = self._weights["embeddings.token_type_embeddings.weight"][0]
-        return self._norm("embeddings.LayerNorm", word + place + kind)
+        return self._norm("embeddings.LayerNorm", word + position + kind)
 
     def _layer(self, name: str, state: _Array, shut: _Array) -> _Array:
         heard = self._attend(name + "attention.self.", state, shut)
@@ -187,10 +187,10 @@ def _batches(lengths: list[int]) -> list[list[int]]:
     [[1, 0], [2]]
     """
     batches: list[list[int]] = []
-    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if not batches or lengths[place] * (len(batches[-1]) + 1) > TOKENS_AT_ONCE:
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if not batches or lengths[index] * (len(batches[-1]) + 1) > TOKENS_AT_ONCE:
             batches.append([])
-        batches[-1].append(place)
+        batches[-1].append(index)
     return batches
 
 

@@ -115,9 +115,9 @@ def report(told: Told, console: Console) -> None:
         version, changes = portrait.data["version"], portrait.data["changes"]
         console.print(f"\n[magenta]PORTRAIT {version}[/]  {escape(portrait.content)}")
         console.print(f"    [dim]changes: {escape('; '.join(changes))}[/]")
-    for place, one in enumerate(told.answers, start=1):
+    for index, one in enumerate(told.answers, start=1):
         mark = "[green]answerable[/]" if one.answerable else "[red]not answerable[/]"
-        console.rule(f"{place}  {escape(one.question.ask)}  {mark}", align="left")
+        console.rule(f"{index}  {escape(one.question.ask)}  {mark}", align="left")
         console.print(escape(one.whisper.text), style="dim")
         right = "[green]" if one.answered else "[red]"
         console.print(f"{right}answer[/]  {escape(one.reply)}")

@@ -83,8 +83,8 @@ async def run(conversations: Sequence[Conversation], embedder: Embedder) -> list
     words is counted within it.
     """
     with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
-        place = StoreLocation(folder=Path(folder))
-        base = await open_knowledge(place, embedder, COMPANION, raw_days=0)
+        location = StoreLocation(folder=Path(folder))
+        base = await open_knowledge(location, embedder, COMPANION, raw_days=0)
         try:
             asked: list[Asked] = []
             for conversation in conversations:

@@ -140,8 +140,8 @@ async def _review(case: Case, judge: StructuredChat, folder: Path) -> Reviewed:
     try:
         memory = _memory(case, case.memory, due=True)
         await put_memories(base, [memory, *(_memory(case, other) for other in case.others)])
-        for place, said in enumerate(case.turns):
-            base.journal.record(_turn(said, place))
+        for index, said in enumerate(case.turns):
+            base.journal.record(_turn(said, index))
         await base.embed_turns()
         persona = Persona(case.user, case.assistant, ZONE, case.language)
         reviewer = MemoryReviewer(Context(judge, base, persona))
@@ -177,10 +177,10 @@ def _memory(case: Case, known: Known, *, due: bool = False) -> Memory:
     return memory
 
 
-def _turn(said: Said, place: int) -> Turn:
-    id = turn_point_id("someone", "default", "s", str(place))
+def _turn(said: Said, index: int) -> Turn:
+    id = turn_point_id("someone", "default", "s", str(index))
     words = {"user": said.user, "assistant": said.assistant}
-    return Turn(id=id, turn_id=str(place), user_id="someone", session_id="s", at=said.at, **words)
+    return Turn(id=id, turn_id=str(index), user_id="someone", session_id="s", at=said.at, **words)
 
 
 def _noon(day: str) -> datetime:

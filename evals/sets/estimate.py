@@ -146,8 +146,8 @@ def _segments(dialogue: Dialogue, settings: Settings) -> Iterable[Segment]:
     for part in dialogue.sessions:
         first = part.turns[0].at
         session = Session(id=part.id, user_id="", session_id=part.id, since=first, at=first)
-        for place, turn in enumerate(part.turns):
-            held = WindowEntry(id=str(place), at=turn.at, messages=_messages(turn))
+        for index, turn in enumerate(part.turns):
+            held = WindowEntry(id=str(index), at=turn.at, messages=_messages(turn))
             session, left = heard(session, held, settings.window_rule)
             yield from (segment for segment in left if segment.messages >= FEWEST)
         _, left = ended(session)

@@ -59,7 +59,7 @@ def read_text(path: Path, give: str) -> str:
 
 
 def read_lines(path: Path, give: str) -> Iterator[tuple[str, Any]]:
-    """Each line's place, for errors, and the JSON object on it."""
+    """Each line's index, for errors, and the JSON object on it."""
     for number, line in enumerate(read_text(path, give).splitlines(), start=1):
         where = f"{path}, line {number}"
         try:

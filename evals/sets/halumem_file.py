@@ -96,7 +96,7 @@ def read_users(path: Path) -> list[User]:
 
 
 def choose(path: Path, user: int, sessions: int | None) -> User:
-    """A user by place, with the first so many sessions. Raises DialogueError."""
+    """A user by index, with the first so many sessions. Raises DialogueError."""
     users = read_users(path)
     if not 0 <= user < len(users):
         raise DialogueError(f"{path} has {len(users)} users: --user is a number from 0.")
@@ -137,20 +137,20 @@ def _part(id: str, raw: dict[str, Any]) -> Part:
     generated = raw.get("is_generated_qa_session", False)
     return Part(
         id=id,
-        docs=tuple(_doc(id, place, said) for place, said in enumerate(raw["dialogue"])),
+        docs=tuple(_doc(id, index, said) for index, said in enumerate(raw["dialogue"])),
         points=() if generated else tuple(map(_point, raw["memory_points"])),
         questions=tuple(
-            _question(f"{id}:q{place}", asked)
-            for place, asked in enumerate(raw.get("questions", ()), start=1)
+            _question(f"{id}:q{index}", asked)
+            for index, asked in enumerate(raw.get("questions", ()), start=1)
         ),
         scored=not generated,
     )
 
 
-def _doc(session: str, place: int, raw: dict[str, Any]) -> Doc:
+def _doc(session: str, index: int, raw: dict[str, Any]) -> Doc:
     """Of a message: its time is written "Sep 12, 2025, 09:07:20", in UTC."""
     at = datetime.strptime(raw["timestamp"], "%b %d, %Y, %H:%M:%S").replace(tzinfo=UTC)
-    return Doc(f"{session}:{place}", session, at, raw["role"], raw["content"])
+    return Doc(f"{session}:{index}", session, at, raw["role"], raw["content"])
 
 
 def _question(id: str, raw: dict[str, Any]) -> Question:

@@ -77,7 +77,7 @@ class SessionResult:
     written: tuple[str, ...]
     """Contents of what was added and updated in it, in order."""
     found: dict[int, tuple[str, ...]]
-    """By place of a point that replaces something: what the store found for it afterwards."""
+    """By index of a point that replaces something: what the store found for it afterwards."""
 
     @property
     def updates(self) -> list[int]:
@@ -85,13 +85,13 @@ class SessionResult:
 
         As in the paper's code, one for which nothing was found counts among those to be covered.
         """
-        return [place for place, texts in sorted(self.found.items()) if texts]
+        return [index for index, texts in sorted(self.found.items()) if texts]
 
     @property
     def others(self) -> list[Point]:
         """The points that are marked by what was written down."""
         updates = set(self.updates)
-        return [point for place, point in enumerate(self.points) if place not in updates]
+        return [point for index, point in enumerate(self.points) if index not in updates]
 
     @property
     def language(self) -> Language:
@@ -174,21 +174,21 @@ class Marker:
         ]
 
     async def _update(self, result: SessionResult) -> list[Updated]:
-        places = result.updates
+        indices = result.updates
         parts = []
-        for batch in batches(places, CASES):
-            cases = [_case(result, place, number) for number, place in enumerate(batch, start=1)]
+        for batch in batches(indices, CASES):
+            cases = [_case(result, index, number) for number, index in enumerate(batch, start=1)]
             parts.append(_Part("\n\n".join(cases), len(batch)))
         marks = await self._ask_all("halumem_update", result, parts, Marks[UpdateMark])
         return [
             Updated(
                 session=result.session,
-                point=result.points[place],
-                found=result.found[place],
+                point=result.points[index],
+                found=result.found[index],
                 result=mark and mark.result,
                 reason=_why(mark),
             )
-            for place, mark in zip(places, marks, strict=True)
+            for index, mark in zip(indices, marks, strict=True)
         ]
 
     async def _ask_all(
@@ -240,19 +240,19 @@ def batches(things: Sequence[T], size: int) -> list[Sequence[T]]:
     ([10, 10, 11], [])
     """
     parts = -(-len(things) // size)
-    cuts = [place * len(things) // parts for place in range(parts + 1)] if parts else []
+    cuts = [index * len(things) // parts for index in range(parts + 1)] if parts else []
     return [things[start:end] for start, end in pairwise(cuts)]
 
 
-def _case(result: SessionResult, place: int, number: int) -> str:
-    point = result.points[place]
+def _case(result: SessionResult, index: int, number: int) -> str:
+    point = result.points[index]
     return render(
         "halumem_update_case",
         result.language,
         number=number,
         target=point.content,
         originals="\n".join(f"- {text}" for text in point.originals),
-        memories="\n".join(f"- {text}" for text in result.found[place]),
+        memories="\n".join(f"- {text}" for text in result.found[index]),
     )
 
 

@@ -37,12 +37,12 @@ def _conversation(name: str, raw: dict[str, Any], asked: list[str]) -> Conversat
     docs = []
     for day, rounds in raw["history"].items():
         at = datetime.combine(datetime.fromisoformat(day).date(), time(12), UTC)
-        for place, said in enumerate(rounds, start=1):
-            docs.append(Doc(f"{day}:{place}:user", day, at, "user", said["query"].strip()))
+        for index, said in enumerate(rounds, start=1):
+            docs.append(Doc(f"{day}:{index}:user", day, at, "user", said["query"].strip()))
             reply = said["response"].strip()
-            docs.append(Doc(f"{day}:{place}:assistant", day, at, "assistant", reply))
+            docs.append(Doc(f"{day}:{index}:assistant", day, at, "assistant", reply))
     questions = [
-        Question(f"{name}:{place}", text, "probing", "", ())
-        for place, text in enumerate(asked, start=1)
+        Question(f"{name}:{index}", text, "probing", "", ())
+        for index, text in enumerate(asked, start=1)
     ]
     return Conversation(name, tuple(doc for doc in docs if doc.text), tuple(questions))

@@ -29,8 +29,8 @@ class Drawn:
 def draw(
     conversations: Sequence[Conversation],
     *,
-    most_conversations: int | None,
-    most_questions: int | None,
+    max_conversations: int | None,
+    max_questions: int | None,
     seed: int,
 ) -> list[Drawn]:
     """Conversations, and of those questions, by chance but the same for the same seed; in order.
@@ -39,12 +39,12 @@ def draw(
     """
     chance = random.Random(seed)
     asked = [one for one in conversations if one.questions and any(map(_says, one.docs))]
-    places = _some(chance, range(len(asked)), most_conversations)
-    pairs = [(place, question) for place in places for question in asked[place].questions]
-    chosen = [pairs[place] for place in _some(chance, range(len(pairs)), most_questions)]
+    indices = _some(chance, range(len(asked)), max_conversations)
+    pairs = [(index, question) for index in indices for question in asked[index].questions]
+    chosen = [pairs[index] for index in _some(chance, range(len(pairs)), max_questions)]
     return [
-        Drawn(asked[place], tuple(question for _, question in group))
-        for place, group in groupby(chosen, key=lambda pair: pair[0])
+        Drawn(asked[index], tuple(question for _, question in group))
+        for index, group in groupby(chosen, key=lambda pair: pair[0])
     ]
 
 
@@ -72,9 +72,9 @@ def _says(doc: Doc) -> bool:
     return bool(doc.text.strip())
 
 
-def _some(chance: random.Random, places: Sequence[int], most: int | None) -> list[int]:
-    few = len(places) if most is None else min(most, len(places))
-    return sorted(chance.sample(places, few))
+def _some(chance: random.Random, indices: Sequence[int], max_count: int | None) -> list[int]:
+    count = len(indices) if max_count is None else min(max_count, len(indices))
+    return sorted(chance.sample(indices, count))
 
 
 def _sessions(docs: Iterable[Doc]) -> list[tuple[str, list[Doc]]]:

@@ -131,14 +131,14 @@ def to_op_records(outcomes: Sequence[LedgerEntry]) -> tuple[OpRecord, ...]:
     return tuple(_op_record(one) for one in outcomes if one.op in set(Op) and not _passes(one))
 
 
-def known_memory(script: Script, place: int, known: Known, policy: Policy) -> Memory:
+def known_memory(script: Script, index: int, known: Known, policy: Policy) -> Memory:
     """A memory as it lies in the store before the first turn."""
     category = known.category or category_of(known.kind)
     value = decay.initial(known.kind, known.importance, policy)
     anchor = known.last_used or known.at
     return decay.scheduled(
         Memory(
-            id=derive_id("known", script.name, place),
+            id=derive_id("known", script.name, index),
             user_id=script.user.id,
             agent_id=script.assistant.id,
             content=known.content,
@@ -163,8 +163,8 @@ def known_memory(script: Script, place: int, known: Known, policy: Policy) -> Me
 async def _put(memory: Souffleur, script: Script) -> None:
     knowledge = memory.knowledge
     memories = [
-        known_memory(script, place, known, knowledge.policy)
-        for place, known in enumerate(script.known)
+        known_memory(script, index, known, knowledge.policy)
+        for index, known in enumerate(script.known)
     ]
     await put_memories(knowledge, memories)
 

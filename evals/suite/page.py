@@ -42,7 +42,7 @@ class Row:
     metric: Metric
     measured: tuple[Measured, ...]
     """One for each run."""
-    most: float
+    highest: float
     """Where its plots end."""
 
 
@@ -97,13 +97,13 @@ def _scale(group: str, shown: Sequence[Measured]) -> float:
     return max(max(one.high or 0.0, one.value or 0.0) for one in shown)
 
 
-def place(value: float, most: float) -> str:
-    """Return where on a plot from 0 to `most` a value is, with room for its dot at both ends.
+def place(value: float, highest: float) -> str:
+    """Return where on a plot from 0 to `highest` a value is, with room for its dot at both ends.
 
     >>> place(0, 1), place(1, 2), place(9, 2), place(0, 0)
     ('3.00%', '50.00%', '97.00%', '3.00%')
     """
-    return f"{3 + 94 * max(0.0, min(value / (most or 1.0), 1.0)):.2f}%"
+    return f"{3 + 94 * max(0.0, min(value / (highest or 1.0), 1.0)):.2f}%"
 
 
 def marked(step: Step) -> list[tuple[OpRecord, Mark]]:

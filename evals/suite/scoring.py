@@ -102,12 +102,12 @@ def score_recall(part: RecallPart, whisper: str, ranked: Sequence[str]) -> Score
     wrong = []
     for pattern in part.brings:
         hit = found(pattern, whisper)
-        places = [place for place, text in enumerate(ranked, start=1) if found(pattern, text)]
+        ranks = [rank for rank, text in enumerate(ranked, start=1) if found(pattern, text)]
         counts["brings.all"] += 1
         counts["brings.hit"] += hit
-        if places or not hit:
+        if ranks or not hit:
             counts["rank.all"] += 1
-            counts["rank.sum"] += 1 / places[0] if places else 0  # type: ignore[assignment]
+            counts["rank.sum"] += 1 / ranks[0] if ranks else 0  # type: ignore[assignment]
         if not hit:
             wrong.append(f"not brought: {pattern}")
     for pattern in part.lacks:

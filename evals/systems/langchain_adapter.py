@@ -234,8 +234,8 @@ def _called(text: str, number: int) -> AIMessage:
     except AnswerError:
         return AIMessage(text)
     calls = [
-        {"name": one.tool, "args": one.arguments, "id": f"call_{number}_{place}"}
-        for place, one in enumerate(found)
+        {"name": one.tool, "args": one.arguments, "id": f"call_{number}_{index}"}
+        for index, one in enumerate(found)
     ]
     return AIMessage("", tool_calls=calls)
 

@@ -37,9 +37,9 @@ class LangMem:
         """Put there in the shape that its own memories have."""
         dimension = await self._inputs.embedder.find_dimension()
         self._store = InMemoryStore(index={"dims": dimension, "embed": self._adapter.embeddings})
-        for place, one in enumerate(known):
+        for index, one in enumerate(known):
             value = {"kind": "Memory", "content": {"content": one.content}}
-            await self._store.aput(self._namespace, f"known-{place}", value)
+            await self._store.aput(self._namespace, f"known-{index}", value)
 
     async def turn(self, user: str, assistant: str, at: datetime) -> None:
         """The exchange to judge; the talk before stands in the instructions."""

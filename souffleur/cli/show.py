@@ -160,11 +160,11 @@ def turns(failed: Sequence[Turn], cast: Cast, as_json: bool) -> None:
     console.print(table)
 
 
-def played(turn: Played, place: int, names: tuple[str, str], zone: ZoneInfo) -> None:
+def played(turn: Played, index: int, names: tuple[str, str], zone: ZoneInfo) -> None:
     """One replayed turn: what was whispered, said, decided and refused."""
     at = f"{turn.exchange.at.astimezone(zone):%Y-%m-%d %H:%M}"
     note = f"  [dim italic]{escape(turn.exchange.note)}[/]" if turn.exchange.note else ""
-    console.rule(f"[bold]{place}[/]  {escape(turn.session_id)}  {at}{note}", align="left")
+    console.rule(f"[bold]{index}[/]  {escape(turn.session_id)}  {at}{note}", align="left")
     for memory in _whispered(turn):
         console.print(f"  [blue]whispered[/]  {escape(memory)}")
     console.print(f"[bold]{escape(names[0])}[/]  {escape(turn.exchange.user)}")

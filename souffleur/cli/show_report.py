@@ -64,7 +64,7 @@ def _kept(quality: Quality) -> None:
     _bars("active ones by category", quality.categories)
     _bars("by kind", quality.kinds)
     last = len(quality.importance) - 1
-    names = [f"{place * BIN:.2f}" + ("+" if place == last else "") for place in range(last + 1)]
+    names = [f"{index * BIN:.2f}" + ("+" if index == last else "") for index in range(last + 1)]
     bins = dict(zip(names, quality.importance, strict=True)) if quality.active else {}
     _bars("by importance now, from …", bins)
 
@@ -108,10 +108,12 @@ def _runs(quality: Quality, zone: ZoneInfo) -> None:
 def _bars(heading: str, counts: Counts) -> None:
     if not counts:
         return
-    most = max(counts.values()) or 1
+    highest = max(counts.values()) or 1
     table = Table(title=heading, title_justify="left", show_header=False, box=None)
-    for name, many in counts.items():
-        table.add_row(escape(name), f"{many:,}", "[blue]" + "█" * -(-_BAR * many // most) + "[/]")
+    for name, number in counts.items():
+        table.add_row(
+            escape(name), f"{number:,}", "[blue]" + "█" * -(-_BAR * number // highest) + "[/]"
+        )
     console.print(table)
 
 

@@ -114,15 +114,15 @@ async def _replay(
     chat = recorder or chat
     clock = clock_for(dialogue)
     async with Souffleur.open(settings, chat=chat, clock=clock) as memory:
-        place = 0
+        index = 0
         with show.progress("judging", hidden=not live) as step:
             async for turn in play(dialogue, memory, clock):
-                place += 1
+                index += 1
                 if as_json:
                     show.played_json(turn)
                 else:
-                    show.played(turn, place, names, zone)
-                step(place, len(dialogue))
+                    show.played(turn, index, names, zone)
+                step(index, len(dialogue))
         if recorder and record:
             prune(record, recorder.used)  # answers to a former wording of the dialogue
         if not as_json:

@@ -50,15 +50,15 @@ CONVERSATION = Conversation(
 )
 
 
-def many(count: int, questions: int = 3) -> list[Conversation]:
-    """Conversations with as many questions each."""
+def conversations(count: int, questions: int = 3) -> list[Conversation]:
+    """Conversations with as conversations questions each."""
     return [
         replace(
             CONVERSATION,
-            conv_id=f"c{place}",
-            questions=tuple(replace(TEA, id=f"c{place}q{q}") for q in range(questions)),
+            conv_id=f"c{index}",
+            questions=tuple(replace(TEA, id=f"c{index}q{q}") for q in range(questions)),
         )
-        for place in range(count)
+        for index in range(count)
     ]
 
 
@@ -104,24 +104,24 @@ def setup(folder: Path, chat: Any, set_name: str = "locomo", **fields: Any) -> A
 
 
 def test_the_same_seed_draws_the_same() -> None:
-    """By chance, in order, none twice, and at most as many as are to be had."""
-    whole = many(20)
-    drawn = [draw(whole, most_conversations=5, most_questions=6, seed=seed) for seed in (1, 1, 2)]
+    """By chance, in order, none twice, and at most as conversations as are to be had."""
+    whole = conversations(20)
+    drawn = [draw(whole, max_conversations=5, max_questions=6, seed=seed) for seed in (1, 1, 2)]
     assert ids(drawn[0]) == ids(drawn[1]) != ids(drawn[2])
     for one in drawn:
         assert len(set(ids(one))) == 6
         assert len(one) <= 5
         assert all(part.questions for part in one)
-    everything = draw(whole, most_conversations=None, most_questions=99, seed=1)
+    everything = draw(whole, max_conversations=None, max_questions=99, seed=1)
     assert ids(everything) == [question.id for one in whole for question in one.questions]
 
 
 def test_what_is_not_asked_about_is_not_replayed() -> None:
     """A conversation without a question, or of which none is drawn, is left out."""
     silent = replace(CONVERSATION, questions=())
-    drawn = draw([silent, *many(3)], most_conversations=None, most_questions=1, seed=0)
+    drawn = draw([silent, *conversations(3)], max_conversations=None, max_questions=1, seed=0)
     assert [len(one.questions) for one in drawn] == [1]
-    assert draw([silent], most_conversations=None, most_questions=None, seed=0) == []
+    assert draw([silent], max_conversations=None, max_questions=None, seed=0) == []
 
 
 def test_named_speakers_stand_on_the_users_side() -> None:
@@ -195,7 +195,7 @@ def test_blank_messages_are_left_out() -> None:
     (session,) = to_dialogue(replace(CONVERSATION, docs=(blank, *CONVERSATION.docs))).sessions
     assert len(session.turns) == 2
     silent = replace(CONVERSATION, docs=(blank,))
-    assert draw([silent], most_conversations=None, most_questions=None, seed=0) == []
+    assert draw([silent], max_conversations=None, max_questions=None, seed=0) == []
 
 
 def answered(category: str, right: bool | None) -> Answered:
@@ -342,7 +342,7 @@ def test_nothing_is_asked_before_it_is_agreed_to(
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", "http://127.0.0.1:1")
     answering("locomo", file, only_estimate=True)
     assert re.search(r"grade +2 ", capsys.readouterr().out)
-    limits: list[dict[str, Any]] = [{}, {"most_calls": 5}, {"most_dollars": 100.0}]
+    limits: list[dict[str, Any]] = [{}, {"max_calls": 5}, {"max_dollars": 100.0}]
     for limit in limits:
         with pytest.raises(SettingsError, match="about 6 requests: say --yes"):
             answering("locomo", file, **limit)
@@ -372,7 +372,7 @@ def test_with_a_yes_or_under_a_limit_it_goes_on(
     assert json.loads(live)["accuracy"]["all"]["of"] == 2
     answering("locomo", file, to_json=True, recorded=recording)
     assert capsys.readouterr().out == live
-    answering("locomo", file, most_calls=6)
+    answering("locomo", file, max_calls=6)
     assert re.search(r"all +2 +100\.0", capsys.readouterr().out)
 
 
@@ -392,7 +392,7 @@ async def test_a_recording_gives_the_same_again(
     """Played back by the command, offline, to the letter, without being asked to agree."""
     from souffleur.evals.sets.known import read_set
 
-    drawn = draw(read_set("locomo", file), most_conversations=None, most_questions=None, seed=0)
+    drawn = draw(read_set("locomo", file), max_conversations=None, max_questions=None, seed=0)
     recording = tmp_path / "answers.jsonl"
     recorder = Recorder(Scripted(SCRIPT), recording, model="scripted", now=NOW)
     live = await run(drawn, setup(tmp_path, recorder, model="scripted"))

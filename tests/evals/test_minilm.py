@@ -105,8 +105,8 @@ def test_texts_of_like_length_go_together() -> None:
     """All texts are in one batch each, and a batch holds no more tokens than it may, padded."""
     lengths = [3, 200, 7, 256, 3, 90, 256, 1]
     batches = minilm._batches(lengths)
-    assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
-    sizes = [len(batch) * max(lengths[place] for place in batch) for batch in batches]
+    assert sorted(index for batch in batches for index in batch) == list(range(len(lengths)))
+    sizes = [len(batch) * max(lengths[index] for index in batch) for batch in batches]
     assert max(sizes) <= minilm.TOKENS_AT_ONCE
 
 

@@ -42,8 +42,8 @@ def talk(conv_id: str = "c1") -> Conversation:
         ("c", "Ann", "I bake bread on Sundays."),
     ]
     docs = [
-        Doc(f"d{place}", session, NOW + timedelta(days=ord(session)), speaker, text)
-        for place, (session, speaker, text) in enumerate(lines)
+        Doc(f"d{index}", session, NOW + timedelta(days=ord(session)), speaker, text)
+        for index, (session, speaker, text) in enumerate(lines)
     ]
     questions = [
         Question("q1", "Which kitten did Ann adopt?", "fact", "grey", ("d0",)),

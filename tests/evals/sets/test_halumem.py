@@ -60,9 +60,9 @@ def point(content: str, **fields: Any) -> dict[str, Any]:
 def talk(day: int, *pairs: tuple[str, str]) -> list[dict[str, str]]:
     """A dialogue as the file writes it, ten minutes between two turns."""
     said = []
-    for place, pair in enumerate(pairs):
+    for index, pair in enumerate(pairs):
         for role, text in zip(("user", "assistant"), pair, strict=True):
-            time = f"Sep {day:02d}, 2025, 09:{10 * place:02d}:00"
+            time = f"Sep {day:02d}, 2025, 09:{10 * index:02d}:00"
             said.append({"role": role, "content": text, "timestamp": time})
     return said
 

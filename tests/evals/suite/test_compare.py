@@ -42,7 +42,7 @@ def suite(*, right: int, wrong: int = 0, **counts: float) -> Run:
     """Twenty scripts that are all alike."""
     named = {key.replace("__", "."): value for key, value in counts.items()}
     alike = {"ADD.right": right, "ADD.wrong": wrong, **named}
-    return run(*(ScriptResult(name=str(place), counts=alike) for place in range(20)))
+    return run(*(ScriptResult(name=str(index), counts=alike) for index in range(20)))
 
 
 def test_a_run_is_no_worse_than_itself() -> None:

@@ -194,7 +194,7 @@ def test_plots_of_rates_end_at_one() -> None:
         run(metrics={name: {"value": value} for name, value in some.items()})
         for some in (one, other)
     ]
-    ends = {row.metric.name: row.most for rows in tables(runs).values() for row in rows}
+    ends = {row.metric.name: row.highest for rows in tables(runs).values() for row in rows}
     assert ends == {
         **{"all precision": 1, "wrong deletes": 4, "invented": 4},
         **{"calls per turn": 8, "tokens in per turn": 900},

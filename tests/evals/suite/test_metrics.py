@@ -28,7 +28,7 @@ def test_precision_recall_and_f1_of_an_op() -> None:
 
 
 def test_all_is_over_all_ops_but_skip() -> None:
-    """A turn where nothing is to be done is easy, and there are many."""
+    """A turn where nothing is to be done is easy, and there are conversations."""
     done = {"ADD.right": 1, "ADD.met": 1, "BOOST.wrong": 1, "DELETE.missed": 1}
     one = ScriptResult(name="one", counts={**done, "SKIP.right": 90, "SKIP.met": 90})
     assert value("all precision", one) == 0.5
@@ -101,7 +101,7 @@ def test_a_failed_script_counts_nowhere() -> None:
 def test_the_interval_is_that_of_the_bootstrap() -> None:
     """Of 50 scripts, half all right, half all wrong: about 0.5 ± 1.96 · sqrt(0.25 / 50)."""
     scripts = [
-        played(str(place), ADD__right=place % 2, ADD__wrong=1 - place % 2) for place in range(50)
+        played(str(index), ADD__right=index % 2, ADD__wrong=1 - index % 2) for index in range(50)
     ]
     one = measure(scripts)["ADD precision"]
     assert one.value == 0.5
@@ -114,7 +114,7 @@ def test_the_interval_is_that_of_the_bootstrap() -> None:
 
 def test_scripts_that_agree_leave_no_doubt() -> None:
     """The interval of a constant is the constant; of a count it is not, for scripts differ."""
-    same = [played(str(place), ADD__right=1, breaches=1) for place in range(9)]
+    same = [played(str(index), ADD__right=1, breaches=1) for index in range(9)]
     one = measure(same)["ADD precision"]
     assert (one.low, one.high) == (1, 1)
     apart = measure([*same, played("quiet")])["breaches"]
@@ -125,7 +125,7 @@ def test_scripts_that_agree_leave_no_doubt() -> None:
 
 def test_the_same_counts_give_the_same_intervals() -> None:
     """The draws are seeded."""
-    scripts = [played(str(place), ADD__right=place, ADD__wrong=3) for place in range(7)]
+    scripts = [played(str(index), ADD__right=index, ADD__wrong=3) for index in range(7)]
     assert measure(scripts) == measure(scripts)
 
 

@@ -377,7 +377,7 @@ def test_a_known_memory_is_due_as_any_other(files: list[Path]) -> None:
     """A number stands for the label; a skill lives as one; when it is due follows."""
     script = read_script(files[0])
     home, play, jazz = (
-        known_memory(script, place, known, COMPANION) for place, known in enumerate(script.known)
+        known_memory(script, index, known, COMPANION) for index, known in enumerate(script.known)
     )
     assert (home.importance, jazz.importance) == (1.5, 1.0)
     assert play.due_for is Due.EXPIRE

@@ -80,7 +80,7 @@ class Diary:
         self._ops: tuple[OpRecord, ...] = ()
 
     async def open(self, known: Sequence[Known]) -> None:
-        self.kept = [StoredMemory(f"known-{place}", one.content) for place, one in enumerate(known)]
+        self.kept = [StoredMemory(f"known-{index}", one.content) for index, one in enumerate(known)]
 
     async def turn(self, user: str, assistant: str, at: datetime) -> None:
         said = self.inputs.briefing(at) + user
@@ -316,7 +316,7 @@ def test_what_was_recorded_is_played_without_a_model(tmp_path: Path) -> None:
 
 
 async def test_near_duplicates_are_counted_once_each() -> None:
-    """Three that say the same are two too many."""
+    """Three that say the same are two too conversations."""
     embedder = make_embedder("hash:512")
     same = ["Lin likes green tea.", "Lin likes green tea", "Lin likes green tea!"]
     assert await near_duplicates([*same, "The train was late."], embedder) == 2
@@ -400,7 +400,7 @@ async def test_an_answer_without_calls_is_words(tmp_path: Path) -> None:
 
 
 async def test_what_a_library_swallows_is_raised_all_the_same(tmp_path: Path) -> None:
-    """After as many tries as ours makes, where trying again may help."""
+    """After as conversations tries as ours makes, where trying again may help."""
     chat = Scripted([EndpointError("busy"), "ok", EndpointError("busy"), EndpointError("down")])
     adapter = LangChainAdapter(inputs(tmp_path, chat), "they")
     assert (await adapter.model.ainvoke("Go.")).text == "ok"

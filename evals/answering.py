@@ -41,8 +41,8 @@ from souffleur.evals.command import (
 from souffleur.evals.minilm import yardstick
 from souffleur.evals.sets.answering_result import Answered, as_json, report
 from souffleur.evals.sets.estimate import (
-    ANSWERS,
-    BLOCK,
+    ANSWER_TOKENS,
+    BLOCK_TOKENS,
     Cost,
     Estimate,
     Limit,
@@ -53,7 +53,7 @@ from souffleur.evals.sets.estimate import (
 )
 from souffleur.evals.sets.form import Question
 from souffleur.evals.sets.known import read_set
-from souffleur.evals.sets.set_dialogue import STEP, Drawn, draw, to_dialogue
+from souffleur.evals.sets.set_dialogue import MESSAGE_GAP, Drawn, draw, to_dialogue
 from souffleur.evals.suite.model_source import open_source, source_settings
 from souffleur.evals.suite.scratch import scratch
 from souffleur.knowledge.talk.turn import TurnState
@@ -63,9 +63,9 @@ from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.whispering.tokens import estimate_tokens
 
-PARALLEL = 4
+PARALLEL_CONVERSATIONS = 4
 """Conversations side by side."""
-TRAPS = {("locomo", "adversarial")}
+TRAP_CATEGORIES = {("locomo", "adversarial")}
 """Sets and categories whose answer was never said: what stands as answer is the wrong one."""
 
 
@@ -93,7 +93,7 @@ async def run(drawn: Sequence[Drawn], setup: AnswerSetup) -> tuple[list[Answered
 
     Raises RecordingError, and what the model's chat raises for a reply or a grade.
     """
-    slots = asyncio.Semaphore(PARALLEL)
+    slots = asyncio.Semaphore(PARALLEL_CONVERSATIONS)
 
     async def one(index: int, part: Drawn) -> tuple[list[Answered], list[str]]:
         async with slots:
@@ -113,8 +113,12 @@ def estimate(drawn: Sequence[Drawn], settings: Settings) -> Estimate:
     answer, grade = (estimate_tokens(_rules(name)) for name in ("answer", "grade"))
     count = len(asked)
     asking = {
-        "answer": Cost(count, said + count * (answer + BLOCK), count * ANSWERS["answer"]),
-        "grade": Cost(count, said + count * (grade + ANSWERS["answer"]), count * ANSWERS["grade"]),
+        "answer": Cost(
+            count, said + count * (answer + BLOCK_TOKENS), count * ANSWER_TOKENS["answer"]
+        ),
+        "grade": Cost(
+            count, said + count * (grade + ANSWER_TOKENS["answer"]), count * ANSWER_TOKENS["grade"]
+        ),
     }
     return together([*replays, asking])
 
@@ -133,7 +137,7 @@ async def _converse(
             async for played in replay(dialogue, memory, clock)
             if played.turn.state is not TurnState.JUDGED
         ]
-        clock.at += STEP
+        clock.at += MESSAGE_GAP
         judge = StructuredChat(setup.chat, form=settings.answer_form)
         answered = [
             await _ask(question, part.conversation.conv_id, memory, judge, setup, clock.at)
@@ -163,7 +167,7 @@ async def _ask(
     )
     asked = "\n".join((*question.before, question.text))
     reply = await _reply(setup.chat, rules, asked)
-    trap = (setup.set_name, question.category) in TRAPS
+    trap = (setup.set_name, question.category) in TRAP_CATEGORIES
     gold = render("grade_unknown", language, trap=question.answer) if trap else question.answer
     grade = await _grade(judge, asked, gold, reply)
     return Answered(

@@ -37,8 +37,15 @@ from souffleur.evals.command import (
 )
 from souffleur.evals.minilm import yardstick
 from souffleur.evals.sets.estimate import Cost, Estimate, replay_estimate, show_estimate
-from souffleur.evals.sets.halumem_file import GIVE, Part, User, choose
-from souffleur.evals.sets.halumem_marks import BATCH, CASES, Marked, Marker, SessionResult, batches
+from souffleur.evals.sets.halumem_file import EXPECTED_FILE, Part, User, choose
+from souffleur.evals.sets.halumem_marks import (
+    MARK_BATCH,
+    UPDATE_BATCH,
+    Marked,
+    Marker,
+    SessionResult,
+    batches,
+)
 from souffleur.evals.sets.halumem_scores import Rate, measure
 from souffleur.evals.suite.fixture import Listener, to_op_records
 from souffleur.evals.suite.model_source import open_source, source_settings
@@ -52,9 +59,9 @@ from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.whispering.tokens import estimate_tokens
 
-BEST = 10
+UPDATE_SEARCH_LIMIT = 10
 """What the store is asked for at an update, as by the paper's code."""
-WRITES = {"ADD", "UPDATE"}
+MONITOR_WRITES = {"ADD", "UPDATE"}
 
 
 @dataclass(frozen=True)
@@ -123,9 +130,9 @@ def estimate(user: User, settings: Settings) -> Estimate:
         points = estimate_tokens("\n".join(point.content for point in part.points))
         talk = estimate_tokens(part.talk)
         for kind, things, size, each in (
-            ("integrity", len(part.points) - updates, BATCH, 2 * points),
-            ("accuracy", len(part.points), BATCH, talk + 2 * points),
-            ("update", updates, CASES, CASES * BEST * 30),
+            ("integrity", len(part.points) - updates, MARK_BATCH, 2 * points),
+            ("accuracy", len(part.points), MARK_BATCH, talk + 2 * points),
+            ("update", updates, UPDATE_BATCH, UPDATE_BATCH * UPDATE_SEARCH_LIMIT * 30),
         ):
             calls = len(batches(range(things), size))
             cost = Cost(calls, calls * (rules[kind] + each), 60 * things)
@@ -169,12 +176,12 @@ async def _session_result(
         done.content
         for one in turns
         for done in to_op_records(one.outcomes)
-        if done.op in WRITES and done.who == ActorKind.MONITOR and not done.refused
+        if done.op in MONITOR_WRITES and done.who == ActorKind.MONITOR and not done.refused
     ]
     found = {}
     for index, point in enumerate(part.points):
         if point.updates:
-            query = Query(user.id, point.content, turns[-1].exchange.at, limit=BEST)
+            query = Query(user.id, point.content, turns[-1].exchange.at, limit=UPDATE_SEARCH_LIMIT)
             found[index] = tuple(hit.text for hit in await memory.knowledge.search(query))
     return SessionResult(part.id, user.name, part.talk, part.points, tuple(written), found)
 
@@ -201,7 +208,7 @@ def _wrong(marked: Marked) -> list[tuple[str, str, str, str]]:
 
 
 def halumem(
-    file: Annotated[Path, typer.Argument(help=f"{GIVE}.")],
+    file: Annotated[Path, typer.Argument(help=f"{EXPECTED_FILE}.")],
     user: Annotated[int, typer.Option(help="Which line, from 0.")] = 0,
     sessions: Annotated[int | None, typer.Option(help="Only the first so many.")] = None,
     embedder: Embedder = "hash:512",

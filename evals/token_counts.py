@@ -22,8 +22,8 @@ from rich.table import Table
 
 from souffleur.whispering.tokens import Count, counter_for
 
-COUNTS = Path(__file__).parent.parent / "tests" / "data" / "token_counts.json"
-SHORT = 20
+COUNTS_FILE = Path(__file__).parent.parent / "tests" / "data" / "token_counts.json"
+SHORT_TEXT = 20
 """Characters below which one token more or less says nothing."""
 
 # As Qwen's own package has them; its tables come without.
@@ -70,7 +70,7 @@ SOURCES = {
 
 def main(folder: Path) -> None:
     """Counts all texts, writes them back, and prints how near the estimates are."""
-    content = json.loads(COUNTS.read_text(encoding="utf-8"))
+    content = json.loads(COUNTS_FILE.read_text(encoding="utf-8"))
     tokenizers, counters = {}, {}
     for name, source in SOURCES.items():
         archive = _archive(folder, source.package)
@@ -146,7 +146,7 @@ def _write(tokenizers: dict[str, Any], texts: list[dict[str, Any]]) -> None:
     names = ",\n".join(f"{json.dumps(name)}: {json.dumps(one)}" for name, one in tokenizers.items())
     lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in texts)
     whole = f'{{\n"tokenizers": {{\n{names}\n}},\n"texts": [\n{lines}\n]\n}}\n'
-    COUNTS.write_text(whole, encoding="utf-8")
+    COUNTS_FILE.write_text(whole, encoding="utf-8")
 
 
 def _report(texts: list[dict[str, Any]]) -> None:
@@ -156,7 +156,7 @@ def _report(texts: list[dict[str, Any]]) -> None:
         estimate, cells = counter_for(source.model), []
         for language in languages:
             chosen = [one for one in texts if one["language"] == language]
-            chosen = [one for one in chosen if len(one["text"]) >= SHORT]
+            chosen = [one for one in chosen if len(one["text"]) >= SHORT_TEXT]
             ratios = [estimate(one["text"]) / one["counts"][name] for one in chosen]
             together = estimate("\n".join(one["text"] for one in chosen))
             whole = together / sum(one["counts"][name] for one in chosen)

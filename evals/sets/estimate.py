@@ -20,15 +20,15 @@ from souffleur.prompts import language_of, render
 from souffleur.settings import Settings
 from souffleur.whispering.tokens import estimate_tokens
 
-KNOWN = 600
+KNOWN_TOKENS = 600
 """Tokens of the known memories that the monitor sees."""
-EARLIER = 3
+EARLIER_TURNS = 3
 """Turns before, which it sees as well."""
-PORTRAIT = 1500
+PORTRAIT_TOKENS = 1500
 """Tokens of what a portrait is made of."""
-BLOCK = 1500
+BLOCK_TOKENS = 1500
 """Tokens of a whispered block."""
-ANSWERS = {"monitor": 150, "episode": 300, "portrait": 500, "answer": 60, "grade": 100}
+ANSWER_TOKENS = {"monitor": 150, "episode": 300, "portrait": 500, "answer": 60, "grade": 100}
 """Tokens of an answer."""
 
 
@@ -89,9 +89,9 @@ def replay_estimate(dialogue: Dialogue, settings: Settings) -> Estimate:
     for session in dialogue.sessions:
         size = settings.judge_every or len(session.turns)
         for start in range(0, len(session.turns), size):
-            seen = session.turns[max(0, start - EARLIER) : start + size]
+            seen = session.turns[max(0, start - EARLIER_TURNS) : start + size]
             judged = "\n".join(f"{turn.user}\n{turn.assistant}" for turn in seen)
-            monitor += _asked("monitor", judged, KNOWN)
+            monitor += _asked("monitor", judged, KNOWN_TOKENS)
     segments = list(_segments(dialogue, settings))
     told = (_asked("episode", _words(dialogue, segment)) for segment in segments)
     portraits = _portraits(dialogue, (segment.at for segment in segments))
@@ -100,7 +100,7 @@ def replay_estimate(dialogue: Dialogue, settings: Settings) -> Estimate:
         "monitor": monitor,
         "episode": total(told),
         "portrait": Cost(
-            portraits, portraits * (rules + PORTRAIT), portraits * ANSWERS["portrait"]
+            portraits, portraits * (rules + PORTRAIT_TOKENS), portraits * ANSWER_TOKENS["portrait"]
         ),
     }
 
@@ -138,7 +138,7 @@ _NAMES = {"user": "the user", "assistant": "the assistant"}
 
 def _asked(name: str, text: str, besides: int = 0) -> Cost:
     rules = render(name, language_of(text), **_NAMES)
-    return Cost(1, estimate_tokens(rules) + estimate_tokens(text) + besides, ANSWERS[name])
+    return Cost(1, estimate_tokens(rules) + estimate_tokens(text) + besides, ANSWER_TOKENS[name])
 
 
 def _segments(dialogue: Dialogue, settings: Settings) -> Iterable[Segment]:

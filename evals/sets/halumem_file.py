@@ -16,7 +16,7 @@ from souffleur.errors import DialogueError
 from souffleur.evals.sets.form import Conversation, Doc, Question, read_lines, wrong
 from souffleur.evals.sets.halumem_scores import Point
 
-GIVE = "a HaluMem .jsonl file, one user (uuid, sessions) a line"
+EXPECTED_FILE = "a HaluMem .jsonl file, one user (uuid, sessions) a line"
 
 T = TypeVar("T")
 
@@ -119,11 +119,11 @@ def _conversation(raw: dict[str, Any]) -> Conversation:
 
 def _read(path: Path, make: Callable[[dict[str, Any]], T]) -> list[T]:
     found = []
-    for where, raw in read_lines(path, GIVE):
+    for where, raw in read_lines(path, EXPECTED_FILE):
         try:
             found.append(make(raw))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise wrong(where, GIVE, error) from error
+            raise wrong(where, EXPECTED_FILE, error) from error
     return found
 
 

@@ -21,11 +21,11 @@ from souffleur.errors import AnswerError
 from souffleur.evals.sets.halumem_scores import Change, Covered, Extracted, Point, Score, Updated
 from souffleur.prompts import Language, language_of, render
 
-BATCH = 15
+MARK_BATCH = 15
 """Points or memories that one request carries: an answer of some 1,000 tokens."""
-CASES = 5
+UPDATE_BATCH = 5
 """Updates that one request carries, each with ten memories."""
-PARALLEL = 6
+PARALLEL_REQUESTS = 6
 """Requests side by side."""
 
 
@@ -121,7 +121,7 @@ class Marker:
 
     def __init__(self, judge: StructuredChat) -> None:
         self._judge = judge
-        self._slots = asyncio.Semaphore(PARALLEL)
+        self._slots = asyncio.Semaphore(PARALLEL_REQUESTS)
 
     async def mark(self, results: Sequence[SessionResult]) -> Marked:
         """Marks for all sessions; what was not answered as asked for, twice, has none.
@@ -143,7 +143,7 @@ class Marker:
             return [Covered(session=session, point=point, score=0) for point in points]
         memories = "\n".join(f"- {text}" for text in result.written)
         parts = []
-        for batch in batches(points, BATCH):
+        for batch in batches(points, MARK_BATCH):
             holes = {"memories": memories, "points": _numbered([one.content for one in batch])}
             question = render("halumem_integrity_question", result.language, **holes)
             parts.append(_Part(question, len(batch)))
@@ -157,7 +157,7 @@ class Marker:
         wanted = [f"- {point.content}" for point in result.points if point.wanted]
         points = "\n".join(wanted) or NONE[result.language]
         parts = []
-        for batch in batches(result.written, BATCH):
+        for batch in batches(result.written, MARK_BATCH):
             holes = {"talk": result.talk, "points": points, "memories": _numbered(batch)}
             question = render("halumem_accuracy_question", result.language, **holes)
             parts.append(_Part(question, len(batch)))
@@ -176,7 +176,7 @@ class Marker:
     async def _update(self, result: SessionResult) -> list[Updated]:
         indices = result.updates
         parts = []
-        for batch in batches(indices, CASES):
+        for batch in batches(indices, UPDATE_BATCH):
             cases = [_case(result, index, number) for number, index in enumerate(batch, start=1)]
             parts.append(_Part("\n\n".join(cases), len(batch)))
         marks = await self._ask_all("halumem_update", result, parts, Marks[UpdateMark])

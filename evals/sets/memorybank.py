@@ -17,20 +17,20 @@ from souffleur.evals.sets.form import (
     wrong,
 )
 
-GIVE = "a MemoryBank .json file (name: history), with its _questions.jsonl beside it"
+EXPECTED_FILE = "a MemoryBank .json file (name: history), with its _questions.jsonl beside it"
 
 
 def read_memorybank(path: Path) -> list[Conversation]:
     """The conversations of a file, one a person. Raises DialogueError."""
     beside = path.with_name(f"{path.stem}_questions.jsonl")
     try:
-        people = json.loads(read_text(path, GIVE))
+        people = json.loads(read_text(path, EXPECTED_FILE))
         asked: dict[str, list[str]] = {}
-        for _, line in read_lines(beside, GIVE):
+        for _, line in read_lines(beside, EXPECTED_FILE):
             asked |= line
         return [_conversation(name, raw, asked.get(name, [])) for name, raw in people.items()]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise wrong(str(path), GIVE, error) from error
+        raise wrong(str(path), EXPECTED_FILE, error) from error
 
 
 def _conversation(name: str, raw: dict[str, Any], asked: list[str]) -> Conversation:

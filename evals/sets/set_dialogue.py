@@ -10,12 +10,12 @@ from souffleur.dialogue import AssistantPart, Dialogue, Exchange, SessionPart, U
 from souffleur.evals.sets.form import Conversation, Doc, Question
 from souffleur.prompts import language_of
 
-BEGIN = datetime(2020, 1, 1, tzinfo=UTC)
+UNDATED_START = datetime(2020, 1, 1, tzinfo=UTC)
 """When talk is taken to begin whose set says nothing of time."""
-STEP = timedelta(minutes=1)
+MESSAGE_GAP = timedelta(minutes=1)
 """Between messages whose set does not say when they were written."""
-SIDES = ("user", "assistant")
-CALLED = {"en": ("the user", "the assistant"), "zh": ("用户", "助手")}
+ROLES = ("user", "assistant")
+TITLES = {"en": ("the user", "the assistant"), "zh": ("用户", "助手")}
 
 
 @dataclass(frozen=True)
@@ -54,16 +54,16 @@ def to_dialogue(conversation: Conversation) -> Dialogue:
     Named speakers both stand on the user's side, by name, for the memory is to hold what either
     tells. A time that is missing, or the same as the one before, is a little later than that.
     """
-    at = BEGIN
+    at = UNDATED_START
     sessions = []
     for name, docs in _sessions(conversation.docs):
         turns = []
         for pair in _pairs(docs):
             when = next((doc.at for doc in pair if doc.at), None)
-            at = when if when and when > at else at + STEP
+            at = when if when and when > at else at + MESSAGE_GAP
             turns.append(_exchange(pair, at))
         sessions.append(SessionPart(id=name, turns=tuple(turns)))
-    title, name = CALLED[language_of("".join(doc.text for doc in conversation.docs))]
+    title, name = TITLES[language_of("".join(doc.text for doc in conversation.docs))]
     user = UserPart(id=conversation.conv_id, title=title)
     return Dialogue(user=user, assistant=AssistantPart(name=name), sessions=tuple(sessions))
 
@@ -105,7 +105,7 @@ def _pairs(docs: Iterable[Doc]) -> Iterator[list[Doc]]:
 def _exchange(pair: Sequence[Doc], at: datetime) -> Exchange:
     words = {"user": "", "assistant": ""}
     for doc in pair:
-        side = doc.speaker if doc.speaker in SIDES else "user"
+        side = doc.speaker if doc.speaker in ROLES else "user"
         text = doc.text if doc.speaker in {"", side} else f"{doc.speaker}: {doc.text}"
         words[side] = "\n".join(filter(None, (words[side], text)))
     return Exchange(at=at, **words)

@@ -12,7 +12,7 @@ from typing import Any
 
 from souffleur.evals.sets.form import Conversation, Doc, Question, read_lines, wrong
 
-GIVE = "a .jsonl or .jsonl.gz file with one conversation (conv_id, docs, queries) a line"
+EXPECTED_FILE = "a .jsonl or .jsonl.gz file with one conversation (conv_id, docs, queries) a line"
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Unified:
 
     def read(self, path: Path) -> list[Conversation]:
         """The conversations of a file. Raises DialogueError."""
-        return [self._conversation(where, raw) for where, raw in read_lines(path, GIVE)]
+        return [self._conversation(where, raw) for where, raw in read_lines(path, EXPECTED_FILE)]
 
     def _conversation(self, where: str, raw: dict[str, Any]) -> Conversation:
         try:
@@ -34,7 +34,7 @@ class Unified:
             questions = tuple(_question(query) for query in raw["queries"])
             return Conversation(str(raw["conv_id"]), docs, questions)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise wrong(where, GIVE, error) from error
+            raise wrong(where, EXPECTED_FILE, error) from error
 
     def _doc(self, raw: dict[str, Any]) -> Doc:
         at = self._time(raw["time"]) if raw.get("time") else None

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from souffleur.evals.suite.metrics import PairedDifference, compare_pairs, metrics_of
 from souffleur.evals.suite.result import ErrorType, OpStatus, Run, ScriptResult
 
-NEVER_NEW = (ErrorType.WRONG_DELETE, ErrorType.INVENTED)
-SLACK = 0.1
+ALWAYS_REGRESSIONS = (ErrorType.WRONG_DELETE, ErrorType.INVENTED)
+COST_SLACK = 0.1
 """What costs a tenth more is no regression: a few words in a prompt cost something everywhere."""
 
 
@@ -79,7 +79,7 @@ def _difference(paired: PairedDifference) -> Difference:
     fell, rose = paired.high < 0, paired.low > 0
     worse, better = (fell, rose) if metric.good == "high" else (rose, fell)
     if metric.group in ("cost", "latency"):
-        worse = worse and paired.b > paired.a * (1 + SLACK)
+        worse = worse and paired.b > paired.a * (1 + COST_SLACK)
     return Difference(metric.name, a, b, paired.low, paired.high, worse, better)
 
 
@@ -98,5 +98,5 @@ def _new_faults(a: ScriptResult, b: ScriptResult) -> Iterator[str]:
 def _faults(played: ScriptResult) -> Iterator[tuple[str, ErrorType, str]]:
     for step in played.steps:
         for done, mark in zip(step.ops, step.judged.marks, strict=True):
-            if mark.standing is OpStatus.WRONG and mark.nature in NEVER_NEW:
+            if mark.standing is OpStatus.WRONG and mark.nature in ALWAYS_REGRESSIONS:
                 yield step.place, mark.nature, done.words

@@ -19,7 +19,7 @@ from souffleur.agents.rounds import ask_with_repair
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.evals.suite.expectation import Op
 from souffleur.evals.suite.result import ErrorType, Mark, OpRecord, OpStatus, Step
-from souffleur.evals.suite.scoring import MAKES, Entailments
+from souffleur.evals.suite.scoring import WRITING_OPS, Entailments
 from souffleur.evals.suite.script import Script
 from souffleur.prompts import language_of, render
 
@@ -114,10 +114,10 @@ def known_before(script: Script, steps: Sequence[Step]) -> list[str]:
     """Contents of the memories that are there after these steps, as the ops tell."""
     known = dict.fromkeys(memory.content for memory in script.known)
     for done in (done for step in steps for done in step.ops if not done.refused):
-        if done.op in MAKES | {Op.DELETE, Op.FORGET, Op.ARCHIVE, Op.CONTRADICT}:
+        if done.op in WRITING_OPS | {Op.DELETE, Op.FORGET, Op.ARCHIVE, Op.CONTRADICT}:
             for old in done.olds:
                 known.pop(old, None)
-        if done.op in MAKES:
+        if done.op in WRITING_OPS:
             known[done.content] = None
     return list(known)
 

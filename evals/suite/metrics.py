@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from souffleur.evals.suite.bootstrap import Array
 
 SKIP = "SKIP"
-OPS = (*(str(op) for op in Op), SKIP)
+OP_NAMES = (*(str(op) for op in Op), SKIP)
 
 Sums = Mapping[str, "Array"]
 """What was counted, by name: one number for each draw."""
@@ -88,12 +88,12 @@ def compare_pairs(
 def metrics_of(counted: Sequence[Mapping[str, float]]) -> list[Metric]:
     """All metrics; of ops and requests, those that were counted."""
     names = {name for counts in counted for name in counts}
-    ops = [op for op in OPS if any(name.startswith(f"{op}.") for name in names)]
+    ops = [op for op in OP_NAMES if any(name.startswith(f"{op}.") for name in names)]
     requests = sorted(name.removeprefix("timed.") for name in names if name.startswith("timed."))
     return [
-        *_rates(OPS[:-1], "all"),
+        *_rates(OP_NAMES[:-1], "all"),
         *(metric for op in ops for metric in _rates((op,), op)),
-        *FIXED,
+        *FIXED_METRICS,
         *(_latency(request) for request in requests),
     ]
 
@@ -193,9 +193,9 @@ def _latency(request: str) -> Metric:
     )
 
 
-_UPDATES = ("update.correct", "update.hallucinated", "update.omitted")
+_UPDATE_COUNTS = ("update.correct", "update.hallucinated", "update.omitted")
 
-FIXED: tuple[Metric, ...] = (
+FIXED_METRICS: tuple[Metric, ...] = (
     count("wrong deletes", f"nature.{ErrorType.WRONG_DELETE}", about="let go, and not to be"),
     count("invented", f"nature.{ErrorType.INVENTED}", about="not supported by what was said"),
     count("noise", f"nature.{ErrorType.NOISE}", about="said, but not worth keeping"),
@@ -203,9 +203,9 @@ FIXED: tuple[Metric, ...] = (
     count("misfiled", f"nature.{ErrorType.MISFILED}", about="another op was due"),
     count("duplicates", f"nature.{ErrorType.DUPLICATE}", "held_twice", about="known already"),
     count("breaches", "breaches", about="what must never happen"),
-    _share("update correct", "updates", *_UPDATES, about="of the updates that were due"),
-    _share("update hallucinated", "updates", *_UPDATES[1:], _UPDATES[0], good="low"),
-    _share("update omitted", "updates", *_UPDATES[2:], *_UPDATES[:2], good="low"),
+    _share("update correct", "updates", *_UPDATE_COUNTS, about="of the updates that were due"),
+    _share("update hallucinated", "updates", *_UPDATE_COUNTS[1:], _UPDATE_COUNTS[0], good="low"),
+    _share("update omitted", "updates", *_UPDATE_COUNTS[2:], *_UPDATE_COUNTS[:2], good="low"),
     ratio("detail retention", "details", "details.kept", "details.all"),
     ratio("kind accuracy", "details", "kind.right", "kind.all"),
     _share("boost correct", "details", "BOOST.right", "BOOST.wrong", "BOOST.missed"),

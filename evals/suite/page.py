@@ -22,8 +22,8 @@ HEADLINES = (
     *("all precision", "all recall", "wrong deletes", "invented", "update correct"),
     *("detail retention", "recall hit rate"),
 )
-COUNTED = {"wrong deletes", "invented"}
-GROUPS = {
+COUNT_METRICS = {"wrong deletes", "invented"}
+GROUP_HEADINGS = {
     "ops": "Ops: precision is of what was done, recall of what was expected",
     "errors": "Errors: how many there were",
     "updates": "Updates, as HaluMem scores them",
@@ -32,7 +32,7 @@ GROUPS = {
     "cost": "What it cost, without the LLM judge",
     "latency": "How long the model took",
 }
-UNTOLD = Measured(value=None)
+UNMEASURED = Measured(value=None)
 
 
 @dataclass(frozen=True)
@@ -67,17 +67,17 @@ def to_html(saved: ResultFile, *, title: str = "Souffleur: evals") -> str:
 
 def headlines(run: Run) -> dict[str, str]:
     """Return the numbers of a run that are seen first."""
-    values = {name: run.metrics.get(name, UNTOLD).value for name in HEADLINES}
-    return {name: number(one, counted=name in COUNTED) for name, one in values.items()}
+    values = {name: run.metrics.get(name, UNMEASURED).value for name in HEADLINES}
+    return {name: number(one, counted=name in COUNT_METRICS) for name, one in values.items()}
 
 
 def tables(runs: Sequence[Run]) -> dict[str, list[Row]]:
     """Return the metrics that any of the runs has, under the heading of their group."""
     known = metrics_of([one.counts for run in runs for one in run.scripts])
     found = {}
-    for group, heading in GROUPS.items():
+    for group, heading in GROUP_HEADINGS.items():
         measured = {
-            metric: tuple(run.metrics.get(metric.name, UNTOLD) for run in runs)
+            metric: tuple(run.metrics.get(metric.name, UNMEASURED) for run in runs)
             for metric in known
             if metric.group == group and any(metric.name in run.metrics for run in runs)
         }

@@ -26,7 +26,7 @@ from souffleur.evals.suite.stand_in import BY_HAND, StandIn, nobody
 from souffleur.replay import as_recorded
 from souffleur.settings import Settings, default_settings
 
-ENDPOINT = (
+ENDPOINT_SETTINGS = (
     *("base_url", "api_key", "model", "timeout", "temperature", "max_tokens", "answer_form"),
     *("price_in", "price_out"),
 )
@@ -60,7 +60,7 @@ async def evaluate(script: Script, setup: EvalSetup) -> Evaluated:
 
 def eval_settings(settings: Settings) -> Settings:
     """The defaults with the endpoint of these settings, so that a recording fits everywhere."""
-    chosen = {name: getattr(settings, name) for name in ENDPOINT}
+    chosen = {name: getattr(settings, name) for name in ENDPOINT_SETTINGS}
     return default_settings().model_copy(update=chosen)
 
 

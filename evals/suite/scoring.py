@@ -17,8 +17,8 @@ Entailments = Mapping[tuple[str, str], bool]
 """Whether a content says a sentence, in the opinion of the LLM judge: by (sentence, content)."""
 Counts = Counter[str]
 
-LETS_GO = frozenset({Op.DELETE, Op.FORGET})
-MAKES = frozenset({Op.ADD, Op.UPDATE, Op.MERGE})
+REMOVING_OPS = frozenset({Op.DELETE, Op.FORGET})
+WRITING_OPS = frozenset({Op.ADD, Op.UPDATE, Op.MERGE})
 
 
 @dataclass(frozen=True)
@@ -157,11 +157,11 @@ def _mark(part: ScriptTurn | RunPart, done: OpRecord, entailments: Entailments) 
 
 def _error_type(part: ScriptTurn | RunPart, done: OpRecord) -> ErrorType:
     """As far as it can be told without an LLM judge."""
-    if done.op in LETS_GO:
+    if done.op in REMOVING_OPS:
         return ErrorType.WRONG_DELETE
     if done.op == Op.BOOST:
         return ErrorType.NOT_USED
-    if done.op not in MAKES:
+    if done.op not in WRITING_OPS:
         return ErrorType.OTHER
     content = done.model_copy(update={"olds": ()})
     for one in part.expect:

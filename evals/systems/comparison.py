@@ -19,7 +19,7 @@ from souffleur.evals.suite.metrics import (
     ratio,
 )
 from souffleur.evals.suite.result import Measured, ScriptResult
-from souffleur.evals.systems.marking import TOLD
+from souffleur.evals.systems.marking import TOLD_PREFIX
 from souffleur.knowledge.memory import Frozen
 
 
@@ -96,7 +96,7 @@ def compare_systems(
     """One comparison of what was played, with its metrics; ours is the first result."""
     failed = {one.name for result in sides for one in result.scripts if one.failure}
     counted = [[one.counts for one in result.scripts if one.name not in failed] for result in sides]
-    metrics = [metric for metric in METRICS if _is_told(metric, counted)]
+    metrics = [metric for metric in SYSTEM_METRICS if _is_told(metric, counted)]
     measured_sides = tuple(
         result.model_copy(
             update={"metrics": measured(counts, metrics), "ops": _ops(result, counts)}
@@ -145,14 +145,14 @@ def _ops(result: SystemResult, counted: Sequence[dict[str, float]]) -> dict[str,
     ops: dict[str, dict[str, float]] = {}
     for counts in counted:
         for name, number in counts.items():
-            if name.startswith(TOLD):
-                op, _, what = name.removeprefix(TOLD).rpartition(".")
+            if name.startswith(TOLD_PREFIX):
+                op, _, what = name.removeprefix(TOLD_PREFIX).rpartition(".")
                 row = ops.setdefault(op, dict.fromkeys(("right", "wrong", "met", "missed"), 0.0))
                 row[what] += number
     return dict(sorted(ops.items()))
 
 
-METRICS: tuple[Metric, ...] = (
+SYSTEM_METRICS: tuple[Metric, ...] = (
     ratio("holds at the end", "details", "holds.right", "holds.all", about="once, where so asked"),
     ratio("lacks at the end", "details", "gone.right", "gone.all"),
     ratio("learned at its turn", "details", "learned.right", "learned.all"),

@@ -28,9 +28,9 @@ from souffleur.knowledge.embedding.embedder import Embedder
 T = TypeVar("T")
 
 # The random ids of libraries, with hyphens or without.
-_ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{8}(-?)(?:[0-9a-f]{4}\1){3}[0-9a-f]{12}(?![0-9a-f])")
+_RANDOM_ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{8}(-?)(?:[0-9a-f]{4}\1){3}[0-9a-f]{12}(?![0-9a-f])")
 # What a library lists in the order of its random ids.
-_LIST = re.compile(r"'[0-9a-f-]{32,36}'(?:, '[0-9a-f-]{32,36}')+")
+_RANDOM_ID_LIST = re.compile(r"'[0-9a-f-]{32,36}'(?:, '[0-9a-f-]{32,36}')+")
 _ROLES: dict[str, Role] = {"system": "system", "ai": "assistant"}
 
 
@@ -59,12 +59,14 @@ class Aliases:
 
     def hide(self, text: str) -> str:
         """The text with aliases; where they are listed, in an order of their own."""
-        hidden = _ID.sub(lambda found: self._alias(found.group()), text)
-        return _LIST.sub(lambda found: ", ".join(sorted(found.group().split(", "))), hidden)
+        hidden = _RANDOM_ID.sub(lambda found: self._alias(found.group()), text)
+        return _RANDOM_ID_LIST.sub(
+            lambda found: ", ".join(sorted(found.group().split(", "))), hidden
+        )
 
     def reveal(self, text: str) -> str:
         """The text with the ids that were meant."""
-        return _ID.sub(lambda found: self._back.get(found.group(), found.group()), text)
+        return _RANDOM_ID.sub(lambda found: self._back.get(found.group(), found.group()), text)
 
     def _alias(self, id: str) -> str:
         if id not in self._to:

@@ -18,8 +18,8 @@ from souffleur.evals.suite.script import Known
 from souffleur.evals.systems import StoredMemory, SystemInputs
 from souffleur.evals.systems.langchain_adapter import LangChainAdapter
 
-ALL = 10_000
-EARLIER = 10
+MEMORIES_LIMIT = 10_000
+EARLIER_MESSAGES = 10
 """Messages before, for reference: as many as mem0 shows its model."""
 
 
@@ -30,7 +30,7 @@ class LangMem:
         self._inputs = inputs
         self._adapter = LangChainAdapter(inputs, "langmem")
         self._namespace = ("memories", inputs.script.user.id)
-        self._earlier: deque[str] = deque(maxlen=EARLIER)
+        self._earlier: deque[str] = deque(maxlen=EARLIER_MESSAGES)
         self._store: Any = None
 
     async def open(self, known: Sequence[Known]) -> None:
@@ -59,7 +59,7 @@ class LangMem:
 
     async def memories(self) -> Sequence[StoredMemory]:
         """All of the namespace."""
-        held = await self._store.asearch(self._namespace, limit=ALL)
+        held = await self._store.asearch(self._namespace, limit=MEMORIES_LIMIT)
         return [StoredMemory(item.key, _text(item)) for item in held]
 
     def ops(self) -> tuple[OpRecord, ...] | None:

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from souffleur.evals.suite.expectation import Expectation, found
 from souffleur.evals.suite.marking import spent
 from souffleur.evals.suite.result import ScriptResult, Step
-from souffleur.evals.suite.scoring import MAKES, Counts, score, score_end, score_recall
+from souffleur.evals.suite.scoring import WRITING_OPS, Counts, score, score_end, score_recall
 from souffleur.evals.suite.script import Ask, End, RunPart, Script, ScriptTurn
 from souffleur.evals.systems.script_runner import SystemRun, parts
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.knowledge_base import NEAR_DUPLICATE
 
-TOLD = "told."
+TOLD_PREFIX = "told."
 """Before the counts of ops, which only some systems tell."""
 
 
@@ -63,7 +63,7 @@ async def near_duplicates(memories: Sequence[str], embedder: Embedder) -> int:
 
 def _sought(part: ScriptTurn) -> Iterator[Expectation]:
     """What is to be written, whether as a new memory or in place of an old one."""
-    yield from (one for one in part.expect if one.pattern and MAKES & set(one.op))
+    yield from (one for one in part.expect if one.pattern and WRITING_OPS & set(one.op))
 
 
 def _missed(part: ScriptTurn, wrote: Sequence[str]) -> tuple[str, ...]:
@@ -77,8 +77,8 @@ def _learned(part: ScriptTurn, missed: int) -> Counts:
 
 def _breaches(part: ScriptTurn, wrote: Sequence[str]) -> tuple[str, ...]:
     """What was written and must never be; not what was due in another way, such as an update."""
-    due = [one for one in (*part.expect, *part.may) if one.pattern and MAKES & set(one.op)]
-    nevers = [one for one in part.never if one.pattern and MAKES & set(one.op)]
+    due = [one for one in (*part.expect, *part.may) if one.pattern and WRITING_OPS & set(one.op)]
+    nevers = [one for one in part.never if one.pattern and WRITING_OPS & set(one.op)]
     return tuple(
         f"{one.label}: {text}"
         for text in wrote
@@ -96,7 +96,7 @@ def _told(part: ScriptTurn, step: Step) -> Counts:
     scored = score(part, step, {}).counts
     return Counter(
         {
-            f"{TOLD}{name}": count
+            f"{TOLD_PREFIX}{name}": count
             for name, count in scored.items()
             if name.rpartition(".")[2] in wanted and not name.startswith("SKIP")
         }

@@ -26,7 +26,7 @@ from souffleur.evals.systems.langchain_adapter import LangChainAdapter
 
 # It dates every prompt by the wall clock, and its open library can be told no other time.
 _DATES = re.compile(r"(?m)^(## (?:Observation|Current) Date\n)\d{4}-\d\d-\d\d$")
-ALL = 10_000
+MEMORIES_LIMIT = 10_000
 
 T = TypeVar("T")
 
@@ -91,7 +91,7 @@ class Mem0:
     async def memories(self) -> Sequence[StoredMemory]:
         """`get_all`."""
         held = await self._in_thread(
-            self._memory.get_all, filters={"user_id": self._user}, top_k=ALL
+            self._memory.get_all, filters={"user_id": self._user}, top_k=MEMORIES_LIMIT
         )
         return [StoredMemory(str(one["id"]), str(one["memory"])) for one in held["results"]]
 

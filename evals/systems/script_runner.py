@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from souffleur.errors import RecordingError
 from souffleur.evals.suite.fixture import Listener
 from souffleur.evals.suite.result import ScriptResult, Step
-from souffleur.evals.suite.scoring import MAKES
+from souffleur.evals.suite.scoring import WRITING_OPS
 from souffleur.evals.suite.script import Ask, RunPart, Script, ScriptTurn
 from souffleur.evals.suite.script_runner import play
 from souffleur.evals.systems import System
@@ -36,7 +36,7 @@ async def play_ours(script: Script, settings: Settings, listener: Listener) -> S
     """Through the real runtime; the ledger tells what was written."""
     played = await play(script, settings, listener)
     wrote = tuple(
-        tuple(done.content for done in step.ops if done.op in MAKES and not done.refused)
+        tuple(done.content for done in step.ops if done.op in WRITING_OPS and not done.refused)
         for step in played.steps
     )
     return SystemRun(played, wrote)

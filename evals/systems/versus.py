@@ -29,7 +29,7 @@ from souffleur.settings import Settings, default_settings
 from souffleur.wiring import settings_embedder
 
 OURS = "souffleur"
-DISTRIBUTIONS = {"mem0": "mem0ai"}
+DISTRIBUTION_NAMES = {"mem0": "mem0ai"}
 """What `pip` calls a system, where that is not its name."""
 
 Progress = Callable[[int, int], None]
@@ -123,7 +123,7 @@ async def versus(
 def version_of(system: str) -> str:
     """The version that is installed; empty for what is no package."""
     try:
-        return version(DISTRIBUTIONS.get(system, system))
+        return version(DISTRIBUTION_NAMES.get(system, system))
     except PackageNotFoundError:
         return ""
 

@@ -28,7 +28,7 @@ schedule.register(app)
 talk.register(app)
 evaluate.register(app)
 
-CODES: tuple[tuple[type[SouffleurError], int], ...] = (
+EXIT_CODES: tuple[tuple[type[SouffleurError], int], ...] = (
     (SettingsError, 2),
     (NotFoundError, 3),
     (StoreBusyError, 4),
@@ -42,7 +42,7 @@ def main() -> None:
         app()
     except SouffleurError as error:
         print(f"souffleur: {error}", file=sys.stderr)
-        sys.exit(next(code for kind, code in CODES if isinstance(error, kind)))
+        sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
     except OSError as error:
         if error.filename is None:
             raise

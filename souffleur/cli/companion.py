@@ -15,7 +15,7 @@ from souffleur.wiring import make_endpoint
 if TYPE_CHECKING:
     from souffleur.agents.chat import Chat
 
-HISTORY = 20
+HISTORY_MESSAGES = 20
 """Messages of this talk that the companion sees."""
 
 
@@ -48,7 +48,7 @@ async def _exchange(
     name, language = persona.assistant, persona.language or language_of(line)
     system = render("companion", language, assistant=name, memories=whisper.text)
     said = Message("user", line)
-    messages = (Message("system", system), *history[-HISTORY:], said)
+    messages = (Message("system", system), *history[-HISTORY_MESSAGES:], said)
     try:
         reply = await chat(Request(messages, "companion"))
     except (EndpointError, AnswerError) as error:

@@ -21,9 +21,9 @@ from souffleur.reporting.report import (
     to_json,
 )
 
-SHOWN = 10
+MAX_ROWS = 10
 """Of a list, so many are named; the page and the JSON name more."""
-_BAR = 30
+_BAR_LENGTH = 30
 """Of the longest bar, in characters."""
 _COLOURS = {Status.OK: "green", Status.WARNING: "yellow", Status.BROKEN: "red"}
 
@@ -81,7 +81,7 @@ def _talk(quality: Quality, zone: ZoneInfo) -> None:
         console.print(f"the oldest has waited since {_local(quality.waiting_since, zone)}")
     if quality.failures:
         table = _table("failures", len(quality.failures), "what", "user", "tries")
-        for one in quality.failures[:SHOWN]:
+        for one in quality.failures[:MAX_ROWS]:
             table.add_row(
                 one.what, escape(one.user_id or "everybody"), str(one.tries), escape(one.error)
             )
@@ -96,7 +96,7 @@ def _talk(quality: Quality, zone: ZoneInfo) -> None:
 def _runs(quality: Quality, zone: ZoneInfo) -> None:
     if not quality.runs:
         return
-    named = quality.runs[:SHOWN]
+    named = quality.runs[:MAX_ROWS]
     console.print(f"[italic]the latest {count(len(named), 'run')}; cost: {spent(*named)}[/]")
     for run in named:
         whose = escape(f"{run.name} of {run.of_user or 'everybody'}")
@@ -112,7 +112,9 @@ def _bars(heading: str, counts: Counts) -> None:
     table = Table(title=heading, title_justify="left", show_header=False, box=None)
     for name, number in counts.items():
         table.add_row(
-            escape(name), f"{number:,}", "[blue]" + "█" * -(-_BAR * number // highest) + "[/]"
+            escape(name),
+            f"{number:,}",
+            "[blue]" + "█" * -(-_BAR_LENGTH * number // highest) + "[/]",
         )
     console.print(table)
 
@@ -121,7 +123,7 @@ def _pairs(heading: str, pairs: Sequence[Pair]) -> None:
     if not pairs:
         return
     table = _table(heading, len(pairs), "user", "ids")
-    for pair in pairs[:SHOWN]:
+    for pair in pairs[:MAX_ROWS]:
         ids = f"{pair.first.id[:8]}\n{pair.second.id[:8]}"
         both = f"{escape(pair.first.content)}\n{escape(pair.second.content)}"
         table.add_row(escape(pair.first.user_id), ids, both)
@@ -132,7 +134,7 @@ def _mentions(heading: str, mentions: Sequence[MemoryRef], zone: ZoneInfo) -> No
     if not mentions:
         return
     table = _table(heading, len(mentions), "id", "user", "worth", "learnt")
-    for one in mentions[:SHOWN]:
+    for one in mentions[:MAX_ROWS]:
         learnt = _local(one.created_at, zone)
         row = [one.id[:8], escape(one.user_id), f"{one.value:.2f}", learnt]
         table.add_row(*row, escape(one.content))
@@ -141,7 +143,7 @@ def _mentions(heading: str, mentions: Sequence[MemoryRef], zone: ZoneInfo) -> No
 
 def _table(heading: str, total: int, *columns: str) -> Table:
     """Headed by how many there are, and how many of them are named."""
-    named = f", {SHOWN} of them" if total > SHOWN else ""
+    named = f", {MAX_ROWS} of them" if total > MAX_ROWS else ""
     title = f"{heading}: {total:,}{named}"
     last = Column("", overflow="fold")
     return Table(*columns, last, title=title, title_justify="left", box=box.SIMPLE_HEAD)

@@ -82,14 +82,14 @@ def _metrics(comparison: "SystemComparison") -> object:
 
     from souffleur.evals.suite.number_format import interval
     from souffleur.evals.suite.result import Measured
-    from souffleur.evals.systems.comparison import METRICS
+    from souffleur.evals.systems.comparison import SYSTEM_METRICS
 
     heads = [Column(escape(result.name), justify="right") for result in comparison.sides]
     others = [Column(f"less {escape(result.system)}") for result in comparison.sides[1:]]
     table = Table("metric", *heads, *others, box=box.SIMPLE_HEAD)
     gaps = {(one.metric, one.system): one for one in comparison.gaps}
     group = ""
-    for metric in METRICS:
+    for metric in SYSTEM_METRICS:
         cells = [
             result.metrics.get(metric.name, Measured(value=None)) for result in comparison.sides
         ]

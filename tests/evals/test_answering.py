@@ -30,7 +30,7 @@ from souffleur.evals.sets.estimate import (
     total,
 )
 from souffleur.evals.sets.form import Conversation, Doc, Question
-from souffleur.evals.sets.set_dialogue import BEGIN, STEP, Drawn, draw, to_dialogue
+from souffleur.evals.sets.set_dialogue import MESSAGE_GAP, UNDATED_START, Drawn, draw, to_dialogue
 from souffleur.settings import default_settings
 from tests.build import NOW
 from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name, episode, portrait
@@ -154,7 +154,7 @@ def test_sessions_stand_by_their_time_and_talk_without_one_is_dated() -> None:
     timeless = tuple(replace(doc, at=None) for doc in (late, early))
     dialogue = to_dialogue(replace(CONVERSATION, docs=timeless))
     assert [session.id for session in dialogue.sessions] == ["late", "early"]
-    assert dialogue.sessions[1].turns[0].at == BEGIN + 2 * STEP
+    assert dialogue.sessions[1].turns[0].at == UNDATED_START + 2 * MESSAGE_GAP
 
 
 def test_the_two_are_called_in_the_language_of_the_talk() -> None:
@@ -277,7 +277,7 @@ async def test_the_estimate_is_what_it_takes(tmp_path: Path) -> None:
     """Requests of each name, over several conversations side by side."""
     day = timedelta(days=3)
     docs = [
-        Doc(f"{n}-{m}", str(n), AT + n * day + m * STEP, side, f"word {n} {m} tea")
+        Doc(f"{n}-{m}", str(n), AT + n * day + m * MESSAGE_GAP, side, f"word {n} {m} tea")
         for n in range(4)
         for m, side in enumerate(("user", "assistant") * 2)
     ]

@@ -19,7 +19,7 @@ from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import DialogueError, SettingsError
 from souffleur.evals.halumem import Result, as_json, estimate, halumem, report, run
 from souffleur.evals.sets.halumem_file import User, choose, read_halumem, read_users
-from souffleur.evals.sets.halumem_marks import BATCH, Marked, Marker, SessionResult
+from souffleur.evals.sets.halumem_marks import MARK_BATCH, Marked, Marker, SessionResult
 from souffleur.evals.sets.halumem_scores import (
     Change,
     Covered,
@@ -314,7 +314,9 @@ async def test_an_update_for_which_nothing_is_found_is_one_to_be_covered() -> No
 
 async def test_many_points_go_in_few_requests_and_come_back_in_order() -> None:
     """Batches are of about one size; a mark is its own point's, whatever order they come in."""
-    points = tuple(KEPT.model_copy(update={"content": f"Point {n}."}) for n in range(BATCH + 2))
+    points = tuple(
+        KEPT.model_copy(update={"content": f"Point {n}."}) for n in range(MARK_BATCH + 2)
+    )
 
     def backward(request: Request) -> Answer:
         text = request.messages[1].content
@@ -324,8 +326,8 @@ async def test_many_points_go_in_few_requests_and_come_back_in_order() -> None:
 
     chat = Scripted(by_name(halumem_integrity=backward, halumem_accuracy=truth))
     found = await marked(chat, session_result(points=points))
-    assert [mark.reason for mark in found.covered] == [str(n) for n in range(BATCH + 2)]
-    assert [mark.score for mark in found.covered] == [n % 3 for n in range(BATCH + 2)]
+    assert [mark.reason for mark in found.covered] == [str(n) for n in range(MARK_BATCH + 2)]
+    assert [mark.score for mark in found.covered] == [n % 3 for n in range(MARK_BATCH + 2)]
     sizes = [len(numbers(one.messages[1].content)) for one in chat.requests]
     assert sorted(sizes) == [1, 8, 9]
 

@@ -39,7 +39,8 @@ from souffleur.evals.command import (
     start,
 )
 from souffleur.evals.minilm import yardstick
-from souffleur.evals.sets.answering_result import Answered, as_json, report
+from souffleur.evals.sets.answering_result import GradedAnswer, as_json, report
+from souffleur.evals.sets.conversation import Question
 from souffleur.evals.sets.estimate import (
     ANSWER_TOKENS,
     BLOCK_TOKENS,
@@ -51,9 +52,8 @@ from souffleur.evals.sets.estimate import (
     together,
     total,
 )
-from souffleur.evals.sets.form import Question
-from souffleur.evals.sets.known import read_set
-from souffleur.evals.sets.set_dialogue import MESSAGE_GAP, Drawn, draw, to_dialogue
+from souffleur.evals.sets.registry import read_set
+from souffleur.evals.sets.set_dialogue import MESSAGE_GAP, Sample, draw, to_dialogue
 from souffleur.evals.suite.model_source import open_source, source_settings
 from souffleur.evals.suite.scratch import scratch
 from souffleur.knowledge.talk.turn import TurnState
@@ -88,14 +88,14 @@ class AnswerSetup:
     set_name: str
 
 
-async def run(drawn: Sequence[Drawn], setup: AnswerSetup) -> tuple[list[Answered], list[str]]:
+async def run(drawn: Sequence[Sample], setup: AnswerSetup) -> tuple[list[GradedAnswer], list[str]]:
     """Answers in order, and which turns could not be judged.
 
     Raises RecordingError, and what the model's chat raises for a reply or a grade.
     """
     slots = asyncio.Semaphore(PARALLEL_CONVERSATIONS)
 
-    async def one(index: int, part: Drawn) -> tuple[list[Answered], list[str]]:
+    async def one(index: int, part: Sample) -> tuple[list[GradedAnswer], list[str]]:
         async with slots:
             folder = setup.settings.path / str(index)
             return await _converse(part, setup, setup.settings.model_copy(update={"path": folder}))
@@ -104,7 +104,7 @@ async def run(drawn: Sequence[Drawn], setup: AnswerSetup) -> tuple[list[Answered
     return [one for some, _ in done for one in some], [one for _, some in done for one in some]
 
 
-def estimate(drawn: Sequence[Drawn], settings: Settings) -> Estimate:
+def estimate(drawn: Sequence[Sample], settings: Settings) -> Estimate:
     """Requests by name."""
     replays = [replay_estimate(to_dialogue(one.conversation), settings) for one in drawn]
     asked = [question for one in drawn for question in one.questions]
@@ -124,8 +124,8 @@ def estimate(drawn: Sequence[Drawn], settings: Settings) -> Estimate:
 
 
 async def _converse(
-    part: Drawn, setup: AnswerSetup, settings: Settings
-) -> tuple[list[Answered], list[str]]:
+    part: Sample, setup: AnswerSetup, settings: Settings
+) -> tuple[list[GradedAnswer], list[str]]:
     dialogue = to_dialogue(part.conversation)
     clock = clock_for(dialogue)
     named = settings_for(dialogue, settings)
@@ -153,7 +153,7 @@ async def _ask(
     judge: StructuredChat,
     setup: AnswerSetup,
     now: datetime,
-) -> Answered:
+) -> GradedAnswer:
     whisper = await memory.recall(user_id=user_id, session_id="asked", text=question.text, at=now)
     language = language_of(question.text)
     settings = memory.settings
@@ -170,7 +170,7 @@ async def _ask(
     trap = (setup.set_name, question.category) in TRAP_CATEGORIES
     gold = render("grade_unknown", language, trap=question.answer) if trap else question.answer
     grade = await _grade(judge, asked, gold, reply)
-    return Answered(
+    return GradedAnswer(
         conversation=user_id,
         id=question.id,
         category=question.category,
@@ -266,12 +266,12 @@ def _agree(cost: Estimate, limit: Limit, settings: Settings) -> None:
 
 
 async def _run(
-    drawn: Sequence[Drawn],
+    drawn: Sequence[Sample],
     settings: Settings,
     set_name: str,
     record: Path | None,
     recorded: Path | None,
-) -> tuple[list[Answered], list[str]]:
+) -> tuple[list[GradedAnswer], list[str]]:
     with scratch() as folder:
         placed = settings.model_copy(update={"path": folder})
         async with open_source(settings, record=record, recorded=recorded) as chat:

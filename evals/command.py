@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from souffleur.errors import SouffleurError
-from souffleur.evals.sets.known import SETS
+from souffleur.evals.sets.registry import SETS
 
 SetName = Annotated[str, typer.Argument(metavar="SET", help=f"One of {', '.join(SETS)}.")]
 SetFile = Annotated[Path, typer.Argument(metavar="PATH", help="The set's file.")]

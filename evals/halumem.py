@@ -41,8 +41,8 @@ from souffleur.evals.sets.halumem_file import EXPECTED_FILE, Part, User, choose
 from souffleur.evals.sets.halumem_marks import (
     MARK_BATCH,
     UPDATE_BATCH,
-    Marked,
     Marker,
+    SessionMarks,
     SessionResult,
     batches,
 )
@@ -74,7 +74,7 @@ class Result:
     turns: int
     requests: dict[str, int]
     """By name."""
-    marked: Marked
+    marked: SessionMarks
     troubles: tuple[str, ...] = ()
     """Turns that could not be judged."""
     metrics: dict[str, Rate] = field(default_factory=dict)
@@ -186,7 +186,7 @@ async def _session_result(
     return SessionResult(part.id, user.name, part.talk, part.points, tuple(written), found)
 
 
-def _wrong(marked: Marked) -> list[tuple[str, str, str, str]]:
+def _wrong(marked: SessionMarks) -> list[tuple[str, str, str, str]]:
     """What lowers a metric."""
     names = {None: "not marked", 0: "nothing", 1: "part", 2: "all"}
     rows = [

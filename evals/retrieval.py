@@ -24,8 +24,8 @@ from rich.table import Table
 from souffleur.errors import DialogueError
 from souffleur.evals.command import Embedder as Named, SetFile, SetName, ToJson, make_app, start
 from souffleur.evals.minilm import yardstick
-from souffleur.evals.sets.form import Conversation, Doc, Question
-from souffleur.evals.sets.known import read_set
+from souffleur.evals.sets.conversation import Conversation, Doc, Question
+from souffleur.evals.sets.registry import read_set
 from souffleur.evals.suite.bootstrap import Figure, percentage
 from souffleur.knowledge.embedding.embedder import Embedder, make_embedder
 from souffleur.knowledge.finding.search import Query, Scope
@@ -47,7 +47,7 @@ ROLES = ("user", "assistant")
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionRanks:
     """A question, and where its evidence came up."""
 
     id: str
@@ -60,7 +60,7 @@ class Asked:
     def recall(self, depth: int) -> float:
         """Share of the evidence among the first `depth`.
 
-        >>> Asked("q", "", (1, 7, None), 0.0).recall(5)
+        >>> QuestionRanks("q", "", (1, 7, None), 0.0).recall(5)
         0.3333333333333333
         """
         return sum(rank is not None and rank <= depth for rank in self.ranks) / len(self.ranks)
@@ -69,14 +69,14 @@ class Asked:
     def reciprocal(self) -> float:
         """One over the rank of the first evidence; 0 beyond `RANK_DEPTH`.
 
-        >>> Asked("q", "", (None, 4), 0.0).reciprocal, Asked("q", "", (11,), 0.0).reciprocal
-        (0.25, 0.0)
+        >>> [QuestionRanks("q", "", (rank,), 0.0).reciprocal for rank in (4, 11)]
+        [0.25, 0.0]
         """
         found = [rank for rank in self.ranks if rank is not None and rank <= RANK_DEPTH]
         return 1 / min(found) if found else 0.0
 
 
-async def run(conversations: Sequence[Conversation], embedder: Embedder) -> list[Asked]:
+async def run(conversations: Sequence[Conversation], embedder: Embedder) -> list[QuestionRanks]:
     """Ask every question that has evidence, in one store that holds all the talk.
 
     Each conversation is of a user of its own, so none finds what another said, and the rarity of
@@ -86,7 +86,7 @@ async def run(conversations: Sequence[Conversation], embedder: Embedder) -> list
         location = StoreLocation(folder=Path(folder))
         base = await open_knowledge(location, embedder, COMPANION, raw_days=0)
         try:
-            asked: list[Asked] = []
+            asked: list[QuestionRanks] = []
             for conversation in conversations:
                 asked += await _ask_all(base, conversation)
             return asked
@@ -94,7 +94,7 @@ async def run(conversations: Sequence[Conversation], embedder: Embedder) -> list
             await base.close()
 
 
-async def _ask_all(base: KnowledgeBase, conversation: Conversation) -> list[Asked]:
+async def _ask_all(base: KnowledgeBase, conversation: Conversation) -> list[QuestionRanks]:
     at, keys = UNDATED_START, {}
     for doc in conversation.docs:
         at = doc.at or at + MESSAGE_GAP
@@ -112,7 +112,7 @@ async def _ask_all(base: KnowledgeBase, conversation: Conversation) -> list[Aske
 
 async def _ask(
     base: KnowledgeBase, user_id: str, question: Question, keys: dict[str, set[str]], now: datetime
-) -> Asked:
+) -> QuestionRanks:
     context = "\n".join(question.before[-CONTEXT_MESSAGES:])
     query = Query(
         user_id, question.text, now, context=context, limit=RECALL_DEPTHS[-1], scope=(Scope.TURNS,)
@@ -126,7 +126,7 @@ async def _ask(
         for key in keys[hit.item.id]
     }
     evidence = dict.fromkeys(question.evidence)
-    return Asked(question.id, question.category, tuple(map(ranks.get, evidence)), seconds)
+    return QuestionRanks(question.id, question.category, tuple(map(ranks.get, evidence)), seconds)
 
 
 def turn_of(doc: Doc, user_id: str, at: datetime) -> Turn:
@@ -144,7 +144,7 @@ def turn_of(doc: Doc, user_id: str, at: datetime) -> Turn:
     )
 
 
-def figures(asked: Sequence[Asked]) -> dict[str, Figure]:
+def figures(asked: Sequence[QuestionRanks]) -> dict[str, Figure]:
     """Recall at each depth, and the mean reciprocal rank."""
     found = {
         f"R@{depth}": percentage([one.recall(depth) for one in asked]) for depth in RECALL_DEPTHS
@@ -152,7 +152,7 @@ def figures(asked: Sequence[Asked]) -> dict[str, Figure]:
     return {**found, f"MRR@{RANK_DEPTH}": percentage([one.reciprocal for one in asked])}
 
 
-def by_category(asked: Sequence[Asked]) -> dict[str, list[Asked]]:
+def by_category(asked: Sequence[QuestionRanks]) -> dict[str, list[QuestionRanks]]:
     """The questions of each category, and all of them."""
     categories = sorted({one.category for one in asked})
     found = {name: [one for one in asked if one.category == name] for name in categories}
@@ -167,7 +167,7 @@ def half_of(conversations: Sequence[Conversation], half: int) -> list[Conversati
     return [Conversation(one.conv_id, one.docs, one.questions[half::2])]
 
 
-def report(asked: Sequence[Asked], console: Console) -> None:
+def report(asked: Sequence[QuestionRanks], console: Console) -> None:
     """A line a category, and how long a search took."""
     names = [f"R@{depth}" for depth in RECALL_DEPTHS] + [f"MRR@{RANK_DEPTH}"]
     table = Table("category", "n", *names, box=box.SIMPLE_HEAD)
@@ -178,7 +178,7 @@ def report(asked: Sequence[Asked], console: Console) -> None:
     console.print(f"In per cent, with intervals of 95 %; a search took {middle:.1f} ms (median).")
 
 
-def as_json(asked: Sequence[Asked]) -> str:
+def as_json(asked: Sequence[QuestionRanks]) -> str:
     """The same for a machine."""
     return json.dumps(
         {

@@ -13,7 +13,7 @@ from souffleur.evals.suite.bootstrap import Figure, percentage
 
 
 @dataclass(frozen=True)
-class Answered:
+class GradedAnswer:
     """A question, and what came of it."""
 
     conversation: str
@@ -28,7 +28,7 @@ class Answered:
     reason: str = ""
 
 
-def accuracy(answered: Sequence[Answered]) -> dict[str, tuple[int, Figure]]:
+def accuracy(answered: Sequence[GradedAnswer]) -> dict[str, tuple[int, Figure]]:
     """Return how many questions each category has, and all have, and how many are right."""
     rights: dict[str, list[bool]] = {
         name: [] for name in sorted({one.category for one in answered})
@@ -40,7 +40,7 @@ def accuracy(answered: Sequence[Answered]) -> dict[str, tuple[int, Figure]]:
     return {name: (len(some), percentage(some)) for name, some in rights.items()}
 
 
-def report(answered: Sequence[Answered], troubles: Sequence[str], console: Console) -> None:
+def report(answered: Sequence[GradedAnswer], troubles: Sequence[str], console: Console) -> None:
     """A line a category, what was answered wrongly, and what could not be judged."""
     table = Table("category", "questions", "right, %", box=box.SIMPLE_HEAD)
     for category, (count, right) in accuracy(answered).items():
@@ -57,7 +57,7 @@ def report(answered: Sequence[Answered], troubles: Sequence[str], console: Conso
         console.print(f"[red]not judged[/]  {escape(trouble)}")
 
 
-def as_json(answered: Sequence[Answered], troubles: Sequence[str]) -> str:
+def as_json(answered: Sequence[GradedAnswer], troubles: Sequence[str]) -> str:
     """The same for a machine, with every answer."""
     whole = {
         "accuracy": {

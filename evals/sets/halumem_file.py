@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from souffleur.dialogue import Dialogue, Exchange, SessionPart, UserPart
 from souffleur.errors import DialogueError
-from souffleur.evals.sets.form import Conversation, Doc, Question, read_lines, wrong
+from souffleur.evals.sets.conversation import Conversation, Doc, Question, read_lines, wrong_file
 from souffleur.evals.sets.halumem_scores import Point
 
 EXPECTED_FILE = "a HaluMem .jsonl file, one user (uuid, sessions) a line"
@@ -123,7 +123,7 @@ def _read(path: Path, make: Callable[[dict[str, Any]], T]) -> list[T]:
         try:
             found.append(make(raw))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise wrong(where, EXPECTED_FILE, error) from error
+            raise wrong_file(where, EXPECTED_FILE, error) from error
     return found
 
 

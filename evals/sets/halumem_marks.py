@@ -100,7 +100,7 @@ class SessionResult:
 
 
 @dataclass(frozen=True)
-class Marked:
+class SessionMarks:
     """All marks."""
 
     covered: tuple[Covered, ...]
@@ -123,7 +123,7 @@ class Marker:
         self._judge = judge
         self._slots = asyncio.Semaphore(PARALLEL_REQUESTS)
 
-    async def mark(self, results: Sequence[SessionResult]) -> Marked:
+    async def mark(self, results: Sequence[SessionResult]) -> SessionMarks:
         """Marks for all sessions; what was not answered as asked for, twice, has none.
 
         Raises EndpointError, RecordingError.
@@ -131,7 +131,7 @@ class Marker:
         covered = await asyncio.gather(*map(self._cover, results))
         extracted = await asyncio.gather(*map(self._truth, results))
         updated = await asyncio.gather(*map(self._update, results))
-        return Marked(
+        return SessionMarks(
             tuple(mark for each in covered for mark in each),
             tuple(mark for each in extracted for mark in each),
             tuple(mark for each in updated for mark in each),

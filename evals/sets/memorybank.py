@@ -8,13 +8,13 @@ from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import Any
 
-from souffleur.evals.sets.form import (
+from souffleur.evals.sets.conversation import (
     Conversation,
     Doc,
     Question,
     read_lines,
     read_text,
-    wrong,
+    wrong_file,
 )
 
 EXPECTED_FILE = "a MemoryBank .json file (name: history), with its _questions.jsonl beside it"
@@ -30,7 +30,7 @@ def read_memorybank(path: Path) -> list[Conversation]:
             asked |= line
         return [_conversation(name, raw, asked.get(name, [])) for name, raw in people.items()]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise wrong(str(path), EXPECTED_FILE, error) from error
+        raise wrong_file(str(path), EXPECTED_FILE, error) from error
 
 
 def _conversation(name: str, raw: dict[str, Any], asked: list[str]) -> Conversation:

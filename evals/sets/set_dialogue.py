@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
 from souffleur.dialogue import AssistantPart, Dialogue, Exchange, SessionPart, UserPart
-from souffleur.evals.sets.form import Conversation, Doc, Question
+from souffleur.evals.sets.conversation import Conversation, Doc, Question
 from souffleur.prompts import language_of
 
 UNDATED_START = datetime(2020, 1, 1, tzinfo=UTC)
@@ -19,7 +19,7 @@ TITLES = {"en": ("the user", "the assistant"), "zh": ("用户", "助手")}
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Sample:
     """A conversation, and the questions about it that are asked."""
 
     conversation: Conversation
@@ -32,7 +32,7 @@ def draw(
     max_conversations: int | None,
     max_questions: int | None,
     seed: int,
-) -> list[Drawn]:
+) -> list[Sample]:
     """Conversations, and of those questions, by chance but the same for the same seed; in order.
 
     A conversation of which no question is drawn is left out: its replay would show nothing.
@@ -43,7 +43,7 @@ def draw(
     pairs = [(index, question) for index in indices for question in asked[index].questions]
     chosen = [pairs[index] for index in _some(chance, range(len(pairs)), max_questions)]
     return [
-        Drawn(asked[index], tuple(question for _, question in group))
+        Sample(asked[index], tuple(question for _, question in group))
         for index, group in groupby(chosen, key=lambda pair: pair[0])
     ]
 

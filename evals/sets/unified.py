@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from souffleur.evals.sets.form import Conversation, Doc, Question, read_lines, wrong
+from souffleur.evals.sets.conversation import Conversation, Doc, Question, read_lines, wrong_file
 
 EXPECTED_FILE = "a .jsonl or .jsonl.gz file with one conversation (conv_id, docs, queries) a line"
 
@@ -34,7 +34,7 @@ class Unified:
             questions = tuple(_question(query) for query in raw["queries"])
             return Conversation(str(raw["conv_id"]), docs, questions)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise wrong(where, EXPECTED_FILE, error) from error
+            raise wrong_file(where, EXPECTED_FILE, error) from error
 
     def _doc(self, raw: dict[str, Any]) -> Doc:
         at = self._time(raw["time"]) if raw.get("time") else None

@@ -22,7 +22,7 @@ from souffleur.evals.suite.metrics import measure
 from souffleur.evals.suite.result import Run, ScriptResult
 from souffleur.evals.suite.script import Script, read_script
 from souffleur.evals.suite.script_runner import play
-from souffleur.evals.suite.stand_in import BY_HAND, StandIn, nobody
+from souffleur.evals.suite.scripted_chat import BY_HAND, ScriptedChat, no_model
 from souffleur.replay import as_recorded
 from souffleur.settings import Settings, default_settings
 
@@ -52,7 +52,7 @@ class EvalSetup:
 
 async def evaluate(script: Script, setup: EvalSetup) -> Evaluated:
     """Play and mark one script. Raises RecordingError, and what the LLM judge's model raises."""
-    listener = Listener(StandIn(script, setup.chat), setup.timed)
+    listener = Listener(ScriptedChat(script, setup.chat), setup.timed)
     played = await play(script, setup.settings, listener)
     judge = StructuredChat(setup.llm_judge, form=setup.settings.answer_form)
     return await mark(script, played, judge), listener.rules
@@ -197,7 +197,7 @@ def _recorded(file: Path, recordings: Path) -> tuple[ScriptResult, Rules, str]:
     async def one(script: Script) -> Evaluated:
         if script.answers_itself:
             settings = default_settings().model_copy(update={"model": BY_HAND, "retry_pause": 0.0})
-            return await evaluate(script, EvalSetup(settings, nobody, nobody))
+            return await evaluate(script, EvalSetup(settings, no_model, no_model))
         player = Player(path)
         # A recorded failure is the same at every try.
         update = {**as_recorded(player), "tries": 1}

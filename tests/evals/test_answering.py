@@ -20,7 +20,8 @@ from souffleur.agents.chat import Message, Request
 from souffleur.agents.recording import Recorder
 from souffleur.errors import DialogueError, SettingsError
 from souffleur.evals.answering import AnswerSetup, answering, estimate, run
-from souffleur.evals.sets.answering_result import Answered, accuracy, as_json, report
+from souffleur.evals.sets.answering_result import GradedAnswer, accuracy, as_json, report
+from souffleur.evals.sets.conversation import Conversation, Doc, Question
 from souffleur.evals.sets.estimate import (
     Cost,
     Limit,
@@ -29,8 +30,7 @@ from souffleur.evals.sets.estimate import (
     together,
     total,
 )
-from souffleur.evals.sets.form import Conversation, Doc, Question
-from souffleur.evals.sets.set_dialogue import MESSAGE_GAP, UNDATED_START, Drawn, draw, to_dialogue
+from souffleur.evals.sets.set_dialogue import MESSAGE_GAP, UNDATED_START, Sample, draw, to_dialogue
 from souffleur.settings import default_settings
 from tests.build import NOW
 from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name, episode, portrait
@@ -62,7 +62,7 @@ def conversations(count: int, questions: int = 3) -> list[Conversation]:
     ]
 
 
-def ids(drawn: list[Drawn]) -> list[str]:
+def ids(drawn: list[Sample]) -> list[str]:
     """Of the questions."""
     return [question.id for one in drawn for question in one.questions]
 
@@ -198,9 +198,9 @@ def test_blank_messages_are_left_out() -> None:
     assert draw([silent], max_conversations=None, max_questions=None, seed=0) == []
 
 
-def answered(category: str, right: bool | None) -> Answered:
+def answered(category: str, right: bool | None) -> GradedAnswer:
     """A question that was answered."""
-    return Answered("c", "q", category, "?", "gold", "block", "reply", right)
+    return GradedAnswer("c", "q", category, "?", "gold", "block", "reply", right)
 
 
 def test_accuracy_by_hand() -> None:
@@ -252,7 +252,7 @@ def test_turns_judged_together_cost_fewer_requests() -> None:
 
 async def test_a_run_asks_and_grades(tmp_path: Path) -> None:
     """Answered from the block alone; the trap of the set is right where nothing is claimed."""
-    drawn, chat = [Drawn(CONVERSATION, CONVERSATION.questions)], Scripted(SCRIPT)
+    drawn, chat = [Sample(CONVERSATION, CONVERSATION.questions)], Scripted(SCRIPT)
     found, troubles = await run(drawn, setup(tmp_path, chat))
     assert [(one.id, one.reply, one.right) for one in found] == [
         ("q1", "Oolong.", True),
@@ -268,7 +268,7 @@ async def test_a_run_asks_and_grades(tmp_path: Path) -> None:
 
 async def test_elsewhere_the_same_category_is_no_trap(tmp_path: Path) -> None:
     """Only where the set says so is its answer the wrong one; there the reference stands."""
-    drawn = [Drawn(CONVERSATION, (TRAP,))]
+    drawn = [Sample(CONVERSATION, (TRAP,))]
     (one,), _ = await run(drawn, setup(tmp_path, Scripted(SCRIPT), set_name="beam"))
     assert (one.gold, one.right) == ("Merlot", False)
 
@@ -282,7 +282,7 @@ async def test_the_estimate_is_what_it_takes(tmp_path: Path) -> None:
         for m, side in enumerate(("user", "assistant") * 2)
     ]
     longer = replace(CONVERSATION, docs=tuple(docs))
-    drawn = [Drawn(longer, (TEA,)), Drawn(replace(longer, conv_id="two"), (TEA, TRAP))]
+    drawn = [Sample(longer, (TEA,)), Sample(replace(longer, conv_id="two"), (TEA, TRAP))]
     chat = Scripted(SCRIPT)
     await run(drawn, setup(tmp_path, chat))
     expected = {name: cost.calls for name, cost in estimate(drawn, default_settings()).items()}
@@ -293,7 +293,7 @@ async def test_the_estimate_is_what_it_takes(tmp_path: Path) -> None:
 async def test_what_cannot_be_used_is_told_and_counts_as_wrong(tmp_path: Path) -> None:
     """A turn, a reply and a grade in no form: the run goes on."""
     script = by_name(monitor="no JSON", answer=lambda _: " ", grade="no JSON")
-    drawn = [Drawn(CONVERSATION, (TEA,))]
+    drawn = [Sample(CONVERSATION, (TEA,))]
     (one,), troubles = await run(drawn, setup(tmp_path / "1", Scripted(script)))
     assert (one.right, one.reason) == (False, "there was no reply")
     assert len(troubles) == 2
@@ -312,7 +312,7 @@ async def test_what_was_said_before_a_question_goes_with_it(tmp_path: Path) -> N
     """Both to the model and to the judge."""
     asked = replace(TEA, before=("Bob: I make tea.",))
     chat = Scripted(SCRIPT)
-    await run([Drawn(CONVERSATION, (asked,))], setup(tmp_path, chat))
+    await run([Sample(CONVERSATION, (asked,))], setup(tmp_path, chat))
     for name in ("answer", "grade"):
         (request,) = (one for one in chat.requests if one.name == name)
         assert "Bob: I make tea.\nWhich tea does Ann like?" in request.messages[1].content
@@ -390,7 +390,7 @@ async def test_a_recording_gives_the_same_again(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Played back by the command, offline, to the letter, without being asked to agree."""
-    from souffleur.evals.sets.known import read_set
+    from souffleur.evals.sets.registry import read_set
 
     drawn = draw(read_set("locomo", file), max_conversations=None, max_questions=None, seed=0)
     recording = tmp_path / "answers.jsonl"

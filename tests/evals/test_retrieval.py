@@ -10,7 +10,7 @@ from rich.console import Console
 
 from souffleur.errors import DialogueError
 from souffleur.evals.retrieval import (
-    Asked,
+    QuestionRanks,
     as_json,
     by_category,
     figures,
@@ -20,15 +20,15 @@ from souffleur.evals.retrieval import (
     run,
     turn_of,
 )
-from souffleur.evals.sets.form import Conversation, Doc, Question
+from souffleur.evals.sets.conversation import Conversation, Doc, Question
 from souffleur.knowledge.embedding.embedder import make_embedder
 from tests.build import NOW
 
 ASKED = [
-    Asked("1", "one", (1,), 0.01),
-    Asked("2", "one", (6, None), 0.03),
-    Asked("3", "two", (12,), 0.02),
-    Asked("4", "two", (None,), 0.02),
+    QuestionRanks("1", "one", (1,), 0.01),
+    QuestionRanks("2", "one", (6, None), 0.03),
+    QuestionRanks("3", "two", (12,), 0.02),
+    QuestionRanks("4", "two", (None,), 0.02),
 ]
 
 

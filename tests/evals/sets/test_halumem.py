@@ -19,7 +19,7 @@ from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import DialogueError, SettingsError
 from souffleur.evals.halumem import Result, as_json, estimate, halumem, report, run
 from souffleur.evals.sets.halumem_file import User, choose, read_halumem, read_users
-from souffleur.evals.sets.halumem_marks import MARK_BATCH, Marked, Marker, SessionResult
+from souffleur.evals.sets.halumem_marks import MARK_BATCH, Marker, SessionMarks, SessionResult
 from souffleur.evals.sets.halumem_scores import (
     Change,
     Covered,
@@ -286,7 +286,7 @@ def session_result(**fields: Any) -> SessionResult:
     return SessionResult(**{**base, "written": ("The user lives in Bonn.",), "found": {}, **fields})
 
 
-async def marked(chat: Scripted, *session_results: SessionResult) -> Marked:
+async def marked(chat: Scripted, *session_results: SessionResult) -> SessionMarks:
     """The marks of a scripted eval judge."""
     return await Marker(StructuredChat(chat)).mark(session_results)
 
@@ -424,7 +424,7 @@ async def test_talk_from_elsewhere_is_replayed_and_not_marked(file: Path, tmp_pa
     elsewhere = replace(user, parts=tuple(replace(part, scored=False) for part in user.parts))
     result = await play(elsewhere, tmp_path / "store", chat)
     assert Counter(one.name for one in chat.requests)["monitor"] == 2
-    assert result.marked == Marked((), (), ())
+    assert result.marked == SessionMarks((), (), ())
 
 
 def test_generated_talk_leaves_no_points(tmp_path: Path) -> None:

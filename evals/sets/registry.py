@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from souffleur.errors import DialogueError
-from souffleur.evals.sets.form import Conversation
+from souffleur.evals.sets.conversation import Conversation
 from souffleur.evals.sets.halumem_file import read_halumem
 from souffleur.evals.sets.memorybank import read_memorybank
 from souffleur.evals.sets.unified import Unified

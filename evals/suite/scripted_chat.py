@@ -14,7 +14,7 @@ BY_HAND = "by hand"
 """The model that such answers are said to be of."""
 
 
-class StandIn:
+class ScriptedChat:
     """A `Chat` for one script; for all that the script does not answer, another is asked."""
 
     def __init__(self, script: Script, chat: Chat) -> None:
@@ -41,7 +41,7 @@ class StandIn:
         return found[-1] if found else None
 
 
-async def nobody(request: Request) -> Reply:
+async def no_model(request: Request) -> Reply:
     """The model of a script that answers for itself. Raises EndpointError."""
     raise EndpointError(f"the script has no answer to {request.name}, and no model is asked")
 

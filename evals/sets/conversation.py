@@ -47,32 +47,32 @@ class Conversation:
     questions: tuple[Question, ...]
 
 
-def read_text(path: Path, give: str) -> str:
-    """The text of a file, gzipped or not; DialogueError that says what to `give` instead."""
+def read_text(path: Path, expected: str) -> str:
+    """The text of a file, gzipped or not; DialogueError that says what is `expected` instead."""
     try:
         if path.suffix == ".gz":
             with gzip.open(path, "rt", encoding="utf-8") as file:
                 return file.read()
         return path.read_text(encoding="utf-8")
     except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise DialogueError(f"{path} cannot be read: give {give} ({error}).") from error
+        raise DialogueError(f"{path} cannot be read: give {expected} ({error}).") from error
 
 
-def read_lines(path: Path, give: str) -> Iterator[tuple[str, Any]]:
+def read_lines(path: Path, expected: str) -> Iterator[tuple[str, Any]]:
     """Each line's index, for errors, and the JSON object on it."""
-    for number, line in enumerate(read_text(path, give).splitlines(), start=1):
+    for number, line in enumerate(read_text(path, expected).splitlines(), start=1):
         where = f"{path}, line {number}"
         try:
             found = json.loads(line) if line.strip() else None
         except json.JSONDecodeError as error:
-            raise wrong(where, give, error) from error
+            raise wrong_file(where, expected, error) from error
         if isinstance(found, dict):
             yield where, found
         elif found is not None:
-            raise wrong(where, give, "not an object")
+            raise wrong_file(where, expected, "not an object")
 
 
-def wrong(where: str, give: str, why: object) -> DialogueError:
+def wrong_file(where: str, expected: str, why: object) -> DialogueError:
     """The error for a file that is something else; a KeyError names the field that is missing."""
     why = f"no field {why}" if isinstance(why, KeyError) else why
-    return DialogueError(f"{where} is not of this set: give {give} ({why}).")
+    return DialogueError(f"{where} is not of this set: give {expected} ({why}).")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from souffleur.agents.chat import Message, Request
-from souffleur.cli.show import console
+from souffleur.cli.console import console
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.prompts import language_of, render
 from souffleur.runtime import Souffleur

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from souffleur.cli.door import AsJson, enter
+from souffleur.cli.event_loop import run_async
 from souffleur.cli.measurements import Measurements
+from souffleur.cli.options import AsJson
 from souffleur.cli.versus import versus
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def run(
     saved = result.ResultFile(runs=tuple(runs))
     if brief and out:
         out.write_text(result.to_text(result.brief(saved)), encoding="utf-8")
-    _tell(saved, None if brief else out, html, as_json)
+    _write(saved, None if brief else out, html, as_json=as_json)
 
 
 def record(
@@ -81,7 +82,7 @@ def record(
     as_json: AsJson = False,
 ) -> None:
     """Play the scripts with the configured endpoint, and keep its answers for `run`."""
-    from souffleur.cli.show import progress
+    from souffleur.cli.console import progress
     from souffleur.evals.suite import runner as suite
     from souffleur.evals.suite.result import ResultFile
     from souffleur.evals.suite.script import find_scripts
@@ -102,7 +103,7 @@ def record(
         finally:
             await endpoint.aclose()
 
-    _tell(ResultFile(runs=(enter(work()),)), out, html, as_json)
+    _write(ResultFile(runs=(run_async(work()),)), out, html, as_json=as_json)
 
 
 def compare(
@@ -113,8 +114,8 @@ def compare(
     """What differs between two results beyond noise; 1 where something got worse."""
     from dataclasses import asdict
 
-    from souffleur.cli import show_evals
-    from souffleur.cli.show import print_json
+    from souffleur.cli import format_evals
+    from souffleur.cli.console import print_json
     from souffleur.evals.suite.compare import compare as compared_runs
     from souffleur.evals.suite.result import read_result
 
@@ -122,7 +123,7 @@ def compare(
     if as_json:
         print_json({**asdict(compared), "regressions": compared.regressions})
     else:
-        show_evals.comparison(compared)
+        format_evals.print_comparison(compared)
     if compared.regressions:
         raise typer.Exit(1)
 
@@ -140,8 +141,8 @@ def report(
 
 
 def _recorded(found: Sequence[Path], recordings: Path | None) -> "Run":
-    from souffleur.cli.door import set_up_log
-    from souffleur.cli.show import progress
+    from souffleur.cli.console import progress
+    from souffleur.cli.event_loop import set_up_log
     from souffleur.evals.suite.runner import run_recorded
 
     set_up_log()
@@ -155,7 +156,7 @@ def _live(found: Sequence[Path], judges: Sequence[str] | None, parallel: int) ->
     models = list(dict.fromkeys(judges or [settings.model]))
 
     async def work() -> "list[Run]":
-        from souffleur.cli.show import progress
+        from souffleur.cli.console import progress
         from souffleur.evals.suite.runner import EvalSetup, run_live
         from souffleur.wiring import make_endpoint
 
@@ -173,11 +174,11 @@ def _live(found: Sequence[Path], judges: Sequence[str] | None, parallel: int) ->
         await llm_judge.aclose()
         return runs
 
-    return enter(work())
+    return run_async(work())
 
 
-def _tell(saved: "ResultFile", out: Path | None, html: Path | None, as_json: bool) -> None:
-    from souffleur.cli import show_evals
+def _write(saved: "ResultFile", out: Path | None, html: Path | None, *, as_json: bool) -> None:
+    from souffleur.cli import format_evals
     from souffleur.evals.suite.page import to_html
     from souffleur.evals.suite.result import to_text
 
@@ -188,7 +189,7 @@ def _tell(saved: "ResultFile", out: Path | None, html: Path | None, as_json: boo
     if as_json:
         print(to_text(saved), end="")
     else:
-        show_evals.results(saved)
+        format_evals.print_results(saved)
     if any(one.troubles for one in saved.runs):
         raise typer.Exit(1)
 

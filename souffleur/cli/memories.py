@@ -4,15 +4,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from souffleur.cli.door import (
-    AnyUser,
-    AsJson,
-    User,
-    Yes,
-    find_entry_id,
-    find_memory_id,
-    with_memory,
-)
+from souffleur.cli.event_loop import with_memory
+from souffleur.cli.options import AnyUser, AsJson, User, Yes
+from souffleur.cli.short_ids import find_entry_id, find_memory_id
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -48,7 +42,7 @@ def remember(
             raise SettingsError(f"there is no kind {kind!r}; choose one of {', '.join(Kind)}")
         return await memory.remember(text, user_id=user, kind=Kind(kind))
 
-    _tell(work, as_json)
+    _change(work, as_json=as_json)
 
 
 def list_(
@@ -62,7 +56,7 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """List memories, the most valuable first, or the turns that failed."""
-    from souffleur.cli import show as render
+    from souffleur.cli import format_memories
 
     async def work(memory: "Souffleur") -> None:
         from souffleur.knowledge.memory import MemoryState
@@ -71,14 +65,14 @@ def list_(
         if failed:
             waiting = memory.knowledge.journal.turns(state=TurnState.FAILED, user_id=user)
             masked = [turn.masked() for turn in await waiting]
-            render.turns(masked, await memory.cast(), as_json)
+            format_memories.print_failed_turns(masked, await memory.cast(), as_json=as_json)
             return
         states = tuple(MemoryState) if every else (MemoryState.ACTIVE, MemoryState.PENDING)
         now = None if every else memory.clock()
         found = await memory.knowledge.list(user, states=states, now=now)
         cast = await memory.cast()
-        worth = render.Worth(memory.clock(), memory.knowledge.policy)
-        render.memories(found, worth, cast, as_json, owner=user is None)
+        worth = format_memories.Worth(memory.clock(), memory.knowledge.policy)
+        format_memories.print_memories(found, worth, cast, as_json=as_json, owner=user is None)
 
     with_memory(work)
 
@@ -88,13 +82,13 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show one memory with everything known about it."""
-    from souffleur.cli import show as render
+    from souffleur.cli import format_memories
 
     async def work(memory: "Souffleur") -> None:
         knowledge = memory.knowledge
         one = await knowledge.get(await find_memory_id(knowledge, id), user_id=None)
-        worth = render.Worth(memory.clock(), knowledge.policy)
-        render.memory(one, worth, await memory.cast(), as_json)
+        worth = format_memories.Worth(memory.clock(), knowledge.policy)
+        format_memories.print_memory(one, worth, await memory.cast(), as_json=as_json)
 
     with_memory(work)
 
@@ -110,7 +104,7 @@ def search(
     as_json: AsJson = False,
 ) -> None:
     """Search a user's memories, episodes and raw turns."""
-    from souffleur.cli import show as render
+    from souffleur.cli import format_memories
 
     async def work(memory: "Souffleur") -> None:
         from dataclasses import replace
@@ -126,7 +120,9 @@ def search(
         zone = (await memory.cast()).zone(user)
         query = Query(user, text, memory.clock(), sphere=EVERY_SPHERE, limit=limit)
         query = replace(query, scope=through, zone=zone)
-        render.found(await memory.knowledge.search(query), as_json, explain=explain)
+        format_memories.print_search_results(
+            await memory.knowledge.search(query), as_json=as_json, explain=explain
+        )
 
     with_memory(work)
 
@@ -142,7 +138,7 @@ def history(
             await find_memory_id(memory.knowledge, id), user_id=None
         )
 
-    _tell(work, as_json)
+    _change(work, as_json=as_json)
 
 
 def undo(
@@ -158,7 +154,7 @@ def undo(
         by, now = Actor(who=ActorKind.USER), memory.clock()
         return [await memory.knowledge.undo(entry, by=by, now=now, user_id=None)]
 
-    _tell(work, as_json)
+    _change(work, as_json=as_json)
 
 
 def forget(
@@ -168,7 +164,7 @@ def forget(
     as_json: AsJson = False,
 ) -> None:
     """Forget a memory, or all that a text clearly means; undoable."""
-    from souffleur.cli import show as render
+    from souffleur.cli import format_memories
     from souffleur.errors import NotFoundError
 
     async def work(memory: "Souffleur") -> Any:
@@ -176,11 +172,11 @@ def forget(
         if not meant:
             raise NotFoundError(f"no memory of {user!r} is clearly meant by {query!r}")
         if not yes:
-            render.found(meant, False)
+            format_memories.print_search_results(meant, as_json=False)
             typer.confirm(f"Forget {len(meant)}?", abort=True, err=True)
         return await memory.forget(query, user_id=user)
 
-    _tell(work, as_json)
+    _change(work, as_json=as_json)
 
 
 def share(
@@ -194,12 +190,12 @@ def share(
         one = await memory.knowledge.get(found, user_id=None)
         return [await memory.share(one.id, user_id=one.user_id)]
 
-    _tell(work, as_json)
+    _change(work, as_json=as_json)
 
 
 def retry(user: AnyUser = None) -> None:
     """Judge again the turns that failed, and those that wait; needs the model's endpoint."""
-    from souffleur.cli.door import enter
+    from souffleur.cli.event_loop import run_async
     from souffleur.errors import SettingsError
     from souffleur.settings import load_settings
 
@@ -221,7 +217,7 @@ def retry(user: AnyUser = None) -> None:
             left += len(await journal.turns(state=TurnState.PENDING, user_id=user))
             return len(waiting), left, memory.trouble
 
-    tried, left, trouble = enter(work())
+    tried, left, trouble = run_async(work())
     why = f" ({trouble})" if trouble else ""
     typer.echo(f"{tried - left} of {tried} turns judged, {left} not{why}")
     raise typer.Exit(1 if left else 0)
@@ -233,8 +229,8 @@ def migrate(
     """Copy the whole store, for the embedder and policy that are set now; the old one stays."""
     from pathlib import Path
 
-    from souffleur.cli.door import enter
-    from souffleur.cli.show import progress
+    from souffleur.cli.console import progress
+    from souffleur.cli.event_loop import run_async
 
     async def work() -> int:
         from souffleur.knowledge.migration import copy_store
@@ -249,19 +245,19 @@ def migrate(
         with progress("copying") as step:
             return await copy_store(make_place(settings), target, embedder, policy, step=step)
 
-    copied = enter(work())
+    copied = run_async(work())
     name = "SOUFFLEUR_QDRANT_URL" if "://" in to else "SOUFFLEUR_PATH"
     typer.echo(f"{copied} memories copied; set {name}={to} to use them")
 
 
-def _tell(work: "Callable[[Souffleur], Awaitable[list[LedgerEntry]]]", as_json: bool) -> None:
+def _change(work: "Callable[[Souffleur], Awaitable[list[LedgerEntry]]]", *, as_json: bool) -> None:
     """Work, and print what came of it; 1 if all of it was refused."""
-    from souffleur.cli import show as render
+    from souffleur.cli.format_ledger import print_entries
 
     async def both(memory: "Souffleur") -> "tuple[list[LedgerEntry], Cast]":
         return await work(memory), await memory.cast()
 
     outcomes, cast = with_memory(both)
-    render.outcomes(outcomes, cast, as_json)
+    print_entries(outcomes, cast, as_json=as_json)
     if outcomes and all(outcome.refused for outcome in outcomes):
         raise typer.Exit(1)

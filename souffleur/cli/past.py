@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from souffleur.cli.door import AsJson, User, with_memory
+from souffleur.cli.event_loop import with_memory
+from souffleur.cli.options import AsJson, User
 
 if TYPE_CHECKING:
     from souffleur.runtime import Souffleur
@@ -26,11 +27,11 @@ def ask(
     as_json: AsJson = False,
 ) -> None:
     """What was talked about at a time, or on a matter; no model is asked."""
-    from souffleur.cli import show_past as render
+    from souffleur.cli import format_past
 
     async def work(memory: "Souffleur") -> None:
         past = await memory.ask(text, user_id=user, agent_id=agent, limit=limit)
-        render.past(past, (await memory.cast()).persona(user, agent), as_json)
+        format_past.print_past(past, (await memory.cast()).persona(user, agent), as_json=as_json)
 
     with_memory(work)
 
@@ -41,7 +42,7 @@ def episodes(
     as_json: AsJson = False,
 ) -> None:
     """List what was talked about, newest first, and what waits to be summarised."""
-    from souffleur.cli import show_past as render
+    from souffleur.cli import format_past
 
     async def work(memory: "Souffleur") -> None:
         from souffleur.knowledge.identity import EVERY_SPHERE
@@ -49,7 +50,9 @@ def episodes(
         now = memory.clock()
         waiting = await memory.knowledge.sessions.waiting(user)
         told = await memory.knowledge.episodes(user, limit=limit, now=now, sphere=EVERY_SPHERE)
-        render.episodes(told, waiting, (await memory.cast()).persona(user), as_json)
+        format_past.print_episodes(
+            told, waiting, (await memory.cast()).persona(user), as_json=as_json
+        )
 
     with_memory(work)
 
@@ -65,22 +68,26 @@ def profile(
     as_json: AsJson = False,
 ) -> None:
     """Show who this user is, as the companion understands it."""
-    from souffleur.cli import show_past as render
-    from souffleur.cli.door import enter
+    from souffleur.cli import format_past
+    from souffleur.cli.event_loop import run_async
 
     async def work(memory: "Souffleur") -> None:
         sphere = (await memory.cast()).sphere(agent)
         versions = await memory.knowledge.portraits(user, sphere)
         if diff:
-            render.difference(versions, as_json)
+            format_past.print_difference(versions, as_json=as_json)
         elif history:
-            render.versions(versions, (await memory.cast()).persona(user), as_json)
+            format_past.print_versions(
+                versions, (await memory.cast()).persona(user), as_json=as_json
+            )
         else:
             portrait = await memory.knowledge.portrait(user, sphere)
-            render.portrait(portrait, (await memory.cast()).persona(user), as_json)
+            format_past.print_portrait(
+                portrait, (await memory.cast()).persona(user), as_json=as_json
+            )
 
     if write:
-        enter(_write(user, agent))
+        run_async(_write(user, agent))
     with_memory(work)
 
 

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from souffleur.cli.door import AsJson, with_memory
+from souffleur.cli.event_loop import with_memory
+from souffleur.cli.options import AsJson
 
 if TYPE_CHECKING:
     from souffleur.runtime import Souffleur
@@ -26,7 +27,7 @@ def people(
     as_json: AsJson = False,
 ) -> None:
     """Show the users who were introduced, or introduce one; the settings hold for the others."""
-    from souffleur.cli import show_people as render
+    from souffleur.cli import format_people
 
     fields = {"title": title, "timezone": timezone, "language": language}
     given = {key: value for key, value in fields.items() if value is not None}
@@ -37,7 +38,9 @@ def people(
             await memory.introduce(user_id=str(user), **given)  # type: ignore[arg-type]
         cast = await memory.cast()
         every = cast.introduced.people.values()
-        render.people([one for one in every if user in (None, one.user_id)], cast, as_json)
+        format_people.print_people(
+            [one for one in every if user in (None, one.user_id)], cast, as_json=as_json
+        )
 
     with_memory(work)
 
@@ -54,7 +57,7 @@ def personas(
     as_json: AsJson = False,
 ) -> None:
     """Show the personas that were introduced, or introduce one."""
-    from souffleur.cli import show_people as render
+    from souffleur.cli import format_people
 
     fields = {"name": name, "knows": knows}
     given = {key: value for key, value in fields.items() if value is not None}
@@ -65,7 +68,9 @@ def personas(
             await memory.introduce_persona(agent_id=str(agent), **given)  # type: ignore[arg-type]
         cast = await memory.cast()
         every = cast.introduced.personas.values()
-        render.personas([one for one in every if agent in (None, one.agent_id)], cast, as_json)
+        format_people.print_personas(
+            [one for one in every if agent in (None, one.agent_id)], cast, as_json=as_json
+        )
 
     with_memory(work)
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from souffleur.cli.door import AnyUser, AsJson, with_memory
+from souffleur.cli.event_loop import with_memory
+from souffleur.cli.options import AnyUser, AsJson
 
 if TYPE_CHECKING:
     from souffleur.knowledge.operation import LedgerEntry
@@ -27,7 +28,7 @@ def report(
     as_json: AsJson = False,
 ) -> None:
     """What is in the store: counts, worth, what is due, duplicates, failures, cost."""
-    from souffleur.cli import show_report as render
+    from souffleur.cli import format_report
 
     async def work(memory: "Souffleur") -> None:
         from souffleur.reporting.page import to_html
@@ -37,7 +38,7 @@ def report(
             html.write_text(to_html(quality, title="Souffleur", zone=zone), encoding="utf-8")
             typer.echo(f"written to {html}")
         else:
-            render.report(quality, zone, as_json)
+            format_report.print_report(quality, zone, as_json=as_json)
 
     with_memory(work)
 
@@ -47,7 +48,7 @@ def doctor(as_json: AsJson = False) -> None:
 
     Model and embedder are asked once.
     """
-    from souffleur.cli import show_report as render
+    from souffleur.cli import format_report
     from souffleur.reporting.report import Status, health
 
     async def work(memory: "Souffleur") -> "tuple[Quality, list[Finding]]":
@@ -55,7 +56,7 @@ def doctor(as_json: AsJson = False) -> None:
 
     quality, others = with_memory(work)
     state, findings = health(quality, others)
-    render.health(state, findings, as_json)
+    format_report.print_health(state, findings, as_json=as_json)
     if state is Status.BROKEN:
         raise typer.Exit(1)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from souffleur.cli.door import AnyUser, AsJson
+from souffleur.cli.options import AnyUser, AsJson
 
 if TYPE_CHECKING:
     from souffleur.runs.run import RunLimits, RunResult
@@ -43,20 +43,20 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Do what is due: review, decay, consolidate, portraits, contradictions, purge, or a count."""
-    from souffleur.cli import show_runs as render
-    from souffleur.cli.door import enter
+    from souffleur.cli import format_runs
+    from souffleur.cli.event_loop import run_async
     from souffleur.runs.run import RunLimits
 
     limits = RunLimits(memories=limit, calls=calls, deletions=deletions)
-    report = enter(_run(name, user, dry_run, limits))
-    render.run(report, as_json)
+    report = run_async(_run(name, user, dry_run, limits))
+    format_runs.print_run(report, as_json=as_json)
     if report.count("FAILED"):
         raise typer.Exit(1)
 
 
 async def _run(name: RunName, user: str | None, dry_run: bool, limits: "RunLimits") -> "RunResult":
-    from souffleur.cli.door import stop_on_signal
-    from souffleur.cli.show import progress
+    from souffleur.cli.console import progress
+    from souffleur.cli.event_loop import stop_on_signal
     from souffleur.runs.jobs import RUNS
     from souffleur.runs.run import RunOptions
     from souffleur.runtime import Souffleur

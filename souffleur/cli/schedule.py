@@ -10,13 +10,13 @@ def register(app: typer.Typer) -> None:
 
 def schedule() -> None:
     """Run each job at its time until stopped; one process of a store at a time does it."""
-    from souffleur.cli.door import enter
+    from souffleur.cli.event_loop import run_async
 
-    enter(_keep())
+    run_async(_keep())
 
 
 async def _keep() -> None:
-    from souffleur.cli.door import stop_on_signal
+    from souffleur.cli.event_loop import stop_on_signal
     from souffleur.runs.jobs import jobs_of
     from souffleur.runtime import Souffleur
 

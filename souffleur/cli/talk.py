@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from souffleur.cli.door import User, enter
+from souffleur.cli.event_loop import run_async
+from souffleur.cli.options import User
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -64,7 +65,7 @@ def chat(user: User = "me", session: str = "terminal") -> None:
     from souffleur.cli.companion import converse
     from souffleur.settings import load_settings, need_model
 
-    enter(converse(need_model(load_settings()), user, session))
+    run_async(converse(need_model(load_settings()), user, session))
 
 
 def _play(
@@ -86,11 +87,11 @@ def _play(
     if chat is not None:
         settings = settings.model_copy(update=as_recorded(chat))
     if keep:
-        enter(_replay(dialogue, settings, chat, record, as_json))
+        run_async(_replay(dialogue, settings, chat, record, as_json=as_json))
         return
     with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
         passing = settings.model_copy(update={"path": Path(folder), "qdrant_url": None})
-        enter(_replay(dialogue, passing, chat, record, as_json))
+        run_async(_replay(dialogue, passing, chat, record, as_json=as_json))
 
 
 async def _replay(
@@ -98,12 +99,14 @@ async def _replay(
     settings: "Settings",
     chat: "Chat | None",
     record: Path | None,
+    *,
     as_json: bool,
 ) -> None:
     from zoneinfo import ZoneInfo
 
     from souffleur.agents.recording import prune
-    from souffleur.cli import show
+    from souffleur.cli import format_replay
+    from souffleur.cli.console import progress
     from souffleur.replay import clock_for, replay as play
     from souffleur.runtime import Souffleur
 
@@ -115,13 +118,13 @@ async def _replay(
     clock = clock_for(dialogue)
     async with Souffleur.open(settings, chat=chat, clock=clock) as memory:
         index = 0
-        with show.progress("judging", hidden=not live) as step:
+        with progress("judging", hidden=not live) as step:
             async for turn in play(dialogue, memory, clock):
                 index += 1
                 if as_json:
-                    show.played_json(turn)
+                    format_replay.print_turn_json(turn)
                 else:
-                    show.played(turn, index, names, zone)
+                    format_replay.print_turn(turn, index, names, zone)
                 step(index, len(dialogue))
         if recorder and record:
             prune(record, recorder.used)  # answers to a former wording of the dialogue
@@ -131,13 +134,15 @@ async def _replay(
 
 
 async def _sum_up(memory: "Souffleur", user_id: str, end: "datetime") -> None:
-    from souffleur.cli import show
+    from souffleur.cli.console import console
+    from souffleur.cli.format_ledger import print_tally
+    from souffleur.cli.format_memories import Worth, print_memories
 
     knowledge = memory.knowledge
-    show.console.rule("[bold]what is remembered, and what it is worth at the end[/]", align="left")
-    found, worth = await knowledge.list(user_id, now=end), show.Worth(end, knowledge.policy)
-    show.memories(found, worth, await memory.cast(), False)
-    show.tally(await knowledge.journal.entries(user_id))
+    console.rule("[bold]what is remembered, and what it is worth at the end[/]", align="left")
+    found, worth = await knowledge.list(user_id, now=end), Worth(end, knowledge.policy)
+    print_memories(found, worth, await memory.cast(), as_json=False)
+    print_tally(await knowledge.journal.entries(user_id))
 
 
 def _recorder(settings: "Settings", path: Path) -> "Recorder":

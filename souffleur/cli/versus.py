@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from souffleur.cli.door import AsJson, enter
+from souffleur.cli.event_loop import run_async
+from souffleur.cli.options import AsJson
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,16 +52,16 @@ def versus(
     if as_json:
         print(to_text(comparison), end="")
     else:
-        show(comparison)
+        print_comparison(comparison)
     if comparison.troubles:
         raise typer.Exit(1)
 
 
-def show(comparison: "SystemComparison") -> None:
+def print_comparison(comparison: "SystemComparison") -> None:
     """The systems side by side, what differs beyond noise, the ops of those that tell them."""
     from rich.markup import escape
 
-    from souffleur.cli.show import console
+    from souffleur.cli.console import console
 
     console.print(
         f"{comparison.scripts} scripts, {comparison.mode}: {escape(comparison.model)}, "
@@ -153,7 +154,7 @@ def _asked(
     async def work() -> "SystemComparison":
         from datetime import UTC, datetime
 
-        from souffleur.cli.show import progress
+        from souffleur.cli.console import progress
         from souffleur.evals.systems.versus import live_setups, recording_setups, versus
         from souffleur.wiring import make_endpoint
 
@@ -169,13 +170,13 @@ def _asked(
         finally:
             await endpoint.aclose()
 
-    return enter(work())
+    return run_async(work())
 
 
 def _recorded(
     found: "Sequence[Path]", factories: "Mapping[str, SystemFactory]", folder: Path, parallel: int
 ) -> "SystemComparison":
-    from souffleur.cli.show import progress
+    from souffleur.cli.console import progress
     from souffleur.evals.systems.versus import recorded_setups, versus
 
     async def work() -> "SystemComparison":
@@ -183,4 +184,4 @@ def _recorded(
             setups = recorded_setups(folder)
             return await versus(found, factories, setups, live=False, parallel=parallel, step=step)
 
-    return enter(work())
+    return run_async(work())

@@ -146,7 +146,7 @@ def diaries() -> list[Diary]:
 
 @pytest.fixture(scope="module")
 def taken(tmp_path_factory: pytest.TempPathFactory, diaries: list[Diary]) -> SystemComparison:
-    """ScriptResult once for all tests."""
+    """Played once for all tests."""
 
     def make(inputs: SystemInputs) -> Diary:
         diaries.append(Diary(inputs))

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from souffleur.agents.exchange import Persona
-from souffleur.cli.show import console, print_json
+from souffleur.cli.console import console, print_json
 from souffleur.knowledge.finding.search import Found
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.talk.session import Segment
@@ -22,7 +22,7 @@ from souffleur.whispering.recollection import Past
 _SENTENCES = re.compile(r"(?<=[。！？!?])|(?<=\.)\s+|\n+")
 
 
-def past(found: Past, persona: Persona, as_json: bool) -> None:
+def print_past(found: Past, persona: Persona, *, as_json: bool) -> None:
     """What a question about the past brought, with its dates."""
     if as_json:
         span = [moment.isoformat() if moment else None for moment in (found.since, found.until)]
@@ -42,8 +42,8 @@ def past(found: Past, persona: Persona, as_json: bool) -> None:
     console.print(table)
 
 
-def episodes(
-    told: Sequence[Memory], waiting: Sequence[Segment], persona: Persona, as_json: bool
+def print_episodes(
+    told: Sequence[Memory], waiting: Sequence[Segment], persona: Persona, *, as_json: bool
 ) -> None:
     """Episodes, newest first, below the placeholders of those that wait."""
     if as_json:
@@ -61,7 +61,7 @@ def episodes(
         _print_episode(episode)
 
 
-def portrait(one: Memory | None, persona: Persona, as_json: bool) -> None:
+def print_portrait(one: Memory | None, persona: Persona, *, as_json: bool) -> None:
     """The portrait in force, or a plain sentence where there is none."""
     if as_json:
         print_json(one.model_dump(mode="json") if one else None)
@@ -72,7 +72,7 @@ def portrait(one: Memory | None, persona: Persona, as_json: bool) -> None:
         console.print(escape(one.content))
 
 
-def versions(found: Sequence[Memory], persona: Persona, as_json: bool) -> None:
+def print_versions(found: Sequence[Memory], persona: Persona, *, as_json: bool) -> None:
     """All versions, newest first, with what each changed."""
     if as_json:
         print_json([one.model_dump(mode="json") for one in found])
@@ -89,7 +89,7 @@ def versions(found: Sequence[Memory], persona: Persona, as_json: bool) -> None:
         console.print(escape(one.content))
 
 
-def difference(found: Sequence[Memory], as_json: bool) -> None:
+def print_difference(found: Sequence[Memory], *, as_json: bool) -> None:
     """What the latest version says that the one before did not, and the other way round."""
     new, old = ([*found[:2], None, None])[:2]
     lines = diff(old.content if old else "", new.content if new else "")

@@ -8,7 +8,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Column, Table
 
-from souffleur.cli.show import console, print_json
+from souffleur.cli.console import console, print_json
 from souffleur.knowledge.upkeep.quality import Quality
 from souffleur.knowledge.upkeep.tally import BIN, Counts, MemoryRef, Pair
 from souffleur.reporting.report import (
@@ -28,7 +28,7 @@ _BAR_LENGTH = 30
 _COLOURS = {Status.OK: "green", Status.WARNING: "yellow", Status.BROKEN: "red"}
 
 
-def report(quality: Quality, zone: ZoneInfo, as_json: bool) -> None:
+def print_report(quality: Quality, zone: ZoneInfo, *, as_json: bool) -> None:
     """All that was measured."""
     if as_json:
         print_json(to_json(quality))
@@ -36,7 +36,7 @@ def report(quality: Quality, zone: ZoneInfo, as_json: bool) -> None:
     whose = "everybody" if quality.user_id is None else quality.user_id
     when = _local(quality.at, zone)
     console.print(f"[dim]the memories of {escape(whose)}, {when}; {quality.users} users[/]")
-    health(*assess(quality), as_json)
+    print_health(*assess(quality), as_json=False)
     _kept(quality)
     _due(quality)
     _pairs("the same words", quality.duplicates)
@@ -49,7 +49,7 @@ def report(quality: Quality, zone: ZoneInfo, as_json: bool) -> None:
     _runs(quality, zone)
 
 
-def health(state: Status, findings: Sequence[str], as_json: bool) -> None:
+def print_health(state: Status, findings: Sequence[str], *, as_json: bool) -> None:
     """How all is, and what to do."""
     if as_json:
         print_json({"state": str(state), "findings": findings})

@@ -6,14 +6,14 @@ from rich import box
 from rich.markup import escape
 from rich.table import Column, Table
 
-from souffleur.cli.show import console
+from souffleur.cli.console import console
 from souffleur.evals.suite.compare import Comparison
 from souffleur.evals.suite.metrics import metrics_of
 from souffleur.evals.suite.number_format import interval, number
 from souffleur.evals.suite.result import Measured, OpStatus, ResultFile, Run, ScriptResult, Step
 
 
-def results(saved: ResultFile) -> None:
+def print_results(saved: ResultFile) -> None:
     """Misses by script, then every metric, the models side by side."""
     for run in saved.runs:
         for script in run.scripts:
@@ -24,7 +24,7 @@ def results(saved: ResultFile) -> None:
             console.print(f"[red]failed[/]  {escape(trouble)}")
 
 
-def comparison(compared: Comparison) -> None:
+def print_comparison(compared: Comparison) -> None:
     """What differs beyond noise, and whether that is worse."""
     table = Table("metric", "A", "B", "B - A, 95 %", "", box=box.SIMPLE_HEAD)
     for one in compared.differences:

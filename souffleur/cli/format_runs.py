@@ -6,7 +6,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Column, Table
 
-from souffleur.cli.show import console, print_json
+from souffleur.cli.console import console, print_json
 from souffleur.runs.run import RunItem, RunResult
 
 _COLOURS = {
@@ -23,7 +23,7 @@ _COLOURS = {
 }
 
 
-def run(report: RunResult, as_json: bool) -> None:
+def print_run(report: RunResult, *, as_json: bool) -> None:
     """A table, one line a memory, and the sums."""
     if as_json:
         print_json(_whole(report))

@@ -7,11 +7,11 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from souffleur.cast import Cast
-from souffleur.cli.show import console, print_json
+from souffleur.cli.console import console, print_json
 from souffleur.knowledge.people import Person, PersonaCard
 
 
-def people(found: Sequence[Person], cast: Cast, as_json: bool) -> None:
+def print_people(found: Sequence[Person], cast: Cast, *, as_json: bool) -> None:
     """A table of users; in dim what the settings say."""
     if as_json:
         print_json([one.model_dump(mode="json") for one in found])
@@ -33,7 +33,7 @@ def people(found: Sequence[Person], cast: Cast, as_json: bool) -> None:
     console.print(table)
 
 
-def personas(found: Sequence[PersonaCard], cast: Cast, as_json: bool) -> None:
+def print_personas(found: Sequence[PersonaCard], cast: Cast, *, as_json: bool) -> None:
     """A table of personas."""
     if as_json:
         print_json([one.model_dump(mode="json") for one in found])

@@ -10,10 +10,8 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
-    AfterValidator,
     AwareDatetime,
     Discriminator,
     Field,
@@ -27,6 +25,7 @@ from souffleur.errors import DialogueError
 from souffleur.evals.suite.expectation import Expectation, Patterns, RecallPart
 from souffleur.knowledge.memory import Category, Frozen, Kind
 from souffleur.knowledge.operation import Importance
+from souffleur.knowledge.people import Zone
 
 
 class RunName(StrEnum):
@@ -36,14 +35,6 @@ class RunName(StrEnum):
     DECAY = "decay"
     CONSOLIDATE = "consolidate"
     CONTRADICTIONS = "contradictions"
-
-
-def _is_zone(name: str) -> str:
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError):
-        raise ValueError(f"there is no time zone {name!r}; use one such as Asia/Tokyo") from None
-    return name
 
 
 class Known(Frozen):
@@ -142,7 +133,7 @@ class Script(Frozen):
     """The one thing it is about, as a slug."""
     user: UserPart = UserPart()
     assistant: AssistantPart = AssistantPart()
-    timezone: Annotated[str, AfterValidator(_is_zone)] = "UTC"
+    timezone: Zone = "UTC"
     known: tuple[Known, ...] = ()
     sessions: tuple[Part, ...] = Field(min_length=1)
     asks: tuple[Ask, ...] = ()

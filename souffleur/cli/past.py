@@ -87,11 +87,11 @@ def profile(
             )
 
     if write:
-        run_async(_write(user, agent))
+        run_async(_write_portrait(user, agent))
     with_memory(work)
 
 
-async def _write(user: str, agent: str) -> None:
+async def _write_portrait(user: str, agent: str) -> None:
     from souffleur.runtime import Souffleur
     from souffleur.settings import load_settings, need_model
 

@@ -1,8 +1,8 @@
 """Comparison of two runs: what got worse beyond noise.
 
-Both runs are drawn alike, script by script, from those that both have: a difference whose 95 %
-interval excludes 0 in the bad direction is a regression. A wrong delete or an invented fact is one
-wherever there was none.
+Both runs are drawn alike, script by script, from the scripts that both have. A difference whose
+95 % interval excludes 0 in the bad direction is a regression. A wrong delete or an invented fact
+is always a regression if run A had none there.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from souffleur.evals.suite.result import ErrorType, OpStatus, Run, ScriptResult
 
 ALWAYS_REGRESSIONS = (ErrorType.WRONG_DELETE, ErrorType.INVENTED)
 COST_SLACK = 0.1
-"""What costs a tenth more is no regression: a few words in a prompt cost something everywhere."""
+"""Relative rise in cost that is still no regression: a few words in a prompt cost something."""
 
 
 @dataclass(frozen=True)
@@ -25,28 +25,28 @@ class Difference:
     a: float
     b: float
     low: float
-    """Of the difference b - a; likewise `high`."""
+    """The lower end of the 95 % interval of b - a; likewise `high`."""
     high: float
     worse: bool
-    """Beyond noise."""
+    """True if it is worse beyond noise; likewise `better`."""
     better: bool
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs beside each other."""
+    """Two runs compared."""
 
     differences: tuple[Difference, ...]
-    """Of every metric that both have."""
+    """Every metric that both runs have."""
     new_faults: tuple[str, ...]
     """Wrong deletes and invented facts that A did not have, and scripts that fail only in B."""
     only_a: tuple[str, ...]
-    """Scripts that B does not have; likewise `only_b`."""
+    """Scripts that are only in A; likewise `only_b`."""
     only_b: tuple[str, ...]
 
     @property
     def regressions(self) -> list[str]:
-        """What got worse; empty: nothing did."""
+        """What got worse; empty if nothing did."""
         worse = [
             f"{one.metric}: {one.a:.3f} → {one.b:.3f} ({one.low:+.3f} to {one.high:+.3f})"
             for one in self.differences
@@ -56,7 +56,7 @@ class Comparison:
 
 
 def compare(a: Run, b: Run) -> Comparison:
-    """How B differs from A."""
+    """Compare run B with run A."""
     whole = {one.name: one for one in a.scripts}
     others = {one.name: one for one in b.scripts}
     both = sorted(whole.keys() & others.keys())

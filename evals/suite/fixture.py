@@ -27,17 +27,17 @@ from souffleur.settings import Settings
 
 @dataclass
 class Listener:
-    """A `Chat` that notes what is asked and answered."""
+    """A `Chat` that logs each request to another chat, and its answer."""
 
     chat: Chat
     timed: bool = False
-    """Whether the times mean anything: they do not where answers come from a file."""
+    """Whether to measure times; they mean nothing if answers come from a file."""
     calls: list[Call] = field(default_factory=list)
     rules: dict[str, str] = field(default_factory=dict)
     """System messages by key."""
 
     async def __call__(self, request: Request) -> Reply:
-        """What the other one answers, and raises."""
+        """Pass a request on and log the answer. Raises what the other chat raises."""
         began = time.perf_counter()
         try:
             reply = await self.chat(request)
@@ -73,7 +73,7 @@ class Listener:
 
 
 def script_settings(script: Script, settings: Settings) -> Settings:
-    """The settings, as every script is played: names and zone are the script's."""
+    """Return the settings that a script is played with: fixed, but for its names and time zone."""
     return settings.model_copy(
         update={
             "embedder": "hash:512",
@@ -92,7 +92,7 @@ def script_settings(script: Script, settings: Settings) -> Settings:
 async def open_fixture(
     script: Script, settings: Settings, chat: Chat
 ) -> AsyncIterator[tuple[Souffleur, StageClock]]:
-    """The real runtime over a fresh store in a temporary folder, with what is known put there."""
+    """Open the real runtime over a fresh temporary store that holds the script's known memories."""
     clock = StageClock(script.sessions[0].at)
     with scratch() as folder:
         fresh = script_settings(script, settings).model_copy(update={"path": folder})
@@ -104,9 +104,9 @@ async def open_fixture(
 async def perform_run(
     memory: Souffleur, script: Script, part: RunPart
 ) -> tuple[list[LedgerEntry], str]:
-    """What a run wrote into the ledger, and why some of it failed.
+    """Return what a run wrote into the ledger, and why some of it failed.
 
-    Raises RecordingError where a recorded model has no answer, DialogueError for an unknown run.
+    Raises RecordingError if a recorded model has no answer, DialogueError for an unknown run.
     """
     if part.run not in RUNS:
         raise DialogueError(f"there is no run {part.run.value!r}: there are {', '.join(RUNS)}")
@@ -121,18 +121,18 @@ async def perform_run(
 
 
 def _check_recorded(error: str) -> None:
-    """RecordingError where a worker's error was one."""
+    """Raise RecordingError if the error of a worker was one."""
     if error.startswith(RecordingError.__name__):
         raise RecordingError(error.removeprefix(f"{RecordingError.__name__}: "))
 
 
 def to_op_records(outcomes: Sequence[LedgerEntry]) -> tuple[OpRecord, ...]:
-    """The ops of ledger entries, without SKIP, and without the passing of episodes."""
+    """Return ledger entries as op records, without SKIP and without the expiry of episodes."""
     return tuple(_op_record(one) for one in outcomes if one.op in set(Op) and not _passes(one))
 
 
 def known_memory(script: Script, index: int, known: Known, policy: Policy) -> Memory:
-    """A memory as it lies in the store before the first turn."""
+    """Return a known memory as the store holds it before the first turn."""
     category = known.category or category_of(known.kind)
     value = decay.initial(known.kind, known.importance, policy)
     anchor = known.last_used or known.at
@@ -170,7 +170,7 @@ async def _put(memory: Souffleur, script: Script) -> None:
 
 
 def _passes(outcome: LedgerEntry) -> bool:
-    """Whether an episode or portrait goes: its time is over by rule, and no script foresees it."""
+    """Tell whether an entry only removes episodes or portraits that are past their time by rule."""
     gone = outcome.op in (Op.FORGET, Op.ARCHIVE) and outcome.changes
     return bool(gone) and all(one.after.category in NARRATIVE for one in outcome.changes)
 
@@ -194,7 +194,7 @@ def _op_record(outcome: LedgerEntry) -> OpRecord:
 
 
 def _contradicted(changes: Sequence[Change]) -> tuple[list[str], str]:
-    """The one that ends, and the words of the one that stays; unsettled, both stay."""
+    """Return the contents that ended, and the content that stays; if unsettled, both stay."""
     ended = [one.after.content for one in changes if one.after.state is MemoryState.SUPERSEDED]
     stays = [one.after.content for one in changes if one.after.state is not MemoryState.SUPERSEDED]
     return ended, "\n".join(stays)

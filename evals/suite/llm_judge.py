@@ -1,8 +1,8 @@
-"""Referee: a model asked only what no pattern can tell, and what each unforeseen op is.
+"""The LLM judge: a model that is asked what no pattern can decide.
 
-Whether a content says a sentence; and of an op that nobody foresaw, whether it rests on what was
-said, is new, and is worth keeping. It judges the judge, so its calls are not counted among those
-of the memory.
+It decides whether a content entails a sentence. It also classifies each unexpected op: whether it
+is supported by what was said, is new, and is worth keeping. It evaluates the memory's own model,
+so its calls are not counted among those of the memory.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from souffleur.evals.suite.script import Script
 from souffleur.prompts import language_of, render
 
 REQUEST_NAME = "referee"
-"""The name of its requests; recorded answers are keyed by it."""
+"""Name of its requests; recorded answers are keyed by it."""
 EARLIER_TURNS = 6
 """Earlier turns of the same session that it sees for reference."""
 
@@ -32,7 +32,7 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class EntailmentAnswer(BaseModel):
-    """Whether a memory says a sentence: the argument first."""
+    """Whether a memory entails a sentence; the argument comes first."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -41,37 +41,37 @@ class EntailmentAnswer(BaseModel):
 
 
 class OpAnswer(BaseModel):
-    """What an unforeseen memory is: the argument first."""
+    """The classification of an unexpected memory; the argument comes first."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     reason: str
     supported: bool
-    """By what was said."""
+    """Whether what was said supports it."""
     known: bool
-    """It was known before."""
+    """Whether it was known before."""
     worth: bool
-    """Keeping."""
+    """Whether it is worth keeping."""
 
 
 @dataclass(frozen=True)
 class OpContext:
-    """What an op came from."""
+    """What an op resulted from."""
 
     script: Script
     earlier: Sequence[Step]
-    """Of the same talk."""
+    """Earlier steps of the same session."""
     step: Step
     known: Sequence[str]
-    """Contents of the memories before."""
+    """Contents of the memories that were known before."""
 
 
 async def find_entailments(
     judge: StructuredChat, script: Script, pairs: Sequence[tuple[str, str]]
 ) -> Entailments:
-    """Whether contents say sentences, by (sentence, content); side by side.
+    """Return, for each pair (sentence, content), whether the content entails the sentence.
 
-    Raises what the judge raises, AnswerError after asking twice.
+    The pairs are asked concurrently. Raises what the judge raises; AnswerError after asking twice.
     """
 
     async def one(sentence: str, content: str) -> bool:
@@ -86,7 +86,7 @@ async def find_entailments(
 async def classify_unexpected(
     judge: StructuredChat, context: OpContext, marks: Sequence[Mark]
 ) -> tuple[Mark, ...]:
-    """The marks, where something was written down wrongly with what that is."""
+    """Return the marks, with an error type for each unexpected op that wrote something."""
     return tuple(
         [
             await _classify(judge, context, done, mark)
@@ -98,7 +98,7 @@ async def classify_unexpected(
 
 
 def error_type(answer: OpAnswer) -> ErrorType:
-    """What the LLM judge's answer makes of an op.
+    """Return the error type that follows from the LLM judge's answer.
 
     >>> error_type(OpAnswer(reason="", supported=False, known=False, worth=True)).value
     'invented'
@@ -111,7 +111,7 @@ def error_type(answer: OpAnswer) -> ErrorType:
 
 
 def known_before(script: Script, steps: Sequence[Step]) -> list[str]:
-    """Contents of the memories that are there after these steps, as the ops tell."""
+    """Return the contents of the memories that exist after these steps, according to their ops."""
     known = dict.fromkeys(memory.content for memory in script.known)
     for done in (done for step in steps for done in step.ops if not done.refused):
         if done.op in WRITING_OPS | {Op.DELETE, Op.FORGET, Op.ARCHIVE, Op.CONTRADICT}:

@@ -22,7 +22,7 @@ Part = ScriptTurn | RunPart | Ask
 
 
 async def mark(script: Script, played: ScriptResult, judge: StructuredChat) -> ScriptResult:
-    """The script with every step judged, and all that was counted.
+    """Return the script with every step marked, and with all counts.
 
     Raises what the LLM judge's model raises.
     """
@@ -78,7 +78,7 @@ def _parts(script: Script) -> Iterator[Part]:
 
 
 def spent(calls: Sequence[Call]) -> Counts:
-    """Calls, tokens, dollars and seconds, all together and by what was asked for."""
+    """Count calls, tokens, dollars and seconds, in total and by name of request."""
     counts: Counter[str] = Counter()
     for call in calls:
         counts["calls"] += 1

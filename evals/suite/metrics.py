@@ -1,6 +1,6 @@
 """Metrics: rates of what was counted, each with a bootstrap interval over scripts.
 
-A metric is the ratio of sums, not the mean of ratios: a script weighs what it holds.
+A metric is the ratio of sums, not the mean of ratios: a script with more turns weighs more.
 """
 
 import math
@@ -19,14 +19,14 @@ SKIP = "SKIP"
 OP_NAMES = (*(str(op) for op in Op), SKIP)
 
 Sums = Mapping[str, "Array"]
-"""What was counted, by name: one number for each draw."""
+"""Counts by name: an array with one number for each draw."""
 Good = Literal["high", "low"]
 Group = Literal["ops", "errors", "updates", "details", "recall", "cost", "latency"]
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One number to look at, and which way it should go."""
+    """One metric, and the direction in which it is good."""
 
     name: str
     group: Group
@@ -37,7 +37,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """A metric of two that were drawn alike, and the interval of B less A."""
+    """A metric of two runs that were drawn alike, and the interval of B - A."""
 
     metric: Metric
     a: float
@@ -47,7 +47,7 @@ class PairedDifference:
 
 
 def measure(scripts: Sequence[ScriptResult]) -> dict[str, Measured]:
-    """Every metric that these scripts say something about; a failed script counts nowhere."""
+    """Return every metric that these scripts have data for; failed scripts are left out."""
     counted = [one.counts for one in scripts if not one.failure]
     return measured(counted, metrics_of(counted))
 
@@ -55,7 +55,7 @@ def measure(scripts: Sequence[ScriptResult]) -> dict[str, Measured]:
 def measured(
     counted: Sequence[Mapping[str, float]], metrics: Sequence[Metric]
 ) -> dict[str, Measured]:
-    """Return those of the metrics that there is something to measure for, by name."""
+    """Return those of the metrics that there is data for, by name."""
     if not counted:
         return {}
     once, drawn = sums(counted, ones(len(counted))), sums(counted, draws(len(counted)))
@@ -72,7 +72,7 @@ def compare_pairs(
     b: Sequence[Mapping[str, float]],
     metrics: Sequence[Metric],
 ) -> Iterator[PairedDifference]:
-    """Yield the metrics that there is something to measure for in both; of the same scripts."""
+    """Yield the paired difference of each metric that there is data for in both."""
     if not a:
         return
     once, drawn = ones(len(a)), draws(len(a))
@@ -86,7 +86,7 @@ def compare_pairs(
 
 
 def metrics_of(counted: Sequence[Mapping[str, float]]) -> list[Metric]:
-    """All metrics; of ops and requests, those that were counted."""
+    """Return all metrics, with those of the ops and requests that were counted."""
     names = {name for counts in counted for name in counts}
     ops = [op for op in OP_NAMES if any(name.startswith(f"{op}.") for name in names)]
     requests = sorted(name.removeprefix("timed.") for name in names if name.startswith("timed."))
@@ -99,7 +99,7 @@ def metrics_of(counted: Sequence[Mapping[str, float]]) -> list[Metric]:
 
 
 def sums(counted: Sequence[Mapping[str, float]], drawn: "Array") -> Sums:
-    """What was counted in each draw, by name; what was never counted is 0."""
+    """Return the sums of each count in each draw, by name; 0 for names that were never counted."""
     import numpy as np
 
     names = sorted({name for counts in counted for name in counts})
@@ -161,7 +161,7 @@ def _rates(ops: Sequence[str], name: str) -> list[Metric]:
 def _share(
     name: str, group: Group, part: str, *others: str, about: str = "", good: Good = "high"
 ) -> Metric:
-    """The first of some counts over all of them."""
+    """Return the metric of the first of some counts over the sum of all of them."""
 
     def of(sums: Sums) -> "Array":
         whole: Array = sum((sums[other] for other in others), start=sums[part])
@@ -178,7 +178,7 @@ def ratio(
 
 
 def count(name: str, *parts: str, about: str = "") -> Metric:
-    """Return the metric of errors, each of which is one too many."""
+    """Return a metric that counts errors; lower is better."""
 
     def of(sums: Sums) -> "Array":
         added: Array = sum((sums[part] for part in parts), start=sums["nothing"])

@@ -1,4 +1,4 @@
-"""Who answers an eval from the command line: a model that is asked, or a recording of one."""
+"""The model behind an eval command: an endpoint that is asked, or a recording of one."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ from souffleur.wiring import make_endpoint
 
 
 def source_settings(recorded: Path | None, **chosen: Any) -> Settings:
-    """The defaults with the environment's endpoint, or as it was recorded; and what is chosen.
+    """Return the default settings with the environment's endpoint, or as recorded; and `chosen`.
 
     Raises SettingsError, RecordingError.
     """
@@ -30,7 +30,7 @@ def source_settings(recorded: Path | None, **chosen: Any) -> Settings:
 async def open_source(
     settings: Settings, *, record: Path | None = None, recorded: Path | None = None
 ) -> AsyncIterator[Chat]:
-    """The recording, or the endpoint, whose answers are kept in `record` if that is given.
+    """Open the recording, or the endpoint, whose answers are kept in `record` if that is given.
 
     Raises SettingsError without a model, RecordingError.
     """

@@ -37,13 +37,13 @@ UNMEASURED = Measured(value=None)
 
 @dataclass(frozen=True)
 class Row:
-    """One metric, the models side by side."""
+    """One metric, with the models side by side."""
 
     metric: Metric
     measured: tuple[Measured, ...]
-    """One for each run."""
+    """The values, one for each run."""
     highest: float
-    """Where its plots end."""
+    """The value at the right end of its plots."""
 
 
 def to_html(saved: ResultFile, *, title: str = "Souffleur: evals") -> str:
@@ -66,13 +66,13 @@ def to_html(saved: ResultFile, *, title: str = "Souffleur: evals") -> str:
 
 
 def headlines(run: Run) -> dict[str, str]:
-    """Return the numbers of a run that are seen first."""
+    """Return the most important numbers of a run."""
     values = {name: run.metrics.get(name, UNMEASURED).value for name in HEADLINES}
     return {name: number(one, counted=name in COUNT_METRICS) for name, one in values.items()}
 
 
 def tables(runs: Sequence[Run]) -> dict[str, list[Row]]:
-    """Return the metrics that any of the runs has, under the heading of their group."""
+    """Return the metrics that any of the runs has, by the heading of their group."""
     known = metrics_of([one.counts for run in runs for one in run.scripts])
     found = {}
     for group, heading in GROUP_HEADINGS.items():
@@ -91,14 +91,14 @@ def tables(runs: Sequence[Run]) -> dict[str, list[Row]]:
 
 
 def _scale(group: str, shown: Sequence[Measured]) -> float:
-    """Return where the plots of a group end: at 1 if it has rates, else at the highest."""
+    """Return the right end of a group's plots: 1 for rates, else the highest value."""
     if group not in ("errors", "cost", "latency"):
         return 1.0
     return max(max(one.high or 0.0, one.value or 0.0) for one in shown)
 
 
 def place(value: float, highest: float) -> str:
-    """Return where on a plot from 0 to `highest` a value is, with room for its dot at both ends.
+    """Return the position of a value on a plot from 0 to `highest`, with room for its dot.
 
     >>> place(0, 1), place(1, 2), place(9, 2), place(0, 0)
     ('3.00%', '50.00%', '97.00%', '3.00%')
@@ -107,12 +107,12 @@ def place(value: float, highest: float) -> str:
 
 
 def marked(step: Step) -> list[tuple[OpRecord, Mark]]:
-    """Return the ops of a step that were marked, each with its mark."""
+    """Return the marked ops of a step, each with its mark."""
     return list(zip(step.ops, step.judged.marks, strict=False))
 
 
 def misses(step: Step) -> list[tuple[str, str]]:
-    """Return what was not done, kept or answered in a step, each after a word for its kind."""
+    """Return each miss of a step as a word for its kind, and what was missed."""
     judged = step.judged
     kinds = {
         "missed": judged.missed,
@@ -126,7 +126,7 @@ def misses(step: Step) -> list[tuple[str, str]]:
 
 
 def count_faults(run: Run) -> dict[str, int]:
-    """Return how many faults of each kind a run has, the most frequent first."""
+    """Return the number of faults of each kind in a run, the most frequent first."""
     return dict(Counter(kind for one in run.scripts for kind in faults(one)).most_common())
 
 

@@ -1,4 +1,4 @@
-"""The suite: scripts played and marked side by side; from recordings, live, or to be recorded."""
+"""The suite: scripts played and marked concurrently; from recordings, live, or to be recorded."""
 
 import asyncio
 import multiprocessing
@@ -30,23 +30,23 @@ ENDPOINT_SETTINGS = (
     *("base_url", "api_key", "model", "timeout", "temperature", "max_tokens", "answer_form"),
     *("price_in", "price_out"),
 )
-"""Settings that are the environment's; all others are the same wherever a suite is played."""
+"""Settings that come from the environment; all others are the same wherever a suite is played."""
 
 Rules = dict[str, str]
 Evaluated = tuple[ScriptResult, Rules]
 Progress = Callable[[int, int], None]
-"""Is told how many scripts are done, and of how many."""
+"""Callback with the number of finished scripts and of all scripts."""
 
 
 @dataclass(frozen=True)
 class EvalSetup:
-    """Who answers for one script."""
+    """The models and settings that a script is evaluated with."""
 
     settings: Settings
     chat: Chat
     """The model under test."""
     llm_judge: Chat
-    """Asked what no pattern can tell."""
+    """The model that decides what no pattern can."""
     timed: bool = False
 
 
@@ -59,13 +59,13 @@ async def evaluate(script: Script, setup: EvalSetup) -> Evaluated:
 
 
 def eval_settings(settings: Settings) -> Settings:
-    """The defaults with the endpoint of these settings, so that a recording fits everywhere."""
+    """Return the defaults with the endpoint of these settings, so that recordings fit everywhere."""
     chosen = {name: getattr(settings, name) for name in ENDPOINT_SETTINGS}
     return default_settings().model_copy(update=chosen)
 
 
 def recording_of(file: Path, recordings: Path) -> Path:
-    """Where the answers to a script are."""
+    """Return the file of recorded answers to a script."""
     return recordings / f"{file.stem}.jsonl"
 
 
@@ -76,7 +76,7 @@ def run_recorded(
     processes: int | None = None,
     step: Progress = lambda done, total: None,
 ) -> Run:
-    """A suite by recorded answers, in several processes; with one, in this one."""
+    """Run a suite with recorded answers, in several processes; in this one if it takes only one."""
     work = partial(_recorded, recordings=recordings)
     count = processes or min(os.cpu_count() or 1, len(files))
     played: list[tuple[ScriptResult, Rules, str]] = []
@@ -102,7 +102,7 @@ async def run_live(
     parallel: int = 8,
     step: Progress = lambda done, total: None,
 ) -> Run:
-    """A suite by a model that is asked now, some scripts side by side."""
+    """Run a suite with a live model, several scripts concurrently."""
 
     async def one(script: Script) -> Evaluated:
         return await evaluate(script, setup)
@@ -121,10 +121,10 @@ async def record(
     parallel: int = 8,
     step: Progress = lambda done, total: None,
 ) -> Run:
-    """A suite by a model, whose answers are kept: one file a script.
+    """Run a suite with a live model and keep its answers, one file for each script.
 
-    What a file holds is not asked again. Of a script that was played to its end, what it no longer
-    asks for is dropped.
+    What a file already holds is not asked again. If a script was played to its end, answers that it
+    no longer asks for are dropped.
     """
     begun = now or datetime.now(UTC)
 
@@ -140,7 +140,7 @@ async def record(
 
 
 def make_run(done: Sequence[Evaluated], model: str, mode: str) -> Run:
-    """One run of what was done, with its metrics."""
+    """Return the run of these results, with its metrics."""
     scripts = tuple(sorted((played for played, _ in done), key=lambda one: one.name))
     rules = {key: text for _, some in done for key, text in sorted(some.items())}
     run = Run.model_validate({"model": model, "mode": mode, "scripts": scripts, "rules": rules})
@@ -167,7 +167,7 @@ async def _side_by_side(
 
 
 async def _guarded(file: Path, one: Callable[[Script], Awaitable[Evaluated]]) -> Evaluated:
-    """What came of a script, or why it failed: one that fails does not stop the others."""
+    """Return the result of a script, or its failure, so that it does not stop the others."""
     about = ""
     try:
         script = read_script(file)
@@ -181,7 +181,7 @@ async def _guarded(file: Path, one: Callable[[Script], Awaitable[Evaluated]]) ->
 
 
 def _stale(said: str, name: str) -> str:
-    """The words of a RecordingError with the command for a script, and without that for a talk."""
+    """Return the text of a RecordingError with the command that records a script again."""
     if "souffleur replay" not in said:
         return said
     why = said.partition(": it has no answer")[0].partition(": ")[0].rstrip(".")
@@ -191,7 +191,7 @@ def _stale(said: str, name: str) -> str:
 
 
 def _recorded(file: Path, recordings: Path) -> tuple[ScriptResult, Rules, str]:
-    """One script in a process of its own."""
+    """Evaluate one recorded script in a process of its own."""
     path = recording_of(file, recordings)
 
     async def one(script: Script) -> Evaluated:

@@ -1,8 +1,8 @@
-"""Scoring: what was done beside what was expected. Pure: no model, no store, no clock.
+"""Scoring: what was done compared with what was expected. Pure: no model, no store, no clock.
 
 Precision counts ops, recall counts expectations: one op may meet several expectations, so that
-two facts in one memory, or one fact in two, do no harm. An op that only `may` names counts for
-nothing. Counts are numbers by name, added up over steps and scripts; `metrics` makes rates of them.
+two facts in one memory, or one fact in two, do no harm. An op that only a `may` allows is not
+counted. Counts are numbers by name, summed over steps and scripts; `metrics` turns them into rates.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from souffleur.evals.suite.result import ErrorType, Mark, OpRecord, OpStatus, St
 from souffleur.evals.suite.script import End, RunPart, ScriptTurn
 
 Entailments = Mapping[tuple[str, str], bool]
-"""Whether a content says a sentence, in the opinion of the LLM judge: by (sentence, content)."""
+"""Whether a content entails a sentence, by the LLM judge: keyed by (sentence, content)."""
 Counts = Counter[str]
 
 REMOVING_OPS = frozenset({Op.DELETE, Op.FORGET})
@@ -23,21 +23,21 @@ WRITING_OPS = frozenset({Op.ADD, Op.UPDATE, Op.MERGE})
 
 @dataclass(frozen=True)
 class Scored:
-    """A step's judgement, and what is counted of it."""
+    """The marks of a step, and what is counted for it."""
 
     judged: StepMarks
     counts: Counts
 
 
 def meets(sought: Expectation, done: OpRecord, entailments: Entailments) -> bool:
-    """Whether an op is what an expectation names."""
+    """Tell whether an op meets an expectation."""
     if not _could_meet(sought, done):
         return False
     return not sought.says or entailments.get((sought.says, done.words), False)
 
 
 def sentences(part: ScriptTurn | RunPart, ops: Iterable[OpRecord]) -> list[tuple[str, str]]:
-    """What an LLM judge must be asked before this step can be scored: (sentence, content)."""
+    """List the pairs (sentence, content) that an LLM judge must decide before scoring a step."""
     asking = [one for one in (*part.expect, *part.may, *part.never) if one.says]
     acted = [done for done in ops if not done.refused]
     pairs = [(one.says, done.words) for one in asking for done in acted if _could_meet(one, done)]
@@ -45,7 +45,7 @@ def sentences(part: ScriptTurn | RunPart, ops: Iterable[OpRecord]) -> list[tuple
 
 
 def score(part: ScriptTurn | RunPart, step: Step, entailments: Entailments) -> Scored:
-    """Each op and each expectation of a step."""
+    """Score each op and each expectation of a step."""
     marks = tuple(_mark(part, done, entailments) for done in step.ops)
     counts: Counts = Counter()
     for done, mark in zip(step.ops, marks, strict=True):
@@ -88,15 +88,15 @@ def score(part: ScriptTurn | RunPart, step: Step, entailments: Entailments) -> S
 
 
 def count_error_types(judged: StepMarks) -> Counts:
-    """How many wrong ops there are of each nature."""
+    """Count the wrong ops by error type."""
     wrong = [mark.nature for mark in judged.marks if mark.standing is OpStatus.WRONG]
     return Counter(f"nature.{nature}" for nature in wrong)
 
 
 def score_recall(part: RecallPart, whisper: str, ranked: Sequence[str]) -> Scored:
-    """What the whispered block brings and lacks, and how high it ranks what was called for.
+    """Score what the whispered block contains and lacks, and the rank of what was asked for.
 
-    What stands in the block uncalled (core, portrait, companions of every message) has no rank.
+    Parts that are in every block (core, portrait, their companions) have no rank.
     """
     counts: Counts = Counter()
     wrong = []
@@ -120,7 +120,7 @@ def score_recall(part: RecallPart, whisper: str, ranked: Sequence[str]) -> Score
 
 
 def score_end(end: End, memories: Sequence[str]) -> tuple[list[str], Counts]:
-    """What is not as it should be at the end, and what is counted of it."""
+    """Return what is not as it should be at the end, and the counts for it."""
     counts: Counts = Counter()
     wrong = []
     for hold in end.holds:
@@ -156,7 +156,7 @@ def _mark(part: ScriptTurn | RunPart, done: OpRecord, entailments: Entailments) 
 
 
 def _error_type(part: ScriptTurn | RunPart, done: OpRecord) -> ErrorType:
-    """As far as it can be told without an LLM judge."""
+    """Return the error type, as far as it follows without an LLM judge."""
     if done.op in REMOVING_OPS:
         return ErrorType.WRONG_DELETE
     if done.op == Op.BOOST:
@@ -172,7 +172,7 @@ def _error_type(part: ScriptTurn | RunPart, done: OpRecord) -> ErrorType:
 
 
 def _could_meet(sought: Expectation, done: OpRecord) -> bool:
-    """As far as patterns tell."""
+    """Tell whether an op meets an expectation as far as patterns can decide."""
     return done.op in sought.op and _fits(sought, done)
 
 
@@ -182,7 +182,7 @@ def _fits(sought: Expectation, done: OpRecord) -> bool:
 
 
 def _details(sought: Expectation, foreseen: Sequence[str], counts: Counts) -> list[str]:
-    """Those that no content of this step retains: a fact may be spread over two memories."""
+    """Return the details that no content of this step retains; two memories may share a fact."""
     wanted = (*sought.details, *sought.keeps)
     lost = [detail for detail in wanted if not any(found(detail, text) for text in foreseen)]
     counts["details.all"] += len(wanted)
@@ -203,7 +203,7 @@ def _kinds(sought: Expectation, meeting: Sequence[OpRecord], counts: Counts) -> 
 def _updating(
     sought: Expectation, meeting: Sequence[OpRecord], acted: Sequence[OpRecord]
 ) -> Counts:
-    """Of an update that is due: correct, made with wrong words, or omitted.
+    """Count a due update as correct, hallucinated (with wrong content) or omitted.
 
     As HaluMem scores updating (arXiv 2511.03506).
     """
@@ -219,7 +219,7 @@ def _updating(
 def _skipping(
     part: ScriptTurn, step: Step, acted: Sequence[OpRecord], marks: Sequence[Mark]
 ) -> Counts:
-    """SKIP as an op of its own: right where nothing is expected and nothing unforeseen done."""
+    """Count SKIP as an op: right if nothing is expected and nothing unexpected was done."""
     if part.expect:
         return Counter({"SKIP.wrong": 1}) if not acted and not step.trouble else Counter()
     if step.trouble:

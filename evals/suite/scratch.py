@@ -1,4 +1,4 @@
-"""Folders for stores that are thrown away."""
+"""Temporary folders for stores."""
 
 import os
 import shutil
@@ -9,12 +9,12 @@ from tempfile import TemporaryDirectory
 
 MEMORY_FOLDER = Path("/dev/shm")
 MIN_FREE_BYTES = 2 << 30
-"""Bytes: a dozen fresh stores take half of it."""
+"""Free space that is required in memory: a dozen fresh stores take half of it."""
 
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A fresh folder, in memory where there is room: such a store need not wait for a disk."""
+    """Make a temporary folder; if there is room in memory, so that no disk slows the store."""
     enough = (
         os.access(MEMORY_FOLDER, os.W_OK) and shutil.disk_usage(MEMORY_FOLDER).free > MIN_FREE_BYTES
     )

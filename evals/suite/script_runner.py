@@ -1,4 +1,4 @@
-"""Playing: a script through the real runtime, step by step."""
+"""Playing a script through the real runtime, step by step."""
 
 from collections.abc import AsyncIterator
 
@@ -14,9 +14,9 @@ from souffleur.settings import Settings
 
 
 async def play(script: Script, settings: Settings, listener: Listener) -> ScriptResult:
-    """What came of every step, not marked yet.
+    """Play every step of a script; the result is not marked yet.
 
-    Raises RecordingError where a recorded model has no answer.
+    Raises RecordingError if a recorded model has no answer.
     """
     async with open_fixture(script, settings, listener) as (memory, clock):
         player = _Player(script, memory, clock, listener)
@@ -33,7 +33,7 @@ async def play(script: Script, settings: Settings, listener: Listener) -> Script
 
 
 class _Player:
-    """One play: what it has told so far."""
+    """The state of one playing: which episodes and portraits its steps have already."""
 
     def __init__(
         self, script: Script, memory: Souffleur, clock: StageClock, listener: Listener
@@ -100,7 +100,7 @@ class _Player:
         await self._memory.flush()  # talk that has ended meanwhile is told first
 
     async def _ended(self, step: Step) -> Step:
-        """With what was told and asked meanwhile."""
+        """Return the step with the episodes, portraits and calls since the step before."""
         knowledge, user_id = self._memory.knowledge, self._script.user.id
         waiting = await knowledge.sessions.waiting(user_id)
         errors = [segment.error for segment in waiting]
@@ -119,6 +119,6 @@ class _Player:
 
 
 def _ranked(founds: tuple[Found, ...]) -> tuple[str, ...]:
-    """What was called for, as it is found; of a raw turn its words."""
+    """Return the text of each item in the order of ranking; of a raw turn, its words."""
     items = [found.item for found in founds]
     return tuple(item.words if isinstance(item, Turn) else item.searchable for item in items)

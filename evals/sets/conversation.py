@@ -1,4 +1,4 @@
-"""The one form of all sets: conversations of what was said, and questions about it."""
+"""The common format of all sets: conversations, and questions about them."""
 
 import gzip
 import json
@@ -18,29 +18,29 @@ class Doc:
     id: str
     session: str
     at: datetime | None
-    """None: the set does not say."""
+    """The time; `None` if the set does not give one."""
     speaker: str
-    """A name, `user`, `assistant`, or "" where the set does not say."""
+    """A name, `user` or `assistant`; empty if the set does not give one."""
     text: str
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked about a conversation, and where the answer stands."""
+    """A question about a conversation, and the documents that hold the answer."""
 
     id: str
     text: str
     category: str
     answer: str
     evidence: tuple[str, ...]
-    """Ids of docs or, where a set knows no better, of sessions; none: it has no labels."""
+    """Ids of documents, or of sessions if the set is no more precise; empty if it has no labels."""
     before: tuple[str, ...] = ()
-    """The messages before it, oldest first, where it is itself a message."""
+    """The messages before the question, oldest first, if it is itself a message."""
 
 
 @dataclass(frozen=True)
 class Conversation:
-    """What was said between the same people, in order."""
+    """The messages between the same people, in order."""
 
     conv_id: str
     docs: tuple[Doc, ...]
@@ -48,7 +48,7 @@ class Conversation:
 
 
 def read_text(path: Path, expected: str) -> str:
-    """The text of a file, gzipped or not; DialogueError that says what is `expected` instead."""
+    """Return the text of a file, gzipped or not. Raises DialogueError with what is `expected`."""
     try:
         if path.suffix == ".gz":
             with gzip.open(path, "rt", encoding="utf-8") as file:
@@ -59,7 +59,7 @@ def read_text(path: Path, expected: str) -> str:
 
 
 def read_lines(path: Path, expected: str) -> Iterator[tuple[str, Any]]:
-    """Each line's index, for errors, and the JSON object on it."""
+    """Yield the JSON object of each line, with the name of the line for errors."""
     for number, line in enumerate(read_text(path, expected).splitlines(), start=1):
         where = f"{path}, line {number}"
         try:
@@ -73,6 +73,6 @@ def read_lines(path: Path, expected: str) -> Iterator[tuple[str, Any]]:
 
 
 def wrong_file(where: str, expected: str, why: object) -> DialogueError:
-    """The error for a file that is something else; a KeyError names the field that is missing."""
+    """Return the error for a wrong file; a KeyError is reported as a missing field."""
     why = f"no field {why}" if isinstance(why, KeyError) else why
     return DialogueError(f"{where} is not of this set: give {expected} ({why}).")

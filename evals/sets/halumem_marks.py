@@ -1,8 +1,8 @@
-"""The eval judge of HaluMem: marks for what was kept, written down and replaced, several a request.
+"""The eval judge of HaluMem: marks for points covered, memories written and updates, in batches.
 
-What is asked is what the paper's own judge is asked (`eval/eval_tools.py` of
-https://github.com/MemTensor/HaluMem), in other words: their licence (CC BY-NC-ND) lets none of
-theirs be shipped. They ask once a point; here one request carries a batch of one session.
+It is asked the same as the paper's judge (`eval/eval_tools.py` of
+https://github.com/MemTensor/HaluMem), in other words: their licence (CC BY-NC-ND) forbids shipping
+theirs. They make one request for each point; here one request carries a batch of one session.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ from souffleur.evals.sets.halumem_scores import Change, Covered, Extracted, Poin
 from souffleur.prompts import Language, language_of, render
 
 MARK_BATCH = 15
-"""Points or memories that one request carries: an answer of some 1,000 tokens."""
+"""Points or memories in one request: an answer of some 1,000 tokens."""
 UPDATE_BATCH = 5
-"""Updates that one request carries, each with ten memories."""
+"""Updates in one request, each with ten memories."""
 PARALLEL_REQUESTS = 6
-"""Requests side by side."""
+"""Concurrent requests."""
 
 
 class _Mark(BaseModel):
@@ -43,14 +43,14 @@ class CoverMark(_Mark):
 
 
 class TruthMark(_Mark):
-    """Whether a memory is so."""
+    """Whether a memory is true."""
 
     score: Score
     included: bool
 
 
 class UpdateMark(_Mark):
-    """Whether something was brought up to date."""
+    """Whether a memory was updated."""
 
     result: Change
 
@@ -60,48 +60,48 @@ T = TypeVar("T")
 
 
 class Marks(BaseModel, Generic[M]):
-    """An answer."""
+    """An answer of the eval judge."""
 
     marks: list[M]
 
 
 @dataclass(frozen=True)
 class SessionResult:
-    """A session, and what the memory made of it."""
+    """A session, and the memories it left."""
 
     session: str
     user: str
-    """The person's name, by which the points call them."""
+    """The name of the person in the points."""
     talk: str
     points: tuple[Point, ...]
     written: tuple[str, ...]
-    """Contents of what was added and updated in it, in order."""
+    """Contents of the memories added and updated during the session, in order."""
     found: dict[int, tuple[str, ...]]
-    """By index of a point that replaces something: what the store found for it afterwards."""
+    """The search results after the session for each updating point, by index of the point."""
 
     @property
     def updates(self) -> list[int]:
-        """Places of the points that are marked as updates.
+        """Indices of the points that are marked as updates.
 
-        As in the paper's code, one for which nothing was found counts among those to be covered.
+        As in the paper's code, a point without search results counts among those to be covered.
         """
         return [index for index, texts in sorted(self.found.items()) if texts]
 
     @property
     def others(self) -> list[Point]:
-        """The points that are marked by what was written down."""
+        """The points that are marked by the memories written."""
         updates = set(self.updates)
         return [point for index, point in enumerate(self.points) if index not in updates]
 
     @property
     def language(self) -> Language:
-        """Of the prompts."""
+        """The language of the prompts."""
         return language_of(self.talk)
 
 
 @dataclass(frozen=True)
 class SessionMarks:
-    """All marks."""
+    """The marks of all sessions."""
 
     covered: tuple[Covered, ...]
     extracted: tuple[Extracted, ...]
@@ -110,21 +110,21 @@ class SessionMarks:
 
 @dataclass(frozen=True)
 class _Part:
-    """A question about several things, numbered from 1."""
+    """A request about several things, numbered from 1."""
 
     question: str
     count: int
 
 
 class Marker:
-    """Asks the eval judge, a few requests side by side."""
+    """The eval judge: sends a few requests concurrently."""
 
     def __init__(self, judge: StructuredChat) -> None:
         self._judge = judge
         self._slots = asyncio.Semaphore(PARALLEL_REQUESTS)
 
     async def mark(self, results: Sequence[SessionResult]) -> SessionMarks:
-        """Marks for all sessions; what was not answered as asked for, twice, has none.
+        """Return the marks of all sessions; what was not marked after asking twice has none.
 
         Raises EndpointError, RecordingError.
         """
@@ -198,7 +198,7 @@ class Marker:
         parts: Sequence[_Part],
         answer: type[Marks[M]],
     ) -> list[M | None]:
-        """The marks of all parts in order."""
+        """Return the marks of all parts in order."""
         asked = await asyncio.gather(*(self._ask(name, result, part, answer) for part in parts))
         return [
             marks.get(number)
@@ -209,7 +209,7 @@ class Marker:
     async def _ask(
         self, name: str, result: SessionResult, part: _Part, answer: type[Marks[M]]
     ) -> dict[int, M]:
-        """The marks of one part by number; asked again, once, where they are not all there."""
+        """Return the marks of one part by number; ask once more if some are missing."""
         rules = render(name, result.language, user=result.user)
         marks: dict[int, M] = {}
 
@@ -234,7 +234,7 @@ class Marker:
 
 
 def batches(things: Sequence[T], size: int) -> list[Sequence[T]]:
-    """The things in order, in as few parts as there must be, all of about one size.
+    """Split into as few batches as possible, all of about the same size.
 
     >>> [len(part) for part in batches(range(31), 15)], batches([], 15)
     ([10, 10, 11], [])

@@ -1,6 +1,6 @@
-"""MemoryBank (SiliconFriend): ten days of talk with each of 15 people; questions without answers.
+"""MemoryBank (SiliconFriend): ten days of chat with each of 15 people; questions without answers.
 
-The questions lie beside the talk: memorybank_en.json, memorybank_en_questions.jsonl.
+The questions are in a file beside the chats: memorybank_en.json, memorybank_en_questions.jsonl.
 """
 
 import json
@@ -21,7 +21,7 @@ EXPECTED_FILE = "a MemoryBank .json file (name: history), with its _questions.js
 
 
 def read_memorybank(path: Path) -> list[Conversation]:
-    """The conversations of a file, one a person. Raises DialogueError."""
+    """Return the conversations of a file, one for each person. Raises DialogueError."""
     beside = path.with_name(f"{path.stem}_questions.jsonl")
     try:
         people = json.loads(read_text(path, EXPECTED_FILE))

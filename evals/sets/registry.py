@@ -1,4 +1,4 @@
-"""The sets by name."""
+"""The registry of sets, by name."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +21,7 @@ SETS: dict[str, Callable[[Path], list[Conversation]]] = {
 
 
 def read_set(name: str, path: Path) -> list[Conversation]:
-    """The conversations of a set. Raises DialogueError for a bad name, a bad or an empty file."""
+    """Return the conversations of a set. Raises DialogueError for a bad name or file."""
     if name not in SETS:
         raise DialogueError(f"There is no set {name!r}: write one of {', '.join(SETS)}.")
     found = SETS[name](path)

@@ -1,4 +1,4 @@
-"""A conversation of a public set as a dialogue that can be replayed, and what is drawn of a set."""
+"""A public set's conversations as dialogues that can be replayed, and samples of a set."""
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,16 +11,16 @@ from souffleur.evals.sets.conversation import Conversation, Doc, Question
 from souffleur.prompts import language_of
 
 UNDATED_START = datetime(2020, 1, 1, tzinfo=UTC)
-"""When talk is taken to begin whose set says nothing of time."""
+"""Assumed start of conversations that have no times."""
 MESSAGE_GAP = timedelta(minutes=1)
-"""Between messages whose set does not say when they were written."""
+"""Assumed time between messages that have no times."""
 ROLES = ("user", "assistant")
 TITLES = {"en": ("the user", "the assistant"), "zh": ("用户", "助手")}
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A conversation, and the questions about it that are asked."""
+    """A conversation, and the questions about it that were drawn."""
 
     conversation: Conversation
     questions: tuple[Question, ...]
@@ -33,9 +33,9 @@ def draw(
     max_questions: int | None,
     seed: int,
 ) -> list[Sample]:
-    """Conversations, and of those questions, by chance but the same for the same seed; in order.
+    """Draw conversations, and questions about them, at random but reproducibly; keep their order.
 
-    A conversation of which no question is drawn is left out: its replay would show nothing.
+    A conversation with no question drawn is left out: its replay would show nothing.
     """
     chance = random.Random(seed)
     asked = [one for one in conversations if one.questions and any(map(_says, one.docs))]
@@ -49,10 +49,11 @@ def draw(
 
 
 def to_dialogue(conversation: Conversation) -> Dialogue:
-    """The talk in the order of its sessions' times, two messages a turn.
+    """Return a dialogue with two messages in each turn, its sessions sorted by time.
 
-    Named speakers both stand on the user's side, by name, for the memory is to hold what either
-    tells. A time that is missing, or the same as the one before, is a little later than that.
+    Named speakers are both put on the user's side, with their names, because the memory must keep
+    what either says. A time that is missing, or not after the one before, is set a little later
+    than that.
     """
     at = UNDATED_START
     sessions = []
@@ -78,7 +79,7 @@ def _some(chance: random.Random, indices: Sequence[int], max_count: int | None) 
 
 
 def _sessions(docs: Iterable[Doc]) -> list[tuple[str, list[Doc]]]:
-    """By time where all sessions have one; else as they stand."""
+    """Group by session; sort by time if all sessions have one, else keep the order."""
     grouped: dict[str, list[Doc]] = {}
     for doc in filter(_says, docs):
         grouped.setdefault(doc.session, []).append(doc)
@@ -90,7 +91,7 @@ def _sessions(docs: Iterable[Doc]) -> list[tuple[str, list[Doc]]]:
 
 
 def _pairs(docs: Iterable[Doc]) -> Iterator[list[Doc]]:
-    """Messages that make a turn: of two speakers, the user's before the assistant's."""
+    """Group messages into turns; of two speakers, the user comes before the assistant."""
     pair: list[Doc] = []
     for doc in docs:
         follows = len(pair) == 1 and doc.speaker not in {"", "user", pair[0].speaker}

@@ -20,12 +20,12 @@ class Unified:
     """A set in the unified form."""
 
     times: tuple[str, ...]
-    """How it writes times, for `strptime`; they are read as UTC."""
+    """Formats of its times for `strptime`; they are read as UTC."""
     daily: bool = False
-    """Docs without a session are of one talk a day; otherwise each stands alone."""
+    """Whether documents without a session belong to one session a day; else each stands alone."""
 
     def read(self, path: Path) -> list[Conversation]:
-        """The conversations of a file. Raises DialogueError."""
+        """Return the conversations of a file. Raises DialogueError."""
         return [self._conversation(where, raw) for where, raw in read_lines(path, EXPECTED_FILE)]
 
     def _conversation(self, where: str, raw: dict[str, Any]) -> Conversation:

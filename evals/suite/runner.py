@@ -59,7 +59,7 @@ async def evaluate(script: Script, setup: EvalSetup) -> Evaluated:
 
 
 def eval_settings(settings: Settings) -> Settings:
-    """Return the defaults with the endpoint of these settings, so that recordings fit everywhere."""
+    """Return the defaults with the endpoint of these settings, so that recordings fit."""
     chosen = {name: getattr(settings, name) for name in ENDPOINT_SETTINGS}
     return default_settings().model_copy(update=chosen)
 

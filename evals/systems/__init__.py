@@ -1,4 +1,4 @@
-"""Other memories behind one seam, so that they are played and scored as ours is."""
+"""Other memory systems behind one interface, so that they are played and scored like ours."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ class SystemInputs:
     script: Script
     settings: Settings
     chat: Chat
-    """The endpoint, which counts."""
+    """The endpoint, whose calls are counted."""
     embedder: Embedder
-    """Of the same model as ours."""
+    """A fresh embedder of the same model as ours."""
 
     def briefing(self, at: datetime) -> str:
-        """What a host can tell any memory: who talks, when, and in which language to write."""
+        """Return what a host can tell any memory: who talks, when, and in which language."""
         script = self.script
         local = at.astimezone(ZoneInfo(script.timezone))
         return (
@@ -40,7 +40,7 @@ class SystemInputs:
 
 @dataclass(frozen=True)
 class StoredMemory:
-    """One memory, as a system holds it."""
+    """One memory that a system holds."""
 
     id: str
     text: str
@@ -50,25 +50,25 @@ class System(Protocol):
     """A memory system over a fresh store."""
 
     async def open(self, known: Sequence[Known]) -> None:
-        """Makes the store, and puts there verbatim, without a model, what is known before."""
+        """Make the store, and put the known memories there verbatim, without a model."""
 
     async def turn(self, user: str, assistant: str, at: datetime) -> None:
-        """Takes an exchange; its memories are written when this returns.
+        """Take an exchange; its memories are written when this returns.
 
-        Raises RecordingError, and the EndpointError or AnswerError for which it failed.
+        Raises RecordingError, and the EndpointError or AnswerError that made it fail.
         """
 
     async def recall(self, text: str, at: datetime, limit: int) -> Sequence[str]:
-        """What its own search finds, best first."""
+        """Return the results of its own search, best first."""
 
     async def memories(self) -> Sequence[StoredMemory]:
-        """All that it holds now."""
+        """Return all memories that it holds now."""
 
     def ops(self) -> tuple[OpRecord, ...] | None:
-        """What it says it did at the last turn; None: it does not tell."""
+        """Return the ops it reports for the last turn; `None` if it reports none."""
 
     async def close(self) -> None:
-        """Lets go of the store."""
+        """Close the store."""
 
 
 SystemFactory = Callable[[SystemInputs], System]
@@ -76,15 +76,15 @@ SystemFactory = Callable[[SystemInputs], System]
 
 @dataclass(frozen=True)
 class SystemSpec:
-    """A system that can be compared with."""
+    """A system that ours can be compared with."""
 
     module: str
-    """Ours, which adapts it."""
+    """Name of our module that adapts it."""
     factory: str
     package: str
-    """Theirs, as it is imported."""
+    """Name of its package, as it is imported."""
     needs: tuple[str, ...] = ()
-    """What else the adapter imports."""
+    """Other packages that the adapter imports."""
 
 
 SYSTEMS: Mapping[str, SystemSpec] = {
@@ -94,7 +94,7 @@ SYSTEMS: Mapping[str, SystemSpec] = {
 
 
 def load_factory(name: str) -> SystemFactory:
-    """The factory of a system. Raises SettingsError where there is none, or no package for it."""
+    """Return the factory of a system. Raises SettingsError if it is unknown or not installed."""
     if name not in SYSTEMS:
         raise SettingsError(f"there is no system {name!r} to compare with: {', '.join(SYSTEMS)}")
     spec = SYSTEMS[name]

@@ -1,7 +1,7 @@
-"""Comparison: what several systems made of the same scripts, measured side by side.
+"""Comparison: the results of several systems on the same scripts, measured side by side.
 
-Intervals are of the same bootstrap as the suite's (see `bootstrap`). A difference is of pairs: both
-systems are drawn alike, script by script.
+Intervals come from the same bootstrap as the suite's (see `bootstrap`). Differences are paired:
+both systems are drawn alike, script by script.
 """
 
 import json
@@ -24,20 +24,20 @@ from souffleur.knowledge.memory import Frozen
 
 
 class SystemResult(Frozen):
-    """One system on all scripts."""
+    """The results of one system on all scripts."""
 
     system: str
     version: str = ""
     tells_ops: bool = False
     scripts: tuple[ScriptResult, ...]
-    """By name."""
+    """The scripts, sorted by name."""
     metrics: dict[str, Measured] = Field(default_factory=dict)
     ops: dict[str, dict[str, float]] = Field(default_factory=dict)
-    """Of each op that it told of, or should have: right, wrong, met, missed."""
+    """Counts of right, wrong, met and missed, for each op that it reported or should have."""
 
     @property
     def name(self) -> str:
-        """With its version."""
+        """The name with the version."""
         return f"{self.system} {self.version}".strip()
 
     @property
@@ -47,28 +47,28 @@ class SystemResult(Frozen):
 
 
 class SystemDifference(Frozen):
-    """Ours less another's, of one metric."""
+    """The difference of one metric: ours minus another system's."""
 
     metric: str
     system: str
-    """The other one."""
+    """The other system."""
     value: float
     low: float
-    """Of the 95 % interval; likewise `high`."""
+    """The lower end of the 95 % interval; likewise `high`."""
     high: float
     better: Literal["ours", "theirs", ""]
-    """Beyond noise; empty: nobody is."""
+    """Which one is better beyond noise; empty if neither is."""
 
 
 class SystemComparison(Frozen):
-    """A file of results: ours first."""
+    """A file of results; ours comes first."""
 
     format: Literal[1] = 1
     model: str
     embedder: str
     mode: Literal["recorded", "live"]
     scripts: int
-    """How many count: those in which no system failed."""
+    """The number of scripts that count: those in which no system failed."""
     sides: tuple[SystemResult, ...]
     gaps: tuple[SystemDifference, ...] = ()
 
@@ -81,7 +81,7 @@ class SystemComparison(Frozen):
 
 
 def to_text(comparison: SystemComparison) -> str:
-    """As JSON: of the same comparison always the same."""
+    """Return the comparison as JSON; the same comparison always gives the same text."""
     plain = comparison.model_dump(mode="json")
     return json.dumps(plain, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
@@ -93,7 +93,7 @@ def compare_systems(
     embedders: Sequence[str],
     mode: Literal["recorded", "live"],
 ) -> SystemComparison:
-    """One comparison of what was played, with its metrics; ours is the first result."""
+    """Compare what was played and compute the metrics; the first side must be ours."""
     failed = {one.name for result in sides for one in result.scripts if one.failure}
     counted = [[one.counts for one in result.scripts if one.name not in failed] for result in sides]
     metrics = [metric for metric in SYSTEM_METRICS if _is_told(metric, counted)]
@@ -119,7 +119,7 @@ def compare_systems(
 
 
 def _is_told(metric: Metric, counted: Sequence[Sequence[dict[str, float]]]) -> bool:
-    """Seconds are there only where somebody was asked."""
+    """Tell whether a metric applies: seconds are only known if a model was asked."""
     if metric.group != "latency":
         return True
     return any("timed" in counts for result in counted for counts in result)

@@ -1,7 +1,8 @@
-"""The adapter: our chat and embedder, as LangChain's chat model and embeddings.
+"""Our chat and embedder as LangChain's chat model and embeddings.
 
-So that other systems ask the same endpoint through the same seam: counted, recorded, played back.
-Tools are told in words, and called in JSON: the seam knows messages and the form of an answer.
+Other systems thus ask the same endpoint through the same interface: counted, recorded, played back.
+Tools are described in the system message and called in JSON, because our interface has only
+messages and the form of an answer.
 """
 
 import asyncio
@@ -48,9 +49,9 @@ class _ToolCalls(BaseModel):
 
 
 class Aliases:
-    """Ids that are random as ids that are the same in every run, by order of appearance.
+    """Aliases for random ids, which are the same in every run, by order of appearance.
 
-    Otherwise no request would be the one that was recorded.
+    Without them no request would be the one that was recorded.
     """
 
     def __init__(self) -> None:
@@ -58,14 +59,14 @@ class Aliases:
         self._back: dict[str, str] = {}
 
     def hide(self, text: str) -> str:
-        """The text with aliases; where they are listed, in an order of their own."""
+        """Replace the ids in a text by aliases; sort lists of them."""
         hidden = _RANDOM_ID.sub(lambda found: self._alias(found.group()), text)
         return _RANDOM_ID_LIST.sub(
             lambda found: ", ".join(sorted(found.group().split(", "))), hidden
         )
 
     def reveal(self, text: str) -> str:
-        """The text with the ids that were meant."""
+        """Replace the aliases in a text by the ids they stand for."""
         return _RANDOM_ID.sub(lambda found: self._back.get(found.group(), found.group()), text)
 
     def _alias(self, id: str) -> str:
@@ -77,12 +78,12 @@ class Aliases:
 
 
 class LangChainAdapter:
-    """One system's way to the endpoint, on the event loop that made it."""
+    """One system's access to the endpoint, on the event loop that made it."""
 
     def __init__(
         self, inputs: SystemInputs, name: str, rewrite: Callable[[str], str] = lambda text: text
     ) -> None:
-        """`name`: of its requests. `rewrite`: what is changed in a message before it is sent."""
+        """Take the name of its requests, and a function that changes messages before sending."""
         self._chat: Chat = inputs.chat
         self._settings = inputs.settings
         self._name = name
@@ -96,7 +97,7 @@ class LangChainAdapter:
         self.embeddings = AdapterEmbeddings(inputs.embedder, self._loop)
 
     def check(self) -> None:
-        """Raises what the endpoint raised, even if a library has swallowed it."""
+        """Raise what the endpoint raised, even if a library has swallowed it."""
         failure, self._failure = self._failure, None
         if failure:
             raise failure
@@ -104,7 +105,7 @@ class LangChainAdapter:
     async def ask(
         self, messages: Sequence[BaseMessage], tools: Sequence[Any], choice: str | None
     ) -> AIMessage:
-        """The answer of the model. Raises what the chat raises."""
+        """Return the answer of the model. Raises what the chat raises."""
         sent = [_plain(message) for message in messages]
         if tools:
             sent = _told_of(tools, choice, sent)
@@ -119,7 +120,7 @@ class LangChainAdapter:
         return _called(text, self._calls) if tools else AIMessage(text)
 
     async def _tried(self, request: Request) -> Reply:
-        """As often as ours tries, where trying again may help."""
+        """Try as often as ours does, if trying again may help."""
         for attempt in range(1, self._settings.tries):
             try:
                 return await self._chat(request)
@@ -136,7 +137,7 @@ class LangChainAdapter:
 
 
 class AdapterModel(BaseChatModel):
-    """A chat model of LangChain's over an adapter."""
+    """LangChain's chat model over an adapter."""
 
     adapter: Any
 
@@ -147,7 +148,7 @@ class AdapterModel(BaseChatModel):
     def bind_tools(
         self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
     ) -> Runnable[Any, AIMessage]:
-        """Itself, told of these tools."""
+        """Return the model with these tools bound."""
         told = [convert_to_openai_tool(tool) for tool in tools]
         return self.bind(tools=told, tool_choice=tool_choice, **kwargs)
 
@@ -173,26 +174,26 @@ class AdapterModel(BaseChatModel):
 
 
 class AdapterEmbeddings(Embeddings):
-    """Embeddings of LangChain's over our embedder; from other threads they wait for the loop."""
+    """LangChain's embeddings over our embedder; calls from other threads wait for the loop."""
 
     def __init__(self, embedder: Embedder, loop: asyncio.AbstractEventLoop) -> None:
         self._embedder = embedder
         self._loop = loop
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """One vector per text."""
+        """Return one vector for each text."""
         return self._wait_for(self.aembed_documents(texts))
 
     def embed_query(self, text: str) -> list[float]:
-        """The vector of a text to search with."""
+        """Return the vector of a query."""
         return self._wait_for(self.aembed_query(text))
 
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
-        """One vector per text."""
+        """Return one vector for each text."""
         return [list(row) for row in await self._embedder.embed(texts)]
 
     async def aembed_query(self, text: str) -> list[float]:
-        """The vector of a text to search with."""
+        """Return the vector of a query."""
         (row,) = await self._embedder.embed_queries([text])
         return list(row)
 
@@ -214,7 +215,7 @@ def _plain(message: BaseMessage) -> Message:
 
 
 def _told_of(tools: Sequence[Any], choice: str | None, messages: list[Message]) -> list[Message]:
-    """The messages, whose system message tells of the tools and how to call them."""
+    """Return the messages, with the tools described in the system message."""
     functions = [tool["function"] for tool in tools]
     rule = {None: "No call is needed.", "auto": "No call is needed.", "any": "Call at least one."}
     told = (
@@ -230,7 +231,7 @@ def _told_of(tools: Sequence[Any], choice: str | None, messages: list[Message]) 
 
 
 def _called(text: str, number: int) -> AIMessage:
-    """The calls in an answer; where there are none to be read, its words."""
+    """Return the calls in an answer, or its text if no calls can be read."""
     try:
         found = read_answer(text, _ToolCalls, lines=False).calls
     except AnswerError:

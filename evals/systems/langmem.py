@@ -1,4 +1,4 @@
-"""LangMem behind the seam: its store manager over LangGraph's store in memory, deletes allowed."""
+"""LangMem behind the interface: its store manager over LangGraph's memory store, with deletes."""
 
 import inspect
 import logging
@@ -20,11 +20,11 @@ from souffleur.evals.systems.langchain_adapter import LangChainAdapter
 
 MEMORIES_LIMIT = 10_000
 EARLIER_MESSAGES = 10
-"""Messages before, for reference: as many as mem0 shows its model."""
+"""Earlier messages for reference: as many as mem0 shows its model."""
 
 
 class LangMem:
-    """`create_memory_store_manager` with its defaults; a fresh one for each turn, told the time."""
+    """`create_memory_store_manager` with its defaults; a fresh one for each turn, with the time."""
 
     def __init__(self, inputs: SystemInputs) -> None:
         self._inputs = inputs
@@ -34,7 +34,7 @@ class LangMem:
         self._store: Any = None
 
     async def open(self, known: Sequence[Known]) -> None:
-        """Put there in the shape that its own memories have."""
+        """Put the known memories into the store in the shape of its own."""
         dimension = await self._inputs.embedder.find_dimension()
         self._store = InMemoryStore(index={"dims": dimension, "embed": self._adapter.embeddings})
         for index, one in enumerate(known):
@@ -42,7 +42,7 @@ class LangMem:
             await self._store.aput(self._namespace, f"known-{index}", value)
 
     async def turn(self, user: str, assistant: str, at: datetime) -> None:
-        """The exchange to judge; the talk before stands in the instructions."""
+        """Judge an exchange; the earlier messages are in the instructions."""
         manager = self._manager(at)
         said = [{"role": "user", "content": user}, {"role": "assistant", "content": assistant}]
         try:
@@ -53,21 +53,21 @@ class LangMem:
         self._earlier += [f"{one['role']}: {one['content']}" for one in said]
 
     async def recall(self, text: str, at: datetime, limit: int) -> Sequence[str]:
-        """The store's search."""
+        """Return the results of the store's search."""
         found = await self._store.asearch(self._namespace, query=text, limit=limit)
         return [_text(item) for item in found]
 
     async def memories(self) -> Sequence[StoredMemory]:
-        """All of the namespace."""
+        """Return all memories of the namespace."""
         held = await self._store.asearch(self._namespace, limit=MEMORIES_LIMIT)
         return [StoredMemory(item.key, _text(item)) for item in held]
 
     def ops(self) -> tuple[OpRecord, ...] | None:
-        """It returns what it has put, but not what it has deleted."""
+        """Return `None`: the library returns what it has put, but not what it has deleted."""
         return None
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
     def _manager(self, at: datetime) -> Any:
         make = library().create_memory_store_manager
@@ -85,7 +85,7 @@ class LangMem:
 
 @cache
 def library() -> Any:
-    """The package, which need not say what a model did wrong."""
+    """Import the package and silence what it logs about a model's mistakes."""
     logging.getLogger("trustcall").setLevel(logging.CRITICAL)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)

@@ -1,4 +1,4 @@
-"""Marking all systems alike: by what the store holds and recall brings, whatever ops there are."""
+"""Marking all systems alike: by what the store holds and recall returns, whatever their ops are."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,11 +13,11 @@ from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.knowledge_base import NEAR_DUPLICATE
 
 TOLD_PREFIX = "told."
-"""Before the counts of ops, which only some systems tell."""
+"""Prefix of the counts of ops, which only some systems report."""
 
 
 async def mark_alike(script: Script, run: SystemRun, embedder: Embedder) -> ScriptResult:
-    """The script with all that was counted, and what is wrong with its recall and its end."""
+    """Return the script with its counts, and with the faults of its recall and its end."""
     played = run.played
     counts: Counts = Counter()
     steps: list[Step] = []
@@ -51,7 +51,7 @@ async def mark_alike(script: Script, run: SystemRun, embedder: Embedder) -> Scri
 
 
 async def near_duplicates(memories: Sequence[str], embedder: Embedder) -> int:
-    """How many memories have one before them that says nearly the same, by cosine."""
+    """Count the memories that nearly repeat one before them, by cosine."""
     import numpy as np
 
     if len(memories) < 2:
@@ -62,7 +62,7 @@ async def near_duplicates(memories: Sequence[str], embedder: Embedder) -> int:
 
 
 def _sought(part: ScriptTurn) -> Iterator[Expectation]:
-    """What is to be written, whether as a new memory or in place of an old one."""
+    """Yield the expectations of something written, whether as a new memory or as an update."""
     yield from (one for one in part.expect if one.pattern and WRITING_OPS & set(one.op))
 
 
@@ -76,7 +76,7 @@ def _learned(part: ScriptTurn, missed: int) -> Counts:
 
 
 def _breaches(part: ScriptTurn, wrote: Sequence[str]) -> tuple[str, ...]:
-    """What was written and must never be; not what was due in another way, such as an update."""
+    """List what was written and must never be, unless it was due otherwise, as by an update."""
     due = [one for one in (*part.expect, *part.may) if one.pattern and WRITING_OPS & set(one.op)]
     nevers = [one for one in part.never if one.pattern and WRITING_OPS & set(one.op)]
     return tuple(
@@ -104,7 +104,7 @@ def _told(part: ScriptTurn, step: Step) -> Counts:
 
 
 def _ended(end: End, memories: Sequence[str]) -> tuple[list[str], Counts]:
-    """What must be there and what must not, counted apart."""
+    """Score what must be there and what must not be there separately."""
     unlike, held = score_end(End(holds=end.holds), memories)
     there, lacked = score_end(End(lacks=end.lacks), memories)
     counts = Counter(

@@ -1,6 +1,6 @@
-"""mem0, of its open library, behind the seam: Qdrant in memory, no telemetry, the script's dates.
+"""mem0's open-source library behind the interface: in memory, no telemetry, the script's dates.
 
-What its search adds where spaCy and fastembed are installed (entities, BM25), it adds here too.
+If spaCy and fastembed are installed, its search uses entities and BM25 here, too.
 """
 
 import asyncio
@@ -32,9 +32,9 @@ T = TypeVar("T")
 
 
 class Mem0:
-    """`mem0.Memory`, whose calls run in a thread of its own.
+    """`mem0.Memory`, with its calls in a thread of their own.
 
-    Those of the event loop would all wait for the loop, which needs one of them to look up a host.
+    Threads of the event loop would all wait for the loop, which needs one to look up a host.
     """
 
     def __init__(self, inputs: SystemInputs) -> None:
@@ -48,7 +48,7 @@ class Mem0:
         self._events: list[dict[str, Any]] = []
 
     async def open(self, known: Sequence[Known]) -> None:
-        """Put there with `infer=False`, as it allows."""
+        """Put the known memories into the store with `infer=False`."""
         dimension = await self._inputs.embedder.find_dimension()
         await self._in_thread(self._open, dimension)
         for one in known:
@@ -61,7 +61,7 @@ class Mem0:
             )
 
     async def turn(self, user: str, assistant: str, at: datetime) -> None:
-        """`add` of both messages; what the two are called, and when it is, as instructions."""
+        """Call `add` with both messages; names and time are given as instructions."""
         self._at = at
         self._events = []
         said = [{"role": "user", "content": user}, {"role": "assistant", "content": assistant}]
@@ -78,7 +78,7 @@ class Mem0:
         self._events = added["results"]
 
     async def recall(self, text: str, at: datetime, limit: int) -> Sequence[str]:
-        """`search`, without its threshold, which is made for embedders that put all texts near."""
+        """Call `search` without its threshold, which suits embedders that put all texts near."""
         found = await self._in_thread(
             self._memory.search,
             text,
@@ -89,18 +89,18 @@ class Mem0:
         return [str(one["memory"]) for one in found["results"]]
 
     async def memories(self) -> Sequence[StoredMemory]:
-        """`get_all`."""
+        """Call `get_all`."""
         held = await self._in_thread(
             self._memory.get_all, filters={"user_id": self._user}, top_k=MEMORIES_LIMIT
         )
         return [StoredMemory(str(one["id"]), str(one["memory"])) for one in held["results"]]
 
     def ops(self) -> tuple[OpRecord, ...]:
-        """The events that `add` returns."""
+        """Return the events that `add` returned."""
         return tuple(_op_record(one) for one in self._events if one.get("event") != "NONE")
 
     async def close(self) -> None:
-        """Closes its history and its vectors."""
+        """Close its history and its vector store."""
         if self._memory is not None:
             await self._in_thread(self._memory.close)
             await self._in_thread(self._client.close)
@@ -139,7 +139,7 @@ class Mem0:
 
 @cache
 def library() -> Any:
-    """The package, which tells nobody that it is used and writes nothing into the home folder."""
+    """Import the package, with no telemetry and nothing written into the home folder."""
     os.environ["MEM0_TELEMETRY"] = "False"  # read when it is imported
     if "MEM0_DIR" not in os.environ:
         folder = os.environ["MEM0_DIR"] = tempfile.mkdtemp(prefix="souffleur-mem0-")

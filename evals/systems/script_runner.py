@@ -1,6 +1,6 @@
-"""Playing another system: the same script, turn by turn, at its times; and ours as it is played.
+"""Playing a script through any system, turn by turn, at the script's times.
 
-A run of our background jobs is nothing to a system that has none: the step stays empty.
+Other systems have no background jobs: for them, the step of a run stays empty.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -22,18 +22,18 @@ class SystemRun:
 
     played: ScriptResult
     wrote: tuple[tuple[str, ...], ...]
-    """Of each step: what stands in the store since then, new or in new words."""
+    """For each step, the contents that the store holds since then, new or in new words."""
     tells_ops: bool = True
 
 
 def parts(script: Script) -> list[ScriptTurn | RunPart | Ask]:
-    """What each step is played from, in order."""
+    """List the part of the script for each step, in order."""
     told = [part.turns if not isinstance(part, RunPart) else (part,) for part in script.sessions]
     return [*(one for some in told for one in some), *script.asks]
 
 
 async def play_ours(script: Script, settings: Settings, listener: Listener) -> SystemRun:
-    """Through the real runtime; the ledger tells what was written."""
+    """Play through the real runtime; the ledger shows what was written."""
     played = await play(script, settings, listener)
     wrote = tuple(
         tuple(done.content for done in step.ops if done.op in WRITING_OPS and not done.refused)
@@ -45,10 +45,10 @@ async def play_ours(script: Script, settings: Settings, listener: Listener) -> S
 async def play_theirs(
     script: Script, system: System, listener: Listener, limits: Sequence[int]
 ) -> SystemRun:
-    """Through the seam; what was written is told by the store before and after.
+    """Play through the interface; what was written is the difference of the store.
 
-    `limits`: how many memories each step may call up. A turn that fails is told of in its step.
-    Raises RecordingError where a recorded model has no answer.
+    `limits` has the maximum of memories that each step may recall. A turn that fails is noted in
+    its step. Raises RecordingError if a recorded model has no answer.
     """
     try:
         await system.open(script.known)
@@ -68,7 +68,7 @@ async def play_theirs(
 
 
 def count_whispered(block: str) -> int:
-    """How many memories and paragraphs stand in a whispered block.
+    """Count the memories and paragraphs in a whispered block.
 
     >>> count_whispered("## You remember\\nUse it.\\n\\n### Facts\\n- Likes tea.\\n- Has a cat.")
     2
@@ -112,7 +112,7 @@ async def _step(step: Step, part: ScriptTurn | Ask, system: System, limit: int) 
 
 
 def _places(script: Script) -> list[str]:
-    """Named as those of ours are."""
+    """List the names of the steps, the same as for ours."""
     named: list[str] = []
     for part in script.sessions:
         if isinstance(part, RunPart):

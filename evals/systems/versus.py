@@ -1,8 +1,8 @@
 """Versus: the same scripts through other memory systems, with the same model and embedder.
 
-Ours is played first, and says how many memories each message may call up: the others' own search
-gives as many. All are marked by what the store holds and recall brings; ops are told apart, of
-those systems that tell them.
+Ours is played first, and determines how many memories each message may recall: the others' own
+search gives as many. All are marked by what the store holds and recall returns; ops are listed
+separately for the systems that report them.
 """
 
 import asyncio
@@ -30,34 +30,34 @@ from souffleur.wiring import settings_embedder
 
 OURS = "souffleur"
 DISTRIBUTION_NAMES = {"mem0": "mem0ai"}
-"""What `pip` calls a system, where that is not its name."""
+"""Names of systems on PyPI, if they differ."""
 
 Progress = Callable[[int, int], None]
-"""Is told how many scripts are done, and of how many."""
+"""Callback with the number of finished scripts and of all scripts."""
 
 
 @dataclass(frozen=True)
 class SystemSetup:
-    """What one system plays one script with."""
+    """The model and settings that one system plays one script with."""
 
     settings: Settings
     chat: Chat
     timed: bool = False
     done: Callable[[], None] = lambda: None
-    """Called when the script was played without trouble."""
+    """Called if the script was played without trouble."""
 
 
 SetupSource = Callable[[str, str], SystemSetup]
-"""By the names of a system and a script. Raises RecordingError where there is no recording."""
+"""Returns the setup for a system and a script. Raises RecordingError if there is no recording."""
 
 
 def live_setups(settings: Settings, chat: Chat) -> SetupSource:
-    """All ask the endpoint."""
+    """Return setups that all ask the endpoint."""
     return lambda system, script: SystemSetup(settings, chat, timed=True)
 
 
 def recording_setups(settings: Settings, chat: Chat, folder: Path, now: datetime) -> SetupSource:
-    """All ask the endpoint, and each answer is kept in FOLDER/SYSTEM/SCRIPT.jsonl."""
+    """Return setups that ask the endpoint and keep the answers in FOLDER/SYSTEM/SCRIPT.jsonl."""
 
     def setup(system: str, script: str) -> SystemSetup:
         path = _recording(folder, system, script)
@@ -68,7 +68,7 @@ def recording_setups(settings: Settings, chat: Chat, folder: Path, now: datetime
 
 
 def recorded_setups(folder: Path) -> SetupSource:
-    """Nobody is asked."""
+    """Return setups that play recorded answers."""
 
     def setup(system: str, script: str) -> SystemSetup:
         player = Player(_recording(folder, system, script))
@@ -88,9 +88,9 @@ async def versus(
     parallel: int = 8,
     step: Progress = lambda done, total: None,
 ) -> SystemComparison:
-    """Ours and the others on these scripts, some scripts side by side.
+    """Play the scripts with ours and the other systems, several scripts concurrently.
 
-    What fails of a script does not stop the others; a script counts where no system failed.
+    A failure in one script does not stop the others; a script counts if no system failed.
     """
     slots = asyncio.Semaphore(parallel)
     finished: Counter[str] = Counter()
@@ -121,7 +121,7 @@ async def versus(
 
 
 def version_of(system: str) -> str:
-    """The version that is installed; empty for what is no package."""
+    """Return the installed version; empty if it is not a package."""
     try:
         return version(DISTRIBUTION_NAMES.get(system, system))
     except PackageNotFoundError:
@@ -130,7 +130,7 @@ def version_of(system: str) -> str:
 
 @dataclass(frozen=True)
 class _ScriptResults:
-    """One script by all systems."""
+    """The results of all systems on one script."""
 
     played: dict[str, ScriptResult]
     tells: dict[str, bool]
@@ -187,7 +187,7 @@ def _ended(played: ScriptResult, setup: SystemSetup) -> ScriptResult:
 
 
 def _embedder(script: Script, settings: Settings) -> Embedder:
-    """A fresh one of the model by which ours is played."""
+    """Return a fresh embedder of the same model as ours."""
     return settings_embedder(script_settings(script, settings))
 
 

@@ -1,11 +1,11 @@
-"""End to end on a public set: its talk replayed, its questions answered from what is whispered.
+"""End to end on a public set: replay its conversations, then answer its questions from recall.
 
 souffleur eval answering locomo locomo.jsonl.gz --conversations 1 --questions 40 --yes
 
-Each conversation goes through the real runtime into a fresh store; after it, each question drawn
-is asked: `recall`, a reply of the model from the block alone, and a grade beside the reference
-answer. The model is asked for nothing before its cost has been estimated, and agreed to by --yes
-or by a limit. The sets are not shipped: `souffleur.evals.sets` says which can be read.
+Each conversation goes through the real runtime into a fresh store. Then each question drawn is
+asked: `recall`, a reply of the model from the block alone, and a grade against the reference
+answer. No request is made before its cost has been estimated, and accepted by --yes or by a limit.
+The sets are not shipped: `souffleur.evals.sets` lists those that can be read.
 """
 
 import asyncio
@@ -64,13 +64,13 @@ from souffleur.settings import Settings
 from souffleur.whispering.tokens import estimate_tokens
 
 PARALLEL_CONVERSATIONS = 4
-"""Conversations side by side."""
+"""Number of conversations that are replayed concurrently."""
 TRAP_CATEGORIES = {("locomo", "adversarial")}
-"""Sets and categories whose answer was never said: what stands as answer is the wrong one."""
+"""Sets and categories whose answer was never said: the answer they give is the wrong one."""
 
 
 class Grade(BaseModel):
-    """What the eval judge says of a reply: the argument first."""
+    """The eval judge's grade of a reply; the argument comes first."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -80,16 +80,16 @@ class Grade(BaseModel):
 
 @dataclass(frozen=True)
 class AnswerSetup:
-    """Who answers, and by which settings."""
+    """The model and the settings that answer."""
 
     settings: Settings
-    """Those of the stores; `path` is a folder that holds them all."""
+    """Settings of the stores; `path` is a folder that holds them all."""
     chat: Chat
     set_name: str
 
 
 async def run(drawn: Sequence[Sample], setup: AnswerSetup) -> tuple[list[GradedAnswer], list[str]]:
-    """Answers in order, and which turns could not be judged.
+    """Return the answers in order, and the turns that could not be judged.
 
     Raises RecordingError, and what the model's chat raises for a reply or a grade.
     """
@@ -105,7 +105,7 @@ async def run(drawn: Sequence[Sample], setup: AnswerSetup) -> tuple[list[GradedA
 
 
 def estimate(drawn: Sequence[Sample], settings: Settings) -> Estimate:
-    """Requests by name."""
+    """Estimate the cost by name of request."""
     replays = [replay_estimate(to_dialogue(one.conversation), settings) for one in drawn]
     asked = [question for one in drawn for question in one.questions]
     texts = [f"{one.text}\n{one.answer}" for one in asked]
@@ -184,7 +184,7 @@ async def _ask(
 
 
 async def _reply(chat: Chat, rules: str, asked: str) -> str:
-    """Empty where the model said nothing usable."""
+    """Return the reply; empty if the model gave no usable one."""
     messages = (Message("system", rules), Message("user", asked))
     try:
         return (await chat(Request(messages, "answer"))).text.strip()
@@ -193,7 +193,7 @@ async def _reply(chat: Chat, rules: str, asked: str) -> str:
 
 
 async def _grade(judge: StructuredChat, asked: str, gold: str, reply: str) -> Grade | None:
-    """None where no usable grade was to be had, asked twice; without a reply it is wrong."""
+    """Return the grade; `None` if the model gave no usable one twice. No reply counts as wrong."""
     if not reply:
         return Grade(reason="there was no reply", right=False)
     language = language_of(asked)
@@ -213,22 +213,24 @@ def _rules(name: str) -> str:
 def answering(
     set_name: SetName,
     path: SetFile,
-    conversations: Annotated[int | None, typer.Option(help="Draw so many; else all.")] = None,
-    questions: Annotated[int | None, typer.Option(help="Draw so many of theirs; else all.")] = None,
-    seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 0,
+    conversations: Annotated[
+        int | None, typer.Option(help="Conversations to draw; default: all.")
+    ] = None,
+    questions: Annotated[int | None, typer.Option(help="Questions to draw; default: all.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
     embedder: Embedder = "hash:512",
     judge_every: Annotated[
-        int, typer.Option(min=0, max=20, help="Turns a request judges; 0: a session.")
+        int, typer.Option(min=0, max=20, help="Turns that one request judges; 0 for a session.")
     ] = 1,
     record: Record = None,
     recorded: Recorded = None,
     only_estimate: OnlyEstimate = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Whatever it costs.")] = False,
-    max_calls: Annotated[int | None, typer.Option(help="Go on below so many requests.")] = None,
-    max_dollars: Annotated[float | None, typer.Option(help="Go on below so many dollars.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Accept any cost.")] = False,
+    max_calls: Annotated[int | None, typer.Option(help="Maximum number of requests.")] = None,
+    max_dollars: Annotated[float | None, typer.Option(help="Maximum cost in dollars.")] = None,
     to_json: ToJson = False,
 ) -> None:
-    """Answer the questions of a public set from what is whispered after its talk was replayed."""
+    """Replay the conversations of a public set, and answer its questions from recall."""
     need_one_mode(record, recorded, only_estimate)
     drawn = draw(
         read_set(set_name, path),
@@ -256,7 +258,7 @@ def answering(
 
 
 def _agree(cost: Estimate, limit: Limit, settings: Settings) -> None:
-    """Raise SettingsError unless the limit allows what it costs."""
+    """Raise SettingsError unless the limit allows the cost."""
     whole = total(cost.values())
     if not limit.allows(whole, settings):
         raise SettingsError(

@@ -1,11 +1,11 @@
-"""HaluMem end to end: what a session leaves in the memory, beside what it should leave.
+"""HaluMem end to end: the memories that a session leaves, compared with those it should leave.
 
 souffleur eval halumem halumem.jsonl --sessions 5 --record answers.jsonl
 
-The sessions of a user are replayed through the real runtime into a fresh store. After each, what
-the monitor wrote down in it is taken, and what the store finds (its ten best) for each point that
-replaces an older one; an eval judge marks both, see `halumem_marks`; `halumem_scores` has the
-metrics and their source. The set is not shipped: https://github.com/MemTensor/HaluMem.
+The sessions of a user are replayed through the real runtime into a fresh store. After each, an eval
+judge marks what the monitor wrote during it, and the ten best search results for each point that
+replaces an older one, see `halumem_marks`; `halumem_scores` has the metrics and their source. The
+set is not shipped: https://github.com/MemTensor/HaluMem.
 """
 
 import asyncio
@@ -60,20 +60,20 @@ from souffleur.settings import Settings
 from souffleur.whispering.tokens import estimate_tokens
 
 UPDATE_SEARCH_LIMIT = 10
-"""What the store is asked for at an update, as by the paper's code."""
+"""Number of search results for an update, as in the paper's code."""
 MONITOR_WRITES = {"ADD", "UPDATE"}
 
 
 @dataclass(frozen=True)
 class Result:
-    """A whole run."""
+    """The results of a whole run."""
 
     model: str
     user: str
     sessions: int
     turns: int
     requests: dict[str, int]
-    """By name."""
+    """Number of requests by name."""
     marked: SessionMarks
     troubles: tuple[str, ...] = ()
     """Turns that could not be judged."""
@@ -81,7 +81,7 @@ class Result:
 
 
 async def run(user: User, settings: Settings, chat: Chat) -> Result:
-    """Replay and mark. Raises what the model's chat raises while marking, RecordingError always."""
+    """Replay and mark. Raises what the model's chat raises while marking, and RecordingError."""
     listener = Listener(chat)
     session_results, troubles = await play(user, settings, listener)
     marked = await Marker(StructuredChat(listener, form=settings.answer_form)).mark(session_results)
@@ -98,7 +98,7 @@ async def run(user: User, settings: Settings, chat: Chat) -> Result:
 
 
 async def play(user: User, settings: Settings, chat: Chat) -> tuple[list[SessionResult], list[str]]:
-    """What each session left, and which turns could not be judged."""
+    """Return what each session left, and the turns that could not be judged."""
     clock = clock_for(user.dialogue)
     session_results: list[SessionResult] = []
     troubles: list[str] = []
@@ -118,7 +118,7 @@ async def play(user: User, settings: Settings, chat: Chat) -> tuple[list[Session
 
 
 def estimate(user: User, settings: Settings) -> Estimate:
-    """Requests by name; as many memories are taken to be written down as there are points."""
+    """Estimate the cost by name of request, assuming that one memory is written for each point."""
     name = {"user": user.name}
     rules = {
         kind: estimate_tokens(render(f"halumem_{kind}", "en", **name))
@@ -141,7 +141,7 @@ def estimate(user: User, settings: Settings) -> Estimate:
 
 
 def report(result: Result, console: Console) -> None:
-    """The metrics, what is not right, and the requests."""
+    """Print the metrics, all that is not right, and the number of requests."""
     table = Table("metric", "value", "of", "unmarked", box=box.SIMPLE_HEAD)
     for name, rate in result.metrics.items():
         value = "-" if rate.value is None else f"{rate.value:.1%}"
@@ -159,7 +159,7 @@ def report(result: Result, console: Console) -> None:
 
 
 def as_json(result: Result) -> str:
-    """The whole result for a machine; of the same run always the same."""
+    """Return the whole result as JSON; the same run always gives the same text."""
     plain = {name: rate.model_dump() for name, rate in result.metrics.items()}
     marks = {
         name: [mark.model_dump() for mark in getattr(result.marked, name)]
@@ -187,7 +187,7 @@ async def _session_result(
 
 
 def _wrong(marked: SessionMarks) -> list[tuple[str, str, str, str]]:
-    """What lowers a metric."""
+    """List all marks that lower a metric."""
     names = {None: "not marked", 0: "nothing", 1: "part", 2: "all"}
     rows = [
         (one.session, f"{names[one.score]} of a {kind}", one.point.content, one.reason)
@@ -209,8 +209,8 @@ def _wrong(marked: SessionMarks) -> list[tuple[str, str, str, str]]:
 
 def halumem(
     file: Annotated[Path, typer.Argument(help=f"{EXPECTED_FILE}.")],
-    user: Annotated[int, typer.Option(help="Which line, from 0.")] = 0,
-    sessions: Annotated[int | None, typer.Option(help="Only the first so many.")] = None,
+    user: Annotated[int, typer.Option(help="Index of the user's line, from 0.")] = 0,
+    sessions: Annotated[int | None, typer.Option(help="Number of sessions; default: all.")] = None,
     embedder: Embedder = "hash:512",
     record: Record = None,
     recorded: Recorded = None,

@@ -1,10 +1,10 @@
-"""Questions about the past after a replayed dialogue: what `recall` gives, and what is answered.
+"""Questions about the past after a replayed dialogue: what `recall` returns and what is answered.
 
     souffleur eval questions evals/dialogues/three_evenings.yaml \\
         --recorded evals/recordings/three_evenings.jsonl
 
-Beside DIALOGUE.yaml lies DIALOGUE.questions.yaml. A question is answerable from the block when all
-its expectations, regular expressions, are found there.
+The questions are in DIALOGUE.questions.yaml beside DIALOGUE.yaml. A question is answerable from the
+block if all its expectations, which are regular expressions, match there.
 """
 
 import asyncio
@@ -42,15 +42,15 @@ class Question(BaseModel):
     session: str = "q"
     ask: str
     expect: list[str] = []
-    """Regular expressions; all of them must be found."""
+    """Regular expressions; all of them must match."""
     never_said: bool = False
-    """It was never talked about: the right answer is that one does not know."""
+    """True if it was never talked about: the right answer is not to know."""
     about: str = ""
 
 
 @dataclass(frozen=True)
 class Answered:
-    """What came of a question."""
+    """The results of a question."""
 
     question: Question
     whisper: Recall
@@ -63,23 +63,23 @@ class Answered:
 
     @property
     def answered(self) -> bool:
-        """Whether the reply does."""
+        """Whether the reply holds all that an answer needs."""
         return all(re.search(sought, self.reply) for sought in self.question.expect)
 
 
 @dataclass(frozen=True)
 class Told:
-    """A whole run."""
+    """The results of a whole run."""
 
     episodes: list[Memory]
-    """Oldest first, in whatever state."""
+    """Episodes in any state, oldest first."""
     portraits: list[Memory]
-    """Oldest first."""
+    """Portraits, oldest first."""
     answers: list[Answered]
 
 
 def read_questions(dialogue: Path) -> list[Question]:
-    """The questions that belong to a dialogue file, in order."""
+    """Return the questions that belong to a dialogue file, in order."""
     file = dialogue.with_suffix(".questions.yaml")
     raw: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
     return [Question.model_validate(part) for part in raw["questions"]]
@@ -105,7 +105,7 @@ async def run(
 
 
 def report(told: Told, console: Console) -> None:
-    """Episodes, portraits, and each question with its block and answer."""
+    """Print episodes, portraits, and each question with its block and answer."""
     for episode in told.episodes:
         console.print(f"[magenta]EPISODE[/]  {escape(episode.content)}")
         for fact in episode.data["key_facts"]:

@@ -1,8 +1,8 @@
-"""How well raw turns are found: a public set through the store, and the ranks of its evidence.
+"""How well raw turns are found: search a public set, and measure the ranks of the evidence.
 
 souffleur eval retrieval locomo locomo.jsonl.gz --embedder minilm
 
-The sets are not shipped: `souffleur.evals.sets` says which can be read, and from what.
+The sets are not shipped: `souffleur.evals.sets` lists those that can be read.
 """
 
 import asyncio
@@ -35,30 +35,30 @@ from souffleur.knowledge.store import StoreLocation, open_knowledge
 from souffleur.knowledge.talk.turn import Turn, turn_point_id
 
 RECALL_DEPTHS = (5, 10, 20)
-"""Turns down to which evidence counts as found."""
+"""Numbers of results within which evidence counts as found."""
 RANK_DEPTH = 10
-"""Turns down to which the reciprocal rank looks."""
+"""Number of results within which the reciprocal rank is computed."""
 UNDATED_START = datetime(2020, 1, 1, tzinfo=UTC)
-"""When talk is taken to begin whose set says nothing of time."""
+"""Assumed start of conversations that have no times."""
 MESSAGE_GAP = timedelta(minutes=1)
 CONTEXT_MESSAGES = 3
-"""Messages before a question that go with it, as with a recall."""
+"""Messages before a question that are sent with it, as with a recall."""
 ROLES = ("user", "assistant")
 
 
 @dataclass(frozen=True)
 class QuestionRanks:
-    """A question, and where its evidence came up."""
+    """A question, and the ranks of its evidence."""
 
     id: str
     category: str
     ranks: tuple[int | None, ...]
-    """Of each piece of evidence, from 1; None: not within the deepest depth."""
+    """The rank of each piece of evidence, from 1; `None` if it is below the deepest depth."""
     seconds: float
-    """What the search took, the embedding of the question included."""
+    """Duration of the search, including the embedding of the question."""
 
     def recall(self, depth: int) -> float:
-        """Share of the evidence among the first `depth`.
+        """Return the share of the evidence among the first `depth` results.
 
         >>> QuestionRanks("q", "", (1, 7, None), 0.0).recall(5)
         0.3333333333333333
@@ -67,7 +67,7 @@ class QuestionRanks:
 
     @property
     def reciprocal(self) -> float:
-        """One over the rank of the first evidence; 0 beyond `RANK_DEPTH`.
+        """One over the rank of the first evidence; 0 below `RANK_DEPTH`.
 
         >>> [QuestionRanks("q", "", (rank,), 0.0).reciprocal for rank in (4, 11)]
         [0.25, 0.0]
@@ -77,10 +77,10 @@ class QuestionRanks:
 
 
 async def run(conversations: Sequence[Conversation], embedder: Embedder) -> list[QuestionRanks]:
-    """Ask every question that has evidence, in one store that holds all the talk.
+    """Ask every question that has evidence, in one store that holds all conversations.
 
-    Each conversation is of a user of its own, so none finds what another said, and the rarity of
-    words is counted within it.
+    Each conversation has a user of its own, so no search finds what another said, and the rarity
+    of words is counted within it.
     """
     with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
         location = StoreLocation(folder=Path(folder))
@@ -130,7 +130,7 @@ async def _ask(
 
 
 def turn_of(doc: Doc, user_id: str, at: datetime) -> Turn:
-    """A message as a host gives it: one side of a turn; named speakers by a name before it."""
+    """Return a message as one side of a turn; a named speaker is put before the text."""
     side = doc.speaker if doc.speaker in ROLES else "user"
     text = doc.text if doc.speaker in {"", side} else f"{doc.speaker}: {doc.text}"
     return Turn(
@@ -145,7 +145,7 @@ def turn_of(doc: Doc, user_id: str, at: datetime) -> Turn:
 
 
 def figures(asked: Sequence[QuestionRanks]) -> dict[str, Figure]:
-    """Recall at each depth, and the mean reciprocal rank."""
+    """Return recall at each depth, and the mean reciprocal rank."""
     found = {
         f"R@{depth}": percentage([one.recall(depth) for one in asked]) for depth in RECALL_DEPTHS
     }
@@ -153,14 +153,14 @@ def figures(asked: Sequence[QuestionRanks]) -> dict[str, Figure]:
 
 
 def by_category(asked: Sequence[QuestionRanks]) -> dict[str, list[QuestionRanks]]:
-    """The questions of each category, and all of them."""
+    """Return the questions of each category, and all of them."""
     categories = sorted({one.category for one in asked})
     found = {name: [one for one in asked if one.category == name] for name in categories}
     return {**found, "all": list(asked)}
 
 
 def half_of(conversations: Sequence[Conversation], half: int) -> list[Conversation]:
-    """Every other conversation, or, where there is but one, every other question."""
+    """Return every other conversation; of a single conversation, every other question."""
     if len(conversations) > 1:
         return list(conversations[half::2])
     (one,) = conversations
@@ -168,7 +168,7 @@ def half_of(conversations: Sequence[Conversation], half: int) -> list[Conversati
 
 
 def report(asked: Sequence[QuestionRanks], console: Console) -> None:
-    """A line a category, and how long a search took."""
+    """Print one line for each category, and the time of a search."""
     names = [f"R@{depth}" for depth in RECALL_DEPTHS] + [f"MRR@{RANK_DEPTH}"]
     table = Table("category", "n", *names, box=box.SIMPLE_HEAD)
     for category, some in by_category(asked).items():
@@ -179,7 +179,7 @@ def report(asked: Sequence[QuestionRanks], console: Console) -> None:
 
 
 def as_json(asked: Sequence[QuestionRanks]) -> str:
-    """The same for a machine."""
+    """Return the same as JSON."""
     return json.dumps(
         {
             category: {"n": len(some)} | {k: vars(v) for k, v in figures(some).items()}
@@ -194,13 +194,15 @@ def retrieval(
     set_name: SetName,
     path: SetFile,
     embedder: Named = "hash:512",
-    limit: Annotated[int | None, typer.Option(help="Only the first so many conversations.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="Number of conversations; default: all.")
+    ] = None,
     half: Annotated[
         int | None, typer.Option(min=0, max=1, help="Only every other conversation.")
     ] = None,
     to_json: ToJson = False,
 ) -> None:
-    """Measure how well raw turns are found: a public set, and the ranks of its evidence."""
+    """Search a public set for the evidence of its questions, and measure its ranks."""
     conversations = read_set(set_name, path)[:limit]
     chosen = conversations if half is None else half_of(conversations, half)
     asked = asyncio.run(run(chosen, yardstick(embedder) or make_embedder(embedder)))

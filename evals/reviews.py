@@ -1,4 +1,4 @@
-"""Memories that are due, reviewed by a model, beside what a person expected before.
+"""Due memories, reviewed by a model, compared with what a person had expected.
 
 souffleur eval reviews evals/reviews.yaml --recorded evals/recordings/reviews.jsonl
 """
@@ -66,7 +66,7 @@ class Said(_Part):
 
 
 class Case(_Part):
-    """One memory that is due, and the world around it."""
+    """One due memory, with the other memories and turns of its user."""
 
     name: str
     language: Literal["en", "zh"]
@@ -78,7 +78,7 @@ class Case(_Part):
     others: list[Known] = []
     turns: list[Said] = []
     expect: str | list[str]
-    """PROMOTE, KEEP or DELETE, or those of them that can be defended."""
+    """PROMOTE, KEEP or DELETE; a list if several can be defended."""
     needs_search: bool = False
     why: str
 
@@ -90,7 +90,7 @@ class Case(_Part):
 
 @dataclass(frozen=True)
 class Reviewed:
-    """What a reviewer made of a case."""
+    """A reviewer's decision on a case."""
 
     case: Case
     op: str
@@ -104,13 +104,13 @@ class Reviewed:
 
 
 def read_cases(file: Path) -> list[Case]:
-    """The cases of a file, in order."""
+    """Return the cases of a file, in order."""
     raw: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
     return [Case.model_validate(part) for part in raw["cases"]]
 
 
 async def run(cases: list[Case], judge: StructuredChat) -> list[Reviewed]:
-    """Review each case in a store of its own, some side by side."""
+    """Review each case in a store of its own, some concurrently."""
     slots = asyncio.Semaphore(PARALLEL_CASES)
 
     async def one(case: Case) -> Reviewed:
@@ -122,7 +122,7 @@ async def run(cases: list[Case], judge: StructuredChat) -> list[Reviewed]:
 
 
 def report(reviewed: list[Reviewed], console: Console) -> None:
-    """A line a case, and how many agree."""
+    """Print one line for each case, and how many agree."""
     columns = [Column("reason", overflow="fold")]
     table = Table("case", "expected", "decided", "searches", *columns, box=box.SIMPLE_HEAD)
     for one in reviewed:
@@ -192,7 +192,7 @@ def reviews(
     record: Record = None,
     recorded: Recorded = None,
 ) -> None:
-    """Review memories that are due, beside what a person expected before."""
+    """Review due memories, and compare with what a person had expected."""
     need_one_mode(record, recorded)
     reviewed = asyncio.run(_reviewed(cases, record, recorded))
     report(reviewed, Console(highlight=False, width=140))

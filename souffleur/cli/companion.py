@@ -1,4 +1,4 @@
-"""A companion in the terminal: the smallest host there is."""
+"""A companion in the terminal: the smallest possible host."""
 
 from typing import TYPE_CHECKING
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from souffleur.agents.chat import Chat
 
 HISTORY_MESSAGES = 20
-"""Messages of this talk that the companion sees."""
+"""Messages of this session that the companion sees."""
 
 
 async def converse(settings: Settings, user_id: str, session_id: str) -> None:
-    """Read a line, recall, reply, observe; an empty line or end of input ends it."""
+    """Read a line, recall, reply and observe, until an empty line or the end of input."""
     endpoint = make_endpoint(settings)
     history: list[Message] = []
     try:

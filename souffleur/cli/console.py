@@ -13,7 +13,7 @@ console = Console(highlight=False)
 
 
 def print_json(data: Any) -> None:
-    """Data for a program, on standard output."""
+    """Print data as JSON on standard output."""
     print(json.dumps(data, ensure_ascii=False, indent=2))
 
 
@@ -24,7 +24,7 @@ def to_plain(model: BaseModel) -> dict[str, Any]:
 
 @contextmanager
 def progress(what: str, *, hidden: bool = False) -> Iterator[Callable[[int, int], None]]:
-    """A bar on standard error while a person waits; call it with what is done and the total."""
+    """Show a bar on standard error; the callback takes what is done and the total."""
     err = Console(stderr=True)
     with Progress(console=err, transient=True, disable=hidden or not err.is_terminal) as bar:
         task = bar.add_task(what, total=None)

@@ -27,9 +27,9 @@ Dialogues = Annotated[
 Recordings = Annotated[
     Path | None, typer.Option(help="Folder of recorded answers; by default the shipped ones.")
 ]
-Parallel = Annotated[int, typer.Option(min=1, help="Scripts side by side.")]
+Parallel = Annotated[int, typer.Option(min=1, help="Number of scripts played concurrently.")]
 Html = Annotated[Path | None, typer.Option(help="Write a page with plots here.")]
-Out = Annotated[Path | None, typer.Option(help="Keep the result in this JSON file.")]
+Out = Annotated[Path | None, typer.Option(help="Write the result to this JSON file.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -52,12 +52,12 @@ def run(
     parallel: Parallel = 8,
     out: Out = None,
     brief: Annotated[
-        bool, typer.Option("--brief", help="Keep in --out what `compare` needs, and no more.")
+        bool, typer.Option("--brief", help="Write only what `compare` needs to --out.")
     ] = False,
     html: Html = None,
     as_json: AsJson = False,
 ) -> None:
-    """Play the scripts and mark them; 1 where one failed. Recorded, it needs no model."""
+    """Play and mark the scripts, by default with recorded answers. Exits with 1 on failure."""
     from souffleur.errors import SettingsError
     from souffleur.evals.suite import result
     from souffleur.evals.suite.script import find_scripts
@@ -107,11 +107,11 @@ def record(
 
 
 def compare(
-    a: Annotated[Path, typer.Argument(help="A result, by `eval run --out`.")],
+    a: Annotated[Path, typer.Argument(help="A result of `eval run --out`.")],
     b: Annotated[Path, typer.Argument(help="Another one, which must not be worse.")],
     as_json: AsJson = False,
 ) -> None:
-    """What differs between two results beyond noise; 1 where something got worse."""
+    """Compare two results; show what differs beyond noise. Exits with 1 if something got worse."""
     from dataclasses import asdict
 
     from souffleur.cli import format_evals
@@ -129,10 +129,10 @@ def compare(
 
 
 def report(
-    result: Annotated[Path, typer.Argument(help="A result, by `eval run --out`.")],
+    result: Annotated[Path, typer.Argument(help="A result of `eval run --out`.")],
     html: Annotated[Path, typer.Option(help="Write the page here.")],
 ) -> None:
-    """One page of a result: tables, plots, and every dialogue with its prompts."""
+    """Write a result as one page: tables, plots, and every dialogue with its prompts."""
     from souffleur.evals.suite.page import to_html
     from souffleur.evals.suite.result import read_result
 

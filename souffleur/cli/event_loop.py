@@ -52,7 +52,7 @@ def set_up_log() -> None:
 
 
 def stop_on_signal() -> asyncio.Event:
-    """Return an event that SIGINT and SIGTERM set; whoever watches it finishes and stops."""
+    """Return an event that SIGINT and SIGTERM set, so that a command can finish and stop."""
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,4 +1,4 @@
-"""How evals look in a terminal: metrics, models side by side, and what went wrong."""
+"""Results of evals in the terminal: metrics, models side by side, and what went wrong."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from souffleur.evals.suite.result import Measured, OpStatus, ResultFile, Run, Sc
 
 
 def print_results(saved: ResultFile) -> None:
-    """Misses by script, then every metric, the models side by side."""
+    """Print the misses by script, then every metric, the models side by side."""
     for run in saved.runs:
         for script in run.scripts:
             _script(script, run.model if len(saved.runs) > 1 else "")
@@ -25,7 +25,7 @@ def print_results(saved: ResultFile) -> None:
 
 
 def print_comparison(compared: Comparison) -> None:
-    """What differs beyond noise, and whether that is worse."""
+    """Print what differs beyond noise, and whether it got worse."""
     table = Table("metric", "A", "B", "B - A, 95 %", "", box=box.SIMPLE_HEAD)
     for one in compared.differences:
         if one.a != one.b or one.worse or one.better:

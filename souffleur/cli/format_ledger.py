@@ -23,7 +23,7 @@ _COLOURS = {
 
 
 def print_entries(entries: Iterable[LedgerEntry], cast: Cast, *, as_json: bool) -> None:
-    """Ledger entries, oldest first; times as where each user lives."""
+    """Print ledger entries, oldest first; times are in each user's time zone."""
     listed = list(entries)
     if as_json:
         print_json([to_plain(entry) for entry in listed])
@@ -38,7 +38,7 @@ def print_entries(entries: Iterable[LedgerEntry], cast: Cast, *, as_json: bool) 
 
 
 def print_tally(entries: Sequence[LedgerEntry]) -> None:
-    """How many ops of each kind there were, and how many were refused."""
+    """Print the number of ops by kind, and of refusals by reason."""
     done = Counter(entry.op for entry in entries if entry.refused is None)
     refused = Counter(str(entry.refused) for entry in entries if entry.refused)
     parts = [f"{count} {op}" for op, count in sorted(done.items())]
@@ -48,13 +48,14 @@ def print_tally(entries: Sequence[LedgerEntry]) -> None:
 
 
 def format_op(entry: LedgerEntry) -> str:
+    """Return the op in its colour; a refused one is struck through."""
     if entry.refused:
         return f"[red strike]{entry.op}[/]"
     return f"[{_COLOURS.get(entry.op, 'white')}]{entry.op}[/]"
 
 
 def format_story(entry: LedgerEntry) -> list[str]:
-    """What an op did, on which words, and why; for a refused one, why not."""
+    """Return what an op did, on which words, and why; or why it was refused."""
     lines = [escape(text) for text in _contents(entry)]
     if entry.refused:
         lines.append(f"[red]refused: {entry.refused}[/]  {escape(entry.detail)}")

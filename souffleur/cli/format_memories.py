@@ -1,4 +1,4 @@
-"""How things look: tables for a person, JSON for a program."""
+"""Memories, search results and failed turns: tables for people, JSON for programs."""
 
 import json
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from souffleur.knowledge.talk.turn import Turn
 
 @dataclass(frozen=True)
 class Worth:
-    """What memories are worth at a moment."""
+    """The effective values of memories at a moment."""
 
     now: datetime
     policy: Policy
@@ -33,7 +33,7 @@ class Worth:
 def print_memories(
     found: Sequence[Memory], values: Worth, cast: Cast, *, as_json: bool, owner: bool = False
 ) -> None:
-    """A table of memories, the most valuable first; days as where each user lives."""
+    """Print memories, the most valuable first; days are in each user's time zone."""
     worth = {memory.id: values.of(memory) for memory in found}
     ranked = sorted(found, key=lambda memory: (-worth[memory.id], memory.id))
     if as_json:
@@ -58,7 +58,7 @@ def print_memories(
 
 
 def print_memory(one: Memory, values: Worth, cast: Cast, *, as_json: bool) -> None:
-    """Everything about one memory; times as where the user lives."""
+    """Print everything about one memory; times are in the user's time zone."""
     fields = {**to_plain(one), "effective": round(values.of(one), 4)}
     if as_json:
         print_json(fields)
@@ -76,7 +76,7 @@ def print_memory(one: Memory, values: Worth, cast: Cast, *, as_json: bool) -> No
 
 
 def print_search_results(hits: Sequence[Found], *, as_json: bool, explain: bool = False) -> None:
-    """Search results, best first."""
+    """Print search results, best first."""
     if as_json:
         print_json(
             [
@@ -104,7 +104,7 @@ def print_search_results(hits: Sequence[Found], *, as_json: bool, explain: bool 
 
 
 def print_failed_turns(failed: Sequence[Turn], cast: Cast, *, as_json: bool) -> None:
-    """Turns and why they were not judged; times as where each user lives."""
+    """Print turns with the reason why they were not judged; times are in each user's time zone."""
     if as_json:
         print_json([to_plain(turn) for turn in failed])
         return

@@ -1,4 +1,4 @@
-"""How the past looks: episodes, raw turns and portraits, with their dates."""
+"""The past in the terminal: episodes, raw turns and portraits, with their dates."""
 
 import difflib
 import re
@@ -23,7 +23,7 @@ _SENTENCES = re.compile(r"(?<=[。！？!?])|(?<=\.)\s+|\n+")
 
 
 def print_past(found: Past, persona: Persona, *, as_json: bool) -> None:
-    """What a question about the past brought, with its dates."""
+    """Print what a question about the past found, with its dates."""
     if as_json:
         span = [moment.isoformat() if moment else None for moment in (found.since, found.until)]
         phrase = found.period.phrase if found.period else None
@@ -45,7 +45,7 @@ def print_past(found: Past, persona: Persona, *, as_json: bool) -> None:
 def print_episodes(
     told: Sequence[Memory], waiting: Sequence[Segment], persona: Persona, *, as_json: bool
 ) -> None:
-    """Episodes, newest first, below the placeholders of those that wait."""
+    """Print the segments that wait to be summarised, then the episodes, newest first."""
     if as_json:
         lists = {"waiting": waiting, "episodes": told}
         print_json({key: [one.model_dump(mode="json") for one in of] for key, of in lists.items()})
@@ -62,7 +62,7 @@ def print_episodes(
 
 
 def print_portrait(one: Memory | None, persona: Persona, *, as_json: bool) -> None:
-    """The portrait in force, or a plain sentence where there is none."""
+    """Print the current portrait, or a sentence that says there is none."""
     if as_json:
         print_json(one.model_dump(mode="json") if one else None)
     elif one is None:
@@ -73,7 +73,7 @@ def print_portrait(one: Memory | None, persona: Persona, *, as_json: bool) -> No
 
 
 def print_versions(found: Sequence[Memory], persona: Persona, *, as_json: bool) -> None:
-    """All versions, newest first, with what each changed."""
+    """Print all versions, newest first, with what each changed."""
     if as_json:
         print_json([one.model_dump(mode="json") for one in found])
         return
@@ -90,7 +90,7 @@ def print_versions(found: Sequence[Memory], persona: Persona, *, as_json: bool) 
 
 
 def print_difference(found: Sequence[Memory], *, as_json: bool) -> None:
-    """What the latest version says that the one before did not, and the other way round."""
+    """Print the sentences that the latest version added and removed."""
     new, old = ([*found[:2], None, None])[:2]
     lines = diff(old.content if old else "", new.content if new else "")
     if as_json:
@@ -102,7 +102,7 @@ def print_difference(found: Sequence[Memory], *, as_json: bool) -> None:
 
 
 def diff(old: str, new: str) -> list[str]:
-    """The sentences of both, each marked as added (+), gone (-) or kept (two spaces).
+    """Return the sentences of both, each marked as added (+), removed (-) or kept (two spaces).
 
     >>> diff("安住里昂。安喝咖啡。", "安住里昂。安喝茶。")
     ['  安住里昂。', '- 安喝咖啡。', '+ 安喝茶。']

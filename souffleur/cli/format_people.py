@@ -1,4 +1,4 @@
-"""How people and personas look: as introduced, and what the settings say for the rest."""
+"""People and personas in the terminal: as introduced, with defaults from the settings."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from souffleur.knowledge.people import Person, PersonaCard
 
 
 def print_people(found: Sequence[Person], cast: Cast, *, as_json: bool) -> None:
-    """A table of users; in dim what the settings say."""
+    """Print a table of users; what comes from the settings is dim."""
     if as_json:
         print_json([one.model_dump(mode="json") for one in found])
         return
@@ -34,7 +34,7 @@ def print_people(found: Sequence[Person], cast: Cast, *, as_json: bool) -> None:
 
 
 def print_personas(found: Sequence[PersonaCard], cast: Cast, *, as_json: bool) -> None:
-    """A table of personas."""
+    """Print a table of personas."""
     if as_json:
         print_json([one.model_dump(mode="json") for one in found])
         return

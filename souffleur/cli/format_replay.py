@@ -1,4 +1,4 @@
-"""Replayed turns in the terminal."""
+"""Replayed turns in the terminal, or as lines of JSON."""
 
 import json
 from zoneinfo import ZoneInfo
@@ -12,7 +12,7 @@ from souffleur.replay import Played
 
 
 def print_turn(turn: Played, index: int, names: tuple[str, str], zone: ZoneInfo) -> None:
-    """One replayed turn: what was whispered, said, decided and refused."""
+    """Print a replayed turn: what was whispered, said, decided and refused."""
     at = f"{turn.exchange.at.astimezone(zone):%Y-%m-%d %H:%M}"
     note = f"  [dim italic]{escape(turn.exchange.note)}[/]" if turn.exchange.note else ""
     console.rule(f"[bold]{index}[/]  {escape(turn.session_id)}  {at}{note}", align="left")
@@ -32,7 +32,7 @@ def print_turn(turn: Played, index: int, names: tuple[str, str], zone: ZoneInfo)
 
 
 def print_turn_json(turn: Played) -> None:
-    """One replayed turn as a line of JSON."""
+    """Print a replayed turn as a line of JSON."""
     line = {
         "session": turn.session_id,
         "at": turn.exchange.at.isoformat(),
@@ -48,7 +48,7 @@ def print_turn_json(turn: Played) -> None:
 
 
 def _print_written(one: Memory) -> None:
-    """An episode or portrait that was written behind the talk."""
+    """Print an episode or portrait that was written in the background."""
     name = "EPISODE" if one.category is Category.EPISODE else "PORTRAIT"
     console.print(f"  [bold magenta]{name}[/]  {escape(one.content)}")
     for change in one.data.get("changes", ()):

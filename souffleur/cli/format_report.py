@@ -1,4 +1,4 @@
-"""How the report of a store looks in a terminal: its health, then tables."""
+"""The report of a store in the terminal: its health, then tables."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -22,14 +22,14 @@ from souffleur.reporting.report import (
 )
 
 MAX_ROWS = 10
-"""Of a list, so many are named; the page and the JSON name more."""
+"""Maximum rows shown of a list; the page and the JSON show more."""
 _BAR_LENGTH = 30
-"""Of the longest bar, in characters."""
+"""Length of the longest bar, in characters."""
 _COLOURS = {Status.OK: "green", Status.WARNING: "yellow", Status.BROKEN: "red"}
 
 
 def print_report(quality: Quality, zone: ZoneInfo, *, as_json: bool) -> None:
-    """All that was measured."""
+    """Print all that was measured."""
     if as_json:
         print_json(to_json(quality))
         return
@@ -50,7 +50,7 @@ def print_report(quality: Quality, zone: ZoneInfo, *, as_json: bool) -> None:
 
 
 def print_health(state: Status, findings: Sequence[str], *, as_json: bool) -> None:
-    """How all is, and what to do."""
+    """Print the state of health, and what to do."""
     if as_json:
         print_json({"state": str(state), "findings": findings})
         return
@@ -142,7 +142,7 @@ def _mentions(heading: str, mentions: Sequence[MemoryRef], zone: ZoneInfo) -> No
 
 
 def _table(heading: str, total: int, *columns: str) -> Table:
-    """Headed by how many there are, and how many of them are named."""
+    """Return a table whose heading has the total, and the number shown if that is less."""
     named = f", {MAX_ROWS} of them" if total > MAX_ROWS else ""
     title = f"{heading}: {total:,}{named}"
     last = Column("", overflow="fold")

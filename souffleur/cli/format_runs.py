@@ -1,4 +1,4 @@
-"""How runs look: what was done with each memory and why, and what it cost."""
+"""Runs in the terminal: what was done with each memory and why, and what it cost."""
 
 from collections import Counter
 
@@ -24,7 +24,7 @@ _COLOURS = {
 
 
 def print_run(report: RunResult, *, as_json: bool) -> None:
-    """A table, one line a memory, and the sums."""
+    """Print one row for each memory, then the sums."""
     if as_json:
         print_json(_whole(report))
         return
@@ -52,7 +52,7 @@ def print_run(report: RunResult, *, as_json: bool) -> None:
 
 
 def _whole(report: RunResult) -> dict[str, object]:
-    """All but the callables of the errand."""
+    """Return all fields but the callables of the options."""
     parts = ("name", "due", "calls", "tokens", "cost", "stopped", "data")
     whole = {name: getattr(report, name) for name in parts}
     asked = {"began": report.errand.now.isoformat(), "dry_run": report.errand.dry_run}

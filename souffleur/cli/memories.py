@@ -1,4 +1,4 @@
-"""Commands on memories: remember, list, show, search, history, undo, forget, retry."""
+"""Commands on memories: remember, list, show, search, history, undo, forget, share and others."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,12 +27,12 @@ def register(app: typer.Typer) -> None:
 
 
 def remember(
-    text: Annotated[str, typer.Argument(help="One sentence, as it is to be kept.")],
+    text: Annotated[str, typer.Argument(help="One sentence, stored as it is.")],
     user: User = "me",
     kind: Annotated[str, typer.Option(help="preference, fact, promise, …")] = "fact",
     as_json: AsJson = False,
 ) -> None:
-    """Keep a sentence, without a judge."""
+    """Store a sentence as it is, without asking a model."""
 
     async def work(memory: "Souffleur") -> Any:
         from souffleur.errors import SettingsError
@@ -48,10 +48,10 @@ def remember(
 def list_(
     user: AnyUser = None,
     failed: Annotated[
-        bool, typer.Option("--failed", help="Turns that could not be judged.")
+        bool, typer.Option("--failed", help="List the turns that could not be judged.")
     ] = False,
     every: Annotated[
-        bool, typer.Option("--all", help="Superseded and forgotten ones too.")
+        bool, typer.Option("--all", help="Include superseded and forgotten ones.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -100,7 +100,9 @@ def search(
     scope: Annotated[
         list[str] | None, typer.Option(help="memories (default), episodes, turns; repeatable.")
     ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Take the scores apart.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show the parts of each score.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Search a user's memories, episodes and raw turns."""
@@ -131,7 +133,7 @@ def history(
     id: Annotated[str, typer.Argument(help="Id of a memory, or its beginning.")],
     as_json: AsJson = False,
 ) -> None:
-    """All that happened to a memory: who, when, why, on which words."""
+    """Show all changes of a memory: who, when, why, and on which words."""
 
     async def work(memory: "Souffleur") -> Any:
         return await memory.knowledge.history(
@@ -158,12 +160,12 @@ def undo(
 
 
 def forget(
-    query: Annotated[str, typer.Argument(help="Id of a memory, or words that say which.")],
+    query: Annotated[str, typer.Argument(help="Id of a memory, or words that describe it.")],
     user: User = "me",
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Forget a memory, or all that a text clearly means; undoable."""
+    """Forget a memory, or all that a text clearly means; can be undone."""
     from souffleur.cli import format_memories
     from souffleur.errors import NotFoundError
 
@@ -183,7 +185,7 @@ def share(
     id: Annotated[str, typer.Argument(help="Id of a memory or episode, or its beginning.")],
     as_json: AsJson = False,
 ) -> None:
-    """Let every persona know what one that knows only its own was told; undoable."""
+    """Share a persona's own memory with all personas; can be undone."""
 
     async def work(memory: "Souffleur") -> Any:
         found = await find_memory_id(memory.knowledge, id)
@@ -194,7 +196,7 @@ def share(
 
 
 def retry(user: AnyUser = None) -> None:
-    """Judge again the turns that failed, and those that wait; needs the model's endpoint."""
+    """Judge the turns that failed again, and those that wait; needs the model's endpoint."""
     from souffleur.cli.event_loop import run_async
     from souffleur.errors import SettingsError
     from souffleur.settings import load_settings
@@ -226,7 +228,7 @@ def retry(user: AnyUser = None) -> None:
 def migrate(
     to: Annotated[str, typer.Argument(help="An empty folder, or the URL of a Qdrant server.")],
 ) -> None:
-    """Copy the whole store, for the embedder and policy that are set now; the old one stays."""
+    """Copy the whole store for the current embedder and policy; the old store stays."""
     from pathlib import Path
 
     from souffleur.cli.console import progress
@@ -251,7 +253,7 @@ def migrate(
 
 
 def _change(work: "Callable[[Souffleur], Awaitable[list[LedgerEntry]]]", *, as_json: bool) -> None:
-    """Work, and print what came of it; 1 if all of it was refused."""
+    """Change memories and print the ledger entries; exit with 1 if all were refused."""
     from souffleur.cli.format_ledger import print_entries
 
     async def both(memory: "Souffleur") -> "tuple[list[LedgerEntry], Cast]":

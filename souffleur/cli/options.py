@@ -1,11 +1,12 @@
-"""Options that several commands have."""
+"""Options that several commands share."""
 
 from typing import Annotated
 
 import typer
 
 User = Annotated[
-    str, typer.Option("--user", "-u", envvar="SOUFFLEUR_USER", help="The user whose memories.")
+    str,
+    typer.Option("--user", "-u", envvar="SOUFFLEUR_USER", help="The user whose memories to use."),
 ]
 AnyUser = Annotated[
     str | None,

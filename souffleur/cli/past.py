@@ -1,4 +1,4 @@
-"""Commands about what was talked about, and with whom: ask, episodes, profile."""
+"""Commands about the past: ask, episodes, profile."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +10,7 @@ from souffleur.cli.options import AsJson, User
 if TYPE_CHECKING:
     from souffleur.runtime import Souffleur
 
-Agent = Annotated[str, typer.Option("--agent", "-a", help="With which persona.")]
+Agent = Annotated[str, typer.Option("--agent", "-a", help="The persona they talked with.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -26,7 +26,7 @@ def ask(
     limit: Annotated[int, typer.Option(min=1, max=50)] = 8,
     as_json: AsJson = False,
 ) -> None:
-    """What was talked about at a time, or on a matter; no model is asked."""
+    """Search what was talked about at a time, or on a topic; asks no model."""
     from souffleur.cli import format_past
 
     async def work(memory: "Souffleur") -> None:
@@ -41,7 +41,7 @@ def episodes(
     limit: Annotated[int, typer.Option(min=1, max=500)] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """List what was talked about, newest first, and what waits to be summarised."""
+    """List episodes, newest first, and what waits to be summarised."""
     from souffleur.cli import format_past
 
     async def work(memory: "Souffleur") -> None:
@@ -60,14 +60,16 @@ def episodes(
 def profile(
     user: User = "me",
     agent: Agent = "default",
-    history: Annotated[bool, typer.Option("--history", help="All versions.")] = False,
-    diff: Annotated[bool, typer.Option("--diff", help="What the latest version changed.")] = False,
+    history: Annotated[bool, typer.Option("--history", help="Show all versions.")] = False,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Show what the latest version changed.")
+    ] = False,
     write: Annotated[
-        bool, typer.Option("--write", help="Write it anew now; needs the model's endpoint.")
+        bool, typer.Option("--write", help="Rewrite it now; needs the model's endpoint.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show who this user is, as the companion understands it."""
+    """Show the portrait of a user, as the companion understands them."""
     from souffleur.cli import format_past
     from souffleur.cli.event_loop import run_async
 

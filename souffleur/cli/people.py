@@ -1,4 +1,4 @@
-"""Commands on those who talk: people, personas."""
+"""Commands on users and personas: people, personas."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,14 +19,14 @@ def register(app: typer.Typer) -> None:
 
 def people(
     user: Annotated[
-        str | None, typer.Option("--user", "-u", help="Whom to introduce, or to show alone.")
+        str | None, typer.Option("--user", "-u", help="The user to introduce, or to show alone.")
     ] = None,
-    title: Annotated[str | None, typer.Option(help="How the user is called.")] = None,
+    title: Annotated[str | None, typer.Option(help="The user's display name.")] = None,
     timezone: Annotated[str | None, typer.Option(help="Such as Asia/Tokyo.")] = None,
     language: Annotated[str | None, typer.Option(help="en, zh or ja.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the users who were introduced, or introduce one; the settings hold for the others."""
+    """Show the introduced users, or introduce one; the settings apply to all others."""
     from souffleur.cli import format_people
 
     fields = {"title": title, "timezone": timezone, "language": language}
@@ -47,16 +47,17 @@ def people(
 
 def personas(
     agent: Annotated[
-        str | None, typer.Option("--agent", "-a", help="Which to introduce, or to show alone.")
+        str | None,
+        typer.Option("--agent", "-a", help="The persona to introduce, or to show alone."),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="How the persona is called.")] = None,
+    name: Annotated[str | None, typer.Option(help="The persona's name.")] = None,
     knows: Annotated[
         str | None,
-        typer.Option(help="all, or own: what it alone was told."),
+        typer.Option(help="all, or own for only what it was told itself."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the personas that were introduced, or introduce one."""
+    """Show the introduced personas, or introduce one."""
     from souffleur.cli import format_people
 
     fields = {"name": name, "knows": knows}

@@ -1,4 +1,4 @@
-"""Commands about the store as a whole: report, doctor."""
+"""Commands about the whole store: report, doctor, repair."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,7 +27,7 @@ def report(
     html: Annotated[Path | None, typer.Option(help="Write a page with plots here.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """What is in the store: counts, worth, what is due, duplicates, failures, cost."""
+    """Report on the store: counts, values, what is due, duplicates, failures, cost."""
     from souffleur.cli import format_report
 
     async def work(memory: "Souffleur") -> None:
@@ -44,7 +44,7 @@ def report(
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Whether store, model and embedder are well, and what to do if not; 1 if one is broken.
+    """Check store, model and embedder, and say what to do. Exits with 1 if one is broken.
 
     Model and embedder are asked once.
     """
@@ -63,11 +63,11 @@ def doctor(as_json: AsJson = False) -> None:
 
 def repair(
     out: Annotated[
-        Path, typer.Option(help="The file that takes what cannot be read; a new one.")
+        Path, typer.Option(help="A new file for the records that cannot be read.")
     ] = Path("souffleur-unreadable.jsonl"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing.")] = False,
 ) -> None:
-    """Take records that cannot be read out of the store, into a file."""
+    """Move records that cannot be read out of the store, into a file."""
 
     async def work(memory: "Souffleur") -> "tuple[list[Broken], list[LedgerEntry]]":
         from souffleur.knowledge.upkeep.repair import find_broken, take_out
@@ -96,7 +96,7 @@ def _tell_repaired(broken: "list[Broken]", restored: "list[LedgerEntry]", file: 
 
 
 async def _asked(memory: "Souffleur") -> "list[Finding]":
-    """What model and embedder answer, each asked once."""
+    """Ask model and embedder once each, and return what is wrong with them."""
     from souffleur.errors import EmbedderError, EndpointError
     from souffleur.reporting.report import Status
     from souffleur.wiring import make_endpoints

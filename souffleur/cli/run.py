@@ -1,4 +1,4 @@
-"""`souffleur run`: what the schedule does, by hand or by cron."""
+"""`souffleur run`: the jobs of the schedule, by hand or by cron."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class RunName(StrEnum):
-    """What can be run."""
+    """The jobs that can be run."""
 
     REVIEW = "review"
     DECAY = "decay"
@@ -34,15 +34,15 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")
     ] = False,
-    limit: Annotated[int, typer.Option(min=1, help="Memories to look at.")] = 1000,
-    calls: Annotated[int, typer.Option(min=1, help="Calls of the model.")] = 1000,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum memories to look at.")] = 1000,
+    calls: Annotated[int, typer.Option(min=1, help="Maximum calls of the model.")] = 1000,
     deletions: Annotated[
         int | None,
-        typer.Option(min=0, help="At most; by default, of what a model decides, a fifth."),
+        typer.Option(min=0, help="Maximum deletions; default: a fifth of those a model decides."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Do what is due: review, decay, consolidate, portraits, contradictions, purge, or a count."""
+    """Do what is due: review, decay, consolidate, profile, contradictions, purge or report."""
     from souffleur.cli import format_runs
     from souffleur.cli.event_loop import run_async
     from souffleur.runs.run import RunLimits

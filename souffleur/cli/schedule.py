@@ -1,4 +1,4 @@
-"""`souffleur schedule`: the runs of a store, each at its time, until it is stopped."""
+"""`souffleur schedule`: the jobs of a store, each at its time, until it is stopped."""
 
 import typer
 
@@ -9,7 +9,7 @@ def register(app: typer.Typer) -> None:
 
 
 def schedule() -> None:
-    """Run each job at its time until stopped; one process of a store at a time does it."""
+    """Run each job at its time until stopped; only one process does so for a store at a time."""
     from souffleur.cli.event_loop import run_async
 
     run_async(_keep())

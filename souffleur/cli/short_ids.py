@@ -1,4 +1,4 @@
-"""Ids on the command line, of which the beginning is enough."""
+"""Shortened ids: a unique prefix is enough."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Commands that talk: demo, replay, chat."""
+"""Commands with a dialogue: demo, replay, chat."""
 
 from importlib.resources import files
 from pathlib import Path
@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
 
 
 def demo() -> None:
-    """Replay the shipped dialogue with recorded answers: no key, no network, no trace."""
+    """Replay the shipped dialogue with recorded answers; needs no key and no network."""
     from souffleur.agents.recording import Player
     from souffleur.settings import default_settings
 
@@ -44,11 +44,13 @@ def replay(
         Path | None, typer.Option(help="Take the answers from this file; no model is asked.")
     ] = None,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Into SOUFFLEUR_PATH, not into a throw-away store.")
+        bool, typer.Option("--keep", help="Use the store at SOUFFLEUR_PATH, not a temporary one.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a turn.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object for each turn.")
+    ] = False,
 ) -> None:
-    """Replay a dialogue through the memory, live against the configured endpoint."""
+    """Replay a dialogue through the memory, live with the configured endpoint."""
     from souffleur.agents.recording import Player
     from souffleur.errors import SettingsError
     from souffleur.settings import load_settings, need_model
@@ -61,7 +63,7 @@ def replay(
 
 
 def chat(user: User = "me", session: str = "terminal") -> None:
-    """Talk to a companion in the terminal; an empty line ends it."""
+    """Chat with a companion in the terminal; an empty line ends it."""
     from souffleur.cli.companion import converse
     from souffleur.settings import load_settings, need_model
 

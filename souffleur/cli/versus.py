@@ -1,4 +1,4 @@
-"""`souffleur eval versus`: the scripts through other memory systems, beside ours."""
+"""`souffleur eval versus`: the scripts through other memory systems, compared with ours."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,17 +21,19 @@ def versus(
     dialogues: Annotated[
         Path | None, typer.Option(help="Folder of scripts; by default those that are shipped.")
     ] = None,
-    parallel: Annotated[int, typer.Option(min=1, help="Scripts side by side.")] = 8,
+    parallel: Annotated[
+        int, typer.Option(min=1, help="Number of scripts played concurrently.")
+    ] = 8,
     record: Annotated[
         Path | None, typer.Option(help="Keep the answers in this folder, for --recorded.")
     ] = None,
     recorded: Annotated[
         Path | None, typer.Option(help="Play the answers in this folder; no model is asked.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Keep the result in this JSON file.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the result to this JSON file.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Play and mark ours and theirs, with the same model and embedder; 1 where a script failed."""
+    """Compare other memory systems with ours on the same scripts; exits with 1 if one failed."""
     from importlib.resources import files
 
     from souffleur.errors import SettingsError
@@ -58,7 +60,7 @@ def versus(
 
 
 def print_comparison(comparison: "SystemComparison") -> None:
-    """The systems side by side, what differs beyond noise, the ops of those that tell them."""
+    """Print the systems side by side, what differs beyond noise, and the ops they report."""
     from rich.markup import escape
 
     from souffleur.cli.console import console

@@ -23,8 +23,8 @@ from souffleur.agents.structured_chat import StructuredChat
 from souffleur.evals.command import Record, Recorded, ToJson, make_app, need_one_mode, start
 from souffleur.evals.minilm import yardstick
 from souffleur.evals.suite.in_mind import CameToMind, Helps, mark_bearing, play
+from souffleur.evals.suite.model_source import open_source, source_settings
 from souffleur.evals.suite.situation import FOLDER, Situation, read_situations
-from souffleur.evals.suite.voice import opened_voice, voice_settings
 
 AT_ONCE = 12
 """Situations played side by side."""
@@ -88,12 +88,12 @@ async def _mark_all(
     helps: Helps,
     mark: bool,
 ) -> list[Marked]:
-    settings = voice_settings(recorded)
+    settings = source_settings(recorded)
     own = yardstick(embedder)
     if own is None:
         settings = settings.model_copy(update={"embedder": embedder})
     slots = asyncio.Semaphore(AT_ONCE)
-    async with opened_voice(settings, record=record, recorded=recorded) as chat:
+    async with open_source(settings, record=record, recorded=recorded) as chat:
 
         async def brought(situation: Situation) -> CameToMind:
             async with slots:

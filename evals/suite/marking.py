@@ -1,16 +1,16 @@
-"""Marking: a played script beside its expectations, with a referee for what no pattern can tell."""
+"""Marking of a played script against its expectations; an LLM judge decides what no pattern can."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from souffleur.agents.structured_chat import StructuredChat
-from souffleur.evals.suite import referee
-from souffleur.evals.suite.referee import Scene
-from souffleur.evals.suite.result import Call, Judged, Played, Step
+from souffleur.evals.suite import llm_judge
+from souffleur.evals.suite.llm_judge import OpContext
+from souffleur.evals.suite.result import Call, ScriptResult, Step, StepMarks
 from souffleur.evals.suite.scoring import (
     Counts,
     Scored,
-    natures,
+    count_error_types,
     score,
     score_end,
     score_recall,
@@ -21,10 +21,10 @@ from souffleur.evals.suite.script import Ask, RunPart, Script, ScriptTurn
 Part = ScriptTurn | RunPart | Ask
 
 
-async def mark(script: Script, played: Played, judge: StructuredChat) -> Played:
-    """The script with every step judged, and all that was counted.
+async def mark(script: Script, played: ScriptResult, judge: StructuredChat) -> ScriptResult:
+    """Return the script with every step marked, and with all counts.
 
-    Raises what the referee's model raises.
+    Raises what the LLM judge's model raises.
     """
     counts: Counts = Counter()
     steps: list[Step] = []
@@ -49,19 +49,19 @@ async def _judged(
     before: Sequence[Step],
     judge: StructuredChat,
 ) -> Scored:
-    said = await referee.sayings(judge, script, sentences(part, step.ops))
+    said = await llm_judge.find_entailments(judge, script, sentences(part, step.ops))
     scored = score(part, step, said)
     talk = step.place.rpartition(".")[0]
     earlier = [one for one in before if talk and one.place.rpartition(".")[0] == talk]
-    scene = Scene(script, earlier, step, referee.known_before(script, before))
-    marks = await referee.examine(judge, scene, scored.judged.marks)
+    context = OpContext(script, earlier, step, llm_judge.known_before(script, before))
+    marks = await llm_judge.classify_unexpected(judge, context, scored.judged.marks)
     judged = scored.judged.model_copy(update={"marks": marks})
-    return Scored(judged, scored.counts + natures(judged))
+    return Scored(judged, scored.counts + count_error_types(judged))
 
 
 def _recalled(part: Part, step: Step) -> Scored:
     if isinstance(part, RunPart):
-        return Scored(Judged(), Counter())
+        return Scored(StepMarks(), Counter())
     sought = part if isinstance(part, Ask) else part.recall
     return score_recall(sought, step.whisper, step.ranked)
 
@@ -78,7 +78,7 @@ def _parts(script: Script) -> Iterator[Part]:
 
 
 def spent(calls: Sequence[Call]) -> Counts:
-    """Calls, tokens, dollars and seconds, all together and by what was asked for."""
+    """Count calls, tokens, dollars and seconds, in total and by name of request."""
     counts: Counter[str] = Counter()
     for call in calls:
         counts["calls"] += 1

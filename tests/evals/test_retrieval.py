@@ -10,7 +10,7 @@ from rich.console import Console
 
 from souffleur.errors import DialogueError
 from souffleur.evals.retrieval import (
-    Asked,
+    QuestionRanks,
     as_json,
     by_category,
     figures,
@@ -20,15 +20,15 @@ from souffleur.evals.retrieval import (
     run,
     turn_of,
 )
-from souffleur.evals.sets.form import Conversation, Doc, Question
+from souffleur.evals.sets.conversation import Conversation, Doc, Question
 from souffleur.knowledge.embedding.embedder import make_embedder
 from tests.build import NOW
 
 ASKED = [
-    Asked("1", "one", (1,), 0.01),
-    Asked("2", "one", (6, None), 0.03),
-    Asked("3", "two", (12,), 0.02),
-    Asked("4", "two", (None,), 0.02),
+    QuestionRanks("1", "one", (1,), 0.01),
+    QuestionRanks("2", "one", (6, None), 0.03),
+    QuestionRanks("3", "two", (12,), 0.02),
+    QuestionRanks("4", "two", (None,), 0.02),
 ]
 
 
@@ -42,8 +42,8 @@ def talk(conv_id: str = "c1") -> Conversation:
         ("c", "Ann", "I bake bread on Sundays."),
     ]
     docs = [
-        Doc(f"d{place}", session, NOW + timedelta(days=ord(session)), speaker, text)
-        for place, (session, speaker, text) in enumerate(lines)
+        Doc(f"d{index}", session, NOW + timedelta(days=ord(session)), speaker, text)
+        for index, (session, speaker, text) in enumerate(lines)
     ]
     questions = [
         Question("q1", "Which kitten did Ann adopt?", "fact", "grey", ("d0",)),

@@ -1,4 +1,4 @@
-"""How runs look: what was done with each memory and why, and what it cost."""
+"""Runs in the terminal: what was done with each memory and why, and what it cost."""
 
 from collections import Counter
 
@@ -6,7 +6,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Column, Table
 
-from souffleur.cli.show import console, print_json
+from souffleur.cli.console import console, print_json
 from souffleur.runs.run import RunItem, RunResult
 
 _COLOURS = {
@@ -23,8 +23,8 @@ _COLOURS = {
 }
 
 
-def run(report: RunResult, as_json: bool) -> None:
-    """A table, one line a memory, and the sums."""
+def print_run(report: RunResult, *, as_json: bool) -> None:
+    """Print one row for each memory, then the sums."""
     if as_json:
         print_json(_whole(report))
         return
@@ -52,7 +52,7 @@ def run(report: RunResult, as_json: bool) -> None:
 
 
 def _whole(report: RunResult) -> dict[str, object]:
-    """All but the callables of the options."""
+    """Return all fields but the callables of the options."""
     parts = ("name", "due", "calls", "tokens", "cost", "stopped", "data")
     whole = {name: getattr(report, name) for name in parts}
     asked = {"began": report.options.now.isoformat(), "dry_run": report.options.dry_run}

@@ -1,4 +1,4 @@
-"""How the past looks: episodes, raw turns and portraits, with their dates."""
+"""The past in the terminal: episodes, raw turns and portraits, with their dates."""
 
 import difflib
 import re
@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from souffleur.agents.exchange import Persona
-from souffleur.cli.show import console, print_json
+from souffleur.cli.console import console, print_json
 from souffleur.knowledge.finding.search import Found
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.talk.session import Segment
@@ -22,8 +22,8 @@ from souffleur.whispering.recollection import Past
 _SENTENCES = re.compile(r"(?<=[。！？!?])|(?<=\.)\s+|\n+")
 
 
-def past(found: Past, persona: Persona, as_json: bool) -> None:
-    """What a question about the past brought, with its dates."""
+def print_past(found: Past, persona: Persona, *, as_json: bool) -> None:
+    """Print what a question about the past found, with its dates."""
     if as_json:
         span = [moment.isoformat() if moment else None for moment in (found.since, found.until)]
         phrase = found.period.phrase if found.period else None
@@ -42,10 +42,10 @@ def past(found: Past, persona: Persona, as_json: bool) -> None:
     console.print(table)
 
 
-def episodes(
-    told: Sequence[Memory], waiting: Sequence[Segment], persona: Persona, as_json: bool
+def print_episodes(
+    told: Sequence[Memory], waiting: Sequence[Segment], persona: Persona, *, as_json: bool
 ) -> None:
-    """Episodes, newest first, below the placeholders of those that wait."""
+    """Print the segments that wait to be summarised, then the episodes, newest first."""
     if as_json:
         lists = {"waiting": waiting, "episodes": told}
         print_json({key: [one.model_dump(mode="json") for one in of] for key, of in lists.items()})
@@ -61,8 +61,8 @@ def episodes(
         _print_episode(episode)
 
 
-def portrait(one: Memory | None, persona: Persona, as_json: bool) -> None:
-    """The portrait in force, or a plain sentence where there is none."""
+def print_portrait(one: Memory | None, persona: Persona, *, as_json: bool) -> None:
+    """Print the current portrait, or a sentence that says there is none."""
     if as_json:
         print_json(one.model_dump(mode="json") if one else None)
     elif one is None:
@@ -72,8 +72,8 @@ def portrait(one: Memory | None, persona: Persona, as_json: bool) -> None:
         console.print(escape(one.content))
 
 
-def versions(found: Sequence[Memory], persona: Persona, as_json: bool) -> None:
-    """All versions, newest first, with what each changed."""
+def print_versions(found: Sequence[Memory], persona: Persona, *, as_json: bool) -> None:
+    """Print all versions, newest first, with what each changed."""
     if as_json:
         print_json([one.model_dump(mode="json") for one in found])
         return
@@ -89,8 +89,8 @@ def versions(found: Sequence[Memory], persona: Persona, as_json: bool) -> None:
         console.print(escape(one.content))
 
 
-def difference(found: Sequence[Memory], as_json: bool) -> None:
-    """What the latest version says that the one before did not, and the other way round."""
+def print_difference(found: Sequence[Memory], *, as_json: bool) -> None:
+    """Print the sentences that the latest version added and removed."""
     new, old = ([*found[:2], None, None])[:2]
     lines = diff(old.content if old else "", new.content if new else "")
     if as_json:
@@ -102,7 +102,7 @@ def difference(found: Sequence[Memory], as_json: bool) -> None:
 
 
 def diff(old: str, new: str) -> list[str]:
-    """The sentences of both, each marked as added (+), gone (-) or kept (two spaces).
+    """Return the sentences of both, each marked as added (+), removed (-) or kept (two spaces).
 
     >>> diff("安住里昂。安喝咖啡。", "安住里昂。安喝茶。")
     ['  安住里昂。', '- 安喝咖啡。', '+ 安喝茶。']

@@ -1,4 +1,4 @@
-"""How evals look in a terminal: metrics, models side by side, and what went wrong."""
+"""Results of evals in the terminal: metrics, models side by side, and what went wrong."""
 
 from collections.abc import Sequence
 
@@ -6,15 +6,15 @@ from rich import box
 from rich.markup import escape
 from rich.table import Column, Table
 
-from souffleur.cli.show import console
+from souffleur.cli.console import console
 from souffleur.evals.suite.compare import Comparison
 from souffleur.evals.suite.metrics import metrics_of
 from souffleur.evals.suite.number_format import interval, number
-from souffleur.evals.suite.result import Measured, Played, Run, Saved, Standing, Step
+from souffleur.evals.suite.result import Measured, OpStatus, ResultFile, Run, ScriptResult, Step
 
 
-def results(saved: Saved) -> None:
-    """Misses by script, then every metric, the models side by side."""
+def print_results(saved: ResultFile) -> None:
+    """Print the misses by script, then every metric, the models side by side."""
     for run in saved.runs:
         for script in run.scripts:
             _script(script, run.model if len(saved.runs) > 1 else "")
@@ -24,8 +24,8 @@ def results(saved: Saved) -> None:
             console.print(f"[red]failed[/]  {escape(trouble)}")
 
 
-def comparison(compared: Comparison) -> None:
-    """What differs beyond noise, and whether that is worse."""
+def print_comparison(compared: Comparison) -> None:
+    """Print what differs beyond noise, and whether it got worse."""
     table = Table("metric", "A", "B", "B - A, 95 %", "", box=box.SIMPLE_HEAD)
     for one in compared.differences:
         if one.a != one.b or one.worse or one.better:
@@ -43,7 +43,7 @@ def comparison(compared: Comparison) -> None:
         console.print("[green]nothing got worse beyond noise[/]")
 
 
-def _script(script: Played, model: str) -> None:
+def _script(script: ScriptResult, model: str) -> None:
     faults = [line for step in script.steps for line in _faults(step)]
     faults += [f"[red]end[/] {escape(one)}" for one in script.end]
     if faults:
@@ -57,7 +57,7 @@ def _faults(step: Step) -> list[str]:
     lines = [
         f"[red]{done.op} wrong[/] {escape(mark.nature)}: {escape(done.words)}"
         for done, mark in zip(step.ops, judged.marks, strict=True)
-        if mark.standing is Standing.WRONG
+        if mark.standing is OpStatus.WRONG
     ]
     lines += [f"[red]missed[/] {escape(one)}" for one in judged.missed]
     lines += [f"[yellow]lost[/] {escape(one)}" for one in judged.lost]

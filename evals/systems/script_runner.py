@@ -1,54 +1,54 @@
-"""Playing another system: the same script, turn by turn, at its times; and ours as it is played.
+"""Playing a script through any system, turn by turn, at the script's times.
 
-A run of our background jobs is nothing to a system that has none: the step stays empty.
+Other systems have no background jobs: for them, the step of a run stays empty.
 """
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
 from souffleur.errors import RecordingError
-from souffleur.evals.suite.playing import play
-from souffleur.evals.suite.result import Played, Step
-from souffleur.evals.suite.scoring import MAKES
+from souffleur.evals.suite.fixture import Listener
+from souffleur.evals.suite.result import ScriptResult, Step
+from souffleur.evals.suite.scoring import WRITING_OPS
 from souffleur.evals.suite.script import Ask, RunPart, Script, ScriptTurn
-from souffleur.evals.suite.stage import Listener
+from souffleur.evals.suite.script_runner import play
 from souffleur.evals.systems import System
 from souffleur.settings import Settings
 
 
 @dataclass(frozen=True)
-class Performance:
+class SystemRun:
     """A script played by one system, not marked yet."""
 
-    played: Played
+    played: ScriptResult
     wrote: tuple[tuple[str, ...], ...]
-    """Of each step: what stands in the store since then, new or in new words."""
+    """For each step, the contents that the store holds since then, new or in new words."""
     tells_ops: bool = True
 
 
 def parts(script: Script) -> list[ScriptTurn | RunPart | Ask]:
-    """What each step is played from, in order."""
+    """List the part of the script for each step, in order."""
     told = [part.turns if not isinstance(part, RunPart) else (part,) for part in script.sessions]
     return [*(one for some in told for one in some), *script.asks]
 
 
-async def play_ours(script: Script, settings: Settings, listener: Listener) -> Performance:
-    """Through the real runtime; the ledger tells what was written."""
+async def play_ours(script: Script, settings: Settings, listener: Listener) -> SystemRun:
+    """Play through the real runtime; the ledger shows what was written."""
     played = await play(script, settings, listener)
     wrote = tuple(
-        tuple(done.content for done in step.ops if done.op in MAKES and not done.refused)
+        tuple(done.content for done in step.ops if done.op in WRITING_OPS and not done.refused)
         for step in played.steps
     )
-    return Performance(played, wrote)
+    return SystemRun(played, wrote)
 
 
 async def play_theirs(
     script: Script, system: System, listener: Listener, limits: Sequence[int]
-) -> Performance:
-    """Through the seam; what was written is told by the store before and after.
+) -> SystemRun:
+    """Play through the interface; what was written is the difference of the store.
 
-    `limits`: how many memories each step may call up. A turn that fails is told of in its step.
-    Raises RecordingError where a recorded model has no answer.
+    `limits` has the maximum of memories that each step may recall. A turn that fails is noted in
+    its step. Raises RecordingError if a recorded model has no answer.
     """
     try:
         await system.open(script.known)
@@ -57,20 +57,20 @@ async def play_theirs(
         told = system.ops() is not None
     finally:
         await system.close()
-    played = Played(
+    played = ScriptResult(
         name=script.name,
         about=script.about,
         title=script.title,
         steps=tuple(step for step, _ in acts),
         memories=memories,
     )
-    return Performance(played, tuple(wrote for _, wrote in acts), told)
+    return SystemRun(played, tuple(wrote for _, wrote in acts), told)
 
 
-def whispered(block: str) -> int:
-    """How many memories and paragraphs stand in a whispered block.
+def count_whispered(block: str) -> int:
+    """Count the memories and paragraphs in a whispered block.
 
-    >>> whispered("## What you remember\\nUse it.\\n\\n### Facts\\n- Likes tea.\\n- Has a cat.")
+    >>> count_whispered("## You remember\\nUse it.\\n\\n### Facts\\n- Likes tea.\\n- Has a cat.")
     2
     """
     below = block.partition("\n###")[2].splitlines()[1:]
@@ -112,7 +112,7 @@ async def _step(step: Step, part: ScriptTurn | Ask, system: System, limit: int) 
 
 
 def _places(script: Script) -> list[str]:
-    """Named as those of ours are."""
+    """List the names of the steps, the same as for ours."""
     named: list[str] = []
     for part in script.sessions:
         if isinstance(part, RunPart):

@@ -1,7 +1,7 @@
-"""The stand-in: gives the judge's answers that a script holds, written by hand, and no model does.
+"""A chat that gives the monitor's answers written in a script, in place of a model.
 
-So a script can have a careless judge: what code must refuse is shown also where no real model is
-ever so careless.
+A script can thus have a careless model, and show what the code must refuse even if no real model
+is ever that careless.
 """
 
 import json
@@ -11,11 +11,11 @@ from souffleur.errors import EndpointError
 from souffleur.evals.suite.script import Script, ScriptTurn, TalkPart
 
 BY_HAND = "by hand"
-"""The model that such answers are said to be of."""
+"""The model name under which such answers are kept."""
 
 
-class StandIn:
-    """A `Chat` for one script; for all that the script does not answer, another is asked."""
+class ScriptedChat:
+    """A `Chat` for one script; requests that the script does not answer go to another chat."""
 
     def __init__(self, script: Script, chat: Chat) -> None:
         talks = [part for part in script.sessions if isinstance(part, TalkPart)]
@@ -23,8 +23,9 @@ class StandIn:
         self._chat = chat
 
     async def __call__(self, request: Request) -> Reply:
-        """The script's answer to the latest of its turns in the request. Raises what the other
-        chat raises.
+        """Return the script's answer to the latest of its turns in the request.
+
+        Raises what the other chat raises.
         """
         turn = self._turn(request)
         if turn is None:
@@ -41,8 +42,8 @@ class StandIn:
         return found[-1] if found else None
 
 
-async def nobody(request: Request) -> Reply:
-    """The model of a script that answers for itself. Raises EndpointError."""
+async def no_model(request: Request) -> Reply:
+    """Raise EndpointError: the script should have answered for itself."""
     raise EndpointError(f"the script has no answer to {request.name}, and no model is asked")
 
 

@@ -1,4 +1,4 @@
-"""The stage of a script: a fresh store, its clock, what is known before, the runs, the ledger."""
+"""The fixture of a script: a fresh store, its clock, known memories, the runs, the ledger."""
 
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -9,7 +9,7 @@ from hashlib import sha256
 from souffleur.agents.chat import Chat, Reply, Request
 from souffleur.errors import AnswerError, DialogueError, EndpointError, RecordingError
 from souffleur.evals.suite.expectation import Op
-from souffleur.evals.suite.result import Call, Done
+from souffleur.evals.suite.result import Call, OpRecord
 from souffleur.evals.suite.scratch import scratch
 from souffleur.evals.suite.script import Known, RunPart, Script
 from souffleur.knowledge import decay
@@ -27,17 +27,17 @@ from souffleur.settings import Settings
 
 @dataclass
 class Listener:
-    """A `Chat` that notes what is asked and answered."""
+    """A `Chat` that logs each request to another chat, and its answer."""
 
     chat: Chat
     timed: bool = False
-    """Whether the times mean anything: they do not where answers come from a file."""
-    heard: list[Call] = field(default_factory=list)
+    """Whether to measure times; they mean nothing if answers come from a file."""
+    calls: list[Call] = field(default_factory=list)
     rules: dict[str, str] = field(default_factory=dict)
     """System messages by key."""
 
     async def __call__(self, request: Request) -> Reply:
-        """What the other one answers, and raises."""
+        """Pass a request on and log the answer. Raises what the other chat raises."""
         began = time.perf_counter()
         try:
             reply = await self.chat(request)
@@ -48,9 +48,9 @@ class Listener:
         return reply
 
     def take(self) -> tuple[Call, ...]:
-        """What was heard since the last time."""
-        heard, self.heard = self.heard, []
-        return tuple(heard)
+        """Return the calls since the last time, and forget them."""
+        calls, self.calls = self.calls, []
+        return tuple(calls)
 
     def _note(self, request: Request, reply: Reply, began: float) -> None:
         rules = "\n\n".join(one.content for one in request.messages if one.role == "system")
@@ -69,11 +69,11 @@ class Listener:
             cost=round(reply.usage.cost, 8),
             seconds=round(time.perf_counter() - began, 3) if self.timed else None,
         )
-        self.heard.append(call)
+        self.calls.append(call)
 
 
-def stage_settings(script: Script, settings: Settings) -> Settings:
-    """The settings, as every script is played: names and zone are the script's."""
+def script_settings(script: Script, settings: Settings) -> Settings:
+    """Return the settings that a script is played with: fixed, but for its names and time zone."""
     return settings.model_copy(
         update={
             "embedder": "hash:512",
@@ -89,13 +89,13 @@ def stage_settings(script: Script, settings: Settings) -> Settings:
 
 
 @asynccontextmanager
-async def opened(
+async def open_fixture(
     script: Script, settings: Settings, chat: Chat
 ) -> AsyncIterator[tuple[Souffleur, StageClock]]:
-    """The real runtime over a fresh store in a temporary folder, with what is known put there."""
+    """Open the real runtime over a fresh temporary store that holds the script's known memories."""
     clock = StageClock(script.sessions[0].at)
     with scratch() as folder:
-        fresh = stage_settings(script, settings).model_copy(update={"path": folder})
+        fresh = script_settings(script, settings).model_copy(update={"path": folder})
         async with Souffleur.open(fresh, chat=chat, clock=clock) as memory:
             await _put(memory, script)
             yield memory, clock
@@ -104,9 +104,9 @@ async def opened(
 async def perform_run(
     memory: Souffleur, script: Script, part: RunPart
 ) -> tuple[list[LedgerEntry], str]:
-    """What a run wrote into the ledger, and why some of it failed.
+    """Return what a run wrote into the ledger, and why some of it failed.
 
-    Raises RecordingError where a recorded model has no answer, DialogueError for an unknown run.
+    Raises RecordingError if a recorded model has no answer, DialogueError for an unknown run.
     """
     if part.run not in RUNS:
         raise DialogueError(f"there is no run {part.run.value!r}: there are {', '.join(RUNS)}")
@@ -121,24 +121,24 @@ async def perform_run(
 
 
 def _check_recorded(error: str) -> None:
-    """RecordingError where a worker's error was one."""
+    """Raise RecordingError if the error of a worker was one."""
     if error.startswith(RecordingError.__name__):
         raise RecordingError(error.removeprefix(f"{RecordingError.__name__}: "))
 
 
-def to_done(outcomes: Sequence[LedgerEntry]) -> tuple[Done, ...]:
-    """The ops of ledger entries, without SKIP, and without the passing of episodes."""
-    return tuple(_done(one) for one in outcomes if one.op in set(Op) and not _passes(one))
+def to_op_records(outcomes: Sequence[LedgerEntry]) -> tuple[OpRecord, ...]:
+    """Return ledger entries as op records, without SKIP and without the expiry of episodes."""
+    return tuple(_op_record(one) for one in outcomes if one.op in set(Op) and not _passes(one))
 
 
-def known_memory(script: Script, place: int, known: Known, policy: Policy) -> Memory:
-    """A memory as it lies in the store before the first turn."""
+def known_memory(script: Script, index: int, known: Known, policy: Policy) -> Memory:
+    """Return a known memory as the store holds it before the first turn."""
     category = known.category or category_of(known.kind)
     value = decay.initial_importance(known.kind, known.importance, policy)
     anchor = known.last_used or known.at
     return decay.scheduled(
         Memory(
-            id=derive_id("known", script.name, place),
+            id=derive_id("known", script.name, index),
             user_id=script.user.id,
             agent_id=script.assistant.id,
             content=known.content,
@@ -163,25 +163,25 @@ def known_memory(script: Script, place: int, known: Known, policy: Policy) -> Me
 async def _put(memory: Souffleur, script: Script) -> None:
     knowledge = memory.knowledge
     memories = [
-        known_memory(script, place, known, knowledge.policy)
-        for place, known in enumerate(script.known)
+        known_memory(script, index, known, knowledge.policy)
+        for index, known in enumerate(script.known)
     ]
     await put_memories(knowledge, memories)
 
 
 def _passes(outcome: LedgerEntry) -> bool:
-    """Whether an episode or portrait goes: its time is over by rule, and no script foresees it."""
+    """Tell whether an entry only removes episodes or portraits that are past their time by rule."""
     gone = outcome.op in (Op.FORGET, Op.ARCHIVE) and outcome.changes
     return bool(gone) and all(one.after.category in NARRATIVE for one in outcome.changes)
 
 
-def _done(outcome: LedgerEntry) -> Done:
+def _op_record(outcome: LedgerEntry) -> OpRecord:
     made = [change.after for change in outcome.changes if change.before is None]
     olds = [change.before.content for change in outcome.changes if change.before]
     content = made[0].content if made else str(outcome.details.get("content", ""))
     if outcome.op == Op.CONTRADICT:
         olds, content = _contradicted(outcome.changes)
-    return Done(
+    return OpRecord(
         op=outcome.op,
         who=outcome.by.who,
         content=content,
@@ -194,7 +194,7 @@ def _done(outcome: LedgerEntry) -> Done:
 
 
 def _contradicted(changes: Sequence[Change]) -> tuple[list[str], str]:
-    """The one that ends, and the words of the one that stays; unsettled, both stay."""
+    """Return the contents that ended, and the content that stays; if unsettled, both stay."""
     ended = [one.after.content for one in changes if one.after.state is MemoryState.SUPERSEDED]
     stays = [one.after.content for one in changes if one.after.state is not MemoryState.SUPERSEDED]
     return ended, "\n".join(stays)

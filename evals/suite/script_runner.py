@@ -1,10 +1,10 @@
-"""Playing: a script through the real runtime, step by step."""
+"""Playing a script through the real runtime, step by step."""
 
 from collections.abc import AsyncIterator
 
-from souffleur.evals.suite.result import Played, Step
+from souffleur.evals.suite.fixture import Listener, open_fixture, perform_run, to_op_records
+from souffleur.evals.suite.result import ScriptResult, Step
 from souffleur.evals.suite.script import Ask, RunPart, Script, TalkPart
-from souffleur.evals.suite.stage import Listener, opened, perform_run, to_done
 from souffleur.knowledge.finding.search import Found
 from souffleur.knowledge.memory import NARRATIVE, Category
 from souffleur.knowledge.talk.turn import Turn, TurnState
@@ -13,17 +13,17 @@ from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 
 
-async def play(script: Script, settings: Settings, listener: Listener) -> Played:
-    """What came of every step, not marked yet.
+async def play(script: Script, settings: Settings, listener: Listener) -> ScriptResult:
+    """Play every step of a script; the result is not marked yet.
 
-    Raises RecordingError where a recorded model has no answer.
+    Raises RecordingError if a recorded model has no answer.
     """
-    async with opened(script, settings, listener) as (memory, clock):
+    async with open_fixture(script, settings, listener) as (memory, clock):
         player = _Player(script, memory, clock, listener)
         steps = [step async for step in player.steps()]
         left = await memory.knowledge.list(script.user.id, now=clock.at)
         memories = tuple(one.content for one in left if one.category not in NARRATIVE)
-    return Played(
+    return ScriptResult(
         name=script.name,
         about=script.about,
         title=script.title,
@@ -33,7 +33,7 @@ async def play(script: Script, settings: Settings, listener: Listener) -> Played
 
 
 class _Player:
-    """One play: what it has told so far."""
+    """The state of one playing: which episodes and portraits its steps have already."""
 
     def __init__(
         self, script: Script, memory: Souffleur, clock: StageClock, listener: Listener
@@ -65,7 +65,7 @@ class _Player:
                 assistant=played.exchange.assistant,
                 whisper=played.whisper.text,
                 ranked=_ranked((*played.whisper.found, *played.whisper.past)),
-                ops=to_done(played.outcomes),
+                ops=to_op_records(played.outcomes),
                 trouble="" if played.turn.state is TurnState.JUDGED else played.turn.error,
             )
             yield await self._ended(step)
@@ -76,7 +76,7 @@ class _Player:
         step = Step(
             place=part.run,
             at=part.at.isoformat(),
-            ops=to_done(entries),
+            ops=to_op_records(entries),
             trouble=failed,
         )
         return await self._ended(step)
@@ -100,7 +100,7 @@ class _Player:
         await self._memory.flush()  # talk that has ended meanwhile is told first
 
     async def _ended(self, step: Step) -> Step:
-        """With what was told and asked meanwhile."""
+        """Return the step with the episodes, portraits and calls since the step before."""
         knowledge, user_id = self._memory.knowledge, self._script.user.id
         waiting = await knowledge.sessions.waiting_segments(user_id)
         errors = [segment.error for segment in waiting]
@@ -119,6 +119,6 @@ class _Player:
 
 
 def _ranked(founds: tuple[Found, ...]) -> tuple[str, ...]:
-    """What was called for, as it is found; of a raw turn its words."""
+    """Return the text of each item in the order of ranking; of a raw turn, its words."""
     items = [found.item for found in founds]
     return tuple(item.words if isinstance(item, Turn) else item.searchable for item in items)

@@ -1,10 +1,10 @@
-"""The sets by name."""
+"""The registry of sets, by name."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 from souffleur.errors import DialogueError
-from souffleur.evals.sets.form import Conversation
+from souffleur.evals.sets.conversation import Conversation
 from souffleur.evals.sets.halumem_file import read_halumem
 from souffleur.evals.sets.memorybank import read_memorybank
 from souffleur.evals.sets.unified import Unified
@@ -21,7 +21,7 @@ SETS: dict[str, Callable[[Path], list[Conversation]]] = {
 
 
 def read_set(name: str, path: Path) -> list[Conversation]:
-    """The conversations of a set. Raises DialogueError for a bad name, a bad or an empty file."""
+    """Return the conversations of a set. Raises DialogueError for a bad name or file."""
     if name not in SETS:
         raise DialogueError(f"There is no set {name!r}: write one of {', '.join(SETS)}.")
     found = SETS[name](path)

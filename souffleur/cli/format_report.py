@@ -1,4 +1,4 @@
-"""How the report of a store looks in a terminal: its health, then tables."""
+"""The report of a store in the terminal: its health, then tables."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -8,7 +8,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Column, Table
 
-from souffleur.cli.show import console, print_json
+from souffleur.cli.console import console, print_json
 from souffleur.knowledge.upkeep.quality import Quality
 from souffleur.knowledge.upkeep.tally import BIN, Counts, MemoryRef, Pair
 from souffleur.reporting.report import (
@@ -21,22 +21,22 @@ from souffleur.reporting.report import (
     to_json,
 )
 
-SHOWN = 10
-"""Of a list, so many are named; the page and the JSON name more."""
-_BAR = 30
-"""Of the longest bar, in characters."""
+MAX_ROWS = 10
+"""Maximum rows shown of a list; the page and the JSON show more."""
+_BAR_LENGTH = 30
+"""Length of the longest bar, in characters."""
 _COLOURS = {Status.OK: "green", Status.WARNING: "yellow", Status.BROKEN: "red"}
 
 
-def report(quality: Quality, zone: ZoneInfo, as_json: bool) -> None:
-    """All that was measured."""
+def print_report(quality: Quality, zone: ZoneInfo, *, as_json: bool) -> None:
+    """Print all that was measured."""
     if as_json:
         print_json(to_json(quality))
         return
     whose = "everybody" if quality.user_id is None else quality.user_id
     when = _local(quality.at, zone)
     console.print(f"[dim]the memories of {escape(whose)}, {when}; {quality.users} users[/]")
-    health(*assess(quality), as_json)
+    print_health(*assess(quality), as_json=False)
     _kept(quality)
     _due(quality)
     _pairs("the same words", quality.duplicates)
@@ -49,8 +49,8 @@ def report(quality: Quality, zone: ZoneInfo, as_json: bool) -> None:
     _runs(quality, zone)
 
 
-def health(state: Status, findings: Sequence[str], as_json: bool) -> None:
-    """How all is, and what to do."""
+def print_health(state: Status, findings: Sequence[str], *, as_json: bool) -> None:
+    """Print the state of health, and what to do."""
     if as_json:
         print_json({"state": str(state), "findings": findings})
         return
@@ -64,7 +64,7 @@ def _kept(quality: Quality) -> None:
     _bars("active ones by category", quality.categories)
     _bars("by kind", quality.kinds)
     last = len(quality.importance) - 1
-    names = [f"{place * BIN:.2f}" + ("+" if place == last else "") for place in range(last + 1)]
+    names = [f"{index * BIN:.2f}" + ("+" if index == last else "") for index in range(last + 1)]
     bins = dict(zip(names, quality.importance, strict=True)) if quality.active else {}
     _bars("by importance now, from …", bins)
 
@@ -81,7 +81,7 @@ def _talk(quality: Quality, zone: ZoneInfo) -> None:
         console.print(f"the oldest has waited since {_local(quality.waiting_since, zone)}")
     if quality.failures:
         table = _table("failures", len(quality.failures), "what", "user", "tries")
-        for one in quality.failures[:SHOWN]:
+        for one in quality.failures[:MAX_ROWS]:
             table.add_row(
                 one.what, escape(one.user_id or "everybody"), str(one.tries), escape(one.error)
             )
@@ -96,7 +96,7 @@ def _talk(quality: Quality, zone: ZoneInfo) -> None:
 def _runs(quality: Quality, zone: ZoneInfo) -> None:
     if not quality.runs:
         return
-    named = quality.runs[:SHOWN]
+    named = quality.runs[:MAX_ROWS]
     console.print(f"[italic]the latest {count(len(named), 'run')}; cost: {spent(*named)}[/]")
     for run in named:
         whose = escape(f"{run.name} of {run.of_user or 'everybody'}")
@@ -108,10 +108,14 @@ def _runs(quality: Quality, zone: ZoneInfo) -> None:
 def _bars(heading: str, counts: Counts) -> None:
     if not counts:
         return
-    most = max(counts.values()) or 1
+    highest = max(counts.values()) or 1
     table = Table(title=heading, title_justify="left", show_header=False, box=None)
-    for name, many in counts.items():
-        table.add_row(escape(name), f"{many:,}", "[blue]" + "█" * -(-_BAR * many // most) + "[/]")
+    for name, number in counts.items():
+        table.add_row(
+            escape(name),
+            f"{number:,}",
+            "[blue]" + "█" * -(-_BAR_LENGTH * number // highest) + "[/]",
+        )
     console.print(table)
 
 
@@ -119,7 +123,7 @@ def _pairs(heading: str, pairs: Sequence[Pair]) -> None:
     if not pairs:
         return
     table = _table(heading, len(pairs), "user", "ids")
-    for pair in pairs[:SHOWN]:
+    for pair in pairs[:MAX_ROWS]:
         ids = f"{pair.first.id[:8]}\n{pair.second.id[:8]}"
         both = f"{escape(pair.first.content)}\n{escape(pair.second.content)}"
         table.add_row(escape(pair.first.user_id), ids, both)
@@ -130,7 +134,7 @@ def _mentions(heading: str, mentions: Sequence[MemoryRef], zone: ZoneInfo) -> No
     if not mentions:
         return
     table = _table(heading, len(mentions), "id", "user", "worth", "learnt")
-    for one in mentions[:SHOWN]:
+    for one in mentions[:MAX_ROWS]:
         learnt = _local(one.created_at, zone)
         row = [one.id[:8], escape(one.user_id), f"{one.value:.2f}", learnt]
         table.add_row(*row, escape(one.content))
@@ -138,8 +142,8 @@ def _mentions(heading: str, mentions: Sequence[MemoryRef], zone: ZoneInfo) -> No
 
 
 def _table(heading: str, total: int, *columns: str) -> Table:
-    """Headed by how many there are, and how many of them are named."""
-    named = f", {SHOWN} of them" if total > SHOWN else ""
+    """Return a table whose heading has the total, and the number shown if that is less."""
+    named = f", {MAX_ROWS} of them" if total > MAX_ROWS else ""
     title = f"{heading}: {total:,}{named}"
     last = Column("", overflow="fold")
     return Table(*columns, last, title=title, title_justify="left", box=box.SIMPLE_HEAD)

@@ -1,4 +1,4 @@
-"""Who answers an eval from the command line: a model that is asked, or a recording of one."""
+"""The model behind an eval command: an endpoint that is asked, or a recording of one."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,8 +14,8 @@ from souffleur.settings import Settings, default_settings, load_settings, need_m
 from souffleur.wiring import make_endpoint
 
 
-def voice_settings(recorded: Path | None, **chosen: Any) -> Settings:
-    """The defaults with the environment's endpoint, or as it was recorded; and what is chosen.
+def source_settings(recorded: Path | None, **chosen: Any) -> Settings:
+    """Return the default settings with the environment's endpoint, or as recorded; and `chosen`.
 
     Raises SettingsError, RecordingError.
     """
@@ -27,10 +27,10 @@ def voice_settings(recorded: Path | None, **chosen: Any) -> Settings:
 
 
 @asynccontextmanager
-async def opened_voice(
+async def open_source(
     settings: Settings, *, record: Path | None = None, recorded: Path | None = None
 ) -> AsyncIterator[Chat]:
-    """The recording, or the endpoint, whose answers are kept in `record` if that is given.
+    """Open the recording, or the endpoint, whose answers are kept in `record` if that is given.
 
     Raises SettingsError without a model, RecordingError.
     """

@@ -1,7 +1,8 @@
-"""The bridge: our chat and embedder, as LangChain's chat model and embeddings.
+"""Our chat and embedder as LangChain's chat model and embeddings.
 
-So that other systems ask the same endpoint through the same seam: counted, recorded, played back.
-Tools are told in words, and called in JSON: the seam knows messages and the form of an answer.
+Other systems thus ask the same endpoint through the same interface: counted, recorded, played back.
+Tools are described in the system message and called in JSON, because our interface has only
+messages and the form of an answer.
 """
 
 import asyncio
@@ -22,15 +23,15 @@ from pydantic import BaseModel, ConfigDict
 from souffleur.agents.answers import read_answer
 from souffleur.agents.chat import Chat, Form, Message, Reply, Request, Role
 from souffleur.errors import AnswerError, EndpointError, SouffleurError
-from souffleur.evals.systems import Means
+from souffleur.evals.systems import SystemInputs
 from souffleur.knowledge.embedding.embedder import Embedder
 
 T = TypeVar("T")
 
 # The random ids of libraries, with hyphens or without.
-_ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{8}(-?)(?:[0-9a-f]{4}\1){3}[0-9a-f]{12}(?![0-9a-f])")
+_RANDOM_ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{8}(-?)(?:[0-9a-f]{4}\1){3}[0-9a-f]{12}(?![0-9a-f])")
 # What a library lists in the order of its random ids.
-_LIST = re.compile(r"'[0-9a-f-]{32,36}'(?:, '[0-9a-f-]{32,36}')+")
+_RANDOM_ID_LIST = re.compile(r"'[0-9a-f-]{32,36}'(?:, '[0-9a-f-]{32,36}')+")
 _ROLES: dict[str, Role] = {"system": "system", "ai": "assistant"}
 
 
@@ -48,9 +49,9 @@ class _ToolCalls(BaseModel):
 
 
 class Aliases:
-    """Ids that are random as ids that are the same in every run, by order of appearance.
+    """Aliases for random ids, which are the same in every run, by order of appearance.
 
-    Otherwise no request would be the one that was recorded.
+    Without them no request would be the one that was recorded.
     """
 
     def __init__(self) -> None:
@@ -58,13 +59,15 @@ class Aliases:
         self._back: dict[str, str] = {}
 
     def hide(self, text: str) -> str:
-        """The text with aliases; where they are listed, in an order of their own."""
-        hidden = _ID.sub(lambda found: self._alias(found.group()), text)
-        return _LIST.sub(lambda found: ", ".join(sorted(found.group().split(", "))), hidden)
+        """Replace the ids in a text by aliases; sort lists of them."""
+        hidden = _RANDOM_ID.sub(lambda found: self._alias(found.group()), text)
+        return _RANDOM_ID_LIST.sub(
+            lambda found: ", ".join(sorted(found.group().split(", "))), hidden
+        )
 
     def reveal(self, text: str) -> str:
-        """The text with the ids that were meant."""
-        return _ID.sub(lambda found: self._back.get(found.group(), found.group()), text)
+        """Replace the aliases in a text by the ids they stand for."""
+        return _RANDOM_ID.sub(lambda found: self._back.get(found.group(), found.group()), text)
 
     def _alias(self, id: str) -> str:
         if id not in self._to:
@@ -74,27 +77,27 @@ class Aliases:
         return self._to[id]
 
 
-class Bridge:
-    """One system's way to the endpoint, on the event loop that made it."""
+class LangChainAdapter:
+    """One system's access to the endpoint, on the event loop that made it."""
 
     def __init__(
-        self, means: Means, name: str, mend: Callable[[str], str] = lambda text: text
+        self, inputs: SystemInputs, name: str, rewrite: Callable[[str], str] = lambda text: text
     ) -> None:
-        """`name`: of its requests. `mend`: what is changed in a message before it is sent."""
-        self._chat: Chat = means.chat
-        self._settings = means.settings
+        """Take the name of its requests, and a function that changes messages before sending."""
+        self._chat: Chat = inputs.chat
+        self._settings = inputs.settings
         self._name = name
-        self._mend = mend
-        self._form: Form = "text" if means.settings.answer_form == "text" else "json_object"
+        self._rewrite = rewrite
+        self._form: Form = "text" if inputs.settings.answer_form == "text" else "json_object"
         self._loop = asyncio.get_running_loop()
         self._aliases = Aliases()
         self._calls = 0
         self._failure: SouffleurError | None = None
-        self.model = BridgedModel(bridge=self)
-        self.embeddings = BridgedEmbeddings(means.embedder, self._loop)
+        self.model = AdapterModel(adapter=self)
+        self.embeddings = AdapterEmbeddings(inputs.embedder, self._loop)
 
     def check(self) -> None:
-        """Raises what the endpoint raised, even if a library has swallowed it."""
+        """Raise what the endpoint raised, even if a library has swallowed it."""
         failure, self._failure = self._failure, None
         if failure:
             raise failure
@@ -102,11 +105,11 @@ class Bridge:
     async def ask(
         self, messages: Sequence[BaseMessage], tools: Sequence[Any], choice: str | None
     ) -> AIMessage:
-        """The answer of the model. Raises what the chat raises."""
+        """Return the answer of the model. Raises what the chat raises."""
         sent = [_plain(message) for message in messages]
         if tools:
             sent = _told_of(tools, choice, sent)
-        hidden = [Message(one.role, self._aliases.hide(self._mend(one.content))) for one in sent]
+        hidden = [Message(one.role, self._aliases.hide(self._rewrite(one.content))) for one in sent]
         try:
             reply = await self._tried(Request(tuple(hidden), self._name, None, self._form))
         except SouffleurError as error:
@@ -117,7 +120,7 @@ class Bridge:
         return _called(text, self._calls) if tools else AIMessage(text)
 
     async def _tried(self, request: Request) -> Reply:
-        """As often as ours tries, where trying again may help."""
+        """Try as often as ours does, if trying again may help."""
         for attempt in range(1, self._settings.tries):
             try:
                 return await self._chat(request)
@@ -129,14 +132,14 @@ class Bridge:
         return await self._chat(request)
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
-        """Done on the loop, from another thread."""
+        """Run a coroutine on the loop, and wait for its result in another thread."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
-class BridgedModel(BaseChatModel):
-    """A chat model of LangChain's over a bridge."""
+class AdapterModel(BaseChatModel):
+    """LangChain's chat model over an adapter."""
 
-    bridge: Any
+    adapter: Any
 
     @property
     def _llm_type(self) -> str:
@@ -145,7 +148,7 @@ class BridgedModel(BaseChatModel):
     def bind_tools(
         self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
     ) -> Runnable[Any, AIMessage]:
-        """Itself, told of these tools."""
+        """Return the model with these tools bound."""
         told = [convert_to_openai_tool(tool) for tool in tools]
         return self.bind(tools=told, tool_choice=tool_choice, **kwargs)
 
@@ -156,8 +159,8 @@ class BridgedModel(BaseChatModel):
         run_manager: Any = None,
         **kwargs: Any,
     ) -> ChatResult:
-        asked = self.bridge.ask(messages, kwargs.get("tools") or (), kwargs.get("tool_choice"))
-        return _result(self.bridge.wait_for(asked))
+        asked = self.adapter.ask(messages, kwargs.get("tools") or (), kwargs.get("tool_choice"))
+        return _result(self.adapter.wait_for(asked))
 
     async def _agenerate(
         self,
@@ -167,30 +170,30 @@ class BridgedModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         tools, choice = kwargs.get("tools") or (), kwargs.get("tool_choice")
-        return _result(await self.bridge.ask(messages, tools, choice))
+        return _result(await self.adapter.ask(messages, tools, choice))
 
 
-class BridgedEmbeddings(Embeddings):
-    """Embeddings of LangChain's over our embedder; from other threads they wait for the loop."""
+class AdapterEmbeddings(Embeddings):
+    """LangChain's embeddings over our embedder; calls from other threads wait for the loop."""
 
     def __init__(self, embedder: Embedder, loop: asyncio.AbstractEventLoop) -> None:
         self._embedder = embedder
         self._loop = loop
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """One vector per text."""
+        """Return one vector for each text."""
         return self._wait_for(self.aembed_documents(texts))
 
     def embed_query(self, text: str) -> list[float]:
-        """The vector of a text to search with."""
+        """Return the vector of a query."""
         return self._wait_for(self.aembed_query(text))
 
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
-        """One vector per text."""
+        """Return one vector for each text."""
         return [list(row) for row in await self._embedder.embed(texts)]
 
     async def aembed_query(self, text: str) -> list[float]:
-        """The vector of a text to search with."""
+        """Return the vector of a query."""
         (row,) = await self._embedder.embed_queries([text])
         return list(row)
 
@@ -212,7 +215,7 @@ def _plain(message: BaseMessage) -> Message:
 
 
 def _told_of(tools: Sequence[Any], choice: str | None, messages: list[Message]) -> list[Message]:
-    """The messages, whose system message tells of the tools and how to call them."""
+    """Return the messages, with the tools described in the system message."""
     functions = [tool["function"] for tool in tools]
     rule = {None: "No call is needed.", "auto": "No call is needed.", "any": "Call at least one."}
     told = (
@@ -228,14 +231,14 @@ def _told_of(tools: Sequence[Any], choice: str | None, messages: list[Message]) 
 
 
 def _called(text: str, number: int) -> AIMessage:
-    """The calls in an answer; where there are none to be read, its words."""
+    """Return the calls in an answer, or its text if no calls can be read."""
     try:
         found = read_answer(text, _ToolCalls, lines=False).calls
     except AnswerError:
         return AIMessage(text)
     calls = [
-        {"name": one.tool, "args": one.arguments, "id": f"call_{number}_{place}"}
-        for place, one in enumerate(found)
+        {"name": one.tool, "args": one.arguments, "id": f"call_{number}_{index}"}
+        for index, one in enumerate(found)
     ]
     return AIMessage("", tool_calls=calls)
 

@@ -1,4 +1,4 @@
-"""How people and personas look: as introduced, and what the settings say for the rest."""
+"""People and personas in the terminal: as introduced, with defaults from the settings."""
 
 from collections.abc import Sequence
 
@@ -7,12 +7,12 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from souffleur.cast import Cast
-from souffleur.cli.show import console, print_json
+from souffleur.cli.console import console, print_json
 from souffleur.knowledge.people import Person, PersonaCard
 
 
-def people(found: Sequence[Person], cast: Cast, as_json: bool) -> None:
-    """A table of users; in dim what the settings say."""
+def print_people(found: Sequence[Person], cast: Cast, *, as_json: bool) -> None:
+    """Print a table of users; what comes from the settings is dim."""
     if as_json:
         print_json([one.model_dump(mode="json") for one in found])
         return
@@ -33,8 +33,8 @@ def people(found: Sequence[Person], cast: Cast, as_json: bool) -> None:
     console.print(table)
 
 
-def personas(found: Sequence[PersonaCard], cast: Cast, as_json: bool) -> None:
-    """A table of personas."""
+def print_personas(found: Sequence[PersonaCard], cast: Cast, *, as_json: bool) -> None:
+    """Print a table of personas."""
     if as_json:
         print_json([one.model_dump(mode="json") for one in found])
         return

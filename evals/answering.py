@@ -49,8 +49,8 @@ from souffleur.evals.sets.estimate import (
     Limit,
     replay_estimate,
     show_estimate,
-    together,
-    total,
+    sum_costs,
+    sum_estimates,
 )
 from souffleur.evals.sets.registry import read_set
 from souffleur.evals.sets.set_dialogue import MESSAGE_GAP, Sample, draw, to_dialogue
@@ -120,7 +120,7 @@ def estimate(drawn: Sequence[Sample], settings: Settings) -> Estimate:
             count, said + count * (grade + ANSWER_TOKENS["answer"]), count * ANSWER_TOKENS["grade"]
         ),
     }
-    return together([*replays, asking])
+    return sum_estimates([*replays, asking])
 
 
 async def _converse(
@@ -259,7 +259,7 @@ def answering(
 
 def _agree(cost: Estimate, limit: Limit, settings: Settings) -> None:
     """Raise SettingsError unless the limit allows the cost."""
-    whole = total(cost.values())
+    whole = sum_costs(cost.values())
     if not limit.allows(whole, settings):
         raise SettingsError(
             f"this would take about {whole.calls} requests: say --yes, or set --max-calls or,"

@@ -106,7 +106,7 @@ async def play(user: User, settings: Settings, chat: Chat) -> tuple[list[Session
         settings, chat=chat, clock=clock, embedder=yardstick(settings.embedder)
     ) as memory:
         for part in user.parts:
-            turns = [one async for one in replay(user.saying(part), memory, clock)]
+            turns = [one async for one in replay(user.dialogue_of(part), memory, clock)]
             troubles += [
                 f"{part.id} at {one.turn.at}: {one.turn.error}"
                 for one in turns

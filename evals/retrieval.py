@@ -144,7 +144,7 @@ def turn_of(doc: Doc, user_id: str, at: datetime) -> Turn:
     )
 
 
-def figures(asked: Sequence[QuestionRanks]) -> dict[str, Figure]:
+def compute_figures(asked: Sequence[QuestionRanks]) -> dict[str, Figure]:
     """Return recall at each depth, and the mean reciprocal rank."""
     found = {
         f"R@{depth}": percentage([one.recall(depth) for one in asked]) for depth in RECALL_DEPTHS
@@ -152,14 +152,14 @@ def figures(asked: Sequence[QuestionRanks]) -> dict[str, Figure]:
     return {**found, f"MRR@{RANK_DEPTH}": percentage([one.reciprocal for one in asked])}
 
 
-def by_category(asked: Sequence[QuestionRanks]) -> dict[str, list[QuestionRanks]]:
+def group_by_category(asked: Sequence[QuestionRanks]) -> dict[str, list[QuestionRanks]]:
     """Return the questions of each category, and all of them."""
     categories = sorted({one.category for one in asked})
     found = {name: [one for one in asked if one.category == name] for name in categories}
     return {**found, "all": list(asked)}
 
 
-def half_of(conversations: Sequence[Conversation], half: int) -> list[Conversation]:
+def take_half(conversations: Sequence[Conversation], half: int) -> list[Conversation]:
     """Return every other conversation; of a single conversation, every other question."""
     if len(conversations) > 1:
         return list(conversations[half::2])
@@ -171,8 +171,8 @@ def report(asked: Sequence[QuestionRanks], console: Console) -> None:
     """Print one line for each category, and the time of a search."""
     names = [f"R@{depth}" for depth in RECALL_DEPTHS] + [f"MRR@{RANK_DEPTH}"]
     table = Table("category", "n", *names, box=box.SIMPLE_HEAD)
-    for category, some in by_category(asked).items():
-        table.add_row(category, str(len(some)), *map(str, figures(some).values()))
+    for category, some in group_by_category(asked).items():
+        table.add_row(category, str(len(some)), *map(str, compute_figures(some).values()))
     console.print(table)
     middle = 1000 * float(np.median([one.seconds for one in asked]))
     console.print(f"In per cent, with intervals of 95 %; a search took {middle:.1f} ms (median).")
@@ -182,8 +182,8 @@ def as_json(asked: Sequence[QuestionRanks]) -> str:
     """Return the same as JSON."""
     return json.dumps(
         {
-            category: {"n": len(some)} | {k: vars(v) for k, v in figures(some).items()}
-            for category, some in by_category(asked).items()
+            category: {"n": len(some)} | {k: vars(v) for k, v in compute_figures(some).items()}
+            for category, some in group_by_category(asked).items()
         },
         ensure_ascii=False,
         indent=2,
@@ -204,7 +204,7 @@ def retrieval(
 ) -> None:
     """Search a public set for the evidence of its questions, and measure its ranks."""
     conversations = read_set(set_name, path)[:limit]
-    chosen = conversations if half is None else half_of(conversations, half)
+    chosen = conversations if half is None else take_half(conversations, half)
     asked = asyncio.run(run(chosen, yardstick(embedder) or make_embedder(embedder)))
     if not asked:
         raise DialogueError(f"No question of {path} has evidence: there is nothing to measure.")

@@ -105,14 +105,14 @@ def replay_estimate(dialogue: Dialogue, settings: Settings) -> Estimate:
     rules = estimate_tokens(render("portrait", "en", **_NAMES))
     return {
         "monitor": monitor,
-        "episode": total(told),
+        "episode": sum_costs(told),
         "portrait": Cost(
             portraits, portraits * (rules + PORTRAIT_TOKENS), portraits * ANSWER_TOKENS["portrait"]
         ),
     }
 
 
-def together(estimates: Iterable[Estimate]) -> Estimate:
+def sum_estimates(estimates: Iterable[Estimate]) -> Estimate:
     """Return the sum of several estimates."""
     added: dict[str, Cost] = {}
     for estimate in estimates:
@@ -121,7 +121,7 @@ def together(estimates: Iterable[Estimate]) -> Estimate:
     return added
 
 
-def total(costs: Iterable[Cost]) -> Cost:
+def sum_costs(costs: Iterable[Cost]) -> Cost:
     """Return the sum of costs."""
     return sum(costs, start=Cost())
 
@@ -131,7 +131,7 @@ def show_estimate(estimate: Estimate, settings: Settings, console: Console) -> N
     priced = bool(settings.price_in or settings.price_out)
     head = ("requests", "about", "tokens in", "tokens out", *(("dollars",) if priced else ()))
     table = Table(*head, box=box.SIMPLE_HEAD)
-    for name, cost in [*estimate.items(), ("all", total(estimate.values()))]:
+    for name, cost in [*estimate.items(), ("all", sum_costs(estimate.values()))]:
         figures = (f"{cost.calls:,}", f"{cost.tokens_in:,}", f"{cost.tokens_out:,}")
         dollars = (f"{cost.dollars(settings):.2f}",) if priced else ()
         table.add_row(name, *figures, *dollars)

@@ -64,9 +64,9 @@ class User:
     @property
     def dialogue(self) -> Dialogue:
         """All sessions as one dialogue. Raises ValueError if it cannot be replayed."""
-        return self.saying(*self.parts)
+        return self.dialogue_of(*self.parts)
 
-    def saying(self, *parts: Part) -> Dialogue:
+    def dialogue_of(self, *parts: Part) -> Dialogue:
         """Return the dialogue of these sessions."""
         return Dialogue(user=UserPart(id=self.id), sessions=tuple(part.said for part in parts))
 

@@ -24,10 +24,10 @@ class Op(StrEnum):
     CONTRADICT = "CONTRADICT"
 
 
-def found(pattern: str, text: str) -> bool:
+def occurs(pattern: str, text: str) -> bool:
     """Tell whether a pattern occurs in a text.
 
-    >>> found("docker|podman", "The user prefers Podman."), found("^tea", "green tea")
+    >>> occurs("docker|podman", "The user prefers Podman."), occurs("^tea", "green tea")
     (True, False)
     """
     return re.search(pattern, text, re.IGNORECASE) is not None
@@ -41,20 +41,20 @@ def _compiles(pattern: str) -> str:
     return pattern
 
 
-def several(value: Any) -> Any:
+def as_list(value: Any) -> Any:
     """Return a list as it is, and any other value as a list of one."""
     return value if isinstance(value, list | tuple) else [value]
 
 
 Pattern = Annotated[str, Field(min_length=1), AfterValidator(_compiles)]
-Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(several)]
+Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(as_list)]
 """One pattern, or a list of them."""
 
 
 class Expectation(Frozen):
     """One op that must, may or must not happen, as one atomic fact."""
 
-    op: Annotated[tuple[Op, ...], BeforeValidator(several), Field(min_length=1)]
+    op: Annotated[tuple[Op, ...], BeforeValidator(as_list), Field(min_length=1)]
     """Accepted ops; any of them meets the expectation."""
     pattern: Patterns = ()
     """Patterns that must all match the new content."""
@@ -62,7 +62,7 @@ class Expectation(Frozen):
     """A sentence that the new content must entail, which the LLM judge decides."""
     of: Patterns = ()
     """Patterns of which each must match an old content."""
-    kind: Annotated[tuple[Kind, ...], BeforeValidator(several)] = ()
+    kind: Annotated[tuple[Kind, ...], BeforeValidator(as_list)] = ()
     """Accepted kinds of the new memory; counted separately."""
     details: Patterns = ()
     """Patterns that the new content must retain; counted separately."""

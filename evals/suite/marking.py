@@ -11,10 +11,10 @@ from souffleur.evals.suite.scoring import (
     Counts,
     Scored,
     count_error_types,
+    list_entailment_pairs,
     score,
     score_end,
     score_recall,
-    sentences,
 )
 from souffleur.evals.suite.script import Ask, RunPart, Script, ScriptTurn
 
@@ -34,7 +34,7 @@ async def mark(script: Script, played: ScriptResult, judge: StructuredChat) -> S
             before = played.steps[: len(steps)]
             scored = _joined(await _judged(script, part, step, before, judge), scored)
         steps.append(step.model_copy(update={"judged": scored.judged}))
-        counts += scored.counts + spent(step.calls) + Counter(turns=bool(step.assistant))
+        counts += scored.counts + count_spending(step.calls) + Counter(turns=bool(step.assistant))
     wrong, at_end = score_end(script.end, played.memories)
     counts += at_end
     return played.model_copy(
@@ -49,7 +49,7 @@ async def _judged(
     before: Sequence[Step],
     judge: StructuredChat,
 ) -> Scored:
-    said = await llm_judge.find_entailments(judge, script, sentences(part, step.ops))
+    said = await llm_judge.find_entailments(judge, script, list_entailment_pairs(part, step.ops))
     scored = score(part, step, said)
     talk = step.place.rpartition(".")[0]
     earlier = [one for one in before if talk and one.place.rpartition(".")[0] == talk]
@@ -77,7 +77,7 @@ def _parts(script: Script) -> Iterator[Part]:
     yield from script.asks
 
 
-def spent(calls: Sequence[Call]) -> Counts:
+def count_spending(calls: Sequence[Call]) -> Counts:
     """Count calls, tokens, dollars and seconds, in total and by name of request."""
     counts: Counter[str] = Counter()
     for call in calls:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from souffleur.evals.suite.expectation import Expectation, Op, RecallPart, found
+from souffleur.evals.suite.expectation import Expectation, Op, RecallPart, occurs
 from souffleur.evals.suite.result import ErrorType, Mark, OpRecord, OpStatus, Step, StepMarks
 from souffleur.evals.suite.script import End, RunPart, ScriptTurn
 
@@ -36,7 +36,9 @@ def meets(sought: Expectation, done: OpRecord, entailments: Entailments) -> bool
     return not sought.says or entailments.get((sought.says, done.words), False)
 
 
-def sentences(part: ScriptTurn | RunPart, ops: Iterable[OpRecord]) -> list[tuple[str, str]]:
+def list_entailment_pairs(
+    part: ScriptTurn | RunPart, ops: Iterable[OpRecord]
+) -> list[tuple[str, str]]:
     """List the pairs (sentence, content) that an LLM judge must decide before scoring a step."""
     asking = [one for one in (*part.expect, *part.may, *part.never) if one.says]
     acted = [done for done in ops if not done.refused]
@@ -101,8 +103,8 @@ def score_recall(part: RecallPart, whisper: str, ranked: Sequence[str]) -> Score
     counts: Counts = Counter()
     wrong = []
     for pattern in part.brings:
-        hit = found(pattern, whisper)
-        ranks = [rank for rank, text in enumerate(ranked, start=1) if found(pattern, text)]
+        hit = occurs(pattern, whisper)
+        ranks = [rank for rank, text in enumerate(ranked, start=1) if occurs(pattern, text)]
         counts["brings.all"] += 1
         counts["brings.hit"] += hit
         if ranks or not hit:
@@ -111,7 +113,7 @@ def score_recall(part: RecallPart, whisper: str, ranked: Sequence[str]) -> Score
         if not hit:
             wrong.append(f"not brought: {pattern}")
     for pattern in part.lacks:
-        brought = found(pattern, whisper)
+        brought = occurs(pattern, whisper)
         counts["lacks.all"] += 1
         counts["lacks.kept"] += not brought
         if brought:
@@ -124,7 +126,7 @@ def score_end(end: End, memories: Sequence[str]) -> tuple[list[str], Counts]:
     counts: Counts = Counter()
     wrong = []
     for hold in end.holds:
-        such = [one for one in memories if all(found(pattern, one) for pattern in hold.pattern)]
+        such = [one for one in memories if all(occurs(pattern, one) for pattern in hold.pattern)]
         name = hold.about or " & ".join(hold.pattern)
         counts["end.all"] += 1
         counts["end.right"] += bool(such) and not (hold.once and len(such) > 1)
@@ -134,7 +136,7 @@ def score_end(end: End, memories: Sequence[str]) -> tuple[list[str], Counts]:
             counts["held_twice"] += len(such) - 1
             wrong.append(f"held {len(such)} times: {name}")
     for pattern in end.lacks:
-        such = [one for one in memories if found(pattern, one)]
+        such = [one for one in memories if occurs(pattern, one)]
         counts["end.all"] += 1
         counts["end.right"] += not such
         wrong += [f"held all the same: {one}" for one in such]
@@ -177,14 +179,14 @@ def _could_meet(sought: Expectation, done: OpRecord) -> bool:
 
 
 def _fits(sought: Expectation, done: OpRecord) -> bool:
-    new = all(found(pattern, done.words) for pattern in sought.pattern)
-    return new and all(any(found(pattern, old) for old in done.olds) for pattern in sought.of)
+    new = all(occurs(pattern, done.words) for pattern in sought.pattern)
+    return new and all(any(occurs(pattern, old) for old in done.olds) for pattern in sought.of)
 
 
 def _details(sought: Expectation, foreseen: Sequence[str], counts: Counts) -> list[str]:
     """Return the details that no content of this step retains; two memories may share a fact."""
     wanted = (*sought.details, *sought.keeps)
-    lost = [detail for detail in wanted if not any(found(detail, text) for text in foreseen)]
+    lost = [detail for detail in wanted if not any(occurs(detail, text) for text in foreseen)]
     counts["details.all"] += len(wanted)
     counts["details.kept"] += len(wanted) - len(lost)
     return [f"{detail} ({sought.label})" for detail in lost]

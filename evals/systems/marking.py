@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from souffleur.evals.suite.expectation import Expectation, found
-from souffleur.evals.suite.marking import spent
+from souffleur.evals.suite.expectation import Expectation, occurs
+from souffleur.evals.suite.marking import count_spending
 from souffleur.evals.suite.result import ScriptResult, Step
 from souffleur.evals.suite.scoring import WRITING_OPS, Counts, score, score_end, score_recall
 from souffleur.evals.suite.script import Ask, End, RunPart, Script, ScriptTurn
@@ -22,7 +22,7 @@ async def mark_alike(script: Script, run: SystemRun, embedder: Embedder) -> Scri
     counts: Counts = Counter()
     steps: list[Step] = []
     for step, part, wrote in zip(played.steps, parts(script), run.wrote, strict=True):
-        counts += spent(step.calls) + Counter(turns=bool(step.assistant))
+        counts += count_spending(step.calls) + Counter(turns=bool(step.assistant))
         if isinstance(part, RunPart):
             steps.append(step)
             continue
@@ -43,14 +43,14 @@ async def mark_alike(script: Script, run: SystemRun, embedder: Embedder) -> Scri
         steps.append(step.model_copy(update={"judged": judged}))
     wrong, at_end = _ended(script.end, played.memories)
     counts += at_end
-    counts["near"] += await near_duplicates(played.memories, embedder)
+    counts["near"] += await count_near_duplicates(played.memories, embedder)
     counts["scripts"] += 1
     return played.model_copy(
         update={"steps": tuple(steps), "end": tuple(wrong), "counts": dict(sorted(counts.items()))}
     )
 
 
-async def near_duplicates(memories: Sequence[str], embedder: Embedder) -> int:
+async def count_near_duplicates(memories: Sequence[str], embedder: Embedder) -> int:
     """Count the memories that nearly repeat one before them, by cosine."""
     import numpy as np
 
@@ -88,7 +88,7 @@ def _breaches(part: ScriptTurn, wrote: Sequence[str]) -> tuple[str, ...]:
 
 
 def _says(sought: Expectation, text: str) -> bool:
-    return all(found(pattern, text) for pattern in sought.pattern)
+    return all(occurs(pattern, text) for pattern in sought.pattern)
 
 
 def _told(part: ScriptTurn, step: Step) -> Counts:

@@ -27,8 +27,8 @@ from souffleur.evals.sets.estimate import (
     Limit,
     replay_estimate,
     show_estimate,
-    together,
-    total,
+    sum_costs,
+    sum_estimates,
 )
 from souffleur.evals.sets.set_dialogue import MESSAGE_GAP, UNDATED_START, Sample, draw, to_dialogue
 from souffleur.settings import default_settings
@@ -230,9 +230,9 @@ def test_a_limit_by_hand() -> None:
 
 def test_estimates_add_up_and_are_shown() -> None:
     """A line a name and one for all, with dollars where there are prices."""
-    both = together([{"a": Cost(1, 10, 1)}, {"a": Cost(1, 10, 1), "b": Cost(2, 1000, 0)}])
+    both = sum_estimates([{"a": Cost(1, 10, 1)}, {"a": Cost(1, 10, 1), "b": Cost(2, 1000, 0)}])
     assert both == {"a": Cost(2, 20, 2), "b": Cost(2, 1000, 0)}
-    assert total(both.values()) == Cost(4, 1020, 2)
+    assert sum_costs(both.values()) == Cost(4, 1020, 2)
     out = io.StringIO()
     priced = default_settings().model_copy(update={"price_in": 1000.0})
     show_estimate(both, priced, Console(file=out))

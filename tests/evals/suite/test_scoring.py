@@ -9,10 +9,10 @@ from souffleur.evals.suite.llm_judge import OpAnswer, error_type
 from souffleur.evals.suite.result import ErrorType, Mark, OpRecord, OpStatus, Step, StepMarks
 from souffleur.evals.suite.scoring import (
     count_error_types,
+    list_entailment_pairs,
     score,
     score_end,
     score_recall,
-    sentences,
 )
 from souffleur.evals.suite.script import End, RunPart, ScriptTurn
 
@@ -203,7 +203,7 @@ def test_what_only_a_llm_judge_can_tell_is_asked() -> None:
     part = turn(expect=[{"op": "ADD", "says": "Lin quit smoking", "pattern": "Lin"}])
     one = step(add("Lin no longer smokes."), add("Rain."), {"op": "BOOST", "olds": ("Lin.",)})
     pair = ("Lin quit smoking", "Lin no longer smokes.")
-    assert sentences(part, one.ops) == [pair]
+    assert list_entailment_pairs(part, one.ops) == [pair]
     assert score(part, one, {pair: True}).counts["ADD.met"] == 1
     assert score(part, one, {pair: False}).counts["ADD.missed"] == 1
     assert score(part, one, {}).counts["ADD.missed"] == 1

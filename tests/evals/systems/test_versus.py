@@ -33,7 +33,7 @@ from souffleur.evals.systems.comparison import (
     to_text,
 )
 from souffleur.evals.systems.langchain_adapter import Aliases, LangChainAdapter
-from souffleur.evals.systems.marking import near_duplicates
+from souffleur.evals.systems.marking import count_near_duplicates
 from souffleur.evals.systems.script_runner import count_whispered
 from souffleur.knowledge.embedding.embedder import make_embedder
 from souffleur.settings import default_settings
@@ -319,8 +319,8 @@ async def test_near_duplicates_are_counted_once_each() -> None:
     """Three that say the same are two too conversations."""
     embedder = make_embedder("hash:512")
     same = ["Lin likes green tea.", "Lin likes green tea", "Lin likes green tea!"]
-    assert await near_duplicates([*same, "The train was late."], embedder) == 2
-    assert await near_duplicates(same[:1], embedder) == 0
+    assert await count_near_duplicates([*same, "The train was late."], embedder) == 2
+    assert await count_near_duplicates(same[:1], embedder) == 0
 
 
 def test_a_system_that_is_not_there_is_named() -> None:

@@ -100,8 +100,11 @@ class Settings(BaseModel):
     raw_days: int = Field(default=30)
     """Days that raw words are kept, 7 to 365; 0: until they are summarised."""
 
-    recall_limit: int = Field(default=6, ge=0)
-    """Memories a message may call up, besides the core."""
+    recall_limit: int = Field(default=12, ge=0)
+    """Memories a message may call up, besides the core, within the budget `related_tokens`."""
+    recall_unasked: int = Field(default=12, ge=0)
+    """Memories that may go with a message unasked: plans that fall due, circumstances in force,
+    what matters most; as far as the same budget leaves room."""
     recall_timeout: float = Field(default=1.0, gt=0)
     """Seconds that an embedder may keep `recall` waiting; after that, words alone find memories."""
     recall_episodes: int = Field(default=5, ge=0)
@@ -118,9 +121,6 @@ class Settings(BaseModel):
     """Memories as one list, or under headings by kind."""
     tokenizer: Path | None = None
     """The tokenizer.json of the companion's model; None: tiktoken's, if at hand, or an estimate."""
-    always_on_facts: int = Field(default=3, ge=0)
-    """The most important facts accompany every message, called for or not; so do three plans whose
-    day is near."""
     tries: int = Field(default=3, ge=1)
     """Judgements tried before a turn is set aside as failed."""
     retry_pause: float = Field(default=2.0, ge=0)

@@ -11,14 +11,15 @@ from loguru import logger
 from souffleur.agents.exchange import Persona, formerly
 from souffleur.errors import EmbedderError
 from souffleur.knowledge.finding.search import EVERYWHERE, INSTANT, Found, Query, Scope
-from souffleur.knowledge.identity import COMMON, PERSONAS, own_sphere
+from souffleur.knowledge.identity import COMMON, PERSONAS, knows, own_sphere
 from souffleur.knowledge.language.asking import asks_about_past
 from souffleur.knowledge.language.times import Period, find_period
-from souffleur.knowledge.memory import Category, Kind, Memory
+from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.talk.session import WindowRule
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.prompts import spoken_in
 from souffleur.settings import Settings
+from souffleur.whispering.accompanying import rank
 from souffleur.whispering.tokens import Count
 from souffleur.whispering.whisper import Budget, Candidates, Recall, RenderOptions, compose
 
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-ALWAYS_ON_KINDS = frozenset({Kind.FACT, Kind.PREFERENCE, Kind.RELATIONSHIP, Kind.BOUNDARY})
-"""Kinds that may accompany every message; plans and moments come when they are called for."""
-ALWAYS_ON_CANDIDATES = 30
+MAX_NEAREST = 40
+"""Memories near a message that are weighed against each other."""
+MAX_UNASKED = 40
+"""Memories that are weighed unasked, by their value."""
 MAX_NEAR_PLANS = 3
 CONTEXT_MESSAGES = 3
 """Messages before this one that a recall looks at."""
@@ -146,16 +148,23 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     latest = await finder.part(
         knowledge.episodes(user_id, limit=settings.recall_episodes, now=now, sphere=sphere), []
     )
-    always_on = await finder.part(_always_on(knowledge, settings, asked), [])
-    before = await finder.part(knowledge.sessions.window(user_id, asked.session_id, sphere), [])
-    found = await finder.part(_called_for(finder, settings, asked, before, latest), [])
+    session = await finder.part(knowledge.sessions.find(user_id, asked.session_id, sphere), None)
+    before = await finder.part(knowledge.sessions.held(session), [])
+    found = await finder.part(_called_for(finder, asked, before, latest), [])
+    likely = session.likely(now) if session else ()
+    unasked = await finder.part(_unasked(knowledge, asked, likely), [])
+    hits = {hit.item.id: hit for hit in found}
+    pool = [*(hit.memory for hit in found), *unasked]
+    ranked = rank(pool, hits, asked.text, likely=likely, now=now, policy=knowledge.policy)
+    called = [one for one in ranked if one.id in hits and hits[one.id].relevant]
+    others = [one for one in ranked if one not in called]
     past = await finder.part(_past(finder, settings, asked, before), ())
     return Candidates(
         core=[*system, *core],
         portrait=portrait,
         episodes=latest,
-        always_on=always_on,
-        found=[hit for hit in found if hit.relevant],
+        found=[hits[one.id] for one in called[: settings.recall_limit]],
+        unasked=others[: settings.recall_unasked],
         past=past,
     )
 
@@ -170,13 +179,9 @@ async def _what_it_is(knowledge: "KnowledgeBase", asked: Asked) -> list[Memory]:
 
 
 async def _called_for(
-    finder: Finder,
-    settings: Settings,
-    asked: Asked,
-    before: Sequence[Turn],
-    latest: Sequence[Memory],
+    finder: Finder, asked: Asked, before: Sequence[Turn], latest: Sequence[Memory]
 ) -> list[Found]:
-    """Return the memories, and the episodes before the latest, that a message calls for."""
+    """Return the memories, and the episodes before the latest, that are nearest to a message."""
     said = [said.text for turn in before for said in turn.said()][-CONTEXT_MESSAGES:]
     query = Query(
         asked.user_id,
@@ -184,12 +189,14 @@ async def _called_for(
         asked.now,
         context="\n".join(said),
         sphere=asked.sphere,
-        limit=settings.recall_limit,
+        limit=MAX_NEAREST,
     )
     hits = await finder.search(query)
     older = replace(query, scope=(Scope.EPISODES,), limit=len(latest) + MAX_OLDER_EPISODES)
     known = {episode.id for episode in latest}
-    others = [hit for hit in await finder.search(older) if hit.item.id not in known]
+    others = [
+        hit for hit in await finder.search(older) if hit.relevant and hit.item.id not in known
+    ]
     return hits + others[:MAX_OLDER_EPISODES]
 
 
@@ -253,19 +260,10 @@ async def look_everywhere(
     return replace(past, error="; ".join(finder.errors))
 
 
-async def _always_on(
-    knowledge: "KnowledgeBase", settings: Settings, asked: Asked
-) -> Sequence[Memory]:
-    """Plans whose day is near, and the most important facts."""
-    best = await knowledge.most_valuable(
-        asked.user_id,
-        limit=ALWAYS_ON_CANDIDATES,
-        categories=(Category.FACT,),
-        now=asked.now,
-        sphere=asked.sphere,
-    )
-    lasting = [memory for memory in best if memory.kind in ALWAYS_ON_KINDS]
-    near = await knowledge.plans_near(
-        asked.user_id, limit=MAX_NEAR_PLANS, now=asked.now, sphere=asked.sphere
-    )
-    return [*near, *lasting[: settings.always_on_facts]]
+async def _unasked(knowledge: "KnowledgeBase", asked: Asked, likely: Sequence[str]) -> list[Memory]:
+    """Return plans whose day is near, what the judge expects, and what is worth most."""
+    user_id, now, sphere = asked.user_id, asked.now, asked.sphere
+    near = await knowledge.plans_near(user_id, limit=MAX_NEAR_PLANS, now=now, sphere=sphere)
+    expected = await knowledge.get_many(user_id, likely) if likely else []
+    best = await knowledge.most_valuable(user_id, limit=MAX_UNASKED, now=now, sphere=sphere)
+    return [*near, *(one for one in expected if knows(sphere, one.sphere)), *best]

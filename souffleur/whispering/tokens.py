@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 Count = Callable[[str], int]
 """A text's length in tokens."""
 
-_ASCII = 30
+_ASCII = 26
 """Hundredths of a token that a character of ASCII costs; rather too many, as `_OTHER`."""
-_OTHER = 43
+_OTHER = 35
 """Hundredths that a byte of any other character costs; Chinese and kana take three bytes each."""
 
 _ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"

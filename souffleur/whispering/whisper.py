@@ -66,7 +66,7 @@ class Candidates:
     """Who the user is, told in a few paragraphs."""
     episodes: Sequence[Memory] = ()
     """The latest talks, newest first."""
-    always_on: Sequence[Memory] = ()
+    unasked: Sequence[Memory] = ()
     """Important facts and near plans that accompany every message, best first."""
     found: Sequence[Found] = ()
     """Memories and older episodes that the message calls for, best first."""
@@ -108,7 +108,7 @@ def compose(
     asked = [found.item for found in candidates.past]
     past = _by_age(_rest(asked, core), part("past", budget.past), long=True)
     episodes = _episodes(_rest(candidates.episodes, core, past), part("episodes", budget.episodes))
-    called = [*(found.item for found in candidates.found), *candidates.always_on]
+    called = [*(found.item for found in candidates.found), *candidates.unasked]
     rest = _rest(called, core, portrait, episodes, past)
     related = _by_age(rest, part("related", budget.related, by_kind=True))
 

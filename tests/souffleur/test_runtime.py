@@ -369,7 +369,7 @@ async def test_no_turn_waits_for_more_than_five_minutes(
 
 async def test_core_and_the_most_important_are_always_there(tmp_path: Path) -> None:
     """Without any match the block still holds the core, and the few most important facts."""
-    async with opened(tmp_path, None, always_on_facts=1) as memory:
+    async with opened(tmp_path, None, recall_unasked=1) as memory:
         (low,) = await memory.remember("Ann has a red bicycle.", user_id="ann")
         await memory.remember("Ann is allergic to peanuts.", user_id="ann")
         await memory.knowledge.memories.merge_payload(
@@ -385,7 +385,7 @@ async def test_core_and_the_most_important_are_always_there(tmp_path: Path) -> N
 async def test_a_plan_comes_to_mind_when_its_day_is_near(tmp_path: Path) -> None:
     """An exam is whispered three days before and two after, whatever is said; not a week before."""
     script = [answer(add("Ann has an exam on 2026-01-20.", "exam", until="2026-01-20"))]
-    async with opened(tmp_path, script, always_on_facts=0) as memory:
+    async with opened(tmp_path, script, recall_unasked=0) as memory:
         memory.observe(**ME, user="exam on the 20th", assistant="ok")
         await memory.flush()
 

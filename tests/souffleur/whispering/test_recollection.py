@@ -167,7 +167,7 @@ async def test_words_are_read_for_thirty_days(tmp_path: Path) -> None:
 
 async def test_the_last_three_messages_say_what_is_meant(tmp_path: Path) -> None:
     """A message that names nothing calls up what they were about, and no older ones."""
-    async with staged(tmp_path, by_name(), always_on_facts=0) as stage:
+    async with staged(tmp_path, by_name(), recall_unasked=0) as stage:
         await stage.memory.remember("Ann likes green tea.", user_id="ann", at=NOW)
 
         async def called() -> bool:
@@ -185,7 +185,7 @@ async def test_the_last_three_messages_say_what_is_meant(tmp_path: Path) -> None
 
 async def test_what_accompanies_every_message(tmp_path: Path) -> None:
     """Who the persona is, three plans whose day is near, and facts; no goals or lessons."""
-    async with staged(tmp_path, by_name(), always_on_facts=2) as stage:
+    async with staged(tmp_path, by_name(), recall_unasked=2) as stage:
         host: dict[str, Any] = {"reason": "r", "quote": ""}
         adds = [
             Add(content="Mo is a fox.", category=Category.SYSTEM, **host),
@@ -229,7 +229,7 @@ async def test_each_part_has_a_budget_of_its_own(tmp_path: Path, without: str | 
         portrait=portrait("Ann paints.", "She lives.", "She sleeps."),
     )
     fields = {without: 0} if without else {}
-    async with staged(tmp_path, script, always_on_facts=0, **fields) as stage:
+    async with staged(tmp_path, script, recall_unasked=0, **fields) as stage:
         core = Add(reason="r", quote="", content="Ann is deaf.", category=Category.CORE)
         await stage.knowledge.apply(verdict(core, who=ActorKind.HOST))
         await stage.memory.remember("Ann likes sardines.", user_id="ann")
@@ -249,7 +249,7 @@ async def test_each_part_has_a_budget_of_its_own(tmp_path: Path, without: str | 
 async def test_a_message_calls_up_two_older_episodes(tmp_path: Path) -> None:
     """Beside the latest ones, of which it needs no mention."""
     script = by_name(episode=tell)
-    async with staged(tmp_path, script, recall_episodes=1, always_on_facts=0) as stage:
+    async with staged(tmp_path, script, recall_episodes=1, recall_unasked=0) as stage:
         for count in range(12):
             await stage.memory.remember(f"Ann likes tea {count}.", user_id="ann")
         for back in range(6, 0, -1):

@@ -81,7 +81,7 @@ FULL = Candidates(
         episode("[2026-01-03 18:00] 聊了豆豉的腿。", 2, unresolved="周六要不要复查"),
         episode("[2026-01-02 20:00] 聊了新的offer。", 1),
     ],
-    always_on=[memory("主人在学法语。", kind=Kind.GOAL, created_at=NOW + days(3))],
+    unasked=[memory("主人在学法语。", kind=Kind.GOAL, created_at=NOW + days(3))],
     found=[
         found("主人喜欢豚骨拉面。", age=2, kind=Kind.PREFERENCE),
         hit(episode("[2025-12-20 12:00] 聊了拉面店。", -14)),
@@ -179,9 +179,9 @@ def test_what_is_in_the_block_is_told_apart() -> None:
     assert recall.found == tuple(FULL.found)
     assert recall.past == tuple(FULL.past)
     assert recall.turn_ids == (FULL.past[0].item.id,)
-    expected = [*FULL.core, *narrative, calls[1], calls[0], *FULL.always_on, FULL.past[1].item]
+    expected = [*FULL.core, *narrative, calls[1], calls[0], *FULL.unasked, FULL.past[1].item]
     assert recall.ids == tuple(one.id for one in expected if one)
-    assert recall.judgeable_ids == tuple(one.id for one in [*FULL.core, calls[0], *FULL.always_on])
+    assert recall.judgeable_ids == tuple(one.id for one in [*FULL.core, calls[0], *FULL.unasked])
 
 
 @pytest.mark.parametrize("options", [ZH, GROUPED])
@@ -189,7 +189,7 @@ def test_two_messages_share_the_beginning(options: RenderOptions) -> None:
     """Up to what the message calls for, the block is the same, and a provider caches it."""
     core = FULL.core[::-1]
     one = block(replace(FULL, found=[found("X.")], past=()), Budget(), options)
-    other = block(replace(FULL, core=core, found=[found("Y.")], always_on=()), Budget(), options)
+    other = block(replace(FULL, core=core, found=[found("Y.")], unasked=()), Budget(), options)
     head = one.text.index(parts(one, options)["related"])
     assert one.text[:head] == other.text[:head]
     assert one.text != other.text
@@ -214,7 +214,7 @@ def test_an_empty_part_has_no_heading(missing: str) -> None:
 def test_what_is_called_for_goes_before_what_accompanies() -> None:
     """Where there is room for one only, it is the best match."""
     hits = [found("Best.", 0.9), found("Next.", 0.5)]
-    candidates = Candidates(always_on=[memory("Also.")], found=hits)
+    candidates = Candidates(unasked=[memory("Also.")], found=hits)
     tight = Budget(related=room("related", Candidates(found=[found("Best.")])))
     recall = block(candidates, tight)
     assert lines(recall) == ["Best."]
@@ -270,7 +270,7 @@ def test_what_has_no_words_has_no_line() -> None:
 def test_a_memory_stands_in_the_block_once() -> None:
     """What is core, called for and resident is said once, in the first of these places."""
     tea, talk = found("Tea."), episode("[…] Talk.")
-    assert lines(block(Candidates([tea.memory], found=[tea, tea], always_on=[tea.memory]))) == [
+    assert lines(block(Candidates([tea.memory], found=[tea, tea], unasked=[tea.memory]))) == [
         "Tea."
     ]
     both = block(Candidates(episodes=[talk], found=[hit(talk)]))
@@ -458,7 +458,7 @@ def shelves(draw: st.DrawFn) -> Candidates:
         core=draw(some),
         portrait=draw(st.none() | st.lists(words, min_size=1).map("\n\n".join).map(portrait)),
         episodes=draw(few),
-        always_on=draw(some),
+        unasked=draw(some),
         found=[hit(one) for one in draw(some) + draw(few)],
         past=[hit(one) for one in draw(few)] + draw(st.lists(st.sampled_from(said), max_size=6)),
     )
@@ -498,7 +498,7 @@ def test_the_ids_are_those_of_the_text(
     recall = compose(candidates, budget=budget, options=options)
     bullets = lines(recall)
     assert len(set(bullets)) == len(bullets)
-    board = [*candidates.core, *candidates.episodes, *candidates.always_on]
+    board = [*candidates.core, *candidates.episodes, *candidates.unasked]
     hits = [*candidates.found, *candidates.past]
     board += [one.memory for one in hits if one.scope is not Scope.TURNS]
     whole = {one.id: single_line(one.content) for one in board}

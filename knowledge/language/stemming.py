@@ -1,4 +1,4 @@
-"""English endings and stop words, lightly: what makes "cats" find "cat" and "the" find nothing."""
+"""Light English stemming and stop words, so that "cats" finds "cat" and "the" finds nothing."""
 
 import re
 from functools import lru_cache
@@ -15,7 +15,7 @@ don't doesn't didn't isn't aren't wasn't weren't won't can't couldn't wouldn't s
 hasn't that's there's what's let's
 """
 STOP_WORDS = frozenset(_STOP.split())
-"""Those of Lucene's EnglishAnalyzer, and the pronouns, auxiliaries and question words of talk."""
+"""The stop words of Lucene's EnglishAnalyzer, plus pronouns, auxiliaries and question words."""
 
 _ENGLISH = re.compile(r"[a-z]{3,}")
 _SYLLABLES = re.compile(r"[aeiouy]+[^aeiouy]+")
@@ -25,10 +25,10 @@ _DOUBLE = re.compile(r"([^aeioulsz])\1$")
 
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
-    """The word without 's, plural, -ed, -ing and a final e, if it is in plain lower-case letters.
+    """Return the word without 's, plural, -ed, -ing and a final e, if it is lower-case ASCII.
 
-    Steps 1 and 5a of M. F. Porter, "An algorithm for suffix stripping" (Program 14:3, 1980), with
-    every y a vowel; the later steps would take liberties with names.
+    These are steps 1 and 5a of M. F. Porter, "An algorithm for suffix stripping" (Program 14:3,
+    1980), with every y a vowel; the other steps would distort names.
 
     >>> [stem(w) for w in ("cities", "city", "planned", "planning", "moved", "move", "hate", "hat")]
     ['citi', 'citi', 'plan', 'plan', 'move', 'move', 'hate', 'hat']

@@ -87,7 +87,7 @@ async def stored_dimension(location: StoreLocation) -> int | None:
 
 
 async def _find_dimension(location: StoreLocation, embedder: Embedder) -> int:
-    """Return the embedder's dimension, or the store's if it is unreachable. Raises EmbedderError."""
+    """Return the embedder's dimension; the store's if it is unreachable. Raises EmbedderError."""
     try:
         return await embedder.find_dimension()
     except EmbedderError:

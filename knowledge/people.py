@@ -170,7 +170,7 @@ def next_version(old: Introduced, fields: Mapping[str, str | None], now: datetim
             f"{'.'.join(map(str, fault['loc']))}: {fault['msg'].removeprefix('Value error, ')}"
             for fault in error.errors(include_input=False)
         )
-        raise SettingsError(f"this introduction cannot be right: {wrong}") from None
+        raise SettingsError(f"this introduction is invalid: {wrong}") from None
     same = all(getattr(new, key) == getattr(old, key) for key in given)
     return old if same and old.version else new
 

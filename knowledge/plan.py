@@ -216,7 +216,7 @@ def _updated(op: Update, old: Memory, context: PlanContext) -> list[tuple[Memory
             "revision": 0,
         }
     )
-    if old.sphere == SHARED:  # what is told to one persona is no news for the others
+    if old.sphere == SHARED:  # what one persona is told does not change what the others know
         apart = {"sphere": verdict.sphere, "agent_id": verdict.agent_id, "supersedes": ()}
         return [(None, new.model_copy(update=apart))]
     gone = old.model_copy(
@@ -238,7 +238,7 @@ def _merged(
 ) -> list[tuple[Memory | None, Memory]]:
     verdict, policy = context.verdict, context.policy
     best = max(targets, key=lambda memory: decay.effective(memory, verdict.at, policy))
-    is_told = best.category in NARRATIVE  # a merge of others waits as a whole
+    is_told = best.category in NARRATIVE  # other merges wait as a whole op
     one = best.model_copy(
         update={
             "id": context.new_id,
@@ -316,7 +316,7 @@ def _settled(best: Memory, category: Category, context: PlanContext) -> dict[str
         "category": category,
         "grace_days": context.policy.rule(category).grace_days,
         "expires_at": decay.gone_at(category, context.verdict.at, context.policy),
-        "data": {},  # what an episode knows of its segment is not a fact's
+        "data": {},  # the segment of an episode does not belong to a fact
     }
 
 

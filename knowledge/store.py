@@ -137,8 +137,8 @@ async def _check_whole(memories: Collection, journal: Journal, location: StoreLo
         if await journal.meta() is not None:  # another process has begun the store meanwhile
             return
         raise StoreError(
-            f"The store at {location} has memories and has lost its journal, which says what they "
-            "were made with: put a backup in its place."
+            f"The store at {location} has memories but no journal, which says what they were made "
+            "with: restore a backup."
         )
 
 
@@ -166,13 +166,13 @@ async def _check_made_with(
     if made_with["embedder"] != embedder.name:
         raise StoreMismatchError(
             f"The store at {location} was made with the embedder {made_with['embedder']!r}, not "
-            f"{embedder.name!r}: set SOUFFLEUR_EMBEDDER={made_with['embedder']}, or copy it, "
-            "embedded anew, with `souffleur migrate NEW_PATH`."
+            f"{embedder.name!r}: set SOUFFLEUR_EMBEDDER={made_with['embedder']}, or copy and "
+            "re-embed it with `souffleur migrate NEW_PATH`."
         )
     if made_with["policy"] != policy.name:
         raise StoreMismatchError(
-            f"The memories at {location} live by the policy {made_with['policy']!r}, not "
-            f"{policy.name!r}: set SOUFFLEUR_POLICY={made_with['policy']}, or copy them, with "
-            "new due times, with `souffleur migrate NEW_PATH`."
+            f"The memories at {location} follow the policy {made_with['policy']!r}, not "
+            f"{policy.name!r}: set SOUFFLEUR_POLICY={made_with['policy']}, or copy them to the new "
+            "policy with `souffleur migrate NEW_PATH`."
         )
     return made_with

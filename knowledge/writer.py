@@ -210,7 +210,7 @@ class Writer:
         )
 
     async def _conflict(self, entry: LedgerEntry, change: Change) -> LedgerEntry:
-        detail = f"memory {change.after.id} was changed by another process meanwhile"
+        detail = f"memory {change.after.id} was changed by another process in the meantime"
         lost = entry.model_copy(
             update={"refused": Refusal.CONFLICT, "detail": detail, "changes": ()}
         )

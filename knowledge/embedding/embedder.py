@@ -150,7 +150,7 @@ class Embedder:
                     return [await self._embeddings.aembed_query(text) for text in texts]
                 return await self._embeddings.aembed_documents(texts)
         except Exception as error:
-            # The boundary: whatever any model's library raises becomes one error of ours.
+            # Any library may raise anything here, and all of it becomes one error of ours.
             raise translate(error, self.name, self._embeddings, texts) from error
 
     def _check(self, answer: Any, count: int) -> list[_Vector]:

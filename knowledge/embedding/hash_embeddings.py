@@ -66,7 +66,7 @@ class HashEmbeddings(Embeddings):
         for feature, weight in _features(text):
             totals[feature] += weight
         hashes = np.array([crc32(feature.encode()) for feature in totals], dtype=np.uint64)
-        # CRC is linear: without this step, like n-grams of one length would meet in like places.
+        # CRC is linear: without this step, similar n-grams of one length would collide.
         hashes = (hashes * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
         weights = np.array([math.log1p(total) for total in totals.values()])
         signs = np.where(hashes & np.uint64(1), 1.0, -1.0)
@@ -98,7 +98,7 @@ def _of_word(word: str) -> Iterable[tuple[str, float]]:
     yield root, 1.0
     marked = f"<{root}>"
     grams = [marked[at : at + size] for size in (3, 4) for at in range(len(marked) - size + 1)]
-    # Long words have many, and are no more important.
+    # Long words have more n-grams, but are not more important.
     weight = _NGRAM * min(1.0, 3 / math.sqrt(max(1, len(grams))))
     yield from ((gram, weight) for gram in grams)
 

@@ -104,7 +104,7 @@ class EdgeCollection:
             path.mkdir(parents=True, exist_ok=True)
             disk.need(disk.BYTES_TO_OPEN, path, room)
             checksums.drop_sums(path)
-            # `load` makes what is missing, so that a first start killed halfway can be repeated.
+            # `load` creates what is missing, so that an interrupted first start can be repeated.
             shard = qdrant.EdgeShard.load(str(path), encode_config(schema))
             try:
                 _index(shard, schema)
@@ -141,9 +141,10 @@ class EdgeCollection:
     async def replace(self, point: Point, *, revision: int) -> bool:
         """Replace the point if its stored `revision` equals the given one; return whether so."""
         check_given(self.schema, [point.dense])
-        # Compared here and not by a conditional upsert: replaying the log after kill -9, the engine
-        # judges the condition anew, by pages that may be newer than its last flush, and drops the
-        # write. Nobody comes between: this process alone has the folder, and nothing is awaited.
+        # Compared here instead of by a conditional upsert: when the engine replays its log after
+        # kill -9, it checks the condition again, against pages that may be newer than its last
+        # flush, and drops the write. There is no race: only this process has the folder, and
+        # nothing is awaited.
         stored = self.get_now([point.id])
         if not stored or stored[0].payload.get("revision") != revision:
             return False
@@ -152,7 +153,7 @@ class EdgeCollection:
 
     async def merge_payload(self, ids: Sequence[str], payload: Payload) -> None:
         """Set these payload fields on the existing points; `None` removes a field."""
-        # By filter: by ids the engine refuses all of them where one is unknown.
+        # By filter: given ids, the engine refuses all of them if one is unknown.
         points = qdrant.Filter(must=[qdrant.HasIdCondition(set(ids))])
         self._write(
             "change points of",
@@ -253,7 +254,7 @@ class EdgeCollection:
             return
         try:
             self._flush()
-        except StoreError as error:  # told by `trouble`; the next write tries again
+        except StoreError as error:  # reported by `trouble`; the next write tries again
             logger.error("what was written may not survive a power cut: {}", error)
 
     def _flush(self) -> None:

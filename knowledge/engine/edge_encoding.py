@@ -120,7 +120,7 @@ def encode_condition(condition: Condition) -> "qdrant.ConditionType":
         case Missing(key):
             return qdrant.FieldCondition(key, is_empty=True)
         case AnyOf(conditions):
-            # Unlike `should`, this matches nothing where there is no condition.
+            # Unlike `should`, this matches nothing if there are no conditions.
             encoded = [encode_condition(condition) for condition in conditions]
             return qdrant.Filter(min_should=qdrant.MinShould(encoded, 1))
 

@@ -121,7 +121,7 @@ class ServerCollection:
 
     async def merge_payload(self, ids: Sequence[str], payload: Payload) -> None:
         """Set these payload fields on the existing points; `None` removes a field."""
-        # By filter: by ids the server answers 404 where one is unknown.
+        # By filter: given ids, the server answers 404 if one is unknown.
         points = models.Filter(must=[models.HasIdCondition(has_id=list(ids))])
         await self._ask(
             "change points of",

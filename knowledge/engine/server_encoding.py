@@ -99,7 +99,7 @@ def encode_condition(condition: Condition) -> models.Condition:
         case Missing(key):
             return models.FieldCondition(key=key, is_empty=True)
         case AnyOf(conditions):
-            # Unlike `should`, this matches nothing where there is no condition.
+            # Unlike `should`, this matches nothing if there are no conditions.
             encoded = [encode_condition(condition) for condition in conditions]
             return models.Filter(min_should=models.MinShould(conditions=encoded, min_count=1))
 

@@ -269,7 +269,7 @@ def _named_time(query: Query) -> Period | None:
 def _rank(near: NearTurn, now: datetime, period: Period | None) -> float:
     at = datetime.fromisoformat(near.point.payload["at"])
     then = period is None or period.start <= at < period.end
-    # Who asks what was said means no time in particular: newness settles near ties, no more.
+    # A question about earlier talk means no time in particular: recency only settles near ties.
     return near.rank * (1.0 if then else OTHER_TIME_WEIGHT) * (0.84 + 0.01 * _recency(at, now))
 
 

@@ -41,7 +41,7 @@ def redact(words: str, private: Sequence[str] = (), secrets: Sequence[str] = ())
     words, known = _plain(words[:_READ]), "\n".join(map(_plain, private))
     for secret in secrets:
         words = words.replace(secret, "…") if len(secret) >= _SHORTEST_SECRET else words
-    # A tag may stand in what is quoted, or within the quotation.
+    # A tag may be part of the private text, or be inside the quotation of it.
     words = _one_line(_TAG.sub(" ", _without_runs(words, known)))
     words = _without_runs(words, known)
     for key in _KEYS:

@@ -115,7 +115,7 @@ async def _renewed(knowledge: KnowledgeBase, user_id: str | None, since: datetim
     """Return the ids of memories whose words or state changed since, according to the ledger."""
     must = (Is("type", "entry"), Between("at", low=since), *user_conditions(user_id))
     entries = await read_all(knowledge.journal.collection, Filter(must))
-    # Read as they lie: an entry holds whole memories, and two fields of each are wanted.
+    # Read without parsing: an entry contains whole memories, and two fields of each are needed.
     changes = [change for point in entries for change in point.payload["changes"]]
     return {change["after"]["id"] for change in changes if _is_renewed(change)}
 

@@ -49,7 +49,7 @@ async def purge(knowledge: KnowledgeBase, memory: Memory) -> list[str]:
     for one in gone:
         for entry in await knowledge.journal.entries(one.user_id, memory_id=one.id):
             await knowledge.journal.rewrite(_emptied(entry, ids))
-    # The memory itself goes last: what a crash leaves behind is found by it again.
+    # The memory itself is deleted last, so that after a crash the rest is found through it.
     await knowledge.memories.delete(ids[::-1])
     return ids
 

@@ -248,7 +248,7 @@ class JournalCounters:
 
     def _add_entry(self, point: Point) -> None:
         payload = point.payload
-        # Read as it lies: an entry holds whole memories, and few of its fields are wanted.
+        # Read without parsing: an entry contains whole memories, and few of its fields are needed.
         if payload.get("refused"):
             self.refusals[payload["refused"]] += 1
         else:

@@ -188,7 +188,7 @@ class Leader:
         async with self._alone:
             lease = await read_lease(self._journal)
             if not lease.revision:
-                # Two may make it at once, one over the other: it is free until somebody asks again.
+                # Two processes may create it at once, so it stays free until the next call.
                 await save(self._journal, lease, by=self.holder)
                 return False
             mine = claim(lease, self.holder, now)

@@ -118,8 +118,8 @@ class Journal:
         ids = [turn.id, card, *sessions.values()]
         found = {point.id: point for point in self.collection.get_now(ids)}
         old = to_turn(found[turn.id]) if turn.id in found else None
-        told = to_persona(found[card]).sphere if card in found else COMMON
-        sphere = old.sphere if old else told
+        current = to_persona(found[card]).sphere if card in found else COMMON
+        sphere = old.sphere if old else current
         session_id = sessions[sphere]
         turn = turn.model_copy(update={"digest": digest_of(turn), "sphere": sphere})
         if old and old.digest == turn.digest:

@@ -284,8 +284,8 @@ class KnowledgeBase:
 
     async def count(self, *, user_id: str | None = EVERYBODY, agent_id: str | None = None) -> int:
         """Return the number of memories of a user, or learned by a persona, in any state."""
-        told = (Is("agent_id", check_id(agent_id, "agent_id")),) if agent_id is not None else ()
-        return await self.memories.count(Filter((*user_conditions(user_id), *told)))
+        learned = (Is("agent_id", check_id(agent_id, "agent_id")),) if agent_id is not None else ()
+        return await self.memories.count(Filter((*user_conditions(user_id), *learned)))
 
     async def find_usable(
         self, user_id: str, memory_ids: Sequence[str], *, sphere: str = COMMON

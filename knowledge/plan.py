@@ -158,7 +158,7 @@ def _added(op: Add, context: PlanContext) -> Memory:
     verdict, policy = context.verdict, context.policy
     by_person = verdict.by.who in _SOURCES
     category = op.category or category_of(op.kind)
-    told = category not in NARRATIVE
+    pending = context.require_confirmation and not by_person and category not in NARRATIVE
     return Memory(
         id=context.new_id,
         user_id=verdict.user_id,
@@ -175,9 +175,7 @@ def _added(op: Add, context: PlanContext) -> Memory:
         source=_SOURCES.get(verdict.by.who, Source.BACKGROUND_AI),
         valid_from=op.valid_from or verdict.at,
         expires_at=op.expires_at or decay.gone_at(category, verdict.at, policy),
-        state=MemoryState.PENDING
-        if context.require_confirmation and not by_person and told
-        else MemoryState.ACTIVE,
+        state=MemoryState.PENDING if pending else MemoryState.ACTIVE,
         evidence=evidence_for(op.quote, verdict),
         entities=op.entities,
         topics=op.topics,

@@ -209,8 +209,8 @@ class Sessions:
         must: list[Condition] = [Is("type", "segment"), Is("expunged", False)]
         must += [Between("at", high=now - timedelta(days=days))] if days else []
         dropped = 0
-        told = await self._all(*must, but=[Is("state", SegmentState.WAITING)])
-        for segment in read_each(told, to_segment):
+        summarised = await self._all(*must, but=[Is("state", SegmentState.WAITING)])
+        for segment in read_each(summarised, to_segment):
             turns = await self._turns(segment.turn_ids)
             if any(turn.state is not TurnState.JUDGED for turn in turns):
                 continue

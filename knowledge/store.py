@@ -137,8 +137,8 @@ async def _check_whole(memories: Collection, journal: Journal, location: StoreLo
         if await journal.meta() is not None:  # another process has begun the store meanwhile
             return
         raise StoreError(
-            f"The store at {location} has memories but no journal, which says what they were made "
-            "with: restore a backup."
+            f"The store at {location} has memories and has lost its journal, which says what they "
+            "were made with: restore a backup."
         )
 
 

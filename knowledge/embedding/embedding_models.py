@@ -45,12 +45,12 @@ def openai_embeddings(
         httpx2.URL(base_url or OPENAI)
     except httpx2.InvalidURL as error:
         raise SettingsError(
-            f"{bare_address(str(base_url))!r} is not a valid URL of an embedder: write it like"
+            f"{bare_address(str(base_url))!r} is no address of an embedder: write it like"
             " http://localhost:11434/v1."
         ) from error
     # The embedder reports invalid numbers in its own words.
-    told = "(?s:Pydantic serializer warnings:.*field_name='embedding')"
-    warnings.filterwarnings("ignore", message=told, category=UserWarning)
+    message = "(?s:Pydantic serializer warnings:.*field_name='embedding')"
+    warnings.filterwarnings("ignore", message=message, category=UserWarning)
     # A connection kept alive belongs to the event loop that opened it, and kills the next one.
     http = httpx2.AsyncClient(timeout=timeout, limits=httpx2.Limits(max_keepalive_connections=0))
     return OpenAIEmbeddings(

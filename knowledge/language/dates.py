@@ -9,8 +9,8 @@ from souffleur.knowledge.language.numerals import (
     NOUN,
     NUMERAL,
     NumeralMatch,
+    extract,
     read_chinese,
-    take,
 )
 
 YEAR = re.compile("(?:1[5-9]|2[01])[0-9]{2}")
@@ -58,7 +58,7 @@ def read_dates(line: str) -> tuple[list[NumeralMatch], str]:
     found: list[NumeralMatch] = []
     rest = line
     for pattern, read in _READERS:
-        some, rest = take(pattern, rest, read)
+        some, rest = extract(pattern, rest, read)
         found += some
     found.sort(key=lambda one: one.start)
     for index in range(1, len(found)):

@@ -21,10 +21,10 @@ from souffleur.knowledge.language.numerals import (
     GONE,
     LETTER,
     NumeralMatch,
+    extract,
     find_numbers,
     number_keys,
     same_time,
-    take,
 )
 from souffleur.knowledge.language.proper_names import HAN, read_capitalised
 from souffleur.knowledge.language.text_match import normalize_text
@@ -125,9 +125,9 @@ def _lines(text: str) -> list[str]:
 
 
 def _read(line: str, known: re.Pattern[str]) -> Iterator[tuple[DetailKind, NumeralMatch]]:
-    titles, rest = take(_TITLE, line, lambda match: normalize_text(match[0]))
-    named, rest = take(known, rest, lambda match: normalize_text(match[0]))
-    quotes, _ = take(_QUOTE, line, lambda match: normalize_text(match[0]))
+    titles, rest = extract(_TITLE, line, lambda match: normalize_text(match[0]))
+    named, rest = extract(known, rest, lambda match: normalize_text(match[0]))
+    quotes, _ = extract(_QUOTE, line, lambda match: normalize_text(match[0]))
     dates, rest = read_dates(rest)
     numbers, rest = find_numbers(rest)
     capitalised = read_capitalised(rest)

@@ -26,12 +26,12 @@ class NumeralMatch:
     """The normalized value, equal for matches that say the same."""
 
 
-def take(
+def extract(
     pattern: re.Pattern[str], line: str, read: Callable[[re.Match[str]], str | None]
 ) -> tuple[list[NumeralMatch], str]:
     r"""Return the matches of a pattern for which `read` returns a key, and the line without them.
 
-    >>> take(re.compile("b+"), "a bb c", lambda match: "key")
+    >>> extract(re.compile("b+"), "a bb c", lambda match: "key")
     ([NumeralMatch(start=2, text='bb', key='key')], 'a \x00\x00 c')
     """
     found: list[NumeralMatch] = []
@@ -219,7 +219,7 @@ def find_numbers(line: str) -> tuple[list[NumeralMatch], str]:
     for unread in (_ITEM, _PAIR, _WEEKDAY):
         line = unread.sub(lambda match: GONE * len(match[0]), line)
     for pattern, read in _READERS:
-        some, line = take(pattern, line, read)
+        some, line = extract(pattern, line, read)
         found += some
     return found, line
 

@@ -75,7 +75,7 @@ class Failure:
     """When the turn was said or the run began; `None` for portraits and records."""
     tries: int
     error: str
-    count: int = 1
+    many: int = 1
     """The number of failures; for a run, all that failed in it."""
 
 

@@ -129,9 +129,9 @@ def _pointless(op: Op, context: CheckContext) -> Refused | None:
         if gone and not fades_on and not isinstance(op, Restore):
             return Refusal.USELESS, f"the memory is already {memory.state}"
         if memory.state is MemoryState.ACTIVE and isinstance(op, Restore):
-            return Refusal.USELESS, "the memory is active as it is"
+            return Refusal.USELESS, "the memory is already active"
     if isinstance(op, Share) and context.targets[0].sphere in (COMMON, SHARED):
-        return Refusal.USELESS, "it is no secret of one persona"
+        return Refusal.USELESS, "it does not belong to a single persona"
     if isinstance(op, Boost) and _in_view(context.targets[0], context.verdict):
         return Refusal.USELESS, "it was told or used in this talk: the reply had it in view anyway"
     if isinstance(op, Update | Edit) and says_same(op.content, context.targets[0].content):
@@ -153,12 +153,12 @@ def _contradictory(op: Op, context: CheckContext) -> Refused | None:
     if op.settled:
         if context.by_person or (ends.category is not Category.CORE and not ends.verified):
             return None
-        return Refusal.PROTECTED, "a core or confirmed memory ends only by the user's word"
+        return Refusal.PROTECTED, "only the user may end a core or confirmed memory"
     pairs = ((stays, ends), (ends, stays))
     if all(
         (other.id, "contradicts") in {(r.to, r.type) for r in m.relations} for m, other in pairs
     ):
-        return Refusal.USELESS, "the two are linked as contradicting already"
+        return Refusal.USELESS, "the two are already linked as contradicting each other"
     return None
 
 
@@ -189,14 +189,17 @@ def _ungrounded(op: Op, context: CheckContext) -> Refused | None:
 def _protected(op: Op, context: CheckContext) -> Refused | None:
     who = context.verdict.by.who
     if getattr(op, "category", None) is Category.SYSTEM and who is not ActorKind.HOST:
-        return Refusal.PROTECTED, "only the host says what the persona is"
+        return Refusal.PROTECTED, "only the host may say what the persona is"
     if isinstance(op, Share) and not context.by_person:
-        return Refusal.PROTECTED, "only host and user share what one persona was told"
+        return Refusal.PROTECTED, "only the host and the user may share what one persona was told"
     if isinstance(op, Share) and context.targets[0].category is Category.PROFILE:
-        return Refusal.PROTECTED, "a portrait is told from many turns: share single memories"
+        return (
+            Refusal.PROTECTED,
+            "a portrait is written from many turns: share single memories instead",
+        )
     for memory in context.targets:
         if memory.category is Category.SYSTEM and who is not ActorKind.HOST:
-            return Refusal.PROTECTED, "only the host changes what the persona is"
+            return Refusal.PROTECTED, "only the host may change what the persona is"
         if memory.category is not Category.CORE or context.by_person:
             continue
         if not was_asked_for(op, context.verdict) and isinstance(op, Forget | Delete):

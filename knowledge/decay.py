@@ -64,7 +64,7 @@ def due(memory: Memory, policy: Policy) -> tuple[datetime, Due] | None:
         return None
     candidates: list[tuple[datetime | None, Due]] = [(memory.expires_at, Due.EXPIRE)]
     if not never_fades(memory, policy):
-        if memory.expires_at is None:  # what has an end is no core memory
+        if memory.expires_at is None:  # what expires cannot become core
             candidates.append((_promotion(memory, policy), Due.PROMOTION))
         if rule.at_most_days is not None:
             candidates.append((_later(memory.created_at, rule.at_most_days), Due.FORGET))

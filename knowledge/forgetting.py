@@ -117,7 +117,7 @@ async def with_dependents(
     said = await journal.turns(user_id=memory.user_id)
     raw = {turn.id for turn in said if mentions(turn.clipped().words, memory.content, names)}
     rests = {*raw, *entry.turn_ids, *(item.turn_id for item in memory.evidence)}
-    turn_ids = sorted(filter(is_id, rests))  # evidence of an import may name what is no turn
+    turn_ids = sorted(filter(is_id, rests))  # the evidence of an import may not name a turn
     dependents += await _episodes_from(
         turn_ids, others, journal, but={*touched, *(one.id for one in dependents)}
     )

@@ -118,8 +118,8 @@ class Journal:
         ids = [turn.id, card, *sessions.values()]
         found = {point.id: point for point in self.collection.get_now(ids)}
         old = to_turn(found[turn.id]) if turn.id in found else None
-        told = to_persona(found[card]).sphere if card in found else COMMON
-        sphere = old.sphere if old else told
+        current = to_persona(found[card]).sphere if card in found else COMMON
+        sphere = old.sphere if old else current
         session_id = sessions[sphere]
         turn = turn.model_copy(update={"digest": digest_of(turn), "sphere": sphere})
         if old and old.digest == turn.digest:
@@ -143,7 +143,7 @@ class Journal:
         """Return a turn by the id of its point. Raises NotFoundError."""
         found = await self.collection.get([point_id] if is_id(point_id) else [])
         if not found or found[0].payload["type"] != "turn":
-            raise NotFoundError(f"no turn has the id {point_id!r}")
+            raise NotFoundError(f"there is no turn with the id {point_id!r}")
         return to_turn(found[0])
 
     async def turns(
@@ -285,7 +285,7 @@ class Journal:
         """Return a ledger entry by its id. Raises NotFoundError."""
         found = await self.collection.get([entry_id] if is_id(entry_id) else [])
         if not found or found[0].payload["type"] != "entry":
-            raise NotFoundError(f"no ledger entry has the id {entry_id!r}")
+            raise NotFoundError(f"there is no ledger entry with the id {entry_id!r}")
         return to_entry(found[0])
 
     async def get_entries(self, entry_ids: Sequence[str]) -> list[LedgerEntry]:

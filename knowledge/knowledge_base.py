@@ -137,7 +137,7 @@ class KnowledgeBase:
         owner = user_id if user_id is EVERYBODY else check_id(user_id)
         entry = await self.journal.entry(entry_id)
         if owner not in {EVERYBODY, entry.user_id}:
-            raise NotFoundError(f"no ledger entry has the id {entry_id!r}")
+            raise NotFoundError(f"there is no ledger entry with the id {entry_id!r}")
         async with self._alone(entry.user_id):
             current = {id: await self.get(id, user_id=entry.user_id) for id in entry.memory_ids}
             outcome = undo.plan_undo(entry, current, by=by, now=now, policy=self.policy)
@@ -173,7 +173,7 @@ class KnowledgeBase:
         check_id(user_id)
         entry = await self.journal.entry(entry_id)
         if entry.user_id != user_id or not entry.waits:
-            raise NotFoundError(f"nothing waits for a yes under the id {entry_id!r}")
+            raise NotFoundError(f"there is no waiting proposal with the id {entry_id!r}")
         return entry
 
     async def undo_turn(self, turn: Turn, *, by: Actor, now: datetime) -> LedgerEntries:
@@ -269,7 +269,7 @@ class KnowledgeBase:
         owner = user_id if user_id is EVERYBODY else check_id(user_id)
         found = await self.memories.get([memory_id] if is_id(memory_id) else [])
         if not found or owner not in {EVERYBODY, found[0].payload.get("user_id")}:
-            raise NotFoundError(f"no memory has the id {memory_id!r}")
+            raise NotFoundError(f"there is no memory with the id {memory_id!r}")
         return to_memory(found[0])
 
     async def get_many(self, user_id: str, memory_ids: Sequence[str]) -> Memories:
@@ -284,8 +284,8 @@ class KnowledgeBase:
 
     async def count(self, *, user_id: str | None = EVERYBODY, agent_id: str | None = None) -> int:
         """Return the number of memories of a user, or learned by a persona, in any state."""
-        told = (Is("agent_id", check_id(agent_id, "agent_id")),) if agent_id is not None else ()
-        return await self.memories.count(Filter((*user_conditions(user_id), *told)))
+        learned = (Is("agent_id", check_id(agent_id, "agent_id")),) if agent_id is not None else ()
+        return await self.memories.count(Filter((*user_conditions(user_id), *learned)))
 
     async def find_usable(
         self, user_id: str, memory_ids: Sequence[str], *, sphere: str = COMMON
@@ -309,7 +309,7 @@ class KnowledgeBase:
         now: datetime | None = None,
         sphere: str | None = EVERY_SPHERE,
     ) -> Memories:
-        """Return the memories of a user, oldest first; `None` means all users, for the store's owner.
+        """Return the memories of a user (`None`: of all users), oldest first.
 
         If `now` is given, memories that have expired or ended by then are left out; if `sphere` is
         given, only what is known there is returned.

@@ -140,7 +140,7 @@ class Relation(Frozen):
 class Memory(Frozen):
     """One memory, one Qdrant point. Its vector is the embedding of `content`."""
 
-    # A copy with other fields is not checked by itself; as a part of a change, it is.
+    # `model_copy` does not validate; the copy is validated as part of a `Change`.
     model_config = ConfigDict(revalidate_instances="always")
 
     id: str

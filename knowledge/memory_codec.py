@@ -41,7 +41,7 @@ def fingerprint(text: str) -> str:
 
 
 def to_point(memory: Memory, dense: Vector, cues: Sequence[Vector] = ()) -> Point:
-    """The point of a memory; `dense` embeds its `searchable` text, `cues` each of its cues."""
+    """Return the point of a memory; `dense` embeds its `searchable` text, `cues` its cues."""
     payload = memory.model_dump(mode="json")
     payload["fingerprint"] = fingerprint(memory.content)
     return Point(

@@ -171,9 +171,7 @@ def next_version(old: Introduced, fields: Mapping[str, str | None], now: datetim
     try:
         new = type(old).model_validate({**old.model_dump(exclude={"earlier"}), **given, **made})
     except ValidationError as error:
-        raise SettingsError(
-            f"this introduction cannot be right: {describe_faults(error)}"
-        ) from None
+        raise SettingsError(f"this introduction is invalid: {describe_faults(error)}") from None
     same = all(getattr(new, key) == getattr(old, key) for key in given)
     return old if same and old.version else new
 

@@ -163,7 +163,7 @@ def _added(op: Add, context: PlanContext) -> Memory:
     verdict, policy = context.verdict, context.policy
     by_person = verdict.by.who in _SOURCES
     category = op.category or category_of(op.kind)
-    told = category not in NARRATIVE
+    pending = context.require_confirmation and not by_person and category not in NARRATIVE
     return Memory(
         id=context.new_id,
         user_id=verdict.user_id,
@@ -180,9 +180,7 @@ def _added(op: Add, context: PlanContext) -> Memory:
         source=_SOURCES.get(verdict.by.who, Source.BACKGROUND_AI),
         valid_from=op.valid_from or verdict.at,
         expires_at=op.expires_at or decay.gone_at(category, verdict.at, policy),
-        state=MemoryState.PENDING
-        if context.require_confirmation and not by_person and told
-        else MemoryState.ACTIVE,
+        state=MemoryState.PENDING if pending else MemoryState.ACTIVE,
         evidence=evidence_for(op.quote, verdict),
         entities=op.entities,
         topics=op.topics,
@@ -223,7 +221,7 @@ def _updated(op: Update, old: Memory, context: PlanContext) -> list[tuple[Memory
             "revision": 0,
         }
     )
-    if old.sphere == SHARED:  # what is told to one persona is no news for the others
+    if old.sphere == SHARED:  # what one persona is told does not change what the others know
         apart = {"sphere": verdict.sphere, "agent_id": verdict.agent_id, "supersedes": ()}
         return [(None, new.model_copy(update=apart))]
     gone = old.model_copy(
@@ -245,7 +243,7 @@ def _merged(
 ) -> list[tuple[Memory | None, Memory]]:
     verdict, policy = context.verdict, context.policy
     best = max(targets, key=lambda memory: decay.effective(memory, verdict.at, policy))
-    is_told = best.category in NARRATIVE  # a merge of others waits as a whole
+    is_told = best.category in NARRATIVE  # other merges wait as a whole op
     one = best.model_copy(
         update={
             "id": context.new_id,
@@ -324,7 +322,7 @@ def _settled(best: Memory, category: Category, context: PlanContext) -> dict[str
         "category": category,
         "grace_days": context.policy.rule(category).grace_days,
         "expires_at": decay.gone_at(category, context.verdict.at, context.policy),
-        "data": {},  # what an episode knows of its segment is not a fact's
+        "data": {},  # the segment of an episode does not belong to a fact
     }
 
 

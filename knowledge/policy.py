@@ -24,7 +24,7 @@ class DecayRule(Frozen):
     """The value below which a reviewer is asked."""
     archive_below: float | None = None
     forget_below: float | None = None
-    """The value below which it is forgotten; with `review_below`, only if no review was possible."""
+    """The value below which it is forgotten; with `review_below`, only if review was impossible."""
     at_most_days: float | None = None
     """The age at which it is forgotten, whatever its value."""
 
@@ -33,8 +33,10 @@ class Reinforcement(Frozen):
     """The effect of use on a value."""
 
     way: Literal["add", "approach", "count"]
-    """How the value grows: add: v + step, up to `ceiling`; approach: v + (1 - v) x step; count: only
-    `uses` grows."""
+    """How the value grows.
+
+    add: v + step, up to `ceiling`; approach: v + (1 - v) x step; count: only `uses` grows.
+    """
     step: float = 0.0
     ceiling: float = math.inf
 

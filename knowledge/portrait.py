@@ -49,7 +49,7 @@ def why_due(
     if len(episodes) >= EPISODES_PER_PORTRAIT:
         return f"{len(episodes)} new episodes"
     began = former.created_at if former else episodes[0].created_at
-    began = max(began, status.until or began)  # written anew in the same words, it is no younger
+    began = max(began, status.until or began)  # rewritten with the same words, it keeps its date
     return "a week has passed" if episodes and now - began >= MAX_PORTRAIT_AGE else ""
 
 

@@ -71,7 +71,7 @@ class Sessions:
         return to_session(found[0]) if found else None
 
     async def window(self, user_id: str, session_id: str, sphere: str = COMMON) -> list[Turn]:
-        """The turns of a session still held word for word, oldest first; long messages clipped."""
+        """Return the turns in a session's window, oldest first; long messages are clipped."""
         return await self.held(await self.find(user_id, session_id, sphere))
 
     async def held(self, session: Session | None) -> list[Turn]:
@@ -224,8 +224,8 @@ class Sessions:
         must: list[Condition] = [Is("type", "segment"), Is("expunged", False)]
         must += [Between("at", high=now - timedelta(days=days))] if days else []
         dropped = 0
-        told = await self._all(*must, but=[Is("state", SegmentState.WAITING)])
-        for segment in read_each(told, to_segment):
+        summarised = await self._all(*must, but=[Is("state", SegmentState.WAITING)])
+        for segment in read_each(summarised, to_segment):
             turns = await self._turns(segment.turn_ids)
             if any(turn.state is not TurnState.JUDGED for turn in turns):
                 continue

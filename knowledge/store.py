@@ -87,7 +87,7 @@ async def stored_dimension(location: StoreLocation) -> int | None:
 
 
 async def _find_dimension(location: StoreLocation, embedder: Embedder) -> int:
-    """Return the embedder's dimension, or the store's if it is unreachable. Raises EmbedderError."""
+    """Return the embedder's dimension; the store's if it is unreachable. Raises EmbedderError."""
     try:
         return await embedder.find_dimension()
     except EmbedderError:
@@ -139,7 +139,7 @@ async def _check_whole(memories: Collection, journal: Journal, location: StoreLo
             return
         raise StoreError(
             f"The store at {location} has memories and has lost its journal, which says what they "
-            "were made with: put a backup in its place."
+            "were made with: restore a backup."
         )
 
 
@@ -167,13 +167,13 @@ async def _check_made_with(
     if made_with["embedder"] != embedder.name:
         raise StoreMismatchError(
             f"The store at {location} was made with the embedder {made_with['embedder']!r}, not "
-            f"{embedder.name!r}: set SOUFFLEUR_EMBEDDER={made_with['embedder']}, or copy it, "
-            "embedded anew, with `souffleur migrate NEW_PATH`."
+            f"{embedder.name!r}: set SOUFFLEUR_EMBEDDER={made_with['embedder']}, or copy and "
+            "re-embed it with `souffleur migrate NEW_PATH`."
         )
     if made_with["policy"] != policy.name:
         raise StoreMismatchError(
-            f"The memories at {location} live by the policy {made_with['policy']!r}, not "
-            f"{policy.name!r}: set SOUFFLEUR_POLICY={made_with['policy']}, or copy them, with "
-            "new due times, with `souffleur migrate NEW_PATH`."
+            f"The memories at {location} follow the policy {made_with['policy']!r}, not "
+            f"{policy.name!r}: set SOUFFLEUR_POLICY={made_with['policy']}, or copy them to the new "
+            "policy with `souffleur migrate NEW_PATH`."
         )
     return made_with

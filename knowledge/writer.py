@@ -185,11 +185,11 @@ class Writer:
             await self._sessions.hide(resting["turns"], hidden=hidden)
             waiting = await self._sessions.waiting_segments(entry.user_id)
             touched = [one for one in waiting if set(one.turn_ids) & set(resting["turns"])]
-            told = await self._sessions.get(resting["segments"])
-            await self._sessions.requeue([*told, *(one for one in touched if one not in told)])
+            named = await self._sessions.get(resting["segments"])
+            await self._sessions.requeue([*named, *(one for one in touched if one not in named)])
 
     async def _vectors(self, entries: Sequence[LedgerEntry]) -> dict[str, Vector]:
-        """The embedding of every `after`, by text; the embedder remembers the latest."""
+        """Return the embeddings of every `after`, by text; the embedder remembers the latest."""
         changes = (change for entry in entries for change in entry.changes)
         texts = {text: None for change in changes for text in change.after.embedded}
         return dict(zip(texts, await self._embedder.embed(list(texts)), strict=True))
@@ -210,7 +210,7 @@ class Writer:
         )
 
     async def _conflict(self, entry: LedgerEntry, change: Change) -> LedgerEntry:
-        detail = f"memory {change.after.id} was changed by another process meanwhile"
+        detail = f"memory {change.after.id} was changed by another process in the meantime"
         lost = entry.model_copy(
             update={"refused": Refusal.CONFLICT, "detail": detail, "changes": ()}
         )
@@ -226,7 +226,7 @@ def _ledger_entry(
     refused: check.Refused | None,
 ) -> LedgerEntry:
     verdict = plan_context.verdict
-    told = refused is None or refused[0] is not Refusal.SENSITIVE
+    harmless = refused is None or refused[0] is not Refusal.SENSITIVE
     return LedgerEntry(
         id=plan_context.entry_id,
         verdict_id=verdict.id,
@@ -238,9 +238,9 @@ def _ledger_entry(
         by=verdict.by,
         at=verdict.at,
         op=op.op,
-        details=_details(op, verdict) if told else {"withheld": "it held a secret"},
-        reason=mask(op.reason) if told else "",
-        quote=mask(getattr(op, "quote", "")) if told else "",
+        details=_details(op, verdict) if harmless else {"withheld": "it held a secret"},
+        reason=mask(op.reason) if harmless else "",
+        quote=mask(getattr(op, "quote", "")) if harmless else "",
         changes=changes,
         refused=refused[0] if refused else None,
         detail=refused[1] if refused else "",
@@ -255,8 +255,8 @@ def _details(op: Op, verdict: Verdict) -> dict[str, Any]:
     """
     asked = op.model_dump(mode="json", exclude_defaults=True, exclude={"reason", "quote"})
     for name in _WORDS & asked.keys():
-        told = asked[name]
-        asked[name] = mask(told) if isinstance(told, str) else [mask(part) for part in told]
+        words = asked[name]
+        asked[name] = mask(words) if isinstance(words, str) else [mask(part) for part in words]
     for name in ("target", "stays", "ends"):
         if isinstance(asked.get(name), str) and verdict.shown:
             asked[name] = verdict.shown.get(asked[name], asked[name])

@@ -8,9 +8,9 @@ _FLOOR = re.compile(r"(?P<name>[A-Za-z0-9_.-]+)\s*(?:>=|==)\s*(?P<version>[0-9.]
 
 
 def floors(text: str) -> list[str]:
-    """Return a requirement for each direct dependency: its floor; of tests' own, as they are.
+    r"""Return a requirement for each direct dependency: its floor; of tests' own, as they are.
 
-    >>> floors('project.dependencies=["a>=1.2,<2"]\\ndependency-groups={dev=["b>=3"], build=[]}')
+    >>> floors('project.dependencies=["a>=1.2,<2"]\ndependency-groups={dev=["b>=3"], build=[]}')
     ['a==1.2', 'b>=3']
     """
     project = tomllib.loads(text)

@@ -1,4 +1,4 @@
-"""The embedder: texts to unit vectors, by whichever model `provider:model` names, checked."""
+"""The embedder: turns texts into checked unit vectors, by the model that `provider:model` names."""
 
 import asyncio
 import math
@@ -25,9 +25,9 @@ from souffleur.knowledge.embedding.hash_embeddings import HashEmbeddings
 from souffleur.knowledge.language.plain_text import mend
 
 TEXTS_REMEMBERED = 2048
-"""Texts whose vectors are kept: what a turn embeds more than once costs once."""
+"""Number of texts whose vectors are cached, so that each text of a turn is embedded once."""
 USUAL_FLOOR = 0.25
-"""Until `find_dimension` has measured: between the 0.1 and 0.4 of most recent models."""
+"""The floor until `find_dimension` measures it; most recent models have 0.1 to 0.4."""
 HIGHEST_FLOOR = 0.9
 HASH_DIMENSIONS = range(16, 65_537)
 
@@ -35,16 +35,16 @@ _UNRELATED = (
     ("My cat sleeps all day.", "The train to Lyon was late.", "I am allergic to peanuts."),
     ("我家的猫整天睡觉。", "去里昂的火车晚点了。", "我对花生过敏。"),
 )
-"""Sentences that have nothing in common but their language."""
+"""Groups of unrelated sentences in the same language."""
 
 _Vector = NDArray[np.float32]
 
 
 class Embedder:
-    """Any LangChain embeddings, in batches, checked, scaled to unit length and remembered.
+    """Any LangChain embeddings, in batches, checked, scaled to unit length and cached.
 
-    One at a time is meant: calls that overlap may embed the same text twice. They may come from
-    one event loop after another.
+    Calls should not overlap, or they may embed the same text twice. They may come from different
+    event loops, one after another.
     """
 
     def __init__(
@@ -58,15 +58,15 @@ class Embedder:
         timeout: float = 30.0,
         breaker: Breaker | None = None,
     ) -> None:
-        """`timeout`: seconds that one request may take."""
+        """Wrap LangChain embeddings. `timeout` is the maximum number of seconds per request."""
         self.name = name
-        """`provider:model`; vectors of different names do not mix."""
+        """The name `provider:model`; vectors of different names cannot be mixed."""
         self.dimension = dimension
-        """None: not known before the first text."""
+        """The length of the vectors; `None` if unknown, which is until the first text."""
         self.floor = USUAL_FLOOR if floor is None else floor
-        """Cosine below which two texts have nothing to do with each other, for this embedder."""
+        """The cosine below which two texts are unrelated, for this embedder."""
         self.breaker = breaker
-        """Keeps a model in trouble from being asked by everybody; None: nothing does."""
+        """The circuit breaker of the model's endpoint, if any."""
         self._embeddings = embeddings
         self._asymmetric = asymmetric
         self._timeout = timeout
@@ -74,10 +74,10 @@ class Embedder:
         self._cache: OrderedDict[tuple[bool, str], _Vector] = OrderedDict()
 
     async def find_dimension(self) -> int:
-        """The length of the vectors. Raises EmbedderError.
+        """Return the length of the vectors. Raises EmbedderError.
 
-        Where `floor` or the dimension is not known, embeds six sentences, once, to find both:
-        some models put any two texts at a cosine of 0.1, some at 0.7.
+        If `floor` or the dimension is unknown, six sentences are embedded once to find both:
+        unrelated texts have a cosine of 0.1 with some models and 0.7 with others.
         """
         if not self._measured or self.dimension is None:
             count = len(_UNRELATED[0])
@@ -90,32 +90,32 @@ class Embedder:
         return self.dimension
 
     def assume(self, dimension: int, floor: float | None) -> None:
-        """Take what a store was made with for what could not be measured."""
+        """Use the dimension and floor that a store was made with, if none was measured."""
         if self.dimension is None:
             self.dimension = dimension
             self.floor = self.floor if floor is None else floor
             self._measured = True
 
     async def embed(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
-        """One vector of unit length, in float32's precision, per text, as texts to be found.
+        """Return one unit vector, in float32 precision, per text, embedded as documents.
 
-        Texts of white space alone get the first unit vector, unasked. Raises EmbedderError where
-        the model fails, or answers with other rows or dimensions than before, or with nonsense.
+        Blank texts get the first unit vector without a request. Raises EmbedderError if the model
+        fails, or answers with a wrong number of vectors, another dimension or invalid numbers.
         """
         return await self._vectors(texts, query=False, within=self._timeout)
 
     async def embed_queries(
         self, texts: Sequence[str], *, within: float | None = None
     ) -> list[tuple[float, ...]]:
-        """As `embed`, for texts to search with, which some models embed in another way.
+        """Return vectors as `embed` does, for queries, which some models embed differently.
 
-        `within`: seconds that a request may take, if less than usual.
+        `within` is the maximum number of seconds per request, if less than usual.
         """
         limit = self._timeout if within is None else min(within, self._timeout)
         return await self._vectors(texts, query=self._asymmetric, within=limit)
 
     async def probe(self) -> None:
-        """Embed a word that is not remembered. Raises EmbedderError."""
+        """Embed a word without the cache, to test the model. Raises EmbedderError."""
         if self.breaker:
             self.breaker.let_try()
         await self._rows(["tea"], query=False, within=self._timeout)
@@ -150,7 +150,7 @@ class Embedder:
                     return [await self._embeddings.aembed_query(text) for text in texts]
                 return await self._embeddings.aembed_documents(texts)
         except Exception as error:
-            # The boundary: whatever any model's library raises becomes one error of ours.
+            # Any library may raise anything here, and all of it becomes one error of ours.
             raise translate(error, self.name, self._embeddings, texts) from error
 
     def _check(self, answer: Any, count: int) -> list[_Vector]:
@@ -193,11 +193,11 @@ def make_embedder(
     timeout: float = 30.0,
     breaker: Breaker | None = None,
 ) -> Embedder:
-    """The embedder that `spec` names: `hash:512`, `openai:MODEL` or `fastembed:MODEL`.
+    """Return the embedder that `spec` names: `hash:512`, `openai:MODEL` or `fastembed:MODEL`.
 
-    Any LangChain embeddings will do as well. `base_url` and `api_key` are of `openai`; `timeout`
-    is in seconds, for a request and its second try. Raises SettingsError for a spec that names
-    nothing, EmbedderError if a package is missing.
+    `spec` may also be any LangChain embeddings. `base_url` and `api_key` are for `openai`;
+    `timeout` is in seconds, for a request including its retry. Raises SettingsError if `spec` is
+    invalid, EmbedderError if a package is missing.
 
     >>> make_embedder("hash:256").dimension
     256
@@ -225,7 +225,7 @@ def make_embedder(
 
 @cache
 def _advise() -> None:
-    """Says, once per process, what would serve better."""
+    """Log a recommendation of better embedders, once per process."""
     logger.info(
         "Memories are embedded by spelling alone. To find them by meaning too, set "
         "SOUFFLEUR_EMBEDDER=openai:<model> with SOUFFLEUR_BASE_URL, or run "
@@ -267,7 +267,7 @@ def _first_unit(dimension: int) -> _Vector:
 
 
 def _mean_cosine(groups: Sequence[NDArray[Any]]) -> float:
-    """Of all pairs within a group, from 0 to `HIGHEST_FLOOR`."""
+    """Return the mean cosine of all pairs within the groups, from 0 to `HIGHEST_FLOOR`."""
     cosines = [
         float(group[i] @ group[j]) for group in groups for i in range(len(group)) for j in range(i)
     ]

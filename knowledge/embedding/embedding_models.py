@@ -1,4 +1,4 @@
-"""Embedding models behind LangChain's interface, and what goes wrong with them as our errors."""
+"""Embedding models behind LangChain's interface, and the conversion of their errors to ours."""
 
 import warnings
 from collections.abc import Sequence
@@ -15,10 +15,10 @@ from souffleur.knowledge.privacy.redaction import redact
 
 OPENAI = "https://api.openai.com/v1"
 TEXTS_PER_REQUEST = 64
-"""Texts per request; more is too much for some local servers."""
+"""Number of texts per request; more is too much for some local servers."""
 
 _DETAIL = 200
-"""Characters of an endpoint's own words that are worth repeating."""
+"""Maximum characters of an endpoint's own message in an error."""
 _HINTS = {
     400: "check the embedding model's name",
     404: "check the embedding model's name and the address, which usually ends in /v1",
@@ -29,7 +29,10 @@ _HINTS = {
 def openai_embeddings(
     model: str, base_url: str | None, api_key: str | None, timeout: float
 ) -> Embeddings:
-    """A model behind an OpenAI-compatible endpoint. `timeout`: seconds per request."""
+    """Return a model behind an OpenAI-compatible endpoint. `timeout` is in seconds per request.
+
+    Raises SettingsError if no endpoint is configured or the address is not a URL.
+    """
     import httpx2
     from langchain_openai import OpenAIEmbeddings
 
@@ -45,9 +48,9 @@ def openai_embeddings(
             f"{bare_address(str(base_url))!r} is no address of an embedder: write it like"
             " http://localhost:11434/v1."
         ) from error
-    # Numbers that are none are told of by the embedder, in its own words.
-    told = "(?s:Pydantic serializer warnings:.*field_name='embedding')"
-    warnings.filterwarnings("ignore", message=told, category=UserWarning)
+    # The embedder reports invalid numbers in its own words.
+    message = "(?s:Pydantic serializer warnings:.*field_name='embedding')"
+    warnings.filterwarnings("ignore", message=message, category=UserWarning)
     # A connection kept alive belongs to the event loop that opened it, and kills the next one.
     http = httpx2.AsyncClient(timeout=timeout, limits=httpx2.Limits(max_keepalive_connections=0))
     return OpenAIEmbeddings(
@@ -66,7 +69,7 @@ def openai_embeddings(
 
 
 class FastEmbeddings(Embeddings):
-    """A model run here by fastembed; it is loaded, and fetched if need be, on first use.
+    """A local model run by fastembed; it is downloaded if necessary and loaded on first use.
 
     LangChain's base class runs it in a thread when awaited.
     """
@@ -83,11 +86,11 @@ class FastEmbeddings(Embeddings):
         self._loaded: Any = None
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """One vector per text, as texts to be found."""
+        """Return one vector per text, embedded as documents."""
         return [vector.tolist() for vector in self._load().passage_embed(texts)]
 
     def embed_query(self, text: str) -> list[float]:
-        """The vector of a text to search with."""
+        """Return the vector of a query."""
         return [float(x) for vector in self._load().query_embed(text) for x in vector]
 
     def _load(self) -> Any:
@@ -99,9 +102,9 @@ class FastEmbeddings(Embeddings):
 def translate(
     error: Exception, name: str, embeddings: Embeddings, texts: Sequence[str]
 ) -> EmbedderError:
-    """Our error for whatever an embedder has raised, in one sentence.
+    """Return an EmbedderError, in one sentence, for any error that an embedder has raised.
 
-    Neither the key nor the `texts` that were to be embedded are repeated in it.
+    It contains neither the key nor any of the `texts`.
     """
     address = f"{_address(embeddings)} (embedder {name})" if _address(embeddings) else name
     for cause in causes_of(error):
@@ -126,7 +129,7 @@ def translate(
 
 
 def _address(embeddings: Embeddings) -> str:
-    """Where its requests go, without user name, password and query; "" if nowhere."""
+    """Return the endpoint's address without user name, password and query; "" if it has none."""
     url = getattr(embeddings, "openai_api_base", None)
     return bare_address(url) if isinstance(url, str) else ""
 

@@ -1,6 +1,6 @@
-"""Embeddings without a model: hashed character n-grams, for where no embedder is configured.
+"""Embeddings without a model: hashed character n-grams, used if no embedder is configured.
 
-They know spelling and nothing of meaning: texts that share words, or parts of words, are near.
+They represent spelling and not meaning: texts that share words, or parts of words, are near.
 """
 
 import math
@@ -15,11 +15,11 @@ from souffleur.knowledge.language.lexical import is_spaced, split
 from souffleur.knowledge.language.stemming import STOP_WORDS, stem
 
 _STOPPED = 0.1
-"""What a stop word counts, against 1 for another word."""
+"""Weight of a stop word; other words have 1."""
 _NGRAM = 0.35
-"""What each 3- or 4-gram of a word counts, before their number is accounted for."""
+"""Weight of each 3- or 4-gram of a word, before adjusting for their number."""
 _CHARACTERS = (0.5, 1.0, 0.6)
-"""What 1-, 2- and 3-grams of scripts without spaces count."""
+"""Weights of 1-, 2- and 3-grams in scripts without spaces."""
 _COMMON = frozenset(
     "的了吗呢吧啊呀哦嗯着过得地很就也都是我你他她它在有和这那们不一个" + "のはがをにへともでした"
 )
@@ -39,26 +39,26 @@ class HashEmbeddings(Embeddings):
 
     @property
     def floor(self) -> float:
-        """Cosine that nineteen in twenty pairs of unrelated sentences stay below: 0.1 at 512.
+        """The 95th percentile of the cosine of unrelated sentences: 0.1 at 512 dimensions.
 
-        Measured on English and Chinese talk at 128 and 512; what varies is how features collide.
+        Measured on English and Chinese talk at 128 and 512 dimensions.
         """
         return 0.02 + 1.8 / math.sqrt(self.dimension)
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """One vector of unit length per text."""
+        """Return one vector of unit length per text."""
         return [self._embed(text) for text in texts]
 
     def embed_query(self, text: str) -> list[float]:
-        """The same as for a document."""
+        """Return the same vector as for a document."""
         return self._embed(text)
 
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
-        """As `embed_documents`: too quick to be worth a thread."""
+        """Return the same as `embed_documents`, which is too fast to need a thread."""
         return self.embed_documents(texts)
 
     async def aembed_query(self, text: str) -> list[float]:
-        """As `embed_query`."""
+        """Return the same as `embed_query`."""
         return self._embed(text)
 
     def _embed(self, text: str) -> list[float]:
@@ -66,7 +66,7 @@ class HashEmbeddings(Embeddings):
         for feature, weight in _features(text):
             totals[feature] += weight
         hashes = np.array([crc32(feature.encode()) for feature in totals], dtype=np.uint64)
-        # CRC is linear: without this step, like n-grams of one length would meet in like places.
+        # CRC is linear: without this step, similar n-grams of one length would collide.
         hashes = (hashes * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
         weights = np.array([math.log1p(total) for total in totals.values()])
         signs = np.where(hashes & np.uint64(1), 1.0, -1.0)
@@ -98,7 +98,7 @@ def _of_word(word: str) -> Iterable[tuple[str, float]]:
     yield root, 1.0
     marked = f"<{root}>"
     grams = [marked[at : at + size] for size in (3, 4) for at in range(len(marked) - size + 1)]
-    # Long words have many, and are no more important.
+    # Long words have more n-grams, but are not more important.
     weight = _NGRAM * min(1.0, 3 / math.sqrt(max(1, len(grams))))
     yield from ((gram, weight) for gram in grams)
 

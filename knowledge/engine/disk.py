@@ -28,8 +28,8 @@ def need(least: int, path: Path, room: Callable[[Path], int]) -> None:
         free = room(path)
     except OSError as error:
         raise StoreError(
-            f"The store at '{path.parent}' is out of reach ({error.strerror}): bring its folder "
-            "back, and open it again."
+            f"The store at '{path.parent}' is out of reach ({error.strerror}): restore its folder, "
+            "and open it again."
         ) from error
     if free < least:
         raise StoreError(

@@ -158,7 +158,7 @@ class EdgeCollection:
 
     async def merge_payload(self, ids: Sequence[str], payload: Payload) -> None:
         """Set these payload fields on the existing points; `None` removes a field."""
-        # By filter: by ids the engine refuses all of them where one is unknown.
+        # By filter: given ids, the engine refuses all of them if one is unknown.
         points = qdrant.Filter(must=[qdrant.HasIdCondition(set(ids))])
         self._write(
             "change points of",
@@ -259,7 +259,7 @@ class EdgeCollection:
             return
         try:
             self._flush()
-        except StoreError as error:  # told by `trouble`; the next write tries again
+        except StoreError as error:  # reported by `trouble`; the next write tries again
             logger.error("what was written may not survive a power cut: {}", error)
 
     def _flush(self) -> None:

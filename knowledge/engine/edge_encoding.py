@@ -44,9 +44,9 @@ NEAREST = qdrant.MultiVectorConfig(qdrant.MultiVectorComparator.MaxSim)
 def encode_config(
     schema: CollectionSchema, stored: Collection[str] | None = None
 ) -> qdrant.EdgeConfig:
-    """The engine's configuration. Without the log there would be no lock on the folder either.
+    """Return the engine's configuration. Without the log there would be no lock on the folder.
 
-    `stored`: the vectors that an existing collection was made with, None for a new one.
+    `stored` names the vectors of an existing collection; `None` means a new one.
     """
     dense = {DENSE: qdrant.EdgeVectorParams(schema.dimension, qdrant.Distance.Cosine)}
     sparse = {LEXICAL: qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)}
@@ -67,7 +67,7 @@ def encode_config(
 def encode_cues(
     schema: CollectionSchema, stored: Collection[str] | None
 ) -> list[qdrant.UpdateOperation]:
-    """The operations that make the vectors of cues which an older collection lacks."""
+    """Return the operations that create the cue vectors which an older collection lacks."""
     if not schema.cues or stored is None:
         return []
     make = qdrant.UpdateOperation
@@ -111,7 +111,7 @@ def encode_sparse(sparse: Sparse) -> qdrant.SparseVector:
 
 
 def encode_search(search: Search) -> qdrant.QueryRequest:
-    """The engine's query."""
+    """Return the engine's query."""
     vector = search.vector
     wanted = encode_sparse(vector) if isinstance(vector, Sparse) else list(vector)
     query = qdrant.Query.Nearest(wanted, using=vector_name(search))
@@ -154,7 +154,7 @@ def encode_condition(condition: Condition) -> "qdrant.ConditionType":
         case Missing(key):
             return qdrant.FieldCondition(key, is_empty=True)
         case AnyOf(conditions):
-            # Unlike `should`, this matches nothing where there is no condition.
+            # Unlike `should`, this matches nothing if there are no conditions.
             encoded = [encode_condition(condition) for condition in conditions]
             return qdrant.Filter(min_should=qdrant.MinShould(encoded, 1))
 

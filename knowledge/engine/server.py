@@ -105,7 +105,7 @@ class ServerCollection:
             self._call("put points into", lambda: self._upsert(points))
 
     def get_now(self, ids: Sequence[str]) -> list[Point]:
-        """The points that exist, in the order of `ids`, without vectors."""
+        """Return the existing points in the order of `ids`, without vectors."""
         return self._call("read", lambda: self._retrieve(ids)) if ids else []
 
     async def put(self, points: Sequence[Point]) -> None:
@@ -124,7 +124,7 @@ class ServerCollection:
 
     async def merge_payload(self, ids: Sequence[str], payload: Payload) -> None:
         """Set these payload fields on the existing points; `None` removes a field."""
-        # By filter: by ids the server answers 404 where one is unknown.
+        # By filter: given ids, the server answers 404 if one is unknown.
         points = models.Filter(must=[models.HasIdCondition(has_id=list(ids))])
         await self._ask(
             "change points of",
@@ -132,7 +132,7 @@ class ServerCollection:
         )
 
     async def get(self, ids: Sequence[str], *, vectors: bool = False) -> list[Point]:
-        """The points that exist, in the order of `ids`."""
+        """Return the existing points in the order of `ids`."""
         if not ids:  # the server would be asked all the same
             return []
         return await self._ask("read", lambda: self._retrieve(ids, vectors=vectors))

@@ -39,7 +39,7 @@ _NEAREST = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_
 
 
 def encode_dense(schema: CollectionSchema) -> dict[str, models.VectorParams]:
-    """The dense vectors of a new collection."""
+    """Return the dense vectors of a new collection."""
     size, cosine = schema.dimension, models.Distance.COSINE
     vectors = {DENSE: models.VectorParams(size=size, distance=cosine)}
     if schema.cues:
@@ -48,13 +48,13 @@ def encode_dense(schema: CollectionSchema) -> dict[str, models.VectorParams]:
 
 
 def encode_words(schema: CollectionSchema) -> dict[str, models.SparseVectorParams]:
-    """The sparse vectors of a new collection."""
+    """Return the sparse vectors of a new collection."""
     names = (LEXICAL, CUE_WORDS) if schema.cues else (LEXICAL,)
     return {name: models.SparseVectorParams(modifier=models.Modifier.IDF) for name in names}
 
 
 def encode_cues(schema: CollectionSchema, stored: Container[str]) -> dict[str, NamedVector]:
-    """The vectors of cues that a collection which was made without them lacks, by name."""
+    """Return the cue vectors that an older collection lacks, by name."""
     dense = models.DenseVectorConfig(
         size=schema.dimension, distance=models.Distance.COSINE, multivector_config=_NEAREST
     )
@@ -93,7 +93,7 @@ def encode_sparse(sparse: Sparse) -> models.SparseVector:
 
 
 def encode_search(search: Search) -> models.QueryRequest:
-    """The client's query."""
+    """Return the client's query."""
     vector = search.vector
     within = search.idf_within
     idf = models.IdfCorpusParams(corpus=encode_filter(within)) if within else None
@@ -135,7 +135,7 @@ def encode_condition(condition: Condition) -> models.Condition:
         case Missing(key):
             return models.FieldCondition(key=key, is_empty=True)
         case AnyOf(conditions):
-            # Unlike `should`, this matches nothing where there is no condition.
+            # Unlike `should`, this matches nothing if there are no conditions.
             encoded = [encode_condition(condition) for condition in conditions]
             return models.Filter(min_should=models.MinShould(conditions=encoded, min_count=1))
 

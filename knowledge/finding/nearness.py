@@ -1,4 +1,4 @@
-"""Nearness: how like a point is to some texts, by sense and by words, each from 0 to 1."""
+"""Nearness: the similarity of points to texts, by dense vectors and by words, each from 0 to 1."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.embedding.embedder import Embedder
 
 HITS_PER_SEARCH = 40
-"""Hits taken from each list."""
+"""Number of hits taken from each search."""
 
 Parts = dict[str, float]
 """Nearness by `cosine` and `lexical`, and likewise of cues by `cue_cosine` and `cue_lexical`."""
@@ -20,18 +20,18 @@ Parts = dict[str, float]
 
 @dataclass(frozen=True)
 class DenseEncoder:
-    """What finds texts by their sense."""
+    """Encodes texts for dense search."""
 
     embedder: "Embedder"
     within: float | None = None
-    """Seconds that it may take; None: as long as usual."""
+    """Maximum seconds for a request; `None` means the usual time-out."""
 
     async def vectors(self, texts: Sequence[str]) -> list[tuple[float, ...]]:
         """Return the vectors of texts to search with. Raises EmbedderError."""
         return await self.embedder.embed_queries(texts, within=self.within)
 
     def nearness(self, cosine: float) -> float:
-        """Return how near a cosine means, from 0 to 1."""
+        """Return the nearness that a cosine means, from 0 to 1."""
         return dense_nearness(cosine, self.embedder.floor)
 
 
@@ -42,10 +42,10 @@ async def hybrid_search(
     allowed: Sequence[Filter],
     corpus: Filter,
 ) -> list[tuple[Point, Parts]]:
-    """The points nearest to any of the texts, in no order, in one round trip.
+    """Return the points nearest to any of the texts, unordered, in one round trip.
 
-    Each text comes with its weight; `allowed` are the sets that are searched, `corpus` the points
-    over which the rarity of words is counted. Without a sense, words alone count.
+    Each text has a weight; `allowed` are the sets that are searched, `corpus` is the set over which
+    the rarity of words is counted. Without an encoder, only words are compared.
     """
     if not texts:
         return []
@@ -82,15 +82,15 @@ def _asks(
 
 
 async def lexical_scale(collection: Collection, corpus: Filter) -> float:
-    """About the score of one term that only one point of the corpus has."""
+    """Return about the lexical score of a term that only one point of the corpus has."""
     return math.log1p(await collection.count(corpus)) or 1.0
 
 
 def dense_nearness(cosine: float, floor: float) -> float:
-    """Cosine above what unrelated texts reach, scaled to 0..1."""
+    """Return the cosine above that of unrelated texts (`floor`), scaled to 0..1."""
     return max(0.0, (cosine - floor) / (1 - floor))
 
 
 def lexical_nearness(score: float, scale: float) -> float:
-    """Saturating: one term that only this point has gives about a half."""
+    """Return a saturating nearness; a term that only one point has gives about a half."""
     return score / (score + scale) if score > 0 else 0.0

@@ -1,8 +1,8 @@
 """Search over memories, episodes and raw turns: nearness, weighted by importance and recency.
 
-Both lists come from the engine in one round trip and are fused here, by score, not by rank: ranks
-cannot tell whether the best hit is any good, and a whisper needs a gate. Fusing by score also did
-better than reciprocal rank fusion on dialogue turns.
+Both lists come from the engine in one round trip and are fused here by score instead of rank:
+ranks do not show whether the best hit is good, and a whisper needs a minimum relevance. Fusing by
+score was also better than reciprocal rank fusion on dialogue turns.
 """
 
 import asyncio
@@ -39,31 +39,31 @@ if TYPE_CHECKING:
     from souffleur.knowledge.embedding.embedder import Embedder
 
 RELEVANCE_GATE = 0.3
-"""Relevance below which a memory is not whispered."""
+"""Minimum relevance of a memory that is whispered."""
 CONTEXT_WEIGHT = 0.4
 """What the talk before counts against the message itself."""
 CUE_WEIGHT = 0.8
 """What nearness to a cue counts against nearness to the memory itself."""
 HOP_SHARE = 0.6
-"""Part of a hit's relevance that reaches a memory about the same name."""
+"""Share of a hit's relevance that a memory with the same name or a relation to it gets."""
 MAX_LINKED = 3
 OTHER_TIME_WEIGHT = 2 / 3
-"""What a turn counts that was not said in the time which the text names."""
+"""Weight of a turn from outside the time that the text names."""
 INSTANT = timedelta(microseconds=1)
 _UTC = ZoneInfo("UTC")
 COMMON_NAME_MEMORIES = 6
-"""A name on more memories than this says nothing."""
+"""Number of memories from which their common name no longer links them."""
 
 
 class Scope(StrEnum):
-    """What a search looks through."""
+    """The records that a search covers."""
 
     MEMORIES = "memories"
-    """Facts, core and skills: what the judge knows of."""
+    """Facts, core memories and skills, which the monitor sees."""
     EPISODES = "episodes"
-    """What was talked about, told in short."""
+    """Summaries of conversations."""
     TURNS = "turns"
-    """What was said, word for word."""
+    """Raw turns, word for word."""
 
 
 EVERYWHERE = tuple(Scope)
@@ -71,66 +71,66 @@ EVERYWHERE = tuple(Scope)
 
 @dataclass(frozen=True)
 class Query:
-    """What is looked for, whose, and as of when."""
+    """A search for the records of one user, as of a certain time."""
 
     user_id: str
     text: str
     now: datetime
     context: str = ""
-    """The messages before; they count less."""
+    """The previous messages, which have less weight."""
     agent_id: str | None = None
-    """Only what this persona learnt; None: all personas'."""
+    """Return only what this persona learned; `None` means any persona."""
     sphere: str | None = COMMON
-    """From where it is looked: what may be known there; None: all, for the user and the host."""
+    """Return only what may be known in this sphere; `None` means all, for user and host."""
     as_of: datetime | None = None
-    """What was true then, superseded memories included; None: what is true now."""
+    """Return what was true then, including superseded memories; `None` means what is true now."""
     limit: int = 8
     categories: tuple[str, ...] = ()
-    """Only these; where none is named, `scope` says which."""
+    """Return only these categories; if empty, `scope` decides."""
     scope: tuple[Scope, ...] = (Scope.MEMORIES,)
     since: datetime | None = None
-    """Only what was learnt, or talked about, from then on …"""
+    """Return only what was learned or talked about at or after this time."""
     until: datetime | None = None
-    """… and before this."""
+    """Return only what was learned or talked about before this time."""
     raw_since: datetime | None = None
-    """Raw turns from before then have expired."""
+    """The time before which raw turns have expired."""
     zone: ZoneInfo = _UTC
-    """By whose calendar the text names a time."""
+    """The time zone of dates named in the text."""
     within: float | None = None
-    """Seconds that the embedder may take; None: as long as usual."""
+    """Maximum seconds for the embedder; `None` means the usual time-out."""
     by_words: bool = False
-    """Search by words alone, without the embedder."""
+    """Whether to search by words alone, without the embedder."""
 
     def __post_init__(self) -> None:
-        """Raise IdentityError for a user that cannot be told from others."""
+        """Check the user's id. Raises IdentityError if it is invalid."""
         check_id(self.user_id)
 
 
 @dataclass(frozen=True)
 class Found:
-    """A memory, an episode or a raw turn, and why it came up."""
+    """A memory, an episode or a raw turn, and why it was found."""
 
     item: Memory | Turn
     score: float
-    """What it is ranked by: relevance, weighted by importance and recency."""
+    """The rank score: relevance, weighted by importance and recency."""
     relevance: float
-    """0 (unrelated) to 1 (the same words and sense)."""
+    """The relevance from 0 (unrelated) to 1 (the same words and sense)."""
     effective: float
-    """Its importance now, in the policy's unit."""
+    """The importance now, in the policy's unit."""
     parts: dict[str, float] = field(default_factory=dict)
     """The score taken apart: cosine, lexical and those of its cues, importance, recency, hop; of
     turns also context."""
 
     @property
     def memory(self) -> Memory:
-        """The memory or episode; TypeError for a raw turn, which only `Scope.TURNS` brings."""
+        """The memory or episode. Raises TypeError for a raw turn (only with `Scope.TURNS`)."""
         if isinstance(self.item, Turn):
             raise TypeError("this is a raw turn: read `item`")
         return self.item
 
     @property
     def scope(self) -> Scope:
-        """Where it was found."""
+        """The scope in which it was found."""
         if isinstance(self.item, Turn):
             return Scope.TURNS
         episode = self.item.category is Category.EPISODE
@@ -138,28 +138,28 @@ class Found:
 
     @property
     def text(self) -> str:
-        """What it says, or what was said."""
+        """The content of the memory, or the words of the turn."""
         return self.item.words if isinstance(self.item, Turn) else self.item.content
 
     @property
     def at(self) -> datetime:
-        """When it was learnt or said."""
+        """When it was learned or said."""
         return self.item.at if isinstance(self.item, Turn) else self.item.created_at
 
     @property
     def relevant(self) -> bool:
-        """Whether it passes the gate."""
+        """Whether it is relevant enough to be whispered."""
         return self.relevance >= RELEVANCE_GATE
 
 
 def expired_conditions(moment: datetime) -> tuple[Condition, Condition]:
-    """What has expired, or ceased to be true, by then."""
+    """Return the conditions that select what has expired or ceased to be true by `moment`."""
     high = moment + INSTANT
     return Between("expires_at", high=high), Between("valid_until", high=high)
 
 
 def memories_filter(query: Query, scope: Scope = Scope.MEMORIES) -> Filter:
-    """What a read may return: this user's, in force; never archived, forgotten or pending."""
+    """Return the filter for memories: this user's, never archived, forgotten or pending."""
     must: list[Condition] = [Is("user_id", query.user_id), *sphere_conditions(query.sphere)]
     must_not: list[Condition] = []
     if query.agent_id:
@@ -182,7 +182,7 @@ def memories_filter(query: Query, scope: Scope = Scope.MEMORIES) -> Filter:
 
 
 def turns_filter(query: Query) -> Filter:
-    """The raw turns a read may return: this user's, in the time asked for, not expired."""
+    """Return the filter for raw turns: this user's, in the query's time, not hidden or expired."""
     must: list[Condition] = [Is("type", "turn"), Is("user_id", query.user_id)]
     must += sphere_conditions(query.sphere)
     must += [Is("agent_id", query.agent_id)] if query.agent_id else []
@@ -202,7 +202,7 @@ def _within(query: Query, scope: Scope) -> list[Condition]:
 async def search(
     collection: Collection, embedder: "Embedder", policy: Policy, query: Query
 ) -> list[Found]:
-    """Up to `query.limit` memories and episodes, best first; ties by id: the order is stable."""
+    """Return up to `query.limit` memories and episodes, best first, in a stable order."""
     allowed = [memories_filter(query, scope) for scope in query.scope if scope is not Scope.TURNS]
     if not allowed:
         return []
@@ -223,7 +223,7 @@ async def search(
 
 
 async def search_turns(collection: Collection, embedder: "Embedder", query: Query) -> list[Found]:
-    """Up to `query.limit` raw turns, best first."""
+    """Return up to `query.limit` raw turns, best first."""
     corpus = Filter((Is("user_id", query.user_id), Is("type", "turn"), Is("embedded", True)))
     near = await hybrid_search_turns(
         collection, _encoder(embedder, query), _texts(query), turns_filter(query), corpus
@@ -241,13 +241,13 @@ async def search_turns(collection: Collection, embedder: "Embedder", query: Quer
 
 
 def ranking_key(found: Found) -> tuple[float, float, str]:
-    """Best first; of equals memories by id, and then turns as they were said."""
+    """Return the sort key: best first; ties by id for memories, then by time for turns."""
     said = found.item.at.timestamp() if isinstance(found.item, Turn) else 0.0
     return -round(found.score, 6), said, found.item.id
 
 
 def _turn_order(ranked: tuple[float, NearTurn]) -> tuple[float, float, str]:
-    """As `ranking_key`, before a turn is read from its point."""
+    """Return the same as `ranking_key` for a turn that is not read from its point yet."""
     score, near = ranked
     at = datetime.fromisoformat(near.point.payload["at"])
     return -round(score, 6), at.timestamp(), near.point.id
@@ -263,7 +263,7 @@ def _texts(query: Query) -> list[tuple[str, float]]:
 
 
 def _named_time(query: Query) -> Period | None:
-    """When the text says that it was; "today" and "this year" rather tell what is asked about."""
+    """Return the past period that the text names, unless it lasts until now, as "today" does."""
     period = find_period(query.text, query.now, query.zone)
     over = period is not None and period.end < query.now
     return period if over else None
@@ -272,7 +272,7 @@ def _named_time(query: Query) -> Period | None:
 def _rank(near: NearTurn, now: datetime, period: Period | None) -> float:
     at = datetime.fromisoformat(near.point.payload["at"])
     then = period is None or period.start <= at < period.end
-    # Who asks what was said means no time in particular: newness settles near ties, no more.
+    # A question about earlier talk means no time in particular: recency only settles near ties.
     return near.rank * (1.0 if then else OTHER_TIME_WEIGHT) * (0.84 + 0.01 * _recency(at, now))
 
 
@@ -281,7 +281,7 @@ def _recency(at: datetime, now: datetime) -> float:
 
 
 def _found_turn(score: float, near: NearTurn, turn: Turn, now: datetime) -> Found:
-    """What was said around a turn counts for its rank; only what it says itself passes the gate."""
+    """Return a found turn; its neighbours count for its rank, but not for its relevance."""
     whole = {**near.parts, "recency": _recency(turn.at, now)}
     return Found(turn, score, _relevance(near.parts), 0.0, whole)
 
@@ -312,7 +312,7 @@ async def _follow_links(
     allowed: Filter,
     ranked: Sequence[Found],
 ) -> list[Found]:
-    """What the best hits lead to, by name or relation, and would not have passed the gate."""
+    """Return memories that the best hits link to by name or relation and that are not hits."""
     best = [found for found in ranked[:3] if found.relevant]
     if not best:
         return []
@@ -344,7 +344,7 @@ async def _neighbours(
 
 
 def _may_read(memory: Memory, query: Query) -> bool:
-    """What `memories_filter` says, of a point that was not found by a filter."""
+    """Return whether `memories_filter` would select a memory that was not found by a filter."""
     moment, ends = query.as_of or query.now, (memory.expires_at, memory.valid_until)
     then = {MemoryState.ACTIVE, MemoryState.SUPERSEDED} if query.as_of else {MemoryState.ACTIVE}
     began = query.as_of is None or memory.valid_from is None or memory.valid_from <= moment

@@ -1,8 +1,9 @@
-"""Nearness of raw turns: by their own words and sense, and by what was said just around them.
+"""Nearness of raw turns, by their own words and vectors and by those of their neighbours.
 
-An answer seldom repeats its question: "Green, of course!" is found by what was asked the turn
-before. What is hidden, gone or not asked for is not among the hits, so it lends nothing. What an
-assistant says by itself counts less than what its user says, whom most questions are about.
+An answer seldom repeats its question: "Green, of course!" is found by the question in the turn
+before. Turns that are hidden, expired or filtered out are not among the hits and do not help their
+neighbours. Turns in which only the assistant speaks have less weight, since most questions are
+about the user.
 """
 
 import re
@@ -21,34 +22,34 @@ from souffleur.knowledge.finding.nearness import (
 from souffleur.knowledge.language.lexical import encode_query, is_spaced
 
 LEXICAL_HITS = 300
-"""Hits taken by words: neighbours are looked for among them alone."""
+"""Number of hits by words; only these can help their neighbours."""
 DENSE_HITS = 200
-"""Hits taken by sense."""
+"""Number of hits by dense vectors."""
 NEIGHBOUR_WEIGHTS = {-2: 0.25, -1: 0.5, 1: 0.5, 2: 0.25}
-"""What the words of a neighbour count, by how many turns later it was said."""
+"""Weight of a neighbour's words, by its distance in turns (positive: later)."""
 SELF_CONTAINED_BYTES = 400
-"""Bytes of UTF-8 from which on a turn says itself what it is about, and is lent less."""
+"""Length of a turn, in bytes of UTF-8, from which its neighbours count less."""
 ASSISTANT_ONLY_WEIGHT = 0.5
-"""What words and sense count of a turn in which the user says nothing."""
+"""Weight of a turn in which the user says nothing."""
 OTHER_SPEAKER_WEIGHT = 0.9
-"""What a turn counts of someone else than who the question names."""
+"""Weight of a turn by somebody other than the speaker that the question names."""
 MAX_NEIGHBOUR_GAP = timedelta(minutes=30)
-"""Turns further apart are no neighbours."""
+"""Maximum time between two neighbours."""
 MIN_LABEL_SHARE = 0.1
-"""Share of the hits that a label must begin to be the name of who speaks."""
+"""Minimum share of hits with a label that is taken to be a speaker's name."""
 
 _LABEL = re.compile(r"^([^\W\d_][^\n:：]{0,23})[:：]", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class NearTurn:
-    """A turn that is near to some texts."""
+    """A turn and its nearness to some texts."""
 
     point: Point
     parts: Parts
-    """Its own nearness, `cosine` and `lexical`, and `context`: what its neighbours' words add."""
+    """Its own nearness, `cosine` and `lexical`, and the part of its neighbours, `context`."""
     rank: float
-    """Nearness to rank it by: with its neighbours' words, and by who speaks. From 0 to 1."""
+    """The nearness for ranking, from 0 to 1; it includes the neighbours and the speaker."""
 
 
 async def hybrid_search_turns(
@@ -58,10 +59,10 @@ async def hybrid_search_turns(
     allowed: Filter,
     corpus: Filter,
 ) -> list[NearTurn]:
-    """The turns nearest to the texts, each with its weight, in no order, in two round trips.
+    """Return the turns nearest to the weighted texts, unordered, in two round trips.
 
-    `corpus` are the turns over which the rarity of words is counted. Without a sense, words alone
-    count.
+    `corpus` is the set of turns over which the rarity of words is counted. Without an encoder, only
+    words are compared.
     """
     if not texts:
         return []
@@ -100,7 +101,7 @@ async def hybrid_search_turns(
 
 
 def speakers(turns: Iterable[Payload]) -> set[str]:
-    """The names a host writes before what is said, where many of these turns have one.
+    """Return the speakers' names that begin messages ("Ann: …"), if many of the turns have them.
 
     >>> said = [{"user": f"{name}: Tea!"} for name in ("Ann", "Bob", "Ann", "Bob", "PS")]
     >>> sorted(speakers(said))
@@ -116,7 +117,7 @@ def speakers(turns: Iterable[Payload]) -> set[str]:
 
 
 def without_names(text: str, names: Iterable[str]) -> str:
-    """The text without who speaks: where everything is said by Ann or Bob, a name tells little.
+    """Return the text without the speakers' names, which say little if they are in every turn.
 
     >>> without_names("When did Ann's cat run away from Annecy?", {"Ann"})
     'When did cat run away from Annecy?'
@@ -142,7 +143,7 @@ def _add_up(lexical_hits: Sequence[Sequence[Hit]], weights: Sequence[float]) -> 
 def _senses(
     dense_hits: Sequence[Sequence[Hit]], weights: Sequence[float], encoder: DenseEncoder
 ) -> dict[str, float]:
-    """How near each turn is by sense: to either text, or, more, to both."""
+    """Return the dense nearness of each turn to the texts combined."""
     senses: dict[str, float] = {}
     for found, weight in zip(dense_hits, weights, strict=True):
         for hit in found:
@@ -156,7 +157,7 @@ def _role_weight(payload: Payload) -> float:
 
 
 def _speaker_weight(payload: Payload, named: set[str]) -> float:
-    """What a turn counts by who speaks, where the question names somebody of those who do."""
+    """Return the weight of a turn by its speaker, if the question names one of the speakers."""
     if not named:
         return 1.0
     labels = set(_LABEL.findall(f"{payload['user']}\n{payload['assistant']}"))
@@ -164,7 +165,7 @@ def _speaker_weight(payload: Payload, named: set[str]) -> float:
 
 
 def _lend(points: dict[str, Point], scores: dict[str, float]) -> dict[str, float]:
-    """What each turn's neighbours add to its score; turns whose place is not known have none."""
+    """Return what neighbours add to the score of each turn whose place in its session is known."""
     places = {id: _place(point.payload) for id, point in points.items()}
     counted = {id: place for id, place in places.items() if place[1]}
     said = {counted[id]: id for id in scores if id in counted}
@@ -194,6 +195,6 @@ def _at(point: Point) -> datetime:
 
 
 def _context_need(payload: Payload) -> float:
-    """How much a turn needs its neighbours to be understood: from 1, for a short one, down."""
+    """Return how much a turn depends on its neighbours: 1 for a short one, less for a long one."""
     length = len((payload["user"] + payload["assistant"]).encode("utf-8", "replace"))
     return min(1.0, SELF_CONTAINED_BYTES / max(1, length))

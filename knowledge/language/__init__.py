@@ -1,1 +1,1 @@
-"""Words of people: compared, counted, dated, named; no store, no model."""
+"""Text analysis: comparison, terms, numbers, dates, names. No store, no model."""

@@ -1,4 +1,4 @@
-"""Whether a text asks about the past: about earlier talk, or about what happened."""
+"""Detection of questions about the past: about earlier talk, or about events."""
 
 import re
 
@@ -17,7 +17,7 @@ TELLING = "|".join(
         r"|remind\s+me\s+(?:what|who|which|where|when|how|of|about))(?![a-z])",
     ]
 )
-"""Talk of earlier talk: a verb with the ending, or after the words, that put it in the past."""
+"""Mentions of earlier talk: a verb of speaking in the past tense, or with a past time."""
 QUESTION = "|".join(
     [
         "[?？吗呢]|什么|啥|哪|谁|怎么|多少|几[个点时号岁次]|是不是|有没有|为何|如何",
@@ -26,7 +26,7 @@ QUESTION = "|".join(
         r"(?<![a-z])(?:what|which|who|where|when|how|why)\s+(?:[a-z]+\s+){0,2}did(?![a-z])",
     ]
 )
-"""What makes a sentence a question, with its mark or without."""
+"""Marks and words that make a sentence a question."""
 PAST = "|".join(
     [
         "昨|(?<!目)前天|前[几两些]天|上[周次回个]|上星期|上礼拜|[去前]年|以前|之前|曾|刚才|刚刚|当时|那[天次]",
@@ -36,12 +36,12 @@ PAST = "|".join(
         r"|before(?=\s*(?:[?.!,]|$)))(?![a-z])",
     ]
 )
-"""What puts a question into the past; without it "what shall we do on Friday?" would be one."""
+"""Words that put a question into the past; "what shall we do on Friday?" has none."""
 _SENTENCE_END = re.compile(r"(?<=[。！？!?\n；;])|(?<=\.)\s")
 
 
 def asks_about_past(text: str) -> bool:
-    """Whether a sentence of the text asks about earlier talk or about what happened.
+    """Return whether a sentence of the text asks about earlier talk or past events.
 
     >>> asks_about_past("我们昨天聊的那个"), asks_about_past("Where did I go in March?")
     (True, True)

@@ -1,4 +1,4 @@
-"""Dates in a text, in Chinese, English and figures, each with a key that says the same."""
+"""Dates in a text, in Chinese, English and digits, each with a normalized key."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -9,8 +9,8 @@ from souffleur.knowledge.language.numerals import (
     NOUN,
     NUMERAL,
     NumeralMatch,
+    extract,
     read_chinese,
-    take,
 )
 
 YEAR = re.compile("(?:1[5-9]|2[01])[0-9]{2}")
@@ -30,7 +30,7 @@ January February March April May June July August September October November Dec
 """
 MONTHS = _NAMES_OF_MONTHS.split()
 _PERSONS = {"March", "April", "May", "June", "August"}
-"""Months only where a word before them says so."""
+"""Months that are also names or words; read as months only after certain words."""
 _ANY_MONTH = "|".join(f"{name}|{name[:3]}" for name in MONTHS) + "|Sept"
 _ENGLISH_MONTH = rf"(?<![{LETTER}])(?P<month>{_ANY_MONTH})(?![{LETTER}])"
 _ENGLISH_DAY = rf"{_DAY_FIGURES}(?:st|nd|rd|th)?"
@@ -51,11 +51,14 @@ _LOOSE = (
 
 
 def read_dates(line: str) -> tuple[list[NumeralMatch], str]:
-    """The dates in a line and the line without them; in "3月1日至5日" both have the month."""
+    """Return the dates in a line, and the line without them.
+
+    Both dates of "3月1日至5日" have the month.
+    """
     found: list[NumeralMatch] = []
     rest = line
     for pattern, read in _READERS:
-        some, rest = take(pattern, rest, read)
+        some, rest = extract(pattern, rest, read)
         found += some
     found.sort(key=lambda one: one.start)
     for index in range(1, len(found)):
@@ -66,7 +69,7 @@ def read_dates(line: str) -> tuple[list[NumeralMatch], str]:
 
 
 def loose_dates(line: str) -> Iterator[str]:
-    """The keys of what may be a date, in a line without those that must be."""
+    """Yield the keys of possible dates, in a line without the certain ones."""
     for match in _PAIR.finditer(line):
         yield from (_key(match[3] or "", *pair) for pair in _either_way(match[1], match[2]))
     for year in re.findall(r"(?<![0-9])([0-9]{2})\s?年", line):
@@ -75,7 +78,7 @@ def loose_dates(line: str) -> Iterator[str]:
 
 
 def carried_dates(found: list[NumeralMatch]) -> Iterator[str]:
-    """The keys of the dates in a line, each with the year and month that hold from before."""
+    """Yield the keys of the dates in a line, completed by the year and month of earlier ones."""
     last = ""
     for one in found:
         last = _completed(one.key, last) if last else one.key
@@ -83,7 +86,7 @@ def carried_dates(found: list[NumeralMatch]) -> Iterator[str]:
 
 
 def _end(key: str, start: str) -> str:
-    """The end of a span of days, with the year and month of its start.
+    """Return the key of the end of a date range, completed by the year and month of its start.
 
     >>> _end("---05", "2026-03-01"), _end("--01-05", "2025-12-30")
     ('2026-03-05', '2026-01-05')
@@ -107,7 +110,7 @@ def _key(year: str, month: str, day: str) -> str:
 
 
 def date_parts(key: str) -> tuple[str, str, str]:
-    """Year, month and day of a date's key, or "".
+    """Return the year, month and day of a date's key; "" for each missing part.
 
     >>> date_parts("2026-03-16"), date_parts("--03"), date_parts("---16")
     (('2026', '03', '16'), ('', '03', ''), ('', '', '16'))
@@ -123,7 +126,7 @@ def _exact(match: re.Match[str]) -> str:
 
 
 def _part(text: str) -> str:
-    """Two digits of a month or day, or the four of a year."""
+    """Return the two digits of a month or day, or the four digits of a year."""
     text = text.rstrip("日号號").strip()
     if text and text[0] in NUMERAL:
         return f"{read_chinese(text) or 0:02}"
@@ -133,7 +136,7 @@ def _part(text: str) -> str:
 
 
 def _slashed(match: re.Match[str]) -> str:
-    """Day and month in either order: where both are possible, only the year is sure."""
+    """Return the key of a date in slashes; only its year if day and month are ambiguous."""
     pairs = _either_way(match["first"], match["second"])
     return _key(match["year"], *(pairs.pop() if len(pairs) == 1 else ("", "")))
 
@@ -152,7 +155,7 @@ def _in_chinese(match: re.Match[str]) -> str | None:
 
 
 def _alone(match: re.Match[str]) -> str | None:
-    """A month or a year in English."""
+    """Return the key of a month or a year alone in English; `None` if it is not certainly one."""
     sure = _BEFORE_TIME.search(match.string[max(0, match.start() - 10) : match.start()])
     other = match.groupdict().get("month")
     return _exact(match) if sure or (other in MONTHS and other not in _PERSONS) else None
@@ -189,4 +192,4 @@ _READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str | None]], .
     *((re.compile(pattern), _alone) for pattern in (_ENGLISH_MONTH, _YEAR_ALONE)),
     *((re.compile(pattern), _exact) for pattern in _IN_PART),
 )
-"""The most exact first: what one has read, the next does not see."""
+"""The patterns and their readers, the most exact first; each reads what the former have left."""

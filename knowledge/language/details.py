@@ -1,7 +1,7 @@
-"""The details of a text - names, numbers, dates - so that code can say what a rewriting lost.
+"""The details of a text (names, numbers, dates), to find out what a rewriting has lost.
 
-What is found is what a reader would miss, and nothing doubtful; what counts as still said is read
-generously. So a detail that is reported is gone, and some that are gone are not reported.
+Only certain details are looked for, while the new text is read generously. So every reported detail
+is really missing, but not every missing detail is reported.
 """
 
 import re
@@ -21,17 +21,17 @@ from souffleur.knowledge.language.numerals import (
     GONE,
     LETTER,
     NumeralMatch,
+    extract,
     find_numbers,
     number_keys,
     same_time,
-    take,
 )
 from souffleur.knowledge.language.proper_names import HAN, read_capitalised
 from souffleur.knowledge.language.text_match import normalize_text
 
 
 class DetailKind(StrEnum):
-    """What a detail is."""
+    """The kind of a detail."""
 
     NAME = "name"
     NUMBER = "number"
@@ -44,25 +44,25 @@ class Detail:
 
     kind: DetailKind
     text: str
-    """As it stands in the text, in one width (NFKC): "3月16日", "小雨", "1,200元"."""
+    """The detail as in the text, in one width (NFKC): "3月16日", "小雨", "1,200元"."""
     key: str
-    """Equal for details that say the same.
+    """The normalized detail, equal for details that say the same.
 
     A date is "2026-03-16", "2026-03" or "2026", without a year "--03-16", "--03" or "---16" (W3C
-    XML Schema, part 2, 3.3.9-14); a number "1200", "50%" or "8:30"; a name is folded.
+    XML Schema, part 2, 3.3.9-14); a number "1200", "50%" or "8:30"; a name its `normalize_text`.
     """
 
 
 @dataclass(frozen=True)
 class _Said:
-    """All that a text may be taken to say."""
+    """Everything that a text may be read as saying."""
 
     text: str
     keys: dict[DetailKind, set[str]]
 
 
 def find_details(text: str, names: Iterable[str] = ()) -> list[Detail]:
-    """The details of a text in its order, each once; `names` are known ones to look for.
+    """Return the details of a text in order, each once; `names` are known names to look for.
 
     >>> [detail.key for detail in find_details("小雨3月16日养了两只猫，叫年糕", ["年糕", "小雨"])]
     ['小雨', '--03-16', '2', '年糕']
@@ -79,9 +79,10 @@ def find_details(text: str, names: Iterable[str] = ()) -> list[Detail]:
 
 
 def missing(old: str, new: str, names: Iterable[str] = ()) -> list[Detail]:
-    """The details of `old` that `new` does not hold; the other way round, what `new` invented.
+    """Return the details of `old` that are missing in `new`.
 
-    A date is held by a more exact one; the year or month of one may stand before it in its line.
+    With the arguments swapped, it returns what `new` has invented. A date may be replaced by a more
+    exact one; its year or month may come earlier in the same line.
 
     >>> [detail.text for detail in missing("三只猫，2 只狗，生日3月16日", "2只狗，2026-03-16 生")]
     ['三只']
@@ -118,15 +119,15 @@ def _holds(said: _Said, detail: Detail) -> bool:
 
 
 def _lines(text: str) -> list[str]:
-    """Each is read by itself, in one width; a wide comma never stands in a number."""
+    """Return the lines of a text in one width; wide commas, which never group digits, are kept."""
     parts = text.replace("’", "'").split("，")
     return "，".join(unicodedata.normalize("NFKC", part) for part in parts).splitlines()
 
 
 def _read(line: str, known: re.Pattern[str]) -> Iterator[tuple[DetailKind, NumeralMatch]]:
-    titles, rest = take(_TITLE, line, lambda match: normalize_text(match[0]))
-    named, rest = take(known, rest, lambda match: normalize_text(match[0]))
-    quotes, _ = take(_QUOTE, line, lambda match: normalize_text(match[0]))
+    titles, rest = extract(_TITLE, line, lambda match: normalize_text(match[0]))
+    named, rest = extract(known, rest, lambda match: normalize_text(match[0]))
+    quotes, _ = extract(_QUOTE, line, lambda match: normalize_text(match[0]))
     dates, rest = read_dates(rest)
     numbers, rest = find_numbers(rest)
     capitalised = read_capitalised(rest)
@@ -138,12 +139,12 @@ def _read(line: str, known: re.Pattern[str]) -> Iterator[tuple[DetailKind, Numer
 _TITLE = re.compile("《[^《》]{1,60}》")
 _SPOKEN = "，。、！？；：,.!?;:“”「」『』"
 _QUOTE = re.compile(rf"“[^{_SPOKEN}]{{2,20}}”|「[^{_SPOKEN}]{{2,20}}」|『[^{_SPOKEN}]{{2,20}}』")
-"""A name or a phrase; what holds a stop or a comma is speech."""
+"""A quoted name or phrase; quotations with a stop or a comma are speech."""
 _PIECE = re.compile(rf"[{HAN}]+|[^\W_{HAN}]+|[+#&@%]")
 
 
 def _spellings(names: Iterable[str]) -> re.Pattern[str]:
-    """Where one of the names stands, the longest first, however it is spaced and punctuated."""
+    """Return a pattern for all names, the longest first, with any spacing and punctuation."""
     shown = {unicodedata.normalize("NFKC", name) for name in names}
     fitting = [name for name in shown if len(normalize_text(name)) > 1 or _TITLE.fullmatch(name)]
     spelt = [_spelling(name) for name in sorted(fitting, key=lambda name: (-len(name), name))]
@@ -151,7 +152,7 @@ def _spellings(names: Iterable[str]) -> re.Pattern[str]:
 
 
 def _spelling(name: str) -> str:
-    """A pattern for a name that has a letter, not inside a longer Latin word or number."""
+    """Return a pattern for a name, not inside a longer Latin word; "" for one without letters."""
     if not any(char.isalpha() for char in name) and not _TITLE.fullmatch(name):
         return ""
     gap = rf"(?:[^\w{GONE}]|_)"

@@ -1,7 +1,7 @@
-"""The sparse lexical encoder: texts to weighted terms, for exact words that a dense vector blurs.
+"""The sparse lexical encoder: converts texts to weighted terms, to find exact words.
 
-Words where a script has spaces; single characters and pairs where it has none, or, as in Korean,
-where endings grow on the words: so 茶 is found in 绿茶, 東京 in 私は東京に and 서울 in 서울에.
+Terms are words in scripts with spaces; single characters and pairs in scripts without spaces and
+in Korean, whose words have endings: so 茶 is found in 绿茶, 東京 in 私は東京に and 서울 in 서울에.
 """
 
 import re
@@ -14,13 +14,13 @@ from souffleur.knowledge.language.plain_text import fold_width_and_case
 from souffleur.knowledge.language.stemming import STOP_WORDS, stem
 
 K1 = 1.2
-"""How soon the repetition of a term stops to count (BM25)."""
+"""How soon repetitions of a term stop adding weight (BM25)."""
 B = 0.4
-"""How much a text's length counts against it, 0 to 1 (BM25); memories are of one length."""
+"""How much length reduces weight, 0 to 1 (BM25); low, as memories have similar lengths."""
 AVERAGE_LENGTH = 32
-"""Terms of a usual text. A constant, so that a stored vector never goes stale."""
+"""Average number of terms of a text. A constant, so that stored vectors never become stale."""
 LONE_CHARACTER_WEIGHT = 0.5
-"""Weight in a query of a single character within a run; a pair, a word or a run of one weighs 1."""
+"""Weight in a query of a single character within a run; other terms have 1."""
 
 _UNSPACED = (
     r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
@@ -37,19 +37,19 @@ _RUNS = re.compile(rf"(?P<compound>{_WORD}(?:[-_.]{_WORD})*)|[{_UNSPACED}]+")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _APOSTROPHES = str.maketrans("’‘ʼ＇", "''''")
 _PARTICLES = frozenset("的了吗呢吧啊呀哦嗯着过地得么嘛啦のはがをにへともでやだねよかなて")
-"""They belong to no word: neither they nor a pair with one is looked for."""
+"""Particles, which are not parts of words: neither they nor pairs with them are terms."""
 _COMMON = _PARTICLES | frozenset(
     "我你他她它您们咱自己谁这那哪个些此其每各另一二两几多少不没无非别是在有和与及或而但就也都又再还只才刚"
     "很太更最真挺好大小来去到上下里外中前后出起回开过要会能可想应该得说看听做用给让把被对跟从向往为因以于"
     "如若所之什怎样种次件事情时候点天年月日今明昨早现在正已将便即并且虽然吧人起来"
 )
-"""Characters of function words, time and talk: looked for only beside another one."""
+"""Characters of function words, time and talk: terms only in a pair with another character."""
 
 
 def split(text: str) -> list[tuple[str, ...]]:
-    """The text's runs, folded: a word or a compound's words, or a run's characters.
+    """Return the runs of a text, normalized: a word, a compound's words, or a run's characters.
 
-    Folded is: NFKC and case (Unicode Standard Annex 15), apostrophes, no commas in numbers.
+    Normalized are width and case (NFKC), apostrophes, and commas in numbers.
 
     >>> split("Ann's GPT-4.1 costs １,200円！")
     [("ann's",), ('gpt', '4.1'), ('costs',), ('1200',), ('円',)]
@@ -63,7 +63,7 @@ def split(text: str) -> list[tuple[str, ...]]:
 
 
 def is_spaced(token: str) -> bool:
-    """Whether it is a word of a script with spaces, rather than a character of one without.
+    """Return whether a token is a word of a script with spaces, and not a character without.
 
     >>> is_spaced("tea"), is_spaced("茶")
     (True, False)
@@ -72,7 +72,7 @@ def is_spaced(token: str) -> bool:
 
 
 def terms(text: str) -> list[str]:
-    """What is looked up, in order and with repetitions.
+    """Return the terms of a text, in order and with repetitions.
 
     >>> terms("The cats liked Python-3.11!")
     ['cat', 'like', 'python-3.11', 'python', '3.11']
@@ -83,7 +83,7 @@ def terms(text: str) -> list[str]:
 
 
 def encode_document(text: str) -> Sparse:
-    """BM25's part of the document: how often each term occurs, saturated. IDF is the engine's.
+    """Return the document part of BM25: saturated term frequencies. The engine adds the IDF.
 
     Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), 3.15.
 
@@ -99,7 +99,7 @@ def encode_document(text: str) -> Sparse:
 
 
 def encode_query(text: str) -> Sparse:
-    """Each term once; a single character in a run less than the pairs it is in.
+    """Return each term once; a single character in a run has less weight than its pairs.
 
     >>> encode_query("喝茶").values, encode_query("茶").values
     ((0.5, 1.0, 0.5), (1.0,))
@@ -133,7 +133,7 @@ def _weighted(text: str) -> list[tuple[str, float]]:
 
 
 def _tells(pair: str) -> bool:
-    """Whether a pair of characters can be (part of) a word that somebody looks for."""
+    """Return whether a pair of characters can be a word, or part of one, worth searching."""
     return not (_PARTICLES & set(pair)) and not _COMMON.issuperset(pair)
 
 

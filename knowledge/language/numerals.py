@@ -1,8 +1,8 @@
 """Numbers in a line of text, in digits and in words: 1,200, 1.2万, 一千二百, twelve cats, 八点半.
 
 Chinese has numerals in names, idioms and function words (四川, 三天两头, 一直, 万一), English has
-"one": a numeral in words counts only where a measure word, a noun or its own form leaves no doubt.
-Ordinals in words and the signs of numbers do not count.
+"one": a numeral in words is only read if a measure word, a noun or its own form leaves no doubt.
+Ordinals in words and the signs of numbers are ignored.
 """
 
 import re
@@ -13,26 +13,26 @@ from decimal import Decimal
 from souffleur.knowledge.language.stemming import STOP_WORDS
 
 GONE = "\0"
-"""Stands for each character that has been read."""
+"""Placeholder for each character that has been read."""
 
 
 @dataclass(frozen=True)
 class NumeralMatch:
-    """Something read from a line."""
+    """A number, date or name read from a line."""
 
     start: int
     text: str
     key: str
-    """Equal for readings that say the same."""
+    """The normalized value, equal for matches that say the same."""
 
 
-def take(
+def extract(
     pattern: re.Pattern[str], line: str, read: Callable[[re.Match[str]], str | None]
 ) -> tuple[list[NumeralMatch], str]:
-    """What a pattern finds and `read` has a key for, and the line without it.
+    r"""Return the matches of a pattern for which `read` returns a key, and the line without them.
 
-    >>> take(re.compile("b+"), "a bb c", lambda match: "key")
-    ([NumeralMatch(start=2, text='bb', key='key')], 'a \\x00\\x00 c')
+    >>> extract(re.compile("b+"), "a bb c", lambda match: "key")
+    ([NumeralMatch(start=2, text='bb', key='key')], 'a \x00\x00 c')
     """
     found: list[NumeralMatch] = []
     rest = list(line)
@@ -56,7 +56,7 @@ _WELL_FORMED = re.compile(
 
 
 def read_chinese(numeral: str) -> int | None:
-    """The value of a Chinese numeral; None: it is none, or "two or three".
+    """Return the value of a Chinese numeral; `None` if it is invalid or means "two or three".
 
     >>> [read_chinese(n) for n in ("十二", "一千二百", "三万一", "一百零五", "二〇二六", "亿")]
     [12, 1200, 31000, 105, 2026, None]
@@ -77,7 +77,7 @@ def read_chinese(numeral: str) -> int | None:
 
 
 def _section(numeral: str) -> int:
-    """The value of a numeral below 10,000, well-formed."""
+    """Return the value of a well-formed numeral below 10,000."""
     value, digit = 0, 0
     for char in numeral:
         if char in _VALUES:
@@ -99,7 +99,7 @@ _NUMBER_WORDS = rf"(?<![\w'-])(?i:{_WORD}(?:(?:[ -]|\sand\s){_WORD}){{0,6}}+)"
 
 
 def read_english(words: str) -> int | None:
-    """The value of English number words; None: they are several numbers, or none.
+    """Return the value of English number words; `None` if they are not exactly one number.
 
     >>> [read_english(n) for n in ("twelve", "Twenty-five", "two hundred and five", "two three")]
     [12, 25, 205, None]
@@ -128,7 +128,7 @@ _MEASURES = """
 层(?!塔)|層|楼|樓|階|页|頁|章|集|期|家|軒|间|間|套|辆|輛|台(?!山)|臺|部|首|篇|幅|棵(?!树)|株|朵|匹(?!狼)|双|雙|份
 顿|项|項|句|段|场|場|轮(?!车)|届|倍|口(?!子)|包|根|支|枝|颗|粒|滴|封|架|艘|座(?!山)|栋|圈|步|站|人|晚|夜|级
 """
-"""Measure words and units, but for what makes another word of them: 三只松鼠, 四周围, 三天两头."""
+"""Measure words and units, except as parts of other words: 三只松鼠, 四周围, 三天两头."""
 MEASURE = f"(?:{'|'.join(_MEASURES.split())})"
 _HALF = r"(?P<half>半(?![天夜年个個载載路价價场場数數点點]))?"
 _MORE = rf"(?P<more>[多几幾来來余餘](?=\s?(?:[百千万萬亿億]|{MEASURE})))?"
@@ -191,7 +191,7 @@ _MINUTES = {"半": 30, "一刻": 15, "三刻": 45}
 _ITEM = re.compile(r"^\s*(?:[-*•]\s*)?\(?[0-9]{1,2}[.、)](?![0-9])")
 """The number of an item in a list."""
 _PAIR = re.compile(r"(?<![0-9/])[0-9]{1,2}/[0-9]{1,2}(?![0-9/])")
-"""A date, a fraction or a mark: nobody knows."""
+"""An ambiguous pair: a date, a fraction or a mark."""
 _PRODUCT = re.compile(rf"(?:[A-Z][A-Za-z0-9.+#-]*|[Vv]ersion|版本|{GONE})\s?$")
 _BARE = re.compile(rf"[0-9]+(?:,[0-9]{{3}})*(?:\.[0-9]+)*|[{NUMERAL}]+|[俩倆仨]|{_NUMBER_WORDS}")
 
@@ -199,14 +199,14 @@ _BARE = re.compile(rf"[0-9]+(?:,[0-9]{{3}})*(?:\.[0-9]+)*|[{NUMERAL}]+|[俩倆�
 _WEEKDAY = re.compile(
     rf"(?:周|週|星期|礼拜|禮拜)[一二三四五六日天](?=[{NUMERAL}]{{1,3}}(?:点|點|时|時))"
 )
-"""The day before an hour, whose numeral would run into that of the hour."""
+"""A weekday directly before an hour, whose numerals would be read as one."""
 
 
 def find_numbers(line: str) -> tuple[list[NumeralMatch], str]:
-    """The numbers and clock times that stand in a line beyond doubt, and the line without them.
+    """Return the certain numbers and clock times in a line, and the line without them.
 
     Keys are decimals ("1200", "0.5", "50%"), versions as written ("3.10") and clock times ("8:30",
-    whatever the half of the day).
+    for both halves of the day).
 
     >>> [reading.key for reading in find_numbers("三只猫，1.2万元，八点半，百分之五")[0]]
     ['5%', '8:30', '12000', '3']
@@ -219,13 +219,13 @@ def find_numbers(line: str) -> tuple[list[NumeralMatch], str]:
     for unread in (_ITEM, _PAIR, _WEEKDAY):
         line = unread.sub(lambda match: GONE * len(match[0]), line)
     for pattern, read in _READERS:
-        some, line = take(pattern, line, read)
+        some, line = extract(pattern, line, read)
         found += some
     return found, line
 
 
 def number_keys(line: str) -> set[str]:
-    """The keys of all that can be read as a number in a line: more than `find_numbers` dares.
+    """Return the keys of everything in a line that may be a number, even if it is uncertain.
 
     >>> sorted(number_keys("第三次，两三天，one 3D film"))
     ['1', '2', '3']
@@ -237,7 +237,7 @@ def number_keys(line: str) -> set[str]:
 
 
 def same_time(key: str) -> set[str]:
-    """The keys that say the same clock time: with the other half of the day, or the bare hour.
+    """Return the keys for the same clock time: in the other half of the day, or the hour alone.
 
     >>> sorted(same_time("15:00")), same_time("15")
     (['15', '15:00', '3', '3:00'], {'15'})
@@ -251,7 +251,7 @@ def same_time(key: str) -> set[str]:
 
 
 def _loosely(text: str) -> set[str]:
-    """The keys of a bare number, and of each part of one that is "two or three"."""
+    """Return the key of a bare number; for "two or three" the keys of both parts."""
     if text in "俩倆仨":
         return {"3" if text == "仨" else "2"}
     if text[0].isdigit():
@@ -323,7 +323,7 @@ def _decimal(match: re.Match[str]) -> Decimal | None:
 
 
 def _scaled(match: re.Match[str], value: Decimal) -> Decimal:
-    """The value with what stands behind it: 3万5, 29块8, 1米78, 两年半."""
+    """Return the value with its scale, tail and half: 3万5, 29块8, 1米78, 两年半."""
     scale = (match["scale"] or "").strip().lower()
     power = _POWERS.get(scale) or sum(_POWERS[char] for char in scale)
     if tail := match["tail"]:

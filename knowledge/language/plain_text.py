@@ -1,15 +1,15 @@
-"""Text of others, made fit to be stored, shown on one line, or put into a prompt."""
+"""Text from outside, cleaned to be stored, shown on one line, or put into a prompt."""
 
 import re
 import unicodedata
 
 CLIPPED = " […] "
-"""Stands for what was left out of a text."""
+"""Placeholder for the part of a text that was cut out."""
 
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"})
-"""Unicode categories of what leaves no mark: controls, formats, halves of a pair, spaces."""
+"""Unicode categories of invisible characters: controls, formats, surrogates, spaces."""
 _FILLERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
-"""Letters and symbols by category that are drawn as nothing: Hangul fillers, an empty Braille."""
+"""Invisible letters and symbols: Hangul fillers, the empty Braille pattern."""
 
 # Tags spell the flags of England, Scotland and Wales behind a black one; elsewhere they hide words.
 _HIDING = re.compile(
@@ -18,20 +18,20 @@ _HIDING = re.compile(
 
 
 def mend(text: str) -> str:
-    """Return the text with each lone surrogate as U+FFFD, and a pair of them as its character.
+    r"""Return the text with lone surrogates as U+FFFD, and pairs of them as their character.
 
-    Front ends that cut an emoji in two send such halves; they have no UTF-8.
+    Front ends that cut an emoji in two send lone surrogates, which have no UTF-8.
 
-    >>> mend("茶 \\ud83c\\udf75 \\ud83d") == "茶 🍵 \\ufffd"
+    >>> mend("茶 \ud83c\udf75 \ud83d") == "茶 🍵 \ufffd"
     True
     """
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def is_blank(text: str) -> bool:
-    """Return whether nothing of the text can be seen.
+    r"""Return whether a text has no visible character.
 
-    >>> is_blank(" \\u200b\\u2060\\t"), is_blank("\\u3164"), is_blank("。")
+    >>> is_blank(" \u200b\u2060\t"), is_blank("\u3164"), is_blank("。")
     (True, True, False)
     """
     return all(char in _FILLERS or unicodedata.category(char) in _UNSEEN for char in text)
@@ -50,16 +50,16 @@ def fold_width_and_case(text: str) -> str:
 
 
 def reveal(text: str) -> str:
-    """Return the text without what hides or turns round words: bidi controls and tag characters.
+    r"""Return the text without characters that hide or reverse words: bidi controls and tags.
 
-    >>> reveal("a\\u202eb"), reveal("hi\\U000e0041\\U000e0042")
+    >>> reveal("a\u202eb"), reveal("hi\U000e0041\U000e0042")
     ('ab', 'hi')
     """
     return _HIDING.sub("", text)
 
 
 def clip(text: str, max_length: int) -> str:
-    """Return the text; of a longer one three quarters from its front and the rest from its end.
+    """Return the text; a longer one is cut to three quarters from its front and the rest its end.
 
     >>> clip("one two three", 20), clip("0123456789" * 10, 24)
     ('one two three', '012345678901234567 […] 9')
@@ -81,9 +81,9 @@ def single_line(text: str) -> str:
 
 
 def set_in(text: str) -> str:
-    r"""Return the text with every further line set in, so that none can begin as a line of ours.
+    r"""Return the text with every line but the first indented, so that none can pose as ours.
 
-    A line ends at whatever Unicode or `str.splitlines` takes for an end: CR, U+2028, a form feed …
+    A line ends at any line boundary of `str.splitlines`: CR, U+2028, a form feed …
 
     >>> set_in("Hi\r\n## Now\u2028- m1")
     'Hi\n    ## Now\n    - m1'

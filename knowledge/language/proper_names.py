@@ -1,4 +1,4 @@
-"""Proper names in a text, by their capital letters."""
+"""Proper names in a text, found by their capital letters."""
 
 import re
 
@@ -8,7 +8,7 @@ from souffleur.knowledge.language.stemming import STOP_WORDS
 from souffleur.knowledge.language.text_match import normalize_text
 
 HAN = "\u3040-\u30ff\u3400-\u9fff"
-"""Chinese and Japanese characters, for a pattern."""
+"""Chinese and Japanese characters, for a character class in a pattern."""
 
 _UPPER = "A-ZÀ-ÖØ-Þ"
 _WORD = (
@@ -23,7 +23,7 @@ _COMMON = """
 today tonight tomorrow yesterday monday tuesday wednesday thursday friday saturday sunday
 """
 _NOT_NAMES = STOP_WORDS.union(_COMMON.split(), (month.lower() for month in MONTHS))
-"""They neither begin nor end a name."""
+"""Words that neither begin nor end a name."""
 _PEOPLES_AND_PARENTS = """
 english chinese japanese korean french german spanish italian russian indian thai american british
 european asian mom mum mommy mummy mama dad daddy papa mother father grandma grandpa aunt uncle
@@ -34,7 +34,7 @@ _ABBREVIATION = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|St|Prof|vs)\.$")
 
 
 def read_capitalised(line: str) -> list[NumeralMatch]:
-    """Names by their capital letters: in Chinese all, in English those within a sentence."""
+    """Return capitalised names: all in Chinese text, those within a sentence in English."""
     words = _ANY_WORD.findall(line)
     chinese = len(re.findall(f"[{HAN}]", line)) >= len(words)
     if not chinese and _is_heading(line, words):
@@ -58,7 +58,7 @@ def read_capitalised(line: str) -> list[NumeralMatch]:
 
 
 def _is_heading(line: str, words: list[str]) -> bool:
-    """Whether all its words are in capitals, or begin with one."""
+    """Return whether a line is a heading: in capitals, or with all its words capitalised."""
     if line.lstrip().startswith("#") or line == line.upper():
         return True
     short = len(words) <= 6 and not line.rstrip().endswith((".", "!", "?"))
@@ -66,7 +66,7 @@ def _is_heading(line: str, words: list[str]) -> bool:
 
 
 def _begins(line: str, at: int) -> bool:
-    """Whether a sentence, a list item or speech begins there: a capital says nothing then."""
+    """Return whether a sentence, list item or speech begins there, which explains a capital."""
     before = line[max(0, at - 40) : at].rstrip(" \t*_")
     if before.endswith(tuple("\"“'‘「『")) or not before.strip("-*•#>.)( \t0123456789"):
         return True

@@ -17,7 +17,7 @@ don't doesn't didn't isn't aren't wasn't weren't won't can't couldn't wouldn't s
 hasn't that's there's what's let's
 """
 STOP_WORDS = frozenset(_STOP.split())
-"""Those of Lucene's EnglishAnalyzer, and the pronouns, auxiliaries and question words of talk."""
+"""The stop words of Lucene's EnglishAnalyzer, plus pronouns, auxiliaries and question words."""
 
 _ENGLISH = re.compile(r"[a-z]{3,}")
 _PORTER2 = stemmer("english")

@@ -1,4 +1,4 @@
-"""How texts are compared: whether a quote was said, whether two say the same, and what is new."""
+"""Comparison of texts: whether a quote was said, whether two say the same, and what is new."""
 
 import re
 import unicodedata
@@ -20,7 +20,7 @@ _ELLIPSIS = re.compile(r"[\[(]?\.{3,}[\])]?")
 _EDGES = "\"'.,"
 _MINUS = re.compile(r"(?<![a-z0-9-])-(?=\d)")
 _TELLING = "#%&@"
-"""Punctuation that carries sense: C#, 50%, R&B."""
+"""Punctuation that is part of the meaning: C#, 50%, R&B."""
 
 _NUMERAL = re.compile(r"[〇零一二三四五六七八九十百千万亿两兩萬億]+")
 _NEGATION = re.compile(
@@ -30,9 +30,9 @@ _NEGATION = re.compile(
 
 
 def normalize_quote(text: str) -> str:
-    r"""The text without white space and invisible characters, in one width, case and quote style.
+    r"""Return the text without white space and invisible characters, in one width and case.
 
-    NFKC and case folding (Unicode Standard, 3.13, D146); runs of dashes are one.
+    Quotation marks and dashes have one style, and runs of dashes are one dash.
 
     >>> normalize_quote("He said:\n“Ｔｅａ　ｔｉｍｅ”"), normalize_quote("我 说——「喝茶。」")
     ('hesaid:"teatime"', '我说-"喝茶."')
@@ -41,10 +41,10 @@ def normalize_quote(text: str) -> str:
 
 
 def find_quote(quote: str, text: str) -> bool:
-    """Whether the quote is in the text, normalised; its parts in order, if it has ellipses.
+    """Return whether the text contains the quote, or its parts in order if it has ellipses.
 
-    Quotation marks and full stops around a part may be the quoter's own. A quote without a letter,
-    digit or symbol is never found.
+    Both are normalized. Quotation marks and full stops around a part are ignored. A quote without a
+    letter, digit or symbol is never found.
 
     >>> find_quote("moved to lyon.", "Yes, I moved to  LYON last week")
     True
@@ -66,7 +66,7 @@ def find_quote(quote: str, text: str) -> bool:
 
 
 def normalize_text(text: str) -> str:
-    """The text normalised and without punctuation, save what tells numbers and names apart.
+    """Return the text normalized and without punctuation that does not matter in numbers and names.
 
     >>> normalize_text("She's 30, and lives in Lyon!"), normalize_text("她 30 岁，住里昂。")
     ('shes30andlivesinlyon', '她30岁住里昂')
@@ -87,7 +87,7 @@ def normalize_text(text: str) -> str:
 
 
 def says_same(a: str, b: str) -> bool:
-    """Whether two texts say the same but for width, case, spacing and punctuation.
+    """Return whether two texts differ only in width, case, spacing and punctuation.
 
     >>> says_same("Ann likes tea.", "ann likes  TEA"), says_same("安喜欢茶", "安不喜欢茶")
     (True, False)
@@ -96,8 +96,10 @@ def says_same(a: str, b: str) -> bool:
 
 
 def adds_nothing(new: str, old: str) -> bool:
-    """Whether all that `new` says is in `old`: each word in the same order, each pair of
-    characters, each numeral and negation. A negation left out is new as well.
+    """Return whether everything that `new` says is already in `old`.
+
+    All its words, in the same order, and all pairs of characters, numerals and negations must be in
+    `old`. A negation that is left out counts as new.
 
     >>> adds_nothing("Ann likes tea", "Ann likes green tea"), adds_nothing("喜欢绿茶", "安喜欢绿茶")
     (True, True)
@@ -118,7 +120,10 @@ def adds_nothing(new: str, old: str) -> bool:
 
 
 def _fold_style(text: str) -> str:
-    """In one width, case and quote style, without invisible characters; white space stays."""
+    """Return the text in one width, case and quote style, without invisible characters.
+
+    White space is kept.
+    """
     shown = "".join(
         char
         for char in _INVISIBLE.sub("", text)
@@ -128,7 +133,7 @@ def _fold_style(text: str) -> str:
 
 
 def _pairs(text: str) -> set[str]:
-    """Characters and pairs of characters of scripts without spaces."""
+    """Return the characters and pairs of characters in scripts without spaces."""
     runs = ["".join(run) for run in split(text) if not is_spaced(run[0])]
     return {run[at : at + size] for run in runs for size in (1, 2) for at in range(len(run))}
 
@@ -138,6 +143,6 @@ def _words(text: str) -> list[str]:
 
 
 def _in_order(part: list[str], whole: list[str]) -> bool:
-    """Whether `part` is `whole` with words left out."""
+    """Return whether `part` is `whole` with words left out."""
     rest: Iterator[str] = iter(whole)
     return all(word in rest for word in part)

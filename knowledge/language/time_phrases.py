@@ -1,8 +1,8 @@
-"""The phrases that name a time, in Chinese and English, and what their words count for.
+"""Phrases that name a time, in Chinese and English, and the values of their words.
 
-The tables exist because no library reads these: dateparser 1.5 finds no 昨晚, 三天前, 去年十月 or
-"last weekend", takes "the day before yesterday" for yesterday and "we" for a weekday, and gives
-moments where a period is meant.
+The tables exist because no library reads these: dateparser 1.5 does not find 昨晚, 三天前, 去年十月
+or "last weekend", reads "the day before yesterday" as yesterday and "we" as a weekday, and returns
+moments instead of periods.
 """
 
 import re
@@ -16,13 +16,13 @@ NIGHT = (18, 29)
 
 
 class PhraseMeaning(StrEnum):
-    """How the words of a phrase are to be taken."""
+    """The meaning of a phrase."""
 
     LAST_TALK = "the latest talk"
     JUST_NOW = "the last hours"
     WHILE_AGO = "some weeks ago"
-    AGO = "the day, week, month, year or moment so many units ago"
-    RECENT = "so many units, till now"
+    AGO = "the day, week, month, year or moment a number of units ago"
+    RECENT = "a number of units until now"
     WEEKEND = "a Saturday and Sunday"
     WEEKDAY = "the latest such day before today"
     DATE = "a year, season, month or day of the calendar"
@@ -31,25 +31,25 @@ class PhraseMeaning(StrEnum):
 
 @dataclass(frozen=True)
 class Phrase:
-    """One phrase of a text; None: it does not say."""
+    """One phrase of a text; `None` means that it does not say."""
 
     meaning: PhraseMeaning
     text: str
     count: float | None = None
-    """How many units ago; negative: ahead."""
+    """The number of units ago; negative in the future."""
     few: str | None = None
-    """The word for a number that is not known."""
+    """The word for an unknown number, such as "several"."""
     unit: str | None = None
     weekday: int | None = None
-    """0 is Monday."""
+    """The day of the week; 0 is Monday."""
     day: int | None = None
     month: int | None = None
     season: int | None = None
-    """Its first month."""
+    """The first month of the season."""
     year: int | None = None
-    """Of the calendar; below 1000: so many years ago, negative: ahead."""
+    """The calendar year; below 1000 the number of years ago, negative in the future."""
     part: tuple[int, int] | None = None
-    """The hours of the day at which it begins and ends; above 24: of the next day."""
+    """The hours at which the part of the day begins and ends; above 24 on the next day."""
 
 
 def _words(table: dict[Any, str]) -> dict[str, Any]:
@@ -285,7 +285,9 @@ _PLAIN = str.maketrans(
 
 
 def to_table_spelling(text: str) -> str:
-    """The text as the tables spell it, letter for letter: simplified, digits of one width.
+    """Return the text in the spelling of the tables: simplified, with digits of one width.
+
+    Its characters keep their indexes.
 
     >>> to_table_spelling("兩個禮拜前，１０月３號")
     '两个礼拜前，10月3号'
@@ -294,7 +296,7 @@ def to_table_spelling(text: str) -> str:
 
 
 def find_phrases(text: str) -> list[Phrase]:
-    """The phrases of a text in their order; where several begin at a place, the longest.
+    """Return the phrases of a text in order; if several begin at the same index, the longest.
 
     >>> [phrase.text for phrase in find_phrases("昨天下午还是下周三？ The day before yesterday!")]
     ['昨天下午', '下周三', 'The day before yesterday']
@@ -315,7 +317,7 @@ def find_phrases(text: str) -> list[Phrase]:
 
 @cache
 def _table() -> list[tuple[PhraseMeaning, re.Pattern[str]]]:
-    """Compiled at the first use: 30 ms."""
+    """Return the table of patterns, compiled on first use, which takes 30 ms."""
     apart = r"(?<![a-z0-9])(?:{})(?![a-z0-9])"
     table = [(meaning, phrase) for meaning, phrases in _CHINESE.items() for phrase in phrases]
     table += [(PhraseMeaning.DATE, _AROUND_DIGITS.replace("{}", digits)) for digits in _IN_DIGITS]

@@ -1,4 +1,4 @@
-"""Which period of the past a text speaks of, read without a model: 上周三, "last weekend"."""
+"""The past period that a text names, found without a model: 上周三, "last weekend"."""
 
 from calendar import monthrange
 from collections.abc import Callable
@@ -15,11 +15,11 @@ from souffleur.knowledge.language.time_phrases import (
 
 JUST_NOW = timedelta(hours=2)
 FEW_UNITS = 7
-"""Units that "a few" reaches back: wide, as the speaker does not know the day either."""
+"""Number of units that "a few" means; generous, as the speaker is not sure either."""
 A_WHILE = (timedelta(days=30), timedelta(days=3))
-"""Where "a while ago" begins and ends, before today."""
+"""The start and end of "a while ago", before today."""
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
-"""Before all talk."""
+"""A time before any talk."""
 
 _MOMENTS = {
     "minute": timedelta(minutes=1),
@@ -34,10 +34,10 @@ _HALVES = {
     "hour": (1, "half"),
 }
 _NIGHT_ENDS = 5
-"""The hour till which "tonight" is the night that began yesterday."""
+"""The hour until which "tonight" means the night that began yesterday."""
 _CALENDAR_YEAR = 1000
 _LEAP = 12 * 8 + 1
-"""Months within which every date comes once: 29 February, where a century skips it."""
+"""Number of months in which every date occurs, even 29 February around a century without it."""
 
 Span = tuple[datetime, datetime]
 
@@ -47,21 +47,21 @@ class Period:
     """A period of the past."""
 
     start: datetime
-    """In UTC, as all its times."""
+    """The inclusive start, in UTC."""
     end: datetime
-    """Exclusive and never after now: what is still running ends now."""
+    """The exclusive end, in UTC, never in the future: a period that still runs ends now."""
     phrase: str
-    """The words it was read from."""
+    """The words from which it was read."""
     last: bool = False
-    """The latest talk before this session: 上次, "last time". Its times only say "before now"."""
+    """Whether it means the previous talk: 上次, "last time". Its times then mean "before now"."""
 
 
 def find_period(text: str, now: datetime, zone: ZoneInfo) -> Period | None:
-    """The first past period the text speaks of, by the calendar of `zone`; None: none, or only
-    the future.
+    """Return the first past period that the text names, in the time zone `zone`.
 
-    `now` is aware. Weeks begin on Monday. A weekday, day or month without its year is the latest
-    that has begun; a weekday is never today.
+    Returns `None` if it names no time, or only the future. `now` must be aware. Weeks begin on
+    Monday. A weekday, day or month without a year is the latest that has begun; a weekday is never
+    today.
 
     >>> from datetime import timezone
     >>> now = datetime(2025, 11, 21, 15, 30, tzinfo=timezone.utc)
@@ -117,13 +117,13 @@ def _recent(phrase: Phrase, now: datetime) -> Span:
 
 
 def _weekday(phrase: Phrase, now: datetime) -> Span:
-    """Before today, in both languages: who means today says 今天."""
+    """Return the latest such weekday before today, in both languages."""
     back = (now.weekday() - (phrase.weekday or 0) - 1) % 7 + 1
     return _of_day(_begin(now, "day") - timedelta(days=back), phrase)
 
 
 def _weekend(phrase: Phrase, now: datetime) -> Span:
-    """The latest that has begun; with 这, "this" or "next": of that week."""
+    """Return the latest weekend that has begun; for 这, "this" or "next" the one of that week."""
     count = 1 if phrase.count is None else int(phrase.count)
     if count < 1:
         saturday = _before(_begin(now, "week"), count, "week") + timedelta(days=5)
@@ -147,7 +147,7 @@ def _date(phrase: Phrase, now: datetime) -> Span:
 
 
 def _latest(now: datetime, month: int | None, day: int) -> datetime:
-    """The latest day of that number, in that month or any, that has begun."""
+    """Return the latest such day that has begun, in a given month or any."""
     this_month = _begin(now, "month")
     for back in range(_LEAP):
         first = _before(this_month, back, "month")
@@ -169,7 +169,7 @@ def _whole(count: float, unit: str) -> tuple[int, str]:
 
 
 def _begin(now: datetime, unit: str) -> datetime:
-    """When the day, week, month or year that is running began."""
+    """Return when the current day, week, month or year began."""
     day = now.replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
     if unit == "week":
         return day - timedelta(days=day.weekday())

@@ -1,1 +1,1 @@
-"""What must not be kept, shown or told: secrets, keys, addresses."""
+"""Data that must not be stored or shown: secrets, keys, parts of addresses."""

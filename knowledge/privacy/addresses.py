@@ -1,4 +1,4 @@
-"""Addresses: what of them may be shown, and whether two are of one host."""
+"""Addresses: their parts that may be shown, and their hosts."""
 
 import re
 from urllib.parse import urlsplit, urlunsplit

@@ -1,14 +1,14 @@
-"""How people, programs and files tell a password or a code: its label, what links them, its form.
+"""How people, programs and files state a password or a code: its label, the link, its form.
 
-Parts of patterns, for text in plain ASCII signs and in any case of letters; see `secret_patterns`.
-Nearly all are atomic or possessive: what one of them has read is not read again in another way.
+These are parts of patterns for text in plain ASCII signs and any case; see `secret_patterns`.
+Nearly all are atomic or possessive, so that they never backtrack.
 """
 
 HIDDEN = "\0"
-"""What stands for each character of a secret that is masked already; no pattern reads over it."""
+"""Placeholder for each character of a secret that is already masked; no pattern matches it."""
 
 _SIGN = r"[!#-&(-+\--_a-~]"
-"""An ASCII character of a password, save quotes and the comma."""
+"""An ASCII character of a password, except quotes and the comma."""
 _TOKEN = rf"(?>{_SIGN}|,(?={_SIGN}))"
 _TO_END = r"(?![^\"'\s;,)])"
 
@@ -30,7 +30,7 @@ _CODE = (
     rf"|\$?\{{{{1,2}}\s?[a-z0-9_.]{{1,64}}+\s?\}}{{1,2}}{_TO_END}|[a-z][a-z0-9+.-]{{1,15}}+://"
     rf"|(?:your|my)_(?:[a-z0-9]{{1,16}}+_){{0,3}}?(?:key|password|token|secret)(?:_here)?{_TO_END})"
 )
-"""Where a program reads a password, an address where there is one, or an example stands for one."""
+"""Code that reads a password, an address that contains one, or a placeholder for one."""
 _NO_PASSWORD = rf"(?!{_MEASURE}|{_TECHNICAL}|{_CODE})"
 _NO_ADJECTIVE = (
     r"(?!(?:wrong|incorrect|invalid|weak|strong|required|optional|expired|missing|null|none|string"
@@ -48,7 +48,7 @@ _ABOUT = (
     rf"(?:\s?\([^()\n{HIDDEN}]{{1,30}}+\))?+"
     r"(?:\s{1,2}+(?>for|of|on|at|in)\s(?:[a-z0-9'.@&-]{1,24}+\s){0,4}?[a-z0-9'.@&-]{1,24}+)?"
 )
-"""What it opens: "(at home)", "for the wifi"."""
+"""What the password opens: "(at home)", "for the wifi"."""
 _FILLER = (
     r"(?>(?:now|still|just|currently|actually|always|probably|again|also|has|been|will|would|it's|it"
     r"|changed(?!\sto))(?![a-z0-9])|[,了我也已经經现現在目前还還就又被都呢啊吧今新的话話])"
@@ -67,7 +67,7 @@ _CHANGED = (
     rf"\s{{0,3}}+(?>从|由|を|from\s)\s{{0,2}}+(?:({_TOKEN}{{4,64}}+)|[^\n{HIDDEN}]{{1,24}}?)"
     rf"\s{{0,2}}+(?>{_BECOMES}|から|to\s)了?+\s{{0,3}}+"
 )
-"""From a former password, which is a secret too, to a new one."""
+"""A change from a former password, which is also secret, to a new one."""
 _ADJOINED = rf"(?>{_CLOSED}\s{{1,3}}+|(?<=[\u3040-\u9fff]))"
 
 _QUOTED = (
@@ -89,7 +89,7 @@ _LONE_VALUE = (
     rf"[\"'「『《]?+(?=[a-z0-9!@#$%^&]){_NO_PASSWORD}(?>([0-9]{{6,12}}+)(?![a-z0-9])"
     rf"(?!\s?(?:times|attempts|[次回个個种種位]))|{_HAS_BOTH}({_TOKEN}{{6,}}+))"
 )
-"""What follows a label directly must look more like a password than what is called one."""
+"""A value directly after a label, which must look more like a password than a linked one."""
 
 _PIN_VALUE = (
     rf"[\"']?+(?!{_MEASURE}|(?:19|20)[0-9]{{2}}-[01][0-9]-[0-3][0-9])"

@@ -1,4 +1,4 @@
-"""What another program says, made fit for logs and stored errors: no keys, and no private talk."""
+"""Redaction of other programs' messages for logs and stored errors: no keys, no private talk."""
 
 import html
 import re
@@ -8,14 +8,14 @@ from urllib.parse import unquote
 from souffleur.knowledge.language.plain_text import mend, single_line
 
 QUOTATION_LENGTH = 12
-"""Characters in a row that also are in private text are taken for a quotation of it."""
+"""Number of consecutive characters in common with private text that count as a quotation."""
 
 _READ = 4000
-"""Characters of what was said that are looked at: more is a page, and no message."""
+"""Maximum characters of a message that are read; a longer one is a page."""
 _DEPTH = 3
-"""How often words may be quoted within quoted words: JSON in JSON in JSON."""
+"""Maximum levels of nested escapes: JSON in JSON in JSON."""
 _SHORTEST_SECRET = 4
-"""Characters; what a local server takes for a key ("x") is none, and would mask every word."""
+"""Minimum characters of a secret; dummy keys for local servers ("x") would mask every word."""
 
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([bfnrt])|(.))", re.DOTALL)
 _TAG = re.compile(r"<[^<>]*+>")
@@ -33,7 +33,7 @@ _KEYS = (
 def redact(words: str, private: Sequence[str] = (), secrets: Sequence[str] = ()) -> str:
     """Return the words on one line, with "…" for secrets, keys and quotations of private text.
 
-    Escapes and tags around them are taken away first, as what is quoted may stand in JSON or HTML.
+    Escapes and tags are removed first, as quotations may be embedded in JSON or HTML.
 
     >>> redact("policy: 'I hate my boss, Tom' (key sk-1234567)", ["Well, I hate my boss, Tom."])
     "policy: '…' (key …)"
@@ -41,7 +41,7 @@ def redact(words: str, private: Sequence[str] = (), secrets: Sequence[str] = ())
     words, known = _plain(words[:_READ]), "\n".join(map(_plain, private))
     for secret in secrets:
         words = words.replace(secret, "…") if len(secret) >= _SHORTEST_SECRET else words
-    # A tag may stand in what is quoted, or within the quotation.
+    # A tag may be part of the private text, or be inside the quotation of it.
     words = _one_line(_TAG.sub(" ", _without_runs(words, known)))
     words = _without_runs(words, known)
     for key in _KEYS:
@@ -50,7 +50,7 @@ def redact(words: str, private: Sequence[str] = (), secrets: Sequence[str] = ())
 
 
 def _plain(text: str) -> str:
-    """Text as a person reads it, on one line, without the escapes of JSON, HTML and addresses."""
+    """Return the text on one line, with escapes of JSON, HTML and URLs decoded."""
     for _ in range(_DEPTH):
         read = unquote(html.unescape(_ESCAPE.sub(_unescaped, text)))
         if read == text:
@@ -92,5 +92,5 @@ def _without_runs(words: str, private: str) -> str:
 
 
 def _lowered(text: str) -> str:
-    """Small letters, each at its place: what quotes may write names as it likes."""
+    """Return the text in lower case, with each character at its original index."""
     return "".join(low if len(low := char.lower()) == 1 else char for char in text)

@@ -1,7 +1,7 @@
-"""What secrets look like, as patterns over text that `privacy` has written in plain ASCII signs.
+"""Patterns of secrets, for text that `secrets` has converted to plain ASCII signs.
 
-A pattern may be tried at every place of a text of any length, so none may look far: each repetition
-has an upper bound, save a possessive run of single characters at the very end of a pattern.
+A pattern may be tried at every position of a text of any length, so each repetition has an upper
+bound, except for a possessive run of single characters at the very end of a pattern.
 """
 
 import re
@@ -21,15 +21,15 @@ class Secret:
     """A kind of secret, and how it is found."""
 
     name: str
-    """What it is, in words."""
+    """The name of the kind, in words."""
     pattern: re.Pattern[str]
-    """Its groups are the secret; without any, the whole match is."""
+    """The pattern; its groups match the secret, or the whole match if there are no groups."""
     check: Callable[[str], bool] | None = None
-    """Whether the digits found are such a number; `None` means that the pattern says enough."""
+    """A function that checks the digits; `None` if the pattern is sufficient."""
 
 
 def is_card_number(digits: str) -> bool:
-    """Return whether these can be the digits of a payment card: issuer, length, check digit.
+    """Return whether these may be the digits of a payment card: issuer, length, check digit.
 
     >>> is_card_number("4111111111111111"), is_card_number("4111111111111112")
     (True, False)
@@ -40,8 +40,8 @@ def is_card_number(digits: str) -> bool:
 def is_resident_id(digits: str) -> bool:
     """Return whether this is a Chinese resident identity number: date of birth, check character.
 
-    The place of birth is not compared: the tables know a county from the year in which it was
-    founded, and whoever is older was registered there all the same.
+    The place of birth is not checked: the tables list a county only from its founding year, but
+    people born there earlier are registered there too.
 
     >>> is_resident_id("11010519491231002X"), is_resident_id("110105194912310021")
     (True, False)
@@ -69,7 +69,7 @@ _EXAMPLE = (
 _KEY_BODY = r"(?:[^-]|-(?!----))"
 _KEY_END = r"-----END (?:[A-Z0-9]{2,10}+ ){0,2}?PRIVATE KEY(?: BLOCK)?+-----"
 _WORDS = r"(?!(?!proj-|ant-|live|test)[a-z]{1,15}+(?:[-_][a-z]{1,15}+){1,8}+(?![A-Za-z0-9_-]))"
-"""Not words joined by signs, as names of packages and columns are: sk-learn-contrib, pk_user_id."""
+"""Excludes joined words, such as names of packages and columns: sk-learn-contrib, pk_user_id."""
 
 
 def _secret(name: str, *sources: str, check: Callable[[str], bool] | None = None) -> list[Secret]:
@@ -77,7 +77,7 @@ def _secret(name: str, *sources: str, check: Callable[[str], bool] | None = None
 
 
 def _apart(source: str) -> str:
-    """Also find kana whose sound marks are characters of their own, as half-width ones are."""
+    """Return the pattern so that it also matches kana with separate sound marks."""
     parts = ((char, unicodedata.normalize("NFD", char)) for char in source)
     return "".join(char if char == apart else f"(?:{char}|{apart})" for char, apart in parts)
 

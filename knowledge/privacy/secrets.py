@@ -1,4 +1,4 @@
-"""What is kept out of memory by pattern: secrets. What needs judgement is the judge's."""
+"""Secrets, which are kept out of memory by patterns. What needs judgement is left to the judge."""
 
 import re
 import unicodedata
@@ -8,13 +8,13 @@ from souffleur.knowledge.privacy.password_phrases import HIDDEN
 from souffleur.knowledge.privacy.secret_patterns import SECRETS, Secret
 
 MASK = "[secret]"
-"""What is shown instead of a secret."""
+"""The text shown instead of a secret."""
 
 Span = tuple[int, int]
 
 
 class _Plain(dict[int, str]):
-    """Each character as one of ASCII where there is one; a place stays the same place."""
+    """Maps each character to an ASCII equivalent, if there is one; indexes stay the same."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -31,7 +31,7 @@ _NO_DIGIT = re.compile("[^0-9Xx]")
 
 
 def find_secret(text: str) -> str | None:
-    """Return what kind of secret the text holds, in words; `None` if it holds none that is known.
+    """Return the kind of secret in the text, in words; `None` if no known kind is found.
 
     >>> find_secret("my key is sk-live-9f8e7d6c5b4a3210")
     'an API key'
@@ -48,7 +48,7 @@ def find_secret(text: str) -> str | None:
 
 
 def mask(text: str) -> str:
-    """Return the text with each secret in it replaced by MASK, and as it is if it holds none.
+    """Return the text with each secret in it replaced by `MASK`.
 
     >>> mask("密码是hunter2024!，别告诉别人")
     '密码是[secret]，别告诉别人'
@@ -59,7 +59,7 @@ def mask(text: str) -> str:
 
 
 def mask_together(*texts: str) -> tuple[str, ...]:
-    """Return texts that follow each other, each masked as it is to be read after the others.
+    """Return consecutive texts with secrets masked, even if the label is in an earlier text.
 
     >>> mask_together("tell me my wifi password", "tea4two!2024, as always")
     ('tell me my wifi password', '[secret], as always')
@@ -74,7 +74,7 @@ def mask_together(*texts: str) -> tuple[str, ...]:
 
 
 def _cover(text: str, spans: Sequence[Span]) -> str:
-    """Replace what the spans, in order, have of the text; those that touch are one."""
+    """Return the text with the ordered spans replaced by `MASK`; adjacent spans become one."""
     kept: list[str] = []
     end = 0
     for low, high in spans:
@@ -87,7 +87,7 @@ def _cover(text: str, spans: Sequence[Span]) -> str:
 
 
 def _find(text: str) -> Iterator[tuple[Secret, Span]]:
-    """Find every secret in the text and its place, kind by kind; what is masked is none."""
+    """Yield every secret in the text with its span, kind by kind; masked ones are skipped."""
     plain = text.replace(MASK, HIDDEN * len(MASK)).translate(_PLAIN)
     for secret in SECRETS:
         for match in secret.pattern.finditer(plain):

@@ -1,1 +1,1 @@
-"""What runs need: groups, rivals, counts, due times, records of runs."""
+"""Support for runs: groups, conflict sets, counts, watermarks, records of runs."""

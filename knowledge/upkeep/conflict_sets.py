@@ -1,4 +1,4 @@
-"""Rivals: memories of one kind and about the same that may exclude each other, for a judge."""
+"""Conflict sets: memories of one kind on one subject that may contradict each other."""
 
 import asyncio
 from collections.abc import Sequence
@@ -27,26 +27,28 @@ from souffleur.knowledge.memory_codec import fingerprint, to_memories
 from souffleur.knowledge.operation import derive_id, entry_id
 
 NEAR_RIVAL = 0.4
-"""Part of the way from the embedder's floor to 1 that the cosine of rivals has passed: the same
-said of two places is less near than what may be merged."""
+"""Minimum cosine of possible contradictions, as a fraction of the way from the floor to 1.
+
+It is lower than for merging: the same statement about two cities is less near than a rewording.
+"""
 MAX_RIVALS = 8
-"""Rivals of one memory that are judged at once."""
+"""Maximum number of others that are judged against one memory at once."""
 CONFLICT_CATEGORIES = (Category.FACT, Category.CORE, Category.SKILL)
-"""Neither what is told from many turns, nor what the host says of the persona."""
+"""Categories that are checked; not those written from many turns or by the host."""
 
 _HITS_PER_SEARCH = 64
-"""Hits taken from each search."""
+"""Number of hits taken from each search."""
 _MEMORIES_PER_REQUEST = 16
-"""Memories in one request; between requests the event loop goes on."""
+"""Number of memories in one request; the event loop runs between requests."""
 
 
 @dataclass(frozen=True)
 class ConflictSet:
-    """A memory, and what it may not be able to stand beside."""
+    """A memory, and others that may contradict it."""
 
     memory: Memory
     others: tuple[Memory, ...]
-    """Of the same user, persona and kind; the nearest first."""
+    """The others, of the same user, persona and kind; the nearest first."""
 
 
 async def users_with_candidates(
@@ -62,12 +64,12 @@ async def users_with_candidates(
 async def find_conflict_sets(
     knowledge: KnowledgeBase, user_id: str, now: datetime, since: datetime | None
 ) -> list[ConflictSet]:
-    """What may exclude each other of a user's memories, each pair once.
+    """Return the sets of a user's memories that may contradict each other, each pair once.
 
-    Looked at is what was made, reworded or brought back at or after `since` (None: all), the
-    newest first; by index, and no other memory is read than those that share a name with one of
-    these, or are near to it. Pairs that were judged in these words, contradict each other
-    already, or replace one another, are left out.
+    Covers the memories created, reworded or restored at or after `since` (`None`: all), the newest
+    first. They are read by index; other memories are only read if they share a name with one of
+    them or are near to it. Pairs that were already judged in this wording, are linked as
+    contradicting, or replace one another are left out.
     """
     found: list[ConflictSet] = []
     met: set[frozenset[str]] = set()
@@ -84,13 +86,13 @@ async def find_conflict_sets(
 
 
 def conflict_verdict_id(one: Memory, other: Memory) -> str:
-    """The id of the verdict on two memories as they are worded, in whatever order."""
+    """Return the id of the verdict on two memories in their current wording, in either order."""
     worded = sorted((memory.id, fingerprint(memory.content)) for memory in (one, other))
     return derive_id("arbitrate", *(part for pair in worded for part in pair))
 
 
 def conflict_entry_id(one: Memory, other: Memory) -> str:
-    """The id of its ledger entry."""
+    """Return the id of the ledger entry of the verdict on two memories."""
     return entry_id(conflict_verdict_id(one, other), 0)
 
 
@@ -110,10 +112,10 @@ async def _fresh(
 
 
 async def _renewed(knowledge: KnowledgeBase, user_id: str | None, since: datetime) -> set[str]:
-    """Memories whose words or state the ledger says were changed; not those merely used."""
+    """Return the ids of memories whose words or state changed since, according to the ledger."""
     must = (Is("type", "entry"), Between("at", low=since), *user_conditions(user_id))
     entries = await read_all(knowledge.journal.collection, Filter(must))
-    # Read as they lie: an entry holds whole memories, and two fields of each are wanted.
+    # Read without parsing: an entry contains whole memories, and two fields of each are needed.
     changes = [change for point in entries for change in point.payload["changes"]]
     return {change["after"]["id"] for change in changes if _is_renewed(change)}
 
@@ -126,7 +128,7 @@ def _is_renewed(change: dict[str, Any]) -> bool:
 async def _near(
     knowledge: KnowledgeBase, batch: Sequence[Memory], now: datetime
 ) -> list[list[Memory]]:
-    """What shares a name with each memory, or is near to it, the nearest first."""
+    """Return, for each memory, those that share a name with it or are near, the nearest first."""
     points = await knowledge.memories.get([memory.id for memory in batch], vectors=True)
     vectors = {point.id: point for point in points}
     asked = [_searches(memory, vectors.get(memory.id), now) for memory in batch]
@@ -139,7 +141,7 @@ async def _near(
 
 
 def _searches(memory: Memory, point: Point | None, now: datetime) -> list[VectorSearch]:
-    """By sense among all, by sense among those with its names, and by these names as words."""
+    """Return the searches: dense among all, dense among those with its names, and by the names."""
     alike = _allowed(
         now,
         Is("user_id", memory.user_id),
@@ -200,13 +202,13 @@ def _may_rival(memory: Memory, other: Memory, now: datetime) -> bool:
 
 
 def _is_tied(memory: Memory, other: str) -> bool:
-    """Whether it contradicts or replaces the other, or is replaced by it."""
+    """Return whether a memory contradicts or replaces the other, or is replaced by it."""
     against = {link.to for link in memory.relations if link.type == "contradicts"}
     return other in {*against, *memory.supersedes, memory.superseded_by}
 
 
 def _allowed(now: datetime, *conditions: Condition) -> Filter:
-    """What `_holds` says, by index."""
+    """Return the filter that selects the memories for which `_holds` is true."""
     must = (*conditions, Is("state", MemoryState.ACTIVE), OneOf("category", CONFLICT_CATEGORIES))
     return Filter(must, (*expired_conditions(now), Between("valid_from", low=now + INSTANT)))
 

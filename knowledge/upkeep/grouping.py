@@ -1,4 +1,4 @@
-"""Grouping: which old, little-used memories and expiring episodes are near enough to be one."""
+"""Grouping: finds old, little-used memories and expiring episodes that are near enough to merge."""
 
 import asyncio
 from collections import Counter
@@ -27,17 +27,17 @@ from souffleur.knowledge.memory_codec import to_memories
 from souffleur.knowledge.policy import Policy
 
 UNUSED_FOR = timedelta(days=90)
-"""Neither made, reinforced nor used for this long: old."""
+"""Time without use after which a memory is old."""
 FEW_USES = 5
-"""Used less often than this: little used."""
+"""Number of uses below which a memory is little used."""
 EXPIRES_WITHIN = timedelta(days=4)
-"""An episode with no more than this left, or none, and not yet let go, is about to expire."""
+"""Time before its expiry from which an episode is about to expire."""
 GROUP_SIZES = range(3, 9)
-"""Memories in a group."""
+"""Allowed numbers of memories in a group."""
 NEAR_IN_GROUP = 0.5
-"""Part of the way from the embedder's floor to 1 that the cosine of near memories has passed."""
+"""Minimum cosine of near memories, as a fraction of the way from the embedder's floor to 1."""
 SHARED_LABELS = 2
-"""Names and topics in common that make two memories near, whatever their cosine."""
+"""Number of shared names and topics that make two memories near, whatever their cosine."""
 
 Vector = tuple[float, ...]
 
@@ -47,7 +47,10 @@ _LASTING = (Category.SYSTEM, Category.CORE, Category.PROFILE)
 async def users_with_candidates(
     knowledge: KnowledgeBase, now: datetime, user_id: str | None = None
 ) -> list[str]:
-    """The users with enough memories for a group, sorted; with `user_id`, that one if so."""
+    """Return the users with enough memories for a group, sorted.
+
+    If `user_id` is given, only that user is considered.
+    """
     counts: Counter[str] = Counter()
     for wanted in (_unused(user_id, now, knowledge.policy), _expiring(user_id, now)):
         points = await read_all(knowledge.memories, wanted)
@@ -56,9 +59,10 @@ async def users_with_candidates(
 
 
 async def find_groups(knowledge: KnowledgeBase, user_id: str, now: datetime) -> list[list[Memory]]:
-    """A user's memories that may become fewer, in groups; see `group_memories`.
+    """Return groups of a user's memories that may be merged; see `group_memories`.
 
-    Reads by index what is old enough or about to expire, and vectors only of what may have mates.
+    Memories that are old enough or about to expire are read by index; vectors are only read for
+    those that may be in a group.
     """
     found: dict[str, Memory] = {}
     for wanted in (_unused(user_id, now, knowledge.policy), _expiring(user_id, now)):
@@ -78,12 +82,11 @@ async def find_groups(knowledge: KnowledgeBase, user_id: str, now: datetime) -> 
 def group_memories(
     memories: Sequence[Memory], vectors: Mapping[str, Vector], floor: float
 ) -> list[list[Memory]]:
-    """Groups of near memories of one user, persona, category and kind; of episodes whatever kind.
+    """Return groups of near memories of one user, persona, category and (except episodes) kind.
 
-    Greedy: the oldest memory takes those nearest to it, if there are enough, and so on. A memory
-    that is near to too few is in no group. `vectors` are of unit length, by id; without one, only
-    shared names and topics make a memory near. `floor` is the cosine of texts that have nothing
-    to do with each other.
+    This is greedy: the oldest memory takes those nearest to it, if there are enough, and so on. A
+    memory with too few near ones is in no group. `vectors` are of unit length, by id; memories
+    without one are only near by shared names and topics. `floor` is the cosine of unrelated texts.
 
     >>> from datetime import UTC
     >>> day = datetime(2025, 1, 1, tzinfo=UTC)
@@ -101,13 +104,13 @@ def group_memories(
 
 
 def is_old(memory: Memory, now: datetime) -> bool:
-    """Whether it was long not used, and seldom before. That a review kept it is no use."""
+    """Return whether a memory is long unused and little used; a review's KEEP is not a use."""
     last = memory.last_used_at or memory.created_at
     return memory.uses < FEW_USES and last < now - UNUSED_FOR
 
 
 def is_expiring(memory: Memory, now: datetime) -> bool:
-    """Whether it is an episode that is about to expire, or has while nobody was there."""
+    """Return whether a memory is an episode that is about to expire or is overdue."""
     ends = memory.expires_at
     return memory.category is Category.EPISODE and ends is not None and ends <= now + EXPIRES_WITHIN
 
@@ -117,7 +120,7 @@ def _may_go(memory: Memory, now: datetime) -> bool:
 
 
 def _unused(user_id: str | None, now: datetime, policy: Policy) -> Filter:
-    """Old enough, fading, and without an end of its own, such as a plan has."""
+    """Return the filter for old memories that decay and have no expiry, as plans do."""
     must: list[Condition] = [
         *user_conditions(user_id),
         Is("state", MemoryState.ACTIVE),
@@ -142,7 +145,7 @@ def _expiring(user_id: str | None, now: datetime) -> Filter:
 
 
 def _group_key(memory: Memory) -> tuple[str, ...]:
-    """What the members of a group have in common."""
+    """Return the values that all members of a group have in common."""
     key = (memory.user_id, memory.agent_id, memory.sphere, memory.category)
     return key if memory.category is Category.EPISODE else (*key, memory.kind)
 
@@ -175,7 +178,7 @@ def _greedy(
 
 
 def _rows(crowd: Sequence[Memory], vectors: Mapping[str, Vector]) -> NDArray[np.float64]:
-    """A row for each memory; zeros, which are near to nothing, where it has no vector."""
+    """Return a row for each memory; zeros, which are near to nothing, if it has no vector."""
     length = max((len(vectors[one.id]) for one in crowd if one.id in vectors), default=1)
     rows = np.zeros((len(crowd), length))
     for index, one in enumerate(crowd):

@@ -1,6 +1,7 @@
-"""Purging: after a year, what was forgotten is erased, its words in the ledger included.
+"""Purging: forgotten memories are erased after a year, including their words in the ledger.
 
-What changed nothing, a SKIP or a refusal, may tell of anything: its words go after a year, too.
+Entries that changed nothing (SKIPs and refusals) may contain anything: their words are also erased
+after a year.
 """
 
 from collections.abc import Sequence
@@ -14,16 +15,16 @@ from souffleur.knowledge.memory_codec import to_memories
 from souffleur.knowledge.operation import LedgerEntry
 
 TOMBSTONE_KEPT_FOR = timedelta(days=365)
-"""For so long a forgotten memory can be restored."""
+"""Time during which a forgotten memory can be restored."""
 PURGED = {"purged": True}
-"""All that is left of an op whose words were erased."""
+"""The details that replace those of an op whose words were erased."""
 _WORDLESS = {"details": PURGED, "reason": "", "quote": "", "detail": ""}
 
 
 async def find_purgeable(
     knowledge: KnowledgeBase, now: datetime, *, user_id: str | None = EVERYBODY
 ) -> list[Memory]:
-    """The memories that were forgotten a year ago and not touched since, the oldest first."""
+    """Return the memories forgotten over a year ago and not changed since, the oldest first."""
     late = (
         Is("state", MemoryState.FORGOTTEN),
         Between("created_at", high=now - TOMBSTONE_KEPT_FOR),
@@ -36,10 +37,10 @@ async def find_purgeable(
 
 
 async def purge(knowledge: KnowledgeBase, memory: Memory) -> list[str]:
-    """Erase a forgotten memory and the earlier versions it replaced; returns the erased ids.
+    """Erase a forgotten memory and the earlier versions it replaced; return the erased ids.
 
-    Their ledger entries keep who did what and when, and lose every word. It cannot be undone, and
-    done again, after a crash, it does no harm. ValueError for a memory that is not forgotten.
+    Their ledger entries still say who did what and when, without any words. This is idempotent and
+    cannot be undone. Raises ValueError if the memory is not forgotten.
     """
     if memory.state is not MemoryState.FORGOTTEN:
         raise ValueError(f"memory {memory.id} is {memory.state}: only what is forgotten is purged")
@@ -48,7 +49,7 @@ async def purge(knowledge: KnowledgeBase, memory: Memory) -> list[str]:
     for one in gone:
         for entry in await knowledge.journal.entries(one.user_id, memory_id=one.id):
             await knowledge.journal.rewrite(_emptied(entry, ids))
-    # The memory itself goes last: what a crash leaves behind is found by it again.
+    # The memory itself is deleted last, so that after a crash the rest is found through it.
     await knowledge.memories.delete(ids[::-1])
     return ids
 
@@ -56,12 +57,12 @@ async def purge(knowledge: KnowledgeBase, memory: Memory) -> list[str]:
 async def purge_idle(
     knowledge: KnowledgeBase, now: datetime, *, user_id: str | None = EVERYBODY
 ) -> int:
-    """Erase the words of what changed nothing a year ago and more; returns of how many entries."""
+    """Erase the words of entries over a year old that changed nothing; return their number."""
     return await knowledge.journal.drop_words(now - TOMBSTONE_KEPT_FOR, _WORDLESS, user_id)
 
 
 async def _with_earlier(knowledge: KnowledgeBase, memory: Memory) -> list[Memory]:
-    """A memory and all that led to it and lives no more."""
+    """Return a memory and the inactive earlier versions that it replaced."""
     found, names = [memory], list(memory.supersedes)
     while names:
         points = await knowledge.memories.get(names)
@@ -73,6 +74,6 @@ async def _with_earlier(knowledge: KnowledgeBase, memory: Memory) -> list[Memory
 
 
 def _emptied(entry: LedgerEntry, ids: Sequence[str]) -> LedgerEntry:
-    """The entry without a word of these memories, nor of why."""
+    """Return the entry without the words of these memories and without its reasons."""
     left = tuple(change for change in entry.changes if change.after.id not in ids)
     return entry.model_copy(update={**_WORDLESS, "changes": left})

@@ -1,4 +1,4 @@
-"""The quality of a store: what is in it, what is due, said twice, stale or failed, in numbers."""
+"""The quality of a store in numbers: contents, due times, duplicates, stale memories, failures."""
 
 import asyncio
 import heapq
@@ -43,80 +43,86 @@ from souffleur.knowledge.upkeep.tally import (
 )
 
 MAX_COMPARED = 2000
-"""Memories, the newest, whose nearest others are looked for: each is a search."""
+"""Maximum number of (the newest) memories whose neighbours are searched."""
 NEIGHBOURS_PER_MEMORY = 10
-"""Neighbours looked at for each."""
+"""Number of neighbours that are compared with each memory."""
 RUNS_SHOWN = 20
-"""Of the latest, so many are told."""
+"""Number of the latest runs in a report."""
 _RUNS_LOOKED_THROUGH = 1000
-"""Runs, the latest, among which those of one user are looked for."""
+"""Number of the latest runs that are searched for those of one user."""
 _SEARCHES_PER_REQUEST = 50
-"""Searches in one request; between requests the event loop goes on."""
+"""Number of searches in one request; the event loop runs between requests."""
 
 
 @dataclass(frozen=True)
 class Quality:
-    """A store, or what it holds of one user, at one moment."""
+    """The numbers of a store, or of one user in it, at one moment."""
 
     at: datetime
     user_id: str | None
-    """None: everybody's."""
+    """The user; `None` means all users."""
     users: int
     states: Counts
-    """All memories by state; all that follows counts the active ones alone."""
+    """All memories by state; the fields below count only active ones."""
     categories: Counts
     kinds: Counts
     importance: tuple[int, ...]
-    """Effective values in bins of `BIN`."""
+    """The number of memories by effective value, in bins of `BIN`."""
     due_soon: Counts
-    """By what for: due within `SOON`, and not yet."""
+    """Memories due within `SOON`, not yet overdue, by what they are due for."""
     overdue: Counts
     late: Counts
-    """Of the overdue, those that have been so for more than a day."""
+    """Memories overdue for more than a day, by what they are due for."""
     due_by_day: tuple[int, ...]
-    """Due in each of the next `DAYS` stretches of 24 hours, from `at` on."""
+    """The number of memories due in each of the next `DAYS` periods of 24 hours from `at`."""
     duplicates: tuple[Pair, ...]
-    """Word for word the same; each with the oldest of its wording, so three alike are two pairs."""
+    """Memories with the same words, each with the oldest of them: three alike are two pairs."""
     near_duplicates: tuple[Pair, ...]
-    """Of a cosine of `NEAR_DUPLICATE` and more, and worded differently; the nearest first."""
+    """Differently worded memories with a cosine of at least `NEAR_DUPLICATE`; the nearest first."""
     compared: int
-    """Memories whose neighbours were looked for."""
+    """The number of memories whose neighbours were searched."""
     stale: tuple[MemoryRef, ...]
-    """Unchanged for `STALE_AFTER` and worth less than `STALE_BELOW`; the least worth first."""
+    """Memories unchanged for `STALE_AFTER` and below the value `STALE_BELOW`; the lowest first."""
     never_recalled: tuple[MemoryRef, ...]
-    """Older than `UNREAD_AFTER`, not once retrieved, and no episode or portrait, of which no
-    retrieval is counted; the oldest first."""
+    """Memories older than `UNREAD_AFTER` that were never retrieved; the oldest first.
+
+    Episodes and portraits, whose retrievals are not counted, are left out.
+    """
     contradictions: tuple[Pair, ...]
-    """Linked as contradicting each other, and both still held to be true."""
+    """Pairs linked as contradicting each other of which both are still valid."""
     turns: Counts
-    """By state, likewise the segments."""
+    """The number of turns by state."""
     segments: Counts
+    """The number of segments by state."""
     waiting_since: datetime | None
-    """When the oldest turn or segment that waits was said."""
+    """When the oldest waiting turn or segment was said."""
     failures: tuple[Failure, ...]
-    """Turns set aside; segments, portraits and runs that failed and are tried again; records that
-    cannot be read."""
+    """Failures of all kinds.
+
+    These are turns set aside; segments, portraits and runs that failed and will be tried again; and
+    unreadable records.
+    """
     runs: tuple[RunRecord, ...]
-    """The latest, newest first; of a user, those that were of that user alone."""
+    """The latest runs, newest first; for a user, only the runs for that user alone."""
     verdicts: Counts
-    """Ops of the ledger that were carried out, later undone or not."""
+    """The number of ops carried out, including those undone later, by op."""
     refusals: Counts
     undone: int
     cost: Cost
 
     @property
     def active(self) -> int:
-        """How many memories are active."""
+        """The number of active memories."""
         return self.states.get(MemoryState.ACTIVE, 0)
 
     @property
     def is_cut(self) -> bool:
-        """Whether there were too many memories to look for the neighbours of each."""
+        """Whether there were too many memories to search the neighbours of each."""
         return self.compared < self.active
 
     @property
     def waiting(self) -> int:
-        """Turns that wait to be judged, and segments to be summarised."""
+        """The number of turns that wait to be judged and segments that wait to be summarised."""
         return self.turns.get(TurnState.PENDING, 0) + self.segments.get(SegmentState.WAITING, 0)
 
 
@@ -127,9 +133,10 @@ async def measure(
     user_id: str | None = None,
     max_compared: int = MAX_COMPARED,
 ) -> Quality:
-    """Read the whole store, or all that is of one user, once; nothing is written.
+    """Measure the whole store, or one user's part of it; nothing is written.
 
-    Raises StoreError. Time grows with the store; the words of active memories are held meanwhile.
+    Raises StoreError. Everything is read once, so the time grows with the store, and the words of
+    active memories are kept in memory meanwhile.
     """
     mine = user_conditions(user_id)
     memories, journal = MemoryCounters(now, knowledge.policy), JournalCounters()
@@ -185,7 +192,7 @@ async def measure(
 
 
 async def _runs(knowledge: KnowledgeBase, user_id: str | None) -> tuple[RunRecord, ...]:
-    """The latest, newest first; what a run over everybody did is told to nobody in particular."""
+    """Return the latest runs, newest first; runs for all users are not shown to a single one."""
     found = await latest(knowledge.journal, limit=_RUNS_LOOKED_THROUGH)
     return tuple(one for one in found if user_id in (None, one.of_user))
 
@@ -193,7 +200,7 @@ async def _runs(knowledge: KnowledgeBase, user_id: str | None) -> tuple[RunRecor
 async def _near(
     collection: Collection, sought: Sequence[MemoryRef], active: Mapping[str, MemoryRef]
 ) -> tuple[Pair, ...]:
-    """The near-duplicates of these memories, by their own vectors, each pair once."""
+    """Return the near-duplicates of these memories by their stored vectors, each pair once."""
     found: dict[frozenset[str], Pair] = {}
     for start in range(0, len(sought), _SEARCHES_PER_REQUEST):
         ids = [one.id for one in sought[start : start + _SEARCHES_PER_REQUEST]]
@@ -237,6 +244,6 @@ def _differ(one: Point, other: Point) -> bool:
 
 
 def _sorted(counts: Counter[str]) -> Counts:
-    """Names as plain strings; those that never came up are left out."""
+    """Return the counts by name as plain strings, the most frequent first, without zeros."""
     ranked = sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
     return {str(name): count for name, count in ranked if count}

@@ -1,4 +1,4 @@
-"""Repair: records that cannot be read are found, and taken out of the store into a file."""
+"""Repair: finds unreadable records and moves them from the store to a file."""
 
 import asyncio
 import json
@@ -46,21 +46,21 @@ _READERS: dict[str, Callable[[Point], object]] = {
     "lease": watermarks.to_lease,
     "meta": lambda point: point.payload["made_with"],
 }
-"""How each type of record in the journal is read."""
+"""The reader of each type of record in the journal."""
 
 
 @dataclass(frozen=True)
 class Broken:
-    """A record that cannot be read."""
+    """An unreadable record."""
 
     collection: str
-    """memories or journal."""
+    """The name of its collection: memories or journal."""
     point: Point
     why: str
 
 
 def why_unreadable(collection: str, point: Point) -> str:
-    """Return why a point cannot be read as a record of its collection; empty if it can."""
+    """Return why a point is unreadable as a record of its collection; empty if it is readable."""
     try:
         if collection == "memories":
             to_memory(point)
@@ -74,7 +74,7 @@ def why_unreadable(collection: str, point: Point) -> str:
 
 
 async def find_broken(knowledge: KnowledgeBase) -> list[Broken]:
-    """Return all records that cannot be read. Reads the whole store."""
+    """Return all unreadable records. Reads the whole store."""
     return [
         Broken(collection.schema.name, point, why)
         async for collection, point in _each(knowledge)
@@ -85,10 +85,10 @@ async def find_broken(knowledge: KnowledgeBase) -> list[Broken]:
 async def take_out(
     knowledge: KnowledgeBase, broken: Sequence[Broken], file: Path, *, now: datetime
 ) -> list[LedgerEntry]:
-    """Move records into a file of JSON lines; returns the former versions that were restored.
+    """Move records to a file of JSON lines; return the entries of restored former versions.
 
-    The file is on disk before anything is deleted. What a lost memory had replaced holds again.
-    Raises OSError if the file cannot be written; then nothing has changed.
+    The file is synced to disk before anything is deleted. Versions that a lost memory had replaced
+    are restored. Raises OSError if the file cannot be written; then nothing has changed.
     """
     if not broken:
         return []

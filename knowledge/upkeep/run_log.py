@@ -1,4 +1,4 @@
-"""The run log: what each run over a store did, kept in the journal for a year."""
+"""The run log: the results of runs over a store, kept in the journal for a year."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -23,43 +23,43 @@ RUNS_KEPT_FOR = timedelta(days=365)
 
 
 class RunRecord(Frozen):
-    """One run: when, over whose memories, and what came of it."""
+    """One run: its time, its user and its results."""
 
     name: str
-    """decay, review, …"""
+    """The name of the job: decay, review, …"""
     began: AwareDatetime
     ended: AwareDatetime
     of_user: str | None = None
-    """Whose memories; None: everybody's."""
+    """The user whose memories it covered; `None` means all users."""
     due: int = 0
     counts: dict[str, int] = Field(default_factory=dict)
-    """Of what was done, by op; FAILED, WAITS, CHANGED and REFUSED for what was not."""
+    """The number of ops carried out, by op; FAILED, WAITS, CHANGED and REFUSED for the others."""
     errors: tuple[str, ...] = ()
-    """Why, for the first few that failed."""
+    """The first few errors."""
     calls: int = 0
-    """Of the model."""
+    """The number of calls of the model."""
     tokens: int = 0
     cost: float = 0.0
-    """In dollars; 0 where no prices are known."""
+    """The cost in dollars; 0 if no prices are known."""
     stopped: str = ""
-    """Why it ended before all was done; empty: all was."""
+    """Why it ended early; empty if it completed."""
     data: dict[str, Any] = Field(default_factory=dict)
-    """Numbers of the store, of a run that counts them."""
+    """The numbers of the store, if the run counts them."""
 
     @property
     def id(self) -> str:
-        """The id of its point."""
+        """The id of the point."""
         return derive_id("run", self.name, self.of_user, self.began.isoformat())
 
 
 async def keep(journal: Journal, record: RunRecord) -> None:
-    """Write it down; the same run twice is one record."""
+    """Write the record of a run. Idempotent."""
     derived = {"type": "run", "user_id": "", "state": record.name, "at": record.began.isoformat()}
     await journal.collection.put([Point(record.id, {**record.model_dump(mode="json"), **derived})])
 
 
 async def latest(journal: Journal, *, name: str | None = None, limit: int) -> list[RunRecord]:
-    """The latest runs, newest first; with `name`, those of that name."""
+    """Return the latest runs, newest first; if `name` is given, only those of that name."""
     must: list[Condition] = [Is("type", "run")]
     must += [Is("state", name)] if name else []
     newest = Order("at", descending=True)
@@ -68,7 +68,7 @@ async def latest(journal: Journal, *, name: str | None = None, limit: int) -> li
 
 
 async def drop_old(journal: Journal, now: datetime) -> int:
-    """Remove what is older than `RUNS_KEPT_FOR`; returns how many."""
+    """Delete records older than `RUNS_KEPT_FOR`; return their number."""
     old = Filter((Is("type", "run"), Between("at", high=now - RUNS_KEPT_FOR)))
     points = await read_all(journal.collection, old)
     await journal.collection.delete([point.id for point in points])

@@ -1,4 +1,4 @@
-"""What the report of a store counts, while its memories and its journal pass by."""
+"""The counters for the report of a store, filled while its memories and journal are read."""
 
 import math
 from collections import Counter, defaultdict
@@ -18,16 +18,16 @@ from souffleur.knowledge.talk.turn import TurnState
 from souffleur.knowledge.upkeep.run_log import RunRecord
 
 Counts = dict[str, int]
-"""By name, the most frequent first."""
+"""Numbers by name, the most frequent first."""
 
 BIN = 0.25
-"""Width of a bin of the histogram, in the policy's unit."""
+"""Width of a histogram bin, in the policy's unit."""
 BINS = 13
-"""From 0 to 3; the last holds all from 3 on."""
+"""Number of histogram bins, from 0 to 3; the last one contains all values from 3 on."""
 SOON = timedelta(days=7)
 DAY = timedelta(days=1)
 DAYS = 30
-"""Days ahead for which what is due is counted."""
+"""Number of days ahead for which due memories are counted."""
 STALE_AFTER = timedelta(days=90)
 STALE_BELOW = 0.5
 UNREAD_AFTER = timedelta(days=30)
@@ -35,53 +35,53 @@ UNREAD_AFTER = timedelta(days=30)
 
 @dataclass(frozen=True)
 class MemoryRef:
-    """A memory, named in a report."""
+    """A memory in a report."""
 
     id: str
     user_id: str
     content: str
     value: float
-    """Its effective value at the time of the report."""
+    """The effective value at the time of the report."""
     created_at: datetime
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two active memories of one user that ought not to stand beside each other."""
+    """Two active memories of one user that should not both be kept."""
 
     first: MemoryRef
-    """The older one."""
+    """The older memory."""
     second: MemoryRef
     cosine: float | None = None
-    """Of near-duplicates."""
+    """The cosine, for near-duplicates."""
 
     @classmethod
     def of(cls, one: MemoryRef, other: MemoryRef, cosine: float | None = None) -> "Pair":
-        """Both, in the order of their age."""
+        """Return a pair of two memories, the older one first."""
         first, second = sorted((one, other), key=age)
         return cls(first, second, cosine)
 
 
 @dataclass(frozen=True)
 class Failure:
-    """What was asked for in vain."""
+    """A failed task."""
 
     what: Literal["turn", "segment", "portrait", "run", "record"]
     id: str
-    """Of its point."""
+    """The id of the point."""
     user_id: str
-    """Of a run over everybody: empty."""
+    """The user; empty for a run over all users."""
     at: datetime | None
-    """When it was said, or a run began; None for a portrait."""
+    """When the turn was said or the run began; `None` for portraits and records."""
     tries: int
     error: str
-    count: int = 1
-    """What it stands for: of a run, all that failed in it."""
+    many: int = 1
+    """The number of failures; for a run, all that failed in it."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What the models have cost, as far as it was noted."""
+    """The cost of all model calls that was noted."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -90,15 +90,15 @@ class Cost:
 
 
 def age(one: MemoryRef) -> tuple[datetime, str]:
-    """What sorts the oldest first, always in the same order."""
+    """Return a sort key: the oldest first, in a stable order."""
     return one.created_at, one.id
 
 
 def failed_runs(runs: Iterable[RunRecord]) -> Iterator[Failure]:
-    """The failures of the runs that nothing has made good since; `runs`: the newest first.
+    """Yield the failures of runs that were not repeated since; `runs` has the newest first.
 
-    What failed stays due, so a later run of the same name over the same user, or over everybody,
-    has tried it again.
+    Failed items stay due, so a later run of the same name for the same user, or for all users, has
+    tried them again.
     """
     later: set[tuple[str, str | None]] = set()
     for run in runs:
@@ -111,7 +111,7 @@ def failed_runs(runs: Iterable[RunRecord]) -> Iterator[Failure]:
 
 
 def bin_of(value: float) -> int:
-    """The bin of the histogram that holds a value.
+    """Return the index of the histogram bin that contains a value.
 
     >>> bin_of(0), bin_of(0.25), bin_of(2.99), bin_of(3), bin_of(99)
     (0, 1, 11, 12, 12)
@@ -120,7 +120,7 @@ def bin_of(value: float) -> int:
 
 
 class MemoryCounters:
-    """What is counted of the memories while they pass by."""
+    """Counts memories one by one."""
 
     def __init__(self, now: datetime, policy: Policy) -> None:
         self._now = now
@@ -142,7 +142,7 @@ class MemoryCounters:
         self._against: list[tuple[str, str]] = []
 
     def add(self, memory: Memory, wording: str) -> None:
-        """Count one."""
+        """Count a memory; `wording` is its fingerprint."""
         self.users.add(memory.user_id)
         self.states[memory.state] += 1
         if memory.state is not MemoryState.ACTIVE:
@@ -179,13 +179,13 @@ class MemoryCounters:
             self.never_recalled.append(one)
 
     def duplicates(self) -> tuple[Pair, ...]:
-        """Memories of a user in the same words, each with the oldest of them."""
+        """Return the memories of a user with the same words, each paired with the oldest one."""
         alike = [sorted(group, key=age) for group in self._wordings.values() if len(group) > 1]
         pairs = [Pair(group[0], other) for group in alike for other in group[1:]]
         return tuple(sorted(pairs, key=lambda pair: (age(pair.first), age(pair.second))))
 
     def contradictions(self) -> tuple[Pair, ...]:
-        """Linked memories of a user that are both held to be true, each pair once."""
+        """Return contradicting memories of a user that are both still valid, each pair once."""
         links = {(min(link), max(link)) for link in self._against if set(link) <= self._held}
         both = [(self.active[one], self.active[other]) for one, other in links if one != other]
         pairs = [Pair.of(*two) for two in both]
@@ -194,7 +194,7 @@ class MemoryCounters:
 
 
 class JournalCounters:
-    """What is counted of the journal while it passes by."""
+    """Counts records of the journal one by one."""
 
     def __init__(self) -> None:
         self.users: set[str] = set()
@@ -208,7 +208,7 @@ class JournalCounters:
         self._judged: dict[str, Payload] = {}
         self._spent: list[Payload] = []
         self._costs: dict[str, Payload] = {}
-        """By verdict, as the ledger has it."""
+        """The cost of each verdict according to the ledger."""
         self._verdict_of: dict[str, tuple[int, str]] = {}
         self.handlers: dict[str, Callable[[Point], None]] = {
             "turn": self._add_turn,
@@ -248,7 +248,7 @@ class JournalCounters:
 
     def _add_entry(self, point: Point) -> None:
         payload = point.payload
-        # Read as it lies: an entry holds whole memories, and few of its fields are wanted.
+        # Read without parsing: an entry contains whole memories, and few of its fields are needed.
         if payload.get("refused"):
             self.refusals[payload["refused"]] += 1
         else:
@@ -262,7 +262,7 @@ class JournalCounters:
                 self._verdict_of[turn_id] = max(latest, self._verdict_of.get(turn_id, latest))
 
     def cost(self) -> Cost:
-        """Each verdict counts once; turns that were judged in one call share one."""
+        """Return the total cost; each verdict counts once, even if it judged several turns."""
         once = {self._verdict_of.get(id, (0, id))[1]: noted for id, noted in self._judged.items()}
         once |= self._costs
         each = [*once.values(), *self._spent]

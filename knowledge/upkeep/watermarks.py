@@ -1,7 +1,7 @@
-"""Watermarks: up to when each job of a store is done, and the lease of the one who may run them.
+"""Watermarks: until when each job of a store is done, and the lease of the process that runs them.
 
-Both lie in the journal's collection and are written only over what was read: of two writers one
-succeeds. All times are kept and counted in UTC.
+Both are stored in the journal's collection and only overwrite the revision that was read, so that
+one of two writers succeeds. All times are in UTC.
 """
 
 import asyncio
@@ -20,22 +20,22 @@ from souffleur.knowledge.reading import read as read_record
 DAY = timedelta(days=1)
 _DERIVED = frozenset({"type", "user_id", "written_by"})
 LEASE = timedelta(minutes=2)
-"""How long a leader that is not heard of stays the leader."""
+"""How long a leader stays the leader without renewing."""
 CLOCK_ERROR = DAY
-"""What lies further ahead than it may, by this much, was written by a clock that was wrong."""
+"""Times that are this much further ahead than allowed were written by a wrong clock."""
 
 
 class Watermark(Frozen):
-    """Up to when a job is done."""
+    """Until when a job is done."""
 
     type: ClassVar = "watermark"
 
     name: str
-    """Of the job."""
+    """The name of the job."""
     due_at: AwareDatetime | None = None
-    """The due time its work was last done for, or where its periods begin; None: it is new."""
+    """The latest due time that was done, or when its periods begin; `None` if it is new."""
     done_at: AwareDatetime | None = None
-    """When that work ended; None: it never ran."""
+    """When the work was last finished; `None` if it never ran."""
     revision: int = 0
     """How often it was written."""
 
@@ -51,7 +51,7 @@ class Lease(Frozen):
     type: ClassVar = "lease"
 
     holder: str = ""
-    """The id of the leader; empty: nobody is."""
+    """The id of the leader; empty if there is none."""
     until: AwareDatetime | None = None
     revision: int = 0
     """How often it was written."""
@@ -73,23 +73,23 @@ def to_lease(point: Point) -> Lease:
 
 
 async def read(journal: Journal, name: str) -> Watermark:
-    """The watermark of a job; a new one where there is none."""
+    """Return the watermark of a job; a new one if there is none."""
     fresh = Watermark(name=name)
     found = await journal.collection.get([fresh.id])
     return to_watermark(found[0]) if found else fresh
 
 
 async def read_lease(journal: Journal) -> Lease:
-    """The lease as it stands; a free one where there is none."""
+    """Return the current lease; a free one if there is none."""
     found = await journal.collection.get([Lease().id])
     return to_lease(found[0]) if found else Lease()
 
 
 async def save(journal: Journal, changed: Watermark | Lease, *, by: str) -> bool:
-    """Write what was read and changed; False: another wrote it meanwhile, and that stays.
+    """Write a changed record; return False if another process has written it meanwhile.
 
-    A new one is written in any case. `by` is the id of the writer, by which a server's answer is
-    understood.
+    A new record is always written. `by` is the id of the writer, by which the write is recognised
+    on a server.
     """
     derived = {"type": changed.type, "user_id": "", "written_by": by}
     payload = {**changed.model_dump(mode="json"), **derived, "revision": changed.revision + 1}
@@ -101,9 +101,9 @@ async def save(journal: Journal, changed: Watermark | Lease, *, by: str) -> bool
 
 
 def due(mark: Watermark, every: timedelta, at_hour: int | None, now: datetime) -> datetime | None:
-    """The latest due time that has come and is not done; None: nothing is due.
+    """Return the latest due time that has passed and is not done; `None` if nothing is due.
 
-    However many periods have passed, the work is due once.
+    The work is due only once, even if several periods have passed.
 
     >>> mark = Watermark(name="review", due_at=datetime(2026, 1, 3, 10, tzinfo=UTC))
     >>> due(mark, timedelta(hours=1), None, datetime(2026, 1, 3, 10, 59, tzinfo=UTC))
@@ -118,9 +118,9 @@ def due(mark: Watermark, every: timedelta, at_hour: int | None, now: datetime) -
 
 
 def next_due(mark: Watermark, every: timedelta, at_hour: int | None) -> datetime | None:
-    """When a job is due next, a period after it was last due; None: it is new.
+    """Return when a job is due next, one period after it was last due; `None` if it is new.
 
-    With `at_hour`, at the minute of that hour that is the job's own (see `stagger`).
+    If `at_hour` is given, it is due in that hour, at the job's own minute (see `stagger`).
     """
     if mark.due_at is None:
         return None
@@ -134,18 +134,18 @@ def next_due(mark: Watermark, every: timedelta, at_hour: int | None) -> datetime
 
 
 def begun(mark: Watermark, every: timedelta, at_hour: int | None, now: datetime) -> Watermark:
-    """The watermark of a job that begins now: its first due time is yet to come."""
+    """Return the watermark of a job that begins now; its first due time is in the future."""
     late = stagger(mark.name) % every if at_hour is None else timedelta()
     return mark.model_copy(update={"due_at": now.astimezone(UTC) + late})
 
 
 def is_astray(mark: Watermark, every: timedelta, now: datetime) -> bool:
-    """Whether a clock that was wrong set it so far ahead that the job would wait for long."""
+    """Return whether a wrong clock has set the watermark so far ahead that the job would wait."""
     return mark.due_at is not None and mark.due_at > now + every + CLOCK_ERROR
 
 
 def stagger(name: str) -> timedelta:
-    """Whole minutes below an hour by which a job comes later, so that not all come at once.
+    """Return a delay of whole minutes, less than an hour, so that jobs do not all run at once.
 
     >>> stagger("review") == stagger("review") != stagger("purge")
     True
@@ -154,7 +154,7 @@ def stagger(name: str) -> timedelta:
 
 
 def claim(lease: Lease, holder: str, now: datetime) -> Lease | None:
-    """The lease as `holder` has it now; None: another leads. It is renewed in its last 90 seconds.
+    """Return the lease of `holder`; `None` if another leads. Renews it in its last 90 seconds.
 
     >>> noon = datetime(2026, 1, 3, 12, tzinfo=UTC)
     >>> taken = claim(Lease(), "a", noon)
@@ -173,22 +173,22 @@ def claim(lease: Lease, holder: str, now: datetime) -> Lease | None:
 
 
 class Leader:
-    """A candidate for the lease of a store. At most one holds it, and only that one works."""
+    """A candidate for the lease of a store. At most one holds it and runs the jobs."""
 
     def __init__(self, journal: Journal, holder: str | None = None) -> None:
-        """`holder` is its id, never used by another candidate."""
+        """Create a candidate. `holder` is its id, which must be unique."""
         self.holder = holder or str(uuid4())
         self.until: datetime | None = None
-        """The end of the lease as far as known; None: another leads."""
+        """The known end of the lease; `None` if another leads."""
         self._journal = journal
         self._alone = asyncio.Lock()
 
     async def lead(self, now: datetime) -> bool:
-        """Take or renew the lease; whether it is held for the next 90 seconds at least."""
+        """Take or renew the lease; return whether it is held for at least the next 90 seconds."""
         async with self._alone:
             lease = await read_lease(self._journal)
             if not lease.revision:
-                # Two may make it at once, one over the other: it is free until somebody asks again.
+                # Two processes may create it at once, so it stays free until the next call.
                 await save(self._journal, lease, by=self.holder)
                 return False
             mine = claim(lease, self.holder, now)
@@ -199,7 +199,7 @@ class Leader:
             return held
 
     async def release(self) -> None:
-        """Let another lead at once; nothing happens where another does already."""
+        """Release the lease so that another can lead at once; do nothing if it is not held."""
         async with self._alone:
             lease, self.until = await read_lease(self._journal), None
             if lease.holder == self.holder:

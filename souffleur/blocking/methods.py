@@ -454,7 +454,7 @@ class KnowledgeMethods(Face):
         now: datetime | None = None,
         sphere: str | None = EVERY_SPHERE,
     ) -> Memories:
-        """Return the memories of a user, oldest first; `None` means all users, for the store's owner.
+        """Return the memories of a user (`None`: of all users), oldest first.
 
         If `now` is given, memories that have expired or ended by then are left out; if `sphere` is
         given, only what is known there is returned.

@@ -84,7 +84,7 @@ def find_guards(memories: Sequence[Memory], text: str) -> dict[str, list[str]]:
 
 
 def _standing(memory: Memory, now: datetime, policy: Policy) -> float:
-    """Return what a memory is worth whatever is said: its value, more while it is new or in force."""
+    """Return the worth of a memory whatever is said: its value, more if it is new or in force."""
     value = min(1.0, decay.effective(memory, now, policy) / policy.core_value)
     newness = math.exp(-max(0.0, (now - memory.created_at) / NEW))
     return value * (IMPORTANCE_WEIGHT + NEW_WEIGHT * newness) + IN_FORCE_WEIGHT * _is_in_force(

@@ -32,7 +32,7 @@ def cut_after_a_mark(chance: Random, good: Good) -> str:
 
 
 def cut_in_an_escape(chance: Random, good: Good) -> str:
-    """Cuts it off within an escape such as \\u4e2d."""
+    r"""Cuts it off within an escape such as \u4e2d."""
     text = _text({**good, "reason": "中🍵\n\t" + str(good.get("reason"))}, ensure_ascii=True)
     escapes = [place for place, char in enumerate(text) if char == "\\"]
     return text[: chance.choice(escapes) + chance.randrange(1, 5)]

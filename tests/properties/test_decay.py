@@ -234,8 +234,7 @@ def test_ranking_and_pruning_have_one_score() -> None:
 
 
 def test_a_memory_that_archives_comes_to_every_state() -> None:
-    """With the policy that archives, time alone leads from active to archived; and it is gone
-    from every read path."""
+    """By time alone, a policy that archives takes a memory out of every read path."""
 
     async def work(base: KnowledgeBase) -> None:
         one = memory("Ann likes thing 0.", policy=EVERBOT, importance=0.4)

@@ -351,8 +351,7 @@ async def test_what_is_forgotten_while_it_is_told_is_told_anew(tmp_path: Path) -
 
 
 async def test_episodes_and_raw_turns_pass(tmp_path: Path) -> None:
-    """An episode fades by 0.8 a day after the seventh, is gone at the fourteenth, a turn at the
-    thirtieth; a month later no word of it is on disk."""
+    """An episode decays from day 7 and expires on day 14, a turn on day 30; then it is erased."""
     from souffleur.knowledge.decay import effective
 
     async with staged(tmp_path, by_name(episode=TEA)) as stage:

@@ -242,7 +242,6 @@ def test_closed_during_a_call(tmp_path: Path) -> None:
 
 def test_an_interrupt_closes_the_store(tmp_path: Path) -> None:
     """After Ctrl-C during a call the turn waits on disk, and the store can be opened again."""
-
     cancelled = threading.Event()
 
     async def interrupted() -> None:

@@ -85,7 +85,7 @@ def test_what_a_later_run_tried_again_is_no_failure(
     ]
     found = list(failed_runs(records))
     assert [one.id for one in found] == [records[place].id for place in left]
-    assert all((one.what, one.count) == ("run", BAD) for one in found)
+    assert all((one.what, one.many) == ("run", BAD) for one in found)
 
 
 async def test_a_failed_run_is_seen_everywhere(

@@ -20,7 +20,7 @@ TELLING = "|".join(
 """Mentions of earlier talk: a verb of speaking in the past tense, or with a past time."""
 QUESTION = "|".join(
     [
-        "[?？吗呢]|什么|啥|哪|谁|怎么|多少|几[个点时号岁次]|是不是|有没有|为何|如何",
+        "[?？吗呢]|っけ|什么|啥|哪|谁|怎么|多少|几[个点时号岁次]|是不是|有没有|为何|如何",
         r"^\W*(?:(?:so|and|but|hey|ok|okay|well|also|then|please)\W+)*(?:what|which|who|whose|where|when"
         r"|why|how|did|was|were|do\s+you|(?:can\s+you\s+)?tell\s+me)(?![a-z])",
         r"(?<![a-z])(?:what|which|who|where|when|how|why)\s+(?:[a-z]+\s+){0,2}did(?![a-z])",
@@ -51,6 +51,17 @@ def asks_about_past(text: str) -> bool:
     return any(
         _has(TELLING, sentence) or (_has(QUESTION, sentence) and _has(PAST, sentence))
         for sentence in _SENTENCE_END.split(to_table_spelling(text))
+    )
+
+
+def is_question(text: str) -> bool:
+    """Return whether a sentence of the text asks something, in whatever tense.
+
+    >>> is_question("When do I have to be back?"), is_question("名前なんだったっけ")
+    (True, True)
+    """
+    return any(
+        _has(QUESTION, sentence) for sentence in _SENTENCE_END.split(to_table_spelling(text))
     )
 
 

@@ -105,6 +105,7 @@ PASSWORDS = (
     rf"\sto\s(?:now\s)?+{_VALUE})",
     r"(?i:(?<![a-z0-9])pin(?:[ -]?(?:code|number|[码碼]|番号|コード))?+(?![a-z0-9])"
     rf"(?:{_LINKED}|\s{{1,2}}+(?!(?:19|20)[0-9]{{2}}(?![0-9]))){_PIN_VALUE})",
+    rf"(?i:暗証番号{_PIN_VALUE})",
 )
 LOCK_CODES = (
     rf"(?i:(?<![a-z0-9]){_PLACE}(?:'s)?+[ -]{{1,3}}+{_WORDS}(?>code|combination)s?+"

@@ -12,7 +12,7 @@ from souffleur.agents.exchange import Persona, formerly
 from souffleur.errors import EmbedderError
 from souffleur.knowledge.finding.search import EVERYWHERE, INSTANT, Found, Query, Scope
 from souffleur.knowledge.identity import COMMON, PERSONAS, knows, own_sphere
-from souffleur.knowledge.language.asking import asks_about_past
+from souffleur.knowledge.language.asking import asks_about_past, is_question
 from souffleur.knowledge.language.times import Period, find_period
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.talk.session import WindowRule
@@ -37,6 +37,13 @@ CONTEXT_MESSAGES = 3
 """Messages before this one that a recall looks at."""
 MAX_OLDER_EPISODES = 2
 """Episodes before the latest ones that a message may call up."""
+ANSWER_GATE = 0.5
+"""Minimum relevance of what was said to a question that does not ask about the past."""
+MAX_ANSWERS = 3
+"""Turns that such a question brings."""
+MAX_SAID_LATER = 2
+"""Later turns about the matter of the nearest one."""
+RAW = (Scope.TURNS,)
 MAX_PAST_HITS = 6
 """Episodes, and as many raw turns, that a question about the past brings."""
 
@@ -121,6 +128,7 @@ async def whisper_for(
         language=language,
         zone=persona.zone,
         style=settings.whisper_style,
+        message=asked.text,
         formerly=formerly(persona, language),
     )
     budget = Budget(
@@ -203,11 +211,18 @@ async def _called_for(
 async def _past(
     finder: Finder, settings: Settings, asked: Asked, before: Sequence[Turn]
 ) -> tuple[Found, ...]:
-    if not asks_about_past(asked.text):
-        return ()
+    """Return what a question about the past brings, or what answers any other one word for word."""
     held = {turn.id for turn in before}
-    brought = await recollect(finder, settings.window_rule, asked)
-    return tuple(hit for hit in brought.found if brought.period or hit.item.id not in held)
+    if asks_about_past(asked.text):
+        brought = await recollect(finder, settings.window_rule, asked)
+        found = brought.found
+        return tuple(hit for hit in found if brought.period or hit.item.id not in held)
+    if not is_question(asked.text):
+        return ()
+    query = Query(asked.user_id, asked.text, asked.now, sphere=asked.sphere, limit=MAX_ANSWERS)
+    hits = await finder.search(replace(query, scope=RAW))
+    near = [hit for hit in hits if hit.relevance >= ANSWER_GATE and hit.item.id not in held]
+    return (*near, *await _said_later(finder, query, near))
 
 
 async def recollect(
@@ -219,7 +234,8 @@ async def recollect(
     query = Query(asked.user_id, text, asked.now, sphere=asked.sphere, limit=limit)
     if period is None:
         hits = await finder.search(replace(query, scope=(Scope.EPISODES, Scope.TURNS)))
-        return Past(None, None, None, tuple(hit for hit in hits if hit.relevant))
+        found = [hit for hit in hits if hit.relevant]
+        return Past(None, None, None, (*found, *await _said_later(finder, query, found)))
     since, until = period.start, period.end
     if period.last:
         span = await finder.knowledge.sessions.previous_talk(
@@ -230,6 +246,19 @@ async def recollect(
         since, until = span[0], span[1] + INSTANT
     then = replace(query, since=since, until=until)
     return Past(period, since, until, tuple(await _told(finder, then)))
+
+
+async def _said_later(finder: Finder, query: Query, found: Sequence[Found]) -> list[Found]:
+    """Return what was said about the same after the nearest turn: it may have been corrected."""
+    first = next((hit.item for hit in found if isinstance(hit.item, Turn)), None)
+    if first is None:
+        return []
+    known = {hit.item.id for hit in found}
+    later = replace(
+        query, text=first.user, since=first.at, limit=len(known) + MAX_SAID_LATER, scope=RAW
+    )
+    hits = [hit for hit in await finder.search(later) if hit.item.id not in known]
+    return [hit for hit in hits if hit.relevant][:MAX_SAID_LATER]
 
 
 async def _told(finder: Finder, then: Query) -> list[Found]:

@@ -1,30 +1,31 @@
 """How the whispered block is written: its parts, their lines, and cuts after a sentence."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from souffleur.knowledge.language.lexical import is_spaced
 from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.memory import NARRATIVE, Category, Kind, Memory
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.prompts import render
+from souffleur.whispering.excerpts import ENDS, GAP, excerpt, split_quotations
 from souffleur.whispering.tokens import Count
 
 MAX_SIDE_TOKENS = 200
 """What one side of a raw turn may take; beyond, whole sentences from its front."""
 
+MAX_QUOTED_TOKENS = 80
+"""Maximum tokens of what somebody quoted or pasted."""
+
+_QUOTED = {"en": "[quoted: {}]", "zh": "【转贴：{}】", "ja": "【引用：{}】"}
 _SAYS = {"en": ": ", "zh": "：", "ja": "："}
 _BETWEEN_FACTS = {"en": "; ", "zh": "；", "ja": "；"}
 _BETWEEN_SENTENCES = {"en": " ", "zh": "", "ja": ""}
-_ENDS = "。！？.!?…"
-# A list's number ("2.") ends nothing. Possessive, so that no run of stops is read twice.
-_STOP = re.compile(rf"(?m)(?<!^\d)(?<!^\d\d)[{_ENDS}]++[\"'”’」』）)\]】》*_]*+\s*+|\n\s*+")
 _POSING = re.compile(r"(?:\s|[#＃\[［【]|[-*+>](?=\s|$)|[-=_*~`]{3,})+")
 
 
@@ -63,6 +64,8 @@ class RenderOptions:
     """Where the clock of raw turns hangs."""
     style: Literal["plain", "grouped"] = "plain"
     """One list of memories, or small headings by kind."""
+    message: str = ""
+    """The message that is answered; what was said at length is cut to what bears on it."""
     formerly: str = ""
     """What older memories call the two; empty if what they are called now."""
 
@@ -177,60 +180,27 @@ def clean(text: str) -> str:
     return re.sub(r"\n{2,}", "\n\n", "\n".join(lines)).strip()
 
 
-def sentences(text: str) -> list[str]:
-    r"""The text's sentences, each with the white space after it; a new line also ends one.
-
-    >>> sentences('He said "3.5 cups!" Really.\n好。走吧')
-    ['He said "3.5 cups!" ', 'Really.\n', '好。', '走吧']
-    """
-    starts = [stop.end() for stop in _STOP.finditer(text) if _is_end(stop, text)]
-    edges = [0, *starts, len(text)]
-    return [text[low:high] for low, high in pairwise(edges) if low < high]
-
-
-def leading(text: str, fits: Callable[[str], bool], mark: str = "") -> str:
-    """The text if it fits; else as many of its first sentences as do, and `mark`; else nothing.
-
-    >>> leading("Tea. Milk. Sugar.", lambda text: len(text) <= 12, "…")
-    'Tea. Milk.…'
-    >>> leading("Tea and milk and sugar.", lambda text: len(text) <= 12, "…")
-    ''
-    """
-    if fits(text):
-        return text
-    kept, front = "", ""
-    for sentence in sentences(text):
-        front += sentence
-        if not fits(front.rstrip() + mark):
-            break
-        kept = front.rstrip() + mark
-    return kept
-
-
-def _is_end(stop: re.Match[str], text: str) -> bool:
-    after = text[stop.end() : stop.end() + 1]
-    if not after or stop[0][-1].isspace() or set(stop[0]) & set("。！？"):
-        return True
-    return after.isalnum() and not is_spaced(after)  # "3.5", "a.m.", "e.g.," go on
-
-
 def _turn(turn: Turn, options: RenderOptions, count: Count) -> str:
     sides = ((options.user, turn.user), (options.assistant, turn.assistant))
     said = [
         f"{name}{_SAYS[options.language]}{words}"
         for name, text in sides
-        if (words := _side(text, count))
+        if (words := _side(text, options, count))
     ]
     return single_line(f"[{_clock(turn.at, options.zone)}] {' / '.join(said)}") if said else ""
 
 
-def _side(text: str, count: Count) -> str:
-    lines = "\n".join(filter(None, map(single_line, text.splitlines())))
+def _side(text: str, options: RenderOptions, count: Count) -> str:
+    """Return one side of a turn; of what was quoted in it, what bears on the message."""
+    frame, about = _QUOTED[options.language], options.message
 
-    def fits(part: str) -> bool:
-        return count(single_line(part)) <= MAX_SIDE_TOKENS
+    def cut(part: str, quoted: bool) -> str:
+        room = MAX_QUOTED_TOKENS if quoted else MAX_SIDE_TOKENS
+        kept = excerpt(part, about, lambda one: count(one) <= room, strict=quoted)
+        return frame.format(kept or GAP) if quoted else kept
 
-    return single_line(leading(lines, fits, "…"))
+    parts = (cut(part, quoted) for part, quoted in split_quotations(text))
+    return " ".join(filter(None, parts))
 
 
 def _clock(moment: datetime, zone: ZoneInfo) -> str:
@@ -242,8 +212,8 @@ def _episode(episode: Memory, language: str, long: bool) -> str:
     facts = episode.data.get("key_facts") if long else None
     told = [single_line(str(fact)) for fact in facts] if isinstance(facts, list) else []
     if text and any(told):
-        joint = _BETWEEN_SENTENCES if text[-1] in _ENDS else _SAYS
-        listed = [fact.rstrip(_ENDS + ";；") for fact in told]
+        joint = _BETWEEN_SENTENCES if text[-1] in ENDS else _SAYS
+        listed = [fact.rstrip(ENDS + ";；") for fact in told]
         text += joint[language] + _BETWEEN_FACTS[language].join(filter(None, listed))
     matter = single_line(str(episode.data.get("unresolved") or ""))
     return render("whisper_open", language, line=text, matter=matter) if text and matter else text

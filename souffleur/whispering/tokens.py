@@ -33,7 +33,7 @@ def estimate_tokens(text: str) -> int:
     """Return the tokens of a text to a model whose tokenizer is not known, rather too many.
 
     >>> estimate_tokens("主人喜欢拉面"), estimate_tokens("The user likes ramen.")
-    (8, 7)
+    (7, 6)
     """
     plain = len(text.encode("ascii", "ignore"))
     other = len(text.encode("utf-8", "replace")) - plain

@@ -8,13 +8,13 @@ from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.prompts import render
+from souffleur.whispering.excerpts import leading
 from souffleur.whispering.rendering import (
     Part,
     RenderedLine,
     RenderOptions,
     Section,
     clean,
-    leading,
     tell,
 )
 from souffleur.whispering.tokens import Count, estimate_tokens

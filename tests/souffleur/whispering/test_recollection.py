@@ -184,14 +184,14 @@ async def test_the_last_three_messages_say_what_is_meant(tmp_path: Path) -> None
 
 
 async def test_what_accompanies_every_message(tmp_path: Path) -> None:
-    """Who the persona is, three plans whose day is near, and facts; no goals or lessons."""
-    async with staged(tmp_path, by_name(), recall_unasked=2) as stage:
+    """Who the persona is; then plans whose day is near and what matters most, as many as may."""
+    async with staged(tmp_path, by_name(), recall_unasked=5) as stage:
         host: dict[str, Any] = {"reason": "r", "quote": ""}
         adds = [
             Add(content="Mo is a fox.", category=Category.SYSTEM, **host),
             Add(content="Ann is a baker.", **host),
             Add(content="Ann wants to be rich.", kind=Kind.GOAL, importance="high", **host),
-            Add(content="Docker needs patience.", kind=Kind.LESSON, importance="high", **host),
+            Add(content="Docker needs patience.", kind=Kind.LESSON, importance="low", **host),
         ]
         await stage.knowledge.apply(verdict(*adds, who=ActorKind.HOST))
         plans = [
@@ -204,12 +204,12 @@ async def test_what_accompanies_every_message(tmp_path: Path) -> None:
             for n in range(4)
         ]
         await stage.knowledge.apply(verdict(*plans, who=ActorKind.HOST, name="plans"))
-        whisper = await stage.memory.recall(user_id="ann", session_id="s9", text="早")
+        whisper = await stage.memory.recall(user_id="ann", session_id="s9", text="well, well")
         lines = [line for line in whisper.text.splitlines() if line.startswith("-")]
         assert lines[0] == "- Mo is a fox."
-        assert "- Ann is a baker." in lines
-        assert len([line for line in lines if "exam" in line]) == 3
-        assert len(lines) == 5
+        assert "- Ann wants to be rich." in lines
+        assert len([line for line in lines if "exam" in line]) == 4
+        assert len(lines) == 6
 
 
 PARTS = {

@@ -8,6 +8,7 @@ from hypothesis import given, strategies as st
 
 from souffleur.knowledge.memory import Category, Kind
 from souffleur.prompts import LANGUAGES, render
+from souffleur.whispering.excerpts import leading, sentences
 from souffleur.whispering.rendering import (
     KINDS,
     MAX_SIDE_TOKENS,
@@ -15,8 +16,6 @@ from souffleur.whispering.rendering import (
     RenderOptions,
     clean,
     group_of,
-    leading,
-    sentences,
     tell,
 )
 from souffleur.whispering.tokens import estimate_tokens
@@ -179,7 +178,7 @@ def test_a_long_side_keeps_its_first_sentences() -> None:
 
 def test_a_side_without_an_early_stop_is_left_out() -> None:
     """Where not even the first sentence fits, half a sentence is not told."""
-    assert exchange("茶" * 500 + "。好。", "嗯。") == "[2026-01-03 18:00] 小祥：嗯。"
+    assert exchange("茶" * 500 + "。", "嗯。") == "[2026-01-03 18:00] 小祥：嗯。"
     assert exchange("茶" * 500) == ""
 
 

@@ -360,7 +360,7 @@ def test_a_portrait_is_cut_after_a_paragraph_or_sentence() -> None:
 
 def test_a_portrait_without_an_early_stop_is_left_out() -> None:
     """Half a sentence about somebody is worse than none."""
-    assert block(Candidates(portrait=portrait("Ann " * 450 + "paints. Yes.")), Budget()) == Recall()
+    assert block(Candidates(portrait=portrait("Ann " * 480 + "paints. Yes.")), Budget()) == Recall()
 
 
 def test_the_oldest_episodes_go_first() -> None:

@@ -70,6 +70,8 @@ class Sources:
     """When the newest episode ended."""
     versions: int = 0
     """How many there were, with those that were taken back."""
+    elsewhere: str = ""
+    """The contents of all memories and episodes in force: what they hold, a portrait may leave."""
 
     @property
     def without(self) -> tuple[str, ...]:
@@ -97,11 +99,12 @@ def faults(answer: PortraitAnswer, sources: Sources) -> str:
 
 
 def lost(answer: PortraitAnswer, sources: Sources) -> str:
-    """Names, numbers and dates of the former portrait that are gone and were not said to be."""
+    """Return the names, numbers and dates of the former portrait that are known nowhere now."""
     if sources.former is None:
         return ""
     dropped = [one.detail for one in answer.dropped]
-    told = "\n".join((answer.text, answer.name or "", answer.occupation or "", *dropped))
+    kept = (answer.text, answer.name or "", answer.occupation or "")
+    told = "\n".join((*kept, *dropped, sources.elsewhere))
     forgotten = {one.key for text in sources.without for one in find_details(text, sources.names)}
     gone = [
         one

@@ -80,6 +80,7 @@ async def gather(state: PortraitState, runtime: Runtime[Context]) -> Update:
         material=f"{lines}\n\n{told}",
         names=tuple(dict.fromkeys(name for memory in known for name in memory.entities)),
         versions=state["versions"],
+        elsewhere="\n".join(one.searchable for one in await _held(knowledge, state)),
         until=max((episode.created_at for episode in episodes), default=state["now"]),
     )
     forgotten = "\n".join(f"- {single_line(content)}" for content in sources.without)
@@ -178,6 +179,12 @@ def _latest_agent(state: PortraitState) -> str:
         return own
     latest = [*filter(None, [state["former"]]), *state["episodes"]][-1:]
     return latest[0].agent_id if latest else "default"
+
+
+async def _held(knowledge: KnowledgeBase, state: PortraitState) -> list[Memory]:
+    """Return the memories and episodes in force, which may hold what leaves the portrait."""
+    held = await knowledge.list(state["user_id"], now=state["now"], sphere=state["sphere"])
+    return [memory for memory in held if memory.category is not Category.PROFILE]
 
 
 async def _known(knowledge: KnowledgeBase, state: PortraitState) -> list[Memory]:

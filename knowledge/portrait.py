@@ -10,6 +10,8 @@ from souffleur.knowledge.operation import derive_id
 EPISODES_PER_PORTRAIT = 5
 """Number of new episodes after which a portrait is rewritten."""
 MAX_PORTRAIT_AGE = timedelta(days=7)
+BIG_PAUSE = timedelta(days=1)
+"""What is big is told in pieces: it does not rewrite the portrait twice in this time."""
 
 
 class PortraitStatus(Frozen):
@@ -44,7 +46,7 @@ def why_due(
         return ""
     if former is not None and is_withdrawn(former):
         return "something in it was to be forgotten"
-    if status.big:
+    if status.big and (former is None or now - former.created_at >= BIG_PAUSE):
         return "something big was told"
     if len(episodes) >= EPISODES_PER_PORTRAIT:
         return f"{len(episodes)} new episodes"

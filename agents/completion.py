@@ -72,8 +72,8 @@ def _part(value: object, key: str) -> object:
 def _text(content: object) -> str:
     """The words of a message, or of its parts."""
     if isinstance(content, list):
-        told = [part for part in content if _part(part, "type") in (None, "text")]
-        content = "".join(str(_part(part, "text") or "") for part in told)
+        texts = [part for part in content if _part(part, "type") in (None, "text")]
+        content = "".join(str(_part(part, "text") or "") for part in texts)
     return mend(content) if isinstance(content, str) else ""
 
 

@@ -62,9 +62,9 @@ def list_rivals(shown: Shown, zone: ZoneInfo) -> str:
     """A line for each memory, and one for the words it rests on."""
     lines = []
     for handle, memory in shown.items():
-        told, start = memory.created_at.astimezone(zone), memory.valid_from
-        marks = [str(memory.kind), f"{told:%Y-%m-%d}"]
-        if start and start.astimezone(zone).date() != told.date():
+        created, start = memory.created_at.astimezone(zone), memory.valid_from
+        marks = [str(memory.kind), f"{created:%Y-%m-%d}"]
+        if start and start.astimezone(zone).date() != created.date():
             marks.append(f"since {start.astimezone(zone):%Y-%m-%d}")
         marks += ["verified"] if memory.verified else []
         lines.append(f"{handle} [{', '.join(marks)}] {single_line(memory.content)}")

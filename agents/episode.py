@@ -60,8 +60,8 @@ def faults(answer: EpisodeAnswer) -> str:
 
 def unfounded(answer: EpisodeAnswer, said: str) -> str:
     """Names and numbers of the answer that are not in the talk; dates are worked out."""
-    told = "\n".join((answer.line, *answer.key_facts, answer.unresolved or ""))
-    alien = [one for one in missing(told, said) if one.kind is not DetailKind.DATE]
+    text = "\n".join((answer.line, *answer.key_facts, answer.unresolved or ""))
+    alien = [one for one in missing(text, said) if one.kind is not DetailKind.DATE]
     return "\n".join(f"- {one.text}" for one in alien)
 
 
@@ -74,7 +74,7 @@ def to_ops(
     """
     if answer.small_talk:
         return (Forget(target=former.id, reason=answer.reason),) if former else ()
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "reason": answer.reason,
         "quote": "",
         "content": f"[{segment.since.astimezone(zone):%Y-%m-%d %H:%M}] {single_line(answer.line)}",
@@ -92,5 +92,5 @@ def to_ops(
         },
     }
     if former:
-        return (Update(target=former.id, **told),)
-    return (Add(category=Category.EPISODE, **told),)
+        return (Update(target=former.id, **fields),)
+    return (Add(category=Category.EPISODE, **fields),)

@@ -167,17 +167,17 @@ def _retryable(status: int, detail: str) -> bool:
 def _status(fault: object) -> int | None:
     """The status that an error in a body tells of."""
     code = fault.get("code") if isinstance(fault, Mapping) else None
-    told = str(code) if isinstance(code, int | str) else ""
-    return int(told) if re.fullmatch("[45][0-9]{2}", told) else None
+    text = str(code) if isinstance(code, int | str) else ""
+    return int(text) if re.fullmatch("[45][0-9]{2}", text) else None
 
 
 def _said(response: Any, call: Call) -> str:
     """The endpoint's own words; "" if it had none."""
     try:
-        told = _message(parse_body(response.content))
+        said = _message(parse_body(response.content))
     except ValueError:
-        told = ""
-    text = call.quote(told or response.content.decode("utf-8", "replace"))
+        said = ""
+    text = call.quote(said or response.content.decode("utf-8", "replace"))
     return f" (it said: {text})" if text else ""
 
 

@@ -101,11 +101,11 @@ def lost(answer: PortraitAnswer, sources: Sources) -> str:
     if sources.former is None:
         return ""
     dropped = [one.detail for one in answer.dropped]
-    told = "\n".join((answer.text, answer.name or "", answer.occupation or "", *dropped))
+    text = "\n".join((answer.text, answer.name or "", answer.occupation or "", *dropped))
     forgotten = {one.key for text in sources.without for one in find_details(text, sources.names)}
     gone = [
         one
-        for one in missing(sources.former.content, told, sources.names)
+        for one in missing(sources.former.content, text, sources.names)
         if one.key not in forgotten and not any(_is_part(words, one) for words in dropped)
     ]
     return "\n".join(f"- {one.text}" for one in gone)
@@ -121,7 +121,8 @@ def unfounded(answer: PortraitAnswer, sources: Sources) -> str:
 def to_op(answer: PortraitAnswer, sources: Sources) -> Op:
     """The next version."""
     former = sources.former
-    told: dict[str, Any] = {
+    dropped = [one for one in answer.dropped if not _is_forgotten(one, sources)]
+    fields: dict[str, Any] = {
         "reason": answer.reason,
         "quote": "",
         "content": answer.text,
@@ -132,16 +133,16 @@ def to_op(answer: PortraitAnswer, sources: Sources) -> Op:
             "name": answer.name,
             "occupation": answer.occupation,
             "changes": answer.changes,
-            "dropped": [one.model_dump() for one in answer.dropped if not _told(one, sources)],
+            "dropped": [one.model_dump() for one in dropped],
             "until": sources.until.isoformat(),
         },
     }
     if former and former.state in {MemoryState.ACTIVE, MemoryState.PENDING}:
-        return Update(target=former.id, **told)
-    return Add(category=Category.PROFILE, **told)
+        return Update(target=former.id, **fields)
+    return Add(category=Category.PROFILE, **fields)
 
 
-def _told(dropped: Dropped, sources: Sources) -> bool:
+def _is_forgotten(dropped: Dropped, sources: Sources) -> bool:
     """Whether it would tell once more what was to be forgotten."""
     return any(fold(dropped.detail) in fold(content) for content in sources.without)
 

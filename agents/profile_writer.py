@@ -70,14 +70,14 @@ async def gather(state: PortraitState, runtime: Runtime[Context]) -> Update:
     known = await _known(knowledge, state)
     episodes = state["episodes"][-MAX_EPISODES:]
     lines = "\n".join(f"- [{memory.kind}] {single_line(memory.content)}" for memory in known)
-    told = "\n\n".join(map(_tell, episodes))
+    summaries = "\n\n".join(map(_tell, episodes))
     former = state["former"]
-    spoken = f"{lines}\n{told}"
+    spoken = f"{lines}\n{summaries}"
     brief = await runtime.context.brief("portrait", state["user_id"], _latest_agent(state), spoken)
     language = brief.language
     sources = Sources(
         former=former,
-        material=f"{lines}\n\n{told}",
+        material=f"{lines}\n\n{summaries}",
         names=tuple(dict.fromkeys(name for memory in known for name in memory.entities)),
         versions=state["versions"],
         until=max((episode.created_at for episode in episodes), default=state["now"]),
@@ -89,7 +89,7 @@ async def gather(state: PortraitState, runtime: Runtime[Context]) -> Update:
         now=clock(state["now"], brief.persona.zone, language),
         portrait=_present(former) if former else render("cold_start", language),
         known=lines or NONE[language],
-        episodes=told or NONE[language],
+        episodes=summaries or NONE[language],
         without=render("without", language, contents=forgotten) if forgotten else "",
     )
     return {

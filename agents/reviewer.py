@@ -154,7 +154,7 @@ async def search(state: ReviewState, runtime: Runtime[Context]) -> Update:
     searches = state["searches"] + 1
     left = MAX_REVIEW_ROUNDS - 1 - searches
     more = render("rounds_left", language, count=left) if left else render("last_round", language)
-    told = render(
+    answered = render(
         "looked_up",
         language,
         query=single_line(answer.query),
@@ -164,7 +164,7 @@ async def search(state: ReviewState, runtime: Runtime[Context]) -> Update:
     ids = ", ".join(hit.item.id for hit in found) or "nothing"
     step = shorten(f"{answer.reason} | SEARCH {answer.query} | {ids}", MAX_REMARK_LENGTH)
     return {
-        "messages": [*state["messages"], Message("user", told)],
+        "messages": [*state["messages"], Message("user", answered)],
         "searches": searches,
         "trail": (*state["trail"], step),
     }

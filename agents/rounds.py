@@ -141,8 +141,8 @@ def unusable(state: Any, problem: str) -> AnswerError:
     """
     messages = state["messages"]
     private = [one.content for one in messages if one.role == "assistant" or one is messages[1]]
-    told = redact(mask(problem), private)
-    return AnswerError(told, answer=messages[-1].content, usage=asdict(state["usage"]))
+    text = redact(mask(problem), private)
+    return AnswerError(text, answer=messages[-1].content, usage=asdict(state["usage"]))
 
 
 async def ask_with_repair(

@@ -102,8 +102,8 @@ def _instructed(messages: Sequence[Message], instruction: str) -> tuple[Message,
     if not indices:
         return (Message("system", instruction), *messages)
     last = messages[indices[-1]]
-    told = replace(last, content=f"{last.content.rstrip()}\n\n{instruction}")
-    return (*messages[: indices[-1]], told, *messages[indices[-1] + 1 :])
+    instructed = replace(last, content=f"{last.content.rstrip()}\n\n{instruction}")
+    return (*messages[: indices[-1]], instructed, *messages[indices[-1] + 1 :])
 
 
 def _refuses_form(error: EndpointError) -> bool:

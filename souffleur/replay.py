@@ -30,7 +30,7 @@ class Played:
     turn: Turn
     """As judged: `failed` if no usable answer came, `pending` if the endpoint is in trouble."""
     outcomes: tuple[LedgerEntry, ...]
-    told: tuple[Memory, ...] = ()
+    narratives: tuple[Memory, ...] = ()
     """Episodes and portraits written since the turn before."""
 
 
@@ -87,9 +87,9 @@ async def replay(dialogue: Dialogue, memory: Souffleur, clock: StageClock) -> As
             if exchange is session.turns[-1]:
                 memory.end_session(user_id=user_id, session_id=session.id)
                 await memory.flush()
-            told = [one for one in await _told(memory, user_id) if one.id not in seen]
-            seen |= {one.id for one in told}
-            yield dataclasses.replace(played, told=tuple(told))
+            new = [one for one in await _narratives(memory, user_id) if one.id not in seen]
+            seen |= {one.id for one in new}
+            yield dataclasses.replace(played, narratives=tuple(new))
 
 
 async def _play(
@@ -114,7 +114,7 @@ async def _play(
     return Played(session_id, exchange, whisper, turn, tuple(outcomes))
 
 
-async def _told(memory: Souffleur, user_id: str) -> list[Memory]:
+async def _narratives(memory: Souffleur, user_id: str) -> list[Memory]:
     """All episodes and portraits so far, oldest first."""
     sessions = memory.knowledge.sessions
     for segment in await sessions.waiting(user_id):

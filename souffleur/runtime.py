@@ -146,7 +146,7 @@ class Souffleur:
             asked = await self._asked(user_id, session_id, text or "", agent_id, at)
             whisper = await whisper_for(self.knowledge, self.settings, asked, self._count)
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
-            return Recall(error=_told(error))
+            return Recall(error=_describe(error))
         self._pairing.note(user_id, session_id, whisper)
         return whisper.with_error(self.error)
 
@@ -183,7 +183,7 @@ class Souffleur:
             return with_error(self._backstage.take(turn), odd, odd_whisper, self.error)
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
             logger.error("turn {} cannot be kept: {}", name, error)
-            why = f"the turn cannot be kept: {_told(error)}"
+            why = f"the turn cannot be kept: {_describe(error)}"
             return Receipt(name, new=False, error=why, durable=False)
 
     def end_session(
@@ -507,7 +507,7 @@ class Souffleur:
         return persona_of(self._usual, person, None).zone
 
 
-def _told(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 

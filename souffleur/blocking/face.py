@@ -20,9 +20,9 @@ class Face:
     def _wait(self, work: Callable[..., Awaitable[T]], *args: object, **named: object) -> T:
         return self._thread.call(work, *args, **named)
 
-    def _wait_or_tell(
+    def _wait_or_report(
         self,
-        told: Callable[..., T],
+        made: Callable[..., T],
         work: Callable[..., Awaitable[T]],
         *args: object,
         **named: object,
@@ -31,4 +31,4 @@ class Face:
         try:
             return self._wait(work, *args, **named)
         except BlockingError as error:
-            return told(error=str(error))
+            return made(error=str(error))

@@ -47,7 +47,7 @@ class SouffleurMethods(Face):
         All personas share what is known of a user, but for those that know only what they were
         told themselves: see `introduce_persona`.
         """
-        found: Recall = self._wait_or_tell(
+        found: Recall = self._wait_or_report(
             Recall,
             self._inner.recall,
             user_id=user_id,

@@ -176,7 +176,7 @@ def played(turn: Played, place: int, names: tuple[str, str], zone: ZoneInfo) -> 
         console.print(f"  {_op(entry)}  {story[0] if story else ''}")
         for line in story[1:]:
             console.print(f"      {line}")
-    for one in turn.told:
+    for one in turn.narratives:
         _tell(one)
 
 
@@ -254,7 +254,7 @@ def played_json(turn: Played) -> None:
         "state": turn.turn.state,
         "error": turn.turn.error,
         "ops": [_plain(entry) for entry in turn.outcomes],
-        "told": [_plain(one) for one in turn.told],
+        "told": [_plain(one) for one in turn.narratives],
     }
     print(json.dumps(line, ensure_ascii=False))
 

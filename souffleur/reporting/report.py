@@ -64,9 +64,9 @@ def to_json(quality: Quality) -> dict[str, Any]:
     the latest runs.
     """
     state, findings = health(quality)
-    told = {one.name: _plain(getattr(quality, one.name)) for one in fields(quality)}
-    told["runs"] = [run.model_dump(mode="json") for run in quality.runs]
-    return {"health": {"state": str(state), "findings": findings}, **told}
+    data = {one.name: _plain(getattr(quality, one.name)) for one in fields(quality)}
+    data["runs"] = [run.model_dump(mode="json") for run in quality.runs]
+    return {"health": {"state": str(state), "findings": findings}, **data}
 
 
 def count(number: int, one: str, several: str = "") -> str:

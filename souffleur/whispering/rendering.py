@@ -116,9 +116,9 @@ class Part:
         """
         chosen: list[list[RenderedLine]] = []
         for lines in forms:
-            told = [line for line in lines if line.text]
-            if told and self.takes([*(one[-1] for one in chosen), told[-1]]):
-                chosen.append(told)
+            written = [line for line in lines if line.text]
+            if written and self.takes([*(one[-1] for one in chosen), written[-1]]):
+                chosen.append(written)
         for index, lines in enumerate(chosen):
             others = [one[-1] for one in chosen[:index] + chosen[index + 1 :]]
             longest = next(line for line in lines if self.takes([*others, line]))
@@ -240,10 +240,10 @@ def _clock(moment: datetime, zone: ZoneInfo) -> str:
 def _episode(episode: Memory, language: str, long: bool) -> str:
     text = single_line(episode.content)
     facts = episode.data.get("key_facts") if long else None
-    told = [single_line(str(fact)) for fact in facts] if isinstance(facts, list) else []
-    if text and any(told):
+    lines = [single_line(str(fact)) for fact in facts] if isinstance(facts, list) else []
+    if text and any(lines):
         joint = _BETWEEN_SENTENCES if text[-1] in _ENDS else _SAYS
-        listed = [fact.rstrip(_ENDS + ";；") for fact in told]
+        listed = [fact.rstrip(_ENDS + ";；") for fact in lines]
         text += joint[language] + _BETWEEN_FACTS[language].join(filter(None, listed))
     matter = single_line(str(episode.data.get("unresolved") or ""))
     return render("whisper_open", language, line=text, matter=matter) if text and matter else text

@@ -10,7 +10,7 @@ from souffleur.knowledge.memory import Category, Kind
 from souffleur.prompts import LANGUAGES, render
 from souffleur.whispering.rendering import (
     KINDS,
-    SIDE_TOKENS,
+    MAX_SIDE_TOKENS,
     Group,
     RenderOptions,
     clean,
@@ -174,7 +174,7 @@ def test_a_long_side_keeps_its_first_sentences() -> None:
     said = line.removeprefix("[2026-01-03 18:00] 主人：").removesuffix(" / 小祥：真好。")
     times = said.count(one)
     assert said == one * times + "…"
-    assert estimate_tokens(said) <= SIDE_TOKENS < estimate_tokens(one * (times + 1) + "…")
+    assert estimate_tokens(said) <= MAX_SIDE_TOKENS < estimate_tokens(one * (times + 1) + "…")
 
 
 def test_a_side_without_an_early_stop_is_left_out() -> None:

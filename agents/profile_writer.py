@@ -1,4 +1,4 @@
-"""ProfileWriter: the portrait of a user, written anew from the former one and what has come since.
+"""ProfileWriter: the next portrait of a user, from the former one and what has come since.
 
 START -> gather -> write -> check -> apply -> END
                      ^--------' once, if the answer was unusable, lost a detail or invented one
@@ -35,7 +35,7 @@ from souffleur.knowledge.operation import Actor, ActorKind, LedgerEntry, Refusal
 from souffleur.prompts import render, stamp
 
 MAX_KNOWN_MEMORIES = 40
-"""Memories a portrait is written from: the core, then the most valuable."""
+"""Maximum memories a portrait is written from: the core, then the most valuable."""
 MAX_EPISODES = 10
 
 
@@ -44,11 +44,11 @@ class PortraitState(TypedDict, total=False):
 
     user_id: str
     sphere: str
-    """Of a persona that knows only its own, or the common one."""
+    """The sphere of a persona that knows only its own, or the common one."""
     former: Memory | None
-    """The version in force, or the latest in whatever state."""
+    """The version in force; if none is, the latest in whatever state."""
     episodes: Sequence[Memory]
-    """Since then, oldest first."""
+    """Episodes since the former version, oldest first."""
     versions: int
     """The highest number of a version so far."""
     why: str
@@ -173,7 +173,7 @@ class ProfileWriter:
 
 
 def _latest_agent(state: PortraitState) -> str:
-    """Return the persona that talked with the user last, as far as episodes tell."""
+    """Return the persona that talked with the user last, according to the episodes."""
     if own := agent_of(state["sphere"]):
         return own
     latest = [*filter(None, [state["former"]]), *state["episodes"]][-1:]

@@ -1,4 +1,4 @@
-"""How long a text is to a model: its own tokenizer where there is one, else an estimate."""
+"""The length of a text in tokens: by the model's own tokenizer if possible, else an estimate."""
 
 import math
 import os
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from tiktoken import Encoding
 
 Count = Callable[[str], int]
-"""A text's length in tokens."""
+"""Returns the length of a text in tokens."""
 
 
 @dataclass(frozen=True)
 class _Vocabulary:
-    """What a character costs a family of models, in hundredths of a token."""
+    """Hundredths of a token that a character takes in a family of models."""
 
     common: int
-    """One of `_COMMON`; the more words a vocabulary holds, the less each of these costs."""
+    """A character of `_COMMON`; the more words a vocabulary has, the less each of these takes."""
     listed: int
-    """Another character of GB 2312's first level, 3755 in use every day."""
+    """Another character of GB 2312's first level, which has 3755 everyday ones."""
     rare: int
     """Any other Chinese character, traditional ones among them."""
     mark: int
-    """Full-width and typographic punctuation."""
+    """A full-width or typographic punctuation mark."""
     kana: int
     other: int
     """Hangul, and whatever else takes three bytes in UTF-8."""
     digits: int
-    """How many digits make one token."""
+    """Number of digits that make one token."""
 
 
 # Fitted by linear programming to the tokenizers of tests/data/token_counts.json, on public
@@ -51,9 +51,9 @@ _FAMILIES = (
     (r"qwen|gemma|gemini", _Vocabulary(45, 99, 108, 130, 46, 90, digits=1)),
     (r"deepseek", _Vocabulary(36, 100, 102, 128, 46, 90, digits=3)),
 )
-"""Families by a pattern in the model's name; the first that fits counts."""
+"""Families by a pattern in the model's name; the first match applies."""
 _MARGIN = 1.2
-"""Of the square root of the mean: what few words cost strays further from it than what many do."""
+"""Factor of the square root of the mean, since short texts deviate more than long ones."""
 
 _PIECE = re.compile(r"'[a-z]*|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|\n+| +|[!-&(-/:-@\[-`{-~]+")
 """A piece of plain ASCII."""
@@ -75,20 +75,20 @@ _COMMON = frozenset(
     "通速造道邮部都配释里重量金钮链销错键长開間関门闭问间队阳陆限院除集需非面音页项预频题额首验高"
     "黑"
 )
-"""What even the vocabularies of 2023 hold whole; of other characters they make two or three."""
+"""Characters that are one token even in vocabularies of 2023; others are two or three."""
 
 _ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
 _DIGESTS = {
     "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
     "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
 }
-"""SHA-256 of the tables that tiktoken reads; any other file it would remove, and fetch anew."""
+"""SHA-256 of the tables that tiktoken reads; it would replace any other file by a download."""
 
 
 def estimate_tokens(text: str) -> int:
-    """Tokens to a model whose tokenizer is not known: rather too many than too few.
+    """Estimate the tokens of a text for an unknown tokenizer: rather too many than too few.
 
-    Of Chinese and English of 20 characters or more it is at least nine tenths of what any
+    For Chinese and English of 20 characters or more it is at least nine tenths of what any
     tokenizer in tests/data/token_counts.json makes: of all texts there, and of public dialogues
     but for one piece in thousands. A bare list of rare names may be more. Vocabularies of GPT-2's
     and Llama 2's kind are left out: they spell Chinese out in bytes.
@@ -100,7 +100,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def counter_for(model: str, file: Path | None = None) -> Count:
-    """Return what counts tokens as the model does, as nearly as this machine can.
+    """Return a function that counts tokens as the model does, as nearly as is possible here.
 
     `file` is the model's tokenizer.json; SettingsError if it cannot be read. Without it, tiktoken
     counts if it knows the model and its table is in its cache; nothing is ever fetched. Else it is
@@ -118,7 +118,7 @@ def counter_for(model: str, file: Path | None = None) -> Count:
 
 
 def _estimator(family: _Vocabulary) -> Count:
-    """Its counts; 2000 characters take about half a millisecond, as pieces recur."""
+    """Return an estimate for a family; 2000 characters take about 0.5 ms, as pieces recur."""
     cost = lru_cache(maxsize=8192)(partial(_cost, family))
 
     def count(text: str) -> int:
@@ -129,7 +129,7 @@ def _estimator(family: _Vocabulary) -> Count:
 
 
 def _cost(family: _Vocabulary, piece: str) -> int:
-    """Hundredths of a token: of a piece no more than of its parts, and no less than of one."""
+    """Return the hundredths of a token that a piece takes."""
     first, length = piece[0], len(piece)
     if not first.isascii():
         return _wide(family, first)
@@ -165,7 +165,7 @@ _estimate = _estimator(_ANY)
 
 
 def _encoding_name(model: str) -> str:
-    """What tiktoken calls the model's encoding; empty: it does not know the model."""
+    """Return tiktoken's name of the model's encoding; empty if it does not know the model."""
     from tiktoken.model import encoding_name_for_model
 
     try:
@@ -175,7 +175,7 @@ def _encoding_name(model: str) -> str:
 
 
 def _own(encoding: str) -> "Encoding | None":
-    """Return tiktoken's encoding, if it is loaded or its table is here."""
+    """Return tiktoken's encoding if it is loaded or its table is cached."""
     from tiktoken import get_encoding
     from tiktoken.registry import ENCODINGS
 

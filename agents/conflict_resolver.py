@@ -32,9 +32,13 @@ from souffleur.agents.rounds import (
 )
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, MemoryState
+from souffleur.knowledge.memory_codec import fingerprint
 from souffleur.knowledge.operation import Actor, ActorKind, LedgerEntry, Op, Verdict
-from souffleur.knowledge.records import fingerprint
-from souffleur.knowledge.upkeep.conflict_sets import ConflictSet, ruling_entry, ruling_id
+from souffleur.knowledge.upkeep.conflict_sets import (
+    ConflictSet,
+    conflict_entry_id,
+    conflict_verdict_id,
+)
 from souffleur.prompts import render, stamp
 
 
@@ -122,7 +126,7 @@ class ConflictResolver:
     async def run(
         self, rivals: ConflictSet, *, now: datetime, dry_run: bool = False
     ) -> list[LedgerEntry]:
-        """Judge a memory and its rivals in one call; return the ledger entry of each pair.
+        """Judge a memory and its conflict set in one call; return the ledger entry of each pair.
 
         A CONTRADICT if the two exclude each other, a SKIP if they do not; no entry if one was
         reworded or ended meanwhile. Pairs that were ruled on before, in the same words, are not
@@ -133,10 +137,12 @@ class ConflictResolver:
         """
         everyone = (rivals.memory, *rivals.others)
         if len({(memory.user_id, memory.agent_id, memory.sphere) for memory in everyone}) != 1:
-            raise ValueError("rivals are of one user and one persona: see `rivals.rivals`")
+            raise ValueError("rivals are of one user and one persona: see `find_conflict_sets`")
         decided = await self._decided(rivals)
         ruled = {outcome.verdict_id for outcome in decided}
-        left = [one for one in rivals.others if ruling_id(rivals.memory, one) not in ruled]
+        left = [
+            one for one in rivals.others if conflict_verdict_id(rivals.memory, one) not in ruled
+        ]
         named = {f"m{index}": one for index, one in enumerate((rivals.memory, *left), start=1)}
         current = await _as_they_are(self.context.knowledge, named)
         if FIRST not in current or len(current) < 2:
@@ -149,8 +155,8 @@ class ConflictResolver:
 
     async def _decided(self, rivals: ConflictSet) -> list[LedgerEntry]:
         """Return the entries of earlier verdicts on these; finish what a crash cut off."""
-        entries = [ruling_entry(rivals.memory, other) for other in rivals.others]
-        return await self.context.knowledge.decided(entries)
+        entries = [conflict_entry_id(rivals.memory, other) for other in rivals.others]
+        return await self.context.knowledge.settled_entries(entries)
 
 
 async def _as_they_are(knowledge: KnowledgeBase, shown: dict[str, Memory]) -> dict[str, Memory]:
@@ -171,7 +177,7 @@ def _verdict(
 ) -> Verdict:
     prompt = stamp("arbitrate", state["language"])
     return Verdict(
-        id=ruling_id(*pair),
+        id=conflict_verdict_id(*pair),
         user_id=pair[0].user_id,
         agent_id=pair[0].agent_id,
         by=Actor(who=ActorKind.ARBITER, model=state["model"], prompt=prompt),

@@ -31,9 +31,10 @@ from souffleur.agents.rounds import (
     run_graph,
     settled,
 )
-from souffleur.knowledge.identity import reader
+from souffleur.knowledge.identity import reading_sphere
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.memory_codec import fingerprint
 from souffleur.knowledge.operation import (
     Actor,
     ActorKind,
@@ -42,7 +43,6 @@ from souffleur.knowledge.operation import (
     derive_id,
     entry_id,
 )
-from souffleur.knowledge.records import fingerprint
 from souffleur.prompts import render, stamp
 
 
@@ -119,7 +119,7 @@ class Consolidator:
     async def run(
         self, group: Sequence[Memory], *, now: datetime, dry_run: bool = False
     ) -> list[LedgerEntry]:
-        """Make fewer memories of a group that `grouping.groups` found; return the ledger entries.
+        """Make fewer memories of a group that `grouping.find_groups` found; return ledger entries.
 
         A SKIP if the model prefers to leave all as they are; no entry if one of them was changed
         meanwhile. A group that was decided on before, in the same words, costs no call, even if
@@ -128,7 +128,7 @@ class Consolidator:
         of several users or personas; then nothing has changed.
         """
         if len({(memory.user_id, memory.agent_id, memory.sphere) for memory in group}) != 1:
-            raise ValueError("a group is of one user and one persona: see `grouping.groups`")
+            raise ValueError("a group is of one user and one persona: see `grouping.find_groups`")
         if decided := await self._decided(group):
             return decided
         shown = {f"m{index}": memory for index, memory in enumerate(group, start=1)}
@@ -141,7 +141,7 @@ class Consolidator:
         """Return the entries of an earlier verdict on the same; finish it if a crash cut it off."""
         verdict = consolidation_id(group)
         entries = [entry_id(verdict, index) for index in range(MAX_MERGED)]
-        return await self.context.knowledge.decided(entries)
+        return await self.context.knowledge.settled_entries(entries)
 
 
 def consolidation_id(group: Sequence[Memory]) -> str:
@@ -162,7 +162,7 @@ def _verdict(state: MergeState, knowledge: KnowledgeBase) -> Verdict:
         id=consolidation_id(group),
         user_id=group[0].user_id,
         agent_id=group[0].agent_id,
-        sphere=reader(group[0].sphere),
+        sphere=reading_sphere(group[0].sphere),
         by=Actor(who=ActorKind.CONSOLIDATOR, model=state["model"], prompt=prompt),
         at=state["now"],
         reason=answer.reason,

@@ -7,7 +7,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BeforeValidator
 
-from souffleur.knowledge.language.plain_text import is_blank
+from souffleur.knowledge.language.plain_text import is_blank, single_line
+from souffleur.knowledge.privacy.secrets import find_secret
 
 MAX_QUOTE_LENGTH = 2000
 """Characters of a quotation; a longer one takes seconds to find in what was said."""
@@ -16,6 +17,9 @@ MAX_REMARK_LENGTH = 1000
 MAX_NAME_LENGTH = 100
 """Characters of a name or topic; longer ones are dropped."""
 MAX_NAMES = 20
+MAX_CUE_LENGTH = 80
+"""Characters of a cue; what is longer is none."""
+MAX_CUES = 5
 MAX_ECHO_LENGTH = 2000
 """Characters kept of an answer that was too long to be read."""
 YEARS = range(1900, 2200)
@@ -76,6 +80,12 @@ def _names(names: list[str]) -> list[str]:
     return fit[:MAX_NAMES]
 
 
+def _cues(cues: list[str]) -> list[str]:
+    plain = dict.fromkeys(single_line(cue) for cue in cues)
+    fit = [cue for cue in plain if not is_blank(cue) and len(cue) <= MAX_CUE_LENGTH]
+    return [cue for cue in fit if find_secret(cue) is None][:MAX_CUES]
+
+
 def _handle(value: Any) -> Any:
     """Return the handle; `[m3]`, `M3` and `m3*` all mean m3."""
     if not isinstance(value, str):
@@ -119,6 +129,9 @@ Note = Annotated[str | None, AfterValidator(_note)]
 """A remark that may be left out; `None` if it is blank."""
 Names = Annotated[list[str], AfterValidator(_names)]
 """Names or topics; unusable ones are left out."""
+Cues = Annotated[list[str], AfterValidator(_cues)]
+"""Situations in which a memory should come to mind; unusable ones, and those that hold a secret,
+are left out: a memory is not refused for its cues."""
 Handle = Annotated[str, BeforeValidator(_handle)]
 """The handle of one of the memories that were shown."""
 Since = Annotated[str | None, AfterValidator(_since)]

@@ -54,6 +54,8 @@ MOST_SHOWN = 24
 """Known memories in a prompt: the whispered, the related, then those a change could make stale."""
 EARLIER_SHOWN = 6
 """Messages before the turns that stand in a prompt, for reference."""
+MOST_LIKELY = 3
+"""Memories that a judge may name as needed next."""
 LONG = 100
 """Words, or characters where a script sets no spaces, from above which a content goes back once.
 Else a memory to which every turn adds a detail grows without end."""
@@ -99,6 +101,7 @@ async def gather(state: MonitorState, runtime: Runtime[Context]) -> Update:
         assistant=persona.assistant,
         now=clock(turns[-1].at, persona.zone, language),
         known=list_known(shown, whispered, persona.zone, language),
+        began=clock(talk_began(_heard(state)), persona.zone, language),
         earlier=talk(state["earlier"][-EARLIER_SHOWN:], persona, language),
         exchange=turns_to_judge(turns, persona, language),
     )
@@ -133,8 +136,10 @@ async def check(state: MonitorState, runtime: Runtime[Context]) -> Update:
 
 async def apply(state: MonitorState, runtime: Runtime[Context]) -> Update:
     """Carry the verdict out."""
-    turns = state["turns"]
-    outcomes = await runtime.context.knowledge.apply(state["verdict"], turns=turns)
+    knowledge, turns, verdict = runtime.context.knowledge, state["turns"], state["verdict"]
+    outcomes = await knowledge.apply(verdict, turns=turns)
+    if likely := _likely(state):
+        knowledge.sessions.note_likely(turns[-1], likely)
     return {"outcomes": outcomes}
 
 
@@ -182,6 +187,23 @@ async def _known(knowledge: KnowledgeBase, turns: Sequence[Turn]) -> list[Memory
     return shown + [memory for memory in rest if memory.id in filled]
 
 
+def _said(turns: Sequence[Turn]) -> list[Said]:
+    return [said for turn in turns for said in turn.said()]
+
+
+def _heard(state: MonitorState) -> list[Said]:
+    """Return all messages of the talk that are known, the judged ones last."""
+    return [*state["earlier"], *_said(state["turns"])]
+
+
+def _likely(state: MonitorState) -> list[str]:
+    """Return the memories that the judge expects to be needed next; handles of none are nothing."""
+    answer = state["answer"]
+    shown = {f"m{index}": memory.id for index, memory in enumerate(state["shown"], start=1)}
+    named = dict.fromkeys(answer.next) if answer else {}
+    return [shown[handle] for handle in named if handle in shown][:MOST_LIKELY]
+
+
 def _unknown_handles(answer: MonitorAnswer | None, shown: Sequence[Memory]) -> str:
     known = {f"m{place}" for place in range(1, len(shown) + 1)}
     unknown = [name for name in handles(answer) if name not in known] if answer else []
@@ -209,7 +231,6 @@ def _verdict(state: MonitorState, answer: MonitorAnswer) -> Verdict:
         keep_both=state["rounds"] > 1,
     )
     prompt = stamp("monitor", state["language"])
-    said = tuple(said for turn in turns for said in turn.said())
     return Verdict(
         id=verdict_id(turns),
         user_id=turns[0].user_id,
@@ -221,7 +242,7 @@ def _verdict(state: MonitorState, answer: MonitorAnswer) -> Verdict:
         ops=to_ops(answer, reading),
         shown={f"m{place}": memory.id for place, memory in enumerate(state["shown"], start=1)},
         injected=frozenset(id for turn in turns for id in turn.injected),
-        said=said,
-        talk_since=talk_began([*state["earlier"], *said]),
+        said=tuple(_said(turns)),
+        talk_since=talk_began(_heard(state)),
         cost=asdict(state["usage"]),
     )

@@ -7,11 +7,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.fields import Note, Remark
-from souffleur.knowledge.forgetting import tells
+from souffleur.knowledge.forgetting import mentions
 from souffleur.knowledge.language.details import Detail, DetailKind, find_details, missing
 from souffleur.knowledge.language.lexical import is_spaced, split
 from souffleur.knowledge.language.plain_text import is_blank
-from souffleur.knowledge.language.wording import fold
+from souffleur.knowledge.language.text_match import normalize_text
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import Add, Importance, Op, Update
 from souffleur.knowledge.privacy.secrets import find_secret
@@ -91,7 +91,7 @@ def faults(answer: PortraitAnswer, sources: Sources) -> str:
     found += [
         f"it still tells what was to be forgotten: {content!r}"
         for content in sources.without
-        if any(tells(paragraph, content) for paragraph in answer.paragraphs)
+        if any(mentions(paragraph, content) for paragraph in answer.paragraphs)
     ]
     return "\n".join(f"- {fault}" for fault in found)
 
@@ -144,7 +144,9 @@ def to_op(answer: PortraitAnswer, sources: Sources) -> Op:
 
 def _is_forgotten(dropped: Dropped, sources: Sources) -> bool:
     """Return whether it would repeat what the user asked to forget."""
-    return any(fold(dropped.detail) in fold(content) for content in sources.without)
+    return any(
+        normalize_text(dropped.detail) in normalize_text(content) for content in sources.without
+    )
 
 
 def _is_part(words: str, detail: Detail) -> bool:

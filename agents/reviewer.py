@@ -39,7 +39,7 @@ from souffleur.agents.rounds import (
 )
 from souffleur.knowledge.decay import has_faded
 from souffleur.knowledge.finding.search import EVERYWHERE, Found, Query, Scope
-from souffleur.knowledge.identity import reader
+from souffleur.knowledge.identity import reading_sphere
 from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.memory import Due, Memory
 from souffleur.knowledge.operation import Actor, ActorKind, Verdict
@@ -99,7 +99,7 @@ async def gather(state: ReviewState, runtime: Runtime[Context]) -> Update:
         RULES[question_due], memory.user_id, memory.agent_id, memory.content
     )
     persona, language = brief.persona, brief.language
-    sphere = reader(memory.sphere)
+    sphere = reading_sphere(memory.sphere)
     limit = MAX_RELATED + 1  # the memory itself is found as well
     query = Query(memory.user_id, memory.content, state["now"], sphere=sphere, limit=limit)
     hits = await runtime.context.knowledge.search(query)
@@ -144,7 +144,7 @@ async def search(state: ReviewState, runtime: Runtime[Context]) -> Update:
         memory.user_id,
         answer.query,
         state["now"],
-        sphere=reader(memory.sphere),
+        sphere=reading_sphere(memory.sphere),
         limit=MAX_HITS + 1,
         scope=EVERYWHERE,
         zone=state["persona"].zone,

@@ -29,7 +29,7 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import Actor, ActorKind, LedgerEntry, Refusal, Verdict, derive_id
-from souffleur.knowledge.talk.session import FEWEST, Segment
+from souffleur.knowledge.talk.session import MIN_EPISODE_MESSAGES, Segment
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.prompts import render, stamp
 
@@ -125,10 +125,10 @@ class ConversationSummarizer:
         """
         knowledge = self.context.knowledge
         episode_id = derive_id("memory", episode_verdict_id(segment), 0)
-        if await knowledge.holds(episode_id):  # a crash came between it and the segment
+        if await knowledge.exists(episode_id):  # a crash came between it and the segment
             return episode_id
         turns = [turn for turn in await knowledge.sessions.turns(segment) if not turn.hidden]
-        if sum(turn.messages for turn in turns) < FEWEST:
+        if sum(turn.messages for turn in turns) < MIN_EPISODE_MESSAGES:
             return None
         state = await run_graph(self.graph, {"segment": segment, "turns": turns}, self.context)
         made = [entry for entry in state["outcomes"] if entry.op in {"ADD", "UPDATE"}]

@@ -1,6 +1,7 @@
 """What the monitor may answer, and how its words become operations."""
 
 from calendar import monthrange
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
@@ -9,6 +10,7 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from souffleur.agents.fields import (
+    Cues,
     Handle,
     Names,
     Quote,
@@ -18,7 +20,8 @@ from souffleur.agents.fields import (
     is_month,
     starts,
 )
-from souffleur.knowledge.decay import ends
+from souffleur.knowledge.decay import plan_expiry
+from souffleur.knowledge.language.dates import carried_dates, date_parts, read_dates
 from souffleur.knowledge.memory import Content, Kind
 from souffleur.knowledge.operation import Add, Boost, Delete, Importance, Op, Skip, Update
 
@@ -55,6 +58,7 @@ class AddAnswer(_Part):
     entities: Names = []
     since: Since = None
     until: Until = None
+    cues: Cues = []
 
 
 class UpdateAnswer(_Part):
@@ -70,6 +74,7 @@ class UpdateAnswer(_Part):
     entities: Names = []
     since: Since = None
     until: Until = None
+    cues: Cues = []
 
 
 class BoostAnswer(_Part):
@@ -107,6 +112,8 @@ class MonitorAnswer(_Part):
     reason: Remark
     big: bool = False
     """It changes who the user is: the portrait is to be written anew."""
+    next: list[Handle] = []
+    """Known memories that the next message will likely need."""
     ops: Annotated[list[OpAnswer], BeforeValidator(_named_in_capitals)]
 
 
@@ -152,7 +159,8 @@ def _to_op(
         "importance": part.importance,
         "entities": _names(part.entities, reading.speakers),
         "valid_from": _start(part.since, reading),
-        "expires_at": _end(part.until, reading),
+        "expires_at": _end(part.until, part.content, reading),
+        "cues": tuple(part.cues),
     }
     if isinstance(part, UpdateAnswer):
         return Update(target=part.id, **shared)
@@ -170,11 +178,26 @@ def _start(day: str | None, reading: ParseContext) -> datetime | None:
     return start if start is None or start <= reading.now else None
 
 
-def _end(day: str | None, reading: ParseContext) -> datetime | None:
-    """A week after the day, or the last of the month; a day gone by is no end."""
-    start = starts(day, reading.zone)
-    if start and day and is_month(day):
-        start = start.replace(day=monthrange(start.year, start.month)[1])
-    if start is None or start + timedelta(days=1) <= reading.now:
+def _end(day: str | None, content: str, reading: ParseContext) -> datetime | None:
+    """A week after the day, or the last of the month; a day gone by is no end.
+
+    What names a later day, such as that of a second offer, does not end before it.
+    """
+    last = _last_day(day, reading.zone) if day else None
+    if last is None or last + timedelta(days=1) <= reading.now:
         return None
-    return ends(start)
+    return plan_expiry(max([last, *_named_days(content, reading.zone)]))
+
+
+def _last_day(day: str, zone: ZoneInfo) -> datetime | None:
+    start = starts(day, zone)
+    if start and is_month(day):
+        return start.replace(day=monthrange(start.year, start.month)[1])
+    return start
+
+
+def _named_days(text: str, zone: ZoneInfo) -> Iterator[datetime]:
+    """Yield the days, and the last days of the months, that a text names with their year."""
+    for key in carried_dates(read_dates(text)[0]):
+        if all(date_parts(key)[:2]) and (day := _last_day(key, zone)):
+            yield day

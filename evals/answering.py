@@ -1,11 +1,11 @@
-"""End to end on a public set: its talk replayed, its questions answered from what is whispered.
+"""End to end on a public set: replay its conversations, then answer its questions from recall.
 
 souffleur eval answering locomo locomo.jsonl.gz --conversations 1 --questions 40 --yes
 
-Each conversation goes through the real runtime into a fresh store; after it, each question drawn
-is asked: `recall`, a reply of the model from the block alone, and a grade beside the reference
-answer. The model is asked for nothing before its cost has been estimated, and agreed to by --yes
-or by a limit. The sets are not shipped: `souffleur.evals.sets` says which can be read.
+Each conversation goes through the real runtime into a fresh store. Then each question drawn is
+asked: `recall`, a reply of the model from the block alone, and a grade against the reference
+answer. No request is made before its cost has been estimated, and accepted by --yes or by a limit.
+The sets are not shipped: `souffleur.evals.sets` lists those that can be read.
 """
 
 import asyncio
@@ -39,23 +39,23 @@ from souffleur.evals.command import (
     start,
 )
 from souffleur.evals.minilm import yardstick
-from souffleur.evals.sets.answering_result import Answered, as_json, report
+from souffleur.evals.sets.answering_result import GradedAnswer, as_json, report
+from souffleur.evals.sets.conversation import Question
 from souffleur.evals.sets.estimate import (
-    ANSWERS,
-    BLOCK,
+    ANSWER_TOKENS,
+    BLOCK_TOKENS,
     Cost,
     Estimate,
     Limit,
     replay_estimate,
     show_estimate,
-    together,
-    total,
+    sum_costs,
+    sum_estimates,
 )
-from souffleur.evals.sets.form import Question
-from souffleur.evals.sets.known import read_set
-from souffleur.evals.sets.set_dialogue import STEP, Drawn, draw, to_dialogue
+from souffleur.evals.sets.registry import read_set
+from souffleur.evals.sets.set_dialogue import MESSAGE_GAP, Sample, draw, to_dialogue
+from souffleur.evals.suite.model_source import open_source, source_settings
 from souffleur.evals.suite.scratch import scratch
-from souffleur.evals.suite.voice import opened_voice, voice_settings
 from souffleur.knowledge.talk.turn import TurnState
 from souffleur.prompts import language_of, render
 from souffleur.replay import clock_for, replay, settings_for
@@ -63,14 +63,14 @@ from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.whispering.tokens import estimate_tokens
 
-PARALLEL = 4
-"""Conversations side by side."""
-TRAPS = {("locomo", "adversarial")}
-"""Sets and categories whose answer was never said: what stands as answer is the wrong one."""
+PARALLEL_CONVERSATIONS = 4
+"""Number of conversations that are replayed concurrently."""
+TRAP_CATEGORIES = {("locomo", "adversarial")}
+"""Sets and categories whose answer was never said: the answer they give is the wrong one."""
 
 
 class Grade(BaseModel):
-    """What the eval judge says of a reply: the argument first."""
+    """The eval judge's grade of a reply; the argument comes first."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -79,33 +79,33 @@ class Grade(BaseModel):
 
 
 @dataclass(frozen=True)
-class Cast:
-    """Who answers, and by which settings."""
+class AnswerSetup:
+    """The model and the settings that answer."""
 
     settings: Settings
-    """Those of the stores; `path` is a folder that holds them all."""
+    """Settings of the stores; `path` is a folder that holds them all."""
     chat: Chat
     set_name: str
 
 
-async def run(drawn: Sequence[Drawn], cast: Cast) -> tuple[list[Answered], list[str]]:
-    """Answers in order, and which turns could not be judged.
+async def run(drawn: Sequence[Sample], setup: AnswerSetup) -> tuple[list[GradedAnswer], list[str]]:
+    """Return the answers in order, and the turns that could not be judged.
 
     Raises RecordingError, and what the model's chat raises for a reply or a grade.
     """
-    slots = asyncio.Semaphore(PARALLEL)
+    slots = asyncio.Semaphore(PARALLEL_CONVERSATIONS)
 
-    async def one(place: int, part: Drawn) -> tuple[list[Answered], list[str]]:
+    async def one(index: int, part: Sample) -> tuple[list[GradedAnswer], list[str]]:
         async with slots:
-            folder = cast.settings.path / str(place)
-            return await _converse(part, cast, cast.settings.model_copy(update={"path": folder}))
+            folder = setup.settings.path / str(index)
+            return await _converse(part, setup, setup.settings.model_copy(update={"path": folder}))
 
-    done = await asyncio.gather(*(one(place, part) for place, part in enumerate(drawn)))
+    done = await asyncio.gather(*(one(index, part) for index, part in enumerate(drawn)))
     return [one for some, _ in done for one in some], [one for _, some in done for one in some]
 
 
-def estimate(drawn: Sequence[Drawn], settings: Settings) -> Estimate:
-    """Requests by name."""
+def estimate(drawn: Sequence[Sample], settings: Settings) -> Estimate:
+    """Estimate the cost by name of request."""
     replays = [replay_estimate(to_dialogue(one.conversation), settings) for one in drawn]
     asked = [question for one in drawn for question in one.questions]
     texts = [f"{one.text}\n{one.answer}" for one in asked]
@@ -113,30 +113,34 @@ def estimate(drawn: Sequence[Drawn], settings: Settings) -> Estimate:
     answer, grade = (estimate_tokens(_rules(name)) for name in ("answer", "grade"))
     count = len(asked)
     asking = {
-        "answer": Cost(count, said + count * (answer + BLOCK), count * ANSWERS["answer"]),
-        "grade": Cost(count, said + count * (grade + ANSWERS["answer"]), count * ANSWERS["grade"]),
+        "answer": Cost(
+            count, said + count * (answer + BLOCK_TOKENS), count * ANSWER_TOKENS["answer"]
+        ),
+        "grade": Cost(
+            count, said + count * (grade + ANSWER_TOKENS["answer"]), count * ANSWER_TOKENS["grade"]
+        ),
     }
-    return together([*replays, asking])
+    return sum_estimates([*replays, asking])
 
 
 async def _converse(
-    part: Drawn, cast: Cast, settings: Settings
-) -> tuple[list[Answered], list[str]]:
+    part: Sample, setup: AnswerSetup, settings: Settings
+) -> tuple[list[GradedAnswer], list[str]]:
     dialogue = to_dialogue(part.conversation)
     clock = clock_for(dialogue)
     named = settings_for(dialogue, settings)
     async with Souffleur.open(
-        named, chat=cast.chat, clock=clock, embedder=yardstick(named.embedder)
+        named, chat=setup.chat, clock=clock, embedder=yardstick(named.embedder)
     ) as memory:
         troubles = [
             f"{dialogue.user.id}, {played.session_id} at {played.exchange.at}: {played.turn.error}"
             async for played in replay(dialogue, memory, clock)
             if played.turn.state is not TurnState.JUDGED
         ]
-        clock.at += STEP
-        judge = StructuredChat(cast.chat, form=settings.answer_form)
+        clock.at += MESSAGE_GAP
+        judge = StructuredChat(setup.chat, form=settings.answer_form)
         answered = [
-            await _ask(question, part.conversation.conv_id, memory, judge, cast, clock.at)
+            await _ask(question, part.conversation.conv_id, memory, judge, setup, clock.at)
             for question in part.questions
         ]
     return answered, troubles
@@ -147,9 +151,9 @@ async def _ask(
     user_id: str,
     memory: Souffleur,
     judge: StructuredChat,
-    cast: Cast,
+    setup: AnswerSetup,
     now: datetime,
-) -> Answered:
+) -> GradedAnswer:
     whisper = await memory.recall(user_id=user_id, session_id="asked", text=question.text, at=now)
     language = language_of(question.text)
     settings = memory.settings
@@ -162,11 +166,11 @@ async def _ask(
         memories=whisper.text,
     )
     asked = "\n".join((*question.before, question.text))
-    reply = await _reply(cast.chat, rules, asked)
-    trap = (cast.set_name, question.category) in TRAPS
+    reply = await _reply(setup.chat, rules, asked)
+    trap = (setup.set_name, question.category) in TRAP_CATEGORIES
     gold = render("grade_unknown", language, trap=question.answer) if trap else question.answer
     grade = await _grade(judge, asked, gold, reply)
-    return Answered(
+    return GradedAnswer(
         conversation=user_id,
         id=question.id,
         category=question.category,
@@ -180,7 +184,7 @@ async def _ask(
 
 
 async def _reply(chat: Chat, rules: str, asked: str) -> str:
-    """Empty where the model said nothing usable."""
+    """Return the reply; empty if the model gave no usable one."""
     messages = (Message("system", rules), Message("user", asked))
     try:
         return (await chat(Request(messages, "answer"))).text.strip()
@@ -189,7 +193,7 @@ async def _reply(chat: Chat, rules: str, asked: str) -> str:
 
 
 async def _grade(judge: StructuredChat, asked: str, gold: str, reply: str) -> Grade | None:
-    """None where no usable grade was to be had, asked twice; without a reply it is wrong."""
+    """Return the grade; `None` if the model gave no usable one twice. No reply counts as wrong."""
     if not reply:
         return Grade(reason="there was no reply", right=False)
     language = language_of(asked)
@@ -209,32 +213,34 @@ def _rules(name: str) -> str:
 def answering(
     set_name: SetName,
     path: SetFile,
-    conversations: Annotated[int | None, typer.Option(help="Draw so many; else all.")] = None,
-    questions: Annotated[int | None, typer.Option(help="Draw so many of theirs; else all.")] = None,
-    seed: Annotated[int, typer.Option(help="Of what is drawn.")] = 0,
+    conversations: Annotated[
+        int | None, typer.Option(help="Conversations to draw; default: all.")
+    ] = None,
+    questions: Annotated[int | None, typer.Option(help="Questions to draw; default: all.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
     embedder: Embedder = "hash:512",
     judge_every: Annotated[
-        int, typer.Option(min=0, max=20, help="Turns a request judges; 0: a session.")
+        int, typer.Option(min=0, max=20, help="Turns that one request judges; 0 for a session.")
     ] = 1,
     record: Record = None,
     recorded: Recorded = None,
     only_estimate: OnlyEstimate = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Whatever it costs.")] = False,
-    most_calls: Annotated[int | None, typer.Option(help="Go on below so many requests.")] = None,
-    most_dollars: Annotated[float | None, typer.Option(help="Go on below so many dollars.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Accept any cost.")] = False,
+    max_calls: Annotated[int | None, typer.Option(help="Maximum number of requests.")] = None,
+    max_dollars: Annotated[float | None, typer.Option(help="Maximum cost in dollars.")] = None,
     to_json: ToJson = False,
 ) -> None:
-    """Answer the questions of a public set from what is whispered after its talk was replayed."""
+    """Replay the conversations of a public set, and answer its questions from recall."""
     need_one_mode(record, recorded, only_estimate)
     drawn = draw(
         read_set(set_name, path),
-        most_conversations=conversations,
-        most_questions=questions,
+        max_conversations=conversations,
+        max_questions=questions,
         seed=seed,
     )
     if not drawn:
         raise DialogueError(f"No question of {path} was drawn: there is nothing to ask.")
-    settings = voice_settings(recorded, embedder=embedder, judge_every=judge_every)
+    settings = source_settings(recorded, embedder=embedder, judge_every=judge_every)
     console = Console(highlight=False, width=140)
     if not recorded:
         cost = estimate(drawn, settings)
@@ -243,7 +249,7 @@ def answering(
         if only_estimate:
             return
         if not yes:
-            _agree(cost, Limit(most_calls, most_dollars), settings)
+            _agree(cost, Limit(max_calls, max_dollars), settings)
     answered, troubles = asyncio.run(_run(drawn, settings, set_name, record, recorded))
     if to_json:
         print(as_json(answered, troubles))
@@ -252,26 +258,26 @@ def answering(
 
 
 def _agree(cost: Estimate, limit: Limit, settings: Settings) -> None:
-    """Raise SettingsError unless the limit allows what it costs."""
-    whole = total(cost.values())
+    """Raise SettingsError unless the limit allows the cost."""
+    whole = sum_costs(cost.values())
     if not limit.allows(whole, settings):
         raise SettingsError(
-            f"this would take about {whole.calls} requests: say --yes, or set --most-calls or,"
-            " with prices, --most-dollars to what may be spent"
+            f"this would take about {whole.calls} requests: say --yes, or set --max-calls or,"
+            " with prices, --max-dollars to what may be spent"
         )
 
 
 async def _run(
-    drawn: Sequence[Drawn],
+    drawn: Sequence[Sample],
     settings: Settings,
     set_name: str,
     record: Path | None,
     recorded: Path | None,
-) -> tuple[list[Answered], list[str]]:
+) -> tuple[list[GradedAnswer], list[str]]:
     with scratch() as folder:
         placed = settings.model_copy(update={"path": folder})
-        async with opened_voice(settings, record=record, recorded=recorded) as chat:
-            answered, troubles = await run(drawn, Cast(placed, chat, set_name))
+        async with open_source(settings, record=record, recorded=recorded) as chat:
+            answered, troubles = await run(drawn, AnswerSetup(placed, chat, set_name))
     if record and isinstance(chat, Recorder) and not troubles:
         prune(record, chat.used)
     return answered, troubles

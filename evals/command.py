@@ -1,4 +1,4 @@
-"""What the commands of the evals have in common: their options, and how one is started alone."""
+"""Common parts of the eval commands: their options, and how to start one alone."""
 
 import sys
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from souffleur.errors import SouffleurError
-from souffleur.evals.sets.known import SETS
+from souffleur.evals.sets.registry import SETS
 
 SetName = Annotated[str, typer.Argument(metavar="SET", help=f"One of {', '.join(SETS)}.")]
 SetFile = Annotated[Path, typer.Argument(metavar="PATH", help="The set's file.")]
@@ -19,12 +19,12 @@ Record = Annotated[
 Recorded = Annotated[
     Path | None, typer.Option(help="Take the answers from this file; no model is asked.")
 ]
-OnlyEstimate = Annotated[bool, typer.Option("--estimate", help="Only say what it would cost.")]
-ToJson = Annotated[bool, typer.Option("--json", help="Machine-readable, on standard output.")]
+OnlyEstimate = Annotated[bool, typer.Option("--estimate", help="Only estimate the cost.")]
+ToJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 
 
 def need_one_mode(record: Path | None, recorded: Path | None, estimate: bool = False) -> None:
-    """Raise a usage error if the model is to be asked, and is not."""
+    """Raise a usage error if more than one of these modes is given."""
     given = {"--record": record, "--recorded": recorded, "--estimate": estimate}
     named = [name for name, value in given.items() if value]
     if len(named) > 1:
@@ -32,14 +32,14 @@ def need_one_mode(record: Path | None, recorded: Path | None, estimate: bool = F
 
 
 def make_app(command: Callable[..., None]) -> typer.Typer:
-    """Return an app that has one command."""
+    """Return an app with one command."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     app.command()(command)
     return app
 
 
 def start(app: typer.Typer) -> None:
-    """Run an app by the words of the process; an error of ours is one line, and exit code 1."""
+    """Run an app on the arguments of the process; exit with 1 and one line for an error of ours."""
     try:
         app()
     except SouffleurError as error:

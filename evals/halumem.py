@@ -1,11 +1,11 @@
-"""HaluMem end to end: what a session leaves in the memory, beside what it should leave.
+"""HaluMem end to end: the memories that a session leaves, compared with those it should leave.
 
 souffleur eval halumem halumem.jsonl --sessions 5 --record answers.jsonl
 
-The sessions of a user are replayed through the real runtime into a fresh store. After each, what
-the monitor wrote down in it is taken, and what the store finds (its ten best) for each point that
-replaces an older one; an eval judge marks both, see `halumem_marks`; `halumem_scores` has the
-metrics and their source. The set is not shipped: https://github.com/MemTensor/HaluMem.
+The sessions of a user are replayed through the real runtime into a fresh store. After each, an eval
+judge marks what the monitor wrote during it, and the ten best search results for each point that
+replaces an older one, see `halumem_marks`; `halumem_scores` has the metrics and their source. The
+set is not shipped: https://github.com/MemTensor/HaluMem.
 """
 
 import asyncio
@@ -37,12 +37,19 @@ from souffleur.evals.command import (
 )
 from souffleur.evals.minilm import yardstick
 from souffleur.evals.sets.estimate import Cost, Estimate, replay_estimate, show_estimate
-from souffleur.evals.sets.halumem_file import GIVE, Part, User, choose
-from souffleur.evals.sets.halumem_marks import BATCH, CASES, Marked, Marker, Scene, batches
+from souffleur.evals.sets.halumem_file import EXPECTED_FILE, Part, User, choose
+from souffleur.evals.sets.halumem_marks import (
+    MARK_BATCH,
+    UPDATE_BATCH,
+    Marker,
+    SessionMarks,
+    SessionResult,
+    batches,
+)
 from souffleur.evals.sets.halumem_scores import Rate, measure
+from souffleur.evals.suite.fixture import Listener, to_op_records
+from souffleur.evals.suite.model_source import open_source, source_settings
 from souffleur.evals.suite.scratch import scratch
-from souffleur.evals.suite.stage import Listener, to_done
-from souffleur.evals.suite.voice import opened_voice, voice_settings
 from souffleur.knowledge.finding.search import Query
 from souffleur.knowledge.operation import ActorKind
 from souffleur.knowledge.talk.turn import TurnState
@@ -52,32 +59,32 @@ from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.whispering.tokens import estimate_tokens
 
-BEST = 10
-"""What the store is asked for at an update, as by the paper's code."""
-WRITES = {"ADD", "UPDATE"}
+UPDATE_SEARCH_LIMIT = 10
+"""Number of search results for an update, as in the paper's code."""
+MONITOR_WRITES = {"ADD", "UPDATE"}
 
 
 @dataclass(frozen=True)
 class Result:
-    """A whole run."""
+    """The results of a whole run."""
 
     model: str
     user: str
     sessions: int
     turns: int
     requests: dict[str, int]
-    """By name."""
-    marked: Marked
+    """Number of requests by name."""
+    marked: SessionMarks
     troubles: tuple[str, ...] = ()
     """Turns that could not be judged."""
     metrics: dict[str, Rate] = field(default_factory=dict)
 
 
 async def run(user: User, settings: Settings, chat: Chat) -> Result:
-    """Replay and mark. Raises what the model's chat raises while marking, RecordingError always."""
+    """Replay and mark. Raises what the model's chat raises while marking, and RecordingError."""
     listener = Listener(chat)
-    scenes, troubles = await play(user, settings, listener)
-    marked = await Marker(StructuredChat(listener, form=settings.answer_form)).mark(scenes)
+    session_results, troubles = await play(user, settings, listener)
+    marked = await Marker(StructuredChat(listener, form=settings.answer_form)).mark(session_results)
     return Result(
         model=settings.model,
         user=user.id,
@@ -90,28 +97,28 @@ async def run(user: User, settings: Settings, chat: Chat) -> Result:
     )
 
 
-async def play(user: User, settings: Settings, chat: Chat) -> tuple[list[Scene], list[str]]:
-    """What each session left, and which turns could not be judged."""
+async def play(user: User, settings: Settings, chat: Chat) -> tuple[list[SessionResult], list[str]]:
+    """Return what each session left, and the turns that could not be judged."""
     clock = clock_for(user.dialogue)
-    scenes: list[Scene] = []
+    session_results: list[SessionResult] = []
     troubles: list[str] = []
     async with Souffleur.open(
         settings, chat=chat, clock=clock, embedder=yardstick(settings.embedder)
     ) as memory:
         for part in user.parts:
-            turns = [one async for one in replay(user.saying(part), memory, clock)]
+            turns = [one async for one in replay(user.dialogue_of(part), memory, clock)]
             troubles += [
                 f"{part.id} at {one.turn.at}: {one.turn.error}"
                 for one in turns
                 if one.turn.state is not TurnState.JUDGED
             ]
             if part.scored:
-                scenes.append(await _scene(memory, user, part, turns))
-    return scenes, troubles
+                session_results.append(await _session_result(memory, user, part, turns))
+    return session_results, troubles
 
 
 def estimate(user: User, settings: Settings) -> Estimate:
-    """Requests by name; as many memories are taken to be written down as there are points."""
+    """Estimate the cost by name of request, assuming that one memory is written for each point."""
     name = {"user": user.name}
     rules = {
         kind: estimate_tokens(render(f"halumem_{kind}", "en", **name))
@@ -123,9 +130,9 @@ def estimate(user: User, settings: Settings) -> Estimate:
         points = estimate_tokens("\n".join(point.content for point in part.points))
         talk = estimate_tokens(part.talk)
         for kind, things, size, each in (
-            ("integrity", len(part.points) - updates, BATCH, 2 * points),
-            ("accuracy", len(part.points), BATCH, talk + 2 * points),
-            ("update", updates, CASES, CASES * BEST * 30),
+            ("integrity", len(part.points) - updates, MARK_BATCH, 2 * points),
+            ("accuracy", len(part.points), MARK_BATCH, talk + 2 * points),
+            ("update", updates, UPDATE_BATCH, UPDATE_BATCH * UPDATE_SEARCH_LIMIT * 30),
         ):
             calls = len(batches(range(things), size))
             cost = Cost(calls, calls * (rules[kind] + each), 60 * things)
@@ -134,7 +141,7 @@ def estimate(user: User, settings: Settings) -> Estimate:
 
 
 def report(result: Result, console: Console) -> None:
-    """The metrics, what is not right, and the requests."""
+    """Print the metrics, all that is not right, and the number of requests."""
     table = Table("metric", "value", "of", "unmarked", box=box.SIMPLE_HEAD)
     for name, rate in result.metrics.items():
         value = "-" if rate.value is None else f"{rate.value:.1%}"
@@ -152,7 +159,7 @@ def report(result: Result, console: Console) -> None:
 
 
 def as_json(result: Result) -> str:
-    """The whole result for a machine; of the same run always the same."""
+    """Return the whole result as JSON; the same run always gives the same text."""
     plain = {name: rate.model_dump() for name, rate in result.metrics.items()}
     marks = {
         name: [mark.model_dump() for mark in getattr(result.marked, name)]
@@ -162,23 +169,25 @@ def as_json(result: Result) -> str:
     return json.dumps(whole, ensure_ascii=False, indent=1)
 
 
-async def _scene(memory: Souffleur, user: User, part: Part, turns: Sequence[Played]) -> Scene:
+async def _session_result(
+    memory: Souffleur, user: User, part: Part, turns: Sequence[Played]
+) -> SessionResult:
     written = [
         done.content
         for one in turns
-        for done in to_done(one.outcomes)
-        if done.op in WRITES and done.who == ActorKind.MONITOR and not done.refused
+        for done in to_op_records(one.outcomes)
+        if done.op in MONITOR_WRITES and done.who == ActorKind.MONITOR and not done.refused
     ]
     found = {}
-    for place, point in enumerate(part.points):
+    for index, point in enumerate(part.points):
         if point.updates:
-            query = Query(user.id, point.content, turns[-1].exchange.at, limit=BEST)
-            found[place] = tuple(hit.text for hit in await memory.knowledge.search(query))
-    return Scene(part.id, user.name, part.talk, part.points, tuple(written), found)
+            query = Query(user.id, point.content, turns[-1].exchange.at, limit=UPDATE_SEARCH_LIMIT)
+            found[index] = tuple(hit.text for hit in await memory.knowledge.search(query))
+    return SessionResult(part.id, user.name, part.talk, part.points, tuple(written), found)
 
 
-def _wrong(marked: Marked) -> list[tuple[str, str, str, str]]:
-    """What lowers a metric."""
+def _wrong(marked: SessionMarks) -> list[tuple[str, str, str, str]]:
+    """List all marks that lower a metric."""
     names = {None: "not marked", 0: "nothing", 1: "part", 2: "all"}
     rows = [
         (one.session, f"{names[one.score]} of a {kind}", one.point.content, one.reason)
@@ -199,9 +208,9 @@ def _wrong(marked: Marked) -> list[tuple[str, str, str, str]]:
 
 
 def halumem(
-    file: Annotated[Path, typer.Argument(help=f"{GIVE}.")],
-    user: Annotated[int, typer.Option(help="Which line, from 0.")] = 0,
-    sessions: Annotated[int | None, typer.Option(help="Only the first so many.")] = None,
+    file: Annotated[Path, typer.Argument(help=f"{EXPECTED_FILE}.")],
+    user: Annotated[int, typer.Option(help="Index of the user's line, from 0.")] = 0,
+    sessions: Annotated[int | None, typer.Option(help="Number of sessions; default: all.")] = None,
     embedder: Embedder = "hash:512",
     record: Record = None,
     recorded: Recorded = None,
@@ -212,7 +221,7 @@ def halumem(
     need_one_mode(record, recorded, only_estimate)
     console = Console(highlight=False, width=140)
     chosen = choose(file, user, sessions)
-    settings = voice_settings(recorded, embedder=embedder)
+    settings = source_settings(recorded, embedder=embedder)
     if only_estimate:
         show_estimate(estimate(chosen, settings), settings, console)
         return
@@ -228,7 +237,7 @@ async def _run(
 ) -> Result:
     with scratch() as folder:
         placed = settings.model_copy(update={"path": folder})
-        async with opened_voice(settings, record=record, recorded=recorded) as chat:
+        async with open_source(settings, record=record, recorded=recorded) as chat:
             result = await run(user, placed, chat)
     if record and isinstance(chat, Recorder) and not result.troubles:
         prune(record, chat.used)

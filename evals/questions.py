@@ -1,10 +1,10 @@
-"""Questions about the past after a replayed dialogue: what `recall` gives, and what is answered.
+"""Questions about the past after a replayed dialogue: what `recall` returns and what is answered.
 
     souffleur eval questions evals/dialogues/three_evenings.yaml \\
         --recorded evals/recordings/three_evenings.jsonl
 
-Beside DIALOGUE.yaml lies DIALOGUE.questions.yaml. A question is answerable from the block when all
-its expectations, regular expressions, are found there.
+The questions are in DIALOGUE.questions.yaml beside DIALOGUE.yaml. A question is answerable from the
+block if all its expectations, which are regular expressions, match there.
 """
 
 import asyncio
@@ -23,8 +23,8 @@ from souffleur.agents.chat import Chat, Message, Request
 from souffleur.agents.recording import Recorder, prune
 from souffleur.dialogue import Dialogue, read_dialogue
 from souffleur.evals.command import Record, Recorded, make_app, need_one_mode, start
+from souffleur.evals.suite.model_source import open_source, source_settings
 from souffleur.evals.suite.scratch import scratch
-from souffleur.evals.suite.voice import opened_voice, voice_settings
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.prompts import language_of, render
 from souffleur.replay import clock_for, replay, settings_for
@@ -42,15 +42,15 @@ class Question(BaseModel):
     session: str = "q"
     ask: str
     expect: list[str] = []
-    """Regular expressions; all of them must be found."""
+    """Regular expressions; all of them must match."""
     never_said: bool = False
-    """It was never talked about: the right answer is that one does not know."""
+    """True if it was never talked about: the right answer is not to know."""
     about: str = ""
 
 
 @dataclass(frozen=True)
 class Answered:
-    """What came of a question."""
+    """The results of a question."""
 
     question: Question
     whisper: Recall
@@ -63,23 +63,23 @@ class Answered:
 
     @property
     def answered(self) -> bool:
-        """Whether the reply does."""
+        """Whether the reply holds all that an answer needs."""
         return all(re.search(sought, self.reply) for sought in self.question.expect)
 
 
 @dataclass(frozen=True)
 class Told:
-    """A whole run."""
+    """The results of a whole run."""
 
     episodes: list[Memory]
-    """Oldest first, in whatever state."""
+    """Episodes in any state, oldest first."""
     portraits: list[Memory]
-    """Oldest first."""
+    """Portraits, oldest first."""
     answers: list[Answered]
 
 
 def read_questions(dialogue: Path) -> list[Question]:
-    """The questions that belong to a dialogue file, in order."""
+    """Return the questions that belong to a dialogue file, in order."""
     file = dialogue.with_suffix(".questions.yaml")
     raw: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
     return [Question.model_validate(part) for part in raw["questions"]]
@@ -105,7 +105,7 @@ async def run(
 
 
 def report(told: Told, console: Console) -> None:
-    """Episodes, portraits, and each question with its block and answer."""
+    """Print episodes, portraits, and each question with its block and answer."""
     for episode in told.episodes:
         console.print(f"[magenta]EPISODE[/]  {escape(episode.content)}")
         for fact in episode.data["key_facts"]:
@@ -115,9 +115,9 @@ def report(told: Told, console: Console) -> None:
         version, changes = portrait.data["version"], portrait.data["changes"]
         console.print(f"\n[magenta]PORTRAIT {version}[/]  {escape(portrait.content)}")
         console.print(f"    [dim]changes: {escape('; '.join(changes))}[/]")
-    for place, one in enumerate(told.answers, start=1):
+    for index, one in enumerate(told.answers, start=1):
         mark = "[green]answerable[/]" if one.answerable else "[red]not answerable[/]"
-        console.rule(f"{place}  {escape(one.question.ask)}  {mark}", align="left")
+        console.rule(f"{index}  {escape(one.question.ask)}  {mark}", align="left")
         console.print(escape(one.whisper.text), style="dim")
         right = "[green]" if one.answered else "[red]"
         console.print(f"{right}answer[/]  {escape(one.reply)}")
@@ -152,10 +152,10 @@ def questions(
 
 async def _told(file: Path, record: Path | None, recorded: Path | None) -> Told:
     dialogue, asked = read_dialogue(file), read_questions(file)
-    voiced = voice_settings(recorded)
+    voiced = source_settings(recorded)
     with scratch() as folder:
         settings = settings_for(dialogue, voiced).model_copy(update={"path": folder})
-        async with opened_voice(voiced, record=record, recorded=recorded) as chat:
+        async with open_source(voiced, record=record, recorded=recorded) as chat:
             told = await run(dialogue, asked, settings, chat)
     if record and isinstance(chat, Recorder):
         prune(record, chat.used)

@@ -1,4 +1,4 @@
-"""Memories that are due, reviewed by a model, beside what a person expected before.
+"""Due memories, reviewed by a model, compared with what a person had expected.
 
 souffleur eval reviews evals/reviews.yaml --recorded evals/recordings/reviews.jsonl
 """
@@ -24,8 +24,8 @@ from souffleur.agents.reviewer import MemoryReviewer
 from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.evals.command import Record, Recorded, make_app, need_one_mode, start
+from souffleur.evals.suite.model_source import open_source, source_settings
 from souffleur.evals.suite.scratch import scratch
-from souffleur.evals.suite.voice import opened_voice, voice_settings
 from souffleur.knowledge import decay
 from souffleur.knowledge.embedding.embedder import make_embedder
 from souffleur.knowledge.memory import Evidence, Kind, Memory, Speaker
@@ -36,8 +36,8 @@ from souffleur.knowledge.store import StoreLocation, open_knowledge
 from souffleur.knowledge.talk.turn import Turn, turn_point_id
 
 ZONE = ZoneInfo("Asia/Shanghai")
-SIDE_BY_SIDE = 6
-DUE_VALUE = {"promotion": 2.6, "decay": 1.0}
+PARALLEL_CASES = 6
+DUE_IMPORTANCE = {"promotion": 2.6, "decay": 1.0}
 """Importance at the anchor; an unused 1.0 is due for review after three weeks."""
 
 
@@ -66,7 +66,7 @@ class Said(_Part):
 
 
 class Case(_Part):
-    """One memory that is due, and the world around it."""
+    """One due memory, with the other memories and turns of its user."""
 
     name: str
     language: Literal["en", "zh"]
@@ -78,7 +78,7 @@ class Case(_Part):
     others: list[Known] = []
     turns: list[Said] = []
     expect: str | list[str]
-    """PROMOTE, KEEP or DELETE, or those of them that can be defended."""
+    """PROMOTE, KEEP or DELETE; a list if several can be defended."""
     needs_search: bool = False
     why: str
 
@@ -90,7 +90,7 @@ class Case(_Part):
 
 @dataclass(frozen=True)
 class Reviewed:
-    """What a reviewer made of a case."""
+    """A reviewer's decision on a case."""
 
     case: Case
     op: str
@@ -104,14 +104,14 @@ class Reviewed:
 
 
 def read_cases(file: Path) -> list[Case]:
-    """The cases of a file, in order."""
+    """Return the cases of a file, in order."""
     raw: Any = yaml.safe_load(file.read_text(encoding="utf-8"))
     return [Case.model_validate(part) for part in raw["cases"]]
 
 
 async def run(cases: list[Case], judge: StructuredChat) -> list[Reviewed]:
-    """Review each case in a store of its own, some side by side."""
-    slots = asyncio.Semaphore(SIDE_BY_SIDE)
+    """Review each case in a store of its own, some concurrently."""
+    slots = asyncio.Semaphore(PARALLEL_CASES)
 
     async def one(case: Case) -> Reviewed:
         async with slots:
@@ -122,7 +122,7 @@ async def run(cases: list[Case], judge: StructuredChat) -> list[Reviewed]:
 
 
 def report(reviewed: list[Reviewed], console: Console) -> None:
-    """A line a case, and how many agree."""
+    """Print one line for each case, and how many agree."""
     columns = [Column("reason", overflow="fold")]
     table = Table("case", "expected", "decided", "searches", *columns, box=box.SIMPLE_HEAD)
     for one in reviewed:
@@ -140,8 +140,8 @@ async def _review(case: Case, judge: StructuredChat, folder: Path) -> Reviewed:
     try:
         memory = _memory(case, case.memory, due=True)
         await put_memories(base, [memory, *(_memory(case, other) for other in case.others)])
-        for place, said in enumerate(case.turns):
-            base.journal.record(_turn(said, place))
+        for index, said in enumerate(case.turns):
+            base.journal.record(_turn(said, index))
         await base.embed_turns()
         persona = Persona(case.user, case.assistant, ZONE, case.language)
         reviewer = MemoryReviewer(Context(judge, base, persona))
@@ -162,7 +162,7 @@ def _memory(case: Case, known: Known, *, due: bool = False) -> Memory:
             user_id="someone",
             content=known.content,
             kind=known.kind,
-            importance=DUE_VALUE[case.question] if due else 1.0,
+            importance=DUE_IMPORTANCE[case.question] if due else 1.0,
             anchor_at=anchor,
             evidence=(said,) if known.quote else (),
             uses=known.uses,
@@ -177,10 +177,10 @@ def _memory(case: Case, known: Known, *, due: bool = False) -> Memory:
     return memory
 
 
-def _turn(said: Said, place: int) -> Turn:
-    id = turn_point_id("someone", "default", "s", str(place))
+def _turn(said: Said, index: int) -> Turn:
+    id = turn_point_id("someone", "default", "s", str(index))
     words = {"user": said.user, "assistant": said.assistant}
-    return Turn(id=id, turn_id=str(place), user_id="someone", session_id="s", at=said.at, **words)
+    return Turn(id=id, turn_id=str(index), user_id="someone", session_id="s", at=said.at, **words)
 
 
 def _noon(day: str) -> datetime:
@@ -192,15 +192,15 @@ def reviews(
     record: Record = None,
     recorded: Recorded = None,
 ) -> None:
-    """Review memories that are due, beside what a person expected before."""
+    """Review due memories, and compare with what a person had expected."""
     need_one_mode(record, recorded)
     reviewed = asyncio.run(_reviewed(cases, record, recorded))
     report(reviewed, Console(highlight=False, width=140))
 
 
 async def _reviewed(file: Path, record: Path | None, recorded: Path | None) -> list[Reviewed]:
-    settings = voice_settings(recorded)
-    async with opened_voice(settings, record=record, recorded=recorded) as chat:
+    settings = source_settings(recorded)
+    async with open_source(settings, record=record, recorded=recorded) as chat:
         reviewed = await run(read_cases(file), StructuredChat(chat, form=settings.answer_form))
     if record and isinstance(chat, Recorder):
         prune(record, chat.used)

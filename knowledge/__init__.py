@@ -1,1 +1,1 @@
-"""Memories, their life and their store. No model call, no prompt, no clock."""
+"""Memories, how they decay and are stored. No model call, no prompt, no clock."""

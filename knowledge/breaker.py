@@ -1,7 +1,7 @@
-"""The breaker: while an endpoint is in trouble, one request now and then asks, and not a thousand.
+"""A circuit breaker: while an endpoint fails, it is probed now and then instead of called often.
 
-A circuit breaker (M. Nygard, Release It!, 2007): closed while all is well; open, for a pause that
-doubles, once it is not; then half open for a single request, whose end decides.
+See M. Nygard, Release It! (2007): closed while requests succeed; open after failures, for a pause
+that doubles each time; then half open for a single request, whose result closes or reopens it.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,29 +11,29 @@ from datetime import UTC, datetime
 
 from souffleur.errors import EmbedderError, EndpointError, OutageError
 
-LONGEST_PAUSE = 300.0
-"""Seconds between two requests to an endpoint in trouble, whatever it asks for."""
+MAX_PAUSE = 300.0
+"""Maximum seconds between two requests to a failing endpoint, whatever `Retry-After` it sends."""
 
-SLOW_ENOUGH = 3
-"""Time-outs in a row that open the breaker: a single one may be due to what was asked."""
+TIMEOUTS_TO_OPEN = 3
+"""Consecutive time-outs that open the breaker; a single one may be due to a large request."""
 
 
 @dataclass(frozen=True)
 class Outage:
-    """An endpoint in trouble."""
+    """A series of failures of an endpoint."""
 
     since: datetime
     error: str
-    """The latest one."""
+    """The latest error."""
     failures: int = 1
-    """How many in a row."""
+    """Number of consecutive failures."""
 
     def __str__(self) -> str:
         return f"since {self.since.astimezone(UTC):%Y-%m-%d %H:%M} UTC: {self.error}"
 
 
 class Breaker:
-    """Decides whether an endpoint may be asked; all that ask one endpoint share its breaker."""
+    """Decides whether an endpoint may be called; all its callers share one breaker."""
 
     def __init__(
         self,
@@ -45,14 +45,15 @@ class Breaker:
         on_outage: Callable[[str, Outage], None] = lambda what, outage: None,
         on_return: Callable[[], None] = lambda: None,
     ) -> None:
-        """`what` is what fails meanwhile, such as "judging". `pause`: seconds after a failure.
+        """Create a closed breaker.
 
-        `steady` counts seconds and never jumps. `on_outage` is called when an outage begins,
-        `on_return` when it is over.
+        `what` names the work that fails during an outage, such as "judging"; `pause` is the number
+        of seconds to wait after the first failure. `steady` is a monotonic clock in seconds.
+        `on_outage` is called when an outage begins, `on_return` when it is over.
         """
         self.what = what
         self.outage: Outage | None = None
-        """What is wrong; None if the latest request was answered."""
+        """The current outage; `None` if the latest request was answered."""
         self.on_outage = on_outage
         self.on_return = on_return
         self._pause = pause
@@ -65,21 +66,21 @@ class Breaker:
 
     @property
     def trouble(self) -> str:
-        """What is wrong, since when and why; empty if nothing is."""
+        """A sentence that says what fails, since when and why; empty if nothing does."""
         return f"{self.what} has failed {self.outage}" if self.outage else ""
 
     @property
     def retry_in(self) -> float:
-        """Seconds until the endpoint may be asked again; 0 if it may be now."""
+        """Seconds until the endpoint may be called again; 0 if it may be called now."""
         return max(0.0, self._until - self._steady()) if self._open else 0.0
 
     def let_try(self) -> None:
-        """Let the next request through, however short ago the latest one failed."""
+        """Let the next request through, even if the pause is not over."""
         self._until = 0.0
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """Ask the endpoint within this context. Raises OutageError if it may not be asked now."""
+        """Call the endpoint within this context. Raises OutageError if it may not be called now."""
         if self._open and (self._probing or self.retry_in):
             raise OutageError(self.trouble, retry_after=self.retry_in)
         probe = self._probing = self._open
@@ -101,16 +102,16 @@ class Breaker:
                 self._probing = False
 
     def trip(self, error: EndpointError | EmbedderError) -> None:
-        """Count a failure, which keeps others from asking for a while."""
+        """Count a failure, and open the breaker for a pause unless it was an early time-out."""
         self._failures += 1
         since = self.outage.since if self.outage else self._now()
         self.outage = Outage(since, str(error), self._failures)
-        if error.slow and self._failures < SLOW_ENOUGH:
+        if error.slow and self._failures < TIMEOUTS_TO_OPEN:
             return
         begins, self._open = not self._open, True
         doubled = self._pause * 2.0 ** min(self._failures - 1, 30)
         asked = getattr(error, "retry_after", None) or 0.0
-        self._until = self._steady() + min(max(doubled, asked), LONGEST_PAUSE)
+        self._until = self._steady() + min(max(doubled, asked), MAX_PAUSE)
         if begins:
             self.on_outage(self.what, self.outage)
 

@@ -1,17 +1,18 @@
-"""What an op may not do: every rule by which code refuses what a judgement asked for. Pure."""
+"""All rules by which an op of a verdict is refused. Pure."""
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from souffleur.knowledge.identity import COMMON, SHARED
-from souffleur.knowledge.language.wording import find_quote, nothing_new, same
+from souffleur.knowledge.language.text_match import adds_nothing, find_quote, says_same
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState, Speaker
 from souffleur.knowledge.operation import (
     ActorKind,
     Add,
     Boost,
     Contradict,
+    Cue,
     Delete,
     Edit,
     Forget,
@@ -26,12 +27,13 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.privacy.secrets import find_secret
 
-MOST_OPS = 8
-MOST_DELETIONS = 3
-"""In one verdict, besides those that the user asks for in so many words."""
+MAX_OPS = 8
+"""In one verdict; cues, which change nothing that is known, are not counted."""
+MAX_DELETIONS = 3
+"""Maximum deletions in one verdict, not counting those that the user explicitly asks for."""
 
 Refused = tuple[Refusal, str]
-"""Why, and the same in one sentence."""
+"""The reason for a refusal, as a code and as a sentence."""
 
 _PERSONS = frozenset({ActorKind.USER, ActorKind.HOST})
 
@@ -50,38 +52,38 @@ _ASKS_TO_FORGET = re.compile(
 
 @dataclass(frozen=True)
 class CheckContext:
-    """What the rules look at besides the op."""
+    """Everything that the rules look at besides the op itself."""
 
     verdict: Verdict
     targets: tuple[Memory, ...] = ()
-    """The op's memories as they are now; fewer than it names where some are unknown."""
+    """The current memories that the op names; unknown ones are missing."""
     twin: Memory | None = None
-    """An active memory of this user with the same text, if there is one."""
+    """Another active memory of this user with the same text, if any."""
     injected: tuple[Memory, ...] = ()
     """The memories that were whispered before the reply."""
     taken: int = 0
-    """Ops of this verdict that came before."""
+    """Number of earlier ops in this verdict."""
     deletions: int = 0
-    """Deletions of this verdict that came before and that the user did not ask for."""
+    """Number of earlier deletions in this verdict that the user did not ask for."""
     touched: frozenset[str] = field(default_factory=frozenset)
-    """Memories that earlier ops of this verdict named."""
+    """Ids of the memories that earlier ops of this verdict named."""
 
     @property
     def by_person(self) -> bool:
-        """Whether a user or host decided: they need no quote and no limit."""
+        """Whether a user or host decided; neither needs a quote, and no limit applies."""
         return self.verdict.by.who in _PERSONS
 
 
 Check = Callable[[Op, CheckContext], Refused | None]
 
 
-def refuse(op: Op, sight: CheckContext) -> Refused | None:
-    """The first rule that the op breaks; None: it may be carried out."""
-    return next((refused for rule in RULES if (refused := rule(op, sight))), None)
+def refuse(op: Op, context: CheckContext) -> Refused | None:
+    """Return the first rule that the op breaks; `None` if it may be carried out."""
+    return next((refused for rule in RULES if (refused := rule(op, context))), None)
 
 
-def names(op: Op) -> tuple[str, ...]:
-    """The handles or ids an op names."""
+def named_ids(op: Op) -> tuple[str, ...]:
+    """Return the handles or ids that an op names."""
     if isinstance(op, Merge):
         return op.targets
     if isinstance(op, Contradict):
@@ -90,7 +92,7 @@ def names(op: Op) -> tuple[str, ...]:
 
 
 def asks_to_forget(text: str) -> bool:
-    """Whether somebody asks, in so many words, that something be forgotten.
+    """Return whether a text explicitly asks to forget something.
 
     >>> asks_to_forget("把我前任的事忘了吧"), asks_to_forget("I moved to Lyon")
     (True, False)
@@ -98,58 +100,58 @@ def asks_to_forget(text: str) -> bool:
     return bool(_ASKS_TO_FORGET.search(text))
 
 
-def _too_many(op: Op, sight: CheckContext) -> Refused | None:
-    if sight.by_person:
+def _too_many(op: Op, context: CheckContext) -> Refused | None:
+    if context.by_person:
         return None
-    if sight.taken >= MOST_OPS:
-        return Refusal.TOO_MANY, f"a verdict may hold {MOST_OPS} ops"
-    unasked = isinstance(op, Delete) and not asked_for(op, sight.verdict)
-    if unasked and sight.deletions >= MOST_DELETIONS:
-        return Refusal.TOO_MANY, f"a verdict may delete {MOST_DELETIONS} memories"
-    if sight.touched.intersection(memory.id for memory in sight.targets):
+    if context.taken >= MAX_OPS and not isinstance(op, Cue):
+        return Refusal.TOO_MANY, f"a verdict may hold {MAX_OPS} ops"
+    unasked = isinstance(op, Delete) and not was_asked_for(op, context.verdict)
+    if unasked and context.deletions >= MAX_DELETIONS:
+        return Refusal.TOO_MANY, f"a verdict may delete {MAX_DELETIONS} memories"
+    if context.touched.intersection(memory.id for memory in context.targets):
         return Refusal.TOO_MANY, "an earlier op of this verdict already changes that memory"
     return None
 
 
-def _unknown(op: Op, sight: CheckContext) -> Refused | None:
-    known = {memory.id for memory in sight.targets}
-    shown = sight.verdict.shown
-    for name in names(op):
+def _unknown(op: Op, context: CheckContext) -> Refused | None:
+    known = {memory.id for memory in context.targets}
+    shown = context.verdict.shown
+    for name in named_ids(op):
         if (name if shown is None else shown.get(name)) not in known:
             return Refusal.UNKNOWN_ID, f"{name!r} was not among the memories shown"
     return None
 
 
-def _pointless(op: Op, sight: CheckContext) -> Refused | None:
-    for memory in sight.targets:
+def _pointless(op: Op, context: CheckContext) -> Refused | None:
+    for memory in context.targets:
         gone = memory.state in {MemoryState.SUPERSEDED, MemoryState.ARCHIVED, MemoryState.FORGOTTEN}
         fades_on = isinstance(op, Forget) and memory.state is MemoryState.ARCHIVED
         if gone and not fades_on and not isinstance(op, Restore):
             return Refusal.USELESS, f"the memory is already {memory.state}"
         if memory.state is MemoryState.ACTIVE and isinstance(op, Restore):
             return Refusal.USELESS, "the memory is active as it is"
-    if isinstance(op, Share) and sight.targets[0].sphere in (COMMON, SHARED):
+    if isinstance(op, Share) and context.targets[0].sphere in (COMMON, SHARED):
         return Refusal.USELESS, "it is no secret of one persona"
-    if isinstance(op, Boost) and _in_view(sight.targets[0], sight.verdict):
+    if isinstance(op, Boost) and _in_view(context.targets[0], context.verdict):
         return Refusal.USELESS, "it was told or used in this talk: the reply had it in view anyway"
-    if isinstance(op, Update | Edit) and same(op.content, sight.targets[0].content):
+    if isinstance(op, Update | Edit) and says_same(op.content, context.targets[0].content):
         return Refusal.USELESS, "it says the same as the memory it would replace"
     return None
 
 
 def _in_view(memory: Memory, verdict: Verdict) -> bool:
-    """Whether this very talk holds what the memory says, so that its replies need none."""
+    """Return whether the current talk already contains what the memory says."""
     return verdict.talk_since is not None and memory.anchor_at >= verdict.talk_since
 
 
-def _contradictory(op: Op, sight: CheckContext) -> Refused | None:
+def _contradictory(op: Op, context: CheckContext) -> Refused | None:
     if not isinstance(op, Contradict):
         return None
-    stays, ends = sight.targets[0], sight.targets[-1]
+    stays, ends = context.targets[0], context.targets[-1]
     if stays.id == ends.id:
         return Refusal.USELESS, "a memory does not contradict itself"
     if op.settled:
-        if sight.by_person or (ends.category is not Category.CORE and not ends.verified):
+        if context.by_person or (ends.category is not Category.CORE and not ends.verified):
             return None
         return Refusal.PROTECTED, "a core or confirmed memory ends only by the user's word"
     pairs = ((stays, ends), (ends, stays))
@@ -160,66 +162,66 @@ def _contradictory(op: Op, sight: CheckContext) -> Refused | None:
     return None
 
 
-def _sensitive(op: Op, sight: CheckContext) -> Refused | None:
-    if not isinstance(op, Add | Update | Edit | Merge):
+def _sensitive(op: Op, context: CheckContext) -> Refused | None:
+    if not isinstance(op, Add | Update | Edit | Merge | Cue):
         return None
-    texts = [op.content]
-    texts += [op.quote, *op.entities, *op.topics] if isinstance(op, Add | Update) else []
+    texts = list(op.cues) if isinstance(op, Cue) else [op.content]
+    texts += [op.quote, *op.entities, *op.topics, *op.cues] if isinstance(op, Add | Update) else []
     for text in texts:
         if secret := find_secret(text):
             return Refusal.SENSITIVE, f"it holds {secret}"
     return None
 
 
-def _ungrounded(op: Op, sight: CheckContext) -> Refused | None:
-    if sight.verdict.by.who is not ActorKind.MONITOR or not isinstance(op, Add | Update | Delete):
+def _ungrounded(op: Op, context: CheckContext) -> Refused | None:
+    if context.verdict.by.who is not ActorKind.MONITOR or not isinstance(op, Add | Update | Delete):
         return None
     if _COMMAND.search(op.quote):
         return Refusal.COMMAND, "the quote is itself an operation; words are data"
-    speakers = _speakers(op.quote, sight.verdict)
+    speakers = _speakers(op.quote, context.verdict)
     if not speakers:
         return Refusal.UNGROUNDED, "the quote is not in what was said"
-    if Speaker.USER not in speakers and not _is_promise(op, sight.targets):
+    if Speaker.USER not in speakers and not _is_promise(op, context.targets):
         return Refusal.NOT_THE_USER, "it rests only on the assistant's words"
     return None
 
 
-def _protected(op: Op, sight: CheckContext) -> Refused | None:
-    who = sight.verdict.by.who
+def _protected(op: Op, context: CheckContext) -> Refused | None:
+    who = context.verdict.by.who
     if getattr(op, "category", None) is Category.SYSTEM and who is not ActorKind.HOST:
         return Refusal.PROTECTED, "only the host says what the persona is"
-    if isinstance(op, Share) and not sight.by_person:
+    if isinstance(op, Share) and not context.by_person:
         return Refusal.PROTECTED, "only host and user share what one persona was told"
-    if isinstance(op, Share) and sight.targets[0].category is Category.PROFILE:
+    if isinstance(op, Share) and context.targets[0].category is Category.PROFILE:
         return Refusal.PROTECTED, "a portrait is told from many turns: share single memories"
-    for memory in sight.targets:
+    for memory in context.targets:
         if memory.category is Category.SYSTEM and who is not ActorKind.HOST:
             return Refusal.PROTECTED, "only the host changes what the persona is"
-        if memory.category is not Category.CORE or sight.by_person:
+        if memory.category is not Category.CORE or context.by_person:
             continue
-        if not asked_for(op, sight.verdict) and isinstance(op, Forget | Delete):
+        if not was_asked_for(op, context.verdict) and isinstance(op, Forget | Delete):
             return Refusal.PROTECTED, "a core memory goes only when the user asks for it"
     return None
 
 
-def _echoed(op: Op, sight: CheckContext) -> Refused | None:
-    if not isinstance(op, Add) or sight.by_person or op.keep_both:
+def _echoed(op: Op, context: CheckContext) -> Refused | None:
+    if not isinstance(op, Add) or context.by_person or op.keep_both:
         return None
-    for memory in sight.injected:
-        if nothing_new(op.content, memory.content) and not same(op.content, memory.content):
+    for memory in context.injected:
+        if adds_nothing(op.content, memory.content) and not says_same(op.content, memory.content):
             return Refusal.ECHO, f"it restates what was whispered: {memory.content!r}"
     return None
 
 
-def _duplicate(op: Op, sight: CheckContext) -> Refused | None:
-    twin = sight.twin
+def _duplicate(op: Op, context: CheckContext) -> Refused | None:
+    twin = context.twin
     if twin is None or not isinstance(op, Add | Update | Edit):
         return None
     if isinstance(op, Add) and op.category is Category.EPISODE:  # one may talk of the same again
         return None
-    if twin.id in {memory.id for memory in sight.targets}:
+    if twin.id in {memory.id for memory in context.targets}:
         return None
-    if twin.id in sight.verdict.injected:
+    if twin.id in context.verdict.injected:
         return Refusal.ECHO, f"it restates what was whispered: {twin.content!r}"
     return Refusal.DUPLICATE, "an active memory says the same"
 
@@ -242,14 +244,14 @@ def _speakers(quote: str, verdict: Verdict) -> set[Speaker]:
 
 
 def _is_promise(op: Add | Update | Delete, targets: Sequence[Memory]) -> bool:
-    """A promise rests on the words of whoever gave it."""
+    """Return whether the op is about a promise, which may rest on the assistant's words."""
     if isinstance(op, Add):
         return op.kind is Kind.PROMISE
     return isinstance(op, Update) and targets[0].kind is Kind.PROMISE
 
 
-def asked_for(op: Op, verdict: Verdict) -> bool:
-    """Whether a person wants it forgotten: by hand, or in the message that holds the quote."""
+def was_asked_for(op: Op, verdict: Verdict) -> bool:
+    """Return whether a person asked for a deletion: by hand, or in the message with the quote."""
     if verdict.by.who in _PERSONS:
         return isinstance(op, Forget | Delete)
     return isinstance(op, Delete) and any(

@@ -1,9 +1,9 @@
-"""How a memory lives: its value now, when something must next happen, what use does to it.
+"""How memories decay: the current value, the next due time, and the effect of use.
 
     effective(m, now) = m.importance x rate ^ max(0, days(now - m.anchor_at) - m.grace_days)
 
-Nothing is written as time passes, so a run that is late, early, doubled or missed changes no
-value. One function serves ranking, review and pruning.
+Nothing is written as time passes, so a run that is late, early, repeated or missed changes no
+value. Ranking, review and pruning all use this one function.
 """
 
 import math
@@ -13,26 +13,26 @@ from souffleur.knowledge.memory import Category, Due, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import Importance
 from souffleur.knowledge.policy import Policy
 
-FOLLOW_UP = timedelta(days=7)
-"""A plan stays for a while after its day: "how did it go?" is asked then."""
+PLAN_FOLLOW_UP = timedelta(days=7)
+"""How long a plan is kept after its day, so that one can ask how it went."""
 
 _LASTING = frozenset({Category.SYSTEM, Category.CORE, Category.PROFILE})
 
 
 def never_fades(memory: Memory, policy: Policy) -> bool:
-    """Whether it never fades: system, core, profile, or important enough."""
+    """Return whether a memory never fades: it is system, core, profile or important enough."""
     return memory.category in _LASTING or (
         policy.lasting_at is not None and memory.importance >= policy.lasting_at
     )
 
 
 def base_value(memory: Memory, policy: Policy) -> float:
-    """Its value at the anchor, before any fading."""
+    """Return the value of a memory at its anchor, before any decay."""
     return memory.importance * (1 + policy.use_weight * math.log1p(memory.uses))
 
 
 def effective(memory: Memory, now: datetime, policy: Policy) -> float:
-    """Its value now, 0 or more, in the policy's own unit."""
+    """Return the value of a memory at `now`, 0 or more, in the policy's unit."""
     if never_fades(memory, policy):
         return base_value(memory, policy)
     faded = max(0.0, memory.since(now) - memory.grace_days)
@@ -40,9 +40,9 @@ def effective(memory: Memory, now: datetime, policy: Policy) -> float:
 
 
 def falls_below_at(memory: Memory, below: float, policy: Policy) -> datetime | None:
-    """When its value falls below a threshold; None: never.
+    """Return when the value of a memory falls below a threshold; `None` if it never does.
 
-    The closed form solved for time: anchor + grace + ln(below / amplitude) / ln(rate) days.
+    The closed form solved for time: anchor + grace + ln(below / base value) / ln(rate) days.
     """
     rate = policy.rule(memory.category).rate
     start = base_value(memory, policy)
@@ -55,7 +55,7 @@ def falls_below_at(memory: Memory, below: float, policy: Policy) -> datetime | N
 
 
 def due(memory: Memory, policy: Policy) -> tuple[datetime, Due] | None:
-    """The next thing that must happen to it, and when; None: nothing ever."""
+    """Return the next thing that must happen to a memory, and when; `None` if nothing ever must."""
     rule = policy.rule(memory.category)
     if memory.state is MemoryState.ARCHIVED and rule.archive_below and rule.forget_below:
         gone = falls_below_at(memory, rule.forget_below, policy)
@@ -79,18 +79,18 @@ def due(memory: Memory, policy: Policy) -> tuple[datetime, Due] | None:
 
 
 def scheduled(memory: Memory, policy: Policy) -> Memory:
-    """The memory with `due_at` and `due_for` as they follow from everything else."""
+    """Return the memory with `due_at` and `due_for` computed from its other fields."""
     when, what = due(memory, policy) or (None, None)
     return memory.model_copy(update={"due_at": when, "due_for": what})
 
 
-def initial(kind: Kind, label: Importance, policy: Policy) -> float:
-    """What a new memory starts with."""
+def initial_importance(kind: Kind, label: Importance, policy: Policy) -> float:
+    """Return the importance with which a new memory starts."""
     return policy.initial_by_kind.get(kind, policy.initial[label])
 
 
 def boosted(memory: Memory, now: datetime, policy: Policy) -> Memory:
-    """As it stands after it shaped a reply; never worth less than before."""
+    """Return the memory after it shaped a reply; its value never decreases."""
     value = effective(memory, now, policy)
     reinforcement = policy.reinforcement
     update: dict[str, object] = {"uses": memory.uses + 1, "last_used_at": now}
@@ -105,7 +105,7 @@ def boosted(memory: Memory, now: datetime, policy: Policy) -> Memory:
 
 
 def kept(memory: Memory, now: datetime, policy: Policy) -> Memory:
-    """As it stands after a review said KEEP: of every question that was due by then."""
+    """Return the memory after a review decided KEEP on every question that was due."""
     if memory.due_for is Due.PROMOTION:
         value = effective(memory, now, policy)
         memory = memory.model_copy(update={"asked_at": now, "asked_value": value})
@@ -122,32 +122,32 @@ def kept(memory: Memory, now: datetime, policy: Policy) -> Memory:
 
 
 def has_faded(memory: Memory, now: datetime, policy: Policy) -> bool:
-    """Whether it is below the value at which it is due for review, whatever else is due."""
+    """Return whether the value is below the review threshold, whatever else is due."""
     below = policy.rule(memory.category).review_below
     return below is not None and effective(memory, now, policy) < below
 
 
 def promoted(memory: Memory, now: datetime, policy: Policy) -> Memory:
-    """As it stands after a review said PROMOTE: core, and fading no more."""
+    """Return the memory after a review decided PROMOTE: core, and no longer decaying."""
     return memory.model_copy(
         update={"category": Category.CORE, "importance": policy.core_value, "anchor_at": now}
     )
 
 
 def gone_at(category: Category, born: datetime, policy: Policy) -> datetime | None:
-    """When a memory of this category is out of every read path, whatever its value; None: never."""
-    most = policy.rule(category).at_most_days
-    return None if most is None else _later(born, most)
+    """Return when a memory of this category expires by age alone; `None` if it never does."""
+    days = policy.rule(category).at_most_days
+    return None if days is None else _later(born, days)
 
 
-def ends(day: datetime) -> datetime:
-    """When a plan for the day that starts then expires.
+def plan_expiry(day: datetime) -> datetime:
+    """Return when a plan expires that is for the day starting at `day`.
 
     >>> from datetime import timezone
-    >>> str(ends(datetime(2026, 1, 14, tzinfo=timezone.utc)))
+    >>> str(plan_expiry(datetime(2026, 1, 14, tzinfo=timezone.utc)))
     '2026-01-22 00:00:00+00:00'
     """
-    return day + timedelta(days=1) + FOLLOW_UP
+    return day + timedelta(days=1) + PLAN_FOLLOW_UP
 
 
 def _promotion(memory: Memory, policy: Policy) -> datetime | None:
@@ -163,7 +163,7 @@ def _promotion(memory: Memory, policy: Policy) -> datetime | None:
 
 
 def _later(moment: datetime, days: float) -> datetime:
-    """`moment` plus days, at the end of the calendar where it would overrun."""
+    """Return `moment` plus days; the latest possible moment if that is beyond the calendar."""
     try:
         return moment + timedelta(days=days)
     except OverflowError:

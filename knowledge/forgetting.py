@@ -1,4 +1,4 @@
-"""Forgetting on request: what else rests on a memory that somebody asks to be forgotten."""
+"""Forgetting on request: what else depends on a memory that the user asks to forget."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -7,55 +7,57 @@ from souffleur.knowledge.engine.collection import Collection, Filter, Is, read_a
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.language.lexical import is_spaced, split, terms
 from souffleur.knowledge.language.proper_names import HAN
-from souffleur.knowledge.language.wording import fold
+from souffleur.knowledge.language.text_match import normalize_text
 from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
+from souffleur.knowledge.memory_codec import to_memories
 from souffleur.knowledge.operation import LedgerEntry, is_id
 from souffleur.knowledge.plan import PlanContext, withdrawn
-from souffleur.knowledge.records import to_memories
 from souffleur.knowledge.sessions import Sessions
 
-SHARE = 0.75
-"""Part of a memory's terms from which a longer text is taken to tell it."""
+TOLD_SHARE = 0.75
+"""Minimum share of a memory's terms in a text that is taken to repeat the memory."""
 
 _CLITIC = re.compile(r"^(?:[cdjlmnst]|qu)'(?=.)|(?<=.)'(?:s|d|m|ll|re|ve)$")
-"""What is written together with a name and is none of it: Ann's, she'll, d'Anna."""
+"""Clitics, which are written together with a name: Ann's, she'll, d'Anna."""
 _SPACE = re.compile(rf"(?<=[{HAN}])[ \u3000](?=[{HAN}])")
-"""As Japanese sets it within a name: 田中 太郎 is 田中太郎."""
+"""A space within a Japanese name: 田中 太郎 is 田中太郎."""
 _GAP = re.compile(rf"(?<=[{HAN}\uac00-\ud7a3]) (?=[{HAN}\uac00-\ud7a3])")
-"""Between the parts of a name that a text may leave out: 爱因斯坦·阿尔伯特, 김 철수."""
+"""A separator between parts of a name that a text may omit: 爱因斯坦·阿尔伯特, 김 철수."""
 
 
 def own_names(memory: Memory, others: Iterable[Memory]) -> tuple[str, ...]:
-    """The names that this memory alone mentions: they go with it.
+    """Return the names that only this memory mentions, and which are forgotten with it.
 
     >>> from types import SimpleNamespace as Noted
     >>> one = Noted(id="1", entities=("Tom", "Oslo"))
     >>> own_names(one, [one, Noted(id="2", entities=("Oslo",))])
     ('Tom',)
     """
-    shared = {fold(name) for other in others if other.id != memory.id for name in other.entities}
-    return tuple(name for name in memory.entities if fold(name) not in shared)
+    shared = {
+        normalize_text(name) for other in others if other.id != memory.id for name in other.entities
+    }
+    return tuple(name for name in memory.entities if normalize_text(name) not in shared)
 
 
-def tells(text: str, content: str, names: Sequence[str] = ()) -> bool:
-    """Return whether a text tells what a memory says: one of the names, or most of its words.
+def mentions(text: str, content: str, names: Sequence[str] = ()) -> bool:
+    """Return whether a text repeats a memory: it has one of the names, or most of its terms.
 
-    >>> tells("Did Jo's train leave?", "Jo left.", ["Jo"]), tells("I enjoy it", "Jo left.", ["Jo"])
-    (True, False)
-    >>> tells("昨天周雯来了", "主人的前任。", ["周雯"]), tells("昨天来了", "主人的前任。", ["天"])
-    (True, False)
+    >>> [mentions(text, "Jo left.", ["Jo"]) for text in ("Did Jo's train leave?", "I enjoy it")]
+    [True, False]
+    >>> [mentions("昨天周雯来了", "主人的前任。", [name]) for name in ("周雯", "天")]
+    [True, False]
     """
     words = _words(text)
-    if any(_mentions(words, name) for name in names):
+    if any(_has_name(words, name) for name in names):
         return True
     sought = set(terms(content))
-    return len(sought) > 2 and len(sought & set(terms(text))) >= SHARE * len(sought)
+    return len(sought) > 2 and len(sought & set(terms(text))) >= TOLD_SHARE * len(sought)
 
 
-def _mentions(words: str, name: str) -> bool:
-    """Return whether a name is among these words: as whole ones, or as characters in a run.
+def _has_name(words: str, name: str) -> bool:
+    """Return whether a name is among these words, as whole words or as characters in a run.
 
-    What has less than two letters or digits is no name.
+    A name must have at least two letters or digits.
     """
     sought = _words(name)
     if len(sought.replace(" ", "")) < 2:
@@ -66,9 +68,9 @@ def _mentions(words: str, name: str) -> bool:
 
 
 def _words(text: str) -> str:
-    """Return the words of a text as names are compared: folded, with one space between two.
+    """Return the words of a text for comparing names: normalized, separated by single spaces.
 
-    Characters of a script without spaces stand together as they do in the text.
+    Characters of a script without spaces are kept together, as in the text.
 
     >>> _words("Ａｎｎ’s -- cat 和Tom去里昂。"), _words("don't")
     ('ann cat 和 tom 去里昂', "don't")
@@ -77,49 +79,52 @@ def _words(text: str) -> str:
     return " ".join(_CLITIC.sub("", word) for run in runs for word in run)
 
 
-async def _told_from(
+async def _episodes_from(
     turn_ids: Sequence[str], memories: Iterable[Memory], journal: Journal, *, but: set[str]
 ) -> list[Memory]:
-    """Return the episodes told from any of these turns, in whatever words, if they can be again.
+    """Return the episodes written from any of these turns, if they can be written again.
 
-    One whose raw words are gone could not be: it stays unless its own words tell of it.
+    An episode whose raw turns have expired cannot: it is kept unless its own text repeats the
+    memory.
     """
-    held = [one for one in await Sessions(journal).holding(turn_ids) if not one.expunged]
+    held = [one for one in await Sessions(journal).segments_with(turn_ids) if not one.expunged]
     ids = {one.episode_id for one in held} - but
     return [memory for memory in memories if memory.id in ids]
 
 
-async def with_what_rests_on_it(
-    outcome: LedgerEntry,
-    scene: PlanContext,
+async def with_dependents(
+    entry: LedgerEntry,
+    context: PlanContext,
     touched: frozenset[str],
     memories: Collection,
     journal: Journal,
 ) -> LedgerEntry:
-    """A deletion that was asked for, with the episodes and portrait that tell of it.
+    """Return a requested deletion extended by the episodes and portraits that repeat the memory.
 
-    `details["resting"]` names the raw turns to hide, and the segments to summarise anew.
+    `details["resting"]` lists the raw turns to hide and the segments to summarise again.
     """
-    memory = outcome.changes[0].after
+    memory = entry.changes[0].after
     mine = Filter((Is("user_id", memory.user_id), Is("state", MemoryState.ACTIVE)))
     others = to_memories(await read_all(memories, mine))
     names = own_names(memory, others)
-    told = [
+    dependents = [
         other
         for other in others
         if other.category in NARRATIVE
         and other.id not in {*touched, memory.id}
-        and tells(other.searchable, memory.content, names)
+        and mentions(other.searchable, memory.content, names)
     ]
     said = await journal.turns(user_id=memory.user_id)
-    raw = {turn.id for turn in said if tells(turn.clipped().words, memory.content, names)}
-    rests = {*raw, *outcome.turn_ids, *(item.turn_id for item in memory.evidence)}
+    raw = {turn.id for turn in said if mentions(turn.clipped().words, memory.content, names)}
+    rests = {*raw, *entry.turn_ids, *(item.turn_id for item in memory.evidence)}
     turn_ids = sorted(filter(is_id, rests))  # evidence of an import may name what is no turn
-    told += await _told_from(turn_ids, others, journal, but={*touched, *(one.id for one in told)})
+    dependents += await _episodes_from(
+        turn_ids, others, journal, but={*touched, *(one.id for one in dependents)}
+    )
     resting = {
         "turns": turn_ids,
-        "segments": [one.data["segment_id"] for one in told if "segment_id" in one.data],
+        "segments": [one.data["segment_id"] for one in dependents if "segment_id" in one.data],
     }
-    changes = (*outcome.changes, *(withdrawn(one, memory.content, scene) for one in told))
-    details = {**outcome.details, "resting": resting}
-    return outcome.model_copy(update={"changes": changes, "details": details})
+    changes = (*entry.changes, *(withdrawn(one, memory.content, context) for one in dependents))
+    details = {**entry.details, "resting": resting}
+    return entry.model_copy(update={"changes": changes, "details": details})

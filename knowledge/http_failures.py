@@ -1,4 +1,4 @@
-"""What an endpoint's status, or an error of the client that asked it, means to a person."""
+"""Explanations of an endpoint's HTTP status, and of errors of the client that called it."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ _HINTS = {
 
 
 def hint_for(status: int, own: Mapping[int, str]) -> str:
-    """Return what to do about a status; `own` has what only this kind of endpoint says.
+    """Return what to do about a status; `own` has the hints for this kind of endpoint.
 
     >>> hint_for(401, {}), hint_for(404, {404: "check the address"})
     ('check the API key', 'check the address')
@@ -25,7 +25,7 @@ def hint_for(status: int, own: Mapping[int, str]) -> str:
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
-    """Yield the error and what it was raised from; not its context, perhaps an older call's."""
+    """Yield the error and its explicit causes; not its context, which may be another call's."""
     cause: BaseException | None = error
     while cause is not None:
         yield cause
@@ -33,12 +33,12 @@ def causes_of(error: BaseException) -> Iterator[BaseException]:
 
 
 def is_time_out(error: BaseException) -> bool:
-    """Return whether no answer came in time, by Python or by openai."""
+    """Return whether an error of Python or openai is a time-out."""
     return isinstance(error, TimeoutError) or _is_openai(error, "APITimeoutError")
 
 
 def is_unreachable(error: BaseException) -> bool:
-    """Return whether there was no connection, by Python or by openai."""
+    """Return whether an error of Python or openai is a failed connection."""
     return isinstance(error, ConnectionError) or _is_openai(error, "APIConnectionError")
 
 

@@ -1,32 +1,32 @@
-"""Identity: whose memories they are, and which personas may know them.
+"""Identity: which user memories belong to, and which personas may know them.
 
-A host gives each user an id; no string means everybody. What a persona that knows only its own is
-told lies in a sphere of its own, all else in the common one.
+A host gives each user an id; no string means all users. A persona with `knows="own"` has a sphere
+of its own for what it is told; everything else is in the common sphere.
 """
 
 from souffleur.errors import IdentityError
 from souffleur.knowledge.engine.collection import AnyOf, Condition, Is, Missing, OneOf
 from souffleur.knowledge.language.plain_text import is_blank, mend
 
-LONGEST_ID = 512
-"""Characters of an id."""
+MAX_ID_LENGTH = 512
+"""Maximum characters of an id."""
 
 EVERYBODY = None
-"""In the place of a user id: all users, for the owner of a store."""
+"""Stands for all users where a user id is expected; for the owner of a store."""
 
 PERSONAS = "souffleur:personas"
-"""In the place of a user id: who has the memories of what personas are. No host's user."""
+"""The user id under which memories of what personas are themselves are stored. No real user."""
 
 COMMON = ""
-"""The sphere of what was told to personas that know all; of records that name none as well."""
+"""The sphere of personas that know everything; also of records without a sphere."""
 SHARED = "*"
-"""The sphere of what the host shares: every persona knows it."""
+"""The sphere of memories that the host shares with every persona."""
 EVERY_SPHERE = None
-"""In the place of a sphere: all of them, for the user and the host."""
+"""Stands for all spheres where a sphere is expected; for the user and the host."""
 
 
 def check_id(value: object, what: str = "user_id") -> str:
-    """Return the id, unchanged. Raises IdentityError if it cannot tell somebody from others.
+    """Return the id, unchanged. Raises IdentityError if it does not identify anybody.
 
     >>> check_id("ann")
     'ann'
@@ -41,21 +41,21 @@ def check_id(value: object, what: str = "user_id") -> str:
         raise IdentityError(f"{what} is blank: give each {owner} an id of its own")
     if mend(value) != value:  # mended, two broken ids could become one
         raise IdentityError(f"{what} holds half of a character: it was cut, give the whole id")
-    if len(value) > LONGEST_ID:
-        raise IdentityError(f"{what} has {len(value)} characters: give at most {LONGEST_ID}")
+    if len(value) > MAX_ID_LENGTH:
+        raise IdentityError(f"{what} has {len(value)} characters: give at most {MAX_ID_LENGTH}")
     return value
 
 
-def whose(user_id: str | None) -> tuple[Condition, ...]:
-    """Return the condition for the points of one user; none for `EVERYBODY`.
+def user_conditions(user_id: str | None) -> tuple[Condition, ...]:
+    """Return the condition that selects the points of one user; none for `EVERYBODY`.
 
-    Raises IdentityError for what is no id.
+    Raises IdentityError if `user_id` is not a valid id.
     """
     return () if user_id is EVERYBODY else (Is("user_id", check_id(user_id)),)
 
 
 def own_sphere(agent_id: str) -> str:
-    """Return the sphere of a persona that knows only its own; no id can pose as another sphere.
+    """Return the sphere of a persona with `knows="own"`; never equal to `COMMON` or `SHARED`.
 
     >>> own_sphere("*"), own_sphere("") == COMMON
     ('@*', False)
@@ -64,7 +64,7 @@ def own_sphere(agent_id: str) -> str:
 
 
 def agent_of(sphere: str) -> str | None:
-    """Return the persona whose sphere it is; None if it belongs to no single one.
+    """Return the id of the persona that a sphere belongs to; `None` if it is not a persona's own.
 
     >>> agent_of("@luna"), agent_of("*"), agent_of("")
     ('luna', None, None)
@@ -72,13 +72,13 @@ def agent_of(sphere: str) -> str | None:
     return sphere[1:] if sphere.startswith("@") else None
 
 
-def reader(sphere: str) -> str:
-    """Return the sphere from which what lies in a sphere is looked at: shared, from the common."""
+def reading_sphere(sphere: str) -> str:
+    """Return the sphere from which a sphere's memories are read: `COMMON` for `SHARED`."""
     return COMMON if sphere == SHARED else sphere
 
 
-def known_in(sphere: str | None) -> tuple[Condition, ...]:
-    """Return the condition for what a persona of this sphere knows; none for `EVERY_SPHERE`."""
+def sphere_conditions(sphere: str | None) -> tuple[Condition, ...]:
+    """Return the condition that selects what a sphere may read; none for `EVERY_SPHERE`."""
     if sphere is EVERY_SPHERE:
         return ()
     if sphere == COMMON:
@@ -87,7 +87,7 @@ def known_in(sphere: str | None) -> tuple[Condition, ...]:
 
 
 def knows(sphere: str | None, lies_in: str) -> bool:
-    """Return what `known_in` says, of one record.
+    """Return whether `sphere_conditions(sphere)` selects a record that lies in `lies_in`.
 
     >>> knows(COMMON, "@luna"), knows("@luna", COMMON), knows("@luna", SHARED), knows(None, "@luna")
     (False, False, True, True)

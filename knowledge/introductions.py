@@ -1,4 +1,4 @@
-"""Introductions: who was introduced to a store, and how a host introduces them."""
+"""Introductions: the users and personas that a host has introduced to a store."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -23,23 +23,23 @@ from souffleur.knowledge.reading import read_each
 
 
 class People:
-    """Who was introduced, in a journal."""
+    """The introduced users and personas in a journal."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
 
     async def find(self, user_id: str, agent_id: str) -> tuple[Person | None, PersonaCard | None]:
-        """Return what is known of a user and a persona; None: not introduced. Raises StoreError."""
+        """Return a user and a persona; `None` for one not introduced. Raises StoreError."""
         ids = [person_id(user_id), persona_id(agent_id)]
         return _pair(await self._journal.collection.get(ids))
 
     def find_now(self, user_id: str, agent_id: str) -> tuple[Person | None, PersonaCard | None]:
-        """As `find`, without an event loop."""
+        """Return the same as `find`, without an event loop."""
         ids = [person_id(user_id), persona_id(agent_id)]
         return _pair(self._journal.collection.get_now(ids))
 
     async def everybody(self) -> Everybody:
-        """Return all who were introduced."""
+        """Return all introduced users and personas."""
         people = read_each(await self._all("person"), to_person)
         personas = read_each(await self._all("persona"), to_persona)
         return Everybody(
@@ -50,12 +50,12 @@ class People:
     def introduce(
         self, user_id: str, *, now: datetime, called: str | None = None, **fields: str | None
     ) -> Person:
-        """Write the next version of a user; a field that is None stays as it was.
+        """Write the next version of a user; a field that is `None` keeps its value.
 
-        `called`: the title in memories from before the user had one. Raises IdentityError, and
-        SettingsError for what cannot be right.
+        `called` is the title used in memories written before the user had one. Raises
+        IdentityError, and SettingsError if a field is invalid.
         """
-        with self._journal.alone:
+        with self._journal.lock:
             old, _ = self.find_now(check_id(user_id), "")
             unknown = Person(user_id=user_id, since=now, version=0)
             return self._write(old or unknown, {**fields, "called": called}, now)
@@ -64,7 +64,7 @@ class People:
         self, agent_id: str, *, now: datetime, called: str | None = None, **fields: str | None
     ) -> PersonaCard:
         """Write the next version of a persona, as `introduce` does."""
-        with self._journal.alone:
+        with self._journal.lock:
             _, old = self.find_now("", check_id(agent_id, "agent_id"))
             unknown = PersonaCard(agent_id=agent_id, since=now, version=0)
             return self._write(old or unknown, {**fields, "called": called}, now)

@@ -1,9 +1,9 @@
-"""The journal: raw turns and the ledger, one Qdrant collection, the durable record of all done.
+"""The journal: raw turns and the ledger in one Qdrant collection, the durable record of changes.
 
-Sessions and their segments lie in the same collection; `sessions.py` reads them.
+Sessions and their segments are stored in the same collection; `sessions.py` reads them.
 
-A verdict is written here, whole, before any memory changes (a redo log): each entry holds the
-memories before and after. A crash is finished by writing the same `after` again.
+A verdict is written here completely before any memory changes (a redo log): each entry contains
+the memories before and after. After a crash, the same `after` is written again.
 """
 
 import itertools
@@ -27,7 +27,13 @@ from souffleur.knowledge.engine.collection import (
     Point,
     read_all,
 )
-from souffleur.knowledge.identity import COMMON, EVERYBODY, known_in, own_sphere, whose
+from souffleur.knowledge.identity import (
+    COMMON,
+    EVERYBODY,
+    own_sphere,
+    sphere_conditions,
+    user_conditions,
+)
 from souffleur.knowledge.language.plain_text import is_blank
 from souffleur.knowledge.operation import LedgerEntry, Said, derive_id, is_id
 from souffleur.knowledge.people import persona_id, to_persona
@@ -37,11 +43,11 @@ from souffleur.knowledge.talk.session import (
     Segment,
     Session,
     WindowRule,
-    heard,
+    append_turn,
     segment_id,
     session_point_id,
 )
-from souffleur.knowledge.talk.talk_records import (
+from souffleur.knowledge.talk.talk_codec import (
     segment_point,
     session_point,
     to_session,
@@ -70,35 +76,37 @@ INDEXES: dict[str, IndexType] = {
 }
 
 META_ID = derive_id("meta")
-OUTAGES = "outages_taken_up"
-"""In the store's description: no turn of it is set aside for an endpoint's trouble."""
+OUTAGES_RETRIED_KEY = "outages_taken_up"
+"""Key in the store's metadata: turns that an older version set aside for outages were retried."""
 _OUTAGES = ("EndpointError", "EmbedderError")
 _DERIVED = frozenset({"type", "seq", "applied", "memory_ids", "expunged"})
 
 
 class Journal:
-    """Turns and ledger entries over a collection."""
+    """The turns and ledger entries in a collection."""
 
     def __init__(self, collection: Collection, *, last_seq: int) -> None:
         self.collection = collection
-        self.alone = RLock()
-        """Held while a session's window or a turn's words are read and written again: hosts
-        observe from several threads."""
+        self.lock = RLock()
+        """Held while a session's window or a turn's words are read and rewritten.
+
+        Hosts call `observe` from several threads.
+        """
         self._seq = itertools.count(last_seq + 1)
 
     @classmethod
     async def open(cls, collection: Collection) -> "Journal":
-        """The journal of a collection, counting on from its last entry."""
+        """Open the journal of a collection; numbering continues from its last entry."""
         newest, _ = await collection.scroll(Filter(), limit=1, order=Order("seq", descending=True))
         return cls(collection, last_seq=newest[0].payload["seq"] if newest else 0)
 
     def record(self, turn: Turn, rule: WindowRule = USUAL) -> Turn | None:
-        """Write a turn durably before returning; None where it is already there, word for word.
+        """Write a turn durably before returning; return `None` if it is stored already, unchanged.
 
-        The same id with other words becomes the next version, to be judged anew. The turn, the
-        window that holds it and the segments that leave the window for it are one write.
+        The same id with different words becomes the next version, which is judged again. The turn,
+        the window that contains it and the segments that leave the window are one write.
         """
-        with self.alone:
+        with self.lock:
             return self._record(turn, rule)
 
     def _record(self, turn: Turn, rule: WindowRule) -> Turn | None:
@@ -116,23 +124,23 @@ class Journal:
         turn = turn.model_copy(update={"digest": digest_of(turn), "sphere": sphere})
         if old and old.digest == turn.digest:
             return None
-        session = to_session(found[session_id]) if session_id in found else self._begun(turn)
+        session = to_session(found[session_id]) if session_id in found else self._new_session(turn)
         if old:
-            place = {"version": old.version + 1, "seq": old.seq, "place": old.place}
+            numbers = {"version": old.version + 1, "seq": old.seq, "place": old.place}
         else:
             session = session.model_copy(update={"turns": session.turns + 1})
-            place = {"seq": next(self._seq), "place": session.turns}
-        turn = turn.model_copy(update=place)
+            numbers = {"seq": next(self._seq), "place": session.turns}
+        turn = turn.model_copy(update=numbers)
         segments: list[Segment] = []
         if old is None or any(held.id == turn.id for held in session.window):
             session = session.model_copy(update={"agent_id": turn.agent_id})
-            session, segments = heard(session, turn.held, rule)
+            session, segments = append_turn(session, turn.window_entry, rule)
         points = [turn_point(turn), session_point(session)]
         self.collection.put_now([*points, *map(segment_point, segments)])
         return turn
 
     async def turn(self, point_id: str) -> Turn:
-        """A turn by the id of its point."""
+        """Return a turn by the id of its point. Raises NotFoundError."""
         found = await self.collection.get([point_id] if is_id(point_id) else [])
         if not found or found[0].payload["type"] != "turn":
             raise NotFoundError(f"no turn has the id {point_id!r}")
@@ -145,8 +153,8 @@ class Journal:
         user_id: str | None = EVERYBODY,
         limit: int | None = None,
     ) -> list[Turn]:
-        """Return the turns in a state in order of arrival: all, or the first `limit`."""
-        must: list[Condition] = [Is("type", "turn"), *whose(user_id)]
+        """Return the turns in a state, in order of arrival: all, or the first `limit`."""
+        must: list[Condition] = [Is("type", "turn"), *user_conditions(user_id)]
         must += [Is("state", state)] if state else []
         wanted = Filter(tuple(must))
         if limit is None:
@@ -155,45 +163,45 @@ class Journal:
             found, _ = await self.collection.scroll(wanted, limit=limit, order=Order("seq"))
         return sorted(read_each(found, to_turn), key=lambda turn: turn.seq)
 
-    async def users_waiting(self) -> set[str]:
-        """Return the users who have a turn that waits to be judged."""
+    async def users_with_pending_turns(self) -> set[str]:
+        """Return the ids of users with turns that wait to be judged."""
         waiting = Filter((Is("type", "turn"), Is("state", TurnState.PENDING)))
         points = await read_all(self.collection, waiting)
         users = {str(point.payload.get("user_id", "")) for point in points}
         return {user_id for user_id in users if not is_blank(user_id)}
 
     async def count_turns(self, state: TurnState) -> int:
-        """Return how many turns are in a state."""
+        """Return the number of turns in a state."""
         return await self.collection.count(Filter((Is("type", "turn"), Is("state", state))))
 
     async def latest_judged(self) -> Turn | None:
-        """Return the judged turn that was said last."""
+        """Return the most recent judged turn, if any."""
         judged = Filter((Is("type", "turn"), Is("state", TurnState.JUDGED)))
         newest = Order("at", descending=True)
         page, _ = await self.collection.scroll(judged, limit=1, order=newest)
         return next(iter(read_each(page, to_turn)), None)
 
-    async def take_up_outages(self) -> int:
-        """Have turns judged again that an older version set aside for an endpoint's trouble.
+    async def retry_outages(self) -> int:
+        """Queue the turns again that an older version set aside because of an outage.
 
-        Returns how many; done once for a store.
+        Returns their number. This is done once per store.
         """
         made_with = await self.meta()
-        if made_with is None or made_with.get(OUTAGES):
+        if made_with is None or made_with.get(OUTAGES_RETRIED_KEY):
             return 0
         failed = await self.turns(state=TurnState.FAILED)
         again = [turn for turn in failed if turn.error.startswith(_OUTAGES)]
         await self.mark(again, state=TurnState.PENDING, tries=0)
-        await self.set_meta({**made_with, OUTAGES: True})
+        await self.set_meta({**made_with, OUTAGES_RETRIED_KEY: True})
         return len(again)
 
-    async def before(self, turn: Turn, *, limit: int) -> list[Said]:
-        """The latest messages before a turn of the same session, oldest first."""
+    async def messages_before(self, turn: Turn, *, limit: int) -> list[Said]:
+        """Return the latest messages before a turn in the same session, oldest first."""
         must = (
             Is("type", "turn"),
             Is("user_id", turn.user_id),
             Is("session_id", turn.session_id),
-            *known_in(turn.sphere),
+            *sphere_conditions(turn.sphere),
             Between("seq", high=turn.seq),
         )
         found, _ = await self.collection.scroll(
@@ -205,59 +213,58 @@ class Journal:
     async def mark(self, turns: Sequence[Turn], **fields: Any) -> None:
         """Change bookkeeping fields of turns; their words and vectors stay.
 
-        A turn whose reply was replaced meanwhile is left alone: it waits to be judged anew.
+        A turn whose reply was replaced in the meantime is skipped: it waits to be judged again.
         """
         stored = await self.collection.get([turn.id for turn in turns])
         versions = {turn.id: turn.version for turn in turns}
         same = [point.id for point in stored if point.payload["version"] == versions[point.id]]
         await self.collection.merge_payload(same, fields)
 
-    async def mark_judged(self, outcomes: Sequence[LedgerEntry]) -> None:
-        """After a crash: the turns of a verdict that was written down are judged."""
-        ids = list(dict.fromkeys(id for outcome in outcomes for id in outcome.turn_ids))
+    async def mark_judged(self, entries: Sequence[LedgerEntry]) -> None:
+        """Mark the turns of a written verdict as judged; for recovery after a crash."""
+        ids = list(dict.fromkeys(id for entry in entries for id in entry.turn_ids))
         turns = read_each(await self.collection.get(ids), to_turn)
-        verdict = outcomes[0].verdict_id
+        verdict = entries[0].verdict_id
         judged = [turn for turn in turns if turn.version == 0 or verdict_id([turn]) == verdict]
         await self.mark(judged, state=TurnState.JUDGED, error="")
 
-    async def write(self, outcomes: Sequence[LedgerEntry]) -> None:
-        """Write what is about to be done; see `settle`."""
+    async def write(self, entries: Sequence[LedgerEntry]) -> None:
+        """Write entries that are about to be applied; see `settle`."""
         await self.collection.put(
-            [
-                Point(outcome.id, self._entry_payload(outcome, next(self._seq)))
-                for outcome in outcomes
-            ]
+            [Point(entry.id, self._entry_payload(entry, next(self._seq))) for entry in entries]
         )
 
-    async def settle(self, outcomes: Sequence[LedgerEntry]) -> None:
-        """Note that it has been done."""
-        await self.collection.merge_payload([o.id for o in outcomes], {"applied": True})
+    async def settle(self, entries: Sequence[LedgerEntry]) -> None:
+        """Mark entries as applied."""
+        await self.collection.merge_payload([entry.id for entry in entries], {"applied": True})
 
-    async def rewrite(self, outcome: LedgerEntry) -> None:
-        """Correct an entry whose op could not be carried out after all, or was undone."""
-        payload = self._entry_payload(outcome, 0)
+    async def rewrite(self, entry: LedgerEntry) -> None:
+        """Rewrite an entry whose op could not be carried out, or was undone."""
+        payload = self._entry_payload(entry, 0)
         del payload["seq"], payload["applied"]
-        await self.collection.merge_payload([outcome.id], payload)
+        await self.collection.merge_payload([entry.id], payload)
 
     async def drop_words(
         self, before: datetime, fields: Payload, user_id: str | None = EVERYBODY
     ) -> int:
-        """Put `fields` for the words of entries that changed nothing, SKIPs and refusals.
+        """Replace the words of entries that changed nothing (SKIPs and refusals) with `fields`.
 
-        Returns how many there were; an entry is found once, so a run costs what is due.
+        Returns the number of entries. Each entry is found only once, so that a run costs only what
+        is due.
         """
         idle = (Is("type", "entry"), Missing("memory_ids"), Between("at", high=before))
-        wanted = Filter((*idle, *whose(user_id)), (Is("expunged", True),))
+        wanted = Filter((*idle, *user_conditions(user_id)), (Is("expunged", True),))
         due = await read_all(self.collection, wanted)
         await self.collection.merge_payload([p.id for p in due], {**fields, "expunged": True})
         return len(due)
 
     async def unsettled(self, user_id: str | None = EVERYBODY) -> list[list[LedgerEntry]]:
-        """Return verdicts begun and not finished, in order; incomplete ones are dropped first.
+        """Return the verdicts that are written and not fully applied, in order.
 
-        A verdict with an entry that cannot be read is left as it is.
+        Incompletely written verdicts are deleted first. A verdict with an entry that cannot be read
+        is left as it is.
         """
-        wanted = Filter((Is("type", "entry"), Is("applied", False), *whose(user_id)))
+        wanted = Filter((Is("type", "entry"), Is("applied", False), *user_conditions(user_id)))
         found = await read_all(self.collection, wanted)
         found.sort(key=_seq)
         groups: dict[str, list[Point]] = {}
@@ -265,29 +272,29 @@ class Journal:
             groups.setdefault(str(point.payload.get("verdict_id")), []).append(point)
         whole = []
         for name, group in groups.items():
-            outcomes = read_each(group, to_outcome)
-            if len(outcomes) < len(group):
+            entries = read_each(group, to_entry)
+            if len(entries) < len(group):
                 continue
-            if await self._count(name) == outcomes[0].of:
-                whole.append(outcomes)
+            if await self._count(name) == entries[0].of:
+                whole.append(entries)
             else:
-                await self.collection.delete([outcome.id for outcome in outcomes])
+                await self.collection.delete([entry.id for entry in entries])
         return whole
 
     async def entry(self, entry_id: str) -> LedgerEntry:
-        """A ledger entry by its id."""
+        """Return a ledger entry by its id. Raises NotFoundError."""
         found = await self.collection.get([entry_id] if is_id(entry_id) else [])
         if not found or found[0].payload["type"] != "entry":
             raise NotFoundError(f"no ledger entry has the id {entry_id!r}")
-        return to_outcome(found[0])
+        return to_entry(found[0])
 
     async def get_entries(self, entry_ids: Sequence[str]) -> list[LedgerEntry]:
-        """Return the ledger entries with these ids that there are."""
+        """Return the ledger entries with these ids; missing ones are left out."""
         found = await self.collection.get([id for id in entry_ids if is_id(id)])
-        return read_each((one for one in found if one.payload.get("type") == "entry"), to_outcome)
+        return read_each((one for one in found if one.payload.get("type") == "entry"), to_entry)
 
     async def get_turns(self, turn_ids: Sequence[str]) -> list[Turn]:
-        """Return the turns with these ids that there are."""
+        """Return the turns with these ids; missing ones are left out."""
         found = await self.collection.get([id for id in turn_ids if is_id(id)])
         return read_each((one for one in found if one.payload.get("type") == "turn"), to_turn)
 
@@ -301,21 +308,21 @@ class Journal:
         waits: bool | None = None,
     ) -> list[LedgerEntry]:
         """Return ledger entries, oldest first."""
-        must: list[Condition] = [Is("type", "entry"), *whose(user_id)]
+        must: list[Condition] = [Is("type", "entry"), *user_conditions(user_id)]
         must += [Is("memory_ids", memory_id)] if memory_id else []
         must += [Is("turn_ids", turn_id)] if turn_id else []
         must += [OneOf("turn_ids", tuple(turn_ids))] if turn_ids is not None else []
         must += [Is("waits", waits)] if waits is not None else []
         found = await read_all(self.collection, Filter(tuple(must)))
-        return read_each(sorted(found, key=_seq), to_outcome)
+        return read_each(sorted(found, key=_seq), to_entry)
 
     async def meta(self) -> Payload | None:
-        """What the store was made with; None: it is new."""
+        """Return what the store was made with; `None` if it is new."""
         found = await self.collection.get([META_ID])
         return found[0].payload["made_with"] if found else None
 
     async def set_meta(self, made_with: Payload) -> None:
-        """Record what the store is made with."""
+        """Write what the store is made with."""
         payload = {"type": "meta", "user_id": "", "made_with": made_with}
         await self.collection.put([Point(META_ID, payload)])
 
@@ -323,8 +330,8 @@ class Journal:
         ids = OneOf("verdict_id", (verdict_id,))
         return await self.collection.count(Filter((Is("type", "entry"), ids)))
 
-    def _begun(self, turn: Turn) -> Session:
-        """Return a new session, counting on from segments that an earlier one has left."""
+    def _new_session(self, turn: Turn) -> Session:
+        """Return a new session; segment numbers continue after those of an earlier session."""
         id = session_point_id(turn.user_id, turn.session_id, turn.sphere)
         left = 0
         while self.collection.get_now([segment_id(id, left)]):
@@ -340,13 +347,13 @@ class Journal:
         )
 
     @staticmethod
-    def _entry_payload(outcome: LedgerEntry, seq: int) -> Payload:
-        payload = outcome.model_dump(mode="json")
+    def _entry_payload(entry: LedgerEntry, seq: int) -> Payload:
+        payload = entry.model_dump(mode="json")
         derived = {"type": "entry", "seq": seq, "applied": False}
-        return {**payload, **derived, "memory_ids": list(outcome.memory_ids)}
+        return {**payload, **derived, "memory_ids": list(entry.memory_ids)}
 
 
-def to_outcome(point: Point) -> LedgerEntry:
+def to_entry(point: Point) -> LedgerEntry:
     """Return the ledger entry of a point. Raises UnreadableError."""
     return read(point, LedgerEntry, derived=_DERIVED)
 

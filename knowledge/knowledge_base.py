@@ -1,4 +1,4 @@
-"""KnowledgeBase: all that may be done to memories. Every change goes through `apply`."""
+"""KnowledgeBase: reading and changing memories. Every change goes through `apply`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 from souffleur.errors import NotFoundError
 from souffleur.knowledge import undo
-from souffleur.knowledge.decay import effective, ends
+from souffleur.knowledge.decay import effective, plan_expiry
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import (
     Between,
@@ -27,25 +27,26 @@ from souffleur.knowledge.finding.search import (
     Found,
     Query,
     Scope,
-    order,
-    over,
-    readable,
-    said,
+    expired_conditions,
+    memories_filter,
+    ranking_key,
     search,
     search_turns,
+    turns_filter,
 )
 from souffleur.knowledge.identity import (
     COMMON,
     EVERY_SPHERE,
     EVERYBODY,
     check_id,
-    known_in,
     knows,
-    whose,
+    sphere_conditions,
+    user_conditions,
 )
 from souffleur.knowledge.introductions import People
-from souffleur.knowledge.journal import Journal, to_outcome
+from souffleur.knowledge.journal import Journal, to_entry
 from souffleur.knowledge.memory import NARRATIVE, Category, Due, Memory, MemoryState
+from souffleur.knowledge.memory_codec import fingerprint, to_memories, to_memory
 from souffleur.knowledge.operation import (
     Actor,
     Add,
@@ -56,27 +57,26 @@ from souffleur.knowledge.operation import (
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.proposals import agreed, declined
 from souffleur.knowledge.reading import read_each
-from souffleur.knowledge.records import fingerprint, to_memories, to_memory
 from souffleur.knowledge.sessions import Sessions
-from souffleur.knowledge.talk.talk_records import to_masked_turn
+from souffleur.knowledge.talk.talk_codec import to_masked_turn
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.knowledge.writer import Writer
 
 Memories = list[Memory]
-Outcomes = list[LedgerEntry]
+LedgerEntries = list[LedgerEntry]
 Vector = tuple[float, ...]
 
 NEAR_DUPLICATE = 0.95
-"""Cosine from which two memories are near-duplicates."""
-AT_ONCE = 64
-"""Raw turns embedded in one request."""
+"""Minimum cosine of two near-duplicate memories."""
+TURNS_PER_REQUEST = 64
+"""Number of raw turns embedded in one request."""
 
 
 class KnowledgeBase:
     """The memories of all users in one store, with their history.
 
-    Every method takes or finds a user; none returns what belongs to another. Changes to one
-    user's memories are made one after the other, users side by side.
+    Every method is given or finds a user and never returns what belongs to another. Changes to one
+    user's memories are made one at a time; different users' changes run concurrently.
     """
 
     def __init__(
@@ -86,14 +86,15 @@ class KnowledgeBase:
         embedder: Embedder,
         policy: Policy,
         *,
-        hold: bool = False,
+        require_confirmation: bool = False,
         raw_days: int = 30,
         aclose: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """With `hold`, what a model would change waits for the user's yes: see `proposals`.
+        """Create a knowledge base over opened collections.
 
-        Raw turns are found for `raw_days`; 0: until they are summarised. `aclose` lets go of the
-        store; by default the collections are closed.
+        If `require_confirmation` is set, changes proposed by a model wait for the user's consent:
+        see `proposals`. Raw turns can be found for `raw_days` days; 0 means until they are
+        summarised. `aclose` closes the store; by default the collections are closed.
         """
         self.memories = memories
         self.journal = journal
@@ -103,33 +104,35 @@ class KnowledgeBase:
         self.policy = policy
         self.raw_days = raw_days
         self._aclose = aclose
-        self.writer = Writer(memories, journal, embedder, policy, hold=hold)
+        self.writer = Writer(
+            memories, journal, embedder, policy, require_confirmation=require_confirmation
+        )
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def apply(self, verdict: Verdict, *, turns: Sequence[Turn] = ()) -> Outcomes:
-        """Carry out a verdict, op by op, and say what became of each.
+    async def apply(self, verdict: Verdict, *, turns: Sequence[Turn] = ()) -> LedgerEntries:
+        """Carry out a verdict and return one ledger entry per op.
 
         The verdict is written to the ledger before any memory changes; `turns` become `judged`
-        with it. Applying the same verdict again changes nothing and returns the first outcomes.
+        with it. Applying the same verdict again changes nothing and returns the same entries.
         """
         async with self._alone(verdict.user_id):
-            return await self.writer.carry(verdict, turns)
+            return await self.writer.apply(verdict, turns)
 
     def _alone(self, user_id: str) -> asyncio.Lock:
-        """Return the lock of one user, which lives as long as somebody holds or awaits it."""
+        """Return the lock of one user, which exists as long as it is held or awaited."""
         return self._locks.setdefault(user_id, asyncio.Lock())
 
-    async def preview(self, verdict: Verdict) -> Outcomes:
-        """What `apply` would make of a verdict; nothing is written."""
+    async def preview(self, verdict: Verdict) -> LedgerEntries:
+        """Return the entries that `apply` would write for a verdict; nothing is written."""
         return await self.writer.plan(verdict, ())
 
     async def undo(
         self, entry_id: str, *, user_id: str | None, by: Actor, now: datetime
     ) -> LedgerEntry:
-        """Take back a ledger entry of a user (None: anybody's); a new entry says so.
+        """Undo a ledger entry of a user (`None`: of any user) and return the UNDO entry.
 
-        Raises NotFoundError if this user has no such entry, UndoError if it was refused, was
-        undone, or if a later change stands on it.
+        Raises NotFoundError if this user has no such entry, UndoError if it was refused or undone
+        already, or if a later change depends on it.
         """
         owner = user_id if user_id is EVERYBODY else check_id(user_id)
         entry = await self.journal.entry(entry_id)
@@ -141,8 +144,8 @@ class KnowledgeBase:
             await self.journal.write([outcome])
             return (await self.writer.carry_out([outcome]))[0]
 
-    async def proposals(self, user_id: str) -> Outcomes:
-        """Return what waits for the user's yes, oldest first: changes, and memories to be added."""
+    async def proposals(self, user_id: str) -> LedgerEntries:
+        """Return the changes and new memories that wait for the user's consent, oldest first."""
         waiting = await self.journal.entries(check_id(user_id), waits=True)
         pending = await self.list(user_id, states=(MemoryState.PENDING,))
         made = {memory.written_by for memory in pending}
@@ -150,9 +153,9 @@ class KnowledgeBase:
         return sorted([*waiting, *added], key=lambda entry: (entry.at, entry.id))
 
     async def agree(self, entry_id: str, *, user_id: str, by: Actor, now: datetime) -> LedgerEntry:
-        """Do what waits for the user's yes; it is done once, however often it is agreed to.
+        """Carry out a proposal that waits for the user's consent; repeating this is harmless.
 
-        Raises NotFoundError if nothing of this user waits under that id.
+        Raises NotFoundError if this user has no waiting proposal with that id.
         """
         entry = await self._waiting(entry_id, user_id)
         turns = await self.journal.get_turns(entry.turn_ids)
@@ -161,7 +164,7 @@ class KnowledgeBase:
         return outcome
 
     async def decline(self, entry_id: str, *, user_id: str) -> LedgerEntry:
-        """Let what waits for the user's yes be; raises NotFoundError as `agree` does."""
+        """Reject a proposal that waits for the user's consent. Raises NotFoundError as `agree`."""
         refused = declined(await self._waiting(entry_id, user_id))
         await self.journal.rewrite(refused)
         return refused
@@ -173,8 +176,8 @@ class KnowledgeBase:
             raise NotFoundError(f"nothing waits for a yes under the id {entry_id!r}")
         return entry
 
-    async def undo_turn(self, turn: Turn, *, by: Actor, now: datetime) -> Outcomes:
-        """Take back, newest first, what a turn brought and what can still be taken back."""
+    async def undo_turn(self, turn: Turn, *, by: Actor, now: datetime) -> LedgerEntries:
+        """Undo all changes that a turn caused and that can still be undone, newest first."""
         undone = []
         for entry in reversed(await self.journal.entries(turn.user_id, turn_id=turn.id)):
             if entry.op != "UNDO" and undo.can_undo(entry):
@@ -182,23 +185,23 @@ class KnowledgeBase:
         return undone
 
     async def search(self, query: Query) -> list[Found]:
-        """What a text calls for of all that the query's scope names, best first."""
+        """Return what matches the query within its scope, best first."""
         found = await search(self.memories, self.embedder, self.policy, query)
         if Scope.TURNS in query.scope:
             raw = replace(query, raw_since=self._raw_since(query.now))
             found += await search_turns(self.journal.collection, self.embedder, raw)
-        return sorted(found, key=order)[: query.limit]
+        return sorted(found, key=ranking_key)[: query.limit]
 
-    async def told(self, query: Query) -> list[Memory | Turn]:
-        """The episodes and raw turns of a time, oldest first; the query's text says nothing.
+    async def turns_and_episodes_between(self, query: Query) -> list[Memory | Turn]:
+        """Return the episodes and raw turns between `since` and `until`, oldest first.
 
-        Up to `query.limit` of each, the latest ones.
+        Returns up to `query.limit` of each, the latest ones. The query's text is ignored.
         """
         newest = Order("created_at", descending=True)
         episodes, _ = await self.memories.scroll(
-            readable(query, Scope.EPISODES), limit=query.limit, order=newest
+            memories_filter(query, Scope.EPISODES), limit=query.limit, order=newest
         )
-        raw = said(replace(query, raw_since=self._raw_since(query.now)))
+        raw = turns_filter(replace(query, raw_since=self._raw_since(query.now)))
         turns, _ = await self.journal.collection.scroll(
             raw, limit=query.limit, order=Order("at", descending=True)
         )
@@ -206,45 +209,50 @@ class KnowledgeBase:
         said_then = read_each(reversed(turns), to_masked_turn)
         return [*told_then, *said_then]
 
-    async def learnt(self, query: Query) -> list[Found]:
-        """The memories first learnt in a time, by age; the query's text says nothing."""
+    async def memories_learned_between(self, query: Query) -> list[Found]:
+        """Return the memories first learned between `since` and `until`, oldest first.
+
+        The query's text is ignored.
+        """
         order_by = Order("created_at")
-        page, _ = await self.memories.scroll(readable(query), limit=query.limit, order=order_by)
+        page, _ = await self.memories.scroll(
+            memories_filter(query), limit=query.limit, order=order_by
+        )
         found = to_memories(page)
         return [Found(one, 1.0, 1.0, effective(one, query.now, self.policy)) for one in found]
 
     async def episodes(
         self, user_id: str, *, limit: int, now: datetime, sphere: str | None = COMMON
     ) -> Memories:
-        """The latest episodes of a user, newest first."""
+        """Return the latest episodes of a user, newest first."""
         latest = Order("created_at", descending=True)
-        allowed = readable(Query(user_id, "", now, sphere=sphere), Scope.EPISODES)
+        allowed = memories_filter(Query(user_id, "", now, sphere=sphere), Scope.EPISODES)
         page, _ = await self.memories.scroll(allowed, limit=limit, order=latest)
         return to_memories(page)
 
     async def portraits(self, user_id: str, sphere: str | None = COMMON) -> Memories:
-        """All versions of a user's portrait in a sphere, in whatever state, newest first."""
+        """Return all versions of a user's portrait in a sphere, in any state, newest first."""
         of = (Is("user_id", check_id(user_id)), Is("category", Category.PROFILE))
-        must = (*of, *known_in(sphere))
+        must = (*of, *sphere_conditions(sphere))
         found = to_memories(await read_all(self.memories, Filter(must)))
         return sorted(found, key=lambda memory: -int(memory.data.get("version", 0)))
 
     async def portrait(self, user_id: str, sphere: str | None = COMMON) -> Memory | None:
-        """The portrait in force in a sphere; None: there is none yet."""
+        """Return the current portrait of a user in a sphere; `None` if there is none yet."""
         must = (
             Is("user_id", check_id(user_id)),
             Is("category", Category.PROFILE),
             Is("state", MemoryState.ACTIVE),
-            *known_in(sphere),
+            *sphere_conditions(sphere),
         )
         latest = Order("created_at", descending=True)
         page, _ = await self.memories.scroll(Filter(must), limit=1, order=latest)
         return next(iter(to_memories(page)), None)
 
     async def embed_turns(self, user_id: str | None = None) -> int:
-        """Make raw turns findable by their words; returns how many."""
+        """Embed raw turns so that they can be found; return their number."""
         count = 0
-        while turns := await self.sessions.unembedded(user_id, limit=AT_ONCE):
+        while turns := await self.sessions.unembedded(user_id, limit=TURNS_PER_REQUEST):
             self.sessions.embed(turns, await self.embedder.embed([turn.words for turn in turns]))
             count += len(turns)
         return count
@@ -253,9 +261,10 @@ class KnowledgeBase:
         return now - timedelta(days=self.raw_days) if self.raw_days else None
 
     async def get(self, memory_id: str, *, user_id: str | None) -> Memory:
-        """Return a memory of a user (None: of anybody) by its id, in whatever state.
+        """Return a memory of a user (`None`: of any user) by its id, in any state.
 
-        Raises NotFoundError if this user has none such, UnreadableError if it is no valid record.
+        Raises NotFoundError if this user has no such memory, UnreadableError if the record is
+        invalid.
         """
         owner = user_id if user_id is EVERYBODY else check_id(user_id)
         found = await self.memories.get([memory_id] if is_id(memory_id) else [])
@@ -264,25 +273,27 @@ class KnowledgeBase:
         return to_memory(found[0])
 
     async def get_many(self, user_id: str, memory_ids: Sequence[str]) -> Memories:
-        """The active ones of these memories of a user, in this order."""
+        """Return those of the memories that are a user's and active, in the given order."""
         check_id(user_id)
         memories = to_memories(await self.memories.get(memory_ids))
         return [m for m in memories if m.user_id == user_id and m.state is MemoryState.ACTIVE]
 
-    async def holds(self, memory_id: str) -> bool:
-        """Return whether there is a memory of this id, in whatever state."""
+    async def exists(self, memory_id: str) -> bool:
+        """Return whether there is a memory with this id, in any state."""
         return bool(await self.memories.get([memory_id]))
 
     async def count(self, *, user_id: str | None = EVERYBODY, agent_id: str | None = None) -> int:
-        """Return how many memories a user has, or were told to a persona, in whatever state."""
+        """Return the number of memories of a user, or learned by a persona, in any state."""
         told = (Is("agent_id", check_id(agent_id, "agent_id")),) if agent_id is not None else ()
-        return await self.memories.count(Filter((*whose(user_id), *told)))
+        return await self.memories.count(Filter((*user_conditions(user_id), *told)))
 
     async def find_usable(
         self, user_id: str, memory_ids: Sequence[str], *, sphere: str = COMMON
     ) -> tuple[str, ...]:
-        """Return those of the ids that a reply may have used: memories of this user, in whatever
-        state, that are known in the sphere; no episodes and no portrait.
+        """Return those of the ids that a reply may have used.
+
+        These are memories of this user, in any state, that are known in the sphere; no episodes
+        and no portraits.
         """
         check_id(user_id)
         memories = to_memories(await self.memories.get(memory_ids))
@@ -298,15 +309,15 @@ class KnowledgeBase:
         now: datetime | None = None,
         sphere: str | None = EVERY_SPHERE,
     ) -> Memories:
-        """Memories of a user (None: of everybody, for the owner of the store), oldest first.
+        """Return the memories of a user, oldest first; `None` means all users, for the store's owner.
 
-        With `now`, without those that have expired or ended by then; with `sphere`, what is
-        known there.
+        If `now` is given, memories that have expired or ended by then are left out; if `sphere` is
+        given, only what is known there is returned.
         """
-        must: list[Condition] = [OneOf("state", tuple(states)), *whose(user_id)]
-        must += known_in(sphere)
+        must: list[Condition] = [OneOf("state", tuple(states)), *user_conditions(user_id)]
+        must += sphere_conditions(sphere)
         must += [Is("category", category)] if category else []
-        wanted = Filter(tuple(must), over(now) if now else ())
+        wanted = Filter(tuple(must), expired_conditions(now) if now else ())
         memories = to_memories(await read_all(self.memories, wanted))
         return sorted(memories, key=lambda memory: (memory.created_at, memory.id))
 
@@ -319,9 +330,9 @@ class KnowledgeBase:
         now: datetime,
         sphere: str | None = COMMON,
     ) -> Memories:
-        """The active memories of the highest value now, best first; ties by age and id."""
+        """Return the active memories with the highest value now, best first; ties by age and id."""
         query = Query(user_id, "", now, categories=tuple(categories), sphere=sphere)
-        allowed = readable(query)
+        allowed = memories_filter(query)
         order = Order("importance", descending=True)
         page, _ = await self.memories.scroll(allowed, limit=2 * limit, order=order)
         memories = to_memories(page)
@@ -331,9 +342,9 @@ class KnowledgeBase:
     async def due(
         self, now: datetime, what: Sequence[Due], *, user_id: str | None = None, limit: int
     ) -> Memories:
-        """Memories to which something must happen by now, the longest due first.
+        """Return the memories that are due for one of `what` by `now`, the longest due first.
 
-        Read by index: what is not due is not looked at.
+        They are read by index: memories that are not due are not touched.
         """
         wanted = _due_by(now, what, user_id)
         page, _ = await self.memories.scroll(wanted, limit=limit, order=Order("due_at"))
@@ -342,62 +353,67 @@ class KnowledgeBase:
     async def count_due(
         self, now: datetime, what: Sequence[Due], *, user_id: str | None = None
     ) -> int:
-        """How many there are."""
+        """Return the number of memories that `due` would find without a limit."""
         return await self.memories.count(_due_by(now, what, user_id))
 
     async def plans_near(
         self, user_id: str, *, limit: int, now: datetime, sphere: str | None = COMMON
     ) -> Memories:
-        """Active memories of what happens within three days, or did in the last two."""
-        near = Between("expires_at", ends(now - timedelta(days=3)), ends(now + timedelta(days=3)))
-        allowed = readable(Query(user_id, "", now, sphere=sphere))
+        """Return active plans for the next three days and from the last two, the earliest first."""
+        near = Between(
+            "expires_at", plan_expiry(now - timedelta(days=3)), plan_expiry(now + timedelta(days=3))
+        )
+        allowed = memories_filter(Query(user_id, "", now, sphere=sphere))
         both = Filter((*allowed.must, near), allowed.must_not)
         page, _ = await self.memories.scroll(both, limit=limit, order=Order("expires_at"))
         return to_memories(page)
 
-    async def history(self, memory_id: str, *, user_id: str | None) -> Outcomes:
-        """Return all that ever happened to a memory of a user (None: of anybody), oldest first."""
+    async def history(self, memory_id: str, *, user_id: str | None) -> LedgerEntries:
+        """Return all ledger entries on a memory of a user (`None`: of any user), oldest first."""
         memory = await self.get(memory_id, user_id=user_id)
         return await self.journal.entries(memory.user_id, memory_id=memory_id)
 
-    async def decided(self, entry_ids: Sequence[str]) -> Outcomes:
-        """Return the ledger entries with these ids that there are; finished, if a crash came."""
+    async def settled_entries(self, entry_ids: Sequence[str]) -> LedgerEntries:
+        """Return the ledger entries with these ids, after finishing what a crash interrupted.
+
+        Ids without an entry are left out.
+        """
         found = await self.journal.collection.get(entry_ids)
         if not all(point.payload["applied"] for point in found):
             await self.recover()
             found = await self.journal.collection.get(entry_ids)
-        return [to_outcome(point) for point in found]
+        return [to_entry(point) for point in found]
 
     async def near_duplicates(self, verdict: Verdict) -> dict[int, Memory]:
-        """For each ADD, by position: an active memory that says nearly the same."""
+        """Return an active near-duplicate for each ADD that has one, by the position of the op."""
         adds = [
-            (place, op)
-            for place, op in enumerate(verdict.ops)
+            (index, op)
+            for index, op in enumerate(verdict.ops)
             if isinstance(op, Add) and not op.keep_both
         ]
         vectors = await self.embedder.embed([op.content for _, op in adds])
-        known = known_in(verdict.sphere)
+        known = sphere_conditions(verdict.sphere)
         mine = Filter((Is("user_id", verdict.user_id), Is("state", MemoryState.ACTIVE), *known))
         hits = await self.memories.search([VectorSearch(v, mine, 1) for v in vectors])
         near = {
-            place: memory
-            for (place, _), hit in zip(adds, hits, strict=True)
+            index: memory
+            for (index, _), hit in zip(adds, hits, strict=True)
             for memory in to_memories(one.point for one in hit if one.score >= NEAR_DUPLICATE)
         }
         return {
-            place: near[place] for place, op in adds if place in near and not _same(op, near[place])
+            index: near[index] for index, op in adds if index in near and not _same(op, near[index])
         }
 
     async def note_recalled(self, memory_ids: Sequence[str]) -> None:
-        """Count a retrieval. Nothing else changes: being read makes nothing younger."""
+        """Count a retrieval of each memory; this does not reinforce them."""
         for point in await self.memories.get(memory_ids):
             recalls = int(point.payload.get("recalls", 0)) + 1
             await self.memories.merge_payload([point.id], {"recalls": recalls})
 
     async def recover(self, user_id: str | None = EVERYBODY) -> int:
-        """Finish what a crash interrupted; returns how many verdicts that were.
+        """Finish the verdicts that a crash interrupted; return their number.
 
-        Of everybody only while nobody else writes: at the start, or in a command of its own.
+        Use `EVERYBODY` only while nobody else writes: at the start, or in a command of its own.
         """
         if user_id is EVERYBODY:
             return await self.writer.finish()
@@ -405,11 +421,11 @@ class KnowledgeBase:
             return await self.writer.finish(user_id)
 
     async def flush(self) -> None:
-        """Return when all that was written would survive a power cut."""
+        """Return once everything written would survive a power cut."""
         await asyncio.gather(self.memories.flush(), self.journal.collection.flush())
 
     async def close(self) -> None:
-        """Flush and let go of the store: of all of it, even if a part fails."""
+        """Flush and close the store: all of it, even if a part fails."""
         if self._aclose:
             await self._aclose()
             return
@@ -419,7 +435,7 @@ class KnowledgeBase:
 
     @property
     def trouble(self) -> str:
-        """Return why what was written may not survive a power cut; empty if all is well."""
+        """Why recent writes may not survive a power cut; empty if all is well."""
         return self.memories.trouble or self.journal.collection.trouble
 
 
@@ -429,7 +445,7 @@ def _due_by(now: datetime, what: Sequence[Due], user_id: str | None) -> Filter:
         OneOf("due_for", tuple(what)),
         Between("due_at", high=now + INSTANT),
     ]
-    return Filter((*must, *whose(user_id)))
+    return Filter((*must, *user_conditions(user_id)))
 
 
 def _same(op: Add, memory: Memory) -> bool:

@@ -1,4 +1,4 @@
-"""A memory: one sentence about somebody, and all that is known about that sentence."""
+"""A memory: one sentence about a user, and everything known about that sentence."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -8,12 +8,12 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, 
 
 from souffleur.knowledge.language.plain_text import is_blank, mend
 
-SCHEMA = 1
-"""Version of the payload below; recorded with the data."""
+SCHEMA_VERSION = 1
+"""Version of the payload below; stored with the data."""
 
 
 class Category(StrEnum):
-    """How a memory lives: the row of the policy's table that rules it."""
+    """The decay class of a memory: the row of the policy's table that applies to it."""
 
     SYSTEM = "system"
     CORE = "core"
@@ -24,7 +24,7 @@ class Category(StrEnum):
 
 
 class Kind(StrEnum):
-    """What a memory is."""
+    """What a memory is about."""
 
     PREFERENCE = "preference"
     FACT = "fact"
@@ -44,14 +44,14 @@ class Kind(StrEnum):
 
 
 NARRATIVE = (Category.EPISODE, Category.PROFILE)
-"""Told by a model from many turns; no judge of single turns sees or changes them."""
+"""Categories written by a model from many turns; the monitor neither sees nor changes them."""
 
 PROCEDURAL = frozenset({Kind.SKILL, Kind.WORKFLOW, Kind.EXPERIENCE, Kind.LESSON})
-"""Kinds that are know-how; they live in the category `skill` and fade slowest."""
+"""Kinds that are know-how; they belong to the category `skill` and decay slowest."""
 
 
 class MemoryState(StrEnum):
-    """Where a memory stands; only `active` is in a default read path."""
+    """The state of a memory; only `active` ones are read by default."""
 
     ACTIVE = "active"
     PENDING = "pending"
@@ -61,7 +61,7 @@ class MemoryState(StrEnum):
 
 
 class Source(StrEnum):
-    """Who brought a memory in."""
+    """The origin of a memory."""
 
     USER = "user"
     BACKGROUND_AI = "background_ai"
@@ -70,14 +70,14 @@ class Source(StrEnum):
 
 
 class Speaker(StrEnum):
-    """Whose words they are."""
+    """The author of a message."""
 
     USER = "user"
     ASSISTANT = "assistant"
 
 
 class Due(StrEnum):
-    """What must next happen to a memory."""
+    """The next thing that must happen to a memory."""
 
     PROMOTION = "promotion"
     REVIEW = "review"
@@ -86,8 +86,8 @@ class Due(StrEnum):
     EXPIRE = "expire"
 
 
-LONGEST_CONTENT = 2000
-"""Characters of a content."""
+MAX_CONTENT_LENGTH = 2000
+"""Maximum characters of a content."""
 
 
 def _mended(value: Any) -> Any:
@@ -98,40 +98,40 @@ def _content(text: str) -> str:
     text = text.strip()
     if is_blank(text):
         raise ValueError("must not be blank")
-    if len(text) > LONGEST_CONTENT:
-        raise ValueError(f"must have at most {LONGEST_CONTENT:,} characters (has {len(text):,})")
+    if len(text) > MAX_CONTENT_LENGTH:
+        raise ValueError(f"must have at most {MAX_CONTENT_LENGTH:,} characters (has {len(text):,})")
     return text
 
 
 Text = Annotated[str, BeforeValidator(_mended)]
-"""Words of others: a lone surrogate, which has no UTF-8, becomes U+FFFD."""
+"""Text from outside; lone surrogates, which have no UTF-8, become U+FFFD."""
 
 Content = Annotated[Text, AfterValidator(_content)]
-"""What a memory says: stripped, something to be seen, at most `LONGEST_CONTENT` characters."""
+"""The text of a memory: stripped, not blank, at most `MAX_CONTENT_LENGTH` characters."""
 
 
 class Frozen(BaseModel):
-    """Data that never changes in place; functions return new data."""
+    """Immutable data; functions return changed copies."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_enum_values=False)
 
 
 class Evidence(Frozen):
-    """The words a memory rests on."""
+    """A quotation that a memory is based on."""
 
     turn_id: str
     speaker: Speaker
     quote: str
-    """The exact words."""
+    """The exact words of the message."""
     at: AwareDatetime | None = None
-    """When they were said."""
+    """When the message was said."""
 
 
 class Relation(Frozen):
     """A link to another memory."""
 
     to: str
-    """Id of the other memory."""
+    """The id of the other memory."""
     type: str
     """supports, contradicts or refines."""
     strength: float = Field(default=0.5, ge=0, le=1)
@@ -144,39 +144,39 @@ class Memory(Frozen):
     model_config = ConfigDict(revalidate_instances="always")
 
     id: str
-    """uuid5 of (verdict, position of the op): applying a verdict twice writes once."""
+    """The uuid5 of (verdict, position of the op): applying a verdict twice writes once."""
     user_id: str
-    """Who it is about. Always filtered: no read crosses users."""
+    """The user it is about. Every read filters by it: no read crosses users."""
     agent_id: str = "default"
-    """The persona that learnt it."""
+    """The persona that learned it."""
     sphere: str = ""
-    """Who may know it: "" for all personas that know all, else see `identity`."""
+    """Which personas may know it: "" for all with `knows="all"`, else see `identity`."""
     content: Content
     """One self-contained sentence, third person, absolute dates, in the user's language."""
     category: Category = Category.FACT
     kind: Kind = Kind.FACT
     importance: float = Field(default=1.0, ge=0)
-    """Base value at `anchor_at`. Never overwritten by decay."""
+    """The base value at `anchor_at`. Never overwritten by decay."""
     anchor_at: AwareDatetime
     """When it was last reinforced."""
     grace_days: float = Field(default=7.0, ge=0)
-    """How long it then rests before fading, in days."""
+    """Days after `anchor_at` before it begins to decay."""
     due_at: AwareDatetime | None = None
-    """When something must next happen to it; None: never. Derived, see `life.due`."""
+    """When something must next happen to it; `None` means never. Derived, see `decay.due`."""
     due_for: Due | None = None
-    """What must happen then."""
+    """What must happen at `due_at`."""
     asked_at: AwareDatetime | None = None
-    """When a promotion review last said KEEP."""
+    """When a promotion review last decided KEEP."""
     asked_value: float | None = None
-    """Its value at that time: not asked again until well above it, or 30 days later."""
+    """The value at that time: promotion is reviewed again well above it, or 30 days later."""
     confidence: float = Field(default=0.8, ge=0, le=1)
     verified: bool = False
-    """Confirmed by the user."""
+    """Whether the user has confirmed it."""
     source: Source = Source.BACKGROUND_AI
     valid_from: AwareDatetime | None = None
-    """Since when it is true in the world."""
+    """When it became true in the world."""
     valid_until: AwareDatetime | None = None
-    """Until when it was true in the world."""
+    """When it ceased to be true in the world."""
     expires_at: AwareDatetime | None = None
     """When a todo, plan or context is over."""
     supersedes: tuple[str, ...] = ()
@@ -185,29 +185,37 @@ class Memory(Frozen):
     state: MemoryState = MemoryState.ACTIVE
     evidence: tuple[Evidence, ...] = ()
     entities: tuple[str, ...] = ()
-    """Names it mentions."""
+    """The names that it mentions."""
     topics: tuple[str, ...] = ()
+    cues: tuple[str, ...] = ()
+    """Situations in which it should come to mind, in other words than its own. It is found by them,
+    and they are never shown: document expansion, https://arxiv.org/abs/1904.08375."""
     data: dict[str, Any] = Field(default_factory=dict)
-    """Structured data of the host's own."""
+    """Structured data for the host's own use."""
     uses: int = Field(default=0, ge=0)
-    """Times a judge found that it shaped a reply. Only use reinforces."""
+    """How often a judge found that it shaped a reply. Only use reinforces a memory."""
     recalls: int = Field(default=0, ge=0)
-    """Times it was merely retrieved."""
+    """How often it was merely retrieved."""
     last_used_at: AwareDatetime | None = None
     created_at: AwareDatetime
     updated_at: AwareDatetime
     revision: int = Field(default=1, ge=1)
-    """Guards concurrent writes: each change adds one."""
+    """A counter that guards concurrent writes: each change adds one."""
     written_by: str = ""
-    """Id of the ledger entry that wrote this revision."""
-    schema_version: int = SCHEMA
+    """The id of the ledger entry that wrote this revision."""
+    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def embedded(self) -> tuple[str, ...]:
+        """The texts whose vectors it is found by: the first is its own, the others are cues."""
+        return (self.searchable, *self.cues)
 
     @property
     def searchable(self) -> str:
-        """The text it is found by: of an episode, its topics and key facts as well."""
+        """The text by which it is found; for an episode this includes key facts and topics."""
         facts = self.data.get("key_facts", ()) if self.category is Category.EPISODE else ()
         return "\n".join((self.content, *facts, *(self.topics if facts else ())))
 
     def since(self, moment: datetime) -> float:
-        """Days from the anchor to `moment`, never negative."""
+        """Return the days from the anchor to `moment`, never negative."""
         return max(0.0, (moment - self.anchor_at).total_seconds() / 86400)

@@ -1,13 +1,13 @@
-"""Migration: a whole store copied to an empty place, for another embedder, policy or home.
+"""Migration: a whole store is copied to an empty location, for another embedder, policy or path.
 
-The old store is only read, so that a copy that was interrupted is thrown away and made anew.
+The old store is only read, so an interrupted copy can be deleted and made again.
 """
 
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 
 from souffleur.errors import NotFoundError, StoreMismatchError
-from souffleur.knowledge import decay, records
+from souffleur.knowledge import decay, memory_codec
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import Collection, Filter, Point, read_pages
 from souffleur.knowledge.journal import META_ID, Journal
@@ -22,7 +22,7 @@ from souffleur.knowledge.store import (
 )
 
 POINTS_COPIED = 64
-"""Points copied at once; as many texts are embedded in one request."""
+"""Number of points copied at once, and of texts embedded in one request."""
 
 
 async def copy_store(
@@ -33,11 +33,11 @@ async def copy_store(
     *,
     step: Callable[[int, int], None] = lambda done, total: None,
 ) -> int:
-    """Copy memories and journal; memories are embedded anew and live by `policy`.
+    """Copy memories and journal; memories are re-embedded and follow `policy`.
 
-    `step` is called with the points done and in total. Returns the number of memories. Raises
-    NotFoundError where there is no store at `source`, StoreMismatchError where `target` holds
-    something already.
+    `step` is called with the number of points copied and the total. Returns the number of memories.
+    Raises NotFoundError if there is no store at `source`, StoreMismatchError if `target` is not
+    empty.
     """
     dimension = await stored_dimension(source)
     if dimension is None:
@@ -48,7 +48,7 @@ async def copy_store(
 
 
 def carried(memory: Memory, old: Policy, new: Policy) -> Memory:
-    """A memory as it lives by another policy: its importance to scale, its grace by the new rule.
+    """Return a memory converted to another policy: importance rescaled, grace by the new rule.
 
     >>> from souffleur.knowledge.policy import COMPANION, EVERBOT
     >>> COMPANION.core_value, EVERBOT.core_value
@@ -84,7 +84,7 @@ async def _copy(
         done = 0
         async for page in read_pages(memories, Filter(), size=POINTS_COPIED):
             await put_memories(
-                new, [carried(records.to_memory(point), former, policy) for point in page]
+                new, [carried(memory_codec.to_memory(point), former, policy) for point in page]
             )
             done += len(page)
             step(done, total)
@@ -99,13 +99,15 @@ async def _copy(
 
 async def put_memories(knowledge: KnowledgeBase, memories: Sequence[Memory]) -> None:
     """Write memories as they are, embedded, that were made elsewhere; no entry tells of them."""
-    vectors = await knowledge.embedder.embed([memory.searchable for memory in memories])
-    pairs = zip(memories, vectors, strict=True)
-    await knowledge.memories.put([records.to_point(memory, vector) for memory, vector in pairs])
+    texts = list({text: None for memory in memories for text in memory.embedded})
+    vectors = dict(zip(texts, await knowledge.embedder.embed(texts), strict=True))
+    await knowledge.memories.put(
+        [memory_codec.embedded_point(memory, vectors) for memory in memories]
+    )
 
 
 def _unembedded(point: Point) -> Point:
-    """A point of the journal without vectors: raw turns are embedded anew in the background."""
+    """Return a journal point without vectors: raw turns are re-embedded in the background."""
     embedded = {"embedded": False} if point.payload["type"] == "turn" else {}
     return Point(point.id, {**point.payload, **embedded})
 

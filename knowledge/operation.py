@@ -1,4 +1,4 @@
-"""Operations: the only way anything changes, what each may do, and what became of it."""
+"""Operations, the only way to change memories; verdicts, which hold them; and ledger entries."""
 
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -10,7 +10,7 @@ from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.memory import Category, Content, Frozen, Kind, Memory, Speaker, Text
 
 NAMESPACE = UUID("6f0c9d5e-6b3f-5d0e-9a57-8d1f3f3c9f10")
-"""Root of every deterministic id in a store."""
+"""The namespace of every deterministic id in a store."""
 
 
 _BETWEEN = "\x1f"
@@ -19,7 +19,7 @@ _NONE = "\x1e2"
 
 
 def derive_id(*parts: object) -> str:
-    """Return a UUID that depends on the parts alone; no part can imitate another, or two.
+    r"""Return a UUID that depends on the parts alone; different parts never give the same text.
 
     >>> derive_id("turn", 1) == derive_id("turn", 1) != derive_id("turn", 2)
     True
@@ -31,12 +31,12 @@ def derive_id(*parts: object) -> str:
 
 
 def entry_id(verdict_id: str, position: int) -> str:
-    """Return the id of the ledger entry of an op."""
+    """Return the id of the ledger entry for the op at a position of a verdict."""
     return derive_id("entry", verdict_id, position)
 
 
 def is_id(text: str) -> bool:
-    """Whether a text can be an id at all.
+    """Return whether a text has the form of an id.
 
     >>> is_id(derive_id("turn", 1)), is_id("m1")
     (True, False)
@@ -48,7 +48,7 @@ def is_id(text: str) -> bool:
 
 
 class Importance(StrEnum):
-    """How much a judge thinks it matters; the policy turns it into a number."""
+    """A judge's estimate of importance; the policy turns it into a number."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -56,29 +56,31 @@ class Importance(StrEnum):
 
 
 class Add(Frozen):
-    """Keep something new."""
+    """Adds a memory."""
 
     op: Literal["ADD"] = "ADD"
     reason: Text
     quote: Text
-    """The exact words it rests on; host and user may leave it empty."""
+    """The exact words that it is based on; host and user may leave it empty."""
     content: Content
     category: Category | None = None
-    """None: as the kind lives."""
+    """`None` means the usual category of the kind."""
     kind: Kind = Kind.FACT
     importance: Importance = Importance.MEDIUM
     entities: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
+    cues: tuple[str, ...] = ()
+    """Situations in which it should come to mind; they are no part of what it says."""
     valid_from: AwareDatetime | None = None
     expires_at: AwareDatetime | None = None
     data: dict[str, Any] = Field(default_factory=dict)
-    """Structured data, kept with the memory."""
+    """Structured data, stored with the memory."""
     keep_both: bool = False
-    """A near-duplicate was shown to the judge, who wants both."""
+    """Whether the judge has seen a near-duplicate and wants to keep both."""
 
 
 class Update(Frozen):
-    """Replace what is no longer so; the old one stays as history."""
+    """Replaces a memory that is no longer true; the old one is kept as history."""
 
     op: Literal["UPDATE"] = "UPDATE"
     target: str
@@ -86,17 +88,18 @@ class Update(Frozen):
     quote: Text
     content: Content
     kind: Kind | None = None
-    """None: as before. Likewise below."""
+    """`None` means unchanged; this also applies to the fields below."""
     importance: Importance | None = None
     entities: tuple[str, ...] = ()
     topics: tuple[str, ...] = ()
+    cues: tuple[str, ...] = ()
     valid_from: AwareDatetime | None = None
     expires_at: AwareDatetime | None = None
     data: dict[str, Any] = Field(default_factory=dict)
 
 
 class Boost(Frozen):
-    """It shaped the reply: reinforce it."""
+    """Reinforces a memory that shaped the reply."""
 
     op: Literal["BOOST"] = "BOOST"
     target: str
@@ -104,7 +107,7 @@ class Boost(Frozen):
 
 
 class Delete(Frozen):
-    """It was wrong, or the user wants it gone: a tombstone, restorable."""
+    """Deletes a memory that was wrong or that the user wants gone; it can be restored."""
 
     op: Literal["DELETE"] = "DELETE"
     target: str
@@ -115,14 +118,14 @@ class Delete(Frozen):
 
 
 class Skip(Frozen):
-    """Nothing worth keeping."""
+    """Records that nothing was worth keeping."""
 
     op: Literal["SKIP"] = "SKIP"
     reason: Text
 
 
 class Promote(Frozen):
-    """A reviewer found it to be core."""
+    """Makes a memory core, as decided by a reviewer."""
 
     op: Literal["PROMOTE"] = "PROMOTE"
     target: str
@@ -132,7 +135,7 @@ class Promote(Frozen):
 
 
 class Keep(Frozen):
-    """A reviewer found it worth keeping as it is."""
+    """Keeps a memory as it is, as decided by a reviewer."""
 
     op: Literal["KEEP"] = "KEEP"
     target: str
@@ -142,7 +145,7 @@ class Keep(Frozen):
 
 
 class Merge(Frozen):
-    """Several memories become one; the originals are archived and linked."""
+    """Replaces several memories with one; the originals are archived and linked."""
 
     op: Literal["MERGE"] = "MERGE"
     targets: tuple[str, ...] = Field(min_length=2)
@@ -150,26 +153,29 @@ class Merge(Frozen):
     content: Content
     importance: float | None = None
     category: Category | None = None
-    """None: as the best of them; another one brings its own grace and end. Likewise below."""
+    """`None` means that of the most valuable one; this also applies to `kind`.
+
+    A different category brings its own grace and expiry.
+    """
     kind: Kind | None = None
 
 
 class Contradict(Frozen):
-    """Two memories exclude each other: both say so, and if it is settled which holds, one ends."""
+    """Links two memories that contradict each other; if it is settled which holds, one ends."""
 
     op: Literal["CONTRADICT"] = "CONTRADICT"
     stays: str
     ends: str
-    """Where it is not settled, either may be named here."""
+    """The memory that ends; if it is not settled, either of the two."""
     reason: Text
     until: AwareDatetime | None = None
-    """Until when the one that ends was true; None: until the other came to hold."""
+    """Until when the ending memory was true; `None` means until the other became true."""
     settled: bool = False
-    """It ends now; else both stay as they are, linked, and a report shows them."""
+    """Whether one memory ends now; if not, both stay active, linked and shown in the report."""
 
 
 class Archive(Frozen):
-    """Out of every default read path, but kept."""
+    """Archives a memory: it is kept, but no longer read by default."""
 
     op: Literal["ARCHIVE"] = "ARCHIVE"
     target: str
@@ -177,7 +183,7 @@ class Archive(Frozen):
 
 
 class Forget(Frozen):
-    """A tombstone set by schedule, host or user."""
+    """Forgets a memory by schedule, host or user; it can be restored."""
 
     op: Literal["FORGET"] = "FORGET"
     target: str
@@ -185,7 +191,7 @@ class Forget(Frozen):
 
 
 class Restore(Frozen):
-    """Back to life, anchored now."""
+    """Makes a memory active again, anchored now."""
 
     op: Literal["RESTORE"] = "RESTORE"
     target: str
@@ -193,7 +199,7 @@ class Restore(Frozen):
 
 
 class Share(Frozen):
-    """The host lets every persona know it."""
+    """Lets every persona know a memory; for the host."""
 
     op: Literal["SHARE"] = "SHARE"
     target: str
@@ -201,15 +207,24 @@ class Share(Frozen):
 
 
 class Confirm(Frozen):
-    """The user says that it is so."""
+    """Marks a memory as confirmed by the user."""
 
     op: Literal["CONFIRM"] = "CONFIRM"
     target: str
     reason: Text
 
 
+class Cue(Frozen):
+    """Give it cues, by which it comes to mind; what it says stays as it is."""
+
+    op: Literal["CUE"] = "CUE"
+    target: str
+    reason: Text
+    cues: tuple[str, ...]
+
+
 class Edit(Frozen):
-    """The user or host changes the words, in place; the ledger keeps the old ones."""
+    """Changes the words of a memory in place; for user and host. The ledger keeps the old ones."""
 
     op: Literal["EDIT"] = "EDIT"
     target: str
@@ -232,13 +247,14 @@ Op = Annotated[
     | Restore
     | Share
     | Confirm
+    | Cue
     | Edit,
     Field(discriminator="op"),
 ]
 
 
 class ActorKind(StrEnum):
-    """Who decides."""
+    """The kind of author of a verdict."""
 
     MONITOR = "monitor"
     SUMMARIZER = "summarizer"
@@ -246,6 +262,7 @@ class ActorKind(StrEnum):
     REVIEWER = "reviewer"
     CONSOLIDATOR = "consolidator"
     ARBITER = "arbiter"
+    CUE_WRITER = "cue_writer"
     SCHEDULE = "schedule"
     USER = "user"
     HOST = "host"
@@ -257,11 +274,11 @@ class Actor(Frozen):
     who: ActorKind
     model: str = ""
     prompt: str = ""
-    """Name and content hash of the prompt it was asked with."""
+    """The name and content hash of the prompt that was used."""
 
 
 class Said(Frozen):
-    """One message of the turns a verdict is about."""
+    """One message of the turns that a verdict is about."""
 
     turn_id: str
     speaker: Speaker
@@ -270,31 +287,31 @@ class Said(Frozen):
 
 
 class Verdict(Frozen):
-    """What somebody decided about one user's memories, with all that the checks need."""
+    """A decision about one user's memories, with everything that the checks need."""
 
     id: str
-    """Ids of memories and ledger entries derive from it: the same verdict writes once."""
+    """The source of the ids of memories and ledger entries: the same verdict writes once."""
     user_id: Annotated[str, AfterValidator(check_id)]
     agent_id: str = "default"
     sphere: str = ""
-    """Where what is added lies; only what is known there is a duplicate of it."""
+    """The sphere of added memories; only memories known there count as duplicates."""
     by: Actor
     at: AwareDatetime
     reason: Text = ""
     ops: tuple[Op, ...]
     shown: dict[str, str] | None = None
-    """The handles the author saw (`m1`) and the ids behind them; None: targets are real ids."""
+    """The handles that the author saw (`m1`) and their ids; `None` if targets are real ids."""
     injected: frozenset[str] = frozenset()
-    """Ids of the memories that were whispered before the reply."""
+    """The ids of the memories that were whispered before the reply."""
     said: tuple[Said, ...] = ()
     talk_since: AwareDatetime | None = None
-    """When this talk began, as far as its window holds it; None: there is no talk."""
+    """When the current talk began, as far as its window reaches; `None` if there is no talk."""
     cost: dict[str, float] = Field(default_factory=dict)
-    """What it took: calls, input_tokens, output_tokens, cost in dollars."""
+    """What the verdict cost: calls, input_tokens, output_tokens, and cost in dollars."""
 
 
 class Refusal(StrEnum):
-    """Why an op was not carried out."""
+    """The reason why an op was not carried out."""
 
     UNKNOWN_ID = "unknown_id"
     UNGROUNDED = "ungrounded"
@@ -307,29 +324,29 @@ class Refusal(StrEnum):
     COMMAND = "command"
     """The quote is itself an operation, such as "[DELETE:m1]": words are data."""
     USELESS = "useless"
-    """It would change nothing: the memory already is so."""
+    """The op would change nothing."""
     REJECTED = "rejected"
-    """It waited for the user's yes, and the user said no."""
+    """The op waited for the user's consent and the user declined."""
     CONFLICT = "conflict"
     """The memory was changed by another process between judging and writing."""
 
 
 class Change(Frozen):
-    """One memory before and after an op; `before` is None where it was made."""
+    """One memory before and after an op; `before` is `None` if the op created it."""
 
     before: Memory | None
     after: Memory
 
 
 class LedgerEntry(Frozen):
-    """What became of one op: a line of the ledger."""
+    """The result of one op: a line of the ledger."""
 
     id: str
-    """uuid5 of (verdict, position): the ledger id that `undo` takes."""
+    """The uuid5 of (verdict, position); `undo` takes it."""
     verdict_id: str
     position: int
     of: int
-    """How many ops the verdict had."""
+    """The number of ops in the verdict."""
     user_id: str
     agent_id: str
     turn_ids: tuple[str, ...] = ()
@@ -344,16 +361,16 @@ class LedgerEntry(Frozen):
     changes: tuple[Change, ...] = ()
     refused: Refusal | None = None
     waits: bool = False
-    """It was not done yet: it waits for the user's yes."""
+    """Whether the op has not been carried out and waits for the user's consent."""
     detail: str = ""
-    """For a refusal: one sentence that says why."""
+    """One sentence that says why the op was refused."""
     cost: dict[str, float] = Field(default_factory=dict)
-    """What the whole verdict took; at its first op alone."""
+    """The cost of the whole verdict; only noted at its first op."""
     undoes: str | None = None
-    """For UNDO: the ledger entry it takes back."""
+    """The id of the ledger entry that an UNDO takes back."""
     undone_by: str | None = None
 
     @property
     def memory_ids(self) -> tuple[str, ...]:
-        """The memories it touched."""
+        """The ids of the memories that the op changed."""
         return tuple(change.after.id for change in self.changes)

@@ -1,6 +1,6 @@
-"""People: how each user and each persona is called, and where and in what language a user lives.
+"""People: the display names of users and personas, and a user's time zone and language.
 
-Both are records of the journal, one point each; every former version stays in the record. Pure.
+Each is one record of the journal, which also contains all former versions. Pure.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,15 +19,15 @@ from souffleur.knowledge.memory import Frozen
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.reading import describe_faults, read
 
-LONGEST_NAME = 60
-"""Characters of a title or a name."""
+MAX_NAME_LENGTH = 60
+"""Maximum characters of a title or a name."""
 
 Language = Literal["en", "zh", "ja"]
 Knows = Literal["all", "own"]
 
 
 def check_name(name: str) -> str:
-    """Return a title or name as it may stand in a sentence. Raises ValueError.
+    """Return a title or name, stripped, that can be used in a sentence. Raises ValueError.
 
     >>> check_name(" 主人 ")
     '主人'
@@ -39,13 +39,13 @@ def check_name(name: str) -> str:
         raise ValueError("must not be blank")
     if single_line(name) != name:
         raise ValueError("must be one line, with single spaces")
-    if len(name) > LONGEST_NAME:
-        raise ValueError(f"must have at most {LONGEST_NAME} characters (has {len(name)})")
+    if len(name) > MAX_NAME_LENGTH:
+        raise ValueError(f"must have at most {MAX_NAME_LENGTH} characters (has {len(name)})")
     return name
 
 
 def check_zone(name: str) -> str:
-    """Return the name of a time zone. Raises ValueError if there is none such."""
+    """Return the name of a time zone. Raises ValueError if there is no such zone."""
     try:
         ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
@@ -60,37 +60,40 @@ Zone = Annotated[str, AfterValidator(check_zone)]
 
 
 class Person(Frozen):
-    """A user, as the host has introduced them. What is None is as the settings say."""
+    """A user as introduced by the host. `None` means the value from the settings."""
 
     user_id: str
     title: Name | None = None
-    """How the user is called in memories."""
+    """The user's display name in memories."""
     timezone: Zone | None = None
-    """IANA name."""
+    """The IANA name of the user's time zone."""
     language: Language | None = None
-    """Of what is whispered, and of the prompts; None: what is spoken."""
+    """The language of whispers and prompts; `None` means the language of the conversation."""
     since: AwareDatetime
-    """When this version was made."""
+    """When this version was created."""
     version: int = Field(default=1, ge=0)
-    """0: how it was before the host introduced anybody."""
+    """The number of this version; 0 for the time before the host introduced the user."""
     earlier: tuple["Person", ...] = ()
     """The former versions, oldest first."""
 
     @property
     def former(self) -> tuple[str, ...]:
-        """The titles that older memories may use."""
+        """The earlier titles, which older memories may use."""
         return _former(self.title, [one.title for one in self.earlier])
 
 
 class PersonaCard(Frozen):
-    """A persona, as the host has introduced it."""
+    """A persona as introduced by the host."""
 
     agent_id: str
     name: Name | None = None
-    """How it is called in prompts; None: as the settings say."""
+    """The persona's display name in prompts; `None` means the name from the settings."""
     knows: Knows | None = None
-    """all (also if None): what any persona was told, but for those that know only their own. own:
-    what this one was told since, and what the host shares; and nobody else knows it."""
+    """What the persona may know.
+
+    "all" or `None`: everything told to personas, except to those with "own". "own": only what it is
+    told from then on and what the host shares; no other persona knows that.
+    """
     since: AwareDatetime
     version: int = Field(default=1, ge=0)
     earlier: tuple["PersonaCard", ...] = ()
@@ -98,12 +101,12 @@ class PersonaCard(Frozen):
 
     @property
     def former(self) -> tuple[str, ...]:
-        """The names that older memories may use."""
+        """The earlier names, which older memories may use."""
         return _former(self.name, [one.name for one in self.earlier])
 
     @property
     def sphere(self) -> str:
-        """Where that lies which it is told, and from where it knows."""
+        """The sphere in which the persona's memories are stored and from which it reads."""
         return own_sphere(self.agent_id) if self.knows == "own" else COMMON
 
 
@@ -118,7 +121,7 @@ _NAMES: dict[type[Frozen], str] = {Person: "title", PersonaCard: "name"}
 
 @dataclass(frozen=True)
 class Everybody:
-    """All who were introduced, by their ids."""
+    """All introduced users and personas, by their ids."""
 
     people: Mapping[str, Person] = field(default_factory=dict)
     personas: Mapping[str, PersonaCard] = field(default_factory=dict)
@@ -135,7 +138,7 @@ def persona_id(agent_id: str) -> str:
 
 
 def person_point(person: Person) -> Point:
-    """How a user lies in the collection."""
+    """Return the point in which a user is stored."""
     payload = {**person.model_dump(mode="json"), "type": "person"}
     return Point(person_id(person.user_id), payload)
 
@@ -146,7 +149,7 @@ def to_person(point: Point) -> Person:
 
 
 def persona_point(card: PersonaCard) -> Point:
-    """How a persona lies in the collection; it belongs to no user."""
+    """Return the point in which a persona is stored; it belongs to no user."""
     payload = {**card.model_dump(mode="json"), "type": "persona", "user_id": ""}
     return Point(persona_id(card.agent_id), payload)
 
@@ -157,7 +160,7 @@ def to_persona(point: Point) -> PersonaCard:
 
 
 def next_version(old: Introduced, fields: Mapping[str, str | None], now: datetime) -> Introduced:
-    """Return the version after this one, or this one if nothing is new."""
+    """Return the next version with these fields, or `old` if nothing changes."""
     given = {key: value for key, value in fields.items() if value is not None}
     called, name = given.pop("called", None), _NAMES[type(old)]
     last = old.model_copy(update={"earlier": ()})

@@ -1,11 +1,12 @@
-"""What an op would change: from memories as they are to memories as they would be. Pure."""
+"""Plans: which changes an op makes to the current memories. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from souffleur.knowledge import decay
 from souffleur.knowledge.identity import SHARED
-from souffleur.knowledge.language.wording import find_quote
+from souffleur.knowledge.language.text_match import find_quote
 from souffleur.knowledge.memory import (
     NARRATIVE,
     PROCEDURAL,
@@ -26,6 +27,7 @@ from souffleur.knowledge.operation import (
     Change,
     Confirm,
     Contradict,
+    Cue,
     Delete,
     Edit,
     Forget,
@@ -46,19 +48,24 @@ from souffleur.knowledge.policy import Policy
 
 _AGAINST = "contradicts"
 
+_BY_DECAY: dict[type[Op], Callable[[Memory, datetime, Policy], Memory]] = {
+    Boost: decay.boosted,
+    Keep: decay.kept,
+    Promote: decay.promoted,
+}
 _SOURCES = {ActorKind.USER: Source.USER, ActorKind.HOST: Source.SYSTEM}
 _NO_MODELS = frozenset({ActorKind.USER, ActorKind.HOST, ActorKind.SCHEDULE})
 
 
 @dataclass(frozen=True)
 class PlanContext:
-    """What a plan needs besides the op."""
+    """Everything that a plan needs besides the op."""
 
     verdict: Verdict
     position: int
     policy: Policy
-    hold: bool = False
-    """What a model adds to the memories waits as `pending` for the user's yes."""
+    require_confirmation: bool = False
+    """Whether memories added by a model wait as `pending` for the user's consent."""
 
     @property
     def new_id(self) -> str:
@@ -71,67 +78,66 @@ class PlanContext:
         return entry_id(self.verdict.id, self.position)
 
 
-def plan(op: Op, targets: Sequence[Memory], scene: PlanContext) -> tuple[Change, ...]:
-    """The changes an op stands for; `targets` are its memories as they are now.
+def plan(op: Op, targets: Sequence[Memory], context: PlanContext) -> tuple[Change, ...]:
+    """Return the changes that an op makes; `targets` are its current memories.
 
     Every memory in the result has the next revision, the writer and the due time set.
     """
-    pairs = _changes(op, targets, scene)
-    return tuple(Change(before=old, after=_stamped(old, new, scene)) for old, new in pairs)
+    pairs = _changes(op, targets, context)
+    return tuple(Change(before=old, after=_stamped(old, new, context)) for old, new in pairs)
 
 
-def is_held(op: Op, targets: Sequence[Memory], verdict: Verdict) -> bool:
-    """Return whether an op changes what is remembered, and is a model's idea.
+def needs_confirmation(op: Op, targets: Sequence[Memory], verdict: Verdict) -> bool:
+    """Return whether an op is proposed by a model and changes what is remembered.
 
-    Such ops wait as a whole where the user is asked first. What only says how much a memory
-    matters does not, nor what is told anew from talk: episodes and portraits.
+    Such ops wait for the user's consent if that is required. Ops that only change how much a memory
+    matters do not wait, nor do ops on episodes and portraits, which are rewritten from talk.
     """
     if verdict.by.who in _NO_MODELS or any(one.category in NARRATIVE for one in targets):
         return False
     return isinstance(op, Update | Delete | Merge) or (isinstance(op, Contradict) and op.settled)
 
 
-def withdrawn(memory: Memory, without: str, scene: PlanContext) -> Change:
-    """An episode or portrait that tells of what is to be forgotten: gone, to be written anew."""
+def withdrawn(memory: Memory, without: str, context: PlanContext) -> Change:
+    """Return the withdrawal of an episode or portrait that repeats a memory to be forgotten.
+
+    It is rewritten later, without the text `without`.
+    """
     left_out = [*memory.data.get("without", ()), without]
     gone = memory.model_copy(
         update={"state": MemoryState.FORGOTTEN, "data": {**memory.data, "without": left_out}}
     )
-    return Change(before=memory, after=_stamped(memory, gone, scene))
+    return Change(before=memory, after=_stamped(memory, gone, context))
 
 
 def category_of(kind: Kind) -> Category:
-    """How a newly added kind lives."""
+    """Return the usual category of a kind."""
     return Category.SKILL if kind in PROCEDURAL else Category.FACT
 
 
 def _changes(
-    op: Op, targets: Sequence[Memory], scene: PlanContext
+    op: Op, targets: Sequence[Memory], context: PlanContext
 ) -> list[tuple[Memory | None, Memory]]:
     match op:
         case Skip():
             return []
         case Add():
-            return [(None, _added(op, scene))]
+            return [(None, _added(op, context))]
         case Update():
-            return _updated(op, targets[0], scene)
+            return _updated(op, targets[0], context)
         case Merge():
-            return _merged(op, targets, scene)
+            return _merged(op, targets, context)
         case Contradict():
-            return _contradicted(op, targets, scene)
+            return _contradicted(op, targets, context)
         case _:
-            return [(targets[0], _single(op, targets[0], scene))]
+            return [(targets[0], _single(op, targets[0], context))]
 
 
-def _single(op: Op, old: Memory, scene: PlanContext) -> Memory:
-    now, policy = scene.verdict.at, scene.policy
+def _single(op: Op, old: Memory, context: PlanContext) -> Memory:
+    now = context.verdict.at
+    if changed := _BY_DECAY.get(type(op)):
+        return changed(old, now, context.policy)
     match op:
-        case Boost():
-            return decay.boosted(old, now, policy)
-        case Keep():
-            return decay.kept(old, now, policy)
-        case Promote():
-            return decay.promoted(old, now, policy)
         case Delete() | Forget():
             return old.model_copy(update={"state": MemoryState.FORGOTTEN})
         case Archive():
@@ -144,27 +150,29 @@ def _single(op: Op, old: Memory, scene: PlanContext) -> Memory:
         case Confirm():
             update = {"state": MemoryState.ACTIVE, "verified": True, "confidence": 1.0}
             return old.model_copy(update={**update, "anchor_at": now})
+        case Cue():
+            return old.model_copy(update={"cues": op.cues})
         case Edit():
-            update = {"content": op.content, "verified": True, "source": Source.USER}
+            update = {"content": op.content, "verified": True, "source": Source.USER, "cues": ()}
             return old.model_copy(update={**update, "anchor_at": now})
         case _:
             raise TypeError(f"no plan for {op.op}")
 
 
-def _added(op: Add, scene: PlanContext) -> Memory:
-    verdict, policy = scene.verdict, scene.policy
+def _added(op: Add, context: PlanContext) -> Memory:
+    verdict, policy = context.verdict, context.policy
     by_person = verdict.by.who in _SOURCES
     category = op.category or category_of(op.kind)
     told = category not in NARRATIVE
     return Memory(
-        id=scene.new_id,
+        id=context.new_id,
         user_id=verdict.user_id,
         agent_id=verdict.agent_id,
         sphere=verdict.sphere,
         content=op.content,
         category=category,
         kind=op.kind,
-        importance=decay.initial(op.kind, op.importance, policy),
+        importance=decay.initial_importance(op.kind, op.importance, policy),
         anchor_at=verdict.at,
         grace_days=policy.rule(category).grace_days,
         confidence=1.0 if by_person else 0.8,
@@ -172,24 +180,27 @@ def _added(op: Add, scene: PlanContext) -> Memory:
         source=_SOURCES.get(verdict.by.who, Source.BACKGROUND_AI),
         valid_from=op.valid_from or verdict.at,
         expires_at=op.expires_at or decay.gone_at(category, verdict.at, policy),
-        state=MemoryState.PENDING if scene.hold and not by_person and told else MemoryState.ACTIVE,
+        state=MemoryState.PENDING
+        if context.require_confirmation and not by_person and told
+        else MemoryState.ACTIVE,
         evidence=evidence_for(op.quote, verdict),
         entities=op.entities,
         topics=op.topics,
+        cues=op.cues,
         data=op.data,
         created_at=verdict.at,
         updated_at=verdict.at,
     )
 
 
-def _updated(op: Update, old: Memory, scene: PlanContext) -> list[tuple[Memory | None, Memory]]:
-    verdict, policy = scene.verdict, scene.policy
+def _updated(op: Update, old: Memory, context: PlanContext) -> list[tuple[Memory | None, Memory]]:
+    verdict, policy = context.verdict, context.policy
     since = op.valid_from or verdict.at
     kind = op.kind or old.kind
-    start = decay.initial(kind, op.importance or Importance.MEDIUM, policy)
+    start = decay.initial_importance(kind, op.importance or Importance.MEDIUM, policy)
     new = old.model_copy(
         update={
-            "id": scene.new_id,
+            "id": context.new_id,
             "content": op.content,
             "kind": kind,
             **_home(old, kind, policy),
@@ -205,6 +216,7 @@ def _updated(op: Update, old: Memory, scene: PlanContext) -> list[tuple[Memory |
             "evidence": evidence_for(op.quote, verdict),
             "entities": op.entities or old.entities,
             "topics": op.topics or old.topics,
+            "cues": op.cues,
             "data": op.data or old.data,
             "recalls": 0,
             "created_at": verdict.at,
@@ -221,7 +233,7 @@ def _updated(op: Update, old: Memory, scene: PlanContext) -> list[tuple[Memory |
 
 
 def _home(old: Memory, kind: Kind, policy: Policy) -> dict[str, object]:
-    """The category for a kind that changed: a problem solved is a lesson, and lives longer."""
+    """Return the category fields to update if the kind changes, such as from todo to lesson."""
     if kind == old.kind or old.category not in {Category.FACT, Category.SKILL}:
         return {}
     category = category_of(kind)
@@ -229,18 +241,20 @@ def _home(old: Memory, kind: Kind, policy: Policy) -> dict[str, object]:
 
 
 def _merged(
-    op: Merge, targets: Sequence[Memory], scene: PlanContext
+    op: Merge, targets: Sequence[Memory], context: PlanContext
 ) -> list[tuple[Memory | None, Memory]]:
-    verdict, policy = scene.verdict, scene.policy
+    verdict, policy = context.verdict, context.policy
     best = max(targets, key=lambda memory: decay.effective(memory, verdict.at, policy))
     is_told = best.category in NARRATIVE  # a merge of others waits as a whole
     one = best.model_copy(
         update={
-            "id": scene.new_id,
+            "id": context.new_id,
             "content": op.content,
-            **_settled(best, op.category or best.category, scene),
+            **_settled(best, op.category or best.category, context),
             "kind": op.kind or best.kind,
-            "state": MemoryState.PENDING if scene.hold and is_told else MemoryState.ACTIVE,
+            "state": MemoryState.PENDING
+            if context.require_confirmation and is_told
+            else MemoryState.ACTIVE,
             "valid_from": min((m.valid_from for m in targets if m.valid_from), default=None),
             "last_used_at": max((m.last_used_at for m in targets if m.last_used_at), default=None),
             "verified": all(memory.verified for memory in targets),
@@ -252,6 +266,7 @@ def _merged(
             "evidence": tuple(item for memory in targets for item in memory.evidence),
             "entities": tuple(dict.fromkeys(e for memory in targets for e in memory.entities)),
             "topics": tuple(dict.fromkeys(t for memory in targets for t in memory.topics)),
+            "cues": tuple(dict.fromkeys(c for memory in targets for c in memory.cues)),
             "uses": sum(memory.uses for memory in targets),
             "recalls": 0,
             "created_at": verdict.at,
@@ -269,21 +284,22 @@ def _merged(
 
 
 def _lasting(relations: tuple[Relation, ...]) -> tuple[Relation, ...]:
-    """The links that a memory in new words keeps: what it excludes is to be judged anew."""
+    """Return the links that a reworded memory keeps; contradictions must be judged again."""
     return tuple(link for link in relations if link.type != _AGAINST)
 
 
 def _contradicted(
-    op: Contradict, targets: Sequence[Memory], scene: PlanContext
+    op: Contradict, targets: Sequence[Memory], context: PlanContext
 ) -> list[tuple[Memory | None, Memory]]:
-    """The one that stays comes first: cut short by another process, an open contradiction is left.
+    """Return the changes that link two contradicting memories and, if settled, end one.
 
+    The memory that stays comes first: if another process interferes, an open contradiction is left.
     The other becomes history, as by an UPDATE: never due, and found as of its time.
     """
     stays, ends = targets
     linked, gone = _against(stays, ends.id), _against(ends, stays.id)
     if op.settled:
-        until = min(op.until or stays.valid_from or stays.created_at, scene.verdict.at)
+        until = min(op.until or stays.valid_from or stays.created_at, context.verdict.at)
         ended = {
             "state": MemoryState.SUPERSEDED,
             "superseded_by": stays.id,
@@ -300,34 +316,34 @@ def _against(memory: Memory, other: str) -> Memory:
     return memory.model_copy(update={"relations": (*memory.relations, link)})
 
 
-def _settled(best: Memory, category: Category, scene: PlanContext) -> dict[str, object]:
-    """What follows from the category of a merged memory that is not that of the best."""
+def _settled(best: Memory, category: Category, context: PlanContext) -> dict[str, object]:
+    """Return the fields to update if a merged memory has another category than the best one."""
     if category == best.category:
         return {}
     return {
         "category": category,
-        "grace_days": scene.policy.rule(category).grace_days,
-        "expires_at": decay.gone_at(category, scene.verdict.at, scene.policy),
+        "grace_days": context.policy.rule(category).grace_days,
+        "expires_at": decay.gone_at(category, context.verdict.at, context.policy),
         "data": {},  # what an episode knows of its segment is not a fact's
     }
 
 
-def _stamped(old: Memory | None, new: Memory, scene: PlanContext) -> Memory:
+def _stamped(old: Memory | None, new: Memory, context: PlanContext) -> Memory:
     revision = old.revision + 1 if old else 1
     return decay.scheduled(
         new.model_copy(
             update={
                 "revision": revision,
-                "updated_at": scene.verdict.at,
-                "written_by": scene.entry_id,
+                "updated_at": context.verdict.at,
+                "written_by": context.entry_id,
             }
         ),
-        scene.policy,
+        context.policy,
     )
 
 
 def evidence_for(quote: str, verdict: Verdict) -> tuple[Evidence, ...]:
-    """The message that holds the quote; the user's words before the assistant's."""
+    """Return the message that contains the quote; the user's are searched first."""
     ordered = sorted(verdict.said, key=lambda said: said.speaker is not Speaker.USER)
     for said in ordered:
         if quote and find_quote(quote, said.text):

@@ -1,7 +1,7 @@
-"""Policies: how fast what fades, as data. Three are shipped, one per way of counting.
+"""Policies: how fast each category of memory decays, as data. Three are included.
 
-`companion` (default) counts importance from 0 to 3; `studio` and `everbot` from 0 to 1.
-A host that adds a category adds a `Rule` for it, nothing else.
+`companion` (the default) uses importances from 0 to 3; `studio` and `everbot` from 0 to 1. A host
+that adds a category only needs to add a `DecayRule` for it.
 """
 
 import math
@@ -14,60 +14,61 @@ from souffleur.knowledge.operation import Importance
 
 
 class DecayRule(Frozen):
-    """How one category lives. Values are effective values, times are days."""
+    """The decay of one category. Values are effective values, times are in days."""
 
     rate: float = Field(default=1.0, gt=0, le=1)
-    """Factor per day once the grace is over; 1 never fades."""
+    """The factor per day after the grace period; 1 means no decay."""
     grace_days: float = Field(default=0.0, ge=0)
-    """Rest after each reinforcement before fading starts."""
+    """Days after each reinforcement before decay starts."""
     review_below: float | None = None
-    """A reviewer is asked when the value falls below."""
+    """The value below which a reviewer is asked."""
     archive_below: float | None = None
     forget_below: float | None = None
-    """Forgotten below: at once, or, with `review_below`, only if review was not possible."""
+    """The value below which it is forgotten; with `review_below`, only if no review was possible."""
     at_most_days: float | None = None
-    """Gone at this age, whatever its value."""
+    """The age at which it is forgotten, whatever its value."""
 
 
 class Reinforcement(Frozen):
-    """What use does to a value."""
+    """The effect of use on a value."""
 
     way: Literal["add", "approach", "count"]
-    """add: v + step, up to `ceiling`; approach: v + (1 - v) x step; count: only `uses` grows."""
+    """How the value grows: add: v + step, up to `ceiling`; approach: v + (1 - v) x step; count: only
+    `uses` grows."""
     step: float = 0.0
     ceiling: float = math.inf
 
 
 class Policy(Frozen):
-    """One way of counting."""
+    """One scale of importance, with the rules for decay, reinforcement and review."""
 
     name: str
     rules: dict[str, DecayRule]
-    """By category; a category that is not here follows `fact`."""
+    """The rules by category; a category without one follows `fact`."""
     initial: dict[Importance, float]
-    """What a new memory starts with."""
+    """The importance of a new memory, by the judge's label."""
     initial_by_kind: dict[Kind, float] = Field(default_factory=dict)
-    """Overrides the judge's label."""
+    """The importance of a new memory of these kinds, whatever the judge's label."""
     reinforcement: Reinforcement
     use_weight: float = 0.0
-    """The value grows by 1 + use_weight x ln(1 + uses)."""
+    """The weight of use: the value is multiplied by 1 + use_weight x ln(1 + uses)."""
     promote_at: float | None = None
-    """A reviewer is asked about promotion from this value on."""
+    """The value from which a reviewer is asked about promotion."""
     core_value: float
-    """Importance given by PROMOTE."""
+    """The importance set by PROMOTE."""
     lasting_at: float | None = None
-    """From this importance on nothing fades."""
+    """The importance from which a memory never decays."""
     keep_value: float
-    """Importance given by KEEP in a decay review."""
+    """The importance set by KEEP in a decay review."""
     keep_grace_days: float = 90.0
-    """KEEP doubles the grace up to here."""
+    """The maximum grace period; each KEEP doubles it up to here."""
     ask_again_above: float = 0.6
-    """After KEEP in a promotion review: asked again when the value rose by this much …"""
+    """The rise in value after which promotion is reviewed again after a KEEP."""
     ask_again_days: float = 30.0
-    """… or this much later."""
+    """The days after which promotion is reviewed again after a KEEP, even without a rise."""
 
     def rule(self, category: str) -> DecayRule:
-        """The rule a category follows.
+        """Return the rule that a category follows.
 
         >>> COMPANION.rule("episode").rate, COMPANION.rule("recipe").rate
         (0.8, 0.95)

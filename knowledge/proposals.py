@@ -1,4 +1,4 @@
-"""Proposals: changes that a model thought of and that wait for the user's yes. Pure."""
+"""Proposals: changes suggested by a model that wait for the user's consent. Pure."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,10 +13,10 @@ _OPS: TypeAdapter[Op] = TypeAdapter(Op)
 
 
 def agreed(entry: LedgerEntry, turns: Sequence[Turn], *, by: Actor, now: datetime) -> Verdict:
-    """Return the verdict that does what waits, on the words that it rested on.
+    """Return the verdict that carries out a proposal, with the words that it was based on.
 
-    `turns` are those of the entry, as far as their words are kept. The same entry makes the same
-    verdict, so that it is done once.
+    `turns` are the turns of the entry, as far as their words are kept. The same entry always gives
+    the same verdict, so that it is carried out once.
     """
     fields = {"op": entry.op, **entry.details, "reason": entry.reason}
     if entry.quote or entry.op in {"UPDATE", "DELETE"}:
@@ -38,6 +38,6 @@ def agreed(entry: LedgerEntry, turns: Sequence[Turn], *, by: Actor, now: datetim
 
 
 def declined(entry: LedgerEntry) -> LedgerEntry:
-    """Return the entry as it stands once the user has said no."""
+    """Return the entry after the user has declined it."""
     no = {"waits": False, "refused": Refusal.REJECTED, "detail": "the user said no"}
     return entry.model_copy(update=no)

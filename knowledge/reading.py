@@ -1,4 +1,4 @@
-"""Reading records: one that cannot be read is named and left where it is, and hides no other."""
+"""Reading records: an unreadable one is logged and left in place, and does not hide the others."""
 
 from collections.abc import Callable, Collection, Iterable
 from typing import TypeVar
@@ -16,13 +16,13 @@ Location = tuple[int | str, ...]
 """The path of a field within a record."""
 
 _NAMED = 3
-"""Fields that a message names."""
+"""Number of fields that an error message lists."""
 
 
 def read(point: Point, model: type[Record], *, derived: Collection[str] = ()) -> Record:
-    """Return the record of a point, made of its payload without the derived fields.
+    """Return the record of a point, built from its payload without the derived fields.
 
-    Raises UnreadableError, without a word of the payload, if it is no such record.
+    Raises UnreadableError, which quotes nothing of the payload, if the record is invalid.
     """
     fields = {key: value for key, value in point.payload.items() if key not in derived}
     try:
@@ -61,7 +61,7 @@ def describe_faults(
 
 
 def read_each(points: Iterable[Point], reader: Callable[[Point], T]) -> list[T]:
-    """Return what can be read of the points, in their order; the rest is logged and left out."""
+    """Return the records of the points, in order; unreadable ones are logged and left out."""
     records = []
     for point in points:
         try:

@@ -1,4 +1,4 @@
-"""Sessions: what is in the window, what has left it, and how long raw words are kept."""
+"""Sessions: their windows, the segments that have left them, and the expiry of raw turns."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -18,40 +18,41 @@ from souffleur.knowledge.identity import (
     EVERY_SPHERE,
     EVERYBODY,
     check_id,
-    known_in,
     own_sphere,
-    whose,
+    sphere_conditions,
+    user_conditions,
 )
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.language.lexical import encode_document
 from souffleur.knowledge.portrait import PortraitStatus
 from souffleur.knowledge.reading import read_each
 from souffleur.knowledge.talk.session import (
-    PAUSE,
+    TALK_PAUSE,
     Segment,
     SegmentState,
+    Session,
     WindowRule,
-    ended,
+    close_window,
     is_idle,
     session_point_id,
 )
-from souffleur.knowledge.talk.talk_records import (
+from souffleur.knowledge.talk.talk_codec import (
+    portrait_status_point,
     segment_point,
     session_point,
     to_masked_turn,
+    to_portrait_status,
     to_segment,
     to_session,
     to_turn,
-    to_upkeep,
     turn_point,
-    upkeep_point,
 )
 from souffleur.knowledge.talk.turn import Turn, TurnState
 
 Vector = tuple[float, ...]
 
-LATEST = 50
-"""Segments looked at to find when the talk before this one was."""
+SEGMENTS_LOOKED_AT = 50
+"""Number of segments that are read to find the previous talk."""
 
 
 class Sessions:
@@ -64,17 +65,31 @@ class Sessions:
     def _collection(self) -> Collection:
         return self._journal.collection
 
+    async def find(self, user_id: str, session_id: str, sphere: str = COMMON) -> Session | None:
+        """Return a session, if there is one."""
+        found = await self._collection.get([session_point_id(user_id, session_id, sphere)])
+        return to_session(found[0]) if found else None
+
     async def window(self, user_id: str, session_id: str, sphere: str = COMMON) -> list[Turn]:
         """The turns of a session still held word for word, oldest first; long messages clipped."""
-        found = await self._collection.get([session_point_id(user_id, session_id, sphere)])
-        if not found:
-            return []
-        return await self._turns([held.id for held in to_session(found[0]).window])
+        return await self.held(await self.find(user_id, session_id, sphere))
+
+    async def held(self, session: Session | None) -> list[Turn]:
+        """Return the turns in the window of a session, oldest first; long messages clipped."""
+        return await self._turns([entry.id for entry in session.window]) if session else []
+
+    def note_likely(self, turn: Turn, memory_ids: Sequence[str]) -> None:
+        """Keep with the session of a turn which memories will likely be needed next."""
+        with self._journal.lock:
+            id = session_point_id(turn.user_id, turn.session_id, turn.sphere)
+            for session in read_each(self._collection.get_now([id]), to_session):
+                likely = {"next_ids": tuple(memory_ids), "next_at": turn.at}
+                self._collection.put_now([session_point(session.model_copy(update=likely))])
 
     def end(self, user_id: str, session_id: str, agent_id: str = "default") -> bool:
-        """Close a session, durably: its window becomes a segment. False where it held nothing.
+        """Close a session durably: its window becomes a segment. Return False if it was empty.
 
-        Talk with a persona that knows only its own is a session apart: `agent_id` closes it, too.
+        Talk with a persona that has its own sphere is a separate session, which is closed too.
         """
         spheres = (COMMON, own_sphere(agent_id))
         ids = [session_point_id(user_id, session_id, sphere) for sphere in spheres]
@@ -82,16 +97,16 @@ class Sessions:
         return any(ended)
 
     def _end(self, id: str) -> bool:
-        with self._journal.alone:
+        with self._journal.lock:
             found = self._collection.get_now([id])
-            session, segments = ended(to_session(found[0])) if found else (None, [])
+            session, segments = close_window(to_session(found[0])) if found else (None, [])
             if session is None or not segments:
                 return False
             self._collection.put_now([session_point(session), *map(segment_point, segments)])
             return True
 
     async def end_idle(self, now: datetime, rule: WindowRule) -> set[str]:
-        """Close every session that has been silent for long; whose they were."""
+        """Close every session that has been idle for too long; return their users' ids."""
         if rule.idle is None:
             return set()
         users = set()
@@ -102,10 +117,10 @@ class Sessions:
                 users.add(session.user_id)
         return users
 
-    async def waiting(self, user_id: str | None = EVERYBODY) -> list[Segment]:
-        """The segments that wait to be summarised, in order of time."""
+    async def waiting_segments(self, user_id: str | None = EVERYBODY) -> list[Segment]:
+        """Return the segments that wait to be summarised, in order of time."""
         waits = Is("state", SegmentState.WAITING)
-        found = await self._all(Is("type", "segment"), waits, *whose(user_id))
+        found = await self._all(Is("type", "segment"), waits, *user_conditions(user_id))
         return sorted(
             read_each(found, to_segment), key=lambda segment: (segment.at, segment.number)
         )
@@ -116,18 +131,18 @@ class Sessions:
         *,
         session_id: str | None = None,
         sphere: str | None = EVERY_SPHERE,
-        limit: int = LATEST,
+        limit: int = SEGMENTS_LOOKED_AT,
     ) -> list[Segment]:
-        """The latest segments of a user, newest first."""
+        """Return the latest segments of a user, newest first."""
         must: list[Condition] = [Is("type", "segment"), Is("user_id", check_id(user_id))]
-        must += known_in(sphere)
+        must += sphere_conditions(sphere)
         must += [Is("session_id", session_id)] if session_id else []
         order = Order("at", descending=True)
         page, _ = await self._collection.scroll(Filter(tuple(must)), limit=limit, order=order)
         return read_each(page, to_segment)
 
-    async def holding(self, turn_ids: Iterable[str]) -> list[Segment]:
-        """The segments that hold any of these turns."""
+    async def segments_with(self, turn_ids: Iterable[str]) -> list[Segment]:
+        """Return the segments that contain any of these turns."""
         found: dict[str, Segment] = {}
         for turn_id in turn_ids:
             points = await self._all(Is("type", "segment"), Is("turn_ids", turn_id))
@@ -135,15 +150,15 @@ class Sessions:
         return list(found.values())
 
     async def turns(self, segment: Segment) -> list[Turn]:
-        """The turns of a segment, as they are now, oldest first; long messages clipped."""
+        """Return the current turns of a segment, oldest first; long messages are clipped."""
         return await self._turns(segment.turn_ids)
 
     async def save(self, segments: Sequence[Segment]) -> None:
-        """Write segments as they now stand."""
+        """Write segments."""
         await self._collection.put([segment_point(segment) for segment in segments])
 
-    async def again(self, segments: Iterable[Segment]) -> None:
-        """Have segments summarised anew, also those that are being summarised just now."""
+    async def requeue(self, segments: Iterable[Segment]) -> None:
+        """Queue segments to be summarised again, even if they are being summarised right now."""
         fresh = {"state": SegmentState.WAITING, "tries": 0, "retry_at": None, "error": ""}
         await self.save(
             [
@@ -153,13 +168,13 @@ class Sessions:
         )
 
     async def get(self, segment_ids: Sequence[str]) -> list[Segment]:
-        """Segments by their ids."""
+        """Return segments by their ids; missing ones are left out."""
         return read_each(await self._collection.get(segment_ids), to_segment)
 
     async def hide(self, turn_ids: Sequence[str], *, hidden: bool = True) -> None:
-        """Take turns out of every read path, or back in; their words stay until they expire.
+        """Hide turns from every read, or show them again; their words are kept until they expire.
 
-        What was thought of them when they were judged goes at once, for good.
+        Hiding deletes the reasons of their judgement at once and for good.
         """
         await self._collection.merge_payload(list(turn_ids), {"hidden": hidden})
         if hidden:
@@ -167,20 +182,22 @@ class Sessions:
                 await self._collection.merge_payload([turn.id], _wordless(turn))
 
     async def unembedded(self, user_id: str | None = EVERYBODY, *, limit: int) -> list[Turn]:
-        """Return turns that cannot be found by their words yet, masked as they will be found."""
+        """Return turns that are not embedded yet, with their secrets masked."""
         must: list[Condition] = [Is("type", "turn"), Is("embedded", False), Is("expunged", False)]
-        page, _ = await self._collection.scroll(Filter((*must, *whose(user_id))), limit=limit)
+        page, _ = await self._collection.scroll(
+            Filter((*must, *user_conditions(user_id))), limit=limit
+        )
         return read_each(page, to_masked_turn)
 
     def embed(self, turns: Sequence[Turn], vectors: Sequence[Vector]) -> None:
-        """Make turns findable; those whose words have changed meanwhile are left for later.
+        """Store the vectors of turns; turns whose words have changed meanwhile are skipped.
 
-        A turn that holds a secret is found by its other words.
+        A turn that contains a secret is found by its other words.
         """
         given = {
             turn.id: (turn.digest, vector) for turn, vector in zip(turns, vectors, strict=True)
         }
-        with self._journal.alone:
+        with self._journal.lock:
             found = read_each(self._collection.get_now(list(given)), to_turn)
             self._collection.put_now(
                 [
@@ -191,18 +208,18 @@ class Sessions:
             )
 
     def expunge(self, turn_ids: Sequence[str]) -> None:
-        """Drop the words and vectors of turns for good; that they were said stays known."""
+        """Delete the words and vectors of turns for good; the records themselves are kept."""
         gone = {"user": "", "assistant": "", "expunged": True, "embedded": False}
-        with self._journal.alone:
+        with self._journal.lock:
             found = read_each(self._collection.get_now(list(turn_ids)), to_turn)
             self._collection.put_now(
                 [turn_point(turn.model_copy(update={**gone, **_wordless(turn)})) for turn in found]
             )
 
     async def expire(self, now: datetime, days: int) -> int:
-        """Drop the words of all that was said before, summarised and judged; returns turns dropped.
+        """Delete the words of judged and summarised turns older than `days`; return their number.
 
-        `days` 0: as soon as it is summarised.
+        If `days` is 0, they are deleted as soon as they are summarised.
         """
         must: list[Condition] = [Is("type", "segment"), Is("expunged", False)]
         must += [Between("at", high=now - timedelta(days=days))] if days else []
@@ -217,7 +234,7 @@ class Sessions:
             dropped += len(turns)
         return dropped
 
-    async def before_this(
+    async def previous_talk(
         self,
         user_id: str,
         session_id: str,
@@ -225,11 +242,11 @@ class Sessions:
         rule: WindowRule,
         sphere: str = COMMON,
     ) -> tuple[datetime, datetime] | None:
-        """When the talk before this one began and ended; None: there was none.
+        """Return when the previous talk began and ended; `None` if there was none.
 
-        A talk is what follows each other in a session without a silence that ends one.
+        A talk is a series of turns in one session without a pause that ends it.
         """
-        idle = rule.idle or PAUSE
+        idle = rule.idle or TALK_PAUSE
         window = await self.window(user_id, session_id, sphere)
         begun = window[0].at if window else now
         start, end, of = begun, None, session_id
@@ -242,15 +259,15 @@ class Sessions:
                 start, end, of = segment.since, segment.at, segment.session_id
         return (start, end) if end else None
 
-    async def upkeep(self, user_id: str, sphere: str = COMMON) -> PortraitStatus:
-        """What is noted about the portrait of a user, in a sphere."""
+    async def portrait_status(self, user_id: str, sphere: str = COMMON) -> PortraitStatus:
+        """Return the notes on a user's portrait in a sphere."""
         fresh = PortraitStatus(user_id=user_id, sphere=sphere)
         found = await self._collection.get([fresh.id])
-        return to_upkeep(found[0]) if found else fresh
+        return to_portrait_status(found[0]) if found else fresh
 
-    async def save_upkeep(self, upkeep: PortraitStatus) -> None:
-        """Write it as it now stands."""
-        await self._collection.put([upkeep_point(upkeep)])
+    async def save_portrait_status(self, status: PortraitStatus) -> None:
+        """Write the notes on a user's portrait."""
+        await self._collection.put([portrait_status_point(status)])
 
     async def _turns(self, ids: Sequence[str]) -> list[Turn]:
         found = read_each(await self._collection.get(list(ids)), to_turn)
@@ -264,7 +281,7 @@ _INSTANT = timedelta(microseconds=1)
 
 
 def _wordless(turn: Turn) -> dict[str, object]:
-    """Return what is noted of a turn's judgement, without a word."""
+    """Return the fields of a turn's judgement without any text."""
     judged = {key: value for key, value in turn.judged.items() if key != "reason"}
     return {"judged": judged, "error": ""}
 

@@ -1,4 +1,4 @@
-"""The store: where the two collections are, how they are opened, and what they were made with."""
+"""The store: where its two collections are, how they are opened, and what they were made with."""
 
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -7,18 +7,18 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from souffleur.errors import EmbedderError, StoreError, StoreMismatchError
-from souffleur.knowledge import journal as journal_records, records
+from souffleur.knowledge import memory_codec
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import Collection, CollectionSchema, Filter, Payload
 from souffleur.knowledge.engine.folder_lock import locked_folder
-from souffleur.knowledge.journal import OUTAGES, Journal
+from souffleur.knowledge.journal import INDEXES as JOURNAL_INDEXES, OUTAGES_RETRIED_KEY, Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import SCHEMA
+from souffleur.knowledge.memory import SCHEMA_VERSION
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.addresses import bare_address
 
-COLLECTIONS = {"memories": records.INDEXES, "journal": journal_records.INDEXES}
-"""All that a store is: there is no second database."""
+COLLECTIONS = {"memories": memory_codec.INDEXES, "journal": JOURNAL_INDEXES}
+"""All collections of a store; there is no second database."""
 
 
 @dataclass(frozen=True)
@@ -27,16 +27,16 @@ class StoreLocation:
 
     folder: Path | None = None
     power_safe: bool = False
-    """Embedded: a finished write survives a power cut."""
+    """Whether every finished write to an embedded store survives a power cut."""
     url: str | None = field(default=None, repr=False)
-    """Of a server; may hold a user name and a password."""
+    """The address of a server; may contain a user name and a password."""
     api_key: SecretStr | None = None
     shards: int = 1
     replicas: int = 1
 
     @property
     def plain_key(self) -> str | None:
-        """The key in the clear, for the client alone."""
+        """The key as plain text, only for the client."""
         return self.api_key.get_secret_value() if self.api_key else None
 
     def __str__(self) -> str:
@@ -44,128 +44,135 @@ class StoreLocation:
 
 
 async def open_knowledge(
-    place: StoreLocation,
+    location: StoreLocation,
     embedder: Embedder,
     policy: Policy,
     *,
-    hold: bool = False,
+    require_confirmation: bool = False,
     raw_days: int = 30,
 ) -> KnowledgeBase:
-    """Open a store, made there if there is none.
+    """Open a store; create it if there is none.
 
-    Raises StoreBusyError where another process has the folder, StoreMismatchError where the data
-    were made with another schema, embedder or dimension, StoreError if they are damaged.
+    Raises StoreBusyError if another process uses the folder, StoreMismatchError if the data were
+    made with another schema, embedder or dimension, StoreError if they are damaged.
     """
-    dimension = await _find_dimension(place, embedder)
+    dimension = await _find_dimension(location, embedder)
     async with AsyncExitStack() as opening:
-        memories, talk = await open_collections(place, dimension, opening)
+        memories, talk = await open_collections(location, dimension, opening)
         journal = await Journal.open(talk)
-        await _check_whole(memories, journal, place)
-        made_with = await _check_made_with(journal, place, embedder, dimension, policy)
+        await _check_whole(memories, journal, location)
+        made_with = await _check_made_with(journal, location, embedder, dimension, policy)
         embedder.assume(dimension, made_with.get("floor"))
         aclose = opening.pop_all().aclose
     return KnowledgeBase(
-        memories, journal, embedder, policy, hold=hold, raw_days=raw_days, aclose=aclose
+        memories,
+        journal,
+        embedder,
+        policy,
+        require_confirmation=require_confirmation,
+        raw_days=raw_days,
+        aclose=aclose,
     )
 
 
-async def stored_dimension(place: StoreLocation) -> int | None:
+async def stored_dimension(location: StoreLocation) -> int | None:
     """Return the dimension of the vectors of a store; None if there is no store."""
-    if place.url:
+    if location.url:
         from souffleur.knowledge.engine import server
 
-        return await server.stored_dimension(place.url, place.plain_key, "memories")
+        return await server.stored_dimension(location.url, location.plain_key, "memories")
     from souffleur.knowledge.engine import edge
 
-    return edge.stored_dimension((place.folder or Path()) / "memories")
+    return edge.stored_dimension((location.folder or Path()) / "memories")
 
 
-async def _find_dimension(place: StoreLocation, embedder: Embedder) -> int:
-    """Ask the embedder; if it is out of reach, the store itself knows. Raises EmbedderError."""
+async def _find_dimension(location: StoreLocation, embedder: Embedder) -> int:
+    """Return the embedder's dimension, or the store's if it is unreachable. Raises EmbedderError."""
     try:
         return await embedder.find_dimension()
     except EmbedderError:
-        stored = await stored_dimension(place)
+        stored = await stored_dimension(location)
         if stored is None:
             raise
         return stored
 
 
 async def open_collections(
-    place: StoreLocation, dimension: int, opening: AsyncExitStack
+    location: StoreLocation, dimension: int, opening: AsyncExitStack
 ) -> tuple[Collection, Collection]:
-    """Open memories and journal, made there if there are none; `opening` closes what was opened.
+    """Open memories and journal, created if there are none; `opening` closes what was opened.
 
-    An embedded store is locked first, and until both are closed.
+    The folder of an embedded store is locked first, until both are closed.
     """
-    if place.folder and not place.url:
-        opening.enter_context(locked_folder(place.folder))
+    if location.folder and not location.url:
+        opening.enter_context(locked_folder(location.folder))
     opened = []
     for name, indexes in COLLECTIONS.items():
-        collection = await _open_collection(place, CollectionSchema(name, dimension, indexes))
+        schema = CollectionSchema(name, dimension, indexes, cues=name == "memories")
+        collection = await _open_collection(location, schema)
         opening.push_async_callback(collection.close)
         opened.append(collection)
     return opened[0], opened[1]
 
 
-async def _open_collection(place: StoreLocation, layout: CollectionSchema) -> Collection:
-    if place.url:
+async def _open_collection(location: StoreLocation, schema: CollectionSchema) -> Collection:
+    if location.url:
         from souffleur.knowledge.engine.server import ServerCollection
 
         return await ServerCollection.open(
-            place.url,
-            layout,
-            api_key=place.plain_key,
-            shards=place.shards,
-            replicas=place.replicas,
+            location.url,
+            schema,
+            api_key=location.plain_key,
+            shards=location.shards,
+            replicas=location.replicas,
         )
     from souffleur.knowledge.engine.edge import EdgeCollection
 
-    assert place.folder is not None
-    return EdgeCollection.open(place.folder, layout, power_safe=place.power_safe)
+    assert location.folder is not None
+    return EdgeCollection.open(location.folder, schema, power_safe=location.power_safe)
 
 
-async def _check_whole(memories: Collection, journal: Journal, place: StoreLocation) -> None:
-    """Raise StoreError if there are memories, and nothing says what they were made with."""
+async def _check_whole(memories: Collection, journal: Journal, location: StoreLocation) -> None:
+    """Raise StoreError if there are memories without metadata on what they were made with."""
     if await journal.meta() is None and await memories.count(Filter()):
         if await journal.meta() is not None:  # another process has begun the store meanwhile
             return
         raise StoreError(
-            f"The store at {place} has memories and has lost its journal, which says what they "
+            f"The store at {location} has memories and has lost its journal, which says what they "
             "were made with: put a backup in its place."
         )
 
 
 async def _check_made_with(
-    journal: Journal, place: StoreLocation, embedder: Embedder, dimension: int, policy: Policy
+    journal: Journal, location: StoreLocation, embedder: Embedder, dimension: int, policy: Policy
 ) -> Payload:
-    """Compare with what the store says it was made with; of a new store, write it down."""
+    """Compare the settings with the store's metadata; write the metadata of a new store."""
     made_with = await journal.meta()
     if made_with is None:
         made_with = {
-            "schema": SCHEMA,
+            "schema": SCHEMA_VERSION,
             "embedder": embedder.name,
             "dimension": dimension,
             "policy": policy.name,
             "floor": embedder.floor,
-            OUTAGES: True,
+            OUTAGES_RETRIED_KEY: True,
         }
         await journal.set_meta(made_with)
         return made_with
-    if made_with["schema"] != SCHEMA:
+    if made_with["schema"] != SCHEMA_VERSION:
         raise StoreMismatchError(
-            f"The store at {place} has schema {made_with['schema']} and this version reads "
-            f"{SCHEMA}: copy it with `souffleur migrate NEW_PATH`."
+            f"The store at {location} has schema {made_with['schema']} and this version reads "
+            f"{SCHEMA_VERSION}: copy it with `souffleur migrate NEW_PATH`."
         )
     if made_with["embedder"] != embedder.name:
         raise StoreMismatchError(
-            f"The store at {place} was made with the embedder {made_with['embedder']!r}, not "
+            f"The store at {location} was made with the embedder {made_with['embedder']!r}, not "
             f"{embedder.name!r}: set SOUFFLEUR_EMBEDDER={made_with['embedder']}, or copy it, "
             "embedded anew, with `souffleur migrate NEW_PATH`."
         )
     if made_with["policy"] != policy.name:
         raise StoreMismatchError(
-            f"The memories at {place} live by the policy {made_with['policy']!r}, not "
+            f"The memories at {location} live by the policy {made_with['policy']!r}, not "
             f"{policy.name!r}: set SOUFFLEUR_POLICY={made_with['policy']}, or copy them, with "
             "new due times, with `souffleur migrate NEW_PATH`."
         )

@@ -1,4 +1,4 @@
-"""Undo: what it takes to make an entry of the ledger as if it had not been. Pure."""
+"""Undo: the changes that reverse a ledger entry. Pure."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -11,17 +11,17 @@ from souffleur.knowledge.policy import Policy
 
 
 def can_undo(entry: LedgerEntry) -> bool:
-    """Whether it changed something and has not been taken back."""
+    """Return whether an entry changed something and has not been undone."""
     return bool(entry.changes) and entry.refused is None and entry.undone_by is None
 
 
 def plan_undo(
     entry: LedgerEntry, current: Mapping[str, Memory], *, by: Actor, now: datetime, policy: Policy
 ) -> LedgerEntry:
-    """The entry that takes back `entry`; `current` are its memories as they are now, by id.
+    """Return the entry that undoes `entry`; `current` are its current memories, by id.
 
-    A memory that the entry made is forgotten; one that it changed gets its former content,
-    state and value again. UndoError where a later change of words or state stands on it.
+    A memory that the entry created is forgotten; one that it changed gets back its former content,
+    state and value. Raises UndoError if a later change of words or state depends on it.
     """
     if entry.undone_by:
         raise UndoError(f"it was undone already, by ledger entry {entry.undone_by}")
@@ -71,7 +71,7 @@ def _restored(
 
 
 def _moved_on(made: Memory, current: Memory) -> bool:
-    """Whether more than its strength has changed since."""
+    """Return whether more than the strength of a memory has changed since."""
     return (made.content, made.state, made.category) != (
         current.content,
         current.state,

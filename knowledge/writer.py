@@ -1,15 +1,16 @@
-"""The writer: verdicts become ledger entries, and ledger entries become memories, once each."""
+"""The writer: turns verdicts into ledger entries, and entries into memories, once each."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from souffleur.knowledge import check
 from souffleur.knowledge.embedding.embedder import Embedder
-from souffleur.knowledge.engine.collection import Collection, Filter, Is
-from souffleur.knowledge.forgetting import with_what_rests_on_it
-from souffleur.knowledge.identity import SHARED, known_in, knows
+from souffleur.knowledge.engine.collection import Collection, Filter, Is, Point
+from souffleur.knowledge.forgetting import with_dependents
+from souffleur.knowledge.identity import SHARED, knows, sphere_conditions
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.memory import Memory, MemoryState
+from souffleur.knowledge.memory_codec import embedded_point, fingerprint, to_memories
 from souffleur.knowledge.operation import (
     Add,
     Change,
@@ -22,22 +23,21 @@ from souffleur.knowledge.operation import (
     Verdict,
     is_id,
 )
-from souffleur.knowledge.plan import PlanContext, is_held, plan
+from souffleur.knowledge.plan import PlanContext, needs_confirmation, plan
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.secrets import mask
-from souffleur.knowledge.records import fingerprint, to_memories, to_point
 from souffleur.knowledge.sessions import Sessions
 from souffleur.knowledge.talk.turn import Turn, TurnState
 
-Outcomes = list[LedgerEntry]
+LedgerEntries = list[LedgerEntry]
 Vector = tuple[float, ...]
 
-_WORDS = frozenset({"content", "entities", "topics", "trail"})
+_WORDS = frozenset({"content", "entities", "topics", "cues", "trail"})
 """Fields of an op in which somebody says something; ids, which may look like a card, are none."""
 
 
 class Writer:
-    """The only hand that changes memories. One at a time for each user is the caller's duty."""
+    """The only class that changes memories; callers must run one verdict per user at a time."""
 
     def __init__(
         self,
@@ -46,86 +46,92 @@ class Writer:
         embedder: Embedder,
         policy: Policy,
         *,
-        hold: bool = False,
+        require_confirmation: bool = False,
     ) -> None:
         self._memories = memories
         self._journal = journal
         self._sessions = Sessions(journal)
         self._embedder = embedder
         self._policy = policy
-        self._hold = hold
+        self._require_confirmation = require_confirmation
 
-    async def carry(self, verdict: Verdict, turns: Sequence[Turn]) -> Outcomes:
-        """Write a verdict down, then do it; of one that was written before, say what became."""
+    async def apply(self, verdict: Verdict, turns: Sequence[Turn]) -> LedgerEntries:
+        """Write a verdict to the ledger and carry it out; one already written is only returned."""
         await self.finish(verdict.user_id)
         done = await self._done(verdict)
-        outcomes = done or await self.plan(verdict, turns)
+        entries = done or await self.plan(verdict, turns)
         if not done:
-            await self._vectors(outcomes)  # an embedder that fails must fail before the ledger
-            await self._journal.write(outcomes)
+            await self._vectors(entries)  # an embedder that fails must fail before the ledger
+            await self._journal.write(entries)
         await self._judge(turns, verdict)
-        return done or await self.carry_out(outcomes)
+        return done or await self.carry_out(entries)
 
     async def finish(self, user_id: str | None = None) -> int:
-        """Do what was written down and not done, for a crash or a store out of reach.
+        """Finish verdicts that were written and not applied, because of a crash or an outage.
 
-        Returns how many verdicts that were.
+        Returns their number.
         """
         unfinished = await self._journal.unsettled(user_id)
-        for outcomes in unfinished:
-            if outcomes[0].op != "UNDO":
-                await self._journal.mark_judged(outcomes)
-            await self.carry_out(outcomes)
+        for entries in unfinished:
+            if entries[0].op != "UNDO":
+                await self._journal.mark_judged(entries)
+            await self.carry_out(entries)
         return len(unfinished)
 
-    async def _done(self, verdict: Verdict) -> Outcomes:
+    async def _done(self, verdict: Verdict) -> LedgerEntries:
         ids = [
-            PlanContext(verdict, place, self._policy).entry_id for place in range(len(verdict.ops))
+            PlanContext(verdict, index, self._policy).entry_id for index in range(len(verdict.ops))
         ]
         found = await self._journal.collection.get(ids)
         return [await self._journal.entry(point.id) for point in found]
 
-    async def plan(self, verdict: Verdict, turns: Sequence[Turn]) -> Outcomes:
-        """What becomes of each op: what it changes, or why it is refused. Nothing is written."""
+    async def plan(self, verdict: Verdict, turns: Sequence[Turn]) -> LedgerEntries:
+        """Return an entry for each op: its changes, or why it is refused. Nothing is written."""
         injected = to_memories(await self._memories.get(sorted(verdict.injected)))
         mine = tuple(
             memory
             for memory in injected
             if memory.user_id == verdict.user_id and knows(verdict.sphere, memory.sphere)
         )
-        outcomes: Outcomes = []
+        entries: LedgerEntries = []
         added: set[str] = set()
         deletions, touched = 0, frozenset[str]()
-        for place, op in enumerate(verdict.ops):
+        for index, op in enumerate(verdict.ops):
             targets = await self._targets(op, verdict)
-            sight = check.CheckContext(
+            check_context = check.CheckContext(
                 verdict=verdict,
                 targets=targets,
                 twin=await self._twin(op, verdict, targets),
                 injected=mine,
-                taken=place,
+                taken=index,
                 deletions=deletions,
                 touched=touched,
             )
-            refused = check.refuse(op, sight) or _said_twice(op, added)
-            scene = PlanContext(verdict, place, self._policy, hold=self._hold)
-            waits = refused is None and self._hold and is_held(op, targets, verdict)
-            changes = () if refused or waits else plan(op, targets, scene)
-            outcome = _outcome(op, scene, turns, changes, refused)
-            outcome = outcome.model_copy(update={"waits": waits})
-            if changes and check.asked_for(op, verdict):
-                outcome = await with_what_rests_on_it(
-                    outcome, scene, touched, self._memories, self._journal
+            refused = check.refuse(op, check_context) or _said_twice(op, added)
+            plan_context = PlanContext(
+                verdict, index, self._policy, require_confirmation=self._require_confirmation
+            )
+            waits = (
+                refused is None
+                and self._require_confirmation
+                and needs_confirmation(op, targets, verdict)
+            )
+            changes = () if refused or waits else plan(op, targets, plan_context)
+            entry = _ledger_entry(op, plan_context, turns, changes, refused)
+            entry = entry.model_copy(update={"waits": waits})
+            if changes and check.was_asked_for(op, verdict):
+                entry = await with_dependents(
+                    entry, plan_context, touched, self._memories, self._journal
                 )
-            outcomes.append(outcome)
+            entries.append(entry)
             if refused is None:
-                deletions += isinstance(op, Delete) and not check.asked_for(op, verdict)
-                touched |= {memory.id for memory in targets} | set(outcome.memory_ids)
+                deletions += isinstance(op, Delete) and not check.was_asked_for(op, verdict)
+                touched |= {memory.id for memory in targets} | set(entry.memory_ids)
                 added |= {fingerprint(op.content)} if isinstance(op, Add | Update) else set()
-        return outcomes
+        return entries
 
     async def _targets(self, op: Op, verdict: Verdict) -> tuple[Memory, ...]:
-        named = check.names(op)
+        named = check.named_ids(op)
         shown = verdict.shown
         ids = [name if shown is None else shown.get(name, "") for name in named]
         points = await self._memories.get([id for id in ids if is_id(id)])
@@ -133,14 +139,14 @@ class Writer:
         return tuple(memory for memory in memories if memory.user_id == verdict.user_id)
 
     async def _twin(self, op: Op, verdict: Verdict, targets: Sequence[Memory]) -> Memory | None:
-        """Return what says the same in the sphere where the op would say it."""
+        """Return an active memory with the same text in the op's sphere, if any."""
         if not isinstance(op, Add | Update | Edit):
             return None
         lies_in = targets[0].sphere if targets else SHARED
         sphere = verdict.sphere if lies_in == SHARED else lies_in
         same = (
             Is("user_id", verdict.user_id),
-            *known_in(sphere),
+            *sphere_conditions(sphere),
             Is("state", MemoryState.ACTIVE),
             Is("fingerprint", fingerprint(op.content)),
         )
@@ -153,42 +159,42 @@ class Writer:
             judged = {"reason": mask(verdict.reason), **by, **verdict.cost}
             await self._journal.mark(turns, state=TurnState.JUDGED, error="", judged=judged)
 
-    async def carry_out(self, outcomes: Sequence[LedgerEntry]) -> Outcomes:
-        """Write every `after`. Doing it again, after a crash, does no harm."""
-        vectors = await self._vectors(outcomes)
+    async def carry_out(self, entries: Sequence[LedgerEntry]) -> LedgerEntries:
+        """Write every `after`. Idempotent."""
+        vectors = await self._vectors(entries)
         done = []
-        for outcome in outcomes:
+        for entry in entries:
             lost = None
-            for change in outcome.changes:
-                if not await self._write(change, vectors[change.after.searchable]):
-                    lost = await self._conflict(outcome, change)
+            for change in entry.changes:
+                if not await self._write(embedded_point(change.after, vectors), change):
+                    lost = await self._conflict(entry, change)
                     break
-            if outcome.undoes and lost is None:
-                undone = await self._journal.entry(outcome.undoes)
-                await self._journal.rewrite(undone.model_copy(update={"undone_by": outcome.id}))
+            if entry.undoes and lost is None:
+                undone = await self._journal.entry(entry.undoes)
+                await self._journal.rewrite(undone.model_copy(update={"undone_by": entry.id}))
                 await self._hide(undone, hidden=False)
             elif lost is None:
-                await self._hide(outcome)
-            done.append(lost or outcome)
-        await self._journal.settle(outcomes)
+                await self._hide(entry)
+            done.append(lost or entry)
+        await self._journal.settle(entries)
         return done
 
-    async def _hide(self, outcome: LedgerEntry, *, hidden: bool = True) -> None:
-        resting = outcome.details.get("resting")
+    async def _hide(self, entry: LedgerEntry, *, hidden: bool = True) -> None:
+        resting = entry.details.get("resting")
         if resting:
             await self._sessions.hide(resting["turns"], hidden=hidden)
-            waiting = await self._sessions.waiting(outcome.user_id)
+            waiting = await self._sessions.waiting_segments(entry.user_id)
             touched = [one for one in waiting if set(one.turn_ids) & set(resting["turns"])]
             told = await self._sessions.get(resting["segments"])
-            await self._sessions.again([*told, *(one for one in touched if one not in told)])
+            await self._sessions.requeue([*told, *(one for one in touched if one not in told)])
 
-    async def _vectors(self, outcomes: Sequence[LedgerEntry]) -> dict[str, Vector]:
+    async def _vectors(self, entries: Sequence[LedgerEntry]) -> dict[str, Vector]:
         """The embedding of every `after`, by text; the embedder remembers the latest."""
-        texts = {change.after.searchable: None for o in outcomes for change in o.changes}
+        changes = (change for entry in entries for change in entry.changes)
+        texts = {text: None for change in changes for text in change.after.embedded}
         return dict(zip(texts, await self._embedder.embed(list(texts)), strict=True))
 
-    async def _write(self, change: Change, vector: Vector) -> bool:
-        point = to_point(change.after, vector)
+    async def _write(self, point: Point, change: Change) -> bool:
         if change.before is None:
             there = await self._memories.get([point.id])
             if not there:
@@ -203,28 +209,28 @@ class Writer:
             and (there[0].payload["written_by"] == change.after.written_by)
         )
 
-    async def _conflict(self, outcome: LedgerEntry, change: Change) -> LedgerEntry:
+    async def _conflict(self, entry: LedgerEntry, change: Change) -> LedgerEntry:
         detail = f"memory {change.after.id} was changed by another process meanwhile"
-        lost = outcome.model_copy(
+        lost = entry.model_copy(
             update={"refused": Refusal.CONFLICT, "detail": detail, "changes": ()}
         )
         await self._journal.rewrite(lost)
         return lost
 
 
-def _outcome(
+def _ledger_entry(
     op: Op,
-    scene: PlanContext,
+    plan_context: PlanContext,
     turns: Sequence[Turn],
     changes: tuple[Change, ...],
     refused: check.Refused | None,
 ) -> LedgerEntry:
-    verdict = scene.verdict
+    verdict = plan_context.verdict
     told = refused is None or refused[0] is not Refusal.SENSITIVE
     return LedgerEntry(
-        id=scene.entry_id,
+        id=plan_context.entry_id,
         verdict_id=verdict.id,
-        position=scene.position,
+        position=plan_context.position,
         of=len(verdict.ops),
         user_id=verdict.user_id,
         agent_id=verdict.agent_id,
@@ -238,14 +244,14 @@ def _outcome(
         changes=changes,
         refused=refused[0] if refused else None,
         detail=refused[1] if refused else "",
-        cost={} if scene.position else verdict.cost,
+        cost={} if plan_context.position else verdict.cost,
     )
 
 
 def _details(op: Op, verdict: Verdict) -> dict[str, Any]:
-    """The op as asked for, with real ids where it named handles that were shown.
+    """Return the op as requested, with real ids in place of handles and secrets masked.
 
-    What was refused for another fault, or only argues, may hold a secret all the same.
+    Secrets are masked even if the op was refused for another reason.
     """
     asked = op.model_dump(mode="json", exclude_defaults=True, exclude={"reason", "quote"})
     for name in _WORDS & asked.keys():

@@ -13,6 +13,7 @@ from souffleur.time_source import Clock, TimeSource
 if TYPE_CHECKING:
     from souffleur.agents.conflict_resolver import ConflictResolver
     from souffleur.agents.consolidator import Consolidator
+    from souffleur.agents.cue_writer import CueWriter
     from souffleur.agents.monitor import KnowledgeMonitor
     from souffleur.agents.reviewer import MemoryReviewer
     from souffleur.background.narrator import Narrator
@@ -28,6 +29,7 @@ class Agents:
     reviewer: "MemoryReviewer"
     consolidator: "Consolidator"
     arbiter: "ConflictResolver"
+    cue_writer: "CueWriter"
 
 
 @dataclass(frozen=True)

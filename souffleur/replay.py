@@ -117,9 +117,9 @@ async def _play(
 async def _narratives(memory: Souffleur, user_id: str) -> list[Memory]:
     """Return all episodes and portraits so far, oldest first."""
     sessions = memory.knowledge.sessions
-    for segment in await sessions.waiting(user_id):
+    for segment in await sessions.waiting_segments(user_id):
         _check_recorded(segment.error)
-    _check_recorded((await sessions.upkeep(user_id)).error)
+    _check_recorded((await sessions.portrait_status(user_id)).error)
     episodes = await memory.knowledge.list(user_id, category=Category.EPISODE)
     return [*episodes, *reversed(await memory.knowledge.portraits(user_id))]
 

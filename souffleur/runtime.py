@@ -41,7 +41,7 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.people import Knows, Language, Person, PersonaCard, sphere_of
 from souffleur.knowledge.reading import describe_faults
-from souffleur.knowledge.talk.turn import LONGEST_MESSAGE, TurnState, turn_point_id
+from souffleur.knowledge.talk.turn import MAX_MESSAGE_LENGTH, TurnState, turn_point_id
 from souffleur.messages import Messages, to_turns
 from souffleur.opening import Opening
 from souffleur.parts import Parts
@@ -486,7 +486,7 @@ class Souffleur:
             raise MessageError(f"text must be a text, not {type(text).__name__}")
         check_id(agent_id, "agent_id")
         persona, sphere = await self._who(user_id, agent_id)
-        now, words = self._moment(at, persona), clip(mend(text), LONGEST_MESSAGE)
+        now, words = self._moment(at, persona), clip(mend(text), MAX_MESSAGE_LENGTH)
         return Asked(user_id, session_id, words, now, persona, agent_id, sphere)
 
     async def _who(self, user_id: str, agent_id: str = "default") -> tuple[Persona, str]:

@@ -8,6 +8,7 @@ from pydantic import SecretStr
 from souffleur.agents.chat import Chat, guarded
 from souffleur.agents.conflict_resolver import ConflictResolver
 from souffleur.agents.consolidator import Consolidator
+from souffleur.agents.cue_writer import CueWriter
 from souffleur.agents.endpoint import Endpoint, Prices
 from souffleur.agents.monitor import KnowledgeMonitor
 from souffleur.agents.profile_writer import ProfileWriter
@@ -63,9 +64,13 @@ async def open_store(
 ) -> KnowledgeBase:
     """Open the configured store, with `embedder` instead of the configured one if it is given."""
     policy, embedder = POLICIES[settings.policy], embedder or settings_embedder(settings, times)
-    hold = not settings.auto_extract
+    require_confirmation = not settings.auto_extract
     return await open_knowledge(
-        make_place(settings), embedder, policy, hold=hold, raw_days=settings.raw_days
+        make_place(settings),
+        embedder,
+        policy,
+        require_confirmation=require_confirmation,
+        raw_days=settings.raw_days,
     )
 
 
@@ -110,6 +115,7 @@ def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock:
         MemoryReviewer(context),
         Consolidator(context),
         ConflictResolver(context),
+        CueWriter(context),
     )
 
 

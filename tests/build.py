@@ -84,11 +84,17 @@ def verdict(
 
 
 async def open_base(
-    folder: Path, policy: Policy = COMPANION, *, hold: bool = False, dimension: int = 128
+    folder: Path,
+    policy: Policy = COMPANION,
+    *,
+    require_confirmation: bool = False,
+    dimension: int = 128,
 ) -> KnowledgeBase:
     """A store in a folder, with the embedder that needs no model."""
     embedder = make_embedder(f"hash:{dimension}")
-    return await open_knowledge(StoreLocation(folder=folder), embedder, policy, hold=hold)
+    return await open_knowledge(
+        StoreLocation(folder=folder), embedder, policy, require_confirmation=require_confirmation
+    )
 
 
 def an_add(content: str = "Ann likes green tea.", **fields: Any) -> Add:

@@ -77,7 +77,7 @@ def test_the_rules_of_the_monitor_are_short(language: str) -> None:
     Chinese; the estimate for unknown models is a third higher.
     """
     rules = render("monitor", language, user="主人", assistant="小祥")
-    assert estimate_tokens(rules) < {"en": 1650, "zh": 2100}[language]
+    assert estimate_tokens(rules) < {"en": 1850, "zh": 2280}[language]
 
 
 def test_a_stamp_changes_with_the_words() -> None:

@@ -1,4 +1,4 @@
-"""Public sets of talk with questions about it, each read from a path onto one form.
+"""Public sets of conversations with questions about them, read from a path into one format.
 
 None is shipped: their licences differ, and some forbid it.
 """

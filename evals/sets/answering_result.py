@@ -1,4 +1,4 @@
-"""What came of a public set's questions: accuracy by category, and what was answered wrongly."""
+"""The results of a public set's questions: accuracy by category, and the wrong answers."""
 
 import json
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from souffleur.evals.suite.bootstrap import Figure, percentage
 
 
 @dataclass(frozen=True)
-class Answered:
-    """A question, and what came of it."""
+class GradedAnswer:
+    """A question with its reply and its grade."""
 
     conversation: str
     id: str
@@ -24,12 +24,12 @@ class Answered:
     block: str
     reply: str
     right: bool | None
-    """None: the judge gave no usable grade; it counts as wrong."""
+    """The grade; `None`, which counts as wrong, if the judge gave no usable one."""
     reason: str = ""
 
 
-def accuracy(answered: Sequence[Answered]) -> dict[str, tuple[int, Figure]]:
-    """Return how many questions each category has, and all have, and how many are right."""
+def accuracy(answered: Sequence[GradedAnswer]) -> dict[str, tuple[int, Figure]]:
+    """Return the number of questions and the share of right answers, by category and for all."""
     rights: dict[str, list[bool]] = {
         name: [] for name in sorted({one.category for one in answered})
     }
@@ -40,8 +40,8 @@ def accuracy(answered: Sequence[Answered]) -> dict[str, tuple[int, Figure]]:
     return {name: (len(some), percentage(some)) for name, some in rights.items()}
 
 
-def report(answered: Sequence[Answered], troubles: Sequence[str], console: Console) -> None:
-    """A line a category, what was answered wrongly, and what could not be judged."""
+def report(answered: Sequence[GradedAnswer], troubles: Sequence[str], console: Console) -> None:
+    """Print the accuracy by category, the wrong answers, and what could not be judged."""
     table = Table("category", "questions", "right, %", box=box.SIMPLE_HEAD)
     for category, (count, right) in accuracy(answered).items():
         table.add_row(escape(category), str(count), str(right))
@@ -57,8 +57,8 @@ def report(answered: Sequence[Answered], troubles: Sequence[str], console: Conso
         console.print(f"[red]not judged[/]  {escape(trouble)}")
 
 
-def as_json(answered: Sequence[Answered], troubles: Sequence[str]) -> str:
-    """The same for a machine, with every answer."""
+def as_json(answered: Sequence[GradedAnswer], troubles: Sequence[str]) -> str:
+    """Return the same as JSON, with every answer."""
     whole = {
         "accuracy": {
             name: {"of": count, **asdict(right)}

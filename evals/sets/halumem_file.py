@@ -1,7 +1,7 @@
-"""HaluMem's file: users, their sessions, and the points that each session should leave.
+"""HaluMem's file: users, their sessions, and the memory points that each session should leave.
 
-The evidence of its questions is memories in other words than those said: it is traced to the
-sessions that should leave them.
+The evidence of its questions are memories, in other words than those said: each is traced to the
+sessions that should leave it.
 """
 
 import re
@@ -13,25 +13,25 @@ from typing import Any, TypeVar
 
 from souffleur.dialogue import Dialogue, Exchange, SessionPart, UserPart
 from souffleur.errors import DialogueError
-from souffleur.evals.sets.form import Conversation, Doc, Question, read_lines, wrong
+from souffleur.evals.sets.conversation import Conversation, Doc, Question, read_lines, wrong_file
 from souffleur.evals.sets.halumem_scores import Point
 
-GIVE = "a HaluMem .jsonl file, one user (uuid, sessions) a line"
+EXPECTED_FILE = "a HaluMem .jsonl file, one user (uuid, sessions) a line"
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Part:
-    """A session: what is said in it, what it should leave, and what is asked after it."""
+    """A session: its messages, the points it should leave, and the questions asked after it."""
 
     id: str
     docs: tuple[Doc, ...]
     points: tuple[Point, ...]
     questions: tuple[Question, ...]
-    """Their evidence is contents of points."""
+    """Questions whose evidence are contents of points."""
     scored: bool = True
-    """False: talk from elsewhere, put in between, which is to leave nothing that is marked."""
+    """False for an inserted session from elsewhere, whose memories are not marked."""
 
     @property
     def said(self) -> SessionPart:
@@ -46,7 +46,7 @@ class Part:
 
     @property
     def talk(self) -> str:
-        """What was said, as the eval judge sees it."""
+        """The text of the session, as the eval judge sees it."""
         return "\n\n".join(
             f"[{turn.at:%Y-%m-%d %H:%M}] user: {turn.user}\nassistant: {turn.assistant}"
             for turn in self.said.turns
@@ -63,16 +63,16 @@ class User:
 
     @property
     def dialogue(self) -> Dialogue:
-        """All that is said. Raises ValueError if it cannot be replayed."""
-        return self.saying(*self.parts)
+        """All sessions as one dialogue. Raises ValueError if it cannot be replayed."""
+        return self.dialogue_of(*self.parts)
 
-    def saying(self, *parts: Part) -> Dialogue:
-        """Return what is said in these sessions."""
+    def dialogue_of(self, *parts: Part) -> Dialogue:
+        """Return the dialogue of these sessions."""
         return Dialogue(user=UserPart(id=self.id), sessions=tuple(part.said for part in parts))
 
     @property
     def conversation(self) -> Conversation:
-        """The same in the form of all sets: evidence is the sessions that left it so far."""
+        """The same in the common format; the evidence is the sessions so far that left a point."""
         sources: dict[str, list[str]] = {}
         questions = []
         for part in self.parts:
@@ -86,17 +86,17 @@ class User:
 
 
 def read_halumem(path: Path) -> list[Conversation]:
-    """Return the conversations of a file, one a user. Raises DialogueError."""
+    """Return the conversations of a file, one for each user. Raises DialogueError."""
     return _read(path, _conversation)
 
 
 def read_users(path: Path) -> list[User]:
-    """Return the users of a file, whose talk can be replayed. Raises DialogueError."""
+    """Return the users of a file, whose dialogues can be replayed. Raises DialogueError."""
     return _read(path, _replayable)
 
 
 def choose(path: Path, user: int, sessions: int | None) -> User:
-    """A user by place, with the first so many sessions. Raises DialogueError."""
+    """Return the user with this index, limited to the first sessions. Raises DialogueError."""
     users = read_users(path)
     if not 0 <= user < len(users):
         raise DialogueError(f"{path} has {len(users)} users: --user is a number from 0.")
@@ -119,11 +119,11 @@ def _conversation(raw: dict[str, Any]) -> Conversation:
 
 def _read(path: Path, make: Callable[[dict[str, Any]], T]) -> list[T]:
     found = []
-    for where, raw in read_lines(path, GIVE):
+    for where, raw in read_lines(path, EXPECTED_FILE):
         try:
             found.append(make(raw))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise wrong(where, GIVE, error) from error
+            raise wrong_file(where, EXPECTED_FILE, error) from error
     return found
 
 
@@ -137,20 +137,20 @@ def _part(id: str, raw: dict[str, Any]) -> Part:
     generated = raw.get("is_generated_qa_session", False)
     return Part(
         id=id,
-        docs=tuple(_doc(id, place, said) for place, said in enumerate(raw["dialogue"])),
+        docs=tuple(_doc(id, index, said) for index, said in enumerate(raw["dialogue"])),
         points=() if generated else tuple(map(_point, raw["memory_points"])),
         questions=tuple(
-            _question(f"{id}:q{place}", asked)
-            for place, asked in enumerate(raw.get("questions", ()), start=1)
+            _question(f"{id}:q{index}", asked)
+            for index, asked in enumerate(raw.get("questions", ()), start=1)
         ),
         scored=not generated,
     )
 
 
-def _doc(session: str, place: int, raw: dict[str, Any]) -> Doc:
-    """Of a message: its time is written "Sep 12, 2025, 09:07:20", in UTC."""
+def _doc(session: str, index: int, raw: dict[str, Any]) -> Doc:
+    """Return a message; its time has the form "Sep 12, 2025, 09:07:20", in UTC."""
     at = datetime.strptime(raw["timestamp"], "%b %d, %Y, %H:%M:%S").replace(tzinfo=UTC)
-    return Doc(f"{session}:{place}", session, at, raw["role"], raw["content"])
+    return Doc(f"{session}:{index}", session, at, raw["role"], raw["content"])
 
 
 def _question(id: str, raw: dict[str, Any]) -> Question:

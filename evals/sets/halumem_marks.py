@@ -1,8 +1,8 @@
-"""The eval judge of HaluMem: marks for what was kept, written down and replaced, several a request.
+"""The eval judge of HaluMem: marks for points covered, memories written and updates, in batches.
 
-What is asked is what the paper's own judge is asked (`eval/eval_tools.py` of
-https://github.com/MemTensor/HaluMem), in other words: their licence (CC BY-NC-ND) lets none of
-theirs be shipped. They ask once a point; here one request carries a batch of one session.
+It is asked the same as the paper's judge (`eval/eval_tools.py` of
+https://github.com/MemTensor/HaluMem), in other words: their licence (CC BY-NC-ND) forbids shipping
+theirs. They make one request for each point; here one request carries a batch of one session.
 """
 
 import asyncio
@@ -21,12 +21,12 @@ from souffleur.errors import AnswerError
 from souffleur.evals.sets.halumem_scores import Change, Covered, Extracted, Point, Score, Updated
 from souffleur.prompts import Language, language_of, render
 
-BATCH = 15
-"""Points or memories that one request carries: an answer of some 1,000 tokens."""
-CASES = 5
-"""Updates that one request carries, each with ten memories."""
-PARALLEL = 6
-"""Requests side by side."""
+MARK_BATCH = 15
+"""Points or memories in one request: an answer of some 1,000 tokens."""
+UPDATE_BATCH = 5
+"""Updates in one request, each with ten memories."""
+PARALLEL_REQUESTS = 6
+"""Concurrent requests."""
 
 
 class _Mark(BaseModel):
@@ -43,14 +43,14 @@ class CoverMark(_Mark):
 
 
 class TruthMark(_Mark):
-    """Whether a memory is so."""
+    """Whether a memory is true."""
 
     score: Score
     included: bool
 
 
 class UpdateMark(_Mark):
-    """Whether something was brought up to date."""
+    """Whether a memory was updated."""
 
     result: Change
 
@@ -60,48 +60,48 @@ T = TypeVar("T")
 
 
 class Marks(BaseModel, Generic[M]):
-    """An answer."""
+    """An answer of the eval judge."""
 
     marks: list[M]
 
 
 @dataclass(frozen=True)
-class Scene:
-    """A session, and what the memory made of it."""
+class SessionResult:
+    """A session, and the memories it left."""
 
     session: str
     user: str
-    """The person's name, by which the points call them."""
+    """The name of the person in the points."""
     talk: str
     points: tuple[Point, ...]
     written: tuple[str, ...]
-    """Contents of what was added and updated in it, in order."""
+    """Contents of the memories added and updated during the session, in order."""
     found: dict[int, tuple[str, ...]]
-    """By place of a point that replaces something: what the store found for it afterwards."""
+    """The search results after the session for each updating point, by index of the point."""
 
     @property
     def updates(self) -> list[int]:
-        """Places of the points that are marked as updates.
+        """Indices of the points that are marked as updates.
 
-        As in the paper's code, one for which nothing was found counts among those to be covered.
+        As in the paper's code, a point without search results counts among those to be covered.
         """
-        return [place for place, texts in sorted(self.found.items()) if texts]
+        return [index for index, texts in sorted(self.found.items()) if texts]
 
     @property
     def others(self) -> list[Point]:
-        """The points that are marked by what was written down."""
+        """The points that are marked by the memories written."""
         updates = set(self.updates)
-        return [point for place, point in enumerate(self.points) if place not in updates]
+        return [point for index, point in enumerate(self.points) if index not in updates]
 
     @property
     def language(self) -> Language:
-        """Of the prompts."""
+        """The language of the prompts."""
         return language_of(self.talk)
 
 
 @dataclass(frozen=True)
-class Marked:
-    """All marks."""
+class SessionMarks:
+    """The marks of all sessions."""
 
     covered: tuple[Covered, ...]
     extracted: tuple[Extracted, ...]
@@ -110,92 +110,96 @@ class Marked:
 
 @dataclass(frozen=True)
 class _Part:
-    """A question about several things, numbered from 1."""
+    """A request about several things, numbered from 1."""
 
     question: str
     count: int
 
 
 class Marker:
-    """Asks the eval judge, a few requests side by side."""
+    """The eval judge: sends a few requests concurrently."""
 
     def __init__(self, judge: StructuredChat) -> None:
         self._judge = judge
-        self._slots = asyncio.Semaphore(PARALLEL)
+        self._slots = asyncio.Semaphore(PARALLEL_REQUESTS)
 
-    async def mark(self, scenes: Sequence[Scene]) -> Marked:
-        """Marks for all scenes; what was not answered as asked for, twice, has none.
+    async def mark(self, results: Sequence[SessionResult]) -> SessionMarks:
+        """Return the marks of all sessions; what was not marked after asking twice has none.
 
         Raises EndpointError, RecordingError.
         """
-        covered = await asyncio.gather(*map(self._cover, scenes))
-        extracted = await asyncio.gather(*map(self._truth, scenes))
-        updated = await asyncio.gather(*map(self._update, scenes))
-        return Marked(
+        covered = await asyncio.gather(*map(self._cover, results))
+        extracted = await asyncio.gather(*map(self._truth, results))
+        updated = await asyncio.gather(*map(self._update, results))
+        return SessionMarks(
             tuple(mark for each in covered for mark in each),
             tuple(mark for each in extracted for mark in each),
             tuple(mark for each in updated for mark in each),
         )
 
-    async def _cover(self, scene: Scene) -> list[Covered]:
-        points, session = scene.others, scene.session
-        if not scene.written:  # it is not asked either in the paper's code
+    async def _cover(self, result: SessionResult) -> list[Covered]:
+        points, session = result.others, result.session
+        if not result.written:  # it is not asked either in the paper's code
             return [Covered(session=session, point=point, score=0) for point in points]
-        memories = "\n".join(f"- {text}" for text in scene.written)
+        memories = "\n".join(f"- {text}" for text in result.written)
         parts = []
-        for batch in batches(points, BATCH):
+        for batch in batches(points, MARK_BATCH):
             holes = {"memories": memories, "points": _numbered([one.content for one in batch])}
-            question = render("halumem_integrity_question", scene.language, **holes)
+            question = render("halumem_integrity_question", result.language, **holes)
             parts.append(_Part(question, len(batch)))
-        marks = await self._ask_all("halumem_integrity", scene, parts, Marks[CoverMark])
+        marks = await self._ask_all("halumem_integrity", result, parts, Marks[CoverMark])
         return [
             Covered(session=session, point=point, score=mark and mark.score, reason=_why(mark))
             for point, mark in zip(points, marks, strict=True)
         ]
 
-    async def _truth(self, scene: Scene) -> list[Extracted]:
-        wanted = [f"- {point.content}" for point in scene.points if point.wanted]
-        points = "\n".join(wanted) or NONE[scene.language]
+    async def _truth(self, result: SessionResult) -> list[Extracted]:
+        wanted = [f"- {point.content}" for point in result.points if point.wanted]
+        points = "\n".join(wanted) or NONE[result.language]
         parts = []
-        for batch in batches(scene.written, BATCH):
-            holes = {"talk": scene.talk, "points": points, "memories": _numbered(batch)}
-            question = render("halumem_accuracy_question", scene.language, **holes)
+        for batch in batches(result.written, MARK_BATCH):
+            holes = {"talk": result.talk, "points": points, "memories": _numbered(batch)}
+            question = render("halumem_accuracy_question", result.language, **holes)
             parts.append(_Part(question, len(batch)))
-        marks = await self._ask_all("halumem_accuracy", scene, parts, Marks[TruthMark])
+        marks = await self._ask_all("halumem_accuracy", result, parts, Marks[TruthMark])
         return [
             Extracted(
-                session=scene.session,
+                session=result.session,
                 content=content,
                 score=mark and mark.score,
                 included=mark is not None and mark.included,
                 reason=_why(mark),
             )
-            for content, mark in zip(scene.written, marks, strict=True)
+            for content, mark in zip(result.written, marks, strict=True)
         ]
 
-    async def _update(self, scene: Scene) -> list[Updated]:
-        places = scene.updates
+    async def _update(self, result: SessionResult) -> list[Updated]:
+        indices = result.updates
         parts = []
-        for batch in batches(places, CASES):
-            cases = [_case(scene, place, number) for number, place in enumerate(batch, start=1)]
+        for batch in batches(indices, UPDATE_BATCH):
+            cases = [_case(result, index, number) for number, index in enumerate(batch, start=1)]
             parts.append(_Part("\n\n".join(cases), len(batch)))
-        marks = await self._ask_all("halumem_update", scene, parts, Marks[UpdateMark])
+        marks = await self._ask_all("halumem_update", result, parts, Marks[UpdateMark])
         return [
             Updated(
-                session=scene.session,
-                point=scene.points[place],
-                found=scene.found[place],
+                session=result.session,
+                point=result.points[index],
+                found=result.found[index],
                 result=mark and mark.result,
                 reason=_why(mark),
             )
-            for place, mark in zip(places, marks, strict=True)
+            for index, mark in zip(indices, marks, strict=True)
         ]
 
     async def _ask_all(
-        self, name: str, scene: Scene, parts: Sequence[_Part], answer: type[Marks[M]]
+        self,
+        name: str,
+        result: SessionResult,
+        parts: Sequence[_Part],
+        answer: type[Marks[M]],
     ) -> list[M | None]:
-        """The marks of all parts in order."""
-        asked = await asyncio.gather(*(self._ask(name, scene, part, answer) for part in parts))
+        """Return the marks of all parts in order."""
+        asked = await asyncio.gather(*(self._ask(name, result, part, answer) for part in parts))
         return [
             marks.get(number)
             for part, marks in zip(parts, asked, strict=True)
@@ -203,10 +207,10 @@ class Marker:
         ]
 
     async def _ask(
-        self, name: str, scene: Scene, part: _Part, answer: type[Marks[M]]
+        self, name: str, result: SessionResult, part: _Part, answer: type[Marks[M]]
     ) -> dict[int, M]:
-        """The marks of one part by number; asked again, once, where they are not all there."""
-        rules = render(name, scene.language, user=scene.user)
+        """Return the marks of one part by number; ask once more if some are missing."""
+        rules = render(name, result.language, user=result.user)
         marks: dict[int, M] = {}
 
         def missing(given: Marks[M]) -> str:
@@ -223,32 +227,32 @@ class Marker:
                     part.question,
                     answer,
                     name=name,
-                    language=scene.language,
+                    language=result.language,
                     fault=missing,
                 )
         return marks
 
 
 def batches(things: Sequence[T], size: int) -> list[Sequence[T]]:
-    """The things in order, in as few parts as there must be, all of about one size.
+    """Split into as few batches as possible, all of about the same size.
 
     >>> [len(part) for part in batches(range(31), 15)], batches([], 15)
     ([10, 10, 11], [])
     """
     parts = -(-len(things) // size)
-    cuts = [place * len(things) // parts for place in range(parts + 1)] if parts else []
+    cuts = [index * len(things) // parts for index in range(parts + 1)] if parts else []
     return [things[start:end] for start, end in pairwise(cuts)]
 
 
-def _case(scene: Scene, place: int, number: int) -> str:
-    point = scene.points[place]
+def _case(result: SessionResult, index: int, number: int) -> str:
+    point = result.points[index]
     return render(
         "halumem_update_case",
-        scene.language,
+        result.language,
         number=number,
         target=point.content,
         originals="\n".join(f"- {text}" for text in point.originals),
-        memories="\n".join(f"- {text}" for text in scene.found[place]),
+        memories="\n".join(f"- {text}" for text in result.found[index]),
     )
 
 

@@ -1,4 +1,4 @@
-"""HaluMem's metrics, of marks that an eval judge gave: pure.
+"""HaluMem's metrics, computed from the marks of an eval judge: pure.
 
 As in the paper (Chen et al., HaluMem: Evaluating Hallucinations in Memory Systems of Agents,
 https://arxiv.org/abs/2511.03506) and its code (`aggregate_eval_results` in
@@ -12,15 +12,15 @@ from typing import Literal
 from souffleur.knowledge.memory import Frozen
 
 INTERFERENCE = "interference"
-"""Source of a point that only the assistant brought up, or nobody: it must not be written down."""
+"""Source of a point that only the assistant mentioned, or nobody: it must not be written."""
 
 Score = Literal[0, 1, 2]
-"""All, part or nothing of it."""
+"""2 for all of it, 1 for a part, 0 for nothing."""
 Change = Literal["correct", "hallucination", "omission", "other"]
 
 
 class Point(Frozen):
-    """A memory that a session should leave, or that it must not leave."""
+    """A memory that a session should leave, or must not leave."""
 
     content: str
     kind: str
@@ -29,42 +29,42 @@ class Point(Frozen):
     importance: float = 1.0
     is_update: bool = False
     originals: tuple[str, ...] = ()
-    """What it replaces."""
+    """Contents of the memories that it replaces."""
 
     @property
     def wanted(self) -> bool:
-        """Whether it should be written down."""
+        """Whether it should be written."""
         return self.source != INTERFERENCE
 
     @property
     def updates(self) -> bool:
-        """Whether it replaces something."""
+        """Whether it replaces a memory."""
         return self.is_update and bool(self.originals)
 
 
 class Covered(Frozen):
-    """A point, and how far what was written down in its session covers it."""
+    """A point, and how far the memories written in its session cover it."""
 
     session: str
     point: Point
     score: Score | None
-    """None: the judge gave no usable mark; so elsewhere."""
+    """The mark; `None` if the judge gave no usable one. Likewise in the other marks."""
     reason: str = ""
 
 
 class Extracted(Frozen):
-    """A memory that was written down, and whether it is so."""
+    """A memory that was written, and whether it is true."""
 
     session: str
     content: str
     score: Score | None
     included: bool = False
-    """Whether the session's points hold information of each of its kinds, true or not."""
+    """Whether the session's points contain information of its kinds, true or not."""
     reason: str = ""
 
 
 class Updated(Frozen):
-    """A point that replaces something, and what the store held for it after its session."""
+    """An updating point, and what the store held for it after its session."""
 
     session: str
     point: Point
@@ -74,10 +74,10 @@ class Updated(Frozen):
 
 
 class Rate(Frozen):
-    """A share, of how many, and how many of those have no mark."""
+    """A share, the number of cases, and the number of those without a mark."""
 
     value: float | None
-    """None: there is nothing to measure."""
+    """The share; `None` if there are no cases."""
     of: int
     unmarked: int = 0
 
@@ -85,7 +85,7 @@ class Rate(Frozen):
 def measure(
     covered: Sequence[Covered], extracted: Sequence[Extracted], updated: Sequence[Updated]
 ) -> dict[str, Rate]:
-    """All metrics by name."""
+    """Return all metrics by name."""
     return {
         **_integrity([one for one in covered if one.point.wanted]),
         **_accuracy(extracted),
@@ -102,7 +102,7 @@ def measure(
 
 
 def harmonic(precision: float | None, recall: float | None) -> float | None:
-    """F1; None where either is.
+    """Return the harmonic mean (F1); `None` if either value is `None`.
 
     >>> harmonic(0.5, 1.0), harmonic(0.0, 0.0), harmonic(None, 1.0)
     (0.6666666666666666, 0.0, None)
@@ -114,7 +114,7 @@ def harmonic(precision: float | None, recall: float | None) -> float | None:
 
 
 def _integrity(covered: Sequence[Covered]) -> dict[str, Rate]:
-    """Recall counts what is wholly there; weighted, a part counts half."""
+    """Return recall, which counts full coverage, and weighted recall, where a part counts half."""
     whole = sum(one.point.importance for one in covered)
     kept = sum(0.5 * (one.score or 0) * one.point.importance for one in covered)
     recall = _share([(one.score, one.score == 2) for one in covered])
@@ -127,7 +127,7 @@ def _integrity(covered: Sequence[Covered]) -> dict[str, Rate]:
 
 
 def _accuracy(extracted: Sequence[Extracted]) -> dict[str, Rate]:
-    """Over all that was written down, and over what is of the kinds the points hold."""
+    """Return the accuracy of all memories written, and of those whose kinds the points have."""
     target = [one for one in extracted if one.included]
     return {"accuracy": _mean(extracted), "target precision": _mean(target)}
 
@@ -143,7 +143,7 @@ def _f1(covered: Sequence[Covered], extracted: Sequence[Extracted]) -> Rate:
 
 
 def _by_kind(covered: Sequence[Covered], updated: Sequence[Updated]) -> dict[str, Rate]:
-    """The paper's type-wise accuracy: points wholly covered or rightly updated."""
+    """Return the paper's type-wise accuracy: points fully covered or correctly updated."""
     right: dict[str, list[tuple[object, bool]]] = {}
     for one in (one for one in covered if one.point.wanted):
         right.setdefault(one.point.kind, []).append((one.score, one.score == 2))
@@ -162,7 +162,7 @@ def _mean(extracted: Sequence[Extracted]) -> Rate:
 
 
 def _share(marks: Iterable[tuple[object, bool]]) -> Rate:
-    """Of pairs of a mark and whether it counts."""
+    """Return the share of marks that count; each comes as (mark, whether it counts)."""
     pairs = list(marks)
     return Rate(
         value=sum(counts for _, counts in pairs) / len(pairs) if pairs else None,

@@ -1,4 +1,4 @@
-"""A conversation of a public set as a dialogue that can be replayed, and what is drawn of a set."""
+"""A public set's conversations as dialogues that can be replayed, and samples of a set."""
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,20 +7,20 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
 from souffleur.dialogue import AssistantPart, Dialogue, Exchange, SessionPart, UserPart
-from souffleur.evals.sets.form import Conversation, Doc, Question
+from souffleur.evals.sets.conversation import Conversation, Doc, Question
 from souffleur.prompts import language_of
 
-BEGIN = datetime(2020, 1, 1, tzinfo=UTC)
-"""When talk is taken to begin whose set says nothing of time."""
-STEP = timedelta(minutes=1)
-"""Between messages whose set does not say when they were written."""
-SIDES = ("user", "assistant")
-CALLED = {"en": ("the user", "the assistant"), "zh": ("用户", "助手")}
+UNDATED_START = datetime(2020, 1, 1, tzinfo=UTC)
+"""Assumed start of conversations that have no times."""
+MESSAGE_GAP = timedelta(minutes=1)
+"""Assumed time between messages that have no times."""
+ROLES = ("user", "assistant")
+TITLES = {"en": ("the user", "the assistant"), "zh": ("用户", "助手")}
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A conversation, and the questions about it that are asked."""
+class Sample:
+    """A conversation, and the questions about it that were drawn."""
 
     conversation: Conversation
     questions: tuple[Question, ...]
@@ -29,41 +29,42 @@ class Drawn:
 def draw(
     conversations: Sequence[Conversation],
     *,
-    most_conversations: int | None,
-    most_questions: int | None,
+    max_conversations: int | None,
+    max_questions: int | None,
     seed: int,
-) -> list[Drawn]:
-    """Conversations, and of those questions, by chance but the same for the same seed; in order.
+) -> list[Sample]:
+    """Draw conversations, and questions about them, at random but reproducibly; keep their order.
 
-    A conversation of which no question is drawn is left out: its replay would show nothing.
+    A conversation with no question drawn is left out: its replay would show nothing.
     """
     chance = random.Random(seed)
     asked = [one for one in conversations if one.questions and any(map(_says, one.docs))]
-    places = _some(chance, range(len(asked)), most_conversations)
-    pairs = [(place, question) for place in places for question in asked[place].questions]
-    chosen = [pairs[place] for place in _some(chance, range(len(pairs)), most_questions)]
+    indices = _some(chance, range(len(asked)), max_conversations)
+    pairs = [(index, question) for index in indices for question in asked[index].questions]
+    chosen = [pairs[index] for index in _some(chance, range(len(pairs)), max_questions)]
     return [
-        Drawn(asked[place], tuple(question for _, question in group))
-        for place, group in groupby(chosen, key=lambda pair: pair[0])
+        Sample(asked[index], tuple(question for _, question in group))
+        for index, group in groupby(chosen, key=lambda pair: pair[0])
     ]
 
 
 def to_dialogue(conversation: Conversation) -> Dialogue:
-    """The talk in the order of its sessions' times, two messages a turn.
+    """Return a dialogue with two messages in each turn, its sessions sorted by time.
 
-    Named speakers both stand on the user's side, by name, for the memory is to hold what either
-    tells. A time that is missing, or the same as the one before, is a little later than that.
+    Named speakers are both put on the user's side, with their names, because the memory must keep
+    what either says. A time that is missing, or not after the one before, is set a little later
+    than that.
     """
-    at = BEGIN
+    at = UNDATED_START
     sessions = []
     for name, docs in _sessions(conversation.docs):
         turns = []
         for pair in _pairs(docs):
             when = next((doc.at for doc in pair if doc.at), None)
-            at = when if when and when > at else at + STEP
+            at = when if when and when > at else at + MESSAGE_GAP
             turns.append(_exchange(pair, at))
         sessions.append(SessionPart(id=name, turns=tuple(turns)))
-    title, name = CALLED[language_of("".join(doc.text for doc in conversation.docs))]
+    title, name = TITLES[language_of("".join(doc.text for doc in conversation.docs))]
     user = UserPart(id=conversation.conv_id, title=title)
     return Dialogue(user=user, assistant=AssistantPart(name=name), sessions=tuple(sessions))
 
@@ -72,13 +73,13 @@ def _says(doc: Doc) -> bool:
     return bool(doc.text.strip())
 
 
-def _some(chance: random.Random, places: Sequence[int], most: int | None) -> list[int]:
-    few = len(places) if most is None else min(most, len(places))
-    return sorted(chance.sample(places, few))
+def _some(chance: random.Random, indices: Sequence[int], max_count: int | None) -> list[int]:
+    count = len(indices) if max_count is None else min(max_count, len(indices))
+    return sorted(chance.sample(indices, count))
 
 
 def _sessions(docs: Iterable[Doc]) -> list[tuple[str, list[Doc]]]:
-    """By time where all sessions have one; else as they stand."""
+    """Group by session; sort by time if all sessions have one, else keep the order."""
     grouped: dict[str, list[Doc]] = {}
     for doc in filter(_says, docs):
         grouped.setdefault(doc.session, []).append(doc)
@@ -90,7 +91,7 @@ def _sessions(docs: Iterable[Doc]) -> list[tuple[str, list[Doc]]]:
 
 
 def _pairs(docs: Iterable[Doc]) -> Iterator[list[Doc]]:
-    """Messages that make a turn: of two speakers, the user's before the assistant's."""
+    """Group messages into turns; of two speakers, the user comes before the assistant."""
     pair: list[Doc] = []
     for doc in docs:
         follows = len(pair) == 1 and doc.speaker not in {"", "user", pair[0].speaker}
@@ -105,7 +106,7 @@ def _pairs(docs: Iterable[Doc]) -> Iterator[list[Doc]]:
 def _exchange(pair: Sequence[Doc], at: datetime) -> Exchange:
     words = {"user": "", "assistant": ""}
     for doc in pair:
-        side = doc.speaker if doc.speaker in SIDES else "user"
+        side = doc.speaker if doc.speaker in ROLES else "user"
         text = doc.text if doc.speaker in {"", side} else f"{doc.speaker}: {doc.text}"
         words[side] = "\n".join(filter(None, (words[side], text)))
     return Exchange(at=at, **words)

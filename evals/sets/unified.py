@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from souffleur.evals.sets.form import Conversation, Doc, Question, read_lines, wrong
+from souffleur.evals.sets.conversation import Conversation, Doc, Question, read_lines, wrong_file
 
-GIVE = "a .jsonl or .jsonl.gz file with one conversation (conv_id, docs, queries) a line"
+EXPECTED_FILE = "a .jsonl or .jsonl.gz file with one conversation (conv_id, docs, queries) a line"
 
 
 @dataclass(frozen=True)
@@ -20,13 +20,13 @@ class Unified:
     """A set in the unified form."""
 
     times: tuple[str, ...]
-    """How it writes times, for `strptime`; they are read as UTC."""
+    """Formats of its times for `strptime`; they are read as UTC."""
     daily: bool = False
-    """Docs without a session are of one talk a day; otherwise each stands alone."""
+    """Whether documents without a session belong to one session a day; else each stands alone."""
 
     def read(self, path: Path) -> list[Conversation]:
-        """The conversations of a file. Raises DialogueError."""
-        return [self._conversation(where, raw) for where, raw in read_lines(path, GIVE)]
+        """Return the conversations of a file. Raises DialogueError."""
+        return [self._conversation(where, raw) for where, raw in read_lines(path, EXPECTED_FILE)]
 
     def _conversation(self, where: str, raw: dict[str, Any]) -> Conversation:
         try:
@@ -34,7 +34,7 @@ class Unified:
             questions = tuple(_question(query) for query in raw["queries"])
             return Conversation(str(raw["conv_id"]), docs, questions)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise wrong(where, GIVE, error) from error
+            raise wrong_file(where, EXPECTED_FILE, error) from error
 
     def _doc(self, raw: dict[str, Any]) -> Doc:
         at = self._time(raw["time"]) if raw.get("time") else None

@@ -1,1 +1,1 @@
-"""Scripted dialogues through the real runtime, and how they are marked."""
+"""Scripted dialogues, played through the real runtime and marked."""

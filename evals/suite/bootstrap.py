@@ -1,8 +1,8 @@
-"""Bootstrap: the interval of 95 % of whatever is measured.
+"""Bootstrap: 95 % intervals for every metric.
 
-It is that of the percentile bootstrap (Efron 1979): scripts or questions are drawn with
-replacement, and what is measured is taken of each draw. The draws are seeded, so the same counts
-give the same intervals.
+It is the percentile bootstrap (Efron 1979): scripts or questions are drawn with replacement, and
+the metric is computed for each draw. The draws are seeded, so the same counts give the same
+intervals.
 """
 
 import math
@@ -21,7 +21,7 @@ SEED = 20260103
 
 @dataclass(frozen=True)
 class Figure:
-    """A mean in per cent, and its interval of 95 %."""
+    """A mean in per cent with its 95 % interval."""
 
     mean: float
     low: float
@@ -32,7 +32,7 @@ class Figure:
 
 
 def percentage(shares: Sequence[float]) -> Figure:
-    """Return the mean of shares in per cent; they are at least one.
+    """Return the mean of shares in per cent; `shares` must not be empty.
 
     >>> str(percentage([1.0, True, 1]))
     '100.0 (100.0-100.0)'
@@ -45,14 +45,14 @@ def percentage(shares: Sequence[float]) -> Figure:
 
 
 def ones(things: int) -> "Array":
-    """Return the draw that has everything once."""
+    """Return the one draw that contains every item once."""
     import numpy as np
 
     return np.ones((1, things))
 
 
 def draws(things: int) -> "Array":
-    """Return how often each thing is in each draw."""
+    """Return how often each item is in each draw."""
     import numpy as np
 
     chances = np.full(things, 1 / things)
@@ -60,7 +60,7 @@ def draws(things: int) -> "Array":
 
 
 def interval(values: "Array") -> tuple[float | None, float | None]:
-    """Return the ends of the middle 95 % of the values that are numbers."""
+    """Return the ends of the middle 95 % of the values, ignoring NaN."""
     import numpy as np
 
     numbers = values[~np.isnan(values)]
@@ -71,7 +71,7 @@ def interval(values: "Array") -> tuple[float | None, float | None]:
 
 
 def rounded(value: float) -> float | None:
-    """Return a number as it is kept in a file; None for NaN.
+    """Return a number rounded for a result file; `None` for NaN.
 
     >>> rounded(1 / 3), rounded(float("nan"))
     (0.333333, None)

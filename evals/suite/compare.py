@@ -1,20 +1,20 @@
 """Comparison of two runs: what got worse beyond noise.
 
-Both runs are drawn alike, script by script, from those that both have: a difference whose 95 %
-interval excludes 0 in the bad direction is a regression. A wrong delete or an invented fact is one
-wherever there was none.
+Both runs are drawn alike, script by script, from the scripts that both have. A difference whose
+95 % interval excludes 0 in the bad direction is a regression. A wrong delete or an invented fact
+is always a regression if run A had none there.
 """
 
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from souffleur.evals.suite.metrics import Apart, compare_pairs, metrics_of
-from souffleur.evals.suite.result import Nature, Played, Run, Standing
+from souffleur.evals.suite.metrics import PairedDifference, compare_pairs, metrics_of
+from souffleur.evals.suite.result import ErrorType, OpStatus, Run, ScriptResult
 
-NEVER_NEW = (Nature.WRONG_DELETE, Nature.INVENTED)
-SLACK = 0.1
-"""What costs a tenth more is no regression: a few words in a prompt cost something everywhere."""
+ALWAYS_REGRESSIONS = (ErrorType.WRONG_DELETE, ErrorType.INVENTED)
+COST_SLACK = 0.1
+"""Relative rise in cost that is still no regression: a few words in a prompt cost something."""
 
 
 @dataclass(frozen=True)
@@ -25,28 +25,28 @@ class Difference:
     a: float
     b: float
     low: float
-    """Of the difference b - a; likewise `high`."""
+    """The lower end of the 95 % interval of b - a; likewise `high`."""
     high: float
     worse: bool
-    """Beyond noise."""
+    """True if it is worse beyond noise; likewise `better`."""
     better: bool
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs beside each other."""
+    """Two runs compared."""
 
     differences: tuple[Difference, ...]
-    """Of every metric that both have."""
+    """Every metric that both runs have."""
     new_faults: tuple[str, ...]
     """Wrong deletes and invented facts that A did not have, and scripts that fail only in B."""
     only_a: tuple[str, ...]
-    """Scripts that B does not have; likewise `only_b`."""
+    """Scripts that are only in A; likewise `only_b`."""
     only_b: tuple[str, ...]
 
     @property
     def regressions(self) -> list[str]:
-        """What got worse; empty: nothing did."""
+        """What got worse; empty if nothing did."""
         worse = [
             f"{one.metric}: {one.a:.3f} → {one.b:.3f} ({one.low:+.3f} to {one.high:+.3f})"
             for one in self.differences
@@ -56,7 +56,7 @@ class Comparison:
 
 
 def compare(a: Run, b: Run) -> Comparison:
-    """How B differs from A."""
+    """Compare run B with run A."""
     whole = {one.name: one for one in a.scripts}
     others = {one.name: one for one in b.scripts}
     both = sorted(whole.keys() & others.keys())
@@ -73,17 +73,17 @@ def compare(a: Run, b: Run) -> Comparison:
     )
 
 
-def _difference(apart: Apart) -> Difference:
-    metric = apart.metric
-    a, b = round(apart.a, 6), round(apart.b, 6)
-    fell, rose = apart.high < 0, apart.low > 0
+def _difference(paired: PairedDifference) -> Difference:
+    metric = paired.metric
+    a, b = round(paired.a, 6), round(paired.b, 6)
+    fell, rose = paired.high < 0, paired.low > 0
     worse, better = (fell, rose) if metric.good == "high" else (rose, fell)
     if metric.group in ("cost", "latency"):
-        worse = worse and apart.b > apart.a * (1 + SLACK)
-    return Difference(metric.name, a, b, apart.low, apart.high, worse, better)
+        worse = worse and paired.b > paired.a * (1 + COST_SLACK)
+    return Difference(metric.name, a, b, paired.low, paired.high, worse, better)
 
 
-def _new_faults(a: Played, b: Played) -> Iterator[str]:
+def _new_faults(a: ScriptResult, b: ScriptResult) -> Iterator[str]:
     if b.failure and not a.failure:
         yield f"{b.name}: fails: {b.failure}"
     elif not a.failure:
@@ -95,8 +95,8 @@ def _new_faults(a: Played, b: Played) -> Iterator[str]:
         before[place, nature] -= 1 if before[place, nature] else 0
 
 
-def _faults(played: Played) -> Iterator[tuple[str, Nature, str]]:
+def _faults(played: ScriptResult) -> Iterator[tuple[str, ErrorType, str]]:
     for step in played.steps:
         for done, mark in zip(step.ops, step.judged.marks, strict=True):
-            if mark.standing is Standing.WRONG and mark.nature in NEVER_NEW:
+            if mark.standing is OpStatus.WRONG and mark.nature in ALWAYS_REGRESSIONS:
                 yield step.place, mark.nature, done.words

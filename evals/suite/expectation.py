@@ -1,4 +1,4 @@
-"""Expectations: what must, may or must not come of a turn or a run, as patterns over contents."""
+"""Expectations: what must, may or must not follow from a turn or run, as patterns over contents."""
 
 import re
 from enum import StrEnum
@@ -10,7 +10,7 @@ from souffleur.knowledge.memory import Frozen, Kind
 
 
 class Op(StrEnum):
-    """What an expectation can be about."""
+    """The ops that an expectation can name."""
 
     ADD = "ADD"
     UPDATE = "UPDATE"
@@ -24,10 +24,10 @@ class Op(StrEnum):
     CONTRADICT = "CONTRADICT"
 
 
-def found(pattern: str, text: str) -> bool:
-    """Whether a pattern occurs in a text.
+def occurs(pattern: str, text: str) -> bool:
+    """Tell whether a pattern occurs in a text.
 
-    >>> found("docker|podman", "The user prefers Podman."), found("^tea", "green tea")
+    >>> occurs("docker|podman", "The user prefers Podman."), occurs("^tea", "green tea")
     (True, False)
     """
     return re.search(pattern, text, re.IGNORECASE) is not None
@@ -41,45 +41,45 @@ def _compiles(pattern: str) -> str:
     return pattern
 
 
-def several(value: Any) -> Any:
-    """A list of one for one."""
+def as_list(value: Any) -> Any:
+    """Return a list as it is, and any other value as a list of one."""
     return value if isinstance(value, list | tuple) else [value]
 
 
 Pattern = Annotated[str, Field(min_length=1), AfterValidator(_compiles)]
-Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(several)]
-"""One, or a list."""
+Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(as_list)]
+"""One pattern, or a list of them."""
 
 
 class Expectation(Frozen):
     """One op that must, may or must not happen, as one atomic fact."""
 
-    op: Annotated[tuple[Op, ...], BeforeValidator(several), Field(min_length=1)]
-    """Any of these."""
+    op: Annotated[tuple[Op, ...], BeforeValidator(as_list), Field(min_length=1)]
+    """Accepted ops; any of them meets the expectation."""
     pattern: Patterns = ()
-    """All of these stand in the new content."""
+    """Patterns that must all match the new content."""
     says: str = ""
-    """What the new content says, in the opinion of a model; where no pattern can tell."""
+    """A sentence that the new content must entail, which the LLM judge decides."""
     of: Patterns = ()
-    """Each of these stands in an old content."""
-    kind: Annotated[tuple[Kind, ...], BeforeValidator(several)] = ()
-    """The kinds that are right; counted apart."""
+    """Patterns of which each must match an old content."""
+    kind: Annotated[tuple[Kind, ...], BeforeValidator(as_list)] = ()
+    """Accepted kinds of the new memory; counted separately."""
     details: Patterns = ()
-    """What the new content must retain; counted apart."""
+    """Patterns that the new content must retain; counted separately."""
     keeps: Patterns = ()
-    """What the new content must retain of the old one; counted with the details."""
+    """Patterns of the old content that the new one must retain; counted with the details."""
     about: str = ""
     why: str = ""
 
     @property
     def label(self) -> str:
-        """How a list of misses calls it."""
+        """The name of this expectation in a list of misses."""
         sought = self.about or self.says or " & ".join((*self.of, *self.pattern)) or "anything"
         return f"{'/'.join(self.op)} {sought}"
 
 
 class RecallPart(Frozen):
-    """What the whispered block must hold, and what it must not."""
+    """What the whispered block must contain, and what it must not."""
 
     brings: Patterns = ()
     lacks: Patterns = ()

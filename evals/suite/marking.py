@@ -1,30 +1,30 @@
-"""Marking: a played script beside its expectations, with a referee for what no pattern can tell."""
+"""Marking of a played script against its expectations; an LLM judge decides what no pattern can."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from souffleur.agents.structured_chat import StructuredChat
-from souffleur.evals.suite import referee
-from souffleur.evals.suite.referee import Scene
-from souffleur.evals.suite.result import Call, Judged, Played, Step
+from souffleur.evals.suite import llm_judge
+from souffleur.evals.suite.llm_judge import OpContext
+from souffleur.evals.suite.result import Call, ScriptResult, Step, StepMarks
 from souffleur.evals.suite.scoring import (
     Counts,
     Scored,
-    natures,
+    count_error_types,
+    list_entailment_pairs,
     score,
     score_end,
     score_recall,
-    sentences,
 )
 from souffleur.evals.suite.script import Ask, RunPart, Script, ScriptTurn
 
 Part = ScriptTurn | RunPart | Ask
 
 
-async def mark(script: Script, played: Played, judge: StructuredChat) -> Played:
-    """The script with every step judged, and all that was counted.
+async def mark(script: Script, played: ScriptResult, judge: StructuredChat) -> ScriptResult:
+    """Return the script with every step marked, and with all counts.
 
-    Raises what the referee's model raises.
+    Raises what the LLM judge's model raises.
     """
     counts: Counts = Counter()
     steps: list[Step] = []
@@ -34,7 +34,7 @@ async def mark(script: Script, played: Played, judge: StructuredChat) -> Played:
             before = played.steps[: len(steps)]
             scored = _joined(await _judged(script, part, step, before, judge), scored)
         steps.append(step.model_copy(update={"judged": scored.judged}))
-        counts += scored.counts + spent(step.calls) + Counter(turns=bool(step.assistant))
+        counts += scored.counts + count_spending(step.calls) + Counter(turns=bool(step.assistant))
     wrong, at_end = score_end(script.end, played.memories)
     counts += at_end
     return played.model_copy(
@@ -49,19 +49,19 @@ async def _judged(
     before: Sequence[Step],
     judge: StructuredChat,
 ) -> Scored:
-    said = await referee.sayings(judge, script, sentences(part, step.ops))
+    said = await llm_judge.find_entailments(judge, script, list_entailment_pairs(part, step.ops))
     scored = score(part, step, said)
     talk = step.place.rpartition(".")[0]
     earlier = [one for one in before if talk and one.place.rpartition(".")[0] == talk]
-    scene = Scene(script, earlier, step, referee.known_before(script, before))
-    marks = await referee.examine(judge, scene, scored.judged.marks)
+    context = OpContext(script, earlier, step, llm_judge.known_before(script, before))
+    marks = await llm_judge.classify_unexpected(judge, context, scored.judged.marks)
     judged = scored.judged.model_copy(update={"marks": marks})
-    return Scored(judged, scored.counts + natures(judged))
+    return Scored(judged, scored.counts + count_error_types(judged))
 
 
 def _recalled(part: Part, step: Step) -> Scored:
     if isinstance(part, RunPart):
-        return Scored(Judged(), Counter())
+        return Scored(StepMarks(), Counter())
     sought = part if isinstance(part, Ask) else part.recall
     return score_recall(sought, step.whisper, step.ranked)
 
@@ -77,8 +77,8 @@ def _parts(script: Script) -> Iterator[Part]:
     yield from script.asks
 
 
-def spent(calls: Sequence[Call]) -> Counts:
-    """Calls, tokens, dollars and seconds, all together and by what was asked for."""
+def count_spending(calls: Sequence[Call]) -> Counts:
+    """Count calls, tokens, dollars and seconds, in total and by name of request."""
     counts: Counter[str] = Counter()
     for call in calls:
         counts["calls"] += 1

@@ -1,6 +1,6 @@
 """Metrics: rates of what was counted, each with a bootstrap interval over scripts.
 
-A metric is the ratio of sums, not the mean of ratios: a script weighs what it holds.
+A metric is the ratio of sums, not the mean of ratios: a script with more turns weighs more.
 """
 
 import math
@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from souffleur.evals.suite.bootstrap import draws, interval, ones, rounded
 from souffleur.evals.suite.expectation import Op
-from souffleur.evals.suite.result import Measured, Nature, Played
+from souffleur.evals.suite.result import ErrorType, Measured, ScriptResult
 
 if TYPE_CHECKING:
     from souffleur.evals.suite.bootstrap import Array
 
 SKIP = "SKIP"
-OPS = (*(str(op) for op in Op), SKIP)
+OP_NAMES = (*(str(op) for op in Op), SKIP)
 
 Sums = Mapping[str, "Array"]
-"""What was counted, by name: one number for each draw."""
+"""Counts by name: an array with one number for each draw."""
 Good = Literal["high", "low"]
 Group = Literal["ops", "errors", "updates", "details", "recall", "cost", "latency"]
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One number to look at, and which way it should go."""
+    """One metric, and the direction in which it is good."""
 
     name: str
     group: Group
@@ -36,8 +36,8 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class Apart:
-    """A metric of two that were drawn alike, and the interval of B less A."""
+class PairedDifference:
+    """A metric of two runs that were drawn alike, and the interval of B - A."""
 
     metric: Metric
     a: float
@@ -46,8 +46,8 @@ class Apart:
     high: float
 
 
-def measure(scripts: Sequence[Played]) -> dict[str, Measured]:
-    """Every metric that these scripts say something about; a failed script counts nowhere."""
+def measure(scripts: Sequence[ScriptResult]) -> dict[str, Measured]:
+    """Return every metric that these scripts have data for; failed scripts are left out."""
     counted = [one.counts for one in scripts if not one.failure]
     return measured(counted, metrics_of(counted))
 
@@ -55,7 +55,7 @@ def measure(scripts: Sequence[Played]) -> dict[str, Measured]:
 def measured(
     counted: Sequence[Mapping[str, float]], metrics: Sequence[Metric]
 ) -> dict[str, Measured]:
-    """Return those of the metrics that there is something to measure for, by name."""
+    """Return those of the metrics that there is data for, by name."""
     if not counted:
         return {}
     once, drawn = sums(counted, ones(len(counted))), sums(counted, draws(len(counted)))
@@ -71,8 +71,8 @@ def compare_pairs(
     a: Sequence[Mapping[str, float]],
     b: Sequence[Mapping[str, float]],
     metrics: Sequence[Metric],
-) -> Iterator[Apart]:
-    """Yield the metrics that there is something to measure for in both; of the same scripts."""
+) -> Iterator[PairedDifference]:
+    """Yield the paired difference of each metric that there is data for in both."""
     if not a:
         return
     once, drawn = ones(len(a)), draws(len(a))
@@ -82,24 +82,24 @@ def compare_pairs(
         low, high = interval(metric.of(drawn_b) - metric.of(drawn_a))
         blank = math.isnan(value_a) or math.isnan(value_b)
         if not blank and low is not None and high is not None:
-            yield Apart(metric, value_a, value_b, low, high)
+            yield PairedDifference(metric, value_a, value_b, low, high)
 
 
 def metrics_of(counted: Sequence[Mapping[str, float]]) -> list[Metric]:
-    """All metrics; of ops and stages, those that were counted."""
+    """Return all metrics, with those of the ops and requests that were counted."""
     names = {name for counts in counted for name in counts}
-    ops = [op for op in OPS if any(name.startswith(f"{op}.") for name in names)]
-    stages = sorted(name.removeprefix("timed.") for name in names if name.startswith("timed."))
+    ops = [op for op in OP_NAMES if any(name.startswith(f"{op}.") for name in names)]
+    requests = sorted(name.removeprefix("timed.") for name in names if name.startswith("timed."))
     return [
-        *_rates(OPS[:-1], "all"),
+        *_rates(OP_NAMES[:-1], "all"),
         *(metric for op in ops for metric in _rates((op,), op)),
-        *FIXED,
-        *(_latency(stage) for stage in stages),
+        *FIXED_METRICS,
+        *(_latency(request) for request in requests),
     ]
 
 
 def sums(counted: Sequence[Mapping[str, float]], drawn: "Array") -> Sums:
-    """What was counted in each draw, by name; what was never counted is 0."""
+    """Return the sums of each count in each draw, by name; 0 for names that were never counted."""
     import numpy as np
 
     names = sorted({name for counts in counted for name in counts})
@@ -161,7 +161,7 @@ def _rates(ops: Sequence[str], name: str) -> list[Metric]:
 def _share(
     name: str, group: Group, part: str, *others: str, about: str = "", good: Good = "high"
 ) -> Metric:
-    """The first of some counts over all of them."""
+    """Return the metric of the first of some counts over the sum of all of them."""
 
     def of(sums: Sums) -> "Array":
         whole: Array = sum((sums[other] for other in others), start=sums[part])
@@ -178,7 +178,7 @@ def ratio(
 
 
 def count(name: str, *parts: str, about: str = "") -> Metric:
-    """Return the metric of errors, each of which is one too many."""
+    """Return a metric that counts errors; lower is better."""
 
     def of(sums: Sums) -> "Array":
         added: Array = sum((sums[part] for part in parts), start=sums["nothing"])
@@ -187,23 +187,25 @@ def count(name: str, *parts: str, about: str = "") -> Metric:
     return Metric(name, "errors", of, "low", about)
 
 
-def _latency(stage: str) -> Metric:
-    return ratio(f"{stage} seconds", "latency", f"seconds.{stage}", f"timed.{stage}", good="low")
+def _latency(request: str) -> Metric:
+    return ratio(
+        f"{request} seconds", "latency", f"seconds.{request}", f"timed.{request}", good="low"
+    )
 
 
-_UPDATES = ("update.correct", "update.hallucinated", "update.omitted")
+_UPDATE_COUNTS = ("update.correct", "update.hallucinated", "update.omitted")
 
-FIXED: tuple[Metric, ...] = (
-    count("wrong deletes", f"nature.{Nature.WRONG_DELETE}", about="let go, and not to be"),
-    count("invented", f"nature.{Nature.INVENTED}", about="not supported by what was said"),
-    count("noise", f"nature.{Nature.NOISE}", about="said, but not worth keeping"),
-    count("unforeseen", f"nature.{Nature.UNFORESEEN}", about="worth keeping; not in the script"),
-    count("misfiled", f"nature.{Nature.MISFILED}", about="another op was due"),
-    count("duplicates", f"nature.{Nature.DUPLICATE}", "held_twice", about="known already"),
+FIXED_METRICS: tuple[Metric, ...] = (
+    count("wrong deletes", f"nature.{ErrorType.WRONG_DELETE}", about="let go, and not to be"),
+    count("invented", f"nature.{ErrorType.INVENTED}", about="not supported by what was said"),
+    count("noise", f"nature.{ErrorType.NOISE}", about="said, but not worth keeping"),
+    count("unforeseen", f"nature.{ErrorType.UNFORESEEN}", about="worth keeping; not in the script"),
+    count("misfiled", f"nature.{ErrorType.MISFILED}", about="another op was due"),
+    count("duplicates", f"nature.{ErrorType.DUPLICATE}", "held_twice", about="known already"),
     count("breaches", "breaches", about="what must never happen"),
-    _share("update correct", "updates", *_UPDATES, about="of the updates that were due"),
-    _share("update hallucinated", "updates", *_UPDATES[1:], _UPDATES[0], good="low"),
-    _share("update omitted", "updates", *_UPDATES[2:], *_UPDATES[:2], good="low"),
+    _share("update correct", "updates", *_UPDATE_COUNTS, about="of the updates that were due"),
+    _share("update hallucinated", "updates", *_UPDATE_COUNTS[1:], _UPDATE_COUNTS[0], good="low"),
+    _share("update omitted", "updates", *_UPDATE_COUNTS[2:], *_UPDATE_COUNTS[:2], good="low"),
     ratio("detail retention", "details", "details.kept", "details.all"),
     ratio("kind accuracy", "details", "kind.right", "kind.all"),
     _share("boost correct", "details", "BOOST.right", "BOOST.wrong", "BOOST.missed"),

@@ -1,10 +1,10 @@
-"""Numbers of results as a reader sees them: in a terminal, and on the page."""
+"""Numbers of results, formatted for the terminal and the page."""
 
 from souffleur.evals.suite.result import Measured
 
 
 def number(value: float | None, *, counted: bool = False) -> str:
-    """Return a number as short as it can be said; what was counted has no places.
+    """Return a number in its shortest useful form; `counted` numbers have no decimals.
 
     >>> number(0.95), number(12.0), number(1234.5), number(None), number(0.0, counted=True)
     ('0.950', '12', '1,234', '–', '0')

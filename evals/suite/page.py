@@ -6,38 +6,47 @@ from dataclasses import dataclass
 
 from souffleur.evals.suite.metrics import Metric, metrics_of
 from souffleur.evals.suite.number_format import interval, number
-from souffleur.evals.suite.result import Done, Mark, Measured, Played, Run, Saved, Standing, Step
+from souffleur.evals.suite.result import (
+    Mark,
+    Measured,
+    OpRecord,
+    OpStatus,
+    ResultFile,
+    Run,
+    ScriptResult,
+    Step,
+)
 from souffleur.reporting.rendering import render
 
 HEADLINES = (
     *("all precision", "all recall", "wrong deletes", "invented", "update correct"),
     *("detail retention", "recall hit rate"),
 )
-COUNTED = {"wrong deletes", "invented"}
-GROUPS = {
+COUNT_METRICS = {"wrong deletes", "invented"}
+GROUP_HEADINGS = {
     "ops": "Ops: precision is of what was done, recall of what was expected",
     "errors": "Errors: how many there were",
     "updates": "Updates, as HaluMem scores them",
     "details": "What was written, and what is there at the end",
     "recall": "What was whispered",
-    "cost": "What it cost, without the referee",
+    "cost": "What it cost, without the LLM judge",
     "latency": "How long the model took",
 }
-UNTOLD = Measured(value=None)
+UNMEASURED = Measured(value=None)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One metric, the models side by side."""
+    """One metric, with the models side by side."""
 
     metric: Metric
     measured: tuple[Measured, ...]
-    """One for each run."""
-    most: float
-    """Where its plots end."""
+    """The values, one for each run."""
+    highest: float
+    """The value at the right end of its plots."""
 
 
-def to_html(saved: Saved, *, title: str = "Souffleur: evals") -> str:
+def to_html(saved: ResultFile, *, title: str = "Souffleur: evals") -> str:
     """Return one page that needs no script, file or network."""
     return render(
         "souffleur.evals.suite",
@@ -57,18 +66,18 @@ def to_html(saved: Saved, *, title: str = "Souffleur: evals") -> str:
 
 
 def headlines(run: Run) -> dict[str, str]:
-    """Return the numbers of a run that are seen first."""
-    values = {name: run.metrics.get(name, UNTOLD).value for name in HEADLINES}
-    return {name: number(one, counted=name in COUNTED) for name, one in values.items()}
+    """Return the most important numbers of a run."""
+    values = {name: run.metrics.get(name, UNMEASURED).value for name in HEADLINES}
+    return {name: number(one, counted=name in COUNT_METRICS) for name, one in values.items()}
 
 
 def tables(runs: Sequence[Run]) -> dict[str, list[Row]]:
-    """Return the metrics that any of the runs has, under the heading of their group."""
+    """Return the metrics that any of the runs has, by the heading of their group."""
     known = metrics_of([one.counts for run in runs for one in run.scripts])
     found = {}
-    for group, heading in GROUPS.items():
+    for group, heading in GROUP_HEADINGS.items():
         measured = {
-            metric: tuple(run.metrics.get(metric.name, UNTOLD) for run in runs)
+            metric: tuple(run.metrics.get(metric.name, UNMEASURED) for run in runs)
             for metric in known
             if metric.group == group and any(metric.name in run.metrics for run in runs)
         }
@@ -82,28 +91,28 @@ def tables(runs: Sequence[Run]) -> dict[str, list[Row]]:
 
 
 def _scale(group: str, shown: Sequence[Measured]) -> float:
-    """Return where the plots of a group end: at 1 if it has rates, else at the highest."""
+    """Return the right end of a group's plots: 1 for rates, else the highest value."""
     if group not in ("errors", "cost", "latency"):
         return 1.0
     return max(max(one.high or 0.0, one.value or 0.0) for one in shown)
 
 
-def place(value: float, most: float) -> str:
-    """Return where on a plot from 0 to `most` a value is, with room for its dot at both ends.
+def place(value: float, highest: float) -> str:
+    """Return the position of a value on a plot from 0 to `highest`, with room for its dot.
 
     >>> place(0, 1), place(1, 2), place(9, 2), place(0, 0)
     ('3.00%', '50.00%', '97.00%', '3.00%')
     """
-    return f"{3 + 94 * max(0.0, min(value / (most or 1.0), 1.0)):.2f}%"
+    return f"{3 + 94 * max(0.0, min(value / (highest or 1.0), 1.0)):.2f}%"
 
 
-def marked(step: Step) -> list[tuple[Done, Mark]]:
-    """Return the ops of a step that were marked, each with its mark."""
+def marked(step: Step) -> list[tuple[OpRecord, Mark]]:
+    """Return the marked ops of a step, each with its mark."""
     return list(zip(step.ops, step.judged.marks, strict=False))
 
 
 def misses(step: Step) -> list[tuple[str, str]]:
-    """Return what was not done, kept or answered in a step, each after a word for its kind."""
+    """Return each miss of a step as a word for its kind, and what was missed."""
     judged = step.judged
     kinds = {
         "missed": judged.missed,
@@ -117,18 +126,18 @@ def misses(step: Step) -> list[tuple[str, str]]:
 
 
 def count_faults(run: Run) -> dict[str, int]:
-    """Return how many faults of each kind a run has, the most frequent first."""
+    """Return the number of faults of each kind in a run, the most frequent first."""
     return dict(Counter(kind for one in run.scripts for kind in faults(one)).most_common())
 
 
-def faults(one: Played) -> Iterator[str]:
+def faults(one: ScriptResult) -> Iterator[str]:
     """Yield the kind of each fault of a script."""
     if one.failure:
         yield "failed"
     for step in one.steps:
         judged = step.judged
         for done, mark in marked(step):
-            if mark.standing is Standing.WRONG:
+            if mark.standing is OpStatus.WRONG:
                 yield f"{done.op}: {mark.nature or 'wrong'}"
         yield from (f"{label.split()[0]} missed" for label in judged.missed)
         yield from ("detail lost" for _ in judged.lost)

@@ -12,146 +12,146 @@ from souffleur.knowledge.memory import Frozen
 
 
 class Call(Frozen):
-    """One question to the model under test."""
+    """One request to the model under test, with its answer."""
 
     name: str
     rules: str
     """Key of its system message in `Run.rules`."""
     asked: str
-    """The messages after that, as they were sent."""
+    """The other messages, as they were sent."""
     answer: str
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float = 0.0
     seconds: float | None = None
-    """How long it took; None: it was recorded."""
+    """Duration of the call; `None` if it was recorded."""
 
 
-class Done(Frozen):
+class OpRecord(Frozen):
     """One op, as the ledger has it."""
 
     op: str
     who: str
     content: str = ""
-    """New, or of the memory that stays."""
+    """The new content, or that of the memory that stays."""
     olds: tuple[str, ...] = ()
-    """Contents of the memories it was done to, as they were before."""
+    """Former contents of the memories that it changed."""
     kind: str = ""
-    """Of the new content."""
+    """The kind of the new memory."""
     reason: str = ""
     quote: str = ""
     refused: str = ""
-    """Why code did not let it happen; empty: it was done."""
+    """Why the code refused it; empty if it was carried out."""
 
     @property
     def words(self) -> str:
-        """What a pattern is searched in: the new content, else the old ones."""
+        """The text that patterns are searched in: the new content, else the old ones."""
         return self.content or "\n".join(self.olds)
 
 
-class Standing(StrEnum):
-    """How an op stands beside what was expected."""
+class OpStatus(StrEnum):
+    """The status of an op, compared with what was expected."""
 
     RIGHT = "right"
     FINE = "fine"
-    """Foreseen, but not demanded."""
+    """Allowed, but not required."""
     WRONG = "wrong"
     REFUSED = "refused"
-    """By code: it counts as not done."""
+    """Refused by the code; counts as not done."""
 
 
-class Nature(StrEnum):
-    """What kind of wrong."""
+class ErrorType(StrEnum):
+    """The type of error of a wrong op."""
 
     NONE = ""
     WRONG_DELETE = "wrong delete"
     NOT_USED = "boost of what was not used"
     MISFILED = "another op was due"
-    """An ADD that says what an UPDATE was to say, or the other way round."""
+    """An ADD for what should be an UPDATE, or the other way round."""
     INVENTED = "invented"
     """Not supported by what was said."""
     DUPLICATE = "duplicate"
-    """Supported, and known already."""
+    """Supported, but already known."""
     NOISE = "noise"
     """Supported and new, but not worth keeping."""
     UNFORESEEN = "unforeseen"
-    """Supported, new and worth keeping: the script may want a `may`."""
+    """Supported, new and worth keeping: the script may need a `may`."""
     OTHER = "other"
 
 
 class Mark(Frozen):
-    """The judgement on one op."""
+    """The mark of one op."""
 
-    standing: Standing
-    nature: Nature = Nature.NONE
+    standing: OpStatus
+    nature: ErrorType = ErrorType.NONE
     why: str = ""
-    """Which expectation it meets or breaks, or what the referee said."""
+    """The expectation that it meets or breaks, or the LLM judge's reason."""
 
 
-class Judged(Frozen):
-    """One step beside its expectations."""
+class StepMarks(Frozen):
+    """The marks of one step."""
 
     marks: tuple[Mark, ...] = ()
-    """One for each op."""
+    """The marks of the ops, one for each."""
     missed: tuple[str, ...] = ()
     breaches: tuple[str, ...] = ()
-    """Ops that a `never` names."""
+    """Ops that a `never` forbids."""
     lost: tuple[str, ...] = ()
     """Details that were not retained."""
     misnamed: tuple[str, ...] = ()
     """Kinds that are not right."""
     recall: tuple[str, ...] = ()
-    """What the whispered block lacks, or should lack."""
+    """What the whispered block lacks, or should not contain."""
 
     @property
     def is_clean(self) -> bool:
         """Whether all is as expected."""
-        wrong = any(mark.standing is Standing.WRONG for mark in self.marks)
+        wrong = any(mark.standing is OpStatus.WRONG for mark in self.marks)
         return not (wrong or self.missed or self.lost or self.misnamed or self.recall)
 
 
 class Step(Frozen):
-    """A turn, a run or a question, and what came of it."""
+    """A turn, a run or a question, and its results."""
 
     place: str
-    """Where in the script, such as `s1.3`, `review` or `ask.2`."""
+    """The position in the script, such as `s1.3`, `review` or `ask.2`."""
     at: str
     user: str = ""
     assistant: str = ""
     whisper: str = ""
     """The block, as a host would put it into its prompt."""
     ranked: tuple[str, ...] = ()
-    """What the message called for, best first."""
-    ops: tuple[Done, ...] = ()
+    """The memories found for the message, best first."""
+    ops: tuple[OpRecord, ...] = ()
     told: tuple[str, ...] = ()
-    """Episodes and portraits written then."""
+    """Episodes and portraits written during this step."""
     calls: tuple[Call, ...] = ()
     trouble: str = ""
-    """Why nothing could be judged, or not all; empty: all was."""
+    """Why the step, or a part of it, could not be judged; empty if all was judged."""
     untold: str = ""
     """Why an episode or portrait could not be written; it is tried again later."""
-    judged: Judged = Judged()
+    judged: StepMarks = StepMarks()
 
 
-class Played(Frozen):
-    """A script, played and marked."""
+class ScriptResult(Frozen):
+    """The results of a script."""
 
     name: str
     about: str = ""
     title: str = ""
     steps: tuple[Step, ...] = ()
     memories: tuple[str, ...] = ()
-    """Active at the end, without episodes and portrait."""
+    """Contents of the memories that are active at the end, without episodes and portrait."""
     end: tuple[str, ...] = ()
     """What is not as it should be at the end."""
     counts: dict[str, float] = Field(default_factory=dict)
-    """What was counted, see `scoring` and `metrics`."""
+    """All counts, see `scoring` and `metrics`."""
     failure: str = ""
-    """Why it could not be played to its end; it counts nowhere then."""
+    """Why it could not be played to its end; such a script is not counted at all."""
 
     @property
     def troubles(self) -> list[str]:
-        """Why it, or a step of it, failed."""
+        """Why the script, or a step of it, failed."""
         said = [(step.place, why) for step in self.steps for why in (step.trouble, step.untold)]
         failure = [self.failure] if self.failure else []
         return failure + [f"{place}: {why}" for place, why in said if why]
@@ -161,18 +161,18 @@ class Measured(Frozen):
     """One metric with its 95 % interval."""
 
     value: float | None
-    """None: there was nothing to measure."""
+    """The value; `None` if there was nothing to measure."""
     low: float | None = None
     high: float | None = None
 
 
 class Run(Frozen):
-    """One suite by one model."""
+    """The results of all scripts with one model."""
 
     model: str
     mode: Literal["recorded", "live"]
-    scripts: tuple[Played, ...]
-    """By name."""
+    scripts: tuple[ScriptResult, ...]
+    """The scripts, sorted by name."""
     metrics: dict[str, Measured] = Field(default_factory=dict)
     rules: dict[str, str] = Field(default_factory=dict)
     """System messages by key."""
@@ -183,23 +183,23 @@ class Run(Frozen):
         return [f"{one.name}: {trouble}" for one in self.scripts for trouble in one.troubles]
 
 
-class Saved(Frozen):
+class ResultFile(Frozen):
     """A file of results: one run for each model."""
 
     format: Literal[1] = 1
     runs: tuple[Run, ...] = Field(min_length=1)
 
 
-def to_text(saved: Saved) -> str:
-    """As JSON: of the same run always the same."""
+def to_text(saved: ResultFile) -> str:
+    """Return the results as JSON; the same run always gives the same text."""
     plain = saved.model_dump(mode="json")
     return json.dumps(plain, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
 
 
-def read_result(path: Path) -> Saved:
-    """A saved file; DialogueError says what is wrong with it."""
+def read_result(path: Path) -> ResultFile:
+    """Read a file of results. Raises DialogueError that says what is wrong with it."""
     try:
-        return Saved.model_validate_json(path.read_bytes())
+        return ResultFile.model_validate_json(path.read_bytes())
     except OSError as error:
         raise DialogueError(f"{path} cannot be read: {error.strerror or error}") from error
     except ValidationError as error:
@@ -208,9 +208,9 @@ def read_result(path: Path) -> Saved:
         ) from error
 
 
-def brief(saved: Saved) -> Saved:
-    """The numbers and marks alone, without what was said and asked: enough to compare with."""
-    return Saved(runs=tuple(_brief(run) for run in saved.runs))
+def brief(saved: ResultFile) -> ResultFile:
+    """Return only what `compare` needs: numbers and marks, without what was said and asked."""
+    return ResultFile(runs=tuple(_brief(run) for run in saved.runs))
 
 
 def _brief(run: Run) -> Run:

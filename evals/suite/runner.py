@@ -1,4 +1,4 @@
-"""The suite: scripts played and marked side by side; from recordings, live, or to be recorded."""
+"""The suite: scripts played and marked concurrently; from recordings, live, or to be recorded."""
 
 import asyncio
 import multiprocessing
@@ -16,56 +16,56 @@ from souffleur.agents.chat import Chat
 from souffleur.agents.recording import Player, Recorder, prune
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import RecordingError, SouffleurError
+from souffleur.evals.suite.fixture import Listener
 from souffleur.evals.suite.marking import mark
 from souffleur.evals.suite.metrics import measure
-from souffleur.evals.suite.playing import play
-from souffleur.evals.suite.result import Played, Run
+from souffleur.evals.suite.result import Run, ScriptResult
 from souffleur.evals.suite.script import Script, read_script
-from souffleur.evals.suite.stage import Listener
-from souffleur.evals.suite.stand_in import BY_HAND, StandIn, nobody
+from souffleur.evals.suite.script_runner import play
+from souffleur.evals.suite.scripted_chat import BY_HAND, ScriptedChat, no_model
 from souffleur.replay import as_recorded
 from souffleur.settings import Settings, default_settings
 
-ENDPOINT = (
+ENDPOINT_SETTINGS = (
     *("base_url", "api_key", "model", "timeout", "temperature", "max_tokens", "answer_form"),
     *("price_in", "price_out"),
 )
-"""Settings that are the environment's; all others are the same wherever a suite is played."""
+"""Settings that come from the environment; all others are the same wherever a suite is played."""
 
 Rules = dict[str, str]
-Done = tuple[Played, Rules]
-Step = Callable[[int, int], None]
-"""Is told how many scripts are done, and of how many."""
+Evaluated = tuple[ScriptResult, Rules]
+Progress = Callable[[int, int], None]
+"""Callback with the number of finished scripts and of all scripts."""
 
 
 @dataclass(frozen=True)
-class Cast:
-    """Who answers for one script."""
+class EvalSetup:
+    """The models and settings that a script is evaluated with."""
 
     settings: Settings
     chat: Chat
     """The model under test."""
-    referee: Chat
-    """Asked what no pattern can tell."""
+    llm_judge: Chat
+    """The model that decides what no pattern can."""
     timed: bool = False
 
 
-async def evaluate(script: Script, cast: Cast) -> Done:
-    """Play and mark one script. Raises RecordingError, and what the referee's model raises."""
-    listener = Listener(StandIn(script, cast.chat), cast.timed)
-    played = await play(script, cast.settings, listener)
-    judge = StructuredChat(cast.referee, form=cast.settings.answer_form)
+async def evaluate(script: Script, setup: EvalSetup) -> Evaluated:
+    """Play and mark one script. Raises RecordingError, and what the LLM judge's model raises."""
+    listener = Listener(ScriptedChat(script, setup.chat), setup.timed)
+    played = await play(script, setup.settings, listener)
+    judge = StructuredChat(setup.llm_judge, form=setup.settings.answer_form)
     return await mark(script, played, judge), listener.rules
 
 
 def eval_settings(settings: Settings) -> Settings:
-    """The defaults with the endpoint of these settings, so that a recording fits everywhere."""
-    chosen = {name: getattr(settings, name) for name in ENDPOINT}
+    """Return the defaults with the endpoint of these settings, so that recordings fit."""
+    chosen = {name: getattr(settings, name) for name in ENDPOINT_SETTINGS}
     return default_settings().model_copy(update=chosen)
 
 
 def recording_of(file: Path, recordings: Path) -> Path:
-    """Where the answers to a script are."""
+    """Return the file of recorded answers to a script."""
     return recordings / f"{file.stem}.jsonl"
 
 
@@ -74,12 +74,12 @@ def run_recorded(
     recordings: Path,
     *,
     processes: int | None = None,
-    step: Step = lambda done, total: None,
+    step: Progress = lambda done, total: None,
 ) -> Run:
-    """A suite by recorded answers, in several processes; with one, in this one."""
+    """Run a suite with recorded answers, in several processes; in this one if it takes only one."""
     work = partial(_recorded, recordings=recordings)
     count = processes or min(os.cpu_count() or 1, len(files))
-    played: list[tuple[Played, Rules, str]] = []
+    played: list[tuple[ScriptResult, Rules, str]] = []
     if count == 1:
         for file in files:
             played.append(work(file))
@@ -92,23 +92,23 @@ def run_recorded(
                 step(len(played), len(files))
     models = sorted({model for *_, model in played if model})
     done = [(one, rules) for one, rules, _ in played]
-    return gathered(done, ", ".join(models), "recorded")
+    return make_run(done, ", ".join(models), "recorded")
 
 
 async def run_live(
     files: Sequence[Path],
-    cast: Cast,
+    setup: EvalSetup,
     *,
     parallel: int = 8,
-    step: Step = lambda done, total: None,
+    step: Progress = lambda done, total: None,
 ) -> Run:
-    """A suite by a model that is asked now, some scripts side by side."""
+    """Run a suite with a live model, several scripts concurrently."""
 
-    async def one(script: Script) -> Done:
-        return await evaluate(script, cast)
+    async def one(script: Script) -> Evaluated:
+        return await evaluate(script, setup)
 
     done = await _side_by_side(files, one, parallel, step)
-    return gathered(done, cast.settings.model, "live")
+    return make_run(done, setup.settings.model, "live")
 
 
 async def record(
@@ -119,28 +119,28 @@ async def record(
     *,
     now: datetime | None = None,
     parallel: int = 8,
-    step: Step = lambda done, total: None,
+    step: Progress = lambda done, total: None,
 ) -> Run:
-    """A suite by a model, whose answers are kept: one file a script.
+    """Run a suite with a live model and keep its answers, one file for each script.
 
-    What a file holds is not asked again. Of a script that was played to its end, what it no longer
-    asks for is dropped.
+    What a file already holds is not asked again. If a script was played to its end, answers that it
+    no longer asks for are dropped.
     """
     begun = now or datetime.now(UTC)
 
-    async def one(script: Script) -> Done:
+    async def one(script: Script) -> Evaluated:
         path = recordings / f"{script.name}.jsonl"
         recorder = Recorder(chat, path, model=settings.model, now=begun)
-        done = await evaluate(script, Cast(settings, recorder, recorder))
+        done = await evaluate(script, EvalSetup(settings, recorder, recorder))
         if not done[0].troubles:
             prune(path, recorder.used)
         return done
 
-    return gathered(await _side_by_side(files, one, parallel, step), settings.model, "recorded")
+    return make_run(await _side_by_side(files, one, parallel, step), settings.model, "recorded")
 
 
-def gathered(done: Sequence[Done], model: str, mode: str) -> Run:
-    """One run of what was done, with its metrics."""
+def make_run(done: Sequence[Evaluated], model: str, mode: str) -> Run:
+    """Return the run of these results, with its metrics."""
     scripts = tuple(sorted((played for played, _ in done), key=lambda one: one.name))
     rules = {key: text for _, some in done for key, text in sorted(some.items())}
     run = Run.model_validate({"model": model, "mode": mode, "scripts": scripts, "rules": rules})
@@ -149,14 +149,14 @@ def gathered(done: Sequence[Done], model: str, mode: str) -> Run:
 
 async def _side_by_side(
     files: Sequence[Path],
-    one: Callable[[Script], Awaitable[Done]],
+    one: Callable[[Script], Awaitable[Evaluated]],
     parallel: int,
-    step: Step,
-) -> list[Done]:
+    step: Progress,
+) -> list[Evaluated]:
     slots = asyncio.Semaphore(parallel)
     finished = Counter[str]()
 
-    async def guarded(file: Path) -> Done:
+    async def guarded(file: Path) -> Evaluated:
         async with slots:
             done = await _guarded(file, one)
         finished["scripts"] += 1
@@ -166,8 +166,8 @@ async def _side_by_side(
     return list(await asyncio.gather(*(guarded(file) for file in files)))
 
 
-async def _guarded(file: Path, one: Callable[[Script], Awaitable[Done]]) -> Done:
-    """What came of a script, or why it failed: one that fails does not stop the others."""
+async def _guarded(file: Path, one: Callable[[Script], Awaitable[Evaluated]]) -> Evaluated:
+    """Return the result of a script, or its failure, so that it does not stop the others."""
     about = ""
     try:
         script = read_script(file)
@@ -177,11 +177,11 @@ async def _guarded(file: Path, one: Callable[[Script], Awaitable[Done]]) -> Done
         failure = _stale(str(error), file.stem)
     except Exception as error:  # noqa: BLE001  the edge of a script
         failure = str(error) if isinstance(error, SouffleurError) else repr(error)
-    return Played(name=file.stem, about=about, failure=failure), {}
+    return ScriptResult(name=file.stem, about=about, failure=failure), {}
 
 
 def _stale(said: str, name: str) -> str:
-    """The words of a RecordingError with the command for a script, and without that for a talk."""
+    """Return the text of a RecordingError with the command that records a script again."""
     if "souffleur replay" not in said:
         return said
     why = said.partition(": it has no answer")[0].partition(": ")[0].rstrip(".")
@@ -190,19 +190,19 @@ def _stale(said: str, name: str) -> str:
     return f"{why}{seen}: record it with `souffleur eval record --only {name}`"
 
 
-def _recorded(file: Path, recordings: Path) -> tuple[Played, Rules, str]:
-    """One script in a process of its own."""
+def _recorded(file: Path, recordings: Path) -> tuple[ScriptResult, Rules, str]:
+    """Evaluate one recorded script in a process of its own."""
     path = recording_of(file, recordings)
 
-    async def one(script: Script) -> Done:
+    async def one(script: Script) -> Evaluated:
         if script.answers_itself:
             settings = default_settings().model_copy(update={"model": BY_HAND, "retry_pause": 0.0})
-            return await evaluate(script, Cast(settings, nobody, nobody))
+            return await evaluate(script, EvalSetup(settings, no_model, no_model))
         player = Player(path)
         # A recorded failure is the same at every try.
         update = {**as_recorded(player), "tries": 1}
         settings = default_settings().model_copy(update=update)
-        return await evaluate(script, Cast(settings, player, player))
+        return await evaluate(script, EvalSetup(settings, player, player))
 
     played, rules = asyncio.run(_guarded(file, one))
     model = ""

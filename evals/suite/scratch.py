@@ -1,4 +1,4 @@
-"""Folders for stores that are thrown away."""
+"""Temporary folders for stores."""
 
 import os
 import shutil
@@ -7,14 +7,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-IN_MEMORY = Path("/dev/shm")
-ROOM = 2 << 30
-"""Bytes: a dozen fresh stores take half of it."""
+MEMORY_FOLDER = Path("/dev/shm")
+MIN_FREE_BYTES = 2 << 30
+"""Free space that is required in memory: a dozen fresh stores take half of it."""
 
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A fresh folder, in memory where there is room: such a store need not wait for a disk."""
-    enough = os.access(IN_MEMORY, os.W_OK) and shutil.disk_usage(IN_MEMORY).free > ROOM
-    with TemporaryDirectory(prefix="souffleur-", dir=IN_MEMORY if enough else None) as folder:
+    """Make a temporary folder; if there is room in memory, so that no disk slows the store."""
+    enough = (
+        os.access(MEMORY_FOLDER, os.W_OK) and shutil.disk_usage(MEMORY_FOLDER).free > MIN_FREE_BYTES
+    )
+    with TemporaryDirectory(prefix="souffleur-", dir=MEMORY_FOLDER if enough else None) as folder:
         yield Path(folder)

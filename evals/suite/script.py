@@ -1,7 +1,7 @@
-"""Scripts: small dialogues, each about one thing, with what must come of every turn beside it.
+"""Scripts: small dialogues, each about one thing, with the expected results of every turn.
 
-A script is a YAML file. Its sessions are talks, turn by turn, or runs of the background jobs; its
-expectations were written by hand. Patterns are Python's, searched for without regard to case.
+A script is a YAML file. Its sessions are dialogues, turn by turn, or runs of the background jobs;
+its expectations were written by hand. Patterns are Python regular expressions, case-insensitive.
 """
 
 import re
@@ -10,10 +10,8 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
-    AfterValidator,
     AwareDatetime,
     Discriminator,
     Field,
@@ -27,10 +25,11 @@ from souffleur.errors import DialogueError
 from souffleur.evals.suite.expectation import Expectation, Patterns, RecallPart
 from souffleur.knowledge.memory import Category, Frozen, Kind
 from souffleur.knowledge.operation import Importance
+from souffleur.knowledge.people import Zone
 
 
 class RunName(StrEnum):
-    """The jobs a script can run."""
+    """The jobs that a script can run."""
 
     REVIEW = "review"
     DECAY = "decay"
@@ -38,25 +37,17 @@ class RunName(StrEnum):
     CONTRADICTIONS = "contradictions"
 
 
-def _is_zone(name: str) -> str:
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError):
-        raise ValueError(f"there is no time zone {name!r}; use one such as Asia/Tokyo") from None
-    return name
-
-
 class Known(Frozen):
-    """A memory that is there before the first turn."""
+    """A memory that exists before the first turn."""
 
     content: str = Field(min_length=1)
     kind: Kind = Kind.FACT
     category: Category | None = None
-    """None: as the kind lives."""
+    """The category; `None` means the usual one of the kind."""
     at: AwareDatetime
     importance: Importance = Importance.MEDIUM
     value: float | None = Field(default=None, ge=0)
-    """Instead of `importance`: the number itself."""
+    """The number itself, instead of `importance`."""
     uses: int = Field(default=0, ge=0)
     last_used: AwareDatetime | None = None
     expires_at: AwareDatetime | None = None
@@ -65,25 +56,25 @@ class Known(Frozen):
 
 
 class ScriptTurn(Exchange):
-    """A turn, and what must come of it; where nothing is expected, nothing must happen."""
+    """A turn, and its expected results; if nothing is expected, nothing may happen."""
 
     expect: tuple[Expectation, ...] = ()
     may: tuple[Expectation, ...] = ()
     never: tuple[Expectation, ...] = ()
     recall: RecallPart = RecallPart()
     answer: dict[str, Any] | str | None = None
-    """The judge's answer, written by hand; None: a model is asked."""
+    """The monitor's answer, written by hand; `None` means that a model is asked."""
 
 
 class TalkPart(Frozen):
-    """A talk."""
+    """A dialogue."""
 
     id: str
     turns: tuple[ScriptTurn, ...] = Field(min_length=1)
 
     @property
     def at(self) -> datetime:
-        """When it begins."""
+        """The time of its first turn."""
         return self.turns[0].at
 
 
@@ -99,7 +90,7 @@ class RunPart(Frozen):
 
 
 class Ask(RecallPart):
-    """A message after all, to which nothing is replied: what is whispered?"""
+    """A message after all sessions, which gets no reply: only what is whispered counts."""
 
     at: AwareDatetime
     text: str = Field(min_length=1)
@@ -107,16 +98,16 @@ class Ask(RecallPart):
 
 
 class Hold(Frozen):
-    """An active memory that must be there at the end."""
+    """An active memory that must exist at the end."""
 
     pattern: Patterns = Field(min_length=1)
     once: bool = False
-    """There is exactly one such."""
+    """Whether there must be exactly one such memory."""
     about: str = ""
 
 
 class End(Frozen):
-    """What the store holds at the end."""
+    """What the store must hold and lack at the end."""
 
     holds: tuple[Hold, ...] = ()
     lacks: Patterns = ()
@@ -133,16 +124,16 @@ Part = Annotated[
 
 
 class Script(Frozen):
-    """A whole file."""
+    """A whole script file."""
 
     name: str
-    """Of the file, without .yaml."""
+    """Name of the file, without .yaml."""
     title: str = ""
     about: str = Field(pattern=r"^[a-z0-9_-]+$")
     """The one thing it is about, as a slug."""
     user: UserPart = UserPart()
     assistant: AssistantPart = AssistantPart()
-    timezone: Annotated[str, AfterValidator(_is_zone)] = "UTC"
+    timezone: Zone = "UTC"
     known: tuple[Known, ...] = ()
     sessions: tuple[Part, ...] = Field(min_length=1)
     asks: tuple[Ask, ...] = ()
@@ -177,7 +168,7 @@ class Script(Frozen):
         return bool(answers) and None not in answers
 
     def dialogue(self, talk: TalkPart) -> Dialogue:
-        """One talk, to be replayed."""
+        """Return one session as a dialogue that can be replayed."""
         turns = tuple(
             Exchange(at=turn.at, user=turn.user, assistant=turn.assistant) for turn in talk.turns
         )
@@ -191,7 +182,7 @@ class Script(Frozen):
 
 
 def read_script(path: Path) -> Script:
-    """The script of a YAML file; DialogueError says where it is wrong."""
+    """Read the script of a YAML file. Raises DialogueError that says where it is wrong."""
     raw = _read(path)
     if not isinstance(raw, dict):
         raise DialogueError(f"{path} is no script: it holds no fields")
@@ -205,10 +196,10 @@ def read_script(path: Path) -> Script:
 
 
 def find_scripts(folder: Path, only: str = "*") -> list[Path]:
-    """The script files of a folder whose names fit a glob, in order of name.
+    """Return the script files of a folder whose names match a glob, sorted by name.
 
-    A dialogue without expectations, which has neither `about` nor `end`, is none.
-    Raises DialogueError where there is not one.
+    A dialogue that has neither `about` nor `end` is not a script.
+    Raises DialogueError if no file matches.
     """
     files = sorted(file for file in folder.glob("*.yaml") if file.match(f"{only}.yaml"))
     scripts = [file for file in files if _EXPECTS.search(file.read_text("utf-8", "replace"))]

@@ -1,4 +1,4 @@
-"""Other memories behind one seam, so that they are played and scored as ours is."""
+"""Other memory systems behind one interface, so that they are played and scored like ours."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,25 +10,25 @@ from zoneinfo import ZoneInfo
 
 from souffleur.agents.chat import Chat
 from souffleur.errors import SettingsError
-from souffleur.evals.suite.result import Done
+from souffleur.evals.suite.result import OpRecord
 from souffleur.evals.suite.script import Known, Script
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.settings import Settings
 
 
 @dataclass(frozen=True)
-class Means:
+class SystemInputs:
     """What every system is given for one script."""
 
     script: Script
     settings: Settings
     chat: Chat
-    """The endpoint, which counts."""
+    """The endpoint, whose calls are counted."""
     embedder: Embedder
-    """Of the same model as ours."""
+    """A fresh embedder of the same model as ours."""
 
     def briefing(self, at: datetime) -> str:
-        """What a host can tell any memory: who talks, when, and in which language to write."""
+        """Return what a host can tell any memory: who talks, when, and in which language."""
         script = self.script
         local = at.astimezone(ZoneInfo(script.timezone))
         return (
@@ -39,8 +39,8 @@ class Means:
 
 
 @dataclass(frozen=True)
-class Kept:
-    """One memory, as a system holds it."""
+class StoredMemory:
+    """One memory that a system holds."""
 
     id: str
     text: str
@@ -50,60 +50,60 @@ class System(Protocol):
     """A memory system over a fresh store."""
 
     async def open(self, known: Sequence[Known]) -> None:
-        """Makes the store, and puts there verbatim, without a model, what is known before."""
+        """Make the store, and put the known memories there verbatim, without a model."""
 
     async def turn(self, user: str, assistant: str, at: datetime) -> None:
-        """Takes an exchange; its memories are written when this returns.
+        """Take an exchange; its memories are written when this returns.
 
-        Raises RecordingError, and the EndpointError or AnswerError for which it failed.
+        Raises RecordingError, and the EndpointError or AnswerError that made it fail.
         """
 
     async def recall(self, text: str, at: datetime, limit: int) -> Sequence[str]:
-        """What its own search finds, best first."""
+        """Return the results of its own search, best first."""
 
-    async def memories(self) -> Sequence[Kept]:
-        """All that it holds now."""
+    async def memories(self) -> Sequence[StoredMemory]:
+        """Return all memories that it holds now."""
 
-    def ops(self) -> tuple[Done, ...] | None:
-        """What it says it did at the last turn; None: it does not tell."""
+    def ops(self) -> tuple[OpRecord, ...] | None:
+        """Return the ops it reports for the last turn; `None` if it reports none."""
 
     async def close(self) -> None:
-        """Lets go of the store."""
+        """Close the store."""
 
 
-Maker = Callable[[Means], System]
+SystemFactory = Callable[[SystemInputs], System]
 
 
 @dataclass(frozen=True)
-class Offer:
-    """A system that can be compared with."""
+class SystemSpec:
+    """A system that ours can be compared with."""
 
     module: str
-    """Ours, which adapts it."""
-    maker: str
+    """Name of our module that adapts it."""
+    factory: str
     package: str
-    """Theirs, as it is imported."""
+    """Name of its package, as it is imported."""
     needs: tuple[str, ...] = ()
-    """What else the adapter imports."""
+    """Other packages that the adapter imports."""
 
 
-OFFERS: Mapping[str, Offer] = {
-    "mem0": Offer("souffleur.evals.systems.mem0", "Mem0", "mem0", ("langchain",)),
-    "langmem": Offer("souffleur.evals.systems.langmem", "LangMem", "langmem"),
+SYSTEMS: Mapping[str, SystemSpec] = {
+    "mem0": SystemSpec("souffleur.evals.systems.mem0", "Mem0", "mem0", ("langchain",)),
+    "langmem": SystemSpec("souffleur.evals.systems.langmem", "LangMem", "langmem"),
 }
 
 
-def maker_of(name: str) -> Maker:
-    """The maker of a system. Raises SettingsError where there is none, or no package for it."""
-    if name not in OFFERS:
-        raise SettingsError(f"there is no system {name!r} to compare with: {', '.join(OFFERS)}")
-    offer = OFFERS[name]
-    missing = [one for one in (offer.package, *offer.needs) if find_spec(one) is None]
+def load_factory(name: str) -> SystemFactory:
+    """Return the factory of a system. Raises SettingsError if it is unknown or not installed."""
+    if name not in SYSTEMS:
+        raise SettingsError(f"there is no system {name!r} to compare with: {', '.join(SYSTEMS)}")
+    spec = SYSTEMS[name]
+    missing = [one for one in (spec.package, *spec.needs) if find_spec(one) is None]
     if missing:
         raise SettingsError(
             f"the package {missing[0]}, to compare with {name}, is not installed: run "
             "`pip install 'souffleur[versus]'`"
         )
-    maker: Any = getattr(import_module(offer.module), offer.maker)
-    made: Maker = maker
+    factory: Any = getattr(import_module(spec.module), spec.factory)
+    made: SystemFactory = factory
     return made

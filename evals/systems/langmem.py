@@ -1,4 +1,4 @@
-"""LangMem behind the seam: its store manager over LangGraph's store in memory, deletes allowed."""
+"""LangMem behind the interface: its store manager over LangGraph's memory store, with deletes."""
 
 import inspect
 import logging
@@ -13,61 +13,61 @@ from typing import Any
 import langsmith
 from langgraph.store.memory import InMemoryStore
 
-from souffleur.evals.suite.result import Done
+from souffleur.evals.suite.result import OpRecord
 from souffleur.evals.suite.script import Known
-from souffleur.evals.systems import Kept, Means
-from souffleur.evals.systems.bridge import Bridge
+from souffleur.evals.systems import StoredMemory, SystemInputs
+from souffleur.evals.systems.langchain_adapter import LangChainAdapter
 
-ALL = 10_000
-EARLIER = 10
-"""Messages before, for reference: as many as mem0 shows its model."""
+MEMORIES_LIMIT = 10_000
+EARLIER_MESSAGES = 10
+"""Earlier messages for reference: as many as mem0 shows its model."""
 
 
 class LangMem:
-    """`create_memory_store_manager` with its defaults; a fresh one for each turn, told the time."""
+    """`create_memory_store_manager` with its defaults; a fresh one for each turn, with the time."""
 
-    def __init__(self, means: Means) -> None:
-        self._means = means
-        self._bridge = Bridge(means, "langmem")
-        self._namespace = ("memories", means.script.user.id)
-        self._earlier: deque[str] = deque(maxlen=EARLIER)
+    def __init__(self, inputs: SystemInputs) -> None:
+        self._inputs = inputs
+        self._adapter = LangChainAdapter(inputs, "langmem")
+        self._namespace = ("memories", inputs.script.user.id)
+        self._earlier: deque[str] = deque(maxlen=EARLIER_MESSAGES)
         self._store: Any = None
 
     async def open(self, known: Sequence[Known]) -> None:
-        """Put there in the shape that its own memories have."""
-        dimension = await self._means.embedder.find_dimension()
-        self._store = InMemoryStore(index={"dims": dimension, "embed": self._bridge.embeddings})
-        for place, one in enumerate(known):
+        """Put the known memories into the store in the shape of its own."""
+        dimension = await self._inputs.embedder.find_dimension()
+        self._store = InMemoryStore(index={"dims": dimension, "embed": self._adapter.embeddings})
+        for index, one in enumerate(known):
             value = {"kind": "Memory", "content": {"content": one.content}}
-            await self._store.aput(self._namespace, f"known-{place}", value)
+            await self._store.aput(self._namespace, f"known-{index}", value)
 
     async def turn(self, user: str, assistant: str, at: datetime) -> None:
-        """The exchange to judge; the talk before stands in the instructions."""
+        """Judge an exchange; the earlier messages are in the instructions."""
         manager = self._manager(at)
         said = [{"role": "user", "content": user}, {"role": "assistant", "content": assistant}]
         try:
             with langsmith.tracing_context(enabled=False):
                 await manager.ainvoke({"messages": _messages(said)}, {"configurable": {}})
         finally:
-            self._bridge.check()  # its own errors hide what the endpoint raised
+            self._adapter.check()  # its own errors hide what the endpoint raised
         self._earlier += [f"{one['role']}: {one['content']}" for one in said]
 
     async def recall(self, text: str, at: datetime, limit: int) -> Sequence[str]:
-        """The store's search."""
+        """Return the results of the store's search."""
         found = await self._store.asearch(self._namespace, query=text, limit=limit)
         return [_text(item) for item in found]
 
-    async def memories(self) -> Sequence[Kept]:
-        """All of the namespace."""
-        held = await self._store.asearch(self._namespace, limit=ALL)
-        return [Kept(item.key, _text(item)) for item in held]
+    async def memories(self) -> Sequence[StoredMemory]:
+        """Return all memories of the namespace."""
+        held = await self._store.asearch(self._namespace, limit=MEMORIES_LIMIT)
+        return [StoredMemory(item.key, _text(item)) for item in held]
 
-    def ops(self) -> tuple[Done, ...] | None:
-        """It returns what it has put, but not what it has deleted."""
+    def ops(self) -> tuple[OpRecord, ...] | None:
+        """Return `None`: the library returns what it has put, but not what it has deleted."""
         return None
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
     def _manager(self, at: datetime) -> Any:
         make = library().create_memory_store_manager
@@ -75,8 +75,8 @@ class LangMem:
         earlier = "\n".join(self._earlier)
         before = f"\n\nEarlier talk, for reference only:\n{earlier}" if earlier else ""
         return make(
-            self._bridge.model,
-            instructions=f"{usual}\n\n{self._means.briefing(at)}{before}",
+            self._adapter.model,
+            instructions=f"{usual}\n\n{self._inputs.briefing(at)}{before}",
             enable_deletes=True,
             namespace=self._namespace,
             store=self._store,
@@ -85,7 +85,7 @@ class LangMem:
 
 @cache
 def library() -> Any:
-    """The package, which need not say what a model did wrong."""
+    """Import the package and silence what it logs about a model's mistakes."""
     logging.getLogger("trustcall").setLevel(logging.CRITICAL)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)

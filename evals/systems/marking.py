@@ -1,28 +1,28 @@
-"""Marking all systems alike: by what the store holds and recall brings, whatever ops there are."""
+"""Marking all systems alike: by what the store holds and recall returns, whatever their ops are."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from souffleur.evals.suite.expectation import Expectation, found
-from souffleur.evals.suite.marking import spent
-from souffleur.evals.suite.result import Played, Step
-from souffleur.evals.suite.scoring import MAKES, Counts, score, score_end, score_recall
+from souffleur.evals.suite.expectation import Expectation, occurs
+from souffleur.evals.suite.marking import count_spending
+from souffleur.evals.suite.result import ScriptResult, Step
+from souffleur.evals.suite.scoring import WRITING_OPS, Counts, score, score_end, score_recall
 from souffleur.evals.suite.script import Ask, End, RunPart, Script, ScriptTurn
-from souffleur.evals.systems.playing import Performance, parts
+from souffleur.evals.systems.script_runner import SystemRun, parts
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.knowledge_base import NEAR_DUPLICATE
 
-TOLD = "told."
-"""Before the counts of ops, which only some systems tell."""
+TOLD_PREFIX = "told."
+"""Prefix of the counts of ops, which only some systems report."""
 
 
-async def mark_alike(script: Script, performance: Performance, embedder: Embedder) -> Played:
-    """The script with all that was counted, and what is wrong with its recall and its end."""
-    played = performance.played
+async def mark_alike(script: Script, run: SystemRun, embedder: Embedder) -> ScriptResult:
+    """Return the script with its counts, and with the faults of its recall and its end."""
+    played = run.played
     counts: Counts = Counter()
     steps: list[Step] = []
-    for step, part, wrote in zip(played.steps, parts(script), performance.wrote, strict=True):
-        counts += spent(step.calls) + Counter(turns=bool(step.assistant))
+    for step, part, wrote in zip(played.steps, parts(script), run.wrote, strict=True):
+        counts += count_spending(step.calls) + Counter(turns=bool(step.assistant))
         if isinstance(part, RunPart):
             steps.append(step)
             continue
@@ -36,22 +36,22 @@ async def mark_alike(script: Script, performance: Performance, embedder: Embedde
             judged = judged.model_copy(update={"missed": missed, "breaches": breaches})
             counts += Counter({"wrote": len(wrote), "breaches": len(breaches)})
             counts += _learned(part, len(missed))
-            if performance.tells_ops:
+            if run.tells_ops:
                 counts += _told(part, step)
                 marks = score(part, step, {}).judged.marks
                 judged = judged.model_copy(update={"marks": marks})
         steps.append(step.model_copy(update={"judged": judged}))
     wrong, at_end = _ended(script.end, played.memories)
     counts += at_end
-    counts["near"] += await near_duplicates(played.memories, embedder)
+    counts["near"] += await count_near_duplicates(played.memories, embedder)
     counts["scripts"] += 1
     return played.model_copy(
         update={"steps": tuple(steps), "end": tuple(wrong), "counts": dict(sorted(counts.items()))}
     )
 
 
-async def near_duplicates(memories: Sequence[str], embedder: Embedder) -> int:
-    """How many memories have one before them that says nearly the same, by cosine."""
+async def count_near_duplicates(memories: Sequence[str], embedder: Embedder) -> int:
+    """Count the memories that nearly repeat one before them, by cosine."""
     import numpy as np
 
     if len(memories) < 2:
@@ -62,8 +62,8 @@ async def near_duplicates(memories: Sequence[str], embedder: Embedder) -> int:
 
 
 def _sought(part: ScriptTurn) -> Iterator[Expectation]:
-    """What is to be written, whether as a new memory or in place of an old one."""
-    yield from (one for one in part.expect if one.pattern and MAKES & set(one.op))
+    """Yield the expectations of something written, whether as a new memory or as an update."""
+    yield from (one for one in part.expect if one.pattern and WRITING_OPS & set(one.op))
 
 
 def _missed(part: ScriptTurn, wrote: Sequence[str]) -> tuple[str, ...]:
@@ -76,9 +76,9 @@ def _learned(part: ScriptTurn, missed: int) -> Counts:
 
 
 def _breaches(part: ScriptTurn, wrote: Sequence[str]) -> tuple[str, ...]:
-    """What was written and must never be; not what was due in another way, such as an update."""
-    due = [one for one in (*part.expect, *part.may) if one.pattern and MAKES & set(one.op)]
-    nevers = [one for one in part.never if one.pattern and MAKES & set(one.op)]
+    """List what was written and must never be, unless it was due otherwise, as by an update."""
+    due = [one for one in (*part.expect, *part.may) if one.pattern and WRITING_OPS & set(one.op)]
+    nevers = [one for one in part.never if one.pattern and WRITING_OPS & set(one.op)]
     return tuple(
         f"{one.label}: {text}"
         for text in wrote
@@ -88,7 +88,7 @@ def _breaches(part: ScriptTurn, wrote: Sequence[str]) -> tuple[str, ...]:
 
 
 def _says(sought: Expectation, text: str) -> bool:
-    return all(found(pattern, text) for pattern in sought.pattern)
+    return all(occurs(pattern, text) for pattern in sought.pattern)
 
 
 def _told(part: ScriptTurn, step: Step) -> Counts:
@@ -96,7 +96,7 @@ def _told(part: ScriptTurn, step: Step) -> Counts:
     scored = score(part, step, {}).counts
     return Counter(
         {
-            f"{TOLD}{name}": count
+            f"{TOLD_PREFIX}{name}": count
             for name, count in scored.items()
             if name.rpartition(".")[2] in wanted and not name.startswith("SKIP")
         }
@@ -104,7 +104,7 @@ def _told(part: ScriptTurn, step: Step) -> Counts:
 
 
 def _ended(end: End, memories: Sequence[str]) -> tuple[list[str], Counts]:
-    """What must be there and what must not, counted apart."""
+    """Score what must be there and what must not be there separately."""
     unlike, held = score_end(End(holds=end.holds), memories)
     there, lacked = score_end(End(lacks=end.lacks), memories)
     counts = Counter(

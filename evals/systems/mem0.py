@@ -1,6 +1,6 @@
-"""mem0, of its open library, behind the seam: Qdrant in memory, no telemetry, the script's dates.
+"""mem0's open-source library behind the interface: in memory, no telemetry, the script's dates.
 
-What its search adds where spaCy and fastembed are installed (entities, BM25), it adds here too.
+If spaCy and fastembed are installed, its search uses entities and BM25 here, too.
 """
 
 import asyncio
@@ -19,37 +19,37 @@ from importlib import import_module
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
-from souffleur.evals.suite.result import Done
+from souffleur.evals.suite.result import OpRecord
 from souffleur.evals.suite.script import Known
-from souffleur.evals.systems import Kept, Means
-from souffleur.evals.systems.bridge import Bridge
+from souffleur.evals.systems import StoredMemory, SystemInputs
+from souffleur.evals.systems.langchain_adapter import LangChainAdapter
 
 # It dates every prompt by the wall clock, and its open library can be told no other time.
 _DATES = re.compile(r"(?m)^(## (?:Observation|Current) Date\n)\d{4}-\d\d-\d\d$")
-ALL = 10_000
+MEMORIES_LIMIT = 10_000
 
 T = TypeVar("T")
 
 
 class Mem0:
-    """`mem0.Memory`, whose calls run in a thread of its own.
+    """`mem0.Memory`, with its calls in a thread of their own.
 
-    Those of the event loop would all wait for the loop, which needs one of them to look up a host.
+    Threads of the event loop would all wait for the loop, which needs one to look up a host.
     """
 
-    def __init__(self, means: Means) -> None:
-        self._means = means
-        self._bridge = Bridge(means, "mem0", self._dated)
-        self._user = means.script.user.id
-        self._at = means.script.sessions[0].at
+    def __init__(self, inputs: SystemInputs) -> None:
+        self._inputs = inputs
+        self._adapter = LangChainAdapter(inputs, "mem0", self._dated)
+        self._user = inputs.script.user.id
+        self._at = inputs.script.sessions[0].at
         self._thread = ThreadPoolExecutor(1, "mem0")
         self._memory: Any = None
         self._client: Any = None
         self._events: list[dict[str, Any]] = []
 
     async def open(self, known: Sequence[Known]) -> None:
-        """Put there with `infer=False`, as it allows."""
-        dimension = await self._means.embedder.find_dimension()
+        """Put the known memories into the store with `infer=False`."""
+        dimension = await self._inputs.embedder.find_dimension()
         await self._in_thread(self._open, dimension)
         for one in known:
             await self._in_thread(
@@ -61,7 +61,7 @@ class Mem0:
             )
 
     async def turn(self, user: str, assistant: str, at: datetime) -> None:
-        """`add` of both messages; what the two are called, and when it is, as instructions."""
+        """Call `add` with both messages; names and time are given as instructions."""
         self._at = at
         self._events = []
         said = [{"role": "user", "content": user}, {"role": "assistant", "content": assistant}]
@@ -70,15 +70,15 @@ class Mem0:
                 self._memory.add,
                 said,
                 user_id=self._user,
-                prompt=self._means.briefing(at),
+                prompt=self._inputs.briefing(at),
                 metadata={"created_at": at.isoformat()},
             )
         finally:
-            self._bridge.check()  # its own errors hide what the endpoint raised
+            self._adapter.check()  # its own errors hide what the endpoint raised
         self._events = added["results"]
 
     async def recall(self, text: str, at: datetime, limit: int) -> Sequence[str]:
-        """`search`, without its threshold, which is made for embedders that put all texts near."""
+        """Call `search` without its threshold, which suits embedders that put all texts near."""
         found = await self._in_thread(
             self._memory.search,
             text,
@@ -88,19 +88,19 @@ class Mem0:
         )
         return [str(one["memory"]) for one in found["results"]]
 
-    async def memories(self) -> Sequence[Kept]:
-        """`get_all`."""
+    async def memories(self) -> Sequence[StoredMemory]:
+        """Call `get_all`."""
         held = await self._in_thread(
-            self._memory.get_all, filters={"user_id": self._user}, top_k=ALL
+            self._memory.get_all, filters={"user_id": self._user}, top_k=MEMORIES_LIMIT
         )
-        return [Kept(str(one["id"]), str(one["memory"])) for one in held["results"]]
+        return [StoredMemory(str(one["id"]), str(one["memory"])) for one in held["results"]]
 
-    def ops(self) -> tuple[Done, ...]:
-        """The events that `add` returns."""
-        return tuple(_done(one) for one in self._events if one.get("event") != "NONE")
+    def ops(self) -> tuple[OpRecord, ...]:
+        """Return the events that `add` returned."""
+        return tuple(_op_record(one) for one in self._events if one.get("event") != "NONE")
 
     async def close(self) -> None:
-        """Closes its history and its vectors."""
+        """Close its history and its vector store."""
         if self._memory is not None:
             await self._in_thread(self._memory.close)
             await self._in_thread(self._client.close)
@@ -122,10 +122,10 @@ class Mem0:
         }
         self._memory = library().Memory.from_config(
             {
-                "llm": {"provider": "langchain", "config": {"model": self._bridge.model}},
+                "llm": {"provider": "langchain", "config": {"model": self._adapter.model}},
                 "embedder": {
                     "provider": "langchain",
-                    "config": {"model": self._bridge.embeddings, "embedding_dims": dimension},
+                    "config": {"model": self._adapter.embeddings, "embedding_dims": dimension},
                 },
                 "vector_store": {"provider": "qdrant", "config": vectors},
                 "history_db_path": ":memory:",
@@ -133,13 +133,13 @@ class Mem0:
         )
 
     def _dated(self, text: str) -> str:
-        day = self._at.astimezone(ZoneInfo(self._means.script.timezone)).date()
+        day = self._at.astimezone(ZoneInfo(self._inputs.script.timezone)).date()
         return _DATES.sub(rf"\g<1>{day.isoformat()}", text)
 
 
 @cache
 def library() -> Any:
-    """The package, which tells nobody that it is used and writes nothing into the home folder."""
+    """Import the package, with no telemetry and nothing written into the home folder."""
     os.environ["MEM0_TELEMETRY"] = "False"  # read when it is imported
     if "MEM0_DIR" not in os.environ:
         folder = os.environ["MEM0_DIR"] = tempfile.mkdtemp(prefix="souffleur-mem0-")
@@ -151,8 +151,10 @@ def library() -> Any:
         return import_module("mem0")
 
 
-def _done(event: dict[str, Any]) -> Done:
+def _op_record(event: dict[str, Any]) -> OpRecord:
     text, old = str(event.get("memory", "")), str(event.get("previous_memory") or "")
     if event.get("event") == "DELETE":
-        return Done(op="DELETE", who="mem0", olds=(old or text,))
-    return Done(op=str(event.get("event")), who="mem0", content=text, olds=(old,) if old else ())
+        return OpRecord(op="DELETE", who="mem0", olds=(old or text,))
+    return OpRecord(
+        op=str(event.get("event")), who="mem0", content=text, olds=(old,) if old else ()
+    )

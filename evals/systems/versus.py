@@ -1,8 +1,8 @@
 """Versus: the same scripts through other memory systems, with the same model and embedder.
 
-Ours is played first, and says how many memories each message may call up: the others' own search
-gives as many. All are marked by what the store holds and recall brings; ops are told apart, of
-those systems that tell them.
+Ours is played first, and determines how many memories each message may recall: the others' own
+search gives as many. All are marked by what the store holds and recall returns; ops are listed
+separately for the systems that report them.
 """
 
 import asyncio
@@ -16,103 +16,103 @@ from pathlib import Path
 from souffleur.agents.chat import Chat
 from souffleur.agents.recording import Player, Recorder, prune
 from souffleur.errors import RecordingError, SouffleurError
-from souffleur.evals.suite.result import Played
+from souffleur.evals.suite.fixture import Listener, script_settings
+from souffleur.evals.suite.result import ScriptResult
 from souffleur.evals.suite.script import Script, read_script
-from souffleur.evals.suite.stage import Listener, stage_settings
-from souffleur.evals.systems import Maker, Means
-from souffleur.evals.systems.contest import Contest, Side, gathered
+from souffleur.evals.systems import SystemFactory, SystemInputs
+from souffleur.evals.systems.comparison import SystemComparison, SystemResult, compare_systems
 from souffleur.evals.systems.marking import mark_alike
-from souffleur.evals.systems.playing import play_ours, play_theirs, whispered
+from souffleur.evals.systems.script_runner import count_whispered, play_ours, play_theirs
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.replay import as_recorded
 from souffleur.settings import Settings, default_settings
 from souffleur.wiring import settings_embedder
 
 OURS = "souffleur"
-DISTRIBUTIONS = {"mem0": "mem0ai"}
-"""What `pip` calls a system, where that is not its name."""
+DISTRIBUTION_NAMES = {"mem0": "mem0ai"}
+"""Names of systems on PyPI, if they differ."""
 
-Step = Callable[[int, int], None]
-"""Is told how many scripts are done, and of how many."""
+Progress = Callable[[int, int], None]
+"""Callback with the number of finished scripts and of all scripts."""
 
 
 @dataclass(frozen=True)
-class Seat:
-    """What one system plays one script with."""
+class SystemSetup:
+    """The model and settings that one system plays one script with."""
 
     settings: Settings
     chat: Chat
     timed: bool = False
     done: Callable[[], None] = lambda: None
-    """Called when the script was played without trouble."""
+    """Called if the script was played without trouble."""
 
 
-Seats = Callable[[str, str], Seat]
-"""By the names of a system and a script. Raises RecordingError where there is no recording."""
+SetupSource = Callable[[str, str], SystemSetup]
+"""Returns the setup for a system and a script. Raises RecordingError if there is no recording."""
 
 
-def live_seats(settings: Settings, chat: Chat) -> Seats:
-    """All ask the endpoint."""
-    return lambda system, script: Seat(settings, chat, timed=True)
+def live_setups(settings: Settings, chat: Chat) -> SetupSource:
+    """Return setups that all ask the endpoint."""
+    return lambda system, script: SystemSetup(settings, chat, timed=True)
 
 
-def recording_seats(settings: Settings, chat: Chat, folder: Path, now: datetime) -> Seats:
-    """All ask the endpoint, and each answer is kept in FOLDER/SYSTEM/SCRIPT.jsonl."""
+def recording_setups(settings: Settings, chat: Chat, folder: Path, now: datetime) -> SetupSource:
+    """Return setups that ask the endpoint and keep the answers in FOLDER/SYSTEM/SCRIPT.jsonl."""
 
-    def seat(system: str, script: str) -> Seat:
+    def setup(system: str, script: str) -> SystemSetup:
         path = _recording(folder, system, script)
         recorder = Recorder(chat, path, model=settings.model, now=now)
-        return Seat(settings, recorder, done=lambda: prune(path, recorder.used))
+        return SystemSetup(settings, recorder, done=lambda: prune(path, recorder.used))
 
-    return seat
+    return setup
 
 
-def recorded_seats(folder: Path) -> Seats:
-    """Nobody is asked."""
+def recorded_setups(folder: Path) -> SetupSource:
+    """Return setups that play recorded answers."""
 
-    def seat(system: str, script: str) -> Seat:
+    def setup(system: str, script: str) -> SystemSetup:
         player = Player(_recording(folder, system, script))
         # A recorded failure is the same at every try.
         update = {**as_recorded(player), "tries": 1}
-        return Seat(default_settings().model_copy(update=update), player)
+        return SystemSetup(default_settings().model_copy(update=update), player)
 
-    return seat
+    return setup
 
 
 async def versus(
     files: Sequence[Path],
-    makers: Mapping[str, Maker],
-    seats: Seats,
+    factories: Mapping[str, SystemFactory],
+    setups: SetupSource,
     *,
     live: bool = True,
     parallel: int = 8,
-    step: Step = lambda done, total: None,
-) -> Contest:
-    """Ours and the others on these scripts, some scripts side by side.
+    step: Progress = lambda done, total: None,
+) -> SystemComparison:
+    """Play the scripts with ours and the other systems, several scripts concurrently.
 
-    What fails of a script does not stop the others; a script counts where no system failed.
+    A failure in one script does not stop the others; a script counts if no system failed.
     """
     slots = asyncio.Semaphore(parallel)
     finished: Counter[str] = Counter()
 
-    async def one(file: Path) -> _Done:
+    async def one(file: Path) -> _ScriptResults:
         async with slots:
-            done = await _script(file, makers, seats)
+            done = await _script(file, factories, setups)
         finished["scripts"] += 1
         step(finished["scripts"], len(files))
         return done
 
     done = await asyncio.gather(*(one(file) for file in files))
     sides = [
-        Side(
+        SystemResult(
             system=name,
             version=version_of(name),
             tells_ops=any(some.tells.get(name, False) for some in done),
             scripts=tuple(sorted((some.played[name] for some in done), key=lambda it: it.name)),
         )
-        for name in (OURS, *makers)
+        for name in (OURS, *factories)
     ]
-    return gathered(
+    return compare_systems(
         sides,
         models=[some.model for some in done],
         embedders=[some.embedder for some in done],
@@ -121,70 +121,74 @@ async def versus(
 
 
 def version_of(system: str) -> str:
-    """The version that is installed; empty for what is no package."""
+    """Return the installed version; empty if it is not a package."""
     try:
-        return version(DISTRIBUTIONS.get(system, system))
+        return version(DISTRIBUTION_NAMES.get(system, system))
     except PackageNotFoundError:
         return ""
 
 
 @dataclass(frozen=True)
-class _Done:
-    """One script by all systems."""
+class _ScriptResults:
+    """The results of all systems on one script."""
 
-    played: dict[str, Played]
+    played: dict[str, ScriptResult]
     tells: dict[str, bool]
     model: str = ""
     embedder: str = ""
 
 
-async def _script(file: Path, makers: Mapping[str, Maker], seats: Seats) -> _Done:
-    names = (OURS, *makers)
+async def _script(
+    file: Path, factories: Mapping[str, SystemFactory], setups: SetupSource
+) -> _ScriptResults:
+    names = (OURS, *factories)
     try:
         script = read_script(file)
-        seat = seats(OURS, script.name)
-        ours = await _ours(script, seat)
+        setup = setups(OURS, script.name)
+        ours = await _ours(script, setup)
     except Exception as error:  # noqa: BLE001  the edge of a script
-        failed = Played(name=file.stem, failure=_why(error, OURS, file.stem))
-        others = Played(name=file.stem, failure=f"not played: {OURS} failed")
-        return _Done({name: failed if name == OURS else others for name in names}, {})
-    limits = [max(1, whispered(one.whisper)) for one in ours.steps]
+        failed = ScriptResult(name=file.stem, failure=_why(error, OURS, file.stem))
+        others = ScriptResult(name=file.stem, failure=f"not played: {OURS} failed")
+        return _ScriptResults({name: failed if name == OURS else others for name in names}, {})
+    limits = [max(1, count_whispered(one.whisper)) for one in ours.steps]
     played, tells = {OURS: ours}, {OURS: True}
-    for name, maker in makers.items():
+    for name, factory in factories.items():
         try:
-            played[name], tells[name] = await _theirs(script, name, maker, seats, limits)
+            played[name], tells[name] = await _theirs(script, name, factory, setups, limits)
         except Exception as error:  # noqa: BLE001  the edge of another system's script
             failure = _why(error, name, file.stem)
-            played[name] = Played(name=script.name, about=script.about, failure=failure)
-    return _Done(played, tells, seat.settings.model, _embedder(script, seat.settings).name)
+            played[name] = ScriptResult(name=script.name, about=script.about, failure=failure)
+    return _ScriptResults(
+        played, tells, setup.settings.model, _embedder(script, setup.settings).name
+    )
 
 
-async def _ours(script: Script, seat: Seat) -> Played:
-    performance = await play_ours(script, seat.settings, Listener(seat.chat, seat.timed))
-    marked = await mark_alike(script, performance, _embedder(script, seat.settings))
-    return _ended(marked, seat)
+async def _ours(script: Script, setup: SystemSetup) -> ScriptResult:
+    run = await play_ours(script, setup.settings, Listener(setup.chat, setup.timed))
+    marked = await mark_alike(script, run, _embedder(script, setup.settings))
+    return _ended(marked, setup)
 
 
 async def _theirs(
-    script: Script, name: str, maker: Maker, seats: Seats, limits: Sequence[int]
-) -> tuple[Played, bool]:
-    seat = seats(name, script.name)
-    listener = Listener(seat.chat, seat.timed)
-    embedder = _embedder(script, seat.settings)
-    system = maker(Means(script, seat.settings, listener, embedder))
-    performance = await play_theirs(script, system, listener, limits)
-    return _ended(await mark_alike(script, performance, embedder), seat), performance.tells_ops
+    script: Script, name: str, factory: SystemFactory, setups: SetupSource, limits: Sequence[int]
+) -> tuple[ScriptResult, bool]:
+    setup = setups(name, script.name)
+    listener = Listener(setup.chat, setup.timed)
+    embedder = _embedder(script, setup.settings)
+    system = factory(SystemInputs(script, setup.settings, listener, embedder))
+    run = await play_theirs(script, system, listener, limits)
+    return _ended(await mark_alike(script, run, embedder), setup), run.tells_ops
 
 
-def _ended(played: Played, seat: Seat) -> Played:
+def _ended(played: ScriptResult, setup: SystemSetup) -> ScriptResult:
     if not played.troubles:
-        seat.done()
+        setup.done()
     return played
 
 
 def _embedder(script: Script, settings: Settings) -> Embedder:
-    """A fresh one of the model by which ours is played."""
-    return settings_embedder(stage_settings(script, settings))
+    """Return a fresh embedder of the same model as ours."""
+    return settings_embedder(script_settings(script, settings))
 
 
 def _recording(folder: Path, system: str, script: str) -> Path:

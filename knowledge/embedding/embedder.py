@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from souffleur.errors import EmbedderError, OutageError, SettingsError
 from souffleur.knowledge.breaker import Breaker
 from souffleur.knowledge.embedding.embedding_models import (
-    BATCH,
+    TEXTS_PER_REQUEST,
     FastEmbeddings,
     openai_embeddings,
     translate,
@@ -24,12 +24,12 @@ from souffleur.knowledge.embedding.embedding_models import (
 from souffleur.knowledge.embedding.hash_embeddings import HashEmbeddings
 from souffleur.knowledge.language.plain_text import mend
 
-REMEMBERED = 2048
+TEXTS_REMEMBERED = 2048
 """Texts whose vectors are kept: what a turn embeds more than once costs once."""
 USUAL_FLOOR = 0.25
 """Until `find_dimension` has measured: between the 0.1 and 0.4 of most recent models."""
 HIGHEST_FLOOR = 0.9
-DIMENSIONS = range(16, 65_537)
+HASH_DIMENSIONS = range(16, 65_537)
 
 _UNRELATED = (
     ("My cat sleeps all day.", "The train to Lyon was late.", "I am allergic to peanuts."),
@@ -126,8 +126,8 @@ class Embedder:
         keys = [(query, mend(text)) for text in texts]
         found = {key: self._cache[key] for key in keys if key in self._cache}
         asked = [key for key in dict.fromkeys(keys) if key not in found and key[1].strip()]
-        for start in range(0, len(asked), BATCH):
-            batch = asked[start : start + BATCH]
+        for start in range(0, len(asked), TEXTS_PER_REQUEST):
+            batch = asked[start : start + TEXTS_PER_REQUEST]
             rows = await self._rows([text for _, text in batch], query=query, within=within)
             found.update(zip(batch, rows, strict=True))
         if any(key not in found for key in keys):  # blanks
@@ -181,7 +181,7 @@ class Embedder:
         for key, vector in found.items():
             self._cache[key] = vector
             self._cache.move_to_end(key)
-        while len(self._cache) > REMEMBERED:
+        while len(self._cache) > TEXTS_REMEMBERED:
             self._cache.popitem(last=False)
 
 
@@ -234,11 +234,11 @@ def _advise() -> None:
 
 
 def _dimension(text: str) -> int:
-    if text.isascii() and text.isdigit() and int(text) in DIMENSIONS:
+    if text.isascii() and text.isdigit() and int(text) in HASH_DIMENSIONS:
         return int(text)
     raise SettingsError(
         f"The embedder 'hash:{text}' cannot be made: write a number of dimensions from "
-        f"{DIMENSIONS[0]} to {DIMENSIONS[-1]}, such as hash:512."
+        f"{HASH_DIMENSIONS[0]} to {HASH_DIMENSIONS[-1]}, such as hash:512."
     )
 
 

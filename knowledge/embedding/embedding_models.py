@@ -14,7 +14,7 @@ from souffleur.knowledge.privacy.addresses import bare_address
 from souffleur.knowledge.privacy.redaction import redact
 
 OPENAI = "https://api.openai.com/v1"
-BATCH = 64
+TEXTS_PER_REQUEST = 64
 """Texts per request; more is too much for some local servers."""
 
 _DETAIL = 200
@@ -56,7 +56,7 @@ def openai_embeddings(
         openai_api_key=SecretStr(api_key or "not-needed"),
         request_timeout=timeout,
         max_retries=1,
-        chunk_size=BATCH,
+        chunk_size=TEXTS_PER_REQUEST,
         # Otherwise texts go out as token numbers, which few servers but OpenAI's understand.
         check_embedding_ctx_length=False,
         model_kwargs={"encoding_format": "float"},
@@ -103,26 +103,26 @@ def translate(
 
     Neither the key nor the `texts` that were to be embedded are repeated in it.
     """
-    place = f"{_address(embeddings)} (embedder {name})" if _address(embeddings) else name
+    address = f"{_address(embeddings)} (embedder {name})" if _address(embeddings) else name
     for cause in causes_of(error):
         if isinstance(status := getattr(cause, "status_code", None), int):
             hint = hint_for(status, _HINTS)
             said = _detail(cause, embeddings, texts)
             return EmbedderError(
-                f"{place} answered {status}: {hint}{said}.", outage=is_outage_status(status)
+                f"{address} answered {status}: {hint}{said}.", outage=is_outage_status(status)
             )
         if is_time_out(cause):
             return EmbedderError(
-                f"{place} gave no embeddings in time: raise SOUFFLEUR_TIMEOUT, or take a faster"
+                f"{address} gave no embeddings in time: raise SOUFFLEUR_TIMEOUT, or take a faster"
                 " model.",
                 slow=True,
             )
         if is_unreachable(cause):
             return EmbedderError(
-                f"{place} cannot be reached: check the address, and that the server runs."
+                f"{address} cannot be reached: check the address, and that the server runs."
             )
     said = _detail(error, embeddings, texts)
-    return EmbedderError(f"{place} gave no usable embeddings: check that it serves them{said}.")
+    return EmbedderError(f"{address} gave no usable embeddings: check that it serves them{said}.")
 
 
 def _address(embeddings: Embeddings) -> str:

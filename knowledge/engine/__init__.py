@@ -1,1 +1,1 @@
-"""Qdrant: the seam, and both engines behind it."""
+"""The interface to Qdrant, and its two implementations."""

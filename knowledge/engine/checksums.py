@@ -1,8 +1,9 @@
-"""Checksums of a collection's files: what damaged them while it was closed is noticed.
+"""Checksums of a collection's files, so that damage while it was closed is detected.
 
-The engine has no checksums over most of its files: zeros in one of them are records that are gone
-or altered, or end the process. Closing therefore notes a sum of each file, and opening compares
-before the engine touches one. An open collection has no sums, nor has one whose process was killed.
+The engine has no checksums for most of its files: zeros in one of them lose or alter records, or
+crash the process. Closing therefore writes a checksum of each file, and opening compares them
+before the engine touches the files. There are no checksums while a collection is open, or if its
+process was killed.
 """
 
 import errno
@@ -16,25 +17,25 @@ from pathlib import Path
 from souffleur.errors import StoreError
 
 SUFFIX = ".sums"
-"""The file of the sums lies beside the folder of the collection."""
+"""Suffix of the file with the checksums, which is next to the collection's folder."""
 _BLOCK = 1 << 16
 _ZEROS = bytes(_BLOCK)
 _NAMED = 3
-"""Files that a message names."""
+"""Number of files that an error message lists."""
 
 Sums = dict[str, tuple[int, int]]
-"""Size in bytes and CRC-32 of each file, by its path within the folder."""
+"""The size in bytes and CRC-32 of each file, by its path within the folder."""
 
 
 def sums_file(path: Path) -> Path:
-    """Return where the sums of a collection's folder are kept."""
+    """Return the file with the checksums of a collection's folder."""
     return path.with_name(path.name + SUFFIX)
 
 
 def note_sums(path: Path) -> None:
-    """Note the sums of all files of a folder, for `check_sums`. Raises OSError.
+    """Write the checksums of all files in a folder, for `check_sums`. Raises OSError.
 
-    The files are on the disk before their sums are: after a power cut they agree, if there are any.
+    The files are synced before their checksums are written, so that both agree after a power cut.
     """
     files = sorted(file for file in path.rglob("*") if file.is_file())
     for file in files:
@@ -50,9 +51,9 @@ def note_sums(path: Path) -> None:
 
 
 def check_sums(path: Path) -> None:
-    """Compare the files of a folder with the sums that were noted, if there are any.
+    """Compare the files of a folder with their checksums, if there are any.
 
-    Raises StoreError, which names files that differ; OSError if one cannot be read.
+    Raises StoreError, which lists the files that differ; OSError if one cannot be read.
     """
     noted = sums_file(path)
     try:
@@ -72,16 +73,16 @@ def check_sums(path: Path) -> None:
 
 
 def drop_sums(path: Path) -> None:
-    """Forget the sums of a folder whose files are about to change. Raises OSError."""
+    """Delete the checksums of a folder whose files are about to change. Raises OSError."""
     with suppress(FileNotFoundError):
         sums_file(path).unlink()
         _sync(path.parent)
 
 
 def data_blocks(file: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield where each block of a file begins that is not all zeros, and the block.
+    """Yield the offset and bytes of each block of a file that is not all zeros.
 
-    The engine's files are large and nearly empty: what the disk does not hold is not read.
+    The engine's files are large and nearly empty: holes in sparse files are not read.
     """
     with file.open("rb", buffering=0) as data:
         size, start = os.fstat(data.fileno()).st_size, 0
@@ -105,7 +106,7 @@ def _is(file: Path, size: int, crc: int) -> bool:
 
 
 def _skip_hole(descriptor: int, start: int, size: int) -> int:
-    """Return the beginning of the next block that the disk holds; `size` if there is none."""
+    """Return the offset of the next block with data on the disk; `size` if there is none."""
     if start >= size or not hasattr(os, "SEEK_DATA"):
         return start
     try:
@@ -116,7 +117,7 @@ def _skip_hole(descriptor: int, start: int, size: int) -> int:
 
 
 def _sync(path: Path) -> None:
-    """Have a file, or the names in a folder, survive a power cut, if the system can tell it to."""
+    """Sync a file, or the names in a folder, to the disk, if the system supports it."""
     if os.name != "posix":
         return
     descriptor = os.open(path, os.O_RDONLY)

@@ -1,7 +1,7 @@
-"""The seam to Qdrant: points, filters, queries, and what a collection must be able to do.
+"""The interface to Qdrant: points, filters, queries, and the methods of a collection.
 
-Two implementations speak it: `edge.EdgeCollection` (in this process, on disk) and
-`server.ServerCollection` (qdrant-client). Only what both can do is here.
+It has two implementations: `edge.EdgeCollection` (in this process, on disk) and
+`server.ServerCollection` (qdrant-client). It contains only what both can do.
 """
 
 import asyncio
@@ -11,12 +11,12 @@ from datetime import datetime
 from typing import Any, Literal, Protocol
 
 Payload = dict[str, Any]
-"""JSON-like. Datetimes are ISO 8601 strings in UTC; ids are UUID strings."""
+"""JSON-like data. Datetimes are ISO 8601 strings in UTC; ids are UUID strings."""
 
 Scalar = str | int | bool
 
 POINTS_PER_PAGE = 1000
-"""Points that `read_all` takes at once."""
+"""Number of points that `read_all` requests at once."""
 
 
 @dataclass(frozen=True)
@@ -29,19 +29,22 @@ class Sparse:
 
 @dataclass(frozen=True)
 class Point:
-    """What is stored under one id. A point may have no vector at all."""
+    """A payload with its vectors, stored under one id. A point may have no vector at all."""
 
     id: str
     """A UUID."""
     payload: Payload
     dense: tuple[float, ...] | None = None
-    """Of unit length and of the collection's dimension."""
+    """The dense vector, of unit length and of the collection's dimension."""
     lexical: Sparse | None = None
+    cues: tuple[tuple[float, ...], ...] = ()
+    """Vectors of other texts it is found by; only in a collection whose schema has cues."""
+    cue_words: Sparse | None = None
 
 
 @dataclass(frozen=True)
 class Is:
-    """The field equals the value, or, of a list, holds it."""
+    """Matches if the field equals the value, or is a list that contains it."""
 
     key: str
     value: Scalar
@@ -49,7 +52,7 @@ class Is:
 
 @dataclass(frozen=True)
 class OneOf:
-    """The field equals (or holds) one of the values; no value matches nothing."""
+    """Matches if the field equals (or contains) one of the values; never without values."""
 
     key: str
     values: tuple[str, ...]
@@ -57,7 +60,7 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Between:
-    """low <= field < high; a missing field never matches. Numbers, or aware datetimes."""
+    """Matches if low <= field < high, for numbers or aware datetimes; never if it is missing."""
 
     key: str
     low: float | datetime | None = None
@@ -66,14 +69,14 @@ class Between:
 
 @dataclass(frozen=True)
 class Missing:
-    """The field is absent, null or an empty list."""
+    """Matches if the field is absent, null or an empty list."""
 
     key: str
 
 
 @dataclass(frozen=True)
 class AnyOf:
-    """At least one of the conditions holds."""
+    """Matches if at least one of the conditions matches."""
 
     conditions: tuple["Condition", ...]
 
@@ -83,7 +86,7 @@ Condition = Is | OneOf | Between | Missing | AnyOf
 
 @dataclass(frozen=True)
 class Filter:
-    """All of `must` hold and none of `must_not`."""
+    """Matches if all of `must` and none of `must_not` match."""
 
     must: tuple[Condition, ...] = ()
     must_not: tuple[Condition, ...] = ()
@@ -91,7 +94,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class Order:
-    """Sort by an indexed field."""
+    """An order by an indexed field."""
 
     key: str
     descending: bool = False
@@ -99,11 +102,11 @@ class Order:
 
 @dataclass(frozen=True)
 class Hit:
-    """A point found by a query, best first."""
+    """A point found by a query."""
 
     point: Point
     score: float
-    """Cosine for dense queries; summed idf-weighted term products for lexical ones."""
+    """The cosine for dense queries; summed idf-weighted term products for lexical ones."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,8 @@ class Search:
     limit: int = 20
     idf_within: Filter | None = None
     """For sparse queries: the points over which term rarity is counted (one user's)."""
+    by_cues: bool = False
+    """Compare with the cues of points instead; of several cues the nearest counts."""
 
 
 IndexType = Literal["keyword", "tenant", "integer", "float", "datetime", "bool"]
@@ -122,21 +127,23 @@ IndexType = Literal["keyword", "tenant", "integer", "float", "datetime", "bool"]
 
 @dataclass(frozen=True)
 class CollectionSchema:
-    """What a collection is made with."""
+    """The name, dimension and indexes with which a collection is created."""
 
     name: str
     dimension: int
-    """Of the dense vectors."""
+    """The dimension of the dense vectors."""
     indexes: Mapping[str, IndexType] = field(default_factory=dict)
     """Payload fields that are filtered or sorted by; `tenant` is a keyword every query filters."""
+    cues: bool = False
+    """Whether its points can have cues."""
 
 
 class Collection(Protocol):
-    """A set of points. All calls may raise StoreError."""
+    """A set of points. Every method may raise StoreError."""
 
-    layout: CollectionSchema
+    schema: CollectionSchema
     trouble: str
-    """Why what was written may not survive a power cut; empty if all is well."""
+    """Why recent writes may not survive a power cut; empty if all is well."""
 
     def put_now(self, points: Sequence[Point]) -> None:
         """Insert or replace whole points before returning, without an event loop.
@@ -146,7 +153,7 @@ class Collection(Protocol):
         ...
 
     def get_now(self, ids: Sequence[str]) -> list[Point]:
-        """The points that exist, in the order of `ids`, without vectors or an event loop."""
+        """Return the existing points in the order of `ids`, without vectors or an event loop."""
         ...
 
     async def put(self, points: Sequence[Point]) -> None:
@@ -154,10 +161,10 @@ class Collection(Protocol):
         ...
 
     async def replace(self, point: Point, *, revision: int) -> bool:
-        """Replace the point if its stored `revision` is the one given.
+        """Replace the point if its stored `revision` equals the given one.
 
-        Returns whether it was replaced. The new payload must carry another `revision` and the
-        id of the writer in `written_by`, by which the write is recognised on reading back.
+        Returns whether it was replaced. The new payload must contain another `revision` and the id
+        of the writer in `written_by`, by which the write is recognised when it is read back.
         """
         ...
 
@@ -166,7 +173,7 @@ class Collection(Protocol):
         ...
 
     async def get(self, ids: Sequence[str], *, vectors: bool = False) -> list[Point]:
-        """The points that exist, in the order of `ids`."""
+        """Return the existing points in the order of `ids`."""
         ...
 
     async def scroll(
@@ -178,18 +185,18 @@ class Collection(Protocol):
         after: str | None = None,
         vectors: bool = False,
     ) -> tuple[list[Point], str | None]:
-        """Up to `limit` matching points, and the cursor for the next page (None: the last one).
+        """Return up to `limit` matching points and the next page's cursor, `None` on the last page.
 
-        With `order`, points that lack the field are left out and there are no further pages.
+        If `order` is given, points without its field are left out and there is only one page.
         """
         ...
 
     async def search(self, queries: Sequence[Search]) -> list[list[Hit]]:
-        """The nearest points for each query, in one round trip where the engine can."""
+        """Return the nearest points for each query, in one round trip if the engine supports it."""
         ...
 
     async def count(self, filter: Filter) -> int:
-        """How many points match."""
+        """Return the number of matching points."""
         ...
 
     async def delete(self, ids: Sequence[str]) -> None:
@@ -197,23 +204,23 @@ class Collection(Protocol):
         ...
 
     async def flush(self) -> None:
-        """Return when everything written so far would survive a power cut."""
+        """Return once everything written so far would survive a power cut."""
         ...
 
     async def close(self) -> None:
-        """Flush and let go of the data. Closing twice is harmless."""
+        """Flush and close the collection. Idempotent."""
         ...
 
 
 async def read_all(collection: Collection, filter: Filter) -> list[Point]:
-    """Return all points that match, without vectors."""
+    """Return all matching points, without vectors."""
     return [point async for page in read_pages(collection, filter) for point in page]
 
 
 async def read_pages(
     collection: Collection, filter: Filter, *, size: int = POINTS_PER_PAGE
 ) -> AsyncIterator[list[Point]]:
-    """Yield all points that match, `size` at a time; the event loop goes on in between."""
+    """Yield all matching points, `size` at a time, and let the event loop run in between."""
     after: str | None = None
     while True:
         page, after = await collection.scroll(filter, limit=size, after=after)

@@ -1,7 +1,7 @@
-"""The disk: enough room before the engine writes.
+"""Checks for free disk space before the engine writes.
 
-The engine writes through memory maps into sparse files: on a full disk the system kills the whole
-process (SIGBUS) instead of raising an error.
+The engine writes through memory maps into sparse files: if the disk is full, the system kills the
+whole process (SIGBUS) instead of raising an error.
 """
 
 from collections.abc import Callable
@@ -11,19 +11,19 @@ from shutil import disk_usage
 from souffleur.errors import StoreError
 
 MB = 1 << 20
-TO_OPEN = 100 * MB
-"""Two new collections, where sparse files take their whole size, and some room to write."""
-TO_WRITE = 32 * MB
-"""One more segment of the log."""
+BYTES_TO_OPEN = 100 * MB
+"""Space for two new collections on file systems without sparse files, and for some writes."""
+BYTES_TO_WRITE = 32 * MB
+"""Space for one more segment of the log."""
 
 
 def free_bytes(path: Path) -> int:
-    """Return the free bytes of the disk that holds a path. Raises OSError if there is no such."""
+    """Return the free bytes on the disk of a path. Raises OSError if the path does not exist."""
     return disk_usage(path).free
 
 
 def need(least: int, path: Path, room: Callable[[Path], int]) -> None:
-    """Raise StoreError unless there is room for so many bytes where the path is."""
+    """Raise StoreError unless at least `least` bytes are free on the disk of the path."""
     try:
         free = room(path)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Collections kept in this process and on disk, by the engine Qdrant Edge."""
+"""Collections in this process and on disk, by the engine Qdrant Edge."""
 
 import asyncio
 import json
@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import qdrant_edge as qdrant
 from loguru import logger
@@ -23,9 +24,10 @@ from souffleur.knowledge.engine.collection import (
 )
 from souffleur.knowledge.engine.edge_encoding import (
     SCHEMAS,
+    encode_config,
+    encode_cues,
     encode_filter,
     encode_index,
-    encode_layout,
     encode_order,
     encode_search,
     encode_upsert,
@@ -34,22 +36,23 @@ from souffleur.knowledge.engine.vectors import (
     DENSE,
     check_given,
     check_stored,
+    dense_vectors,
     one_line,
     to_point,
 )
 
 PANIC = "PanicException"
-"""What a bug in the engine raises. It is no Exception, and cannot be imported."""
+"""The type that a bug in the engine raises. It is not an Exception and cannot be imported."""
 
 Room = Callable[[Path], int]
-"""Returns the free bytes of the disk that holds a path. Raises OSError."""
+"""A function that returns the free bytes on the disk of a path. Raises OSError."""
 
 
 class EdgeCollection:
-    """One folder, one collection, one process: who opens it holds `folder_lock.locked_folder`.
+    """A collection in a folder, for one process, which must hold `folder_lock.locked_folder`.
 
-    Writes are in the log (WAL) before they return, so they survive a killed process; `flush`
-    writes them through to the disk, by itself within `flush_every` seconds of a write made in an
+    Writes are in the log (WAL) before they return, so they survive a killed process. `flush` syncs
+    them to the disk; this happens automatically within `flush_every` seconds of a write made in an
     event loop, or with `power_safe` before each write returns.
     """
 
@@ -60,15 +63,15 @@ class EdgeCollection:
         self,
         shard: qdrant.EdgeShard,
         path: Path,
-        layout: CollectionSchema,
+        schema: CollectionSchema,
         *,
         flush_every: float,
         power_safe: bool,
         room: Room,
     ) -> None:
-        self.layout = layout
+        self.schema = schema
         self.trouble = ""
-        """Why what was written is not on disk yet; empty if it is, or will be in a second."""
+        """Why recent writes could not be flushed; empty if they were or are about to be."""
         self._opened = shard
         self._path = path
         self._flush_every = flush_every
@@ -83,35 +86,38 @@ class EdgeCollection:
     def open(
         cls,
         folder: Path,
-        layout: CollectionSchema,
+        schema: CollectionSchema,
         *,
         flush_every: float = 1.0,
         power_safe: bool = False,
         room: Room = disk.free_bytes,
     ) -> "EdgeCollection":
-        """Open the collection in `folder`, made there if it is not; `flush_every` is in seconds.
+        """Open the collection in `folder`; create it if there is none. `flush_every` is in seconds.
 
         Raises StoreBusyError if another process has it open, StoreMismatchError if it was made
         with another dimension, StoreError if it cannot be read or the disk is nearly full.
         """
-        path = folder / layout.name
+        path = folder / schema.name
         with engine_errors("open", path):
             checksums.check_sums(path)
         stored = stored_dimension(path)
         if stored is not None:
-            check_stored(layout, stored, str(folder))
+            check_stored(schema, stored, str(folder))
+        vectors = stored_vectors(path)
         with engine_errors("open", path):
             path.mkdir(parents=True, exist_ok=True)
-            disk.need(disk.TO_OPEN, path, room)
+            disk.need(disk.BYTES_TO_OPEN, path, room)
             checksums.drop_sums(path)
             # `load` makes what is missing, so that a first start killed halfway can be repeated.
-            shard = qdrant.EdgeShard.load(str(path), encode_layout(layout))
+            shard = qdrant.EdgeShard.load(str(path), encode_config(schema, vectors))
             try:
-                _index(shard, layout)
+                for operation in encode_cues(schema, vectors):
+                    shard.update(operation)
+                _index(shard, schema)
             except BaseException:
                 shard.close()
                 raise
-        return cls(shard, path, layout, flush_every=flush_every, power_safe=power_safe, room=room)
+        return cls(shard, path, schema, flush_every=flush_every, power_safe=power_safe, room=room)
 
     @property
     def _shard(self) -> qdrant.EdgeShard:
@@ -125,13 +131,13 @@ class EdgeCollection:
         return self._opened
 
     def put_now(self, points: Sequence[Point]) -> None:
-        """Insert or replace whole points: one record of the log, so all of them or none."""
+        """Insert or replace whole points in one record of the log, so all of them or none."""
         if points:
-            check_given(self.layout, [point.dense for point in points])
+            check_given(self.schema, dense_vectors(points))
             self._write("put points into", lambda: encode_upsert(points))
 
     def get_now(self, ids: Sequence[str]) -> list[Point]:
-        """The points that exist, in the order of `ids`, without vectors."""
+        """Return the existing points in the order of `ids`, without vectors."""
         return self._get(ids, vectors=False)
 
     async def put(self, points: Sequence[Point]) -> None:
@@ -140,7 +146,7 @@ class EdgeCollection:
 
     async def replace(self, point: Point, *, revision: int) -> bool:
         """Replace the point if its stored `revision` is the one given, and say whether it was."""
-        check_given(self.layout, [point.dense])
+        check_given(self.schema, dense_vectors([point]))
         # Compared here and not by a conditional upsert: replaying the log after kill -9, the engine
         # judges the condition anew, by pages that may be newer than its last flush, and drops the
         # write. Nobody comes between: this process alone has the folder, and nothing is awaited.
@@ -151,7 +157,7 @@ class EdgeCollection:
         return True
 
     async def merge_payload(self, ids: Sequence[str], payload: Payload) -> None:
-        """Set these payload fields on the points that exist; a None removes the field."""
+        """Set these payload fields on the existing points; `None` removes a field."""
         # By filter: by ids the engine refuses all of them where one is unknown.
         points = qdrant.Filter(must=[qdrant.HasIdCondition(set(ids))])
         self._write(
@@ -160,7 +166,7 @@ class EdgeCollection:
         )
 
     async def get(self, ids: Sequence[str], *, vectors: bool = False) -> list[Point]:
-        """The points that exist, in the order of `ids`."""
+        """Return the existing points in the order of `ids`."""
         return self._get(ids, vectors=vectors)
 
     async def scroll(
@@ -172,7 +178,7 @@ class EdgeCollection:
         after: str | None = None,
         vectors: bool = False,
     ) -> tuple[list[Point], str | None]:
-        """Up to `limit` matching points by id or in order, and the cursor for the next page."""
+        """Return up to `limit` matching points, by id or in order, and the next page's cursor."""
         with engine_errors("read", self._path):
             request = qdrant.ScrollRequest(
                 offset=after,
@@ -187,15 +193,15 @@ class EdgeCollection:
         return [to_point(record) for record in records], after
 
     async def search(self, queries: Sequence[Search]) -> list[list[Hit]]:
-        """The nearest points for each query; exact."""
-        check_given(self.layout, [query.vector for query in queries])
+        """Return the nearest points for each query, by exact search."""
+        check_given(self.schema, [query.vector for query in queries])
         with engine_errors("search", self._path):
             batch = qdrant.QueryBatchRequest([encode_search(query) for query in queries])
             answers = self._shard.query_batch(batch)
         return [[Hit(to_point(found), found.score) for found in answer] for answer in answers]
 
     async def count(self, filter: Filter) -> int:
-        """How many points match."""
+        """Return the number of matching points."""
         with engine_errors("count", self._path):
             return self._shard.count(qdrant.CountRequest(filter=encode_filter(filter)))
 
@@ -205,11 +211,11 @@ class EdgeCollection:
             self._write("delete from", lambda: qdrant.UpdateOperation.delete_points(list(ids)))
 
     async def flush(self) -> None:
-        """Return when everything written so far would survive a power cut."""
+        """Return once everything written so far would survive a power cut."""
         self._flush()
 
     async def close(self) -> None:
-        """Flush and let go of the folder."""
+        """Flush and close the collection."""
         if self._closed or os.getpid() != self._pid:
             return
         try:
@@ -230,7 +236,7 @@ class EdgeCollection:
 
     def _write(self, doing: str, operation: Callable[[], qdrant.UpdateOperation]) -> None:
         with engine_errors(doing, self._path):
-            disk.need(disk.TO_WRITE, self._path, self._room)
+            disk.need(disk.BYTES_TO_WRITE, self._path, self._room)
             self._shard.update(operation())
         self._dirty = True
         if self._power_safe:
@@ -269,7 +275,7 @@ class EdgeCollection:
 
 @contextmanager
 def engine_errors(doing: str, path: Path) -> Iterator[None]:
-    """Raise what the engine raises as a StoreError that names what was done, and where."""
+    """Convert errors of the engine to a StoreError that says what failed, and where."""
     try:
         yield
     except StoreError:
@@ -287,21 +293,36 @@ def engine_errors(doing: str, path: Path) -> Iterator[None]:
         ) from error
 
 
-def _index(shard: qdrant.EdgeShard, layout: CollectionSchema) -> None:
+def _index(shard: qdrant.EdgeShard, schema: CollectionSchema) -> None:
     present = shard.info().payload_schema
-    for key, kind in layout.indexes.items():
+    for key, kind in schema.indexes.items():
         if key not in present or present[key].data_type != SCHEMAS[kind]:
             shard.update(encode_index(key, kind))
 
 
 def stored_dimension(path: Path) -> int | None:
-    """Dimension of the dense vectors of the collection in this folder; None if there is none.
+    """Return the dense dimension of the collection in a folder; `None` if there is no collection.
+
+    Raises StoreError if the folder's configuration cannot be read.
+    """
+    with engine_errors("open", path):
+        config = _stored_config(path)
+        if config is None:
+            return None
+        size: int = config["vectors"][DENSE]["size"]
+    return size
+
+
+def stored_vectors(path: Path) -> set[str] | None:
+    """Names of the vectors of the collection in this folder; None if there is none.
 
     Raises StoreError if the folder does not say.
     """
-    config = path / "edge_config.json"
     with engine_errors("open", path):
-        if not config.exists():
-            return None
-        size: int = json.loads(config.read_text())["vectors"][DENSE]["size"]
-    return size
+        config = _stored_config(path)
+        return None if config is None else {*config["vectors"], *config["sparse_vectors"]}
+
+
+def _stored_config(path: Path) -> Any:
+    config = path / "edge_config.json"
+    return json.loads(config.read_text()) if config.exists() else None

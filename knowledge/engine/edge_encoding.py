@@ -1,6 +1,6 @@
-"""Our points, filters and queries as those of Qdrant Edge."""
+"""Conversion of points, filters and queries to those of Qdrant Edge."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -22,10 +22,10 @@ from souffleur.knowledge.engine.collection import (
     Search,
     Sparse,
 )
-from souffleur.knowledge.engine.vectors import DENSE, LEXICAL
+from souffleur.knowledge.engine.vectors import CUE_WORDS, CUES, DENSE, LEXICAL, vector_name
 
 NEVER = 10**9
-"""Size of a segment, in KB, from which a graph would be built: search stays exact."""
+"""Segment size in KB from which an index graph is built; never reached, so search is exact."""
 
 SCHEMAS: dict[IndexType, qdrant.PayloadSchemaType] = {
     "keyword": qdrant.PayloadSchemaType.Keyword,
@@ -37,18 +37,49 @@ SCHEMAS: dict[IndexType, qdrant.PayloadSchemaType] = {
 }
 
 
-def encode_layout(layout: CollectionSchema) -> qdrant.EdgeConfig:
-    """The engine's configuration. Without the log there would be no lock on the folder either."""
+NEAREST = qdrant.MultiVectorConfig(qdrant.MultiVectorComparator.MaxSim)
+"""Of a point's cues, the nearest to the query counts."""
+
+
+def encode_config(
+    schema: CollectionSchema, stored: Collection[str] | None = None
+) -> qdrant.EdgeConfig:
+    """The engine's configuration. Without the log there would be no lock on the folder either.
+
+    `stored`: the vectors that an existing collection was made with, None for a new one.
+    """
+    dense = {DENSE: qdrant.EdgeVectorParams(schema.dimension, qdrant.Distance.Cosine)}
+    sparse = {LEXICAL: qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)}
+    if schema.cues and (stored is None or CUES in stored):
+        dense[CUES] = qdrant.EdgeVectorParams(
+            schema.dimension, qdrant.Distance.Cosine, multivector_config=NEAREST
+        )
+    if schema.cues and (stored is None or CUE_WORDS in stored):
+        sparse[CUE_WORDS] = qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)
     return qdrant.EdgeConfig(
-        vectors={DENSE: qdrant.EdgeVectorParams(layout.dimension, qdrant.Distance.Cosine)},
-        sparse_vectors={LEXICAL: qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)},
+        vectors=dense,
+        sparse_vectors=sparse,
         optimizers=qdrant.EdgeOptimizersConfig(indexing_threshold=NEVER),
         wal_enabled=True,
     )
 
 
+def encode_cues(
+    schema: CollectionSchema, stored: Collection[str] | None
+) -> list[qdrant.UpdateOperation]:
+    """The operations that make the vectors of cues which an older collection lacks."""
+    if not schema.cues or stored is None:
+        return []
+    make = qdrant.UpdateOperation
+    made = {
+        CUES: make.create_dense_vector(CUES, schema.dimension, qdrant.Distance.Cosine, NEAREST),
+        CUE_WORDS: make.create_sparse_vector(CUE_WORDS, modifier=qdrant.Modifier.Idf),
+    }
+    return [operation for name, operation in made.items() if name not in stored]
+
+
 def encode_index(key: str, kind: IndexType) -> qdrant.UpdateOperation:
-    """The operation that indexes a payload field."""
+    """Return the operation that indexes a payload field."""
     tenant = qdrant.KeywordIndexParams(is_tenant=True)
     return qdrant.UpdateOperation.create_field_index(
         key, tenant if kind == "tenant" else SCHEMAS[kind]
@@ -56,31 +87,34 @@ def encode_index(key: str, kind: IndexType) -> qdrant.UpdateOperation:
 
 
 def encode_upsert(points: Sequence[Point]) -> qdrant.UpdateOperation:
-    """The operation that inserts or replaces points."""
+    """Return the operation that inserts or replaces points."""
     return qdrant.UpdateOperation.upsert_points([encode_point(point) for point in points])
 
 
 def encode_point(point: Point) -> qdrant.Point:
-    """The engine's point."""
+    """Return the engine's point."""
     vectors: dict[str, qdrant.NamedVector] = {}
     if point.dense is not None:
         vectors[DENSE] = list(point.dense)
     if point.lexical is not None:
         vectors[LEXICAL] = encode_sparse(point.lexical)
+    if point.cues:
+        vectors[CUES] = [list(cue) for cue in point.cues]
+    if point.cue_words is not None:
+        vectors[CUE_WORDS] = encode_sparse(point.cue_words)
     return qdrant.Point(point.id, vectors, point.payload)
 
 
 def encode_sparse(sparse: Sparse) -> qdrant.SparseVector:
-    """The engine's sparse vector."""
+    """Return the engine's sparse vector."""
     return qdrant.SparseVector(list(sparse.indices), list(sparse.values))
 
 
 def encode_search(search: Search) -> qdrant.QueryRequest:
     """The engine's query."""
-    if isinstance(search.vector, Sparse):
-        query = qdrant.Query.Nearest(encode_sparse(search.vector), using=LEXICAL)
-    else:
-        query = qdrant.Query.Nearest(list(search.vector), using=DENSE)
+    vector = search.vector
+    wanted = encode_sparse(vector) if isinstance(vector, Sparse) else list(vector)
+    query = qdrant.Query.Nearest(wanted, using=vector_name(search))
     within = search.idf_within
     idf = qdrant.IdfParams(corpus=encode_filter(within)) if within else None
     return qdrant.QueryRequest(
@@ -93,13 +127,13 @@ def encode_search(search: Search) -> qdrant.QueryRequest:
 
 
 def encode_order(order: Order) -> qdrant.OrderBy:
-    """The engine's order."""
+    """Return the engine's order."""
     direction = qdrant.Direction.Desc if order.descending else qdrant.Direction.Asc
     return qdrant.OrderBy(order.key, direction)
 
 
 def encode_filter(filter: Filter) -> qdrant.Filter:
-    """The engine's filter."""
+    """Return the engine's filter."""
     return qdrant.Filter(
         must=[encode_condition(condition) for condition in filter.must],
         must_not=[encode_condition(condition) for condition in filter.must_not],
@@ -107,7 +141,7 @@ def encode_filter(filter: Filter) -> qdrant.Filter:
 
 
 def encode_condition(condition: Condition) -> "qdrant.ConditionType":
-    """The engine's condition."""
+    """Return the engine's condition."""
     match condition:
         case Is(key, value):
             return qdrant.FieldCondition(key, match=encode_value(value))
@@ -126,19 +160,19 @@ def encode_condition(condition: Condition) -> "qdrant.ConditionType":
 
 
 def encode_value(value: Scalar) -> qdrant.MatchValue:
-    """The engine's equality. The binding takes Python's True for 1, and only numpy's for a bool."""
+    """Return the engine's equality. The binding reads Python's True as 1, numpy's as a bool."""
     if isinstance(value, bool):
         return qdrant.MatchValue(np.bool_(value))  # type: ignore[arg-type]
     return qdrant.MatchValue(value)
 
 
 def encode_range(low: float | datetime | None, high: float | datetime | None) -> "qdrant.RangeType":
-    """The engine's half-open range."""
+    """Return the engine's half-open range."""
     if isinstance(low, datetime) or isinstance(high, datetime):
         return qdrant.RangeDateTime(gte=encode_time(low), lt=encode_time(high))
     return qdrant.RangeFloat(gte=low, lt=high)
 
 
 def encode_time(bound: float | datetime | None) -> str | None:
-    """ISO 8601 with the offset; the engine compares instants."""
+    """Return a datetime in ISO 8601 with its offset; the engine compares instants."""
     return bound.isoformat() if isinstance(bound, datetime) else None

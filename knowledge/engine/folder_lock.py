@@ -1,7 +1,7 @@
-"""The lock on a store's folder: one owner at a time, taken before the engine touches a file.
+"""The lock on a store's folder: one owner at a time, locked before the engine touches a file.
 
-The engine has a lock of its own, and changes files before it looks at it: an opening that it
-refuses has already damaged the store of whoever has it open.
+The engine has its own lock, but changes files before it checks it: an attempt to open that it
+refuses has already damaged the store for the process that has it open.
 """
 
 import os
@@ -15,20 +15,20 @@ import portalocker
 
 from souffleur.errors import StoreBusyError, StoreError
 
-NAME = "owner.lock"
+LOCK_NAME = "owner.lock"
 
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Hold the lock on a folder, which is made if there is none.
+    """Hold the lock on a folder; create the folder if it does not exist.
 
-    The system drops it with the process, however that ends; a forked child does not own it.
-    Raises StoreBusyError, which names the owner, if it is held; StoreError if the folder cannot be
-    written to.
+    The system releases the lock when the process ends, however it ends; a forked child does not own
+    it. Raises StoreBusyError, which names the owner, if it is held; StoreError if the folder is not
+    writable.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / NAME).open("a+", encoding="utf-8")
+        file = (folder / LOCK_NAME).open("a+", encoding="utf-8")
     except OSError as error:
         raise StoreError(
             f"The folder '{folder}' cannot be used for a store ({error.strerror}): make it "
@@ -52,8 +52,8 @@ def _sign(file: IO[str]) -> None:
 def _busy(folder: Path) -> str:
     who, pid = "another process", 0
     with suppress(OSError, ValueError):
-        pid = int((folder / NAME).read_text(encoding="utf-8"))
-        since = datetime.fromtimestamp((folder / NAME).stat().st_mtime, UTC)
+        pid = int((folder / LOCK_NAME).read_text(encoding="utf-8"))
+        since = datetime.fromtimestamp((folder / LOCK_NAME).stat().st_mtime, UTC)
         who = f"process {pid} since {since:%Y-%m-%d %H:%M} UTC"
     if pid == os.getpid():
         return (

@@ -1,4 +1,4 @@
-"""Collections kept by a Qdrant server or cluster, which several processes may share."""
+"""Collections on a Qdrant server or cluster, which several processes may share."""
 
 import asyncio
 import threading
@@ -21,17 +21,20 @@ from souffleur.knowledge.engine.collection import (
 )
 from souffleur.knowledge.engine.server_encoding import (
     SCHEMAS,
+    encode_cues,
+    encode_dense,
     encode_filter,
     encode_index,
     encode_order,
     encode_point,
     encode_search,
+    encode_words,
 )
 from souffleur.knowledge.engine.vectors import (
     DENSE,
-    LEXICAL,
     check_given,
     check_stored,
+    dense_vectors,
     one_line,
     to_point,
     writing,
@@ -45,16 +48,16 @@ REFUSED = (401, 403)
 
 
 class ServerCollection:
-    """A collection of a server of version 1.19 or later: older ones cannot count rarity per user.
+    """A collection on a server of version 1.19 or later: older ones cannot count rarity per user.
 
-    The blocking client is called in threads; an in-memory one, which is not thread-safe and has
-    no indexes, under one lock.
+    The blocking client is called in threads; an in-memory client, which is not thread-safe and has
+    no indexes, is called under a lock.
     """
 
     def __init__(
-        self, client: QdrantClient, layout: CollectionSchema, url: str, *, owned: bool
+        self, client: QdrantClient, schema: CollectionSchema, url: str, *, owned: bool
     ) -> None:
-        self.layout = layout
+        self.schema = schema
         self.trouble = ""
         self._client = client
         self._url = bare_address(url)
@@ -69,7 +72,7 @@ class ServerCollection:
     async def open(
         cls,
         url: str,
-        layout: CollectionSchema,
+        schema: CollectionSchema,
         *,
         api_key: str | None = None,
         timeout: int = 10,  # noqa: ASYNC109 of one request, in seconds, and so the client's to keep
@@ -77,28 +80,28 @@ class ServerCollection:
         replicas: int = 1,
         client: QdrantClient | None = None,
     ) -> "ServerCollection":
-        """The collection of the server at `url`, made there if it is not.
+        """Open the collection on the server at `url`; create it if there is none.
 
-        A `client` given is used instead of connecting, and is left open by `close`. Raises
+        If `client` is given, it is used instead of connecting, and `close` leaves it open. Raises
         StoreMismatchError if the collection was made with another dimension.
         """
         owned = client is None
         if client is None:
             client = await asyncio.to_thread(connect, url, api_key, timeout)
-        collection = cls(client, layout, url, owned=owned)
+        collection = cls(client, schema, url, owned=owned)
         try:
             await collection._ask("open", lambda: collection._prepare(shards, replicas))
             stored = await collection._ask("open", collection._build_indexes)
-            check_stored(layout, stored, bare_address(url))
+            check_stored(schema, stored, bare_address(url))
         except StoreError:
             await collection.close()
             raise
         return collection
 
     def put_now(self, points: Sequence[Point]) -> None:
-        """Insert or replace whole points; of a crashed server, all or none come back per shard."""
+        """Insert or replace whole points; after a server crash, each shard has all or none."""
         if points:
-            check_given(self.layout, [point.dense for point in points])
+            check_given(self.schema, dense_vectors(points))
             self._call("put points into", lambda: self._upsert(points))
 
     def get_now(self, ids: Sequence[str]) -> list[Point]:
@@ -110,22 +113,22 @@ class ServerCollection:
         await asyncio.to_thread(self.put_now, points)
 
     async def replace(self, point: Point, *, revision: int) -> bool:
-        """Replace the point if its stored `revision` is the one given, and say whether it was.
+        """Replace the point if its stored `revision` equals the given one; return whether it did.
 
-        The server does not tell, so the point is read back: should another writer have replaced
-        it again in between, the answer is False although both took place.
+        The server does not say, so the point is read back: if another writer has replaced it again
+        in between, the result is False although both writes happened.
         """
-        check_given(self.layout, [point.dense])
+        check_given(self.schema, dense_vectors([point]))
         stored = await self._ask("replace a point of", lambda: self._replace(point, revision))
         return any(writing(found) == writing(point) for found in stored)
 
     async def merge_payload(self, ids: Sequence[str], payload: Payload) -> None:
-        """Set these payload fields on the points that exist; a None removes the field."""
+        """Set these payload fields on the existing points; `None` removes a field."""
         # By filter: by ids the server answers 404 where one is unknown.
         points = models.Filter(must=[models.HasIdCondition(has_id=list(ids))])
         await self._ask(
             "change points of",
-            lambda: self._client.set_payload(self.layout.name, payload, points, wait=True),
+            lambda: self._client.set_payload(self.schema.name, payload, points, wait=True),
         )
 
     async def get(self, ids: Sequence[str], *, vectors: bool = False) -> list[Point]:
@@ -143,11 +146,11 @@ class ServerCollection:
         after: str | None = None,
         vectors: bool = False,
     ) -> tuple[list[Point], str | None]:
-        """Up to `limit` matching points by id or in order, and the cursor for the next page."""
+        """Return up to `limit` matching points, by id or in order, and the next page's cursor."""
         records, following = await self._ask(
             "read",
             lambda: self._client.scroll(
-                self.layout.name,
+                self.schema.name,
                 scroll_filter=encode_filter(filter),
                 limit=limit,
                 order_by=encode_order(order) if order else None,
@@ -159,20 +162,20 @@ class ServerCollection:
         return [to_point(record) for record in records], after
 
     async def search(self, queries: Sequence[Search]) -> list[list[Hit]]:
-        """The nearest points for each query."""
+        """Return the nearest points for each query."""
         if not queries:
             return []
-        check_given(self.layout, [query.vector for query in queries])
+        check_given(self.schema, [query.vector for query in queries])
         batch = [encode_search(query) for query in queries]
         answers = await self._ask(
-            "search", lambda: self._client.query_batch_points(self.layout.name, batch)
+            "search", lambda: self._client.query_batch_points(self.schema.name, batch)
         )
         return [[Hit(to_point(found), found.score) for found in a.points] for a in answers]
 
     async def count(self, filter: Filter) -> int:
-        """How many points match."""
+        """Return the number of matching points."""
         condition = encode_filter(filter)
-        answer = await self._ask("count", lambda: self._client.count(self.layout.name, condition))
+        answer = await self._ask("count", lambda: self._client.count(self.schema.name, condition))
         return answer.count
 
     async def delete(self, ids: Sequence[str]) -> None:
@@ -180,14 +183,14 @@ class ServerCollection:
         if ids:
             points = models.PointIdsList(points=list(ids))
             await self._ask(
-                "delete from", lambda: self._client.delete(self.layout.name, points, wait=True)
+                "delete from", lambda: self._client.delete(self.schema.name, points, wait=True)
             )
 
     async def flush(self) -> None:
-        """Nothing to do: every write is in the server's log, which it syncs as it is set up to."""
+        """Do nothing: every write is in the server's log, which the server itself syncs."""
 
     async def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         if self._owned and not self._closed:
             self._closed = True
             await self._ask("close", self._client.close)
@@ -196,24 +199,18 @@ class ServerCollection:
         return await asyncio.to_thread(self._call, doing, call)
 
     def _call(self, doing: str, call: Callable[[], Answer]) -> Answer:
-        with self._lock, client_errors(doing, self.layout.name, self._url):
+        with self._lock, client_errors(doing, self.schema.name, self._url):
             return call()
 
     def _prepare(self, shards: int, replicas: int) -> None:
-        name = self.layout.name
+        name = self.schema.name
         if self._client.collection_exists(name):
             return
         try:
             self._client.create_collection(
                 name,
-                vectors_config={
-                    DENSE: models.VectorParams(
-                        size=self.layout.dimension, distance=models.Distance.COSINE
-                    )
-                },
-                sparse_vectors_config={
-                    LEXICAL: models.SparseVectorParams(modifier=models.Modifier.IDF)
-                },
+                vectors_config=encode_dense(self.schema),
+                sparse_vectors_config=encode_words(self.schema),
                 shard_number=shards,
                 replication_factor=replicas,
             )
@@ -222,22 +219,25 @@ class ServerCollection:
                 raise
 
     def _build_indexes(self) -> int:
-        info = self._client.get_collection(self.layout.name)
-        for key, kind in self.layout.indexes.items():
+        info = self._client.get_collection(self.schema.name)
+        for key, kind in self.schema.indexes.items():
             present = info.payload_schema.get(key)
             if not self._local and (present is None or present.data_type != SCHEMAS[kind]):
-                self._client.create_payload_index(self.layout.name, key, encode_index(kind))
-        vectors = info.config.params.vectors
+                self._client.create_payload_index(self.schema.name, key, encode_index(kind))
+        vectors, words = info.config.params.vectors, info.config.params.sparse_vectors
+        stored = {*(vectors if isinstance(vectors, dict) else ()), *(words or ())}
+        for vector, params in encode_cues(self.schema, stored).items():
+            self._client.create_vector_name(self.schema.name, vector, params)
         return vectors[DENSE].size if isinstance(vectors, dict) else 0
 
     def _upsert(self, points: Sequence[Point]) -> None:
-        self._client.upsert(self.layout.name, [encode_point(point) for point in points], wait=True)
+        self._client.upsert(self.schema.name, [encode_point(point) for point in points], wait=True)
 
     def _replace(self, point: Point, revision: int) -> list[Point]:
         condition = models.FieldCondition(key="revision", match=models.MatchValue(value=revision))
         # Strong, so that all replicas see rival writes in the same order.
         self._client.upsert(
-            self.layout.name,
+            self.schema.name,
             [encode_point(point)],
             wait=True,
             ordering=models.WriteOrdering.STRONG,
@@ -254,14 +254,14 @@ class ServerCollection:
         consistency: models.ReadConsistencyType | None = None,
     ) -> list[Point]:
         records = self._client.retrieve(
-            self.layout.name, list(ids), with_vectors=vectors, consistency=consistency
+            self.schema.name, list(ids), with_vectors=vectors, consistency=consistency
         )
         found = {str(record.id): record for record in records}
         return [to_point(found[point_id]) for point_id in ids if point_id in found]
 
 
 def connect(url: str, api_key: str | None, timeout: int) -> QdrantClient:
-    """A client, not yet connected."""
+    """Return a client that has not connected yet."""
     # The key as a header and no check of versions: both would warn instead of raising.
     with client_errors("open", "", bare_address(url)):
         return QdrantClient(
@@ -274,7 +274,7 @@ def connect(url: str, api_key: str | None, timeout: int) -> QdrantClient:
 
 
 async def stored_dimension(url: str, api_key: str | None, name: str) -> int | None:
-    """Dimension of the dense vectors of a collection of the server; None if there is none."""
+    """Return the dense dimension of a collection on the server; `None` if there is none."""
 
     def look() -> int | None:
         client = connect(url, api_key, timeout=10)
@@ -291,14 +291,14 @@ async def stored_dimension(url: str, api_key: str | None, name: str) -> int | No
 
 
 def is_local(client: QdrantClient) -> bool:
-    """Whether the client keeps the points itself."""
+    """Return whether the client stores the points itself."""
     options = client.init_options
     return options["location"] == ":memory:" or options["path"] is not None
 
 
 @contextmanager
 def client_errors(doing: str, name: str, url: str) -> Iterator[None]:
-    """Raise what the client raises as a StoreError that names what was done, and where."""
+    """Convert errors of the client to a StoreError that says what failed, and where."""
     try:
         yield
     except ResponseHandlingException as error:

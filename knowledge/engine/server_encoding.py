@@ -1,5 +1,6 @@
-"""Our points, filters and queries as those of a Qdrant server."""
+"""Conversion of points, filters and queries to those of a Qdrant server."""
 
+from collections.abc import Container
 from datetime import datetime
 
 from qdrant_client import models
@@ -7,6 +8,7 @@ from qdrant_client import models
 from souffleur.knowledge.engine.collection import (
     AnyOf,
     Between,
+    CollectionSchema,
     Condition,
     Filter,
     IndexType,
@@ -18,7 +20,9 @@ from souffleur.knowledge.engine.collection import (
     Search,
     Sparse,
 )
-from souffleur.knowledge.engine.vectors import DENSE, LEXICAL
+from souffleur.knowledge.engine.vectors import CUE_WORDS, CUES, DENSE, LEXICAL, vector_name
+
+NamedVector = models.DenseVectorNameConfig | models.SparseVectorNameConfig
 
 SCHEMAS: dict[IndexType, models.PayloadSchemaType] = {
     "keyword": models.PayloadSchemaType.KEYWORD,
@@ -30,40 +34,72 @@ SCHEMAS: dict[IndexType, models.PayloadSchemaType] = {
 }
 
 
+_NEAREST = models.MultiVectorConfig(comparator=models.MultiVectorComparator.MAX_SIM)
+"""Of a point's cues, the nearest to the query counts."""
+
+
+def encode_dense(schema: CollectionSchema) -> dict[str, models.VectorParams]:
+    """The dense vectors of a new collection."""
+    size, cosine = schema.dimension, models.Distance.COSINE
+    vectors = {DENSE: models.VectorParams(size=size, distance=cosine)}
+    if schema.cues:
+        vectors[CUES] = models.VectorParams(size=size, distance=cosine, multivector_config=_NEAREST)
+    return vectors
+
+
+def encode_words(schema: CollectionSchema) -> dict[str, models.SparseVectorParams]:
+    """The sparse vectors of a new collection."""
+    names = (LEXICAL, CUE_WORDS) if schema.cues else (LEXICAL,)
+    return {name: models.SparseVectorParams(modifier=models.Modifier.IDF) for name in names}
+
+
+def encode_cues(schema: CollectionSchema, stored: Container[str]) -> dict[str, NamedVector]:
+    """The vectors of cues that a collection which was made without them lacks, by name."""
+    dense = models.DenseVectorConfig(
+        size=schema.dimension, distance=models.Distance.COSINE, multivector_config=_NEAREST
+    )
+    sparse = models.SparseVectorConfig(modifier=models.Modifier.IDF)
+    wanted: dict[str, NamedVector] = {
+        CUES: models.DenseVectorNameConfig(dense=dense),
+        CUE_WORDS: models.SparseVectorNameConfig(sparse=sparse),
+    }
+    return {name: one for name, one in wanted.items() if schema.cues and name not in stored}
+
+
 def encode_index(kind: IndexType) -> models.PayloadSchemaType | models.KeywordIndexParams:
-    """The index of a payload field; the points of one tenant are stored together."""
+    """Return the index of a payload field; the points of one tenant are stored together."""
     if kind == "tenant":
         return models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True)
     return SCHEMAS[kind]
 
 
 def encode_point(point: Point) -> models.PointStruct:
-    """The client's point."""
+    """Return the client's point."""
     vectors: dict[str, models.Vector] = {}
     if point.dense is not None:
         vectors[DENSE] = list(point.dense)
     if point.lexical is not None:
         vectors[LEXICAL] = encode_sparse(point.lexical)
+    if point.cues:
+        vectors[CUES] = [list(cue) for cue in point.cues]
+    if point.cue_words is not None:
+        vectors[CUE_WORDS] = encode_sparse(point.cue_words)
     return models.PointStruct(id=point.id, vector=vectors, payload=point.payload)
 
 
 def encode_sparse(sparse: Sparse) -> models.SparseVector:
-    """The client's sparse vector."""
+    """Return the client's sparse vector."""
     return models.SparseVector(indices=list(sparse.indices), values=list(sparse.values))
 
 
 def encode_search(search: Search) -> models.QueryRequest:
     """The client's query."""
-    query: models.SparseVector | list[float]
-    if isinstance(search.vector, Sparse):
-        query, using = encode_sparse(search.vector), LEXICAL
-    else:
-        query, using = list(search.vector), DENSE
+    vector = search.vector
     within = search.idf_within
     idf = models.IdfCorpusParams(corpus=encode_filter(within)) if within else None
     return models.QueryRequest(
-        query=query,
-        using=using,
+        query=encode_sparse(vector) if isinstance(vector, Sparse) else list(vector),
+        using=vector_name(search),
         filter=encode_filter(search.filter),
         limit=search.limit,
         with_payload=True,
@@ -72,13 +108,13 @@ def encode_search(search: Search) -> models.QueryRequest:
 
 
 def encode_order(order: Order) -> models.OrderBy:
-    """The client's order."""
+    """Return the client's order."""
     direction = models.Direction.DESC if order.descending else models.Direction.ASC
     return models.OrderBy(key=order.key, direction=direction)
 
 
 def encode_filter(filter: Filter) -> models.Filter:
-    """The client's filter."""
+    """Return the client's filter."""
     return models.Filter(
         must=[encode_condition(condition) for condition in filter.must],
         must_not=[encode_condition(condition) for condition in filter.must_not],
@@ -86,7 +122,7 @@ def encode_filter(filter: Filter) -> models.Filter:
 
 
 def encode_condition(condition: Condition) -> models.Condition:
-    """The client's condition."""
+    """Return the client's condition."""
     match condition:
         case Is(key, value):
             return models.FieldCondition(key=key, match=models.MatchValue(value=value))
@@ -107,7 +143,7 @@ def encode_condition(condition: Condition) -> models.Condition:
 def encode_range(
     low: float | datetime | None, high: float | datetime | None
 ) -> models.RangeInterface:
-    """The client's half-open range."""
+    """Return the client's half-open range."""
     if isinstance(low, datetime) or isinstance(high, datetime):
         return models.DatetimeRange(gte=low, lt=high)
     return models.Range(gte=low, lt=high)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from souffleur.knowledge.engine.collection import Collection, Filter, Point, Search
@@ -11,15 +11,15 @@ from souffleur.knowledge.language.lexical import encode_query
 if TYPE_CHECKING:
     from souffleur.knowledge.embedding.embedder import Embedder
 
-CANDIDATES = 40
+HITS_PER_SEARCH = 40
 """Hits taken from each list."""
 
 Parts = dict[str, float]
-"""Nearness by `cosine` and `lexical`."""
+"""Nearness by `cosine` and `lexical`, and likewise of cues by `cue_cosine` and `cue_lexical`."""
 
 
 @dataclass(frozen=True)
-class Sense:
+class DenseEncoder:
     """What finds texts by their sense."""
 
     embedder: "Embedder"
@@ -32,12 +32,12 @@ class Sense:
 
     def nearness(self, cosine: float) -> float:
         """Return how near a cosine means, from 0 to 1."""
-        return by_sense(cosine, self.embedder.floor)
+        return dense_nearness(cosine, self.embedder.floor)
 
 
-async def find_near(
+async def hybrid_search(
     collection: Collection,
-    sense: Sense | None,
+    encoder: DenseEncoder | None,
     texts: Sequence[tuple[str, float]],
     allowed: Sequence[Filter],
     corpus: Filter,
@@ -51,38 +51,46 @@ async def find_near(
         return []
     asks: list[tuple[str, float, Search]] = []
     for text, weight in texts:
-        words = encode_query(text)
-        asks += [
-            ("lexical", weight, Search(words, some, CANDIDATES, idf_within=corpus))
-            for some in allowed
-        ]
-    vectors = await sense.vectors([text for text, _ in texts]) if sense else []
+        words = Search(encode_query(text), Filter(), HITS_PER_SEARCH, idf_within=corpus)
+        asks += _asks("lexical", weight, words, allowed)
+    vectors = await encoder.vectors([text for text, _ in texts]) if encoder else []
     for vector, (_, weight) in zip(vectors, texts, strict=False):
-        asks += [("cosine", weight, Search(vector, some, CANDIDATES)) for some in allowed]
+        asks += _asks("cosine", weight, Search(vector, Filter(), HITS_PER_SEARCH), allowed)
     hits = await collection.search([ask for _, _, ask in asks])
-    scale = await scale_of(collection, corpus)
+    scale = await lexical_scale(collection, corpus)
     points: dict[str, Point] = {}
     parts: dict[str, Parts] = {}
     for (name, weight, _), found in zip(asks, hits, strict=True):
         for hit in found:
             points[hit.point.id] = hit.point
             mine = parts.setdefault(hit.point.id, {})
-            dense = sense if name == "cosine" else None
-            near = dense.nearness(hit.score) if dense else by_words(hit.score, scale)
+            dense = encoder if name.endswith("cosine") else None
+            near = dense.nearness(hit.score) if dense else lexical_nearness(hit.score, scale)
             mine[name] = max(mine.get(name, 0.0), weight * near)
     return [(point, parts[id]) for id, point in points.items()]
 
 
-async def scale_of(collection: Collection, corpus: Filter) -> float:
+def _asks(
+    name: str, weight: float, search: Search, allowed: Sequence[Filter]
+) -> list[tuple[str, float, Search]]:
+    """Return a query of the texts themselves, and one of their cues, in each set."""
+    return [
+        (f"cue_{name}" if by_cues else name, weight, replace(search, filter=some, by_cues=by_cues))
+        for some in allowed
+        for by_cues in (False, True)
+    ]
+
+
+async def lexical_scale(collection: Collection, corpus: Filter) -> float:
     """About the score of one term that only one point of the corpus has."""
     return math.log1p(await collection.count(corpus)) or 1.0
 
 
-def by_sense(cosine: float, floor: float) -> float:
+def dense_nearness(cosine: float, floor: float) -> float:
     """Cosine above what unrelated texts reach, scaled to 0..1."""
     return max(0.0, (cosine - floor) / (1 - floor))
 
 
-def by_words(score: float, scale: float) -> float:
+def lexical_nearness(score: float, scale: float) -> float:
     """Saturating: one term that only this point has gives about a half."""
     return score / (score + scale) if score > 0 else 0.0

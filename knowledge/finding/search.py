@@ -24,32 +24,34 @@ from souffleur.knowledge.engine.collection import (
     OneOf,
     Point,
 )
-from souffleur.knowledge.finding.nearness import Sense, find_near
-from souffleur.knowledge.finding.turn_nearness import NearTurn, find_near_turns
-from souffleur.knowledge.identity import COMMON, check_id, known_in, knows
+from souffleur.knowledge.finding.nearness import DenseEncoder, hybrid_search
+from souffleur.knowledge.finding.turn_nearness import NearTurn, hybrid_search_turns
+from souffleur.knowledge.identity import COMMON, check_id, knows, sphere_conditions
 from souffleur.knowledge.language.times import Period, find_period
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory, MemoryState
+from souffleur.knowledge.memory_codec import to_memories
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.reading import read_each
-from souffleur.knowledge.records import to_memories
-from souffleur.knowledge.talk.talk_records import to_masked_turn
+from souffleur.knowledge.talk.talk_codec import to_masked_turn
 from souffleur.knowledge.talk.turn import Turn
 
 if TYPE_CHECKING:
     from souffleur.knowledge.embedding.embedder import Embedder
 
-GATE = 0.3
+RELEVANCE_GATE = 0.3
 """Relevance below which a memory is not whispered."""
 CONTEXT_WEIGHT = 0.4
 """What the talk before counts against the message itself."""
+CUE_WEIGHT = 0.8
+"""What nearness to a cue counts against nearness to the memory itself."""
 HOP_SHARE = 0.6
 """Part of a hit's relevance that reaches a memory about the same name."""
-HOP_MOST = 3
-ELSEWHEN = 2 / 3
+MAX_LINKED = 3
+OTHER_TIME_WEIGHT = 2 / 3
 """What a turn counts that was not said in the time which the text names."""
 INSTANT = timedelta(microseconds=1)
 _UTC = ZoneInfo("UTC")
-COMMON_NAME = 6
+COMMON_NAME_MEMORIES = 6
 """A name on more memories than this says nothing."""
 
 
@@ -116,7 +118,8 @@ class Found:
     effective: float
     """Its importance now, in the policy's unit."""
     parts: dict[str, float] = field(default_factory=dict)
-    """The score taken apart: cosine, lexical, importance, recency, hop; of turns also context."""
+    """The score taken apart: cosine, lexical and those of its cues, importance, recency, hop; of
+    turns also context."""
 
     @property
     def memory(self) -> Memory:
@@ -146,18 +149,18 @@ class Found:
     @property
     def relevant(self) -> bool:
         """Whether it passes the gate."""
-        return self.relevance >= GATE
+        return self.relevance >= RELEVANCE_GATE
 
 
-def over(moment: datetime) -> tuple[Condition, Condition]:
+def expired_conditions(moment: datetime) -> tuple[Condition, Condition]:
     """What has expired, or ceased to be true, by then."""
     high = moment + INSTANT
     return Between("expires_at", high=high), Between("valid_until", high=high)
 
 
-def readable(query: Query, scope: Scope = Scope.MEMORIES) -> Filter:
+def memories_filter(query: Query, scope: Scope = Scope.MEMORIES) -> Filter:
     """What a read may return: this user's, in force; never archived, forgotten or pending."""
-    must: list[Condition] = [Is("user_id", query.user_id), *known_in(query.sphere)]
+    must: list[Condition] = [Is("user_id", query.user_id), *sphere_conditions(query.sphere)]
     must_not: list[Condition] = []
     if query.agent_id:
         must.append(Is("agent_id", query.agent_id))
@@ -168,7 +171,7 @@ def readable(query: Query, scope: Scope = Scope.MEMORIES) -> Filter:
     else:
         must_not.append(OneOf("category", NARRATIVE))
     moment = query.as_of or query.now
-    must_not += over(moment)
+    must_not += expired_conditions(moment)
     if query.as_of:
         must.append(OneOf("state", (MemoryState.ACTIVE, MemoryState.SUPERSEDED)))
         must_not.append(Between("valid_from", low=moment + INSTANT))
@@ -178,10 +181,10 @@ def readable(query: Query, scope: Scope = Scope.MEMORIES) -> Filter:
     return Filter(tuple(must), tuple(must_not))
 
 
-def said(query: Query) -> Filter:
+def turns_filter(query: Query) -> Filter:
     """The raw turns a read may return: this user's, in the time asked for, not expired."""
     must: list[Condition] = [Is("type", "turn"), Is("user_id", query.user_id)]
-    must += known_in(query.sphere)
+    must += sphere_conditions(query.sphere)
     must += [Is("agent_id", query.agent_id)] if query.agent_id else []
     since = max(filter(None, (query.since, query.raw_since)), default=None)
     must.append(Between("at", since, query.until or query.now + INSTANT))
@@ -200,28 +203,30 @@ async def search(
     collection: Collection, embedder: "Embedder", policy: Policy, query: Query
 ) -> list[Found]:
     """Up to `query.limit` memories and episodes, best first; ties by id: the order is stable."""
-    allowed = [readable(query, scope) for scope in query.scope if scope is not Scope.TURNS]
+    allowed = [memories_filter(query, scope) for scope in query.scope if scope is not Scope.TURNS]
     if not allowed:
         return []
     corpus = Filter((Is("user_id", query.user_id), Is("state", MemoryState.ACTIVE)))
-    near = await find_near(collection, _sense(embedder, query), _texts(query), allowed, corpus)
+    near = await hybrid_search(
+        collection, _encoder(embedder, query), _texts(query), allowed, corpus
+    )
     parts = {point.id: part for point, part in near}
     memories = to_memories(point for point, _ in near)
-    ranked = [_found(memory, parts[memory.id], query, policy) for memory in memories]
-    ranked.sort(key=order)
+    ranked = [_found_memory(memory, parts[memory.id], query, policy) for memory in memories]
+    ranked.sort(key=ranking_key)
     led_to = {
         found.memory.id: found
-        for found in await _hop(collection, policy, query, allowed[0], ranked)
+        for found in await _follow_links(collection, policy, query, allowed[0], ranked)
     }
     ranked = [found for found in ranked if found.memory.id not in led_to] + [*led_to.values()]
-    return sorted(ranked, key=order)[: query.limit]
+    return sorted(ranked, key=ranking_key)[: query.limit]
 
 
 async def search_turns(collection: Collection, embedder: "Embedder", query: Query) -> list[Found]:
     """Up to `query.limit` raw turns, best first."""
     corpus = Filter((Is("user_id", query.user_id), Is("type", "turn"), Is("embedded", True)))
-    near = await find_near_turns(
-        collection, _sense(embedder, query), _texts(query), said(query), corpus
+    near = await hybrid_search_turns(
+        collection, _encoder(embedder, query), _texts(query), turns_filter(query), corpus
     )
     period = await asyncio.to_thread(_named_time, query)
     ranked = [(_rank(one, query.now, period), one) for one in near]
@@ -229,27 +234,27 @@ async def search_turns(collection: Collection, embedder: "Embedder", query: Quer
     found = read_each((one.point for _, one in ranked[: query.limit]), to_masked_turn)
     turns = {turn.id: turn for turn in found}
     return [
-        _heard(score, one, turns[one.point.id], query.now)
+        _found_turn(score, one, turns[one.point.id], query.now)
         for score, one in ranked[: query.limit]
         if one.point.id in turns
     ]
 
 
-def order(found: Found) -> tuple[float, float, str]:
+def ranking_key(found: Found) -> tuple[float, float, str]:
     """Best first; of equals memories by id, and then turns as they were said."""
     said = found.item.at.timestamp() if isinstance(found.item, Turn) else 0.0
     return -round(found.score, 6), said, found.item.id
 
 
 def _turn_order(ranked: tuple[float, NearTurn]) -> tuple[float, float, str]:
-    """As `order`, before a turn is read from its point."""
+    """As `ranking_key`, before a turn is read from its point."""
     score, near = ranked
     at = datetime.fromisoformat(near.point.payload["at"])
     return -round(score, 6), at.timestamp(), near.point.id
 
 
-def _sense(embedder: "Embedder", query: Query) -> Sense | None:
-    return None if query.by_words else Sense(embedder, query.within)
+def _encoder(embedder: "Embedder", query: Query) -> DenseEncoder | None:
+    return None if query.by_words else DenseEncoder(embedder, query.within)
 
 
 def _texts(query: Query) -> list[tuple[str, float]]:
@@ -268,24 +273,27 @@ def _rank(near: NearTurn, now: datetime, period: Period | None) -> float:
     at = datetime.fromisoformat(near.point.payload["at"])
     then = period is None or period.start <= at < period.end
     # Who asks what was said means no time in particular: newness settles near ties, no more.
-    return near.rank * (1.0 if then else ELSEWHEN) * (0.84 + 0.01 * _recency(at, now))
+    return near.rank * (1.0 if then else OTHER_TIME_WEIGHT) * (0.84 + 0.01 * _recency(at, now))
 
 
 def _recency(at: datetime, now: datetime) -> float:
     return math.exp(-max(0.0, (now - at).total_seconds()) / 86400 / 30)
 
 
-def _heard(score: float, near: NearTurn, turn: Turn, now: datetime) -> Found:
+def _found_turn(score: float, near: NearTurn, turn: Turn, now: datetime) -> Found:
     """What was said around a turn counts for its rank; only what it says itself passes the gate."""
     whole = {**near.parts, "recency": _recency(turn.at, now)}
     return Found(turn, score, _relevance(near.parts), 0.0, whole)
 
 
 def _relevance(parts: dict[str, float]) -> float:
-    return 1 - (1 - parts.get("cosine", 0.0)) * (1 - parts.get("lexical", 0.0))
+    """Return how near the text or, for less, a cue is, by sense or words."""
+    cues = 1 - (1 - parts.get("cue_cosine", 0.0)) * (1 - parts.get("cue_lexical", 0.0))
+    away = (1 - parts.get("cosine", 0.0)) * (1 - parts.get("lexical", 0.0))
+    return 1 - away * (1 - CUE_WEIGHT * cues)
 
 
-def _found(
+def _found_memory(
     memory: Memory, parts: dict[str, float], query: Query, policy: Policy, hop: float = 0.0
 ) -> Found:
     relevance = max(_relevance(parts), hop)
@@ -297,7 +305,7 @@ def _found(
     return Found(memory, score, relevance, value, whole)
 
 
-async def _hop(
+async def _follow_links(
     collection: Collection,
     policy: Policy,
     query: Query,
@@ -316,8 +324,10 @@ async def _hop(
             if memory.id not in seen:
                 memories[memory.id] = memory
                 reach[memory.id] = max(reach.get(memory.id, 0), HOP_SHARE * found.relevance)
-    new = [_found(memory, {}, query, policy, hop=reach[id]) for id, memory in memories.items()]
-    return sorted(new, key=order)[:HOP_MOST]
+    new = [
+        _found_memory(memory, {}, query, policy, hop=reach[id]) for id, memory in memories.items()
+    ]
+    return sorted(new, key=ranking_key)[:MAX_LINKED]
 
 
 async def _neighbours(
@@ -326,15 +336,15 @@ async def _neighbours(
     points: list[Point] = []
     for name in memory.entities[:3]:
         about = Filter((*allowed.must, Is("entities", name)), allowed.must_not)
-        page, _ = await collection.scroll(about, limit=COMMON_NAME + 1)
-        points += page if len(page) <= COMMON_NAME else []
+        page, _ = await collection.scroll(about, limit=COMMON_NAME_MEMORIES + 1)
+        points += page if len(page) <= COMMON_NAME_MEMORIES else []
     linked = await collection.get([relation.to for relation in memory.relations])
     related = (one for one in to_memories(linked) if _may_read(one, query))
     return [*to_memories(points), *related]
 
 
 def _may_read(memory: Memory, query: Query) -> bool:
-    """What `readable` says, of a point that was not found by a filter."""
+    """What `memories_filter` says, of a point that was not found by a filter."""
     moment, ends = query.as_of or query.now, (memory.expires_at, memory.valid_until)
     then = {MemoryState.ACTIVE, MemoryState.SUPERSEDED} if query.as_of else {MemoryState.ACTIVE}
     began = query.as_of is None or memory.valid_from is None or memory.valid_from <= moment

@@ -12,24 +12,29 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from souffleur.knowledge.engine.collection import Collection, Filter, Hit, Payload, Point, Search
-from souffleur.knowledge.finding.nearness import Parts, Sense, by_words, scale_of
+from souffleur.knowledge.finding.nearness import (
+    DenseEncoder,
+    Parts,
+    lexical_nearness,
+    lexical_scale,
+)
 from souffleur.knowledge.language.lexical import encode_query, is_spaced
 
-WORDED = 300
+LEXICAL_HITS = 300
 """Hits taken by words: neighbours are looked for among them alone."""
-MEANT = 200
+DENSE_HITS = 200
 """Hits taken by sense."""
-LENT = {-2: 0.25, -1: 0.5, 1: 0.5, 2: 0.25}
+NEIGHBOUR_WEIGHTS = {-2: 0.25, -1: 0.5, 1: 0.5, 2: 0.25}
 """What the words of a neighbour count, by how many turns later it was said."""
-SELF_CONTAINED = 400
+SELF_CONTAINED_BYTES = 400
 """Bytes of UTF-8 from which on a turn says itself what it is about, and is lent less."""
-UNANSWERED = 0.5
+ASSISTANT_ONLY_WEIGHT = 0.5
 """What words and sense count of a turn in which the user says nothing."""
-ANOTHER = 0.9
+OTHER_SPEAKER_WEIGHT = 0.9
 """What a turn counts of someone else than who the question names."""
-TALK = timedelta(minutes=30)
+MAX_NEIGHBOUR_GAP = timedelta(minutes=30)
 """Turns further apart are no neighbours."""
-LABELLED = 0.1
+MIN_LABEL_SHARE = 0.1
 """Share of the hits that a label must begin to be the name of who speaks."""
 
 _LABEL = re.compile(r"^([^\W\d_][^\n:：]{0,23})[:：]", re.MULTILINE)
@@ -46,9 +51,9 @@ class NearTurn:
     """Nearness to rank it by: with its neighbours' words, and by who speaks. From 0 to 1."""
 
 
-async def find_near_turns(
+async def hybrid_search_turns(
     collection: Collection,
-    sense: Sense | None,
+    encoder: DenseEncoder | None,
     texts: Sequence[tuple[str, float]],
     allowed: Filter,
     corpus: Filter,
@@ -60,32 +65,37 @@ async def find_near_turns(
     """
     if not texts:
         return []
-    worded = await collection.search(
-        [Search(encode_query(text), allowed, WORDED, idf_within=corpus) for text, _ in texts]
+    lexical_hits = await collection.search(
+        [Search(encode_query(text), allowed, LEXICAL_HITS, idf_within=corpus) for text, _ in texts]
     )
-    names = speakers(hit.point.payload for found in worded for hit in found)
+    names = speakers(hit.point.payload for found in lexical_hits for hit in found)
     nameless = [without_names(text, names) for text, _ in texts]
-    vectors = await sense.vectors(nameless) if sense else []
-    meant = await collection.search([Search(vector, allowed, MEANT) for vector in vectors])
+    vectors = await encoder.vectors(nameless) if encoder else []
+    dense_hits = await collection.search(
+        [Search(vector, allowed, DENSE_HITS) for vector in vectors]
+    )
     weights = [weight for _, weight in texts]
-    points = {hit.point.id: hit.point for found in (*worded, *meant) for hit in found}
-    scores = _add_up(worded, weights)
-    senses = _senses(meant, weights, sense) if sense else {}
-    scale = await scale_of(collection, corpus)
+    points = {hit.point.id: hit.point for found in (*lexical_hits, *dense_hits) for hit in found}
+    scores = _add_up(lexical_hits, weights)
+    senses = _senses(dense_hits, weights, encoder) if encoder else {}
+    scale = await lexical_scale(collection, corpus)
     asked = " ".join(texts[0][0].split())
     named = {name for name in names if without_names(asked, {name}) != asked}
-    shares = {id: _share(point.payload) for id, point in points.items()}
+    shares = {id: _role_weight(point.payload) for id, point in points.items()}
     lent = _lend(points, {id: shares[id] * score for id, score in scores.items()})
     near = []
     for id, point in points.items():
         score, share = scores.get(id, 0.0), shares[id]
         own, whole = share * score, share * score + lent.get(id, 0.0)
         meant_by = share * senses.get(id, 0.0)
-        rank = 1 - (1 - by_words(whole, scale)) * (1 - meant_by)
-        parts = {"lexical": by_words(score, scale), "context": by_words(whole, scale)}
-        parts["context"] -= by_words(own, scale)
+        rank = 1 - (1 - lexical_nearness(whole, scale)) * (1 - meant_by)
+        parts = {
+            "lexical": lexical_nearness(score, scale),
+            "context": lexical_nearness(whole, scale),
+        }
+        parts["context"] -= lexical_nearness(own, scale)
         parts |= {"cosine": senses[id]} if id in senses else {}
-        near.append(NearTurn(point, parts, rank * _said_by(point.payload, named)))
+        near.append(NearTurn(point, parts, rank * _speaker_weight(point.payload, named)))
     return near
 
 
@@ -102,7 +112,7 @@ def speakers(turns: Iterable[Payload]) -> set[str]:
         total += 1
         words = f"{turn.get('user', '')}\n{turn.get('assistant', '')}"
         counts.update(set(_LABEL.findall(words)))
-    return {name for name, count in counts.items() if count >= max(2, LABELLED * total)}
+    return {name for name, count in counts.items() if count >= max(2, MIN_LABEL_SHARE * total)}
 
 
 def without_names(text: str, names: Iterable[str]) -> str:
@@ -121,36 +131,36 @@ def without_names(text: str, names: Iterable[str]) -> str:
     return " ".join(rest.split()) if any(char.isalnum() for char in rest) else text
 
 
-def _add_up(worded: Sequence[Sequence[Hit]], weights: Sequence[float]) -> dict[str, float]:
+def _add_up(lexical_hits: Sequence[Sequence[Hit]], weights: Sequence[float]) -> dict[str, float]:
     scores: defaultdict[str, float] = defaultdict(float)
-    for found, weight in zip(worded, weights, strict=True):
+    for found, weight in zip(lexical_hits, weights, strict=True):
         for hit in found:
             scores[hit.point.id] += weight * hit.score
     return scores
 
 
 def _senses(
-    meant: Sequence[Sequence[Hit]], weights: Sequence[float], sense: Sense
+    dense_hits: Sequence[Sequence[Hit]], weights: Sequence[float], encoder: DenseEncoder
 ) -> dict[str, float]:
     """How near each turn is by sense: to either text, or, more, to both."""
     senses: dict[str, float] = {}
-    for found, weight in zip(meant, weights, strict=True):
+    for found, weight in zip(dense_hits, weights, strict=True):
         for hit in found:
-            near = weight * sense.nearness(hit.score)
+            near = weight * encoder.nearness(hit.score)
             senses[hit.point.id] = 1 - (1 - senses.get(hit.point.id, 0.0)) * (1 - near)
     return senses
 
 
-def _share(payload: Payload) -> float:
-    return 1.0 if payload["user"] else UNANSWERED
+def _role_weight(payload: Payload) -> float:
+    return 1.0 if payload["user"] else ASSISTANT_ONLY_WEIGHT
 
 
-def _said_by(payload: Payload, named: set[str]) -> float:
+def _speaker_weight(payload: Payload, named: set[str]) -> float:
     """What a turn counts by who speaks, where the question names somebody of those who do."""
     if not named:
         return 1.0
     labels = set(_LABEL.findall(f"{payload['user']}\n{payload['assistant']}"))
-    return 1.0 if labels & named else ANOTHER
+    return 1.0 if labels & named else OTHER_SPEAKER_WEIGHT
 
 
 def _lend(points: dict[str, Point], scores: dict[str, float]) -> dict[str, float]:
@@ -160,13 +170,17 @@ def _lend(points: dict[str, Point], scores: dict[str, float]) -> dict[str, float
     said = {counted[id]: id for id in scores if id in counted}
     lent: dict[str, float] = {}
     for id, (session, place) in counted.items():
-        around = ((said.get((session, place + step)), part) for step, part in LENT.items())
+        around = (
+            (said.get((session, place + step)), part) for step, part in NEIGHBOUR_WEIGHTS.items()
+        )
         near = [(other, part) for other, part in around if other is not None]
         if not near:
             continue
         at = _at(points[id])
-        lent[id] = _leaning(points[id].payload) * sum(
-            part * scores[other] for other, part in near if abs(_at(points[other]) - at) < TALK
+        lent[id] = _context_need(points[id].payload) * sum(
+            part * scores[other]
+            for other, part in near
+            if abs(_at(points[other]) - at) < MAX_NEIGHBOUR_GAP
         )
     return lent
 
@@ -179,7 +193,7 @@ def _at(point: Point) -> datetime:
     return datetime.fromisoformat(point.payload["at"])
 
 
-def _leaning(payload: Payload) -> float:
+def _context_need(payload: Payload) -> float:
     """How much a turn needs its neighbours to be understood: from 1, for a short one, down."""
     length = len((payload["user"] + payload["assistant"]).encode("utf-8", "replace"))
-    return min(1.0, SELF_CONTAINED / max(1, length))
+    return min(1.0, SELF_CONTAINED_BYTES / max(1, length))

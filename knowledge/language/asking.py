@@ -2,7 +2,7 @@
 
 import re
 
-from souffleur.knowledge.language.time_phrases import plain
+from souffleur.knowledge.language.time_phrases import to_table_spelling
 
 TELLING = "|".join(
     [
@@ -50,7 +50,7 @@ def asks_about_past(text: str) -> bool:
     """
     return any(
         _has(TELLING, sentence) or (_has(QUESTION, sentence) and _has(PAST, sentence))
-        for sentence in _SENTENCE_END.split(plain(text))
+        for sentence in _SENTENCE_END.split(to_table_spelling(text))
     )
 
 

@@ -58,10 +58,10 @@ def read_dates(line: str) -> tuple[list[NumeralMatch], str]:
         some, rest = take(pattern, rest, read)
         found += some
     found.sort(key=lambda one: one.start)
-    for place in range(1, len(found)):
-        former, one = found[place - 1 : place + 1]
+    for index in range(1, len(found)):
+        former, one = found[index - 1 : index + 1]
         if _TO.fullmatch(line, former.start + len(former.text), one.start):
-            found[place] = NumeralMatch(one.start, one.text, _end(one.key, former.key))
+            found[index] = NumeralMatch(one.start, one.text, _end(one.key, former.key))
     return found, rest
 
 

@@ -27,7 +27,7 @@ from souffleur.knowledge.language.numerals import (
     take,
 )
 from souffleur.knowledge.language.proper_names import HAN, read_capitalised
-from souffleur.knowledge.language.wording import fold
+from souffleur.knowledge.language.text_match import normalize_text
 
 
 class DetailKind(StrEnum):
@@ -124,9 +124,9 @@ def _lines(text: str) -> list[str]:
 
 
 def _read(line: str, known: re.Pattern[str]) -> Iterator[tuple[DetailKind, NumeralMatch]]:
-    titles, rest = take(_TITLE, line, lambda match: fold(match[0]))
-    named, rest = take(known, rest, lambda match: fold(match[0]))
-    quotes, _ = take(_QUOTE, line, lambda match: fold(match[0]))
+    titles, rest = take(_TITLE, line, lambda match: normalize_text(match[0]))
+    named, rest = take(known, rest, lambda match: normalize_text(match[0]))
+    quotes, _ = take(_QUOTE, line, lambda match: normalize_text(match[0]))
     dates, rest = read_dates(rest)
     numbers, rest = find_numbers(rest)
     capitalised = read_capitalised(rest)
@@ -145,7 +145,7 @@ _PIECE = re.compile(rf"[{HAN}]+|[^\W_{HAN}]+|[+#&@%]")
 def _spellings(names: Iterable[str]) -> re.Pattern[str]:
     """Where one of the names stands, the longest first, however it is spaced and punctuated."""
     shown = {unicodedata.normalize("NFKC", name) for name in names}
-    fitting = [name for name in shown if len(fold(name)) > 1 or _TITLE.fullmatch(name)]
+    fitting = [name for name in shown if len(normalize_text(name)) > 1 or _TITLE.fullmatch(name)]
     spelt = [_spelling(name) for name in sorted(fitting, key=lambda name: (-len(name), name))]
     return re.compile("|".join(filter(None, spelt)) or "(?!)", re.IGNORECASE)
 

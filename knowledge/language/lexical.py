@@ -10,6 +10,7 @@ from collections import defaultdict
 from zlib import crc32
 
 from souffleur.knowledge.engine.collection import Sparse
+from souffleur.knowledge.language.plain_text import fold_width_and_case
 from souffleur.knowledge.language.stemming import STOP_WORDS, stem
 
 K1 = 1.2
@@ -18,7 +19,7 @@ B = 0.4
 """How much a text's length counts against it, 0 to 1 (BM25); memories are of one length."""
 AVERAGE_LENGTH = 32
 """Terms of a usual text. A constant, so that a stored vector never goes stale."""
-LONE = 0.5
+LONE_CHARACTER_WEIGHT = 0.5
 """Weight in a query of a single character within a run; a pair, a word or a run of one weighs 1."""
 
 _UNSPACED = (
@@ -57,7 +58,7 @@ def split(text: str) -> list[tuple[str, ...]]:
     """
     return [
         tuple(_WORDS.findall(run[0])) if run["compound"] else tuple(run[0])
-        for run in _RUNS.finditer(_fold(text))
+        for run in _RUNS.finditer(_normalize_tokens(text))
     ]
 
 
@@ -100,8 +101,8 @@ def encode_document(text: str) -> Sparse:
 def encode_query(text: str) -> Sparse:
     """Each term once; a single character in a run less than the pairs it is in.
 
-    >>> encode_query("喝茶").values == (LONE, 1.0, LONE), encode_query("茶").values
-    (True, (1.0,))
+    >>> encode_query("喝茶").values, encode_query("茶").values
+    ((0.5, 1.0, 0.5), (1.0,))
     """
     weights: dict[int, float] = {}
     for term, weight in _weighted(text):
@@ -110,17 +111,16 @@ def encode_query(text: str) -> Sparse:
     return _sparse(weights)
 
 
-def _fold(text: str) -> str:
-    folded = unicodedata.normalize("NFKC", text.translate(_APOSTROPHES)).casefold()
-    return _THOUSANDS.sub("", unicodedata.normalize("NFKC", folded))
+def _normalize_tokens(text: str) -> str:
+    return _THOUSANDS.sub("", fold_width_and_case(text.translate(_APOSTROPHES)))
 
 
 def _weighted(text: str) -> list[tuple[str, float]]:
     found: list[tuple[str, float]] = []
-    for run in _RUNS.finditer(_fold(text)):
+    for run in _RUNS.finditer(_normalize_tokens(text)):
         whole = run[0]
         if not run["compound"]:
-            weight = LONE if len(whole) > 1 else 1.0
+            weight = LONE_CHARACTER_WEIGHT if len(whole) > 1 else 1.0
             found += [(char, weight) for char in whole if char not in _COMMON]
             pairs = (whole[at : at + 2] for at in range(len(whole) - 1))
             found += [(pair, 1.0) for pair in pairs if _tells(pair)]

@@ -37,6 +37,18 @@ def is_blank(text: str) -> bool:
     return all(char in _FILLERS or unicodedata.category(char) in _UNSEEN for char in text)
 
 
+def fold_width_and_case(text: str) -> str:
+    """Return the text in one width (NFKC) and one case, as a caseless comparison needs it.
+
+    Unicode Standard, 3.13, D146, without the decomposition before.
+
+    >>> fold_width_and_case("Ｔｅａ ① STRASSE"), fold_width_and_case("Straße")
+    ('tea 1 strasse', 'strasse')
+    """
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return unicodedata.normalize("NFKC", folded)
+
+
 def reveal(text: str) -> str:
     """Return the text without what hides or turns round words: bidi controls and tag characters.
 
@@ -46,16 +58,16 @@ def reveal(text: str) -> str:
     return _HIDING.sub("", text)
 
 
-def clip(text: str, most: int) -> str:
+def clip(text: str, max_length: int) -> str:
     """Return the text; of a longer one three quarters from its front and the rest from its end.
 
     >>> clip("one two three", 20), clip("0123456789" * 10, 24)
     ('one two three', '012345678901234567 […] 9')
     """
-    if len(text) <= most:
+    if len(text) <= max_length:
         return text
-    front = most * 3 // 4
-    end = most - front - len(CLIPPED)
+    front = max_length * 3 // 4
+    end = max_length - front - len(CLIPPED)
     return text[:front] + CLIPPED + text[len(text) - end :]
 
 

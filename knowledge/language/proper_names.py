@@ -5,7 +5,7 @@ import re
 from souffleur.knowledge.language.dates import MONTHS
 from souffleur.knowledge.language.numerals import LETTER, NumeralMatch
 from souffleur.knowledge.language.stemming import STOP_WORDS
-from souffleur.knowledge.language.wording import fold
+from souffleur.knowledge.language.text_match import normalize_text
 
 HAN = "\u3040-\u30ff\u3400-\u9fff"
 """Chinese and Japanese characters, for a pattern."""
@@ -53,7 +53,7 @@ def read_capitalised(line: str) -> list[NumeralMatch]:
             parts.pop()
         name = line[parts[0].start() : parts[-1].end()] if parts else ""
         if len(name) > 1 and name.lower() not in _NOT_ALONE:
-            found.append(NumeralMatch(parts[0].start(), name, fold(name)))
+            found.append(NumeralMatch(parts[0].start(), name, normalize_text(name)))
     return found
 
 

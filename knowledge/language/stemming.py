@@ -1,7 +1,9 @@
-"""English endings and stop words, lightly: what makes "cats" find "cat" and "the" find nothing."""
+"""English endings and stop words: what makes "cats" find "cat" and "the" find nothing."""
 
 import re
 from functools import lru_cache
+
+from snowballstemmer import stemmer
 
 _STOP = """
 a an and are as at be but by for if in into is it no not of on or such that the their then there
@@ -18,17 +20,14 @@ STOP_WORDS = frozenset(_STOP.split())
 """Those of Lucene's EnglishAnalyzer, and the pronouns, auxiliaries and question words of talk."""
 
 _ENGLISH = re.compile(r"[a-z]{3,}")
-_SYLLABLES = re.compile(r"[aeiouy]+[^aeiouy]+")
-_SHORT = re.compile(r"[^aeiou][aeiouy][^aeiouwxy]$")
-_DOUBLE = re.compile(r"([^aeioulsz])\1$")
+_PORTER2 = stemmer("english")
 
 
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
-    """The word without 's, plural, -ed, -ing and a final e, if it is in plain lower-case letters.
+    """Return a word without its ending and 's, if it is in plain lower-case letters.
 
-    Steps 1 and 5a of M. F. Porter, "An algorithm for suffix stripping" (Program 14:3, 1980), with
-    every y a vowel; the later steps would take liberties with names.
+    Porter's second stemmer, https://snowballstem.org/algorithms/english/stemmer.html.
 
     >>> [stem(w) for w in ("cities", "city", "planned", "planning", "moved", "move", "hate", "hat")]
     ['citi', 'citi', 'plan', 'plan', 'move', 'move', 'hate', 'hat']
@@ -36,32 +35,4 @@ def stem(word: str) -> str:
     ('ann', '3.11', 'thés')
     """
     word = word.removesuffix("'s")
-    if not _ENGLISH.fullmatch(word):
-        return word
-    word = _without_tense(_without_plural(word))
-    if word.endswith("y") and len(word) > 2 and word[-2] not in "aeiou":
-        word = word[:-1] + "i"
-    bare = word.removesuffix("e")
-    syllables = len(_SYLLABLES.findall(bare))
-    return bare if syllables > 1 or (syllables == 1 and not _SHORT.search(bare)) else word
-
-
-def _without_plural(word: str) -> str:
-    if word.endswith(("sses", "ies")):
-        return word[:-2]
-    return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us")) else word
-
-
-def _without_tense(word: str) -> str:
-    if word.endswith("eed"):
-        return word[:-1] if _SYLLABLES.search(word[:-3]) else word
-    if word.endswith("ied"):
-        return word[:-2]
-    bare = next((word[: -len(end)] for end in ("ed", "ing") if word.endswith(end)), "")
-    if not re.search(r"[aeiouy]", bare):
-        return word
-    if bare.endswith(("at", "bl", "iz")):
-        return bare + "e"
-    if _DOUBLE.search(bare):
-        return bare[:-1]
-    return bare + "e" if _SHORT.search(bare) and len(_SYLLABLES.findall(bare)) == 1 else bare
+    return _PORTER2.stemWord(word) if _ENGLISH.fullmatch(word) else word

@@ -15,7 +15,7 @@ NIGHT = (18, 29)
 """The hours from 18 to 5 of the next day."""
 
 
-class Means(StrEnum):
+class PhraseMeaning(StrEnum):
     """How the words of a phrase are to be taken."""
 
     LAST_TALK = "the latest talk"
@@ -33,7 +33,7 @@ class Means(StrEnum):
 class Phrase:
     """One phrase of a text; None: it does not say."""
 
-    means: Means
+    meaning: PhraseMeaning
     text: str
     count: float | None = None
     """How many units ago; negative: ahead."""
@@ -143,12 +143,12 @@ _YEAR = r"(?P<year>[去今明后]年|大?前年|(?:19|20)\d\d\s?年)"
 _WHICH = "(?P<count>上{1,3}|这|本|下{1,2})"
 _THAT_DAY = r"(?=[我你咱他她那早上中下晚凌说聊讲提谈告推跟和去吃买见发的\s,.?!;，。？！；、]|$)"
 _CHINESE = {
-    Means.LAST_TALK: ["(?<![上早晚马])上一?[次回](?![日品])"],
-    Means.JUST_NOW: ["刚才|方才|刚刚(?!好)"],
-    Means.WHILE_AGO: [
+    PhraseMeaning.LAST_TALK: ["(?<![上早晚马])上一?[次回](?![日品])"],
+    PhraseMeaning.JUST_NOW: ["刚才|方才|刚刚(?!好)"],
+    PhraseMeaning.WHILE_AGO: [
         rf"{_BEFORE}前(?:一?阵子?|一?段时间|段日子|些(?:日子|时候))|不久[以之]?前",
     ],
-    Means.AGO: [
+    PhraseMeaning.AGO: [
         rf"(?<!如)(?P<count>今|昨)(?P<unit>[天日儿]){_PART}",
         rf"{_BEFORE}(?P<count>大?前|大?后|明)(?P<unit>天)(?![线气空赋堂文]){_PART}",
         "(?<!如)(?P<count>[昨今明])(?P<part>晚上?|夜里?|早(?:上|(?![已就先]))|晨)",
@@ -160,21 +160,21 @@ _CHINESE = {
         rf"{_UP}{_WHICH}{_WEEK}{_WEEKDAY}{_PART}",
         rf"{_UP}{_WHICH}个?(?P<unit>月)(?![亮光球台])(?:的?\s?{_DAY}[号日]{_PART})?",
     ],
-    Means.RECENT: [
+    PhraseMeaning.RECENT: [
         rf"(?:最近这?|过去|(?<![最附接靠将])近|这(?!一[天日]))的?{_COUNT}{_UNIT}(?![前后])",
         rf"(?:最近这?|过去|(?<![最附接靠将])近|这)的?(?P<few>几|些)\s?{_UNIT}(?![前后])",
     ],
-    Means.WEEKEND: [rf"(?:{_UP}上|(?P<count>上上|这|本|下{{1,2}}))?个?(?:周|星期|礼拜)末"],
-    Means.WEEKDAY: [
+    PhraseMeaning.WEEKEND: [rf"(?:{_UP}上|(?P<count>上上|这|本|下{{1,2}}))?个?(?:周|星期|礼拜)末"],
+    PhraseMeaning.WEEKDAY: [
         rf"(?<![\d每半几两到至{_DIGITS}十])(?:周|星期|礼拜){_WEEKDAY}(?![到至]){_PART}",
     ],
-    Means.DATE: [
+    PhraseMeaning.DATE: [
         rf"(?:{_YEAR}的?\s?)?{_MONTH}(?:的?\s?{_DAY}[号日]{_PART})?",
         rf"(?<![\d.第百十{_DIGITS}]){_DAY}号{_THAT_DAY}{_PART}",
         rf"(?:{_YEAR}的?|上个?|这个?)?(?P<season>[春夏秋冬])[天季]",
         rf"(?<![过之以目当提空]){_YEAR}(?![轻龄纪级版款])",
     ],
-    Means.NOTHING: [
+    PhraseMeaning.NOTHING: [
         "每个?(?:周|星期|礼拜)[一二三四五六日天末]?|下一?[次回]|下个?[春夏秋冬][天季]",
         rf"每个?月(?:的?[\d{_DIGITS}十]+[号日])?|每年(?:的?[\d{_DIGITS}十]+月|的?[春夏秋冬][天季])?",
     ],
@@ -210,16 +210,18 @@ _DATES = (
 _AFTER_DATE = rf"(?!:?\d){_OF_YEAR}?{_IN_PART}(?! (?:miles|times|km)\b)"
 _SEASON = "(?P<season>spring|summer|autumn|fall|winter)"
 _ENGLISH = {
-    Means.LAST_TALK: [
+    PhraseMeaning.LAST_TALK: [
         r"(?<!for\sthe\s)(?<!was\sthe\s)(?<!is\sthe\s)(?<!every\s)last time|the other time",
         "(?:last|previous) (?:chat|conversation|session|talk)",
     ],
-    Means.JUST_NOW: ["just now|(?:a (?:moment|second|sec|minute)|moments|minutes|seconds) ago"],
-    Means.WHILE_AGO: [
+    PhraseMeaning.JUST_NOW: [
+        "just now|(?:a (?:moment|second|sec|minute)|moments|minutes|seconds) ago"
+    ],
+    PhraseMeaning.WHILE_AGO: [
         "(?:quite )?(?:a|some) (?:little )?while (?:ago|back)|some time ago",
         "not (?:so |too |very |that )?long ago",
     ],
-    Means.AGO: [
+    PhraseMeaning.AGO: [
         "(?P<few>(?:a )?couple(?: of)?) (?P<unit>day)s (?:ago|back)",
         f"{_FEW} (?:ago|back)",
         rf"(?<!\d\.){_MANY}(?: or so)? (?:ago|back){_IN_PART}",
@@ -235,21 +237,21 @@ _ENGLISH = {
         f"(?:on )?{_FULL_DAY},? (?:of )?(?P<count>last|this|next) (?P<unit>week)",
         f"(?P<count>this|next) {_FULL_DAY}{_IN_PART}",
     ],
-    Means.RECENT: [
+    PhraseMeaning.RECENT: [
         f"(?:last|past|previous) (?:{_MANY})",
         f"(?:last|past|previous) {_FEW}",
         "(?:(?:in|over|within) the last|(?:the|this) past) (?P<unit>hour|day|week|month|year)",
     ],
-    Means.WEEKEND: [
+    PhraseMeaning.WEEKEND: [
         "(?:this past |last |over the |at the |on the |the )weekend",
         "(?P<count>this|next) weekend",
         "(?:over |at |on )?the weekend (?P<count>before last)",
     ],
-    Means.WEEKDAY: [
+    PhraseMeaning.WEEKDAY: [
         f"(?:(?:last|on|(?:this )?past) )?{_FULL_DAY}{_IN_PART}",
         f"(?:last|on) (?P<weekday>mon|tues?|wed|thu(?:rs?)?|fri){_IN_PART}",
     ],
-    Means.DATE: [
+    PhraseMeaning.DATE: [
         rf"(?:in|during|since)(?: early| late| mid)? (?P<month>{_ANY_MONTH}){_OF_YEAR}?(?!'s|\s\d)",
         rf"(?:last|this) (?P<month>{_SAFE_MONTH})(?!'s|\s\d)",
         f"(?P<month>{_SAFE_MONTH}){_OF_YEAR}",
@@ -259,7 +261,7 @@ _ENGLISH = {
         rf"on the (?P<day>{_DATED}){_TH}(?=\s*(?:[,.?!;:]|$)|\s+(?:we|i|you|what|did|at|that)\b)",
         *(f"(?:on )?(?:the )?{date}{_AFTER_DATE}" for date in _DATES),
     ],
-    Means.NOTHING: [
+    PhraseMeaning.NOTHING: [
         "from [a-z]+day (?:to|till|until|through) [a-z]+day",
         "(?:next|every|each|any|most|coming|by|until|till|before|for|black)"
         f" (?:{_FULL_DAY}|weekend|{_SEASON}|{_SAFE_MONTH})",
@@ -282,10 +284,10 @@ _PLAIN = str.maketrans(
 )
 
 
-def plain(text: str) -> str:
+def to_table_spelling(text: str) -> str:
     """The text as the tables spell it, letter for letter: simplified, digits of one width.
 
-    >>> plain("兩個禮拜前，１０月３號")
+    >>> to_table_spelling("兩個禮拜前，１０月３號")
     '两个礼拜前，10月3号'
     """
     return text.translate(_PLAIN)
@@ -297,27 +299,29 @@ def find_phrases(text: str) -> list[Phrase]:
     >>> [phrase.text for phrase in find_phrases("昨天下午还是下周三？ The day before yesterday!")]
     ['昨天下午', '下周三', 'The day before yesterday']
     """
-    spelled = plain(text)
-    matches = [(match, means) for means, pattern in _table() for match in pattern.finditer(spelled)]
+    spelled = to_table_spelling(text)
+    matches = [
+        (match, meaning) for meaning, pattern in _table() for match in pattern.finditer(spelled)
+    ]
     matches.sort(key=lambda found: (found[0].start(), -found[0].end()))
     phrases, at = list[Phrase](), 0
-    for match, means in matches:
+    for match, meaning in matches:
         if match.start() >= at:
             at = match.end()
             said = {group: _value(group, words) for group, words in match.groupdict("").items()}
-            phrases.append(Phrase(means, text[match.start() : at], **said))
+            phrases.append(Phrase(meaning, text[match.start() : at], **said))
     return phrases
 
 
 @cache
-def _table() -> list[tuple[Means, re.Pattern[str]]]:
+def _table() -> list[tuple[PhraseMeaning, re.Pattern[str]]]:
     """Compiled at the first use: 30 ms."""
     apart = r"(?<![a-z0-9])(?:{})(?![a-z0-9])"
-    table = [(means, phrase) for means, phrases in _CHINESE.items() for phrase in phrases]
-    table += [(Means.DATE, _AROUND_DIGITS.replace("{}", digits)) for digits in _IN_DIGITS]
-    for means, phrases in _ENGLISH.items():
-        table += [(means, apart.replace("{}", phrase.replace(" ", r"\s+"))) for phrase in phrases]
-    return [(means, re.compile(phrase, re.IGNORECASE | re.ASCII)) for means, phrase in table]
+    table = [(meaning, phrase) for meaning, phrases in _CHINESE.items() for phrase in phrases]
+    table += [(PhraseMeaning.DATE, _AROUND_DIGITS.replace("{}", digits)) for digits in _IN_DIGITS]
+    for meaning, phrases in _ENGLISH.items():
+        table += [(meaning, apart.replace("{}", phrase.replace(" ", r"\s+"))) for phrase in phrases]
+    return [(meaning, re.compile(phrase, re.IGNORECASE | re.ASCII)) for meaning, phrase in table]
 
 
 def _value(group: str, words: str) -> Any:

@@ -8,13 +8,13 @@ from zoneinfo import ZoneInfo
 
 from souffleur.knowledge.language.time_phrases import (
     NIGHT,
-    Means,
     Phrase,
+    PhraseMeaning,
     find_phrases,
 )
 
 JUST_NOW = timedelta(hours=2)
-FEW = 7
+FEW_UNITS = 7
 """Units that "a few" reaches back: wide, as the speaker does not know the day either."""
 A_WHILE = (timedelta(days=30), timedelta(days=3))
 """Where "a while ago" begins and ends, before today."""
@@ -80,11 +80,11 @@ def find_period(text: str, now: datetime, zone: ZoneInfo) -> Period | None:
 
 def _period(phrase: Phrase, now: datetime, zone: ZoneInfo) -> Period | None:
     try:
-        start, end = _RULES[phrase.means](phrase, now.astimezone(zone))
+        start, end = _RULES[phrase.meaning](phrase, now.astimezone(zone))
         start, end = start.astimezone(UTC), min(end.astimezone(UTC), now.astimezone(UTC))
     except (OverflowError, ValueError):  # beyond the calendar: 30 February, 9999 years ago
         return None
-    last = phrase.means is Means.LAST_TALK
+    last = phrase.meaning is PhraseMeaning.LAST_TALK
     return Period(start, end, phrase.text, last) if start < end else None
 
 
@@ -94,11 +94,11 @@ def _ago(phrase: Phrase, now: datetime) -> Span:
     if unit in _MOMENTS:
         moment, length = now.astimezone(UTC), _MOMENTS[unit]
         if phrase.few:
-            return moment - FEW * length, moment
+            return moment - FEW_UNITS * length, moment
         return moment - (count + 1) * length, moment - (count - 1) * length
     begins = _begin(now, unit)
     if phrase.few:
-        return _before(begins, FEW, unit), begins
+        return _before(begins, FEW_UNITS, unit), begins
     if phrase.part == NIGHT and count == 0 and now.hour < _NIGHT_ENDS:
         count = 1
     start = _before(begins, count, unit)
@@ -110,7 +110,7 @@ def _ago(phrase: Phrase, now: datetime) -> Span:
 
 
 def _recent(phrase: Phrase, now: datetime) -> Span:
-    count, unit = _whole(FEW if phrase.few else phrase.count or 1, phrase.unit or "day")
+    count, unit = _whole(FEW_UNITS if phrase.few else phrase.count or 1, phrase.unit or "day")
     if unit in _MOMENTS:
         return now.astimezone(UTC) - count * _MOMENTS[unit], now
     return _before(_begin(now, "day"), count, unit), now
@@ -193,14 +193,14 @@ def _while_ago(phrase: Phrase, now: datetime) -> Span:
     return today - A_WHILE[0], today - A_WHILE[1]
 
 
-_RULES: dict[Means, Callable[[Phrase, datetime], Span]] = {
-    Means.LAST_TALK: lambda phrase, now: (BEGINNING, now),
-    Means.JUST_NOW: lambda phrase, now: (now.astimezone(UTC) - JUST_NOW, now),
-    Means.WHILE_AGO: _while_ago,
-    Means.AGO: _ago,
-    Means.RECENT: _recent,
-    Means.WEEKDAY: _weekday,
-    Means.WEEKEND: _weekend,
-    Means.DATE: _date,
-    Means.NOTHING: lambda phrase, now: (now, now),
+_RULES: dict[PhraseMeaning, Callable[[Phrase, datetime], Span]] = {
+    PhraseMeaning.LAST_TALK: lambda phrase, now: (BEGINNING, now),
+    PhraseMeaning.JUST_NOW: lambda phrase, now: (now.astimezone(UTC) - JUST_NOW, now),
+    PhraseMeaning.WHILE_AGO: _while_ago,
+    PhraseMeaning.AGO: _ago,
+    PhraseMeaning.RECENT: _recent,
+    PhraseMeaning.WEEKDAY: _weekday,
+    PhraseMeaning.WEEKEND: _weekend,
+    PhraseMeaning.DATE: _date,
+    PhraseMeaning.NOTHING: lambda phrase, now: (now, now),
 }

@@ -5,9 +5,9 @@ import re
 from collections.abc import Sequence
 from urllib.parse import unquote
 
-from souffleur.knowledge.language.plain_text import mend
+from souffleur.knowledge.language.plain_text import mend, single_line
 
-RUN = 12
+QUOTATION_LENGTH = 12
 """Characters in a row that also are in private text are taken for a quotation of it."""
 
 _READ = 4000
@@ -66,23 +66,27 @@ def _unescaped(escape: re.Match[str]) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(_CONTROL.sub(" ", text).split())
+    return single_line(_CONTROL.sub(" ", text))
 
 
 def _without_runs(words: str, private: str) -> str:
     low, known = _lowered(words), _lowered(private)
-    ours = {low[place : place + RUN] for place in range(len(low) - RUN + 1)}
-    both = ours.intersection(known[at : at + RUN] for at in range(len(known) - RUN + 1))
+    ours = {
+        low[index : index + QUOTATION_LENGTH] for index in range(len(low) - QUOTATION_LENGTH + 1)
+    }
+    both = ours.intersection(
+        known[at : at + QUOTATION_LENGTH] for at in range(len(known) - QUOTATION_LENGTH + 1)
+    )
     kept: list[str] = []
-    place = 0
-    while place < len(words):
-        if low[place : place + RUN] not in both:
-            kept.append(words[place])
-            place += 1
+    index = 0
+    while index < len(words):
+        if low[index : index + QUOTATION_LENGTH] not in both:
+            kept.append(words[index])
+            index += 1
             continue
-        place += RUN
-        while place < len(words) and low[place + 1 - RUN : place + 1] in both:
-            place += 1
+        index += QUOTATION_LENGTH
+        while index < len(words) and low[index + 1 - QUOTATION_LENGTH : index + 1] in both:
+            index += 1
         kept.append("…")
     return "".join(kept)
 

@@ -1,1 +1,1 @@
-"""What was said: turns, sessions, segments."""
+"""Conversations: turns, sessions, segments."""

@@ -1,7 +1,7 @@
-"""Working memory: the turns of a session still held word for word, and when they become a segment.
+"""Working memory: the window of a session's latest turns, and when they become a segment.
 
-A segment is a stretch of talk that has left the window and waits to become an episode. Segments
-follow each other without gap, so every turn is in exactly one of them or in the window. Pure.
+A segment is a series of turns that has left the window and waits to become an episode. Segments
+have no gaps between them: every turn is either in the window or in exactly one segment. Pure.
 """
 
 from collections.abc import Sequence
@@ -13,21 +13,23 @@ from pydantic import AwareDatetime
 from souffleur.knowledge.memory import Frozen
 from souffleur.knowledge.operation import Said, derive_id
 
-PAUSE = timedelta(minutes=30)
+TALK_PAUSE = timedelta(minutes=30)
 """Silence after which a new talk begins, where nothing else is set."""
-FEWEST = 3
-"""Messages below which a stretch of talk leaves no episode."""
+LIKELY = timedelta(minutes=30)
+"""For how long a memory that the judge named is kept in mind."""
+MIN_EPISODE_MESSAGES = 3
+"""Minimum messages of a segment that becomes an episode."""
 
 
 class WindowRule(Frozen):
-    """When talk leaves the window."""
+    """When turns leave the window."""
 
     size: int = 30
-    """Messages held at most."""
+    """Maximum messages in the window."""
     keep: int = 10
-    """Messages that stay when the window overflows."""
-    idle: timedelta | None = PAUSE
-    """Silence that ends a session; None: only the host ends one."""
+    """Minimum messages that stay when the window overflows."""
+    idle: timedelta | None = TALK_PAUSE
+    """Pause that ends a session; `None` means that only the host ends one."""
 
 
 USUAL = WindowRule()
@@ -37,13 +39,13 @@ class WindowEntry(Frozen):
     """A turn in the window."""
 
     id: str
-    """Of the turn's point."""
+    """The id of the turn's point."""
     at: AwareDatetime
     messages: int
 
 
 class Session(Frozen):
-    """One session of a user: its window, and how many segments have left it."""
+    """One session of a user: its window, and the number of segments that have left it."""
 
     id: str
     user_id: str
@@ -51,34 +53,42 @@ class Session(Frozen):
     agent_id: str = "default"
     """The persona of the latest turn."""
     sphere: str = ""
-    """Talk with a persona that knows only its own is a session apart, whatever its id."""
+    """The sphere of the session; each sphere has its own session, even if the ids are the same."""
     window: tuple[WindowEntry, ...] = ()
-    """Oldest first."""
+    """The turns in the window, oldest first."""
     since: AwareDatetime
     at: AwareDatetime
     """When the latest turn was said."""
     segments: int = 0
     turns: int = 0
     """Turns said so far, whether or not they have left the window."""
+    next_ids: tuple[str, ...] = ()
+    """Memories that the judge of the latest turns found likely to be needed next."""
+    next_at: AwareDatetime | None = None
+    """When those turns were said."""
+
+    def likely(self, now: datetime) -> tuple[str, ...]:
+        """Return what is likely to be needed now: for half an hour after it was named."""
+        return self.next_ids if self.next_at and now - self.next_at < LIKELY else ()
 
     @property
     def messages(self) -> int:
-        """Messages in the window."""
+        """The number of messages in the window."""
         return sum(held.messages for held in self.window)
 
 
 class SegmentState(StrEnum):
-    """Where a segment stands."""
+    """The state of a segment."""
 
     WAITING = "waiting"
-    """Waits to be summarised: a placeholder for its episode."""
+    """The segment waits to be summarised, as a placeholder for its episode."""
     WRITTEN = "written"
     SMALL_TALK = "small_talk"
-    """Too short, or judged to hold nothing worth an episode."""
+    """The segment is too short, or was judged not worth an episode."""
 
 
 class Segment(Frozen):
-    """A stretch of talk that has left the window."""
+    """A series of turns that has left the window."""
 
     id: str
     user_id: str
@@ -86,28 +96,28 @@ class Segment(Frozen):
     sphere: str = ""
     session_id: str
     number: int
-    """Place among the segments of its session, from 0."""
+    """The position among the segments of its session, from 0."""
     turn_ids: tuple[str, ...]
-    """Ids of the points of its turns, oldest first."""
+    """The ids of the points of its turns, oldest first."""
     messages: int
     since: AwareDatetime
     at: AwareDatetime
     """When its latest turn was said."""
     state: SegmentState = SegmentState.WAITING
     version: int = 0
-    """How often it had to be summarised anew: a reply was replaced, or something forgotten."""
+    """How often it was queued again, because a reply was replaced or something was forgotten."""
     episode_id: str | None = None
-    """The memory written from it."""
+    """The id of the memory written from it."""
     tries: int = 0
     retry_at: AwareDatetime | None = None
     error: str = ""
-    """Why the latest try failed."""
+    """The error of the latest failed try."""
     expunged: bool = False
-    """The words of its turns have expired."""
+    """Whether the words of its turns have expired."""
 
 
 def session_point_id(user_id: str, session_id: str, sphere: str = "") -> str:
-    """The id of a session's point, in a sphere."""
+    """Return the id of a session's point in a sphere."""
     return derive_id("session", user_id, session_id, *filter(None, [sphere]))
 
 
@@ -116,17 +126,19 @@ def segment_id(session_point: str, number: int) -> str:
     return derive_id("segment", session_point, number)
 
 
-def heard(session: Session, turn: WindowEntry, rule: WindowRule) -> tuple[Session, list[Segment]]:
-    """The session after a turn, and the segments that leave the window for it.
+def append_turn(
+    session: Session, turn: WindowEntry, rule: WindowRule
+) -> tuple[Session, list[Segment]]:
+    """Return the session after a turn, and the segments that leave its window.
 
-    What was said before a silence leaves whole; of a window that overflows, the oldest part.
+    After a long pause the whole window leaves; if the window overflows, its oldest part leaves.
 
     >>> from datetime import UTC
     >>> at = datetime(2026, 1, 3, tzinfo=UTC)
     >>> session = Session(id="s", user_id="ann", session_id="s1", since=at, at=at)
-    >>> for place in range(16):
-    ...     entry = WindowEntry(id=str(place), at=at, messages=2)
-    ...     session, left = heard(session, entry, WindowRule())
+    >>> for index in range(16):
+    ...     entry = WindowEntry(id=str(index), at=at, messages=2)
+    ...     session, left = append_turn(session, entry, WindowRule())
     >>> session.messages, [segment.messages for segment in left]
     (10, [22])
     """
@@ -136,7 +148,7 @@ def heard(session: Session, turn: WindowEntry, rule: WindowRule) -> tuple[Sessio
         session = session.model_copy(update={"window": replaced})
     else:
         if rule.idle is not None and turn.at - session.at >= rule.idle:
-            session, segments = ended(session)
+            session, segments = close_window(session)
         window = (*session.window, turn)
         session = session.model_copy(update={"window": window, "at": max(session.at, turn.at)})
     if session.messages > rule.size:
@@ -145,13 +157,15 @@ def heard(session: Session, turn: WindowEntry, rule: WindowRule) -> tuple[Sessio
     return session, segments
 
 
-def ended(session: Session) -> tuple[Session, list[Segment]]:
-    """The session with an empty window, and the segment that was in it, if anything was."""
+def close_window(session: Session) -> tuple[Session, list[Segment]]:
+    """Return the session with an empty window, and the segment that was in it, if any."""
     return _cut(session, len(session.window))
 
 
 def talk_began(said: Sequence[Said]) -> datetime:
-    """When the talk began whose latest message comes last: without a pause since. Not for none.
+    """Return when the current talk began: the latest stretch of messages without a long pause.
+
+    `said` must not be empty; its latest message comes last.
 
     >>> from datetime import UTC
     >>> from souffleur.knowledge.memory import Speaker
@@ -162,24 +176,24 @@ def talk_began(said: Sequence[Said]) -> datetime:
     """
     since = said[-1].at
     for one in reversed(said):
-        if since - one.at >= PAUSE:
+        if since - one.at >= TALK_PAUSE:
             break
         since = one.at
     return since
 
 
 def is_idle(session: Session, now: datetime, rule: WindowRule) -> bool:
-    """Whether its talk has ended by silence and is still in the window."""
+    """Return whether a session has ended by a long pause and still has turns in its window."""
     return rule.idle is not None and bool(session.window) and now - session.at >= rule.idle
 
 
 def _overflow(window: tuple[WindowEntry, ...], keep: int) -> int:
-    """How many turns leave, so that the newest that stay hold at least `keep` messages."""
+    """Return how many turns must leave so that the rest contain at least `keep` messages."""
     staying = 0
-    for place in range(len(window) - 1, 0, -1):
-        staying += window[place].messages
+    for index in range(len(window) - 1, 0, -1):
+        staying += window[index].messages
         if staying >= keep:
-            return place
+            return index
     return max(0, len(window) - 1)
 
 
@@ -199,7 +213,7 @@ def _cut(session: Session, count: int) -> tuple[Session, list[Segment]]:
         messages=messages,
         since=left[0].at,
         at=left[-1].at,
-        state=SegmentState.WAITING if messages >= FEWEST else SegmentState.SMALL_TALK,
+        state=SegmentState.WAITING if messages >= MIN_EPISODE_MESSAGES else SegmentState.SMALL_TALK,
     )
     counted = {"window": rest, "segments": session.segments + 1}
     return session.model_copy(update=counted), [segment]

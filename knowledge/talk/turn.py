@@ -1,4 +1,4 @@
-"""A turn: one exchange as it was said, and where its judgement stands."""
+"""A turn: one exchange as it was said, and the state of its judgement."""
 
 import hashlib
 from collections.abc import Sequence
@@ -13,89 +13,89 @@ from souffleur.knowledge.operation import Said, derive_id
 from souffleur.knowledge.privacy.secrets import mask_together
 from souffleur.knowledge.talk.session import WindowEntry
 
-LONGEST_MESSAGE = 8000
-"""Characters of a message that are judged, summarised, embedded and searched; all are kept."""
+MAX_MESSAGE_LENGTH = 8000
+"""Characters of a message that are judged, summarised and searched; the whole is stored."""
 
 
 class TurnState(StrEnum):
-    """Where a turn stands."""
+    """The state of a turn."""
 
     PENDING = "pending"
     JUDGED = "judged"
     FAILED = "failed"
-    """Judged in vain three times; waits to be judged again on request."""
+    """Judging failed three times; the turn is judged again only on request."""
 
 
 class Turn(Frozen):
     """One exchange, as it was said."""
 
     id: str
-    """Derived from user, agent, session and `turn_id`: a turn seen twice is one turn."""
+    """The id derived from user, agent, session and `turn_id`: a turn seen twice is one turn."""
     turn_id: str
-    """The host's own id."""
+    """The host's own id of the turn."""
     user_id: str
     agent_id: str = "default"
     session_id: str
     sphere: str = ""
-    """Who may know it: see `identity`. Set when it is written, by what its persona knows."""
+    """Which personas may know it: see `identity`. Set when it is written, by its persona."""
     seq: int = 0
-    """Order of arrival in this journal."""
+    """The position by arrival in this journal."""
     place: int = 0
-    """Order in its session, from 1; 0: not known."""
+    """The position in its session, from 1; 0 means unknown."""
     at: AwareDatetime
     user: Text = ""
     assistant: Text = ""
     injected: tuple[str, ...] = ()
-    """Ids of the memories whispered before the reply."""
+    """The ids of the memories whispered before the reply."""
     state: TurnState = TurnState.PENDING
     version: int = 0
     """How often the reply was replaced (swipe, regenerate)."""
     tries: int = 0
     error: Text = ""
-    """Why the latest try failed."""
+    """The error of the latest failed try."""
     judged: dict[str, Any] = Field(default_factory=dict)
-    """Reason, model, prompt, calls, tokens and cost of the judgement."""
+    """The reason, model, prompt, calls, tokens and cost of the judgement."""
     spent: dict[str, float] = Field(default_factory=dict)
-    """What tries that failed have cost: calls, tokens, dollars."""
+    """The cost of failed tries: calls, tokens, dollars."""
     digest: str = ""
-    """Hash of the words, kept when they expire; another one under the same id is another reply."""
+    """The hash of the words, kept when they expire; another hash means that a reply is new."""
     embedded: bool = False
-    """Whether it can be found by its words: its vectors are written in the background."""
+    """Whether its vectors, which are written in the background, are stored."""
     hidden: bool = False
-    """It tells of what was to be forgotten: never found, never summarised."""
+    """Whether it repeats something forgotten on request: never found, never summarised."""
     expunged: bool = False
-    """Its words have expired, or were to be forgotten."""
+    """Whether its words have expired or were deleted."""
 
     @property
     def messages(self) -> int:
-        """How many were said: one or two."""
+        """The number of messages: one or two."""
         return bool(self.user) + bool(self.assistant)
 
     @property
     def words(self) -> str:
-        """All that was said: the text it is found by."""
+        """Both messages: the text by which the turn is found."""
         return "\n".join(text for text in (self.user, self.assistant) if text)
 
     @property
-    def held(self) -> WindowEntry:
-        """What the window knows of it."""
+    def window_entry(self) -> WindowEntry:
+        """The entry of the turn in a session's window."""
         return WindowEntry(id=self.id, at=self.at, messages=self.messages)
 
     def clipped(self) -> "Turn":
-        """Return the turn as it is judged, told and searched: of a long message front and end."""
+        """Return the turn as it is judged and searched: long messages cut in the middle."""
         both = {
-            "user": clip(self.user, LONGEST_MESSAGE),
-            "assistant": clip(self.assistant, LONGEST_MESSAGE),
+            "user": clip(self.user, MAX_MESSAGE_LENGTH),
+            "assistant": clip(self.assistant, MAX_MESSAGE_LENGTH),
         }
         return self.model_copy(update=both)
 
     def masked(self) -> "Turn":
-        """Return the turn with every secret in its words masked: as it is found and shown."""
+        """Return the turn with every secret in its words masked, as it is found and shown."""
         user, assistant = mask_together(self.user, self.assistant)
         return self.model_copy(update={"user": user, "assistant": assistant})
 
     def said(self) -> tuple[Said, ...]:
-        """Its messages in order; an empty one was not said."""
+        """Return its messages in order; empty ones are left out."""
         both = ((Speaker.USER, self.user), (Speaker.ASSISTANT, self.assistant))
         return tuple(
             Said(turn_id=self.id, speaker=speaker, text=text, at=self.at)
@@ -105,15 +105,15 @@ class Turn(Frozen):
 
 
 def turn_point_id(user_id: str, agent_id: str, session_id: str, turn_id: str) -> str:
-    """The id of a turn's point."""
+    """Return the id of a turn's point."""
     return derive_id("turn", user_id, agent_id, session_id, turn_id)
 
 
 def verdict_id(turns: Sequence[Turn]) -> str:
-    """The id of the verdict on these turns as they were said: judged again, it is the same."""
+    """Return the id of the verdict on these versions of turns; judging them again repeats it."""
     return derive_id("verdict", *(f"{turn.id}@{turn.version}" for turn in turns))
 
 
 def digest_of(turn: Turn) -> str:
-    """Hash of a turn's words."""
+    """Return the hash of a turn's words."""
     return hashlib.sha256(f"{turn.user}\x1f{turn.assistant}".encode()).hexdigest()[:16]

@@ -17,26 +17,26 @@ from souffleur.knowledge.engine.collection import (
     Search as VectorSearch,
     read_all,
 )
-from souffleur.knowledge.finding.search import INSTANT, over
-from souffleur.knowledge.identity import known_in, reader, whose
+from souffleur.knowledge.finding.search import INSTANT, expired_conditions
+from souffleur.knowledge.identity import reading_sphere, sphere_conditions, user_conditions
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.lexical import encode_query
-from souffleur.knowledge.language.wording import fold
+from souffleur.knowledge.language.text_match import normalize_text
 from souffleur.knowledge.memory import Category, Memory, MemoryState
+from souffleur.knowledge.memory_codec import fingerprint, to_memories
 from souffleur.knowledge.operation import derive_id, entry_id
-from souffleur.knowledge.records import fingerprint, to_memories
 
 NEAR_RIVAL = 0.4
 """Part of the way from the embedder's floor to 1 that the cosine of rivals has passed: the same
 said of two places is less near than what may be merged."""
-MOST_RIVALS = 8
+MAX_RIVALS = 8
 """Rivals of one memory that are judged at once."""
-JUDGED = (Category.FACT, Category.CORE, Category.SKILL)
+CONFLICT_CATEGORIES = (Category.FACT, Category.CORE, Category.SKILL)
 """Neither what is told from many turns, nor what the host says of the persona."""
 
-_LOOKED_AT = 64
+_HITS_PER_SEARCH = 64
 """Hits taken from each search."""
-_AT_ONCE = 16
+_MEMORIES_PER_REQUEST = 16
 """Memories in one request; between requests the event loop goes on."""
 
 
@@ -49,14 +49,17 @@ class ConflictSet:
     """Of the same user, persona and kind; the nearest first."""
 
 
-async def owners(
+async def users_with_candidates(
     knowledge: KnowledgeBase, now: datetime, since: datetime | None, user_id: str | None = None
 ) -> list[str]:
-    """The users with a memory that `rivals` would look at, sorted; with `user_id`, that one."""
+    """Return the users with a memory that `find_conflict_sets` looks at, sorted.
+
+    If `user_id` is given, only that user is considered.
+    """
     return sorted({memory.user_id for memory in await _fresh(knowledge, user_id, now, since)})
 
 
-async def rivals(
+async def find_conflict_sets(
     knowledge: KnowledgeBase, user_id: str, now: datetime, since: datetime | None
 ) -> list[ConflictSet]:
     """What may exclude each other of a user's memories, each pair once.
@@ -69,32 +72,32 @@ async def rivals(
     found: list[ConflictSet] = []
     met: set[frozenset[str]] = set()
     fresh = await _fresh(knowledge, user_id, now, since)
-    for start in range(0, len(fresh), _AT_ONCE):
-        batch = fresh[start : start + _AT_ONCE]
+    for start in range(0, len(fresh), _MEMORIES_PER_REQUEST):
+        batch = fresh[start : start + _MEMORIES_PER_REQUEST]
         for memory, near in zip(batch, await _near(knowledge, batch, now), strict=True):
             unmet = [other for other in near if frozenset((memory.id, other.id)) not in met]
-            others = (await _unjudged(knowledge, memory, unmet))[:MOST_RIVALS]
+            others = (await _unjudged(knowledge, memory, unmet))[:MAX_RIVALS]
             met |= {frozenset((memory.id, other.id)) for other in others}
             found += [ConflictSet(memory, tuple(others))] if others else []
         await asyncio.sleep(0)
     return found
 
 
-def ruling_id(one: Memory, other: Memory) -> str:
+def conflict_verdict_id(one: Memory, other: Memory) -> str:
     """The id of the verdict on two memories as they are worded, in whatever order."""
     worded = sorted((memory.id, fingerprint(memory.content)) for memory in (one, other))
     return derive_id("arbitrate", *(part for pair in worded for part in pair))
 
 
-def ruling_entry(one: Memory, other: Memory) -> str:
+def conflict_entry_id(one: Memory, other: Memory) -> str:
     """The id of its ledger entry."""
-    return entry_id(ruling_id(one, other), 0)
+    return entry_id(conflict_verdict_id(one, other), 0)
 
 
 async def _fresh(
     knowledge: KnowledgeBase, user_id: str | None, now: datetime, since: datetime | None
 ) -> list[Memory]:
-    allowed = _allowed(now, *whose(user_id))
+    allowed = _allowed(now, *user_conditions(user_id))
     made = [Between("created_at", low=since)] if since else []
     points = await read_all(knowledge.memories, Filter((*allowed.must, *made), allowed.must_not))
     found = {memory.id: memory for memory in to_memories(points)}
@@ -108,7 +111,7 @@ async def _fresh(
 
 async def _renewed(knowledge: KnowledgeBase, user_id: str | None, since: datetime) -> set[str]:
     """Memories whose words or state the ledger says were changed; not those merely used."""
-    must = (Is("type", "entry"), Between("at", low=since), *whose(user_id))
+    must = (Is("type", "entry"), Between("at", low=since), *user_conditions(user_id))
     entries = await read_all(knowledge.journal.collection, Filter(must))
     # Read as they lie: an entry holds whole memories, and two fields of each are wanted.
     changes = [change for point in entries for change in point.payload["changes"]]
@@ -142,16 +145,16 @@ def _searches(memory: Memory, point: Point | None, now: datetime) -> list[Vector
         Is("user_id", memory.user_id),
         Is("agent_id", memory.agent_id),
         Is("kind", memory.kind),
-        *known_in(reader(memory.sphere)),
+        *sphere_conditions(reading_sphere(memory.sphere)),
     )
     named = Filter((*alike.must, OneOf("entities", memory.entities)), alike.must_not)
     words = encode_query(" ".join(memory.entities))
     asks = []
     if point and point.dense:
-        asks.append(VectorSearch(point.dense, alike, _LOOKED_AT))
-        asks += [VectorSearch(point.dense, named, _LOOKED_AT)] if memory.entities else []
+        asks.append(VectorSearch(point.dense, alike, _HITS_PER_SEARCH))
+        asks += [VectorSearch(point.dense, named, _HITS_PER_SEARCH)] if memory.entities else []
     if words.indices:  # the index knows a name in its own spelling alone
-        asks.append(VectorSearch(words, alike, _LOOKED_AT, idf_within=alike))
+        asks.append(VectorSearch(words, alike, _HITS_PER_SEARCH, idf_within=alike))
     return asks
 
 
@@ -177,13 +180,13 @@ def _rank(
 
 
 def _names(memory: Memory) -> set[str]:
-    return {fold(name) for name in memory.entities} - {""}
+    return {normalize_text(name) for name in memory.entities} - {""}
 
 
 async def _unjudged(
     knowledge: KnowledgeBase, memory: Memory, others: Sequence[Memory]
 ) -> list[Memory]:
-    entries = {other.id: ruling_entry(memory, other) for other in others}
+    entries = {other.id: conflict_entry_id(memory, other) for other in others}
     judged = {p.id for p in await knowledge.journal.collection.get(list(entries.values()))}
     return [other for other in others if entries[other.id] not in judged]
 
@@ -202,17 +205,17 @@ def _is_tied(memory: Memory, other: str) -> bool:
     return other in {*against, *memory.supersedes, memory.superseded_by}
 
 
-def _allowed(now: datetime, *whose: Condition) -> Filter:
+def _allowed(now: datetime, *conditions: Condition) -> Filter:
     """What `_holds` says, by index."""
-    must = (*whose, Is("state", MemoryState.ACTIVE), OneOf("category", JUDGED))
-    return Filter(must, (*over(now), Between("valid_from", low=now + INSTANT)))
+    must = (*conditions, Is("state", MemoryState.ACTIVE), OneOf("category", CONFLICT_CATEGORIES))
+    return Filter(must, (*expired_conditions(now), Between("valid_from", low=now + INSTANT)))
 
 
 def _holds(memory: Memory, now: datetime) -> bool:
     ends = (memory.expires_at, memory.valid_until)
     return (
         memory.state is MemoryState.ACTIVE
-        and memory.category in JUDGED
+        and memory.category in CONFLICT_CATEGORIES
         and all(end is None or end > now for end in ends)
         and (memory.valid_from is None or memory.valid_from <= now)
     )

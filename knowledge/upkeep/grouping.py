@@ -18,25 +18,25 @@ from souffleur.knowledge.engine.collection import (
     OneOf,
     read_all,
 )
-from souffleur.knowledge.finding.search import INSTANT, over
-from souffleur.knowledge.identity import whose
+from souffleur.knowledge.finding.search import INSTANT, expired_conditions
+from souffleur.knowledge.identity import user_conditions
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.language.wording import fold
+from souffleur.knowledge.language.text_match import normalize_text
 from souffleur.knowledge.memory import Category, Memory, MemoryState
+from souffleur.knowledge.memory_codec import to_memories
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.records import to_memories
 
-UNUSED = timedelta(days=90)
+UNUSED_FOR = timedelta(days=90)
 """Neither made, reinforced nor used for this long: old."""
 FEW_USES = 5
 """Used less often than this: little used."""
-EXPIRING = timedelta(days=4)
+EXPIRES_WITHIN = timedelta(days=4)
 """An episode with no more than this left, or none, and not yet let go, is about to expire."""
-SIZES = range(3, 9)
+GROUP_SIZES = range(3, 9)
 """Memories in a group."""
 NEAR_IN_GROUP = 0.5
 """Part of the way from the embedder's floor to 1 that the cosine of near memories has passed."""
-SHARED = 2
+SHARED_LABELS = 2
 """Names and topics in common that make two memories near, whatever their cosine."""
 
 Vector = tuple[float, ...]
@@ -44,17 +44,19 @@ Vector = tuple[float, ...]
 _LASTING = (Category.SYSTEM, Category.CORE, Category.PROFILE)
 
 
-async def owners(knowledge: KnowledgeBase, now: datetime, user_id: str | None = None) -> list[str]:
+async def users_with_candidates(
+    knowledge: KnowledgeBase, now: datetime, user_id: str | None = None
+) -> list[str]:
     """The users with enough memories for a group, sorted; with `user_id`, that one if so."""
     counts: Counter[str] = Counter()
     for wanted in (_unused(user_id, now, knowledge.policy), _expiring(user_id, now)):
         points = await read_all(knowledge.memories, wanted)
         counts.update(str(point.payload["user_id"]) for point in points)
-    return sorted(user for user, count in counts.items() if count >= SIZES.start)
+    return sorted(user for user, count in counts.items() if count >= GROUP_SIZES.start)
 
 
-async def groups(knowledge: KnowledgeBase, user_id: str, now: datetime) -> list[list[Memory]]:
-    """A user's memories that may become fewer, in groups; see `group`.
+async def find_groups(knowledge: KnowledgeBase, user_id: str, now: datetime) -> list[list[Memory]]:
+    """A user's memories that may become fewer, in groups; see `group_memories`.
 
     Reads by index what is old enough or about to expire, and vectors only of what may have mates.
     """
@@ -62,16 +64,18 @@ async def groups(knowledge: KnowledgeBase, user_id: str, now: datetime) -> list[
     for wanted in (_unused(user_id, now, knowledge.policy), _expiring(user_id, now)):
         page = to_memories(await read_all(knowledge.memories, wanted))
         found |= {memory.id: memory for memory in page if _may_go(memory, now)}
-    crowds = Counter(map(_alike, found.values()))
-    crowded = [memory for memory in found.values() if crowds[_alike(memory)] >= SIZES.start]
+    crowds = Counter(map(_group_key, found.values()))
+    crowded = [
+        memory for memory in found.values() if crowds[_group_key(memory)] >= GROUP_SIZES.start
+    ]
     if not crowded:
         return []
     points = await knowledge.memories.get([memory.id for memory in crowded], vectors=True)
     vectors = {point.id: point.dense for point in points if point.dense is not None}
-    return await asyncio.to_thread(group, crowded, vectors, knowledge.embedder.floor)
+    return await asyncio.to_thread(group_memories, crowded, vectors, knowledge.embedder.floor)
 
 
-def group(
+def group_memories(
     memories: Sequence[Memory], vectors: Mapping[str, Vector], floor: float
 ) -> list[list[Memory]]:
     """Groups of near memories of one user, persona, category and kind; of episodes whatever kind.
@@ -86,12 +90,12 @@ def group(
     >>> born = {"anchor_at": day, "created_at": day, "updated_at": day}
     >>> notes = [Memory(id=id, user_id="ann", content=id, **born) for id in "abcd"]
     >>> vectors = {"a": (1.0, 0.0), "b": (0.8, 0.6), "c": (0.0, 1.0), "d": (0.96, 0.28)}
-    >>> [[memory.id for memory in found] for found in group(notes, vectors, 0.2)]
+    >>> [[memory.id for memory in found] for found in group_memories(notes, vectors, 0.2)]
     [['a', 'b', 'd']]
     """
     crowds: dict[tuple[str, ...], list[Memory]] = {}
     for memory in sorted(memories, key=lambda memory: (memory.created_at, memory.id)):
-        crowds.setdefault(_alike(memory), []).append(memory)
+        crowds.setdefault(_group_key(memory), []).append(memory)
     least = floor + NEAR_IN_GROUP * (1 - floor)
     return [found for crowd in crowds.values() for found in _greedy(crowd, vectors, least)]
 
@@ -99,13 +103,13 @@ def group(
 def is_old(memory: Memory, now: datetime) -> bool:
     """Whether it was long not used, and seldom before. That a review kept it is no use."""
     last = memory.last_used_at or memory.created_at
-    return memory.uses < FEW_USES and last < now - UNUSED
+    return memory.uses < FEW_USES and last < now - UNUSED_FOR
 
 
 def is_expiring(memory: Memory, now: datetime) -> bool:
     """Whether it is an episode that is about to expire, or has while nobody was there."""
     ends = memory.expires_at
-    return memory.category is Category.EPISODE and ends is not None and ends <= now + EXPIRING
+    return memory.category is Category.EPISODE and ends is not None and ends <= now + EXPIRES_WITHIN
 
 
 def _may_go(memory: Memory, now: datetime) -> bool:
@@ -115,56 +119,58 @@ def _may_go(memory: Memory, now: datetime) -> bool:
 def _unused(user_id: str | None, now: datetime, policy: Policy) -> Filter:
     """Old enough, fading, and without an end of its own, such as a plan has."""
     must: list[Condition] = [
-        *whose(user_id),
+        *user_conditions(user_id),
         Is("state", MemoryState.ACTIVE),
-        Between("created_at", high=now - UNUSED),
+        Between("created_at", high=now - UNUSED_FOR),
         AnyOf((Missing("expires_at"), Is("category", Category.EPISODE))),
         Missing("valid_until"),
     ]
     if policy.lasting_at is not None:
         must.append(Between("importance", high=policy.lasting_at))
-    return Filter(tuple(must), (OneOf("category", _LASTING), *over(now)))
+    return Filter(tuple(must), (OneOf("category", _LASTING), *expired_conditions(now)))
 
 
 def _expiring(user_id: str | None, now: datetime) -> Filter:
     return Filter(
         (
-            *whose(user_id),
+            *user_conditions(user_id),
             Is("state", MemoryState.ACTIVE),
             Is("category", Category.EPISODE),
-            Between("expires_at", high=now + EXPIRING + INSTANT),
+            Between("expires_at", high=now + EXPIRES_WITHIN + INSTANT),
         )
     )
 
 
-def _alike(memory: Memory) -> tuple[str, ...]:
+def _group_key(memory: Memory) -> tuple[str, ...]:
     """What the members of a group have in common."""
-    whose = (memory.user_id, memory.agent_id, memory.sphere, memory.category)
-    return whose if memory.category is Category.EPISODE else (*whose, memory.kind)
+    key = (memory.user_id, memory.agent_id, memory.sphere, memory.category)
+    return key if memory.category is Category.EPISODE else (*key, memory.kind)
 
 
 def _greedy(
     crowd: Sequence[Memory], vectors: Mapping[str, Vector], least: float
 ) -> list[list[Memory]]:
     rows = _rows(crowd, vectors)
-    labels = [{fold(label) for label in (*one.entities, *one.topics)} - {""} for one in crowd]
+    labels = [
+        {normalize_text(label) for label in (*one.entities, *one.topics)} - {""} for one in crowd
+    ]
     left = dict.fromkeys(range(len(crowd)))
     found = []
     for oldest in range(len(crowd)):
-        if oldest not in left or len(left) < SIZES.start:
+        if oldest not in left or len(left) < GROUP_SIZES.start:
             continue
         cosines = np.round(rows @ rows[oldest], 6)
         mates = [
-            place
-            for place in left
-            if place != oldest
-            and (cosines[place] >= least or len(labels[place] & labels[oldest]) >= SHARED)
+            index
+            for index in left
+            if index != oldest
+            and (cosines[index] >= least or len(labels[index] & labels[oldest]) >= SHARED_LABELS)
         ]
-        nearest = sorted(mates, key=lambda place: (-cosines[place], place))[: SIZES.stop - 2]
-        if len(nearest) + 1 >= SIZES.start:
+        nearest = sorted(mates, key=lambda index: (-cosines[index], index))[: GROUP_SIZES.stop - 2]
+        if len(nearest) + 1 >= GROUP_SIZES.start:
             members = sorted((oldest, *nearest))
-            found.append([crowd[place] for place in members])
-            left = {place: None for place in left if place not in members}
+            found.append([crowd[index] for index in members])
+            left = {index: None for index in left if index not in members}
     return found
 
 
@@ -172,7 +178,7 @@ def _rows(crowd: Sequence[Memory], vectors: Mapping[str, Vector]) -> NDArray[np.
     """A row for each memory; zeros, which are near to nothing, where it has no vector."""
     length = max((len(vectors[one.id]) for one in crowd if one.id in vectors), default=1)
     rows = np.zeros((len(crowd), length))
-    for place, one in enumerate(crowd):
+    for index, one in enumerate(crowd):
         if one.id in vectors:
-            rows[place] = vectors[one.id]
+            rows[index] = vectors[one.id]
     return rows

@@ -7,26 +7,31 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from souffleur.knowledge.engine.collection import Between, Filter, Is, read_all
-from souffleur.knowledge.identity import EVERYBODY, whose
+from souffleur.knowledge.identity import EVERYBODY, user_conditions
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, MemoryState
+from souffleur.knowledge.memory_codec import to_memories
 from souffleur.knowledge.operation import LedgerEntry
-from souffleur.knowledge.records import to_memories
 
-TOMBSTONE = timedelta(days=365)
+TOMBSTONE_KEPT_FOR = timedelta(days=365)
 """For so long a forgotten memory can be restored."""
 PURGED = {"purged": True}
 """All that is left of an op whose words were erased."""
 _WORDLESS = {"details": PURGED, "reason": "", "quote": "", "detail": ""}
 
 
-async def outdated(
+async def find_purgeable(
     knowledge: KnowledgeBase, now: datetime, *, user_id: str | None = EVERYBODY
 ) -> list[Memory]:
     """The memories that were forgotten a year ago and not touched since, the oldest first."""
-    late = (Is("state", MemoryState.FORGOTTEN), Between("created_at", high=now - TOMBSTONE))
-    found = to_memories(await read_all(knowledge.memories, Filter((*late, *whose(user_id)))))
-    over = [memory for memory in found if memory.updated_at < now - TOMBSTONE]
+    late = (
+        Is("state", MemoryState.FORGOTTEN),
+        Between("created_at", high=now - TOMBSTONE_KEPT_FOR),
+    )
+    found = to_memories(
+        await read_all(knowledge.memories, Filter((*late, *user_conditions(user_id))))
+    )
+    over = [memory for memory in found if memory.updated_at < now - TOMBSTONE_KEPT_FOR]
     return sorted(over, key=lambda memory: (memory.updated_at, memory.id))
 
 
@@ -52,7 +57,7 @@ async def purge_idle(
     knowledge: KnowledgeBase, now: datetime, *, user_id: str | None = EVERYBODY
 ) -> int:
     """Erase the words of what changed nothing a year ago and more; returns of how many entries."""
-    return await knowledge.journal.drop_words(now - TOMBSTONE, _WORDLESS, user_id)
+    return await knowledge.journal.drop_words(now - TOMBSTONE_KEPT_FOR, _WORDLESS, user_id)
 
 
 async def _with_earlier(knowledge: KnowledgeBase, memory: Memory) -> list[Memory]:

@@ -16,13 +16,19 @@ from souffleur.knowledge.engine.collection import (
     Search as VectorSearch,
     read_pages,
 )
-from souffleur.knowledge.identity import COMMON, PERSONAS, known_in, reader, whose
+from souffleur.knowledge.identity import (
+    COMMON,
+    PERSONAS,
+    reading_sphere,
+    sphere_conditions,
+    user_conditions,
+)
 from souffleur.knowledge.knowledge_base import NEAR_DUPLICATE, KnowledgeBase
 from souffleur.knowledge.memory import MemoryState
-from souffleur.knowledge.records import to_memory
+from souffleur.knowledge.memory_codec import to_memory
 from souffleur.knowledge.talk.session import SegmentState
 from souffleur.knowledge.talk.turn import TurnState
-from souffleur.knowledge.upkeep.repair import fault
+from souffleur.knowledge.upkeep.repair import why_unreadable
 from souffleur.knowledge.upkeep.run_log import RunRecord, latest
 from souffleur.knowledge.upkeep.tally import (
     Cost,
@@ -36,15 +42,15 @@ from souffleur.knowledge.upkeep.tally import (
     failed_runs,
 )
 
-COMPARED = 2000
+MAX_COMPARED = 2000
 """Memories, the newest, whose nearest others are looked for: each is a search."""
-NEAREST = 10
+NEIGHBOURS_PER_MEMORY = 10
 """Neighbours looked at for each."""
-RUNS = 20
+RUNS_SHOWN = 20
 """Of the latest, so many are told."""
-_LOOKED_THROUGH = 1000
+_RUNS_LOOKED_THROUGH = 1000
 """Runs, the latest, among which those of one user are looked for."""
-_AT_ONCE = 50
+_SEARCHES_PER_REQUEST = 50
 """Searches in one request; between requests the event loop goes on."""
 
 
@@ -119,68 +125,68 @@ async def measure(
     now: datetime,
     *,
     user_id: str | None = None,
-    most_compared: int = COMPARED,
+    max_compared: int = MAX_COMPARED,
 ) -> Quality:
     """Read the whole store, or all that is of one user, once; nothing is written.
 
     Raises StoreError. Time grows with the store; the words of active memories are held meanwhile.
     """
-    mine = whose(user_id)
-    kept, told = MemoryCounters(now, knowledge.policy), JournalCounters()
+    mine = user_conditions(user_id)
+    memories, journal = MemoryCounters(now, knowledge.policy), JournalCounters()
     broken: list[Failure] = []
     async for page in read_pages(knowledge.memories, Filter(mine)):
         for point in page:
-            if why := fault("memories", point):
+            if why := why_unreadable("memories", point):
                 broken.append(_broken(point, why))
             else:
-                kept.take(to_memory(point), str(point.payload.get("fingerprint")))
-    types = OneOf("type", tuple(told.takers))
+                memories.add(to_memory(point), str(point.payload.get("fingerprint")))
+    types = OneOf("type", tuple(journal.handlers))
     async for page in read_pages(knowledge.journal.collection, Filter((*mine, types))):
         for point in page:
-            if why := fault("journal", point):
+            if why := why_unreadable("journal", point):
                 broken.append(_broken(point, why))
             else:
-                told.takers[point.payload["type"]](point)
+                journal.handlers[point.payload["type"]](point)
     runs = await _runs(knowledge, user_id)
-    newest = heapq.nlargest(most_compared, kept.active.values(), key=age)
+    newest = heapq.nlargest(max_compared, memories.active.values(), key=age)
     return Quality(
         at=now,
         user_id=user_id,
-        users=len((kept.users | told.users) - {PERSONAS}),
-        states=_sorted(kept.states),
-        categories=_sorted(kept.categories),
-        kinds=_sorted(kept.kinds),
-        importance=tuple(kept.importance),
-        due_soon=_sorted(kept.due_soon),
-        overdue=_sorted(kept.overdue),
-        late=_sorted(kept.late),
-        due_by_day=tuple(kept.due_by_day),
-        duplicates=kept.duplicates(),
-        near_duplicates=await _near(knowledge.memories, newest, kept.active),
+        users=len((memories.users | journal.users) - {PERSONAS}),
+        states=_sorted(memories.states),
+        categories=_sorted(memories.categories),
+        kinds=_sorted(memories.kinds),
+        importance=tuple(memories.importance),
+        due_soon=_sorted(memories.due_soon),
+        overdue=_sorted(memories.overdue),
+        late=_sorted(memories.late),
+        due_by_day=tuple(memories.due_by_day),
+        duplicates=memories.duplicates(),
+        near_duplicates=await _near(knowledge.memories, newest, memories.active),
         compared=len(newest),
-        stale=tuple(sorted(kept.stale, key=lambda one: (one.value, one.id))),
-        never_recalled=tuple(sorted(kept.never_recalled, key=age)),
-        contradictions=kept.contradictions(),
-        turns=_sorted(told.turns),
-        segments=_sorted(told.segments),
-        waiting_since=min(told.waiting, default=None),
+        stale=tuple(sorted(memories.stale, key=lambda one: (one.value, one.id))),
+        never_recalled=tuple(sorted(memories.never_recalled, key=age)),
+        contradictions=memories.contradictions(),
+        turns=_sorted(journal.turns),
+        segments=_sorted(journal.segments),
+        waiting_since=min(journal.waiting, default=None),
         failures=tuple(
             sorted(
-                [*broken, *told.failures, *failed_runs(runs)],
+                [*broken, *journal.failures, *failed_runs(runs)],
                 key=lambda one: (one.what, one.user_id, one.id),
             )
         ),
-        runs=runs[:RUNS],
-        verdicts=_sorted(told.verdicts),
-        refusals=_sorted(told.refusals),
-        undone=told.undone,
-        cost=told.cost(),
+        runs=runs[:RUNS_SHOWN],
+        verdicts=_sorted(journal.verdicts),
+        refusals=_sorted(journal.refusals),
+        undone=journal.undone,
+        cost=journal.cost(),
     )
 
 
 async def _runs(knowledge: KnowledgeBase, user_id: str | None) -> tuple[RunRecord, ...]:
     """The latest, newest first; what a run over everybody did is told to nobody in particular."""
-    found = await latest(knowledge.journal, limit=_LOOKED_THROUGH)
+    found = await latest(knowledge.journal, limit=_RUNS_LOOKED_THROUGH)
     return tuple(one for one in found if user_id in (None, one.of_user))
 
 
@@ -189,8 +195,8 @@ async def _near(
 ) -> tuple[Pair, ...]:
     """The near-duplicates of these memories, by their own vectors, each pair once."""
     found: dict[frozenset[str], Pair] = {}
-    for start in range(0, len(sought), _AT_ONCE):
-        ids = [one.id for one in sought[start : start + _AT_ONCE]]
+    for start in range(0, len(sought), _SEARCHES_PER_REQUEST):
+        ids = [one.id for one in sought[start : start + _SEARCHES_PER_REQUEST]]
         points = [point for point in await collection.get(ids, vectors=True) if point.dense]
         hits = await collection.search([_neighbours(point) for point in points])
         for point, near in zip(points, hits, strict=True):
@@ -215,15 +221,15 @@ def _broken(point: Point, why: str) -> Failure:
 
 
 def _neighbours(point: Point) -> VectorSearch:
-    sphere = reader(str(point.payload.get("sphere") or COMMON))
+    sphere = reading_sphere(str(point.payload.get("sphere") or COMMON))
     mine = Filter(
         (
             Is("user_id", point.payload["user_id"]),
             Is("state", MemoryState.ACTIVE),
-            *known_in(sphere),
+            *sphere_conditions(sphere),
         )
     )
-    return VectorSearch(point.dense or (), mine, NEAREST + 1)  # it finds itself too
+    return VectorSearch(point.dense or (), mine, NEIGHBOURS_PER_MEMORY + 1)  # it finds itself too
 
 
 def _differ(one: Point, other: Point) -> bool:

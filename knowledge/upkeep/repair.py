@@ -11,9 +11,10 @@ from typing import Any
 
 from souffleur.errors import UnreadableError
 from souffleur.knowledge.engine.collection import Collection, Filter, Point, read_pages
-from souffleur.knowledge.journal import to_outcome
+from souffleur.knowledge.journal import to_entry
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import MemoryState
+from souffleur.knowledge.memory_codec import to_memories, to_memory
 from souffleur.knowledge.operation import (
     Actor,
     ActorKind,
@@ -24,18 +25,22 @@ from souffleur.knowledge.operation import (
     is_id,
 )
 from souffleur.knowledge.people import to_person, to_persona
-from souffleur.knowledge.records import to_memories, to_memory
-from souffleur.knowledge.talk.talk_records import to_segment, to_session, to_turn, to_upkeep
+from souffleur.knowledge.talk.talk_codec import (
+    to_portrait_status,
+    to_segment,
+    to_session,
+    to_turn,
+)
 from souffleur.knowledge.upkeep import run_log, watermarks
 
 _READERS: dict[str, Callable[[Point], object]] = {
     "turn": to_turn,
     "session": to_session,
     "segment": to_segment,
-    "upkeep": to_upkeep,
+    "upkeep": to_portrait_status,
     "person": to_person,
     "persona": to_persona,
-    "entry": to_outcome,
+    "entry": to_entry,
     "run": run_log.to_record,
     "watermark": watermarks.to_watermark,
     "lease": watermarks.to_lease,
@@ -54,7 +59,7 @@ class Broken:
     why: str
 
 
-def fault(collection: str, point: Point) -> str:
+def why_unreadable(collection: str, point: Point) -> str:
     """Return why a point cannot be read as a record of its collection; empty if it can."""
     try:
         if collection == "memories":
@@ -71,9 +76,9 @@ def fault(collection: str, point: Point) -> str:
 async def find_broken(knowledge: KnowledgeBase) -> list[Broken]:
     """Return all records that cannot be read. Reads the whole store."""
     return [
-        Broken(collection.layout.name, point, why)
+        Broken(collection.schema.name, point, why)
         async for collection, point in _each(knowledge)
-        if (why := fault(collection.layout.name, point))
+        if (why := why_unreadable(collection.schema.name, point))
     ]
 
 
@@ -88,7 +93,7 @@ async def take_out(
     if not broken:
         return []
     await asyncio.to_thread(_write, broken, file)
-    stores = {one.layout.name: one for one in (knowledge.memories, knowledge.journal.collection)}
+    stores = {one.schema.name: one for one in (knowledge.memories, knowledge.journal.collection)}
     for name, collection in stores.items():
         await collection.delete([one.point.id for one in broken if one.collection == name])
     lost = [one.point for one in broken if one.collection == "memories"]

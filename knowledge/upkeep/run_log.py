@@ -19,7 +19,7 @@ from souffleur.knowledge.memory import Frozen
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.reading import read, read_each
 
-KEPT = timedelta(days=365)
+RUNS_KEPT_FOR = timedelta(days=365)
 
 
 class RunRecord(Frozen):
@@ -68,8 +68,8 @@ async def latest(journal: Journal, *, name: str | None = None, limit: int) -> li
 
 
 async def drop_old(journal: Journal, now: datetime) -> int:
-    """Remove what is older than `KEPT`; returns how many."""
-    old = Filter((Is("type", "run"), Between("at", high=now - KEPT)))
+    """Remove what is older than `RUNS_KEPT_FOR`; returns how many."""
+    old = Filter((Is("type", "run"), Between("at", high=now - RUNS_KEPT_FOR)))
     points = await read_all(journal.collection, old)
     await journal.collection.delete([point.id for point in points])
     return len(points)

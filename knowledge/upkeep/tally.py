@@ -9,11 +9,11 @@ from typing import Literal
 
 from souffleur.knowledge.decay import effective
 from souffleur.knowledge.engine.collection import Payload, Point
-from souffleur.knowledge.identity import reader
+from souffleur.knowledge.identity import reading_sphere
 from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.talk.session import SegmentState
-from souffleur.knowledge.talk.talk_records import to_segment, to_turn, to_upkeep
+from souffleur.knowledge.talk.talk_codec import to_portrait_status, to_segment, to_turn
 from souffleur.knowledge.talk.turn import TurnState
 from souffleur.knowledge.upkeep.run_log import RunRecord
 
@@ -75,7 +75,7 @@ class Failure:
     """When it was said, or a run began; None for a portrait."""
     tries: int
     error: str
-    many: int = 1
+    count: int = 1
     """What it stands for: of a run, all that failed in it."""
 
 
@@ -104,10 +104,10 @@ def failed_runs(runs: Iterable[RunRecord]) -> Iterator[Failure]:
     for run in runs:
         if not later & {(run.name, run.of_user), (run.name, None)}:
             later.add((run.name, run.of_user))
-            if many := run.counts.get("FAILED", 0):
+            if count := run.counts.get("FAILED", 0):
                 why = run.errors[0] if run.errors else ""
-                error = f"{run.name}: {many} of {run.due} failed: {why}"
-                yield Failure("run", run.id, run.of_user or "", run.began, 1, error, many)
+                error = f"{run.name}: {count} of {run.due} failed: {why}"
+                yield Failure("run", run.id, run.of_user or "", run.began, 1, error, count)
 
 
 def bin_of(value: float) -> int:
@@ -141,7 +141,7 @@ class MemoryCounters:
         self._held: set[str] = set()
         self._against: list[tuple[str, str]] = []
 
-    def take(self, memory: Memory, wording: str) -> None:
+    def add(self, memory: Memory, wording: str) -> None:
         """Count one."""
         self.users.add(memory.user_id)
         self.states[memory.state] += 1
@@ -153,15 +153,15 @@ class MemoryCounters:
         self.categories[memory.category] += 1
         self.kinds[memory.kind] += 1
         self.importance[bin_of(value)] += 1
-        self._wordings[one.user_id, reader(memory.sphere), wording].append(one)
-        self._take_due(memory)
-        self._take_age(memory, one)
+        self._wordings[one.user_id, reading_sphere(memory.sphere), wording].append(one)
+        self._add_due(memory)
+        self._add_age(memory, one)
         if all(end is None or end > self._now for end in (memory.valid_until, memory.expires_at)):
             self._held.add(one.id)
             links = (link.to for link in memory.relations if link.type == "contradicts")
             self._against += [(one.id, other) for other in links]
 
-    def _take_due(self, memory: Memory) -> None:
+    def _add_due(self, memory: Memory) -> None:
         if memory.due_at is None:
             return
         what, left = str(memory.due_for), memory.due_at - self._now
@@ -171,7 +171,7 @@ class MemoryCounters:
         if timedelta() < left < DAYS * DAY:
             self.due_by_day[left // DAY] += 1
 
-    def _take_age(self, memory: Memory, one: MemoryRef) -> None:
+    def _add_age(self, memory: Memory, one: MemoryRef) -> None:
         if self._now - memory.updated_at > STALE_AFTER and one.value < STALE_BELOW:
             self.stale.append(one)
         unread = memory.recalls == 0 and memory.category not in NARRATIVE
@@ -210,14 +210,14 @@ class JournalCounters:
         self._costs: dict[str, Payload] = {}
         """By verdict, as the ledger has it."""
         self._verdict_of: dict[str, tuple[int, str]] = {}
-        self.takers: dict[str, Callable[[Point], None]] = {
-            "turn": self._take_turn,
-            "segment": self._take_segment,
-            "upkeep": self._take_upkeep,
-            "entry": self._take_entry,
+        self.handlers: dict[str, Callable[[Point], None]] = {
+            "turn": self._add_turn,
+            "segment": self._add_segment,
+            "upkeep": self._add_portrait,
+            "entry": self._add_entry,
         }
 
-    def _take_turn(self, point: Point) -> None:
+    def _add_turn(self, point: Point) -> None:
         turn = to_turn(point)
         self.users.add(turn.user_id)
         self.turns[turn.state] += 1
@@ -231,7 +231,7 @@ class JournalCounters:
         if turn.spent:
             self._spent.append(turn.spent)
 
-    def _take_segment(self, point: Point) -> None:
+    def _add_segment(self, point: Point) -> None:
         one = to_segment(point)
         self.segments[one.state] += 1
         if one.state is SegmentState.WAITING:
@@ -240,13 +240,13 @@ class JournalCounters:
                 failure = Failure("segment", one.id, one.user_id, one.at, one.tries, one.error)
                 self.failures.append(failure)
 
-    def _take_upkeep(self, point: Point) -> None:
-        one = to_upkeep(point)
+    def _add_portrait(self, point: Point) -> None:
+        one = to_portrait_status(point)
         if one.error:
             failure = Failure("portrait", one.id, one.user_id, None, one.tries, one.error)
             self.failures.append(failure)
 
-    def _take_entry(self, point: Point) -> None:
+    def _add_entry(self, point: Point) -> None:
         payload = point.payload
         # Read as it lies: an entry holds whole memories, and few of its fields are wanted.
         if payload.get("refused"):

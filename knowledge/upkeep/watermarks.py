@@ -21,7 +21,7 @@ DAY = timedelta(days=1)
 _DERIVED = frozenset({"type", "user_id", "written_by"})
 LEASE = timedelta(minutes=2)
 """How long a leader that is not heard of stays the leader."""
-ASTRAY = DAY
+CLOCK_ERROR = DAY
 """What lies further ahead than it may, by this much, was written by a clock that was wrong."""
 
 
@@ -141,7 +141,7 @@ def begun(mark: Watermark, every: timedelta, at_hour: int | None, now: datetime)
 
 def is_astray(mark: Watermark, every: timedelta, now: datetime) -> bool:
     """Whether a clock that was wrong set it so far ahead that the job would wait for long."""
-    return mark.due_at is not None and mark.due_at > now + every + ASTRAY
+    return mark.due_at is not None and mark.due_at > now + every + CLOCK_ERROR
 
 
 def stagger(name: str) -> timedelta:
@@ -164,7 +164,7 @@ def claim(lease: Lease, holder: str, now: datetime) -> Lease | None:
     'b'
     """
     until = lease.until if lease.holder else None
-    held = until is not None and now < until <= now + LEASE + ASTRAY
+    held = until is not None and now < until <= now + LEASE + CLOCK_ERROR
     if held and lease.holder != holder:
         return None
     if held and until is not None and now + LEASE * 0.75 < until <= now + LEASE:

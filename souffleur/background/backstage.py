@@ -70,7 +70,7 @@ class Backstage:
         finished = await self._knowledge.recover()
         if finished:
             logger.info("finished {} verdicts that a crash had interrupted", finished)
-        if again := await self._knowledge.journal.take_up_outages():
+        if again := await self._knowledge.journal.retry_outages():
             logger.info("{} turns that an outage had set aside are judged again", again)
         if self._parts.has_model:
             await self.worker.resume()
@@ -178,13 +178,13 @@ class Backstage:
             if turn.version:
                 by = Actor(who=ActorKind.HOST)
                 await knowledge.undo_turn(turn, by=by, now=self._parts.clock())
-                await knowledge.sessions.again(await knowledge.sessions.holding([turn.id]))
-        earlier = await knowledge.journal.before(turns[0], limit=self._settings.window)
+                await knowledge.sessions.requeue(await knowledge.sessions.segments_with([turn.id]))
+        earlier = await knowledge.journal.messages_before(turns[0], limit=self._settings.window)
         state = await self._parts.needed_agents.monitor.run(turns, earlier)
         answer = state["answer"]
         if answer and answer.big:
-            upkeep = await knowledge.sessions.upkeep(turns[0].user_id, turns[0].sphere)
-            await knowledge.sessions.save_upkeep(upkeep.model_copy(update={"big": True}))
+            upkeep = await knowledge.sessions.portrait_status(turns[0].user_id, turns[0].sphere)
+            await knowledge.sessions.save_portrait_status(upkeep.model_copy(update={"big": True}))
         for turn in turns:
             await knowledge.note_recalled(turn.injected)
 

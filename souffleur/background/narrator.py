@@ -73,7 +73,9 @@ class Narrator:
         Raises an outage of an endpoint or the store: then everything waits.
         """
         sessions = self._knowledge.sessions
-        pauses = [await self._summarise(segment) for segment in await sessions.waiting(user_id)]
+        pauses = [
+            await self._summarise(segment) for segment in await sessions.waiting_segments(user_id)
+        ]
         pauses += [await self._write_due(one) for one in await self.due(user_id)]
         if not self._knowledge.raw_days:
             await sessions.expire(self._clock(), 0)
@@ -91,7 +93,7 @@ class Narrator:
         spheres = {one.sphere for one in (*episodes, *portraits) if one.sphere != SHARED}
         found = []
         for sphere in sorted({COMMON} | spheres):
-            status = await knowledge.sessions.upkeep(user_id, sphere)
+            status = await knowledge.sessions.portrait_status(user_id, sphere)
             sources = select_sources(portraits, episodes, status)
             if why := why_due(sources.former, sources.episodes, status, self._clock()):
                 found.append(DuePortrait(status, why))
@@ -113,7 +115,9 @@ class Narrator:
             user_id, former, episodes, why=why, now=now, sphere=sphere, versions=sources.versions
         )
         until = max((one.created_at for one in episodes), default=sources.status.until)
-        await sessions.save_upkeep(PortraitStatus(user_id=user_id, sphere=sphere, until=until))
+        await sessions.save_portrait_status(
+            PortraitStatus(user_id=user_id, sphere=sphere, until=until)
+        )
         return portrait
 
     async def _summarise(self, segment: Segment) -> float | None:
@@ -168,7 +172,7 @@ class Narrator:
             pause = self._wait(status.tries)
             failed = {"tries": status.tries + 1, "error": f"{type(error).__name__}: {error}"}
             at = self._clock() + timedelta(seconds=pause)
-            await self._knowledge.sessions.save_upkeep(
+            await self._knowledge.sessions.save_portrait_status(
                 status.model_copy(update={**failed, "retry_at": at})
             )
             _log(error, status.user_id, "the portrait waits to be written", status.tries + 1)
@@ -179,7 +183,7 @@ class Narrator:
         knowledge = self._knowledge
         portraits = await knowledge.portraits(user_id, sphere)
         episodes = await knowledge.list(user_id, category=Category.EPISODE, sphere=sphere)
-        status = await knowledge.sessions.upkeep(user_id, sphere)
+        status = await knowledge.sessions.portrait_status(user_id, sphere)
         return select_sources(portraits, episodes, status)
 
     def _left(self, retry_at: datetime | None) -> float | None:

@@ -142,8 +142,8 @@ class Worker:
 
     async def resume(self) -> None:
         """Resume what waits, from a former process or from an outage."""
-        users = await self._journal.users_waiting()
-        users |= {segment.user_id for segment in await self._sessions.waiting()}
+        users = await self._journal.users_with_pending_turns()
+        users |= {segment.user_id for segment in await self._sessions.waiting_segments()}
         for user_id in sorted(users):
             self.wake(user_id)
 

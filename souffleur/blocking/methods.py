@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from souffleur.cast import Cast
     from souffleur.health import Health
     from souffleur.knowledge.finding.search import Found, Query
-    from souffleur.knowledge.knowledge_base import Memories, Outcomes
+    from souffleur.knowledge.knowledge_base import LedgerEntries, Memories
     from souffleur.knowledge.memory import Due, Memory
     from souffleur.knowledge.operation import Actor, LedgerEntry, Verdict
     from souffleur.knowledge.people import Knows, Language, Person, PersonaCard
@@ -317,38 +317,38 @@ class SouffleurMethods(Face):
 class KnowledgeMethods(Face):
     """The public methods of KnowledgeBase, each of which waits for its result."""
 
-    def apply(self, verdict: Verdict, *, turns: Sequence[Turn] = ()) -> Outcomes:
-        """Carry out a verdict, op by op, and say what became of each.
+    def apply(self, verdict: Verdict, *, turns: Sequence[Turn] = ()) -> LedgerEntries:
+        """Carry out a verdict and return one ledger entry per op.
 
         The verdict is written to the ledger before any memory changes; `turns` become `judged`
-        with it. Applying the same verdict again changes nothing and returns the first outcomes.
+        with it. Applying the same verdict again changes nothing and returns the same entries.
         """
-        found: Outcomes = self._wait(self._inner.apply, verdict, turns=turns)
+        found: LedgerEntries = self._wait(self._inner.apply, verdict, turns=turns)
         return found
 
-    def preview(self, verdict: Verdict) -> Outcomes:
-        """What `apply` would make of a verdict; nothing is written."""
-        found: Outcomes = self._wait(self._inner.preview, verdict)
+    def preview(self, verdict: Verdict) -> LedgerEntries:
+        """Return the entries that `apply` would write for a verdict; nothing is written."""
+        found: LedgerEntries = self._wait(self._inner.preview, verdict)
         return found
 
     def undo(self, entry_id: str, *, user_id: str | None, by: Actor, now: datetime) -> LedgerEntry:
-        """Take back a ledger entry of a user (None: anybody's); a new entry says so.
+        """Undo a ledger entry of a user (`None`: of any user) and return the UNDO entry.
 
-        Raises NotFoundError if this user has no such entry, UndoError if it was refused, was
-        undone, or if a later change stands on it.
+        Raises NotFoundError if this user has no such entry, UndoError if it was refused or undone
+        already, or if a later change depends on it.
         """
         found: LedgerEntry = self._wait(self._inner.undo, entry_id, user_id=user_id, by=by, now=now)
         return found
 
-    def proposals(self, user_id: str) -> Outcomes:
-        """Return what waits for the user's yes, oldest first: changes, and memories to be added."""
-        found: Outcomes = self._wait(self._inner.proposals, user_id)
+    def proposals(self, user_id: str) -> LedgerEntries:
+        """Return the changes and new memories that wait for the user's consent, oldest first."""
+        found: LedgerEntries = self._wait(self._inner.proposals, user_id)
         return found
 
     def agree(self, entry_id: str, *, user_id: str, by: Actor, now: datetime) -> LedgerEntry:
-        """Do what waits for the user's yes; it is done once, however often it is agreed to.
+        """Carry out a proposal that waits for the user's consent; repeating this is harmless.
 
-        Raises NotFoundError if nothing of this user waits under that id.
+        Raises NotFoundError if this user has no waiting proposal with that id.
         """
         found: LedgerEntry = self._wait(
             self._inner.agree, entry_id, user_id=user_id, by=by, now=now
@@ -356,85 +356,91 @@ class KnowledgeMethods(Face):
         return found
 
     def decline(self, entry_id: str, *, user_id: str) -> LedgerEntry:
-        """Let what waits for the user's yes be; raises NotFoundError as `agree` does."""
+        """Reject a proposal that waits for the user's consent. Raises NotFoundError as `agree`."""
         found: LedgerEntry = self._wait(self._inner.decline, entry_id, user_id=user_id)
         return found
 
-    def undo_turn(self, turn: Turn, *, by: Actor, now: datetime) -> Outcomes:
-        """Take back, newest first, what a turn brought and what can still be taken back."""
-        found: Outcomes = self._wait(self._inner.undo_turn, turn, by=by, now=now)
+    def undo_turn(self, turn: Turn, *, by: Actor, now: datetime) -> LedgerEntries:
+        """Undo all changes that a turn caused and that can still be undone, newest first."""
+        found: LedgerEntries = self._wait(self._inner.undo_turn, turn, by=by, now=now)
         return found
 
     def search(self, query: Query) -> list[Found]:
-        """What a text calls for of all that the query's scope names, best first."""
+        """Return what matches the query within its scope, best first."""
         found: list[Found] = self._wait(self._inner.search, query)
         return found
 
-    def told(self, query: Query) -> list[Memory | Turn]:
-        """The episodes and raw turns of a time, oldest first; the query's text says nothing.
+    def turns_and_episodes_between(self, query: Query) -> list[Memory | Turn]:
+        """Return the episodes and raw turns between `since` and `until`, oldest first.
 
-        Up to `query.limit` of each, the latest ones.
+        Returns up to `query.limit` of each, the latest ones. The query's text is ignored.
         """
-        found: list[Memory | Turn] = self._wait(self._inner.told, query)
+        found: list[Memory | Turn] = self._wait(self._inner.turns_and_episodes_between, query)
         return found
 
-    def learnt(self, query: Query) -> list[Found]:
-        """The memories first learnt in a time, by age; the query's text says nothing."""
-        found: list[Found] = self._wait(self._inner.learnt, query)
+    def memories_learned_between(self, query: Query) -> list[Found]:
+        """Return the memories first learned between `since` and `until`, oldest first.
+
+        The query's text is ignored.
+        """
+        found: list[Found] = self._wait(self._inner.memories_learned_between, query)
         return found
 
     def episodes(
         self, user_id: str, *, limit: int, now: datetime, sphere: str | None = COMMON
     ) -> Memories:
-        """The latest episodes of a user, newest first."""
+        """Return the latest episodes of a user, newest first."""
         found: Memories = self._wait(
             self._inner.episodes, user_id, limit=limit, now=now, sphere=sphere
         )
         return found
 
     def portraits(self, user_id: str, sphere: str | None = COMMON) -> Memories:
-        """All versions of a user's portrait in a sphere, in whatever state, newest first."""
+        """Return all versions of a user's portrait in a sphere, in any state, newest first."""
         found: Memories = self._wait(self._inner.portraits, user_id, sphere)
         return found
 
     def portrait(self, user_id: str, sphere: str | None = COMMON) -> Memory | None:
-        """The portrait in force in a sphere; None: there is none yet."""
+        """Return the current portrait of a user in a sphere; `None` if there is none yet."""
         found: Memory | None = self._wait(self._inner.portrait, user_id, sphere)
         return found
 
     def embed_turns(self, user_id: str | None = None) -> int:
-        """Make raw turns findable by their words; returns how many."""
+        """Embed raw turns so that they can be found; return their number."""
         found: int = self._wait(self._inner.embed_turns, user_id)
         return found
 
     def get(self, memory_id: str, *, user_id: str | None) -> Memory:
-        """Return a memory of a user (None: of anybody) by its id, in whatever state.
+        """Return a memory of a user (`None`: of any user) by its id, in any state.
 
-        Raises NotFoundError if this user has none such, UnreadableError if it is no valid record.
+        Raises NotFoundError if this user has no such memory, UnreadableError if the record is
+        invalid.
         """
         found: Memory = self._wait(self._inner.get, memory_id, user_id=user_id)
         return found
 
     def get_many(self, user_id: str, memory_ids: Sequence[str]) -> Memories:
-        """The active ones of these memories of a user, in this order."""
+        """Return those of the memories that are a user's and active, in the given order."""
         found: Memories = self._wait(self._inner.get_many, user_id, memory_ids)
         return found
 
-    def holds(self, memory_id: str) -> bool:
-        """Return whether there is a memory of this id, in whatever state."""
-        found: bool = self._wait(self._inner.holds, memory_id)
+    def exists(self, memory_id: str) -> bool:
+        """Return whether there is a memory with this id, in any state."""
+        found: bool = self._wait(self._inner.exists, memory_id)
         return found
 
     def count(self, *, user_id: str | None = EVERYBODY, agent_id: str | None = None) -> int:
-        """Return how many memories a user has, or were told to a persona, in whatever state."""
+        """Return the number of memories of a user, or learned by a persona, in any state."""
         found: int = self._wait(self._inner.count, user_id=user_id, agent_id=agent_id)
         return found
 
     def find_usable(
         self, user_id: str, memory_ids: Sequence[str], *, sphere: str = COMMON
     ) -> tuple[str, ...]:
-        """Return those of the ids that a reply may have used: memories of this user, in whatever
-        state, that are known in the sphere; no episodes and no portrait.
+        """Return those of the ids that a reply may have used.
+
+        These are memories of this user, in any state, that are known in the sphere; no episodes
+        and no portraits.
         """
         found: tuple[str, ...] = self._wait(
             self._inner.find_usable, user_id, memory_ids, sphere=sphere
@@ -450,10 +456,10 @@ class KnowledgeMethods(Face):
         now: datetime | None = None,
         sphere: str | None = EVERY_SPHERE,
     ) -> Memories:
-        """Memories of a user (None: of everybody, for the owner of the store), oldest first.
+        """Return the memories of a user, oldest first; `None` means all users, for the store's owner.
 
-        With `now`, without those that have expired or ended by then; with `sphere`, what is
-        known there.
+        If `now` is given, memories that have expired or ended by then are left out; if `sphere` is
+        given, only what is known there is returned.
         """
         found: Memories = self._wait(
             self._inner.list, user_id, states=states, category=category, now=now, sphere=sphere
@@ -469,7 +475,7 @@ class KnowledgeMethods(Face):
         now: datetime,
         sphere: str | None = COMMON,
     ) -> Memories:
-        """The active memories of the highest value now, best first; ties by age and id."""
+        """Return the active memories with the highest value now, best first; ties by age and id."""
         found: Memories = self._wait(
             self._inner.most_valuable,
             user_id,
@@ -483,60 +489,63 @@ class KnowledgeMethods(Face):
     def due(
         self, now: datetime, what: Sequence[Due], *, user_id: str | None = None, limit: int
     ) -> Memories:
-        """Memories to which something must happen by now, the longest due first.
+        """Return the memories that are due for one of `what` by `now`, the longest due first.
 
-        Read by index: what is not due is not looked at.
+        They are read by index: memories that are not due are not touched.
         """
         found: Memories = self._wait(self._inner.due, now, what, user_id=user_id, limit=limit)
         return found
 
     def count_due(self, now: datetime, what: Sequence[Due], *, user_id: str | None = None) -> int:
-        """How many there are."""
+        """Return the number of memories that `due` would find without a limit."""
         found: int = self._wait(self._inner.count_due, now, what, user_id=user_id)
         return found
 
     def plans_near(
         self, user_id: str, *, limit: int, now: datetime, sphere: str | None = COMMON
     ) -> Memories:
-        """Active memories of what happens within three days, or did in the last two."""
+        """Return active plans for the next three days and from the last two, the earliest first."""
         found: Memories = self._wait(
             self._inner.plans_near, user_id, limit=limit, now=now, sphere=sphere
         )
         return found
 
-    def history(self, memory_id: str, *, user_id: str | None) -> Outcomes:
-        """Return all that ever happened to a memory of a user (None: of anybody), oldest first."""
-        found: Outcomes = self._wait(self._inner.history, memory_id, user_id=user_id)
+    def history(self, memory_id: str, *, user_id: str | None) -> LedgerEntries:
+        """Return all ledger entries on a memory of a user (`None`: of any user), oldest first."""
+        found: LedgerEntries = self._wait(self._inner.history, memory_id, user_id=user_id)
         return found
 
-    def decided(self, entry_ids: Sequence[str]) -> Outcomes:
-        """Return the ledger entries with these ids that there are; finished, if a crash came."""
-        found: Outcomes = self._wait(self._inner.decided, entry_ids)
+    def settled_entries(self, entry_ids: Sequence[str]) -> LedgerEntries:
+        """Return the ledger entries with these ids, after finishing what a crash interrupted.
+
+        Ids without an entry are left out.
+        """
+        found: LedgerEntries = self._wait(self._inner.settled_entries, entry_ids)
         return found
 
     def near_duplicates(self, verdict: Verdict) -> dict[int, Memory]:
-        """For each ADD, by position: an active memory that says nearly the same."""
+        """Return an active near-duplicate for each ADD that has one, by the position of the op."""
         found: dict[int, Memory] = self._wait(self._inner.near_duplicates, verdict)
         return found
 
     def note_recalled(self, memory_ids: Sequence[str]) -> None:
-        """Count a retrieval. Nothing else changes: being read makes nothing younger."""
+        """Count a retrieval of each memory; this does not reinforce them."""
         self._wait(self._inner.note_recalled, memory_ids)
 
     def recover(self, user_id: str | None = EVERYBODY) -> int:
-        """Finish what a crash interrupted; returns how many verdicts that were.
+        """Finish the verdicts that a crash interrupted; return their number.
 
-        Of everybody only while nobody else writes: at the start, or in a command of its own.
+        Use `EVERYBODY` only while nobody else writes: at the start, or in a command of its own.
         """
         found: int = self._wait(self._inner.recover, user_id)
         return found
 
     def flush(self) -> None:
-        """Return when all that was written would survive a power cut."""
+        """Return once everything written would survive a power cut."""
         self._wait(self._inner.flush)
 
     @property
     def trouble(self) -> str:
-        """Return why what was written may not survive a power cut; empty if all is well."""
+        """Why recent writes may not survive a power cut; empty if all is well."""
         found: str = self._inner.trouble
         return found

@@ -1,4 +1,4 @@
-"""The command line: `souffleur --help` lists it.
+"""The command line: `souffleur --help` lists the commands.
 
 Exit codes: 0 done; 1 it failed, or a file cannot be written; 2 a wrong option or setting; 3 nothing
 of that name was found; 4 the store is in use by another process.
@@ -28,7 +28,7 @@ schedule.register(app)
 talk.register(app)
 evaluate.register(app)
 
-CODES: tuple[tuple[type[SouffleurError], int], ...] = (
+EXIT_CODES: tuple[tuple[type[SouffleurError], int], ...] = (
     (SettingsError, 2),
     (NotFoundError, 3),
     (StoreBusyError, 4),
@@ -37,12 +37,12 @@ CODES: tuple[tuple[type[SouffleurError], int], ...] = (
 
 
 def main() -> None:
-    """The console script."""
+    """Run the console script."""
     try:
         app()
     except SouffleurError as error:
         print(f"souffleur: {error}", file=sys.stderr)
-        sys.exit(next(code for kind, code in CODES if isinstance(error, kind)))
+        sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
     except OSError as error:
         if error.filename is None:
             raise

@@ -1,4 +1,4 @@
-"""`python -m souffleur.cli`."""
+"""`python -m souffleur.cli`: the same as `souffleur`."""
 
 from souffleur.cli import main
 

@@ -1,11 +1,11 @@
-"""A companion in the terminal: the smallest host there is."""
+"""A companion in the terminal: the smallest possible host."""
 
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
 from souffleur.agents.chat import Message, Request
-from souffleur.cli.show import console
+from souffleur.cli.console import console
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.prompts import language_of, render
 from souffleur.runtime import Souffleur
@@ -15,12 +15,12 @@ from souffleur.wiring import make_endpoint
 if TYPE_CHECKING:
     from souffleur.agents.chat import Chat
 
-HISTORY = 20
-"""Messages of this talk that the companion sees."""
+HISTORY_MESSAGES = 20
+"""Messages of this session that the companion sees."""
 
 
 async def converse(settings: Settings, user_id: str, session_id: str) -> None:
-    """Read a line, recall, reply, observe; an empty line or end of input ends it."""
+    """Read a line, recall, reply and observe, until an empty line or the end of input."""
     endpoint = make_endpoint(settings)
     history: list[Message] = []
     try:
@@ -48,7 +48,7 @@ async def _exchange(
     name, language = persona.assistant, persona.language or language_of(line)
     system = render("companion", language, assistant=name, memories=whisper.text)
     said = Message("user", line)
-    messages = (Message("system", system), *history[-HISTORY:], said)
+    messages = (Message("system", system), *history[-HISTORY_MESSAGES:], said)
     try:
         reply = await chat(Request(messages, "companion"))
     except (EndpointError, AnswerError) as error:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from souffleur.cli.door import AsJson, enter
+from souffleur.cli.event_loop import run_async
 from souffleur.cli.measurements import Measurements
+from souffleur.cli.options import AsJson
 from souffleur.cli.versus import versus
 
 if TYPE_CHECKING:
-    from souffleur.evals.suite.result import Run, Saved
+    from souffleur.evals.suite.result import ResultFile, Run
     from souffleur.settings import Settings
 
 evals = typer.Typer(
@@ -26,9 +27,9 @@ Dialogues = Annotated[
 Recordings = Annotated[
     Path | None, typer.Option(help="Folder of recorded answers; by default the shipped ones.")
 ]
-Parallel = Annotated[int, typer.Option(min=1, help="Scripts side by side.")]
+Parallel = Annotated[int, typer.Option(min=1, help="Number of scripts played concurrently.")]
 Html = Annotated[Path | None, typer.Option(help="Write a page with plots here.")]
-Out = Annotated[Path | None, typer.Option(help="Keep the result in this JSON file.")]
+Out = Annotated[Path | None, typer.Option(help="Write the result to this JSON file.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -51,12 +52,12 @@ def run(
     parallel: Parallel = 8,
     out: Out = None,
     brief: Annotated[
-        bool, typer.Option("--brief", help="Keep in --out what `compare` needs, and no more.")
+        bool, typer.Option("--brief", help="Write only what `compare` needs to --out.")
     ] = False,
     html: Html = None,
     as_json: AsJson = False,
 ) -> None:
-    """Play the scripts and mark them; 1 where one failed. Recorded, it needs no model."""
+    """Play and mark the scripts, by default with recorded answers. Exits with 1 on failure."""
     from souffleur.errors import SettingsError
     from souffleur.evals.suite import result
     from souffleur.evals.suite.script import find_scripts
@@ -65,10 +66,10 @@ def run(
         raise SettingsError("--judge names a model to ask: give --live as well")
     found = find_scripts(dialogues or _shipped("dialogues"), only)
     runs = _live(found, judge, parallel) if live else [_recorded(found, recordings)]
-    saved = result.Saved(runs=tuple(runs))
+    saved = result.ResultFile(runs=tuple(runs))
     if brief and out:
         out.write_text(result.to_text(result.brief(saved)), encoding="utf-8")
-    _tell(saved, None if brief else out, html, as_json)
+    _write(saved, None if brief else out, html, as_json=as_json)
 
 
 def record(
@@ -81,9 +82,9 @@ def record(
     as_json: AsJson = False,
 ) -> None:
     """Play the scripts with the configured endpoint, and keep its answers for `run`."""
-    from souffleur.cli.show import progress
+    from souffleur.cli.console import progress
     from souffleur.evals.suite import runner as suite
-    from souffleur.evals.suite.result import Saved
+    from souffleur.evals.suite.result import ResultFile
     from souffleur.evals.suite.script import find_scripts
 
     settings = _endpoint_settings()
@@ -102,19 +103,19 @@ def record(
         finally:
             await endpoint.aclose()
 
-    _tell(Saved(runs=(enter(work()),)), out, html, as_json)
+    _write(ResultFile(runs=(run_async(work()),)), out, html, as_json=as_json)
 
 
 def compare(
-    a: Annotated[Path, typer.Argument(help="A result, by `eval run --out`.")],
+    a: Annotated[Path, typer.Argument(help="A result of `eval run --out`.")],
     b: Annotated[Path, typer.Argument(help="Another one, which must not be worse.")],
     as_json: AsJson = False,
 ) -> None:
-    """What differs between two results beyond noise; 1 where something got worse."""
+    """Compare two results; show what differs beyond noise. Exits with 1 if something got worse."""
     from dataclasses import asdict
 
-    from souffleur.cli import show_evals
-    from souffleur.cli.show import print_json
+    from souffleur.cli import format_evals
+    from souffleur.cli.console import print_json
     from souffleur.evals.suite.compare import compare as compared_runs
     from souffleur.evals.suite.result import read_result
 
@@ -122,16 +123,16 @@ def compare(
     if as_json:
         print_json({**asdict(compared), "regressions": compared.regressions})
     else:
-        show_evals.comparison(compared)
+        format_evals.print_comparison(compared)
     if compared.regressions:
         raise typer.Exit(1)
 
 
 def report(
-    result: Annotated[Path, typer.Argument(help="A result, by `eval run --out`.")],
+    result: Annotated[Path, typer.Argument(help="A result of `eval run --out`.")],
     html: Annotated[Path, typer.Option(help="Write the page here.")],
 ) -> None:
-    """One page of a result: tables, plots, and every dialogue with its prompts."""
+    """Write a result as one page: tables, plots, and every dialogue with its prompts."""
     from souffleur.evals.suite.page import to_html
     from souffleur.evals.suite.result import read_result
 
@@ -140,8 +141,8 @@ def report(
 
 
 def _recorded(found: Sequence[Path], recordings: Path | None) -> "Run":
-    from souffleur.cli.door import set_up_log
-    from souffleur.cli.show import progress
+    from souffleur.cli.console import progress
+    from souffleur.cli.event_loop import set_up_log
     from souffleur.evals.suite.runner import run_recorded
 
     set_up_log()
@@ -155,29 +156,29 @@ def _live(found: Sequence[Path], judges: Sequence[str] | None, parallel: int) ->
     models = list(dict.fromkeys(judges or [settings.model]))
 
     async def work() -> "list[Run]":
-        from souffleur.cli.show import progress
-        from souffleur.evals.suite.runner import Cast, run_live
+        from souffleur.cli.console import progress
+        from souffleur.evals.suite.runner import EvalSetup, run_live
         from souffleur.wiring import make_endpoint
 
         runs = []
-        referee = make_endpoint(settings)
+        llm_judge = make_endpoint(settings)
         for model in models:
             chosen = settings.model_copy(update={"model": model})
             endpoint = make_endpoint(chosen)
             try:
                 with progress(model) as step:
-                    cast = Cast(chosen, endpoint, referee, timed=True)
-                    runs.append(await run_live(found, cast, parallel=parallel, step=step))
+                    setup = EvalSetup(chosen, endpoint, llm_judge, timed=True)
+                    runs.append(await run_live(found, setup, parallel=parallel, step=step))
             finally:
                 await endpoint.aclose()
-        await referee.aclose()
+        await llm_judge.aclose()
         return runs
 
-    return enter(work())
+    return run_async(work())
 
 
-def _tell(saved: "Saved", out: Path | None, html: Path | None, as_json: bool) -> None:
-    from souffleur.cli import show_evals
+def _write(saved: "ResultFile", out: Path | None, html: Path | None, *, as_json: bool) -> None:
+    from souffleur.cli import format_evals
     from souffleur.evals.suite.page import to_html
     from souffleur.evals.suite.result import to_text
 
@@ -188,7 +189,7 @@ def _tell(saved: "Saved", out: Path | None, html: Path | None, as_json: bool) ->
     if as_json:
         print(to_text(saved), end="")
     else:
-        show_evals.results(saved)
+        format_evals.print_results(saved)
     if any(one.troubles for one in saved.runs):
         raise typer.Exit(1)
 

@@ -1,18 +1,12 @@
-"""Commands on memories: remember, list, show, search, history, undo, forget, retry."""
+"""Commands on memories: remember, list, show, search, history, undo, forget, share and others."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from souffleur.cli.door import (
-    AnyUser,
-    AsJson,
-    User,
-    Yes,
-    find_entry_id,
-    find_memory_id,
-    with_memory,
-)
+from souffleur.cli.event_loop import with_memory
+from souffleur.cli.options import AnyUser, AsJson, User, Yes
+from souffleur.cli.short_ids import find_entry_id, find_memory_id
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -33,12 +27,12 @@ def register(app: typer.Typer) -> None:
 
 
 def remember(
-    text: Annotated[str, typer.Argument(help="One sentence, as it is to be kept.")],
+    text: Annotated[str, typer.Argument(help="One sentence, stored as it is.")],
     user: User = "me",
     kind: Annotated[str, typer.Option(help="preference, fact, promise, …")] = "fact",
     as_json: AsJson = False,
 ) -> None:
-    """Keep a sentence, without a judge."""
+    """Store a sentence as it is, without asking a model."""
 
     async def work(memory: "Souffleur") -> Any:
         from souffleur.errors import SettingsError
@@ -48,21 +42,21 @@ def remember(
             raise SettingsError(f"there is no kind {kind!r}; choose one of {', '.join(Kind)}")
         return await memory.remember(text, user_id=user, kind=Kind(kind))
 
-    _tell(work, as_json)
+    _change(work, as_json=as_json)
 
 
 def list_(
     user: AnyUser = None,
     failed: Annotated[
-        bool, typer.Option("--failed", help="Turns that could not be judged.")
+        bool, typer.Option("--failed", help="List the turns that could not be judged.")
     ] = False,
     every: Annotated[
-        bool, typer.Option("--all", help="Superseded and forgotten ones too.")
+        bool, typer.Option("--all", help="Include superseded and forgotten ones.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """List memories, the most valuable first, or the turns that failed."""
-    from souffleur.cli import show as render
+    from souffleur.cli import format_memories
 
     async def work(memory: "Souffleur") -> None:
         from souffleur.knowledge.memory import MemoryState
@@ -71,14 +65,14 @@ def list_(
         if failed:
             waiting = memory.knowledge.journal.turns(state=TurnState.FAILED, user_id=user)
             masked = [turn.masked() for turn in await waiting]
-            render.turns(masked, await memory.cast(), as_json)
+            format_memories.print_failed_turns(masked, await memory.cast(), as_json=as_json)
             return
         states = tuple(MemoryState) if every else (MemoryState.ACTIVE, MemoryState.PENDING)
         now = None if every else memory.clock()
         found = await memory.knowledge.list(user, states=states, now=now)
         cast = await memory.cast()
-        worth = render.Worth(memory.clock(), memory.knowledge.policy)
-        render.memories(found, worth, cast, as_json, owner=user is None)
+        worth = format_memories.Worth(memory.clock(), memory.knowledge.policy)
+        format_memories.print_memories(found, worth, cast, as_json=as_json, owner=user is None)
 
     with_memory(work)
 
@@ -88,13 +82,13 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show one memory with everything known about it."""
-    from souffleur.cli import show as render
+    from souffleur.cli import format_memories
 
     async def work(memory: "Souffleur") -> None:
         knowledge = memory.knowledge
         one = await knowledge.get(await find_memory_id(knowledge, id), user_id=None)
-        worth = render.Worth(memory.clock(), knowledge.policy)
-        render.memory(one, worth, await memory.cast(), as_json)
+        worth = format_memories.Worth(memory.clock(), knowledge.policy)
+        format_memories.print_memory(one, worth, await memory.cast(), as_json=as_json)
 
     with_memory(work)
 
@@ -106,11 +100,13 @@ def search(
     scope: Annotated[
         list[str] | None, typer.Option(help="memories (default), episodes, turns; repeatable.")
     ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Take the scores apart.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show the parts of each score.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Search a user's memories, episodes and raw turns."""
-    from souffleur.cli import show as render
+    from souffleur.cli import format_memories
 
     async def work(memory: "Souffleur") -> None:
         from dataclasses import replace
@@ -126,7 +122,9 @@ def search(
         zone = (await memory.cast()).zone(user)
         query = Query(user, text, memory.clock(), sphere=EVERY_SPHERE, limit=limit)
         query = replace(query, scope=through, zone=zone)
-        render.found(await memory.knowledge.search(query), as_json, explain=explain)
+        format_memories.print_search_results(
+            await memory.knowledge.search(query), as_json=as_json, explain=explain
+        )
 
     with_memory(work)
 
@@ -135,14 +133,14 @@ def history(
     id: Annotated[str, typer.Argument(help="Id of a memory, or its beginning.")],
     as_json: AsJson = False,
 ) -> None:
-    """All that happened to a memory: who, when, why, on which words."""
+    """Show all changes of a memory: who, when, why, and on which words."""
 
     async def work(memory: "Souffleur") -> Any:
         return await memory.knowledge.history(
             await find_memory_id(memory.knowledge, id), user_id=None
         )
 
-    _tell(work, as_json)
+    _change(work, as_json=as_json)
 
 
 def undo(
@@ -158,17 +156,17 @@ def undo(
         by, now = Actor(who=ActorKind.USER), memory.clock()
         return [await memory.knowledge.undo(entry, by=by, now=now, user_id=None)]
 
-    _tell(work, as_json)
+    _change(work, as_json=as_json)
 
 
 def forget(
-    query: Annotated[str, typer.Argument(help="Id of a memory, or words that say which.")],
+    query: Annotated[str, typer.Argument(help="Id of a memory, or words that describe it.")],
     user: User = "me",
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Forget a memory, or all that a text clearly means; undoable."""
-    from souffleur.cli import show as render
+    """Forget a memory, or all that a text clearly means; can be undone."""
+    from souffleur.cli import format_memories
     from souffleur.errors import NotFoundError
 
     async def work(memory: "Souffleur") -> Any:
@@ -176,30 +174,30 @@ def forget(
         if not meant:
             raise NotFoundError(f"no memory of {user!r} is clearly meant by {query!r}")
         if not yes:
-            render.found(meant, False)
+            format_memories.print_search_results(meant, as_json=False)
             typer.confirm(f"Forget {len(meant)}?", abort=True, err=True)
         return await memory.forget(query, user_id=user)
 
-    _tell(work, as_json)
+    _change(work, as_json=as_json)
 
 
 def share(
     id: Annotated[str, typer.Argument(help="Id of a memory or episode, or its beginning.")],
     as_json: AsJson = False,
 ) -> None:
-    """Let every persona know what one that knows only its own was told; undoable."""
+    """Share a persona's own memory with all personas; can be undone."""
 
     async def work(memory: "Souffleur") -> Any:
         found = await find_memory_id(memory.knowledge, id)
         one = await memory.knowledge.get(found, user_id=None)
         return [await memory.share(one.id, user_id=one.user_id)]
 
-    _tell(work, as_json)
+    _change(work, as_json=as_json)
 
 
 def retry(user: AnyUser = None) -> None:
-    """Judge again the turns that failed, and those that wait; needs the model's endpoint."""
-    from souffleur.cli.door import enter
+    """Judge the turns that failed again, and those that wait; needs the model's endpoint."""
+    from souffleur.cli.event_loop import run_async
     from souffleur.errors import SettingsError
     from souffleur.settings import load_settings
 
@@ -221,7 +219,7 @@ def retry(user: AnyUser = None) -> None:
             left += len(await journal.turns(state=TurnState.PENDING, user_id=user))
             return len(waiting), left, memory.error
 
-    tried, left, error = enter(work())
+    tried, left, error = run_async(work())
     why = f" ({error})" if error else ""
     typer.echo(f"{tried - left} of {tried} turns judged, {left} not{why}")
     raise typer.Exit(1 if left else 0)
@@ -230,11 +228,11 @@ def retry(user: AnyUser = None) -> None:
 def migrate(
     to: Annotated[str, typer.Argument(help="An empty folder, or the URL of a Qdrant server.")],
 ) -> None:
-    """Copy the whole store, for the embedder and policy that are set now; the old one stays."""
+    """Copy the whole store for the current embedder and policy; the old store stays."""
     from pathlib import Path
 
-    from souffleur.cli.door import enter
-    from souffleur.cli.show import progress
+    from souffleur.cli.console import progress
+    from souffleur.cli.event_loop import run_async
 
     async def work() -> int:
         from souffleur.knowledge.migration import copy_store
@@ -249,19 +247,19 @@ def migrate(
         with progress("copying") as step:
             return await copy_store(make_place(settings), target, embedder, policy, step=step)
 
-    copied = enter(work())
+    copied = run_async(work())
     name = "SOUFFLEUR_QDRANT_URL" if "://" in to else "SOUFFLEUR_PATH"
     typer.echo(f"{copied} memories copied; set {name}={to} to use them")
 
 
-def _tell(work: "Callable[[Souffleur], Awaitable[list[LedgerEntry]]]", as_json: bool) -> None:
-    """Work, and print what came of it; 1 if all of it was refused."""
-    from souffleur.cli import show as render
+def _change(work: "Callable[[Souffleur], Awaitable[list[LedgerEntry]]]", *, as_json: bool) -> None:
+    """Change memories and print the ledger entries; exit with 1 if all were refused."""
+    from souffleur.cli.format_ledger import print_entries
 
     async def both(memory: "Souffleur") -> "tuple[list[LedgerEntry], Cast]":
         return await work(memory), await memory.cast()
 
     outcomes, cast = with_memory(both)
-    render.outcomes(outcomes, cast, as_json)
+    print_entries(outcomes, cast, as_json=as_json)
     if outcomes and all(outcome.refused for outcome in outcomes):
         raise typer.Exit(1)

@@ -1,15 +1,16 @@
-"""Commands about what was talked about, and with whom: ask, episodes, profile."""
+"""Commands about the past: ask, episodes, profile."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from souffleur.cli.door import AsJson, User, with_memory
+from souffleur.cli.event_loop import with_memory
+from souffleur.cli.options import AsJson, User
 
 if TYPE_CHECKING:
     from souffleur.runtime import Souffleur
 
-Agent = Annotated[str, typer.Option("--agent", "-a", help="With which persona.")]
+Agent = Annotated[str, typer.Option("--agent", "-a", help="The persona they talked with.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -25,12 +26,12 @@ def ask(
     limit: Annotated[int, typer.Option(min=1, max=50)] = 8,
     as_json: AsJson = False,
 ) -> None:
-    """What was talked about at a time, or on a matter; no model is asked."""
-    from souffleur.cli import show_past as render
+    """Search what was talked about at a time, or on a topic; asks no model."""
+    from souffleur.cli import format_past
 
     async def work(memory: "Souffleur") -> None:
         past = await memory.ask(text, user_id=user, agent_id=agent, limit=limit)
-        render.past(past, (await memory.cast()).persona(user, agent), as_json)
+        format_past.print_past(past, (await memory.cast()).persona(user, agent), as_json=as_json)
 
     with_memory(work)
 
@@ -40,16 +41,18 @@ def episodes(
     limit: Annotated[int, typer.Option(min=1, max=500)] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """List what was talked about, newest first, and what waits to be summarised."""
-    from souffleur.cli import show_past as render
+    """List episodes, newest first, and what waits to be summarised."""
+    from souffleur.cli import format_past
 
     async def work(memory: "Souffleur") -> None:
         from souffleur.knowledge.identity import EVERY_SPHERE
 
         now = memory.clock()
-        waiting = await memory.knowledge.sessions.waiting(user)
+        waiting = await memory.knowledge.sessions.waiting_segments(user)
         told = await memory.knowledge.episodes(user, limit=limit, now=now, sphere=EVERY_SPHERE)
-        render.episodes(told, waiting, (await memory.cast()).persona(user), as_json)
+        format_past.print_episodes(
+            told, waiting, (await memory.cast()).persona(user), as_json=as_json
+        )
 
     with_memory(work)
 
@@ -57,34 +60,40 @@ def episodes(
 def profile(
     user: User = "me",
     agent: Agent = "default",
-    history: Annotated[bool, typer.Option("--history", help="All versions.")] = False,
-    diff: Annotated[bool, typer.Option("--diff", help="What the latest version changed.")] = False,
+    history: Annotated[bool, typer.Option("--history", help="Show all versions.")] = False,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Show what the latest version changed.")
+    ] = False,
     write: Annotated[
-        bool, typer.Option("--write", help="Write it anew now; needs the model's endpoint.")
+        bool, typer.Option("--write", help="Rewrite it now; needs the model's endpoint.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show who this user is, as the companion understands it."""
-    from souffleur.cli import show_past as render
-    from souffleur.cli.door import enter
+    """Show the portrait of a user, as the companion understands them."""
+    from souffleur.cli import format_past
+    from souffleur.cli.event_loop import run_async
 
     async def work(memory: "Souffleur") -> None:
         sphere = (await memory.cast()).sphere(agent)
         versions = await memory.knowledge.portraits(user, sphere)
         if diff:
-            render.difference(versions, as_json)
+            format_past.print_difference(versions, as_json=as_json)
         elif history:
-            render.versions(versions, (await memory.cast()).persona(user), as_json)
+            format_past.print_versions(
+                versions, (await memory.cast()).persona(user), as_json=as_json
+            )
         else:
             portrait = await memory.knowledge.portrait(user, sphere)
-            render.portrait(portrait, (await memory.cast()).persona(user), as_json)
+            format_past.print_portrait(
+                portrait, (await memory.cast()).persona(user), as_json=as_json
+            )
 
     if write:
-        enter(_write(user, agent))
+        run_async(_write_portrait(user, agent))
     with_memory(work)
 
 
-async def _write(user: str, agent: str) -> None:
+async def _write_portrait(user: str, agent: str) -> None:
     from souffleur.runtime import Souffleur
     from souffleur.settings import load_settings, need_model
 

@@ -1,10 +1,11 @@
-"""Commands on those who talk: people, personas."""
+"""Commands on users and personas: people, personas."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from souffleur.cli.door import AsJson, with_memory
+from souffleur.cli.event_loop import with_memory
+from souffleur.cli.options import AsJson
 
 if TYPE_CHECKING:
     from souffleur.runtime import Souffleur
@@ -18,15 +19,15 @@ def register(app: typer.Typer) -> None:
 
 def people(
     user: Annotated[
-        str | None, typer.Option("--user", "-u", help="Whom to introduce, or to show alone.")
+        str | None, typer.Option("--user", "-u", help="The user to introduce, or to show alone.")
     ] = None,
-    title: Annotated[str | None, typer.Option(help="How the user is called.")] = None,
+    title: Annotated[str | None, typer.Option(help="The user's display name.")] = None,
     timezone: Annotated[str | None, typer.Option(help="Such as Asia/Tokyo.")] = None,
     language: Annotated[str | None, typer.Option(help="en, zh or ja.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the users who were introduced, or introduce one; the settings hold for the others."""
-    from souffleur.cli import show_people as render
+    """Show the introduced users, or introduce one; the settings apply to all others."""
+    from souffleur.cli import format_people
 
     fields = {"title": title, "timezone": timezone, "language": language}
     given = {key: value for key, value in fields.items() if value is not None}
@@ -37,24 +38,27 @@ def people(
             await memory.introduce(user_id=str(user), **given)  # type: ignore[arg-type]
         cast = await memory.cast()
         every = cast.introduced.people.values()
-        render.people([one for one in every if user in (None, one.user_id)], cast, as_json)
+        format_people.print_people(
+            [one for one in every if user in (None, one.user_id)], cast, as_json=as_json
+        )
 
     with_memory(work)
 
 
 def personas(
     agent: Annotated[
-        str | None, typer.Option("--agent", "-a", help="Which to introduce, or to show alone.")
+        str | None,
+        typer.Option("--agent", "-a", help="The persona to introduce, or to show alone."),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="How the persona is called.")] = None,
+    name: Annotated[str | None, typer.Option(help="The persona's name.")] = None,
     knows: Annotated[
         str | None,
-        typer.Option(help="all, or own: what it alone was told."),
+        typer.Option(help="all, or own for only what it was told itself."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the personas that were introduced, or introduce one."""
-    from souffleur.cli import show_people as render
+    """Show the introduced personas, or introduce one."""
+    from souffleur.cli import format_people
 
     fields = {"name": name, "knows": knows}
     given = {key: value for key, value in fields.items() if value is not None}
@@ -65,7 +69,9 @@ def personas(
             await memory.introduce_persona(agent_id=str(agent), **given)  # type: ignore[arg-type]
         cast = await memory.cast()
         every = cast.introduced.personas.values()
-        render.personas([one for one in every if agent in (None, one.agent_id)], cast, as_json)
+        format_people.print_personas(
+            [one for one in every if agent in (None, one.agent_id)], cast, as_json=as_json
+        )
 
     with_memory(work)
 

@@ -1,11 +1,12 @@
-"""Commands about the store as a whole: report, doctor."""
+"""Commands about the whole store: report, doctor, repair."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from souffleur.cli.door import AnyUser, AsJson, with_memory
+from souffleur.cli.event_loop import with_memory
+from souffleur.cli.options import AnyUser, AsJson
 
 if TYPE_CHECKING:
     from souffleur.knowledge.operation import LedgerEntry
@@ -26,8 +27,8 @@ def report(
     html: Annotated[Path | None, typer.Option(help="Write a page with plots here.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """What is in the store: counts, worth, what is due, duplicates, failures, cost."""
-    from souffleur.cli import show_report as render
+    """Report on the store: counts, values, what is due, duplicates, failures, cost."""
+    from souffleur.cli import format_report
 
     async def work(memory: "Souffleur") -> None:
         from souffleur.reporting.page import to_html
@@ -37,17 +38,17 @@ def report(
             html.write_text(to_html(quality, title="Souffleur", zone=zone), encoding="utf-8")
             typer.echo(f"written to {html}")
         else:
-            render.report(quality, zone, as_json)
+            format_report.print_report(quality, zone, as_json=as_json)
 
     with_memory(work)
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Whether store, model and embedder are well, and what to do if not; 1 if one is broken.
+    """Check store, model and embedder, and say what to do. Exits with 1 if one is broken.
 
     Model and embedder are asked once.
     """
-    from souffleur.cli import show_report as render
+    from souffleur.cli import format_report
     from souffleur.reporting.report import Status, health
 
     async def work(memory: "Souffleur") -> "tuple[Quality, list[Finding]]":
@@ -55,18 +56,18 @@ def doctor(as_json: AsJson = False) -> None:
 
     quality, others = with_memory(work)
     state, findings = health(quality, others)
-    render.health(state, findings, as_json)
+    format_report.print_health(state, findings, as_json=as_json)
     if state is Status.BROKEN:
         raise typer.Exit(1)
 
 
 def repair(
     out: Annotated[
-        Path, typer.Option(help="The file that takes what cannot be read; a new one.")
+        Path, typer.Option(help="A new file for the records that cannot be read.")
     ] = Path("souffleur-unreadable.jsonl"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing.")] = False,
 ) -> None:
-    """Take records that cannot be read out of the store, into a file."""
+    """Move records that cannot be read out of the store, into a file."""
 
     async def work(memory: "Souffleur") -> "tuple[list[Broken], list[LedgerEntry]]":
         from souffleur.knowledge.upkeep.repair import find_broken, take_out
@@ -95,7 +96,7 @@ def _tell_repaired(broken: "list[Broken]", restored: "list[LedgerEntry]", file: 
 
 
 async def _asked(memory: "Souffleur") -> "list[Finding]":
-    """What model and embedder answer, each asked once."""
+    """Ask model and embedder once each, and return what is wrong with them."""
     from souffleur.errors import EmbedderError, EndpointError
     from souffleur.reporting.report import Status
     from souffleur.wiring import make_endpoints

@@ -1,24 +1,25 @@
-"""`souffleur run`: what the schedule does, by hand or by cron."""
+"""`souffleur run`: the jobs of the schedule, by hand or by cron."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from souffleur.cli.door import AnyUser, AsJson
+from souffleur.cli.options import AnyUser, AsJson
 
 if TYPE_CHECKING:
     from souffleur.runs.run import RunLimits, RunResult
 
 
 class RunName(StrEnum):
-    """What can be run."""
+    """The jobs that can be run."""
 
     REVIEW = "review"
     DECAY = "decay"
     CONSOLIDATE = "consolidate"
     PROFILE = "profile"
     CONTRADICTIONS = "contradictions"
+    CUES = "cues"
     PURGE = "purge"
     REPORT = "report"
 
@@ -34,29 +35,29 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")
     ] = False,
-    limit: Annotated[int, typer.Option(min=1, help="Memories to look at.")] = 1000,
-    calls: Annotated[int, typer.Option(min=1, help="Calls of the model.")] = 1000,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum memories to look at.")] = 1000,
+    calls: Annotated[int, typer.Option(min=1, help="Maximum calls of the model.")] = 1000,
     deletions: Annotated[
         int | None,
-        typer.Option(min=0, help="At most; by default, of what a model decides, a fifth."),
+        typer.Option(min=0, help="Maximum deletions; default: a fifth of those a model decides."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Do what is due: review, decay, consolidate, portraits, contradictions, purge, or a count."""
-    from souffleur.cli import show_runs as render
-    from souffleur.cli.door import enter
+    """Do what is due: review, decay, consolidate, profile, contradictions, cues, purge, report."""
+    from souffleur.cli import format_runs
+    from souffleur.cli.event_loop import run_async
     from souffleur.runs.run import RunLimits
 
     limits = RunLimits(memories=limit, calls=calls, deletions=deletions)
-    report = enter(_run(name, user, dry_run, limits))
-    render.run(report, as_json)
+    report = run_async(_run(name, user, dry_run, limits))
+    format_runs.print_run(report, as_json=as_json)
     if report.count("FAILED"):
         raise typer.Exit(1)
 
 
 async def _run(name: RunName, user: str | None, dry_run: bool, limits: "RunLimits") -> "RunResult":
-    from souffleur.cli.door import stop_on_signal
-    from souffleur.cli.show import progress
+    from souffleur.cli.console import progress
+    from souffleur.cli.event_loop import stop_on_signal
     from souffleur.runs.jobs import RUNS
     from souffleur.runs.run import RunOptions
     from souffleur.runtime import Souffleur

@@ -1,4 +1,4 @@
-"""`souffleur schedule`: the runs of a store, each at its time, until it is stopped."""
+"""`souffleur schedule`: the jobs of a store, each at its time, until it is stopped."""
 
 import typer
 
@@ -9,14 +9,14 @@ def register(app: typer.Typer) -> None:
 
 
 def schedule() -> None:
-    """Run each job at its time until stopped; one process of a store at a time does it."""
-    from souffleur.cli.door import enter
+    """Run each job at its time until stopped; only one process does so for a store at a time."""
+    from souffleur.cli.event_loop import run_async
 
-    enter(_keep())
+    run_async(_keep())
 
 
 async def _keep() -> None:
-    from souffleur.cli.door import stop_on_signal
+    from souffleur.cli.event_loop import stop_on_signal
     from souffleur.runs.jobs import jobs_of
     from souffleur.runtime import Souffleur
 

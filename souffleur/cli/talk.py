@@ -1,4 +1,4 @@
-"""Commands that talk: demo, replay, chat."""
+"""Commands with a dialogue: demo, replay, chat."""
 
 from importlib.resources import files
 from pathlib import Path
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from souffleur.cli.door import User, enter
+from souffleur.cli.event_loop import run_async
+from souffleur.cli.options import User
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -25,7 +26,7 @@ def register(app: typer.Typer) -> None:
 
 
 def demo() -> None:
-    """Replay the shipped dialogue with recorded answers: no key, no network, no trace."""
+    """Replay the shipped dialogue with recorded answers; needs no key and no network."""
     from souffleur.agents.recording import Player
     from souffleur.settings import default_settings
 
@@ -43,11 +44,13 @@ def replay(
         Path | None, typer.Option(help="Take the answers from this file; no model is asked.")
     ] = None,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Into SOUFFLEUR_PATH, not into a throw-away store.")
+        bool, typer.Option("--keep", help="Use the store at SOUFFLEUR_PATH, not a temporary one.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a turn.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object for each turn.")
+    ] = False,
 ) -> None:
-    """Replay a dialogue through the memory, live against the configured endpoint."""
+    """Replay a dialogue through the memory, live with the configured endpoint."""
     from souffleur.agents.recording import Player
     from souffleur.errors import SettingsError
     from souffleur.settings import load_settings, need_model
@@ -60,11 +63,11 @@ def replay(
 
 
 def chat(user: User = "me", session: str = "terminal") -> None:
-    """Talk to a companion in the terminal; an empty line ends it."""
+    """Chat with a companion in the terminal; an empty line ends it."""
     from souffleur.cli.companion import converse
     from souffleur.settings import load_settings, need_model
 
-    enter(converse(need_model(load_settings()), user, session))
+    run_async(converse(need_model(load_settings()), user, session))
 
 
 def _play(
@@ -86,11 +89,11 @@ def _play(
     if chat is not None:
         settings = settings.model_copy(update=as_recorded(chat))
     if keep:
-        enter(_replay(dialogue, settings, chat, record, as_json))
+        run_async(_replay(dialogue, settings, chat, record, as_json=as_json))
         return
     with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
         passing = settings.model_copy(update={"path": Path(folder), "qdrant_url": None})
-        enter(_replay(dialogue, passing, chat, record, as_json))
+        run_async(_replay(dialogue, passing, chat, record, as_json=as_json))
 
 
 async def _replay(
@@ -98,12 +101,14 @@ async def _replay(
     settings: "Settings",
     chat: "Chat | None",
     record: Path | None,
+    *,
     as_json: bool,
 ) -> None:
     from zoneinfo import ZoneInfo
 
     from souffleur.agents.recording import prune
-    from souffleur.cli import show
+    from souffleur.cli import format_replay
+    from souffleur.cli.console import progress
     from souffleur.replay import clock_for, replay as play
     from souffleur.runtime import Souffleur
 
@@ -114,15 +119,15 @@ async def _replay(
     chat = recorder or chat
     clock = clock_for(dialogue)
     async with Souffleur.open(settings, chat=chat, clock=clock) as memory:
-        place = 0
-        with show.progress("judging", hidden=not live) as step:
+        index = 0
+        with progress("judging", hidden=not live) as step:
             async for turn in play(dialogue, memory, clock):
-                place += 1
+                index += 1
                 if as_json:
-                    show.played_json(turn)
+                    format_replay.print_turn_json(turn)
                 else:
-                    show.played(turn, place, names, zone)
-                step(place, len(dialogue))
+                    format_replay.print_turn(turn, index, names, zone)
+                step(index, len(dialogue))
         if recorder and record:
             prune(record, recorder.used)  # answers to a former wording of the dialogue
         if not as_json:
@@ -131,13 +136,15 @@ async def _replay(
 
 
 async def _sum_up(memory: "Souffleur", user_id: str, end: "datetime") -> None:
-    from souffleur.cli import show
+    from souffleur.cli.console import console
+    from souffleur.cli.format_ledger import print_tally
+    from souffleur.cli.format_memories import Worth, print_memories
 
     knowledge = memory.knowledge
-    show.console.rule("[bold]what is remembered, and what it is worth at the end[/]", align="left")
-    found, worth = await knowledge.list(user_id, now=end), show.Worth(end, knowledge.policy)
-    show.memories(found, worth, await memory.cast(), False)
-    show.tally(await knowledge.journal.entries(user_id))
+    console.rule("[bold]what is remembered, and what it is worth at the end[/]", align="left")
+    found, worth = await knowledge.list(user_id, now=end), Worth(end, knowledge.policy)
+    print_memories(found, worth, await memory.cast(), as_json=False)
+    print_tally(await knowledge.journal.entries(user_id))
 
 
 def _recorder(settings: "Settings", path: Path) -> "Recorder":

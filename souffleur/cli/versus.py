@@ -1,17 +1,18 @@
-"""`souffleur eval versus`: the scripts through other memory systems, beside ours."""
+"""`souffleur eval versus`: the scripts through other memory systems, compared with ours."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from souffleur.cli.door import AsJson, enter
+from souffleur.cli.event_loop import run_async
+from souffleur.cli.options import AsJson
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from souffleur.evals.systems import Maker
-    from souffleur.evals.systems.contest import Contest, Gap
+    from souffleur.evals.systems import SystemFactory
+    from souffleur.evals.systems.comparison import SystemComparison, SystemDifference
 
 
 def versus(
@@ -20,112 +21,120 @@ def versus(
     dialogues: Annotated[
         Path | None, typer.Option(help="Folder of scripts; by default those that are shipped.")
     ] = None,
-    parallel: Annotated[int, typer.Option(min=1, help="Scripts side by side.")] = 8,
+    parallel: Annotated[
+        int, typer.Option(min=1, help="Number of scripts played concurrently.")
+    ] = 8,
     record: Annotated[
         Path | None, typer.Option(help="Keep the answers in this folder, for --recorded.")
     ] = None,
     recorded: Annotated[
         Path | None, typer.Option(help="Play the answers in this folder; no model is asked.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Keep the result in this JSON file.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the result to this JSON file.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Play and mark ours and theirs, with the same model and embedder; 1 where a script failed."""
+    """Compare other memory systems with ours on the same scripts; exits with 1 if one failed."""
     from importlib.resources import files
 
     from souffleur.errors import SettingsError
     from souffleur.evals.suite.script import find_scripts
-    from souffleur.evals.systems import maker_of
-    from souffleur.evals.systems.contest import to_text
+    from souffleur.evals.systems import load_factory
+    from souffleur.evals.systems.comparison import to_text
 
     if record and recorded:
         raise SettingsError("--record asks a model and --recorded does not: give one of them")
-    makers = {name: maker_of(name) for name in dict.fromkeys(systems)}
+    factories = {name: load_factory(name) for name in dict.fromkeys(systems)}
     found = find_scripts(dialogues or Path(str(files("souffleur.evals"))) / "dialogues", only)
     if recorded:
-        contest = _recorded(found, makers, recorded, parallel)
+        comparison = _recorded(found, factories, recorded, parallel)
     else:
-        contest = _asked(found, makers, record, parallel)
+        comparison = _asked(found, factories, record, parallel)
     if out:
-        out.write_text(to_text(contest), encoding="utf-8")
+        out.write_text(to_text(comparison), encoding="utf-8")
     if as_json:
-        print(to_text(contest), end="")
+        print(to_text(comparison), end="")
     else:
-        show(contest)
-    if contest.troubles:
+        print_comparison(comparison)
+    if comparison.troubles:
         raise typer.Exit(1)
 
 
-def show(contest: "Contest") -> None:
-    """The systems side by side, what differs beyond noise, the ops of those that tell them."""
+def print_comparison(comparison: "SystemComparison") -> None:
+    """Print the systems side by side, what differs beyond noise, and the ops they report."""
     from rich.markup import escape
 
-    from souffleur.cli.show import console
+    from souffleur.cli.console import console
 
     console.print(
-        f"{contest.scripts} scripts, {contest.mode}: {escape(contest.model)}, "
-        f"{escape(contest.embedder)}; as many memories recalled as ours whispers"
+        f"{comparison.scripts} scripts, {comparison.mode}: {escape(comparison.model)}, "
+        f"{escape(comparison.embedder)}; as many memories recalled as ours whispers"
     )
-    console.print(_metrics(contest))
-    for side in contest.sides:
-        if contest.scripts and not side.tells_ops:
-            console.print(f"[dim]{escape(side.name)} does not tell its ops[/]")
-    console.print(_ops(contest))
-    for trouble in contest.troubles:
+    console.print(_metrics(comparison))
+    for result in comparison.sides:
+        if comparison.scripts and not result.tells_ops:
+            console.print(f"[dim]{escape(result.name)} does not tell its ops[/]")
+    console.print(_ops(comparison))
+    for trouble in comparison.troubles:
         console.print(f"[red]failed[/]  {escape(trouble)}")
 
 
-def _metrics(contest: "Contest") -> object:
+def _metrics(comparison: "SystemComparison") -> object:
     from rich import box
     from rich.markup import escape
     from rich.table import Column, Table
 
     from souffleur.evals.suite.number_format import interval
     from souffleur.evals.suite.result import Measured
-    from souffleur.evals.systems.contest import METRICS
+    from souffleur.evals.systems.comparison import SYSTEM_METRICS
 
-    heads = [Column(escape(side.name), justify="right") for side in contest.sides]
-    others = [Column(f"less {escape(side.system)}") for side in contest.sides[1:]]
+    heads = [Column(escape(result.name), justify="right") for result in comparison.sides]
+    others = [Column(f"less {escape(result.system)}") for result in comparison.sides[1:]]
     table = Table("metric", *heads, *others, box=box.SIMPLE_HEAD)
-    gaps = {(gap.metric, gap.system): gap for gap in contest.gaps}
+    gaps = {(one.metric, one.system): one for one in comparison.gaps}
     group = ""
-    for metric in METRICS:
-        cells = [side.metrics.get(metric.name, Measured(value=None)) for side in contest.sides]
+    for metric in SYSTEM_METRICS:
+        cells = [
+            result.metrics.get(metric.name, Measured(value=None)) for result in comparison.sides
+        ]
         if all(cell.value is None for cell in cells):
             continue
         if group and metric.group != group:
             table.add_section()
         group = metric.group
-        apart = [gaps.get((metric.name, side.system)) for side in contest.sides[1:]]
+        differences = [gaps.get((metric.name, result.system)) for result in comparison.sides[1:]]
         name = f"{metric.name}\n[dim]{metric.about}[/]" if metric.about else metric.name
-        table.add_row(name, *(interval(cell) for cell in cells), *(_gap(one) for one in apart))
+        table.add_row(
+            name,
+            *(interval(cell) for cell in cells),
+            *(_format_difference(one) for one in differences),
+        )
     return table
 
 
-def _gap(gap: "Gap | None") -> str:
-    if gap is None:
+def _format_difference(one: "SystemDifference | None") -> str:
+    if one is None:
         return ""
-    colour = {"ours": "green", "theirs": "red", "": "dim"}[gap.better]
-    return f"[{colour}]{_signed(gap.value)} ({_signed(gap.low)} to {_signed(gap.high)})[/]"
+    colour = {"ours": "green", "theirs": "red", "": "dim"}[one.better]
+    return f"[{colour}]{_signed(one.value)} ({_signed(one.low)} to {_signed(one.high)})[/]"
 
 
 def _signed(value: float) -> str:
     return f"{value:+.3f}" if abs(value) < 100 else f"{value:+,.0f}"
 
 
-def _ops(contest: "Contest") -> object:
+def _ops(comparison: "SystemComparison") -> object:
     from rich import box
     from rich.markup import escape
     from rich.table import Table
 
     columns = ("op", "precision", "recall", "right", "wrong", "missed")
     table = Table("system", *columns, box=box.SIMPLE_HEAD)
-    for side in contest.sides:
-        for op, one in side.ops.items():
+    for result in comparison.sides:
+        for op, one in result.ops.items():
             precision = _rate(one["right"], one["wrong"])
             recall = _rate(one["met"], one["missed"])
             numbers = [f"{one[what]:g}" for what in ("right", "wrong", "missed")]
-            table.add_row(escape(side.system), op, precision, recall, *numbers)
+            table.add_row(escape(result.system), op, precision, recall, *numbers)
     return table
 
 
@@ -134,44 +143,47 @@ def _rate(part: float, rest: float) -> str:
 
 
 def _asked(
-    found: "Sequence[Path]", makers: "Mapping[str, Maker]", record: Path | None, parallel: int
-) -> "Contest":
+    found: "Sequence[Path]",
+    factories: "Mapping[str, SystemFactory]",
+    record: Path | None,
+    parallel: int,
+) -> "SystemComparison":
     from souffleur.evals.suite.runner import eval_settings
     from souffleur.settings import load_settings, need_model
 
     settings = eval_settings(need_model(load_settings()))
 
-    async def work() -> "Contest":
+    async def work() -> "SystemComparison":
         from datetime import UTC, datetime
 
-        from souffleur.cli.show import progress
-        from souffleur.evals.systems.versus import live_seats, recording_seats, versus
+        from souffleur.cli.console import progress
+        from souffleur.evals.systems.versus import live_setups, recording_setups, versus
         from souffleur.wiring import make_endpoint
 
         endpoint = make_endpoint(settings)
-        seats = live_seats(settings, endpoint)
+        setups = live_setups(settings, endpoint)
         if record:
-            seats = recording_seats(settings, endpoint, record, datetime.now(UTC))
+            setups = recording_setups(settings, endpoint, record, datetime.now(UTC))
         try:
             with progress("playing") as step:
                 return await versus(
-                    found, makers, seats, live=not record, parallel=parallel, step=step
+                    found, factories, setups, live=not record, parallel=parallel, step=step
                 )
         finally:
             await endpoint.aclose()
 
-    return enter(work())
+    return run_async(work())
 
 
 def _recorded(
-    found: "Sequence[Path]", makers: "Mapping[str, Maker]", folder: Path, parallel: int
-) -> "Contest":
-    from souffleur.cli.show import progress
-    from souffleur.evals.systems.versus import recorded_seats, versus
+    found: "Sequence[Path]", factories: "Mapping[str, SystemFactory]", folder: Path, parallel: int
+) -> "SystemComparison":
+    from souffleur.cli.console import progress
+    from souffleur.evals.systems.versus import recorded_setups, versus
 
-    async def work() -> "Contest":
+    async def work() -> "SystemComparison":
         with progress("playing") as step:
-            seats = recorded_seats(folder)
-            return await versus(found, makers, seats, live=False, parallel=parallel, step=step)
+            setups = recorded_setups(folder)
+            return await versus(found, factories, setups, live=False, parallel=parallel, step=step)
 
-    return enter(work())
+    return run_async(work())

@@ -18,8 +18,10 @@ async def run_consolidate(
     knowledge: "KnowledgeBase", consolidator: "Consolidator", options: RunOptions
 ) -> RunResult:
     """Make fewer memories of each group that is near enough (see `knowledge.grouping`)."""
-    owners = await grouping.owners(knowledge, options.now, options.user_id)
-    work = {user_id: await grouping.groups(knowledge, user_id, options.now) for user_id in owners}
+    owners = await grouping.users_with_candidates(knowledge, options.now, options.user_id)
+    work = {
+        user_id: await grouping.find_groups(knowledge, user_id, options.now) for user_id in owners
+    }
     result = RunResult("consolidate", options, due=sum(map(len, work.values())))
 
     async def one(group: Group) -> list[RunItem]:

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 
 from souffleur.errors import StoreError
 from souffleur.knowledge.upkeep import run_log
-from souffleur.knowledge.upkeep.conflict_sets import ConflictSet, owners, rivals
+from souffleur.knowledge.upkeep.conflict_sets import (
+    ConflictSet,
+    find_conflict_sets,
+    users_with_candidates,
+)
 from souffleur.runs.run import RunItem, RunOptions, RunResult, item_for, side_by_side
 
 if TYPE_CHECKING:
@@ -26,8 +30,8 @@ async def run_contradictions(
     """Judge what was learned since the last complete run against what was known before."""
     since = await _done_until(knowledge, options.user_id)
     work: defaultdict[str, list[ConflictSet]] = defaultdict(list)
-    for user_id in await owners(knowledge, options.now, since, options.user_id):
-        work[user_id] = await rivals(knowledge, user_id, options.now, since)
+    for user_id in await users_with_candidates(knowledge, options.now, since, options.user_id):
+        work[user_id] = await find_conflict_sets(knowledge, user_id, options.now, since)
     result = RunResult("contradictions", options, due=sum(map(len, work.values())))
 
     async def one(pair: ConflictSet) -> Sequence[RunItem]:

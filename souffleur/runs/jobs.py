@@ -12,6 +12,7 @@ from souffleur.knowledge.upkeep.watermarks import DAY
 from souffleur.parts import Parts
 from souffleur.runs.consolidate import run_consolidate
 from souffleur.runs.contradictions import run_contradictions
+from souffleur.runs.cues import run_cues
 from souffleur.runs.decay import run_decay
 from souffleur.runs.profile import run_profile
 from souffleur.runs.purge import run_purge
@@ -74,6 +75,14 @@ RUNS = {
             DAY,
             lambda parts, options: run_profile(
                 parts.knowledge, parts.needed_agents.narrator, options
+            ),
+            asks=True,
+        ),
+        Run(
+            "cues",
+            DAY,
+            lambda parts, options: run_cues(
+                parts.knowledge, parts.needed_agents.cue_writer, options
             ),
             asks=True,
         ),

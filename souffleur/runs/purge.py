@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from souffleur.knowledge.upkeep import run_log
-from souffleur.knowledge.upkeep.purging import TOMBSTONE, outdated, purge, purge_idle
+from souffleur.knowledge.upkeep.purging import TOMBSTONE_KEPT_FOR, find_purgeable, purge, purge_idle
 from souffleur.runs.run import RunItem, RunOptions, RunResult
 
 if TYPE_CHECKING:
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 async def run_purge(knowledge: "KnowledgeBase", options: RunOptions) -> RunResult:
     """Erase tombstones, the oldest first, idle words of the ledger, and the records of old runs."""
-    memories = await outdated(knowledge, options.now, user_id=options.user_id)
+    memories = await find_purgeable(knowledge, options.now, user_id=options.user_id)
     result = RunResult("purge", options, due=len(memories))
-    why = f"forgotten more than {TOMBSTONE.days} days ago"
+    why = f"forgotten more than {TOMBSTONE_KEPT_FOR.days} days ago"
     max_deletions = options.limits.deletions
     with result.until_the_store_fails():
         for memory in memories:

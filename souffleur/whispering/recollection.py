@@ -215,7 +215,7 @@ async def recollect(
         return Past(None, None, None, tuple(hit for hit in hits if hit.relevant))
     since, until = period.start, period.end
     if period.last:
-        span = await finder.knowledge.sessions.before_this(
+        span = await finder.knowledge.sessions.previous_talk(
             asked.user_id, asked.session_id, asked.now, rule, asked.sphere
         )
         if span is None:
@@ -227,7 +227,7 @@ async def recollect(
 
 async def _told(finder: Finder, then: Query) -> list[Found]:
     """The episodes of a time, in order, and what was said then about the matter."""
-    told = await finder.knowledge.told(then)
+    told = await finder.knowledge.turns_and_episodes_between(then)
     episodes = [Found(item, 1.0, 1.0, 0.0) for item in told if isinstance(item, Memory)]
     hits = await finder.search(replace(then, scope=(Scope.TURNS,)))
     turns = [hit for hit in hits if hit.relevant]
@@ -235,7 +235,7 @@ async def _told(finder: Finder, then: Query) -> list[Found]:
         turns = [Found(item, 1.0, 1.0, 0.0) for item in told if not isinstance(item, Memory)]
     if not episodes and not turns:  # longer ago than either is kept: what was learnt then
         hits = await finder.search(replace(then, scope=(Scope.MEMORIES,)))
-        return hits or await finder.knowledge.learnt(then)
+        return hits or await finder.knowledge.memories_learned_between(then)
     return [*episodes, *turns]
 
 

@@ -29,6 +29,7 @@ from souffleur.knowledge.finding.search import Query
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Evidence, Memory, MemoryState, Speaker
+from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.operation import (
     Actor,
     ActorKind,
@@ -42,8 +43,11 @@ from souffleur.knowledge.operation import (
     Skip,
     derive_id,
 )
-from souffleur.knowledge.records import to_point
-from souffleur.knowledge.upkeep.conflict_sets import ConflictSet, rivals, ruling_id
+from souffleur.knowledge.upkeep.conflict_sets import (
+    ConflictSet,
+    conflict_verdict_id,
+    find_conflict_sets,
+)
 from souffleur.knowledge.upkeep.quality import measure
 from souffleur.prompts import LANGUAGES, render, stamp
 from souffleur.whispering.tokens import estimate_tokens
@@ -118,7 +122,7 @@ async def arbitrate(
 ) -> list[LedgerEntry]:
     """Run the arbiter on all rivals of a user."""
     agent = ConflictResolver(Context(StructuredChat(chat), base, PERSONA))
-    found = await rivals(base, user_id, now, None)
+    found = await find_conflict_sets(base, user_id, now, None)
     return [outcome for group in found for outcome in await agent.run(group, now=now)]
 
 
@@ -343,7 +347,7 @@ async def test_what_changes_meanwhile_is_not_ruled_on(tmp_path: Path, name: str)
     """By what it was; that it was merely used does not matter. Afterwards no call is wasted."""
     op, is_ruled = MEANWHILE[name]
     async with base_of(tmp_path, *homes()) as base:
-        (group,) = await rivals(base, "ann", LATER, None)
+        (group,) = await find_conflict_sets(base, "ann", LATER, None)
 
         async def slow(request: Request) -> Reply:
             await base.apply(verdict(op, who=ActorKind.HOST))
@@ -503,7 +507,7 @@ async def test_chinese_memories_are_asked_about_in_chinese(tmp_path: Path) -> No
         assert "你在Mo的记忆里找矛盾" in rules.content
         assert "m2 [fact, 2026-01-03] 小雨住在里昂。" in question.content
         assert outcome.by.prompt == stamp("arbitrate", "zh")
-        assert outcome.verdict_id == ruling_id(*pair)
+        assert outcome.verdict_id == conflict_verdict_id(*pair)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -20,6 +20,7 @@ from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
+from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.operation import (
     Actor,
     ActorKind,
@@ -29,8 +30,7 @@ from souffleur.knowledge.operation import (
     Merge,
     derive_id,
 )
-from souffleur.knowledge.records import to_point
-from souffleur.knowledge.upkeep.grouping import groups
+from souffleur.knowledge.upkeep.grouping import find_groups
 from souffleur.prompts import LANGUAGES, render, stamp
 from souffleur.whispering.tokens import estimate_tokens
 from tests.build import NOW, days, memory, open_base, verdict
@@ -92,7 +92,7 @@ async def base_of(folder: Path, *memories: Memory) -> AsyncIterator[KnowledgeBas
 async def consolidate(base: KnowledgeBase, chat: Chat, now: Any = LATER) -> list[LedgerEntry]:
     """Run the consolidator on all groups of Ann's."""
     agent = Consolidator(Context(StructuredChat(chat), base, PERSONA))
-    found = await groups(base, "ann", now)
+    found = await find_groups(base, "ann", now)
     return [outcome for group in found for outcome in await agent.run(group, now=now)]
 
 
@@ -127,7 +127,7 @@ async def test_a_group_may_become_two_and_leave_some(tmp_path: Path) -> None:
     """Each merge takes its own originals; what is left stays as it is."""
     coffees = [memory(f"Ann likes green tea {where}.") for where in ("a lot", "cold", "at sea")]
     async with base_of(tmp_path, *teas(), *coffees) as base:
-        (group,) = await groups(base, "ann", LATER)
+        (group,) = await find_groups(base, "ann", LATER)
         handle = {one.content: f"m{place}" for place, one in enumerate(group, start=1)}
         first, second = [handle[t] for t in TEAS], [handle[c.content] for c in coffees[:2]]
         left = [handle[coffees[2].content]]
@@ -141,7 +141,7 @@ async def test_a_group_may_become_two_and_leave_some(tmp_path: Path) -> None:
 async def test_consolidating_twice_is_consolidating_once(tmp_path: Path) -> None:
     """A second run finds nothing, and a group that was decided on costs no call."""
     async with base_of(tmp_path, *teas()) as base:
-        (group,) = await groups(base, "ann", LATER)
+        (group,) = await find_groups(base, "ann", LATER)
         agent = Consolidator(Context(StructuredChat(Scripted([GOOD])), base, PERSONA))
         first = await agent.run(group, now=LATER)
         assert await agent.run(group[::-1], now=LATER + days(1)) == first
@@ -266,7 +266,7 @@ async def _live(base: KnowledgeBase, user_id: str, count: Countdown) -> bool:
     agent = Consolidator(Context(StructuredChat(Scripted(lambda _: GOOD)), own, PERSONA))
     try:
         await own.recover()
-        for group in await groups(own, user_id, LATER):
+        for group in await find_groups(own, user_id, LATER):
             await agent.run(group, now=LATER)
     except Gone:
         return False

@@ -14,7 +14,7 @@ from souffleur.agents.conflict_answer import RulingAnswer
 from souffleur.agents.fields import MAX_QUOTE_LENGTH, MAX_REMARK_LENGTH, Until
 from souffleur.agents.verdict import MonitorAnswer, ParseContext, to_ops
 from souffleur.errors import AnswerError
-from souffleur.knowledge.memory import LONGEST_CONTENT
+from souffleur.knowledge.memory import MAX_CONTENT_LENGTH
 from souffleur.knowledge.operation import Add, Update
 from tests.build import NOW
 from tests.scripted import add, answer, update
@@ -108,11 +108,11 @@ def test_a_content_that_says_nothing_is_told(make: Any, blank: str) -> None:
 @pytest.mark.parametrize("make", WORDED)
 def test_a_content_is_stripped_and_then_measured(make: Any) -> None:
     """What fits without the space around it fits; one character more is told."""
-    full = "x" * LONGEST_CONTENT
+    full = "x" * MAX_CONTENT_LENGTH
     (op,) = to_ops(read(make(f" {full}\n")), SHANGHAI)
     assert isinstance(op, Add | Update)
     assert op.content == full
-    assert f"at most {LONGEST_CONTENT:,} characters" in refused(make(full + "x"))
+    assert f"at most {MAX_CONTENT_LENGTH:,} characters" in refused(make(full + "x"))
 
 
 def test_a_quote_is_short() -> None:

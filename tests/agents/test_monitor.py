@@ -11,7 +11,7 @@ from souffleur.agents.monitor import EARLIER_SHOWN, LONG, MOST_SHOWN, KnowledgeM
 from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError
-from souffleur.knowledge.decay import ends
+from souffleur.knowledge.decay import plan_expiry
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Refusal
 from tests.build import NOW, days, open_base, turn
@@ -235,7 +235,7 @@ async def test_plans_outlive_their_day_by_a_week(base: KnowledgeBase) -> None:
         ("2025-12-24", None, datetime(2025, 12, 24, tzinfo=UTC), None),
         ("2026-02-01", None, NOW, None),
         (None, "2026-01-02", NOW, None),
-        (None, "2026-01-03", NOW, ends(datetime(2026, 1, 3, tzinfo=UTC))),
+        (None, "2026-01-03", NOW, plan_expiry(datetime(2026, 1, 3, tzinfo=UTC))),
     ],
 )
 async def test_days_to_come_and_gone_by(
@@ -269,7 +269,7 @@ async def test_a_month_is_a_date_of_which_the_day_was_not_said(base: KnowledgeBa
     assert "such as 2026-03-16 or 2026-03" in chat.requests[1].messages[-1].content
     (home,) = await base.list("ann")
     assert home.valid_from == datetime(2025, 5, 1, tzinfo=UTC)
-    assert home.expires_at == ends(datetime(2026, 2, 28, tzinfo=UTC))
+    assert home.expires_at == plan_expiry(datetime(2026, 2, 28, tzinfo=UTC))
 
 
 async def test_chinese_is_judged_with_chinese_words(base: KnowledgeBase) -> None:

@@ -37,7 +37,7 @@ async def segment_of(base: KnowledgeBase, *lines: str) -> Segment:
     for place, line in enumerate(lines):
         base.journal.record(turn(line, "ok", turn_id=str(place)))
     base.sessions.end("ann", "s1")
-    (segment,) = await base.sessions.waiting("ann")
+    (segment,) = await base.sessions.waiting_segments("ann")
     return segment
 
 
@@ -187,7 +187,7 @@ async def test_what_the_talk_before_told_is_shown(tmp_path: Path) -> None:
         for place in ("8", "9"):
             base.journal.record(turn("more", "ok", turn_id=place, at=NOW + days(1)))
         base.sessions.end("ann", "s1")
-        (second,) = await base.sessions.waiting("ann")
+        (second,) = await base.sessions.waiting_segments("ann")
         await writer.run(second)
         assert "Ann talked about tea." in chat.requests[1].messages[1].content
 

@@ -19,18 +19,18 @@ from rich.console import Console
 from souffleur.agents.chat import Message, Request
 from souffleur.agents.recording import Recorder
 from souffleur.errors import DialogueError, SettingsError
-from souffleur.evals.answering import Cast, answering, estimate, run
-from souffleur.evals.sets.answering_result import Answered, accuracy, as_json, report
+from souffleur.evals.answering import AnswerSetup, answering, estimate, run
+from souffleur.evals.sets.answering_result import GradedAnswer, accuracy, as_json, report
+from souffleur.evals.sets.conversation import Conversation, Doc, Question
 from souffleur.evals.sets.estimate import (
     Cost,
     Limit,
     replay_estimate,
     show_estimate,
-    together,
-    total,
+    sum_costs,
+    sum_estimates,
 )
-from souffleur.evals.sets.form import Conversation, Doc, Question
-from souffleur.evals.sets.set_dialogue import BEGIN, STEP, Drawn, draw, to_dialogue
+from souffleur.evals.sets.set_dialogue import MESSAGE_GAP, UNDATED_START, Sample, draw, to_dialogue
 from souffleur.settings import default_settings
 from tests.build import NOW
 from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name, episode, portrait
@@ -50,19 +50,19 @@ CONVERSATION = Conversation(
 )
 
 
-def many(count: int, questions: int = 3) -> list[Conversation]:
-    """Conversations with as many questions each."""
+def conversations(count: int, questions: int = 3) -> list[Conversation]:
+    """Conversations with as conversations questions each."""
     return [
         replace(
             CONVERSATION,
-            conv_id=f"c{place}",
-            questions=tuple(replace(TEA, id=f"c{place}q{q}") for q in range(questions)),
+            conv_id=f"c{index}",
+            questions=tuple(replace(TEA, id=f"c{index}q{q}") for q in range(questions)),
         )
-        for place in range(count)
+        for index in range(count)
     ]
 
 
-def ids(drawn: list[Drawn]) -> list[str]:
+def ids(drawn: list[Sample]) -> list[str]:
     """Of the questions."""
     return [question.id for one in drawn for question in one.questions]
 
@@ -97,31 +97,31 @@ SCRIPT = by_name(
 )
 
 
-def cast(folder: Path, chat: Any, set_name: str = "locomo", **fields: Any) -> Cast:
+def setup(folder: Path, chat: Any, set_name: str = "locomo", **fields: Any) -> AnswerSetup:
     """A model and its settings."""
     fresh = {"path": folder, "tries": 1, **fields}
-    return Cast(default_settings().model_copy(update=fresh), chat, set_name)
+    return AnswerSetup(default_settings().model_copy(update=fresh), chat, set_name)
 
 
 def test_the_same_seed_draws_the_same() -> None:
-    """By chance, in order, none twice, and at most as many as are to be had."""
-    whole = many(20)
-    drawn = [draw(whole, most_conversations=5, most_questions=6, seed=seed) for seed in (1, 1, 2)]
+    """By chance, in order, none twice, and at most as conversations as are to be had."""
+    whole = conversations(20)
+    drawn = [draw(whole, max_conversations=5, max_questions=6, seed=seed) for seed in (1, 1, 2)]
     assert ids(drawn[0]) == ids(drawn[1]) != ids(drawn[2])
     for one in drawn:
         assert len(set(ids(one))) == 6
         assert len(one) <= 5
         assert all(part.questions for part in one)
-    everything = draw(whole, most_conversations=None, most_questions=99, seed=1)
+    everything = draw(whole, max_conversations=None, max_questions=99, seed=1)
     assert ids(everything) == [question.id for one in whole for question in one.questions]
 
 
 def test_what_is_not_asked_about_is_not_replayed() -> None:
     """A conversation without a question, or of which none is drawn, is left out."""
     silent = replace(CONVERSATION, questions=())
-    drawn = draw([silent, *many(3)], most_conversations=None, most_questions=1, seed=0)
+    drawn = draw([silent, *conversations(3)], max_conversations=None, max_questions=1, seed=0)
     assert [len(one.questions) for one in drawn] == [1]
-    assert draw([silent], most_conversations=None, most_questions=None, seed=0) == []
+    assert draw([silent], max_conversations=None, max_questions=None, seed=0) == []
 
 
 def test_named_speakers_stand_on_the_users_side() -> None:
@@ -154,7 +154,7 @@ def test_sessions_stand_by_their_time_and_talk_without_one_is_dated() -> None:
     timeless = tuple(replace(doc, at=None) for doc in (late, early))
     dialogue = to_dialogue(replace(CONVERSATION, docs=timeless))
     assert [session.id for session in dialogue.sessions] == ["late", "early"]
-    assert dialogue.sessions[1].turns[0].at == BEGIN + 2 * STEP
+    assert dialogue.sessions[1].turns[0].at == UNDATED_START + 2 * MESSAGE_GAP
 
 
 def test_the_two_are_called_in_the_language_of_the_talk() -> None:
@@ -195,12 +195,12 @@ def test_blank_messages_are_left_out() -> None:
     (session,) = to_dialogue(replace(CONVERSATION, docs=(blank, *CONVERSATION.docs))).sessions
     assert len(session.turns) == 2
     silent = replace(CONVERSATION, docs=(blank,))
-    assert draw([silent], most_conversations=None, most_questions=None, seed=0) == []
+    assert draw([silent], max_conversations=None, max_questions=None, seed=0) == []
 
 
-def answered(category: str, right: bool | None) -> Answered:
+def answered(category: str, right: bool | None) -> GradedAnswer:
     """A question that was answered."""
-    return Answered("c", "q", category, "?", "gold", "block", "reply", right)
+    return GradedAnswer("c", "q", category, "?", "gold", "block", "reply", right)
 
 
 def test_accuracy_by_hand() -> None:
@@ -230,9 +230,9 @@ def test_a_limit_by_hand() -> None:
 
 def test_estimates_add_up_and_are_shown() -> None:
     """A line a name and one for all, with dollars where there are prices."""
-    both = together([{"a": Cost(1, 10, 1)}, {"a": Cost(1, 10, 1), "b": Cost(2, 1000, 0)}])
+    both = sum_estimates([{"a": Cost(1, 10, 1)}, {"a": Cost(1, 10, 1), "b": Cost(2, 1000, 0)}])
     assert both == {"a": Cost(2, 20, 2), "b": Cost(2, 1000, 0)}
-    assert total(both.values()) == Cost(4, 1020, 2)
+    assert sum_costs(both.values()) == Cost(4, 1020, 2)
     out = io.StringIO()
     priced = default_settings().model_copy(update={"price_in": 1000.0})
     show_estimate(both, priced, Console(file=out))
@@ -252,8 +252,8 @@ def test_turns_judged_together_cost_fewer_requests() -> None:
 
 async def test_a_run_asks_and_grades(tmp_path: Path) -> None:
     """Answered from the block alone; the trap of the set is right where nothing is claimed."""
-    drawn, chat = [Drawn(CONVERSATION, CONVERSATION.questions)], Scripted(SCRIPT)
-    found, troubles = await run(drawn, cast(tmp_path, chat))
+    drawn, chat = [Sample(CONVERSATION, CONVERSATION.questions)], Scripted(SCRIPT)
+    found, troubles = await run(drawn, setup(tmp_path, chat))
     assert [(one.id, one.reply, one.right) for one in found] == [
         ("q1", "Oolong.", True),
         ("q2", "I do not know.", True),
@@ -268,8 +268,8 @@ async def test_a_run_asks_and_grades(tmp_path: Path) -> None:
 
 async def test_elsewhere_the_same_category_is_no_trap(tmp_path: Path) -> None:
     """Only where the set says so is its answer the wrong one; there the reference stands."""
-    drawn = [Drawn(CONVERSATION, (TRAP,))]
-    (one,), _ = await run(drawn, cast(tmp_path, Scripted(SCRIPT), set_name="beam"))
+    drawn = [Sample(CONVERSATION, (TRAP,))]
+    (one,), _ = await run(drawn, setup(tmp_path, Scripted(SCRIPT), set_name="beam"))
     assert (one.gold, one.right) == ("Merlot", False)
 
 
@@ -277,14 +277,14 @@ async def test_the_estimate_is_what_it_takes(tmp_path: Path) -> None:
     """Requests of each name, over several conversations side by side."""
     day = timedelta(days=3)
     docs = [
-        Doc(f"{n}-{m}", str(n), AT + n * day + m * STEP, side, f"word {n} {m} tea")
+        Doc(f"{n}-{m}", str(n), AT + n * day + m * MESSAGE_GAP, side, f"word {n} {m} tea")
         for n in range(4)
         for m, side in enumerate(("user", "assistant") * 2)
     ]
     longer = replace(CONVERSATION, docs=tuple(docs))
-    drawn = [Drawn(longer, (TEA,)), Drawn(replace(longer, conv_id="two"), (TEA, TRAP))]
+    drawn = [Sample(longer, (TEA,)), Sample(replace(longer, conv_id="two"), (TEA, TRAP))]
     chat = Scripted(SCRIPT)
-    await run(drawn, cast(tmp_path, chat))
+    await run(drawn, setup(tmp_path, chat))
     expected = {name: cost.calls for name, cost in estimate(drawn, default_settings()).items()}
     assert expected == {"monitor": 16, "episode": 8, "portrait": 2, "answer": 3, "grade": 3}
     assert Counter(one.name for one in chat.requests) == expected
@@ -293,13 +293,13 @@ async def test_the_estimate_is_what_it_takes(tmp_path: Path) -> None:
 async def test_what_cannot_be_used_is_told_and_counts_as_wrong(tmp_path: Path) -> None:
     """A turn, a reply and a grade in no form: the run goes on."""
     script = by_name(monitor="no JSON", answer=lambda _: " ", grade="no JSON")
-    drawn = [Drawn(CONVERSATION, (TEA,))]
-    (one,), troubles = await run(drawn, cast(tmp_path / "1", Scripted(script)))
+    drawn = [Sample(CONVERSATION, (TEA,))]
+    (one,), troubles = await run(drawn, setup(tmp_path / "1", Scripted(script)))
     assert (one.right, one.reason) == (False, "there was no reply")
     assert len(troubles) == 2
     assert "AnswerError" in troubles[0]
     chat = Scripted(by_name(answer="Oolong.", grade="no JSON"))
-    (one,), _ = await run(drawn, cast(tmp_path / "2", chat))
+    (one,), _ = await run(drawn, setup(tmp_path / "2", chat))
     assert (one.right, one.reply) == (None, "Oolong.")
     assert Counter(request.name for request in chat.requests)["grade"] == 2
     out = io.StringIO()
@@ -312,7 +312,7 @@ async def test_what_was_said_before_a_question_goes_with_it(tmp_path: Path) -> N
     """Both to the model and to the judge."""
     asked = replace(TEA, before=("Bob: I make tea.",))
     chat = Scripted(SCRIPT)
-    await run([Drawn(CONVERSATION, (asked,))], cast(tmp_path, chat))
+    await run([Sample(CONVERSATION, (asked,))], setup(tmp_path, chat))
     for name in ("answer", "grade"):
         (request,) = (one for one in chat.requests if one.name == name)
         assert "Bob: I make tea.\nWhich tea does Ann like?" in request.messages[1].content
@@ -342,7 +342,7 @@ def test_nothing_is_asked_before_it_is_agreed_to(
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", "http://127.0.0.1:1")
     answering("locomo", file, only_estimate=True)
     assert re.search(r"grade +2 ", capsys.readouterr().out)
-    limits: list[dict[str, Any]] = [{}, {"most_calls": 5}, {"most_dollars": 100.0}]
+    limits: list[dict[str, Any]] = [{}, {"max_calls": 5}, {"max_dollars": 100.0}]
     for limit in limits:
         with pytest.raises(SettingsError, match="about 6 requests: say --yes"):
             answering("locomo", file, **limit)
@@ -372,7 +372,7 @@ def test_with_a_yes_or_under_a_limit_it_goes_on(
     assert json.loads(live)["accuracy"]["all"]["of"] == 2
     answering("locomo", file, to_json=True, recorded=recording)
     assert capsys.readouterr().out == live
-    answering("locomo", file, most_calls=6)
+    answering("locomo", file, max_calls=6)
     assert re.search(r"all +2 +100\.0", capsys.readouterr().out)
 
 
@@ -390,12 +390,12 @@ async def test_a_recording_gives_the_same_again(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Played back by the command, offline, to the letter, without being asked to agree."""
-    from souffleur.evals.sets.known import read_set
+    from souffleur.evals.sets.registry import read_set
 
-    drawn = draw(read_set("locomo", file), most_conversations=None, most_questions=None, seed=0)
+    drawn = draw(read_set("locomo", file), max_conversations=None, max_questions=None, seed=0)
     recording = tmp_path / "answers.jsonl"
     recorder = Recorder(Scripted(SCRIPT), recording, model="scripted", now=NOW)
-    live = await run(drawn, cast(tmp_path, recorder, model="scripted"))
+    live = await run(drawn, setup(tmp_path, recorder, model="scripted"))
     await asyncio.to_thread(answering, "locomo", file, recorded=recording, to_json=True)
     assert capsys.readouterr().out == as_json(*live) + "\n"
     assert json.loads(as_json(*live))["accuracy"]["all"]["mean"] == 100

@@ -82,8 +82,8 @@ async def test_unrelated_texts_are_about_the_floor(embedder: Embedder) -> None:
     )
     for found in (english, chinese):
         pairs = (found[0][1], found[0][2], found[1][2])
-        assert sum(pairs) / 3 < minilm.FLOOR
-        assert max(pairs) < minilm.FLOOR + 0.05
+        assert sum(pairs) / 3 < minilm.RELEVANCE_FLOOR
+        assert max(pairs) < minilm.RELEVANCE_FLOOR + 0.05
 
 
 @installed
@@ -105,9 +105,9 @@ def test_texts_of_like_length_go_together() -> None:
     """All texts are in one batch each, and a batch holds no more tokens than it may, padded."""
     lengths = [3, 200, 7, 256, 3, 90, 256, 1]
     batches = minilm._batches(lengths)
-    assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
-    sizes = [len(batch) * max(lengths[place] for place in batch) for batch in batches]
-    assert max(sizes) <= minilm.TOKENS_AT_ONCE
+    assert sorted(index for batch in batches for index in batch) == list(range(len(lengths)))
+    sizes = [len(batch) * max(lengths[index] for index in batch) for batch in batches]
+    assert max(sizes) <= minilm.BATCH_TOKENS
 
 
 def test_only_its_own_name_is_the_yardstick() -> None:

@@ -66,7 +66,7 @@ def test_the_portrait_grows(told: Told) -> None:
     """There are two versions at least; the last has the name, the new job, and tells the change."""
     assert len(told.portraits) >= 2
     assert [one.data["version"] for one in told.portraits] == [
-        place for place, _ in enumerate(told.portraits, start=1)
+        index for index, _ in enumerate(told.portraits, start=1)
     ]
     last = told.portraits[-1]
     assert last.state is MemoryState.ACTIVE

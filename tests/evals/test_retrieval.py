@@ -10,25 +10,25 @@ from rich.console import Console
 
 from souffleur.errors import DialogueError
 from souffleur.evals.retrieval import (
-    Asked,
+    QuestionRanks,
     as_json,
-    by_category,
-    figures,
-    half_of,
+    compute_figures,
+    group_by_category,
     report,
     retrieval,
     run,
+    take_half,
     turn_of,
 )
-from souffleur.evals.sets.form import Conversation, Doc, Question
+from souffleur.evals.sets.conversation import Conversation, Doc, Question
 from souffleur.knowledge.embedding.embedder import make_embedder
 from tests.build import NOW
 
 ASKED = [
-    Asked("1", "one", (1,), 0.01),
-    Asked("2", "one", (6, None), 0.03),
-    Asked("3", "two", (12,), 0.02),
-    Asked("4", "two", (None,), 0.02),
+    QuestionRanks("1", "one", (1,), 0.01),
+    QuestionRanks("2", "one", (6, None), 0.03),
+    QuestionRanks("3", "two", (12,), 0.02),
+    QuestionRanks("4", "two", (None,), 0.02),
 ]
 
 
@@ -42,8 +42,8 @@ def talk(conv_id: str = "c1") -> Conversation:
         ("c", "Ann", "I bake bread on Sundays."),
     ]
     docs = [
-        Doc(f"d{place}", session, NOW + timedelta(days=ord(session)), speaker, text)
-        for place, (session, speaker, text) in enumerate(lines)
+        Doc(f"d{index}", session, NOW + timedelta(days=ord(session)), speaker, text)
+        for index, (session, speaker, text) in enumerate(lines)
     ]
     questions = [
         Question("q1", "Which kitten did Ann adopt?", "fact", "grey", ("d0",)),
@@ -55,13 +55,13 @@ def talk(conv_id: str = "c1") -> Conversation:
 
 def test_the_figures_by_hand() -> None:
     """Recall is the share of the evidence within the depth, MRR counts the first ten ranks."""
-    found = {name: round(figure.mean, 2) for name, figure in figures(ASKED).items()}
+    found = {name: round(figure.mean, 2) for name, figure in compute_figures(ASKED).items()}
     assert found == {"R@5": 25.0, "R@10": 37.5, "R@20": 62.5, "MRR@10": round(100 * 7 / 24, 2)}
 
 
 def test_categories_come_before_the_whole() -> None:
     """Each question is in its category and in the whole."""
-    found = by_category(ASKED)
+    found = group_by_category(ASKED)
     assert {name: [one.id for one in some] for name, some in found.items()} == {
         "one": ["1", "2"],
         "two": ["3", "4"],
@@ -93,11 +93,11 @@ def test_who_speaks_is_told_as_a_host_tells_it() -> None:
 def test_halves_share_nothing() -> None:
     """Every other conversation, or every other question of the only one."""
     several = [talk(name) for name in "abc"]
-    assert [[one.conv_id for one in half_of(several, half)] for half in (0, 1)] == [
+    assert [[one.conv_id for one in take_half(several, half)] for half in (0, 1)] == [
         ["a", "c"],
         ["b"],
     ]
-    halves = [half_of([talk()], half)[0].questions for half in (0, 1)]
+    halves = [take_half([talk()], half)[0].questions for half in (0, 1)]
     assert [[one.id for one in half] for half in halves] == [["q1", "q3"], ["q2"]]
 
 

@@ -16,7 +16,7 @@ from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import derive_id
-from souffleur.knowledge.upkeep.grouping import groups
+from souffleur.knowledge.upkeep.grouping import find_groups
 from tests.build import NOW, days, memory
 from tests.faults.reviewing import PERSONA, ROUNDS, deadly
 from tests.scripted import Answer, Scripted
@@ -77,7 +77,7 @@ async def consolidate(knowledge: KnowledgeBase, chance: random.Random) -> None:
     agent = Consolidator(Context(StructuredChat(model(chance)), knowledge, PERSONA))
     users = sorted({one.user_id for one in await knowledge.list(None)})
     for _ in range(ROUNDS):
-        found = [one for user_id in users for one in await groups(knowledge, user_id, LATER)]
+        found = [one for user_id in users for one in await find_groups(knowledge, user_id, LATER)]
         if not found:
             return
         for group in found:

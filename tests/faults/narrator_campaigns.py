@@ -5,7 +5,7 @@ from datetime import timedelta
 from random import Random
 from typing import Any
 
-from souffleur.knowledge.language.wording import fold
+from souffleur.knowledge.language.text_match import normalize_text
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.operation import ActorKind, LedgerEntry
 from souffleur.knowledge.talk.session import Segment, SegmentState
@@ -109,7 +109,7 @@ class PortraitCampaign(Campaign):
         self.clock.at += LATER
         self.behave("portrait", family, chance, portrait=_good_portrait, monitor=_big)
         await self._tell(exchange)
-        upkeep = await self.memory.knowledge.sessions.upkeep("ann")
+        upkeep = await self.memory.knowledge.sessions.portrait_status("ann")
         troubles = [upkeep.error, self.memory.error, repr(await self.memory.health())]
         after = await self.look(*troubles, private=PRIVATE)
         written = [one for one in after.entries[len(self.before.entries) :] if one.changes]
@@ -120,7 +120,7 @@ class PortraitCampaign(Campaign):
             self.behave_well(portrait=_good_portrait)
             self.clock.at += LATER
             await self._tell(exchange)
-            assert not (await self.memory.knowledge.sessions.upkeep("ann")).big
+            assert not (await self.memory.knowledge.sessions.portrait_status("ann")).big
             after = await self.look(private=PRIVATE)
         await self.take_back(after)
 
@@ -148,7 +148,7 @@ def _assert_portrayed(entries: Sequence[LedgerEntry]) -> None:
 
 
 def _assert_nothing_lost(version: Memory) -> None:
-    told = fold(f"{version.content} {version.data['name']} {version.data['occupation']}")
-    dropped = fold(" ".join(one["detail"] for one in version.data["dropped"]))
-    gone = [word for word in KEPT if fold(word) not in f"{told} {dropped}"]
+    told = normalize_text(f"{version.content} {version.data['name']} {version.data['occupation']}")
+    dropped = normalize_text(" ".join(one["detail"] for one in version.data["dropped"]))
+    gone = [word for word in KEPT if normalize_text(word) not in f"{told} {dropped}"]
     assert not gone, f"lost without a word: {gone} (dropped were {dropped[:200]!r})"

@@ -13,8 +13,8 @@ from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import EndpointError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Due, Memory
+from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.operation import derive_id
-from souffleur.knowledge.records import to_point
 from souffleur.runs import RunOptions, run_review
 from tests.build import NOW, days, memory, open_base
 from tests.faults.teller import Countdown, Deadly

@@ -121,7 +121,7 @@ async def talk(memory: Souffleur, turns: int = TURNS) -> None:
         if place % 4 == 0:
             await memory.flush()
     memory.end_session(**ME)
-    while not await memory.flush() or await sessions.waiting():
+    while not await memory.flush() or await sessions.waiting_segments():
         pass
 
 

@@ -13,7 +13,7 @@ from shutil import disk_usage
 
 import pytest
 
-from souffleur.knowledge.engine.disk import MB, TO_OPEN, TO_WRITE
+from souffleur.knowledge.engine.disk import BYTES_TO_OPEN, BYTES_TO_WRITE, MB
 from tests.build import open_base
 from tests.faults.filler import Answer
 from tests.faults.test_kill import ROOT, environment
@@ -103,9 +103,9 @@ async def observed(folder: Path) -> list[str]:
 
 def test_too_small_a_disk_is_told(tmp_path: Path) -> None:
     """Opening says how much there is and how much is needed, and leaves room and folder as is."""
-    with disk(tmp_path / "disk", TO_OPEN - 5 * MB) as small, host(small / "store") as one:
+    with disk(tmp_path / "disk", BYTES_TO_OPEN - 5 * MB) as small, host(small / "store") as one:
         told = one.answer().trouble
-        assert f"has 94 MB left and {TO_OPEN // MB} MB are needed: make room" in told
+        assert f"has 94 MB left and {BYTES_TO_OPEN // MB} MB are needed: make room" in told
         assert one.process.wait() == 0
 
 
@@ -121,7 +121,7 @@ async def test_a_host_outlives_a_full_disk(tmp_path: Path, times: int) -> None:
             assert one.answer().trouble == ""
             for _ in range(times):
                 one.start(100)
-                fill(ballast, chance.choice((0, chance.randrange(TO_WRITE))))
+                fill(ballast, chance.choice((0, chance.randrange(BYTES_TO_WRITE))))
                 one.answer()
                 full = one.do(5)
                 assert (full.durable, "make room" in full.trouble) == ((), True)

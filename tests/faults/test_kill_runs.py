@@ -13,7 +13,7 @@ import pytest
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.operation import ActorKind, LedgerEntry
-from souffleur.knowledge.upkeep.grouping import groups
+from souffleur.knowledge.upkeep.grouping import find_groups
 from tests.build import open_base
 from tests.faults import consolidating, reviewing
 from tests.faults.reviewing import ASKED, fill
@@ -145,7 +145,7 @@ async def assert_consolidated_once(folder: Path, born: Sequence[Memory], users: 
 async def all_groups(base: KnowledgeBase, users: int) -> list[list[Memory]]:
     """The groups of all users."""
     names = [f"user{number}" for number in range(users)]
-    return [one for name in names for one in await groups(base, name, consolidating.LATER)]
+    return [one for name in names for one in await find_groups(base, name, consolidating.LATER)]
 
 
 soak = pytest.mark.soak

@@ -5,7 +5,7 @@ from typing import Any
 
 from souffleur.knowledge.finding.search import Query, Scope
 from souffleur.knowledge.language.plain_text import CLIPPED
-from souffleur.knowledge.talk.turn import LONGEST_MESSAGE
+from souffleur.knowledge.talk.turn import MAX_MESSAGE_LENGTH
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW
@@ -32,21 +32,24 @@ async def test_a_book_is_kept_whole_and_read_in_part(tmp_path: Path) -> None:
         (book, *_) = await memory.knowledge.journal.turns()
         assert (book.user, book.assistant) == (BOOK, BOOK)
         asked = [len(request.messages[1].content) for request in chat.requests]
-        assert max(asked) < 4 * LONGEST_MESSAGE
+        assert max(asked) < 4 * MAX_MESSAGE_LENGTH
         query = Query("ann", "sencha and matcha", NOW, scope=(Scope.TURNS,))
         (hit, *_) = await memory.knowledge.search(query)
-        assert len(hit.text) <= 2 * LONGEST_MESSAGE + 1
+        assert len(hit.text) <= 2 * MAX_MESSAGE_LENGTH + 1
         assert all(part in hit.text for part in ("sencha", CLIPPED, "matcha"))
         whisper = await memory.recall(user_id="ann", text=BOOK)
-        assert (len(whisper.text) < LONGEST_MESSAGE, whisper.error) == (True, "")
+        assert (len(whisper.text) < MAX_MESSAGE_LENGTH, whisper.error) == (True, "")
         past = await memory.ask("what did we say today about sencha?", user_id="ann")
-        assert all(len(found.text) <= 2 * LONGEST_MESSAGE + 1 for found in past.found)
+        assert all(len(found.text) <= 2 * MAX_MESSAGE_LENGTH + 1 for found in past.found)
 
 
 async def test_a_quote_from_what_was_left_out_is_not_grounded(tmp_path: Path) -> None:
     """The judge is held to what it saw: a quote from the middle, unseen, is refused."""
     hidden = (
-        "tea. " + "x " * LONGEST_MESSAGE + "the middle word is xyzzy. " + "y " * LONGEST_MESSAGE
+        "tea. "
+        + "x " * MAX_MESSAGE_LENGTH
+        + "the middle word is xyzzy. "
+        + "y " * MAX_MESSAGE_LENGTH
     )
     chat = Scripted([answer(add("Ann said xyzzy.", "the middle word is xyzzy"))])
     async with Souffleur.open(settings(tmp_path), chat=chat, clock=lambda: NOW) as memory:

@@ -13,7 +13,7 @@ from souffleur.knowledge.engine.checksums import sums_file
 from souffleur.knowledge.engine.collection import Collection, Point
 from souffleur.knowledge.engine.disk import free_bytes
 from souffleur.knowledge.engine.edge import EdgeCollection
-from souffleur.knowledge.engine.edge_encoding import encode_layout
+from souffleur.knowledge.engine.edge_encoding import encode_config
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import ActorKind, Add, Boost
 from souffleur.knowledge.talk.turn import TurnState
@@ -135,12 +135,12 @@ async def test_a_flush_that_fails_is_told_and_made_good(tmp_path: Path) -> None:
     """The host hears of it with the next turn, the loop of nothing; later all is on disk."""
     base = await open_base(tmp_path)
     await base.journal.collection.close()
-    layout = base.journal.collection.layout
-    shard = Stubborn(EdgeShard.load(str(tmp_path / layout.name), encode_layout(layout)))
+    schema = base.journal.collection.schema
+    shard = Stubborn(EdgeShard.load(str(tmp_path / schema.name), encode_config(schema)))
     base.journal.collection = EdgeCollection(
         shard,  # type: ignore[arg-type]
-        tmp_path / layout.name,
-        layout,
+        tmp_path / schema.name,
+        schema,
         flush_every=0.01,
         power_safe=False,
         room=free_bytes,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from souffleur.errors import AnswerError, EndpointError, OutageError
-from souffleur.knowledge.breaker import LONGEST_PAUSE, Breaker, Outage
+from souffleur.knowledge.breaker import MAX_PAUSE, Breaker, Outage
 from tests.build import NOW
 
 DOWN = EndpointError("down")
@@ -51,9 +51,9 @@ def test_after_a_failure_one_asks_at_a_time_less_and_less() -> None:
         pauses.append(stand.breaker.retry_in)
         stand.seconds += stand.breaker.retry_in
         assert stand.ask(DOWN) == "failed"
-    assert pauses == [2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, LONGEST_PAUSE, LONGEST_PAUSE]
+    assert pauses == [2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, MAX_PAUSE, MAX_PAUSE]
     assert stand.breaker.trouble == "judging has failed since 2026-01-03 10:00 UTC: down"
-    stand.seconds += LONGEST_PAUSE
+    stand.seconds += MAX_PAUSE
     assert [stand.ask(), stand.ask()] == ["answered", "answered"]
     assert (stand.breaker.trouble, stand.told) == ("", ["judging down", "back"])
 
@@ -75,7 +75,7 @@ def test_an_endpoint_may_ask_for_a_longer_pause_within_bounds() -> None:
     assert stand.breaker.retry_in == 30.0
     stand.breaker.let_try()
     stand.ask(EndpointError("busy", retry_after=86400.0))
-    assert stand.breaker.retry_in == LONGEST_PAUSE
+    assert stand.breaker.retry_in == MAX_PAUSE
 
 
 def test_a_single_time_out_is_told_and_keeps_nobody_from_asking() -> None:
@@ -103,6 +103,6 @@ def test_it_is_never_shut_for_good(ends: list[EndpointError | None], later: int)
     for end in ends:
         stand.ask(end)
         stand.seconds += later
-    stand.seconds += LONGEST_PAUSE
+    stand.seconds += MAX_PAUSE
     assert stand.ask() == "answered"
     assert isinstance(stand.breaker.outage, Outage) is False

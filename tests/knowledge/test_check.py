@@ -43,7 +43,7 @@ def why(
     **sight: Any,
 ) -> Refusal | None:
     """Why the op is refused where `targets` are shown; None: it is not."""
-    shown = {f"m{place}": one.id for place, one in enumerate(targets, start=1)}
+    shown = {f"m{index}": one.id for index, one in enumerate(targets, start=1)}
     told = verdict(op, user=user, assistant=assistant, who=who, shown=shown, talk_since=since)
     refused = refuse(op, CheckContext(verdict=told, targets=targets, **sight))
     return refused[0] if refused else None

@@ -206,8 +206,8 @@ def test_nothing_is_due_for_what_is_gone() -> None:
 
 def test_the_kind_sets_the_start_in_studio() -> None:
     """`studio` starts by kind, the others by the judge's label."""
-    assert decay.initial(Kind.LESSON, Importance.LOW, STUDIO) == 0.85
-    assert decay.initial(Kind.LESSON, Importance.LOW, COMPANION) == 0.7
+    assert decay.initial_importance(Kind.LESSON, Importance.LOW, STUDIO) == 0.85
+    assert decay.initial_importance(Kind.LESSON, Importance.LOW, COMPANION) == 0.7
 
 
 def test_times_beyond_the_calendar_are_its_end() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from souffleur.knowledge.forgetting import tells
+from souffleur.knowledge.forgetting import mentions
 from souffleur.knowledge.memory import Category, Kind, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, Add, Delete, Forget, Refusal
 from souffleur.knowledge.plan import PlanContext, withdrawn
@@ -60,7 +60,7 @@ HAN = "安周雯文王小明田中太郎茶里昂"
 )
 def test_what_tells_of_it(text: str, content: str, names: tuple[str, ...], told: bool) -> None:
     """A text tells of it by a name of its own, or by three quarters of its three or more words."""
-    assert tells(text, content, names) is told
+    assert mentions(text, content, names) is told
 
 
 @given(st.text(LETTERS, min_size=1, max_size=4), st.lists(st.text(LETTERS, max_size=7), max_size=9))
@@ -68,23 +68,23 @@ def test_a_name_hides_no_text_in_which_it_is_no_word(name: str, words: list[str]
     """Whatever letters stand around it: part of a word is not the name."""
     around = ["also", "needed", *words, f"x{name}", f"{name}x", f"x{name}'s"]
     text = " ".join(word for word in around if word.casefold() != name.casefold())
-    assert not tells(text, "", (name,))
+    assert not mentions(text, "", (name,))
     if len(name) > 1:
-        assert tells(f"{text} ({name.upper()}’s)", "", (name,))
+        assert mentions(f"{text} ({name.upper()}’s)", "", (name,))
 
 
 @given(st.text(max_size=3).filter(lambda name: sum(map(str.isalnum, name)) == 0), st.text())
 def test_what_has_no_letter_hides_nothing(name: str, text: str) -> None:
     """A dash or an ellipsis that was taken for a name is none."""
-    assert not tells(text, "", (name,))
+    assert not mentions(text, "", (name,))
 
 
 @given(st.text(HAN, min_size=1, max_size=3), st.text(HAN, max_size=5), st.text(HAN, max_size=5))
 def test_a_name_without_spaces_around_it_is_found(name: str, before: str, after: str) -> None:
     """In Chinese and Japanese a name is found within a run; one character alone is no name."""
-    assert tells(before + name + after, "", (name,)) is (len(name) > 1)
+    assert mentions(before + name + after, "", (name,)) is (len(name) > 1)
     if name not in before:
-        assert not tells(before, "", (name,))
+        assert not mentions(before, "", (name,))
 
 
 async def test_what_the_user_did_not_ask_for_stays(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ async def test_a_short_name_hides_no_other_talk(tmp_path: Path) -> None:
     """Forgetting Al hides what was said of Al, and not what was also said."""
     base = await open_base(tmp_path)
     lines = ("Al called", "I also needed sugar – again", "阿尔 called")
-    said = [turn(line, "ok", turn_id=str(place)) for place, line in enumerate(lines)]
+    said = [turn(line, "ok", turn_id=str(index)) for index, line in enumerate(lines)]
     for one in said:
         base.journal.record(one)
     add = Add(reason="r", quote="", content="Ann met Al.", entities=("Al", "–", "尔"))

@@ -12,7 +12,7 @@ from hypothesis import given, settings as profile, strategies as st
 
 from souffleur.errors import IdentityError, NotFoundError
 from souffleur.knowledge.finding.search import EVERYWHERE, Query
-from souffleur.knowledge.identity import LONGEST_ID, check_id
+from souffleur.knowledge.identity import MAX_ID_LENGTH, check_id
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Actor, ActorKind, Add, derive_id
 from souffleur.knowledge.talk.turn import TurnState
@@ -22,7 +22,16 @@ from souffleur.settings import Settings
 from souffleur.time_source import from_clock
 from tests.build import NOW, open_base, verdict
 
-NO_IDS = ["", " ", "\t\n", "\u200b", "\u2060\ufeff", "\u3164", "cut \ud83d", "x" * (LONGEST_ID + 1)]
+NO_IDS = [
+    "",
+    " ",
+    "\t\n",
+    "\u200b",
+    "\u2060\ufeff",
+    "\u3164",
+    "cut \ud83d",
+    "x" * (MAX_ID_LENGTH + 1),
+]
 ODD_IDS = [
     "ann",
     "Ann",
@@ -39,11 +48,11 @@ ODD_IDS = [
     "null",
     "*",
     "%",
-    "x" * LONGEST_ID,
+    "x" * MAX_ID_LENGTH,
     "../../etc/passwd",
     '{"must": []}',
 ]
-SECRETS = [f"the secret number {place} of its own user" for place in range(len(ODD_IDS))]
+SECRETS = [f"the secret number {index} of its own user" for index in range(len(ODD_IDS))]
 
 
 @pytest.mark.parametrize("id", [*NO_IDS, None, 7, b"ann"], ids=lambda id: ascii(id)[:12])
@@ -96,7 +105,7 @@ def calls(memory: Souffleur, user: Any) -> dict[str, Callable[[], Any]]:
         "turns": lambda: journal.turns(user_id=user),
         "unsettled": lambda: journal.unsettled(user),
         "drop_words": lambda: journal.drop_words(NOW, {}, user),
-        "waiting": lambda: sessions.waiting(user),
+        "waiting": lambda: sessions.waiting_segments(user),
         "segments": lambda: sessions.segments(user),
         "unembedded": lambda: sessions.unembedded(user, limit=3),
         "undo": lambda: base.undo(id, user_id=user, by=by, now=NOW),

@@ -364,7 +364,7 @@ async def test_what_has_expired_is_in_no_default_read(base: KnowledgeBase) -> No
 
 async def test_proposals_wait_where_extraction_is_off(tmp_path: Path) -> None:
     """What a model adds is pending until the user confirms it; what the user adds is not."""
-    base = await open_base(tmp_path, hold=True)
+    base = await open_base(tmp_path, require_confirmation=True)
     (outcome,) = await base.apply(verdict(an_add(quote="tea"), user="tea"))
     proposed = await base.get(outcome.memory_ids[0], user_id=None)
     assert proposed.state is MemoryState.PENDING
@@ -528,11 +528,11 @@ async def test_what_a_contradiction_may_not_do(base: KnowledgeBase) -> None:
 
 async def test_a_contradiction_cut_short_ends_nothing(base: KnowledgeBase) -> None:
     """Whichever of the two another process changed meanwhile: both are still in force."""
-    for place in (0, 1):
-        old, new = await keep(base, f"Old {place}."), await keep(base, f"New {place}.")
+    for index in (0, 1):
+        old, new = await keep(base, f"Old {index}."), await keep(base, f"New {index}.")
         op = against(new, old, settled=True)
-        planned = await base.writer.plan(verdict(op, who=ActorKind.ARBITER, name=place), [])
-        changed = (old, new)[place].id
+        planned = await base.writer.plan(verdict(op, who=ActorKind.ARBITER, name=index), [])
+        changed = (old, new)[index].id
         await base.memories.merge_payload([changed], {"revision": 5, "written_by": "somebody"})
         await base.journal.write(planned)
         (outcome,) = await base.writer.carry_out(planned)
@@ -568,5 +568,5 @@ async def test_memories_are_counted_in_whatever_state(base: KnowledgeBase) -> No
     assert await base.count(user_id="bob") == 0
     assert await base.count(agent_id=one.agent_id) == 1
     assert await base.count(agent_id="nobody") == 0
-    assert await base.holds(one.id)
-    assert not await base.holds("00000000-0000-4000-8000-000000000000")
+    assert await base.exists(one.id)
+    assert not await base.exists("00000000-0000-4000-8000-000000000000")

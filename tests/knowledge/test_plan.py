@@ -40,9 +40,9 @@ async def test_a_kind_that_changes_brings_its_way_of_life(base: KnowledgeBase) -
 async def test_a_merged_memory_has_what_its_parts_had(base: KnowledgeBase) -> None:
     """True since the earliest, used as often as all of them, on the words of each."""
     parts = []
-    for place, word in enumerate(("tea", "milk")):
+    for index, word in enumerate(("tea", "milk")):
         add = an_add(f"Ann likes {word}.", quote=word, entities=(word,), topics=("drinks", word))
-        told = verdict(add, user=word, name=word, at=NOW + days(place))
+        told = verdict(add, user=word, name=word, at=NOW + days(index))
         parts.append((await base.apply(told))[0].memory_ids[0])
     for part, uses in zip(parts, (1, 2), strict=True):
         for count in range(uses):

@@ -160,7 +160,7 @@ OPS: dict[str, tuple[Op, ActorKind, bool]] = {
 @pytest.mark.parametrize(("op", "who", "waits"), OPS.values(), ids=OPS.keys())
 async def test_who_must_ask_for_what(tmp_path: Path, op: Op, who: ActorKind, waits: bool) -> None:
     """Models ask before they change what is remembered; for how much it matters they do not."""
-    base = await open_base(tmp_path, dimension=16, hold=True)
+    base = await open_base(tmp_path, dimension=16, require_confirmation=True)
     adds = [Add(reason="r", quote="", content=text) for text in ("Tea.", "Cat.")]
     made = await base.apply(verdict(*adds, who=ActorKind.HOST))
     ids = {name: one.memory_ids[0] for name, one in zip("ab", made, strict=True)}

@@ -77,7 +77,7 @@ async def test_what_is_idle_is_ended_for_every_user(tmp_path: Path) -> None:
     assert await base.sessions.end_idle(NOW, WindowRule()) == {"ann", "bob"}
     assert await base.sessions.end_idle(NOW, WindowRule()) == set()
     assert await base.sessions.end_idle(NOW + days(9), WindowRule(idle=None)) == set()
-    assert len(await base.sessions.waiting()) == 2
+    assert len(await base.sessions.waiting_segments()) == 2
     assert len(await base.sessions.window("cleo", "s1")) == 2
     await base.close()
 
@@ -117,9 +117,9 @@ async def test_a_reply_that_is_replaced_keeps_its_place(tmp_path: Path) -> None:
         ("two", "ok", 2),
         ("three", "ok", 3),
     ]
-    said = await base.journal.before(turns[2], limit=9)
+    said = await base.journal.messages_before(turns[2], limit=9)
     assert [one.text for one in said] == ["one", "well", "two", "ok"]
-    assert await base.journal.before(turns[0], limit=9) == []
+    assert await base.journal.messages_before(turns[0], limit=9) == []
     await base.close()
 
 
@@ -130,6 +130,6 @@ async def test_the_talk_before_this_one_lies_in_the_past(tmp_path: Path) -> None
         at, id = NOW + days(day), turn_point_id("ann", "default", name, "1")
         base.journal.record(turn("tea?", "ok", id=id, session_id=name, at=at))
         base.sessions.end("ann", name)
-    then = await base.sessions.before_this("ann", "z", NOW, WindowRule())
+    then = await base.sessions.previous_talk("ann", "z", NOW, WindowRule())
     assert then == (NOW - days(2), NOW - days(2))
     await base.close()

@@ -27,7 +27,7 @@ async def test_all_that_a_turn_brought_is_undone_once(base: KnowledgeBase) -> No
     """Newest first, without what was refused or taken back before; other turns' changes stay."""
     one, other = turn("I use Vue", "ok"), turn("I use Go", "ok", turn_id="2")
     made = []
-    for place, (said, op) in enumerate(
+    for index, (said, op) in enumerate(
         (
             (one, an_add("Ann uses Vue.", quote="use Vue")),
             (one, an_add("Ann uses Ada.", quote="use Ada")),
@@ -35,7 +35,7 @@ async def test_all_that_a_turn_brought_is_undone_once(base: KnowledgeBase) -> No
         )
     ):
         base.journal.record(said)
-        made += await base.apply(verdict(op, user=said.user, name=place), turns=[said])
+        made += await base.apply(verdict(op, user=said.user, name=index), turns=[said])
     change = {"reason": "r", "quote": "use Vue", "content": "Ann uses Vue 3."}
     update = Update(target=made[0].memory_ids[0], **change)
     made += await base.apply(verdict(update, user=one.user, name="later"), turns=[one])

@@ -17,8 +17,8 @@ from souffleur.knowledge import decay
 from souffleur.knowledge.finding.search import EVERYWHERE, Query
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
+from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.policy import EVERBOT, Policy
-from souffleur.knowledge.records import to_point
 from souffleur.parts import Parts
 from souffleur.runs import RunLimits, RunOptions, run_decay, run_review
 from souffleur.runtime import Souffleur
@@ -67,14 +67,14 @@ def made(shapes: list[tuple[float, float, Category]]) -> list[Memory]:
     """Memories of these values, ages and categories."""
     return [
         memory(
-            f"Ann likes thing {place}.",
+            f"Ann likes thing {index}.",
             importance=value,
             category=category,
             anchor_at=NOW - days(age),
             created_at=NOW - days(age),
             expires_at=decay.gone_at(category, NOW - days(age), _companion()),
         )
-        for place, (value, age, category) in enumerate(shapes)
+        for index, (value, age, category) in enumerate(shapes)
     ]
 
 

@@ -158,8 +158,8 @@ class Users(RuleBasedStateMachine):
         turns = do(base.journal.turns(user_id=name))
         found = [
             *(hit.item for hit in do(base.search(query))),
-            *do(base.told(query)),
-            *(hit.item for hit in do(base.learnt(query))),
+            *do(base.turns_and_episodes_between(query)),
+            *(hit.item for hit in do(base.memories_learned_between(query))),
             *do(base.most_valuable(name, limit=9, now=NOW)),
             *do(base.episodes(name, limit=9, now=NOW)),
             *do(base.portraits(name)),
@@ -169,7 +169,9 @@ class Users(RuleBasedStateMachine):
             *do(base.sessions.segments(name)),
         ]
         assert {one.user_id for one in found} <= {name}
-        earlier = [said for turn in turns for said in do(base.journal.before(turn, limit=50))]
+        earlier = [
+            said for turn in turns for said in do(base.journal.messages_before(turn, limit=50))
+        ]
         assert {said.turn_id for said in earlier} <= {turn.id for turn in turns}
         for asked in (text, f"what did I say about what {text}?", "what did we talk about today?"):
             whisper = do(self.memory.recall(user_id=name, session_id=SESSION, text=asked))
@@ -273,14 +275,14 @@ class Company(RuleBasedStateMachine):
             self.both(lambda base: base.near_duplicates(near))
         self.decide(by_ann, add, who)
 
-    @rule(by_ann=st.booleans(), place=st.integers(0, 9), kind=st.integers(0, 3), who=authors)
-    def change(self, by_ann: bool, place: int, kind: int, who: ActorKind) -> None:
-        words = {"target": self.ids[place % len(self.ids)], "reason": "r"}
+    @rule(by_ann=st.booleans(), index=st.integers(0, 9), kind=st.integers(0, 3), who=authors)
+    def change(self, by_ann: bool, index: int, kind: int, who: ActorKind) -> None:
+        words = {"target": self.ids[index % len(self.ids)], "reason": "r"}
         ops: list[Op] = [
             Boost(**words),
             Forget(**words),
             Delete(**words, quote="forget it"),
-            Update(**words, quote="Lyon", content=f"Lives in Lyon {place}."),
+            Update(**words, quote="Lyon", content=f"Lives in Lyon {index}."),
         ]
         self.decide(by_ann, ops[kind], who)
 
@@ -303,8 +305,8 @@ class Company(RuleBasedStateMachine):
         assert [(one.item.id, one.parts) for one in hits] == _about(
             self.do(self.alone.search(query))
         )
-        self.both(lambda base: _unnumbered(base.told(query)))
-        self.both(lambda base: base.learnt(query))
+        self.both(lambda base: _unnumbered(base.turns_and_episodes_between(query)))
+        self.both(lambda base: base.memories_learned_between(query))
         self.both(lambda base: base.list(name, states=everything))
         self.both(lambda base: base.portraits(name))
         self.both(lambda base: base.sessions.segments(name))

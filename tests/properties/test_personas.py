@@ -35,7 +35,7 @@ SPHERES = {
     "luna\x1f": own_sphere("luna\x1f"),
 }
 """Of each persona; some are called as spheres are, or hold what joins the parts of an id."""
-MARKS = {sphere: f"word{place}" for place, sphere in enumerate(dict.fromkeys(SPHERES.values()))}
+MARKS = {sphere: f"word{index}" for index, sphere in enumerate(dict.fromkeys(SPHERES.values()))}
 """A word that everything of a sphere holds, and nothing else."""
 personas = st.sampled_from(list(SPHERES))
 texts = st.sampled_from(["likes tea", "likes 绿茶", "has a cat called Tofu", "lives in Lyon"])
@@ -92,15 +92,15 @@ class Personas(RuleBasedStateMachine):
             self.memory.end_session(**here)
         self.do(self.memory.knowledge.embed_turns(self.user))
 
-    @rule(place=st.integers(0, 99), kind=st.integers(0, 2))
-    def change_its_own(self, place: int, kind: int) -> None:
+    @rule(index=st.integers(0, 99), kind=st.integers(0, 2))
+    def change_its_own(self, index: int, kind: int) -> None:
         """A persona changes what it may be shown: what lies in its own sphere."""
-        found = self.any(place)
+        found = self.any(index)
         if found is None or found.sphere == SHARED:
             return
         (agent_id, *_) = [one for one, sphere in SPHERES.items() if sphere == found.sphere]
         words = {"target": found.id, "reason": "r"}
-        content = f"{MARKS[found.sphere]} says so {place}"
+        content = f"{MARKS[found.sphere]} says so {index}"
         ops: list[Op] = [
             Boost(**words),
             Delete(**words, quote="forget it"),
@@ -108,9 +108,9 @@ class Personas(RuleBasedStateMachine):
         ]
         self.decide(agent_id, ops[kind], ActorKind.MONITOR)
 
-    @rule(place=st.integers(0, 99))
-    def share(self, place: int) -> None:
-        found = self.any(place)
+    @rule(index=st.integers(0, 99))
+    def share(self, index: int) -> None:
+        found = self.any(index)
         if found is not None and found.sphere != SHARED and found.state is MemoryState.ACTIVE:
             self.shared |= {word for word in MARKS.values() if word in found.content}
             self.decide("default", Share(target=found.id, reason="r"), ActorKind.HOST)
@@ -139,11 +139,11 @@ class Personas(RuleBasedStateMachine):
         strange = set(MARKS.values()) - {MARKS[sphere], *self.shared}
         assert [(word, one) for word in strange for one in seen if word in one] == []
 
-    def any(self, place: int) -> Memory | None:
+    def any(self, index: int) -> Memory | None:
         """One of the memories of all personas."""
         if not self.ids:
             return None
-        id = self.ids[place % len(self.ids)]
+        id = self.ids[index % len(self.ids)]
         found: Memory = self.do(self.memory.knowledge.get(id, user_id=self.user))
         return found
 

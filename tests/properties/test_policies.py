@@ -170,8 +170,8 @@ async def lived(
     """What becomes, day by day, of memories in a store; those of `boosts` are used at once."""
     base = await open_base(folder, policy, dimension=64)
     entries = await base.apply(verdict(*adds, who=ActorKind.HOST))
-    for count, place in enumerate(boosts):
-        boost = Boost(target=entries[place].memory_ids[0], reason="r")
+    for count, index in enumerate(boosts):
+        boost = Boost(target=entries[index].memory_ids[0], reason="r")
         await base.apply(verdict(boost, who=ActorKind.HOST, name=count))
     found = await falls(base, until)
     await base.close()

@@ -19,7 +19,7 @@ from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import DialogueError, SettingsError
 from souffleur.evals.halumem import Result, as_json, estimate, halumem, report, run
 from souffleur.evals.sets.halumem_file import User, choose, read_halumem, read_users
-from souffleur.evals.sets.halumem_marks import BATCH, Marked, Marker, Scene
+from souffleur.evals.sets.halumem_marks import MARK_BATCH, Marker, SessionMarks, SessionResult
 from souffleur.evals.sets.halumem_scores import (
     Change,
     Covered,
@@ -60,9 +60,9 @@ def point(content: str, **fields: Any) -> dict[str, Any]:
 def talk(day: int, *pairs: tuple[str, str]) -> list[dict[str, str]]:
     """A dialogue as the file writes it, ten minutes between two turns."""
     said = []
-    for place, pair in enumerate(pairs):
+    for index, pair in enumerate(pairs):
         for role, text in zip(("user", "assistant"), pair, strict=True):
-            time = f"Sep {day:02d}, 2025, 09:{10 * place:02d}:00"
+            time = f"Sep {day:02d}, 2025, 09:{10 * index:02d}:00"
             said.append({"role": role, "content": text, "timestamp": time})
     return said
 
@@ -280,21 +280,21 @@ def test_of_nothing_there_is_no_rate() -> None:
     assert measure([covered(2)], [extracted(2, False)], [])["extraction F1"].value is None
 
 
-def scene(**fields: Any) -> Scene:
+def session_result(**fields: Any) -> SessionResult:
     """A session with one kept point."""
     base: dict[str, Any] = {"session": "S1", "user": "Ann", "talk": "user: hi", "points": (KEPT,)}
-    return Scene(**{**base, "written": ("The user lives in Bonn.",), "found": {}, **fields})
+    return SessionResult(**{**base, "written": ("The user lives in Bonn.",), "found": {}, **fields})
 
 
-async def marked(chat: Scripted, *scenes: Scene) -> Marked:
+async def marked(chat: Scripted, *session_results: SessionResult) -> SessionMarks:
     """The marks of a scripted eval judge."""
-    return await Marker(StructuredChat(chat)).mark(scenes)
+    return await Marker(StructuredChat(chat)).mark(session_results)
 
 
 async def test_where_nothing_was_written_nothing_is_asked() -> None:
     """Every point is an omission then, and no request is spent."""
     chat = Scripted([])
-    found = await marked(chat, scene(written=(), points=(KEPT, FALSE)))
+    found = await marked(chat, session_result(written=(), points=(KEPT, FALSE)))
     assert [mark.score for mark in found.covered] == [0, 0]
     assert (found.extracted, found.updated, chat.requests) == ((), (), [])
 
@@ -302,7 +302,9 @@ async def test_where_nothing_was_written_nothing_is_asked() -> None:
 async def test_an_update_for_which_nothing_is_found_is_one_to_be_covered() -> None:
     """As in the paper's code: only what the store finds something for is marked as an update."""
     chat = Scripted(by_name(halumem_update=CORRECT, halumem_accuracy=truth))
-    both = scene(points=(MOVED, MOVED), found={0: (), 1: ("The user lives in Kiel.",)}, written=())
+    both = session_result(
+        points=(MOVED, MOVED), found={0: (), 1: ("The user lives in Kiel.",)}, written=()
+    )
     found = await marked(chat, both)
     assert [mark.point for mark in found.covered] == [MOVED]
     assert [(mark.result, mark.found) for mark in found.updated] == [
@@ -312,7 +314,9 @@ async def test_an_update_for_which_nothing_is_found_is_one_to_be_covered() -> No
 
 async def test_many_points_go_in_few_requests_and_come_back_in_order() -> None:
     """Batches are of about one size; a mark is its own point's, whatever order they come in."""
-    points = tuple(KEPT.model_copy(update={"content": f"Point {n}."}) for n in range(BATCH + 2))
+    points = tuple(
+        KEPT.model_copy(update={"content": f"Point {n}."}) for n in range(MARK_BATCH + 2)
+    )
 
     def backward(request: Request) -> Answer:
         text = request.messages[1].content
@@ -321,9 +325,9 @@ async def test_many_points_go_in_few_requests_and_come_back_in_order() -> None:
         return {"marks": marks[::-1]}
 
     chat = Scripted(by_name(halumem_integrity=backward, halumem_accuracy=truth))
-    found = await marked(chat, scene(points=points))
-    assert [mark.reason for mark in found.covered] == [str(n) for n in range(BATCH + 2)]
-    assert [mark.score for mark in found.covered] == [n % 3 for n in range(BATCH + 2)]
+    found = await marked(chat, session_result(points=points))
+    assert [mark.reason for mark in found.covered] == [str(n) for n in range(MARK_BATCH + 2)]
+    assert [mark.score for mark in found.covered] == [n % 3 for n in range(MARK_BATCH + 2)]
     sizes = [len(numbers(one.messages[1].content)) for one in chat.requests]
     assert sorted(sizes) == [1, 8, 9]
 
@@ -337,7 +341,7 @@ async def test_a_missing_mark_is_asked_for_once_more() -> None:
         ]
     )
     chat = Scripted(by_name(halumem_integrity=lambda _: next(answers), halumem_accuracy=truth))
-    found = await marked(chat, scene(points=(KEPT, KEPT, KEPT)))
+    found = await marked(chat, session_result(points=(KEPT, KEPT, KEPT)))
     assert [(mark.score, mark.reason) for mark in found.covered] == [
         (1, "then"),
         (0, "first"),
@@ -351,7 +355,7 @@ async def test_a_missing_mark_is_asked_for_once_more() -> None:
 async def test_an_answer_of_another_form_leaves_no_marks() -> None:
     """After a second try the batch is unmarked; nothing is raised."""
     chat = Scripted(by_name(halumem_integrity="no JSON", halumem_accuracy={"marks": "none"}))
-    found = await marked(chat, scene())
+    found = await marked(chat, session_result())
     assert [mark.score for mark in found.covered] == [None]
     assert [(mark.score, mark.included) for mark in found.extracted] == [(None, False)]
     assert Counter(one.name for one in chat.requests) == {
@@ -363,7 +367,7 @@ async def test_an_answer_of_another_form_leaves_no_marks() -> None:
 async def test_the_eval_judge_is_not_told_which_points_are_false() -> None:
     """False points stand among the others where coverage is asked, and not as references."""
     chat = Scripted(by_name(halumem_integrity=cover, halumem_accuracy=truth))
-    await marked(chat, scene(points=(KEPT, FALSE)))
+    await marked(chat, session_result(points=(KEPT, FALSE)))
     questions = {one.name: one.messages[1].content for one in chat.requests}
     assert "2. Ann lives in Rome." in questions["halumem_integrity"]
     assert "interference" not in questions["halumem_integrity"]
@@ -420,7 +424,7 @@ async def test_talk_from_elsewhere_is_replayed_and_not_marked(file: Path, tmp_pa
     elsewhere = replace(user, parts=tuple(replace(part, scored=False) for part in user.parts))
     result = await play(elsewhere, tmp_path / "store", chat)
     assert Counter(one.name for one in chat.requests)["monitor"] == 2
-    assert result.marked == Marked((), (), ())
+    assert result.marked == SessionMarks((), (), ())
 
 
 def test_generated_talk_leaves_no_points(tmp_path: Path) -> None:

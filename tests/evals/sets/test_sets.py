@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from souffleur.errors import DialogueError
-from souffleur.evals.sets.form import Conversation
-from souffleur.evals.sets.known import SETS, read_set
+from souffleur.evals.sets.conversation import Conversation
+from souffleur.evals.sets.registry import SETS, read_set
 
 
 def write(path: Path, *rows: Any) -> Path:

@@ -7,15 +7,15 @@ import pytest
 from souffleur.errors import DialogueError
 from souffleur.evals.suite.compare import compare
 from souffleur.evals.suite.result import (
-    Done,
-    Judged,
+    ErrorType,
     Mark,
-    Nature,
-    Played,
+    OpRecord,
+    OpStatus,
+    ResultFile,
     Run,
-    Saved,
-    Standing,
+    ScriptResult,
     Step,
+    StepMarks,
     read_result,
     to_text,
 )
@@ -23,26 +23,26 @@ from souffleur.evals.suite.result import (
 
 def script(
     name: str, *, faults: tuple[Step, ...] = (), failure: str = "", **counts: float
-) -> Played:
+) -> ScriptResult:
     named = {key.replace("__", "."): value for key, value in counts.items()}
-    return Played(name=name, counts=named, steps=faults, failure=failure)
+    return ScriptResult(name=name, counts=named, steps=faults, failure=failure)
 
 
-def run(*scripts: Played) -> Run:
+def run(*scripts: ScriptResult) -> Run:
     return Run(model="m", mode="recorded", scripts=scripts)
 
 
-def wrong(nature: Nature, place: str = "s1.1", words: str = "Lin lives on Mars.") -> Step:
-    done = Done(op="ADD", who="monitor", content=words)
-    mark = Mark(standing=Standing.WRONG, nature=nature)
-    return Step(place=place, at="2026-03-05", ops=(done,), judged=Judged(marks=(mark,)))
+def wrong(nature: ErrorType, place: str = "s1.1", words: str = "Lin lives on Mars.") -> Step:
+    done = OpRecord(op="ADD", who="monitor", content=words)
+    mark = Mark(standing=OpStatus.WRONG, nature=nature)
+    return Step(place=place, at="2026-03-05", ops=(done,), judged=StepMarks(marks=(mark,)))
 
 
 def suite(*, right: int, wrong: int = 0, **counts: float) -> Run:
     """Twenty scripts that are all alike."""
     named = {key.replace("__", "."): value for key, value in counts.items()}
     alike = {"ADD.right": right, "ADD.wrong": wrong, **named}
-    return run(*(Played(name=str(place), counts=alike) for place in range(20)))
+    return run(*(ScriptResult(name=str(index), counts=alike) for index in range(20)))
 
 
 def test_a_run_is_no_worse_than_itself() -> None:
@@ -76,8 +76,8 @@ def test_scripts_are_paired() -> None:
     assert regression.startswith("detail retention")
 
 
-@pytest.mark.parametrize("nature", [Nature.WRONG_DELETE, Nature.INVENTED])
-def test_one_wrong_delete_or_invented_fact_is_a_regression(nature: Nature) -> None:
+@pytest.mark.parametrize("nature", [ErrorType.WRONG_DELETE, ErrorType.INVENTED])
+def test_one_wrong_delete_or_invented_fact_is_a_regression(nature: ErrorType) -> None:
     """Whatever the interval; but not where there was one before."""
     good = run(script("a"), script("b"))
     bad = run(script("a"), script("b", faults=(wrong(nature),)))
@@ -93,7 +93,7 @@ def test_one_wrong_delete_or_invented_fact_is_a_regression(nature: Nature) -> No
 def test_noise_once_is_no_regression() -> None:
     """Only what is never to be new counts at once."""
     good = run(script("a"), script("b"))
-    bad = run(script("a"), script("b", faults=(wrong(Nature.NOISE),)))
+    bad = run(script("a"), script("b", faults=(wrong(ErrorType.NOISE),)))
     assert compare(good, bad).regressions == []
 
 
@@ -122,7 +122,7 @@ def test_scripts_of_one_run_only_are_named() -> None:
 
 def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:
     """The same text each time; what is none is named."""
-    saved = Saved(runs=(run(script("a", faults=(wrong(Nature.NOISE),), ADD__right=1)),))
+    saved = ResultFile(runs=(run(script("a", faults=(wrong(ErrorType.NOISE),), ADD__right=1)),))
     file = tmp_path / "a.json"
     file.write_text(to_text(saved), encoding="utf-8")
     assert read_result(file) == saved

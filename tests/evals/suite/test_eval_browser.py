@@ -8,7 +8,7 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 
 from souffleur.evals.suite.page import to_html
-from souffleur.evals.suite.result import Saved
+from souffleur.evals.suite.result import ResultFile
 from tests.browser import (
     WIDTHS,
     check_contrasts,
@@ -44,7 +44,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two models side by side, one of which says markup."""
     other = run("qwen-<y>", scripts=(played(NASTY),))
     file = tmp_path_factory.mktemp("evals") / "page.html"
-    file.write_text(to_html(Saved(runs=(run(), other))), encoding="utf-8")
+    file.write_text(to_html(ResultFile(runs=(run(), other))), encoding="utf-8")
     return file
 
 

@@ -10,15 +10,15 @@ from souffleur.evals.suite.number_format import number
 from souffleur.evals.suite.page import count_faults, misses, tables, to_html
 from souffleur.evals.suite.result import (
     Call,
-    Done,
-    Judged,
+    ErrorType,
     Mark,
-    Nature,
-    Played,
+    OpRecord,
+    OpStatus,
+    ResultFile,
     Run,
-    Saved,
-    Standing,
+    ScriptResult,
     Step,
+    StepMarks,
 )
 
 VOID = {"meta", "br", "rect", "line", "circle"}
@@ -43,11 +43,11 @@ class Balance(HTMLParser):
             assert self.open.pop() == tag
 
 
-def mark(standing: Standing, nature: Nature = Nature.NONE) -> Mark:
+def mark(standing: OpStatus, nature: ErrorType = ErrorType.NONE) -> Mark:
     return Mark(standing=standing, nature=nature, why="the referee said so")
 
 
-def played(words: str = "Lin lives in Jurong.") -> Played:
+def played(words: str = "Lin lives in Jurong.") -> ScriptResult:
     call = Call(
         name="monitor", rules="k1", asked=f"## Known\n{words}", answer='{"ops": []}', seconds=1.5
     )
@@ -58,24 +58,26 @@ def played(words: str = "Lin lives in Jurong.") -> Played:
         assistant="Good luck!",
         whisper=f"- {words} (whispered)",
         ops=(
-            Done(op="UPDATE", who="monitor", content=words, olds=("Lin lived in Woodlands.",)),
-            Done(op="ADD", who="monitor", content="Lin is on Mars.", kind="fact"),
-            Done(op="ADD", who="monitor", content="Lin's key is 1.", refused="sensitive: a key"),
+            OpRecord(op="UPDATE", who="monitor", content=words, olds=("Lin lived in Woodlands.",)),
+            OpRecord(op="ADD", who="monitor", content="Lin is on Mars.", kind="fact"),
+            OpRecord(
+                op="ADD", who="monitor", content="Lin's key is 1.", refused="sensitive: a key"
+            ),
         ),
         told=("[2026-03-05] Lin moved.",),
         calls=(call,),
-        judged=Judged(
+        judged=StepMarks(
             marks=(
-                mark(Standing.RIGHT),
-                mark(Standing.WRONG, Nature.INVENTED),
-                mark(Standing.REFUSED),
+                mark(OpStatus.RIGHT),
+                mark(OpStatus.WRONG, ErrorType.INVENTED),
+                mark(OpStatus.REFUSED),
             ),
             missed=("BOOST Woodlands",),
             lost=("15 minutes (UPDATE moved)",),
             recall=("not brought: Jurong",),
         ),
     )
-    return Played(
+    return ScriptResult(
         name="moving",
         about="cascade",
         title="Moving house",
@@ -101,7 +103,7 @@ def run(model: str = "gpt-x", **fields: object) -> Run:
 
 
 def html(*runs: Run) -> str:
-    return to_html(Saved(runs=runs))
+    return to_html(ResultFile(runs=runs))
 
 
 def test_the_page_is_whole_and_loads_nothing() -> None:
@@ -170,7 +172,7 @@ def test_models_stand_side_by_side() -> None:
 
 def test_failures_are_said_first() -> None:
     """Before any number is believed."""
-    failed = Played(name="stale", failure="the recording is stale: record it")
+    failed = ScriptResult(name="stale", failure="the recording is stale: record it")
     text = html(run(scripts=(played(), failed)))
     assert text.index("the recording is stale") < text.index("How good it is")
 
@@ -192,7 +194,7 @@ def test_plots_of_rates_end_at_one() -> None:
         run(metrics={name: {"value": value} for name, value in some.items()})
         for some in (one, other)
     ]
-    ends = {row.metric.name: row.most for rows in tables(runs).values() for row in rows}
+    ends = {row.metric.name: row.highest for rows in tables(runs).values() for row in rows}
     assert ends == {
         **{"all precision": 1, "wrong deletes": 4, "invented": 4},
         **{"calls per turn": 8, "tokens in per turn": 900},
@@ -201,7 +203,7 @@ def test_plots_of_rates_end_at_one() -> None:
 
 def test_faults_are_counted_by_kind() -> None:
     """The most frequent first, drawn as bars of which the longest takes the whole width."""
-    failed = Played(name="stale", failure="stale")
+    failed = ScriptResult(name="stale", failure="stale")
     counts = count_faults(run(scripts=(played(), played(), failed)))
     assert next(iter(counts.items())) == ("ADD: invented", 2)
     assert counts["failed"] == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from souffleur.evals.suite.compare import compare
-from souffleur.evals.suite.result import Nature, Run, Standing, read_result
+from souffleur.evals.suite.result import ErrorType, OpStatus, Run, read_result
 from souffleur.evals.suite.runner import run_recorded
 from souffleur.evals.suite.script import find_scripts, read_script
 
@@ -53,7 +53,8 @@ def test_nothing_is_invented_and_nothing_deleted_wrongly(suite: Run) -> None:
         for one in suite.scripts
         for step in one.steps
         for done, mark in zip(step.ops, step.judged.marks, strict=True)
-        if mark.standing is Standing.WRONG and mark.nature in {Nature.INVENTED, Nature.WRONG_DELETE}
+        if mark.standing is OpStatus.WRONG
+        and mark.nature in {ErrorType.INVENTED, ErrorType.WRONG_DELETE}
     ]
     assert wrong == []
 

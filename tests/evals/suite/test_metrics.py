@@ -6,15 +6,15 @@ import pytest
 
 from souffleur.evals.suite.bootstrap import ones
 from souffleur.evals.suite.metrics import measure, sums
-from souffleur.evals.suite.result import Nature, Played
+from souffleur.evals.suite.result import ErrorType, ScriptResult
 
 
-def played(name: str = "one", failure: str = "", **counts: float) -> Played:
+def played(name: str = "one", failure: str = "", **counts: float) -> ScriptResult:
     named = {key.replace("__", "."): value for key, value in counts.items()}
-    return Played(name=name, counts=named, failure=failure)
+    return ScriptResult(name=name, counts=named, failure=failure)
 
 
-def value(metric: str, *scripts: Played) -> float | None:
+def value(metric: str, *scripts: ScriptResult) -> float | None:
     measured = measure(scripts)
     return measured[metric].value if metric in measured else None
 
@@ -28,9 +28,9 @@ def test_precision_recall_and_f1_of_an_op() -> None:
 
 
 def test_all_is_over_all_ops_but_skip() -> None:
-    """A turn where nothing is to be done is easy, and there are many."""
+    """A turn where nothing is to be done is easy, and there are conversations."""
     done = {"ADD.right": 1, "ADD.met": 1, "BOOST.wrong": 1, "DELETE.missed": 1}
-    one = Played(name="one", counts={**done, "SKIP.right": 90, "SKIP.met": 90})
+    one = ScriptResult(name="one", counts={**done, "SKIP.right": 90, "SKIP.met": 90})
     assert value("all precision", one) == 0.5
     assert value("all recall", one) == 0.5
     assert value("SKIP precision", one) == 1
@@ -63,12 +63,12 @@ def test_rates_are_ratios_of_sums() -> None:
         ("recall hit rate", {"brings.all": 4, "brings.hit": 3}, 0.75),
         ("recall lacks kept", {"lacks.all": 2, "lacks.kept": 2}, 1.0),
         ("recall MRR", {"rank.all": 2, "rank.sum": 1.5}, 0.75),
-        ("wrong deletes", {f"nature.{Nature.WRONG_DELETE}": 2}, 2.0),
-        ("invented", {f"nature.{Nature.INVENTED}": 1}, 1.0),
-        ("noise", {f"nature.{Nature.NOISE}": 3}, 3.0),
-        ("unforeseen", {f"nature.{Nature.UNFORESEEN}": 3}, 3.0),
-        ("misfiled", {f"nature.{Nature.MISFILED}": 1}, 1.0),
-        ("duplicates", {f"nature.{Nature.DUPLICATE}": 1, "held_twice": 2}, 3.0),
+        ("wrong deletes", {f"nature.{ErrorType.WRONG_DELETE}": 2}, 2.0),
+        ("invented", {f"nature.{ErrorType.INVENTED}": 1}, 1.0),
+        ("noise", {f"nature.{ErrorType.NOISE}": 3}, 3.0),
+        ("unforeseen", {f"nature.{ErrorType.UNFORESEEN}": 3}, 3.0),
+        ("misfiled", {f"nature.{ErrorType.MISFILED}": 1}, 1.0),
+        ("duplicates", {f"nature.{ErrorType.DUPLICATE}": 1, "held_twice": 2}, 3.0),
         ("breaches", {"breaches": 2}, 2.0),
         ("calls per turn", {"calls": 6, "turns": 4}, 1.5),
         ("tokens in per turn", {"tokens.in": 4000, "turns": 2}, 2000.0),
@@ -79,7 +79,7 @@ def test_rates_are_ratios_of_sums() -> None:
 )
 def test_each_metric_by_hand(metric: str, counts: dict[str, float], expected: float) -> None:
     """What was counted over what there was to count."""
-    one = Played(name="one", counts=counts)
+    one = ScriptResult(name="one", counts=counts)
     assert value(metric, one) == pytest.approx(expected)
 
 
@@ -101,7 +101,7 @@ def test_a_failed_script_counts_nowhere() -> None:
 def test_the_interval_is_that_of_the_bootstrap() -> None:
     """Of 50 scripts, half all right, half all wrong: about 0.5 ± 1.96 · sqrt(0.25 / 50)."""
     scripts = [
-        played(str(place), ADD__right=place % 2, ADD__wrong=1 - place % 2) for place in range(50)
+        played(str(index), ADD__right=index % 2, ADD__wrong=1 - index % 2) for index in range(50)
     ]
     one = measure(scripts)["ADD precision"]
     assert one.value == 0.5
@@ -114,7 +114,7 @@ def test_the_interval_is_that_of_the_bootstrap() -> None:
 
 def test_scripts_that_agree_leave_no_doubt() -> None:
     """The interval of a constant is the constant; of a count it is not, for scripts differ."""
-    same = [played(str(place), ADD__right=1, breaches=1) for place in range(9)]
+    same = [played(str(index), ADD__right=1, breaches=1) for index in range(9)]
     one = measure(same)["ADD precision"]
     assert (one.low, one.high) == (1, 1)
     apart = measure([*same, played("quiet")])["breaches"]
@@ -125,7 +125,7 @@ def test_scripts_that_agree_leave_no_doubt() -> None:
 
 def test_the_same_counts_give_the_same_intervals() -> None:
     """The draws are seeded."""
-    scripts = [played(str(place), ADD__right=place, ADD__wrong=3) for place in range(7)]
+    scripts = [played(str(index), ADD__right=index, ADD__wrong=3) for index in range(7)]
     assert measure(scripts) == measure(scripts)
 
 

@@ -5,9 +5,15 @@ from typing import Any
 import pytest
 
 from souffleur.evals.suite.expectation import RecallPart
-from souffleur.evals.suite.referee import OpAnswer, nature
-from souffleur.evals.suite.result import Done, Judged, Mark, Nature, Standing, Step
-from souffleur.evals.suite.scoring import natures, score, score_end, score_recall, sentences
+from souffleur.evals.suite.llm_judge import OpAnswer, error_type
+from souffleur.evals.suite.result import ErrorType, Mark, OpRecord, OpStatus, Step, StepMarks
+from souffleur.evals.suite.scoring import (
+    count_error_types,
+    list_entailment_pairs,
+    score,
+    score_end,
+    score_recall,
+)
 from souffleur.evals.suite.script import End, RunPart, ScriptTurn
 
 AT = "2026-03-05T20:00:00+08:00"
@@ -24,7 +30,7 @@ def run(**fields: Any) -> RunPart:
 
 
 def step(*ops: dict[str, Any], **fields: Any) -> Step:
-    done = tuple(Done.model_validate({"who": "monitor", **op}) for op in ops)
+    done = tuple(OpRecord.model_validate({"who": "monitor", **op}) for op in ops)
     return Step(place="s1.1", at=AT, ops=done, **fields)
 
 
@@ -33,8 +39,8 @@ def add(content: str, **fields: Any) -> dict[str, Any]:
 
 
 def counts(part: ScriptTurn | RunPart, one: Step, **said: bool) -> dict[str, float]:
-    sayings = {tuple(key.split("|")): value for key, value in said.items()}
-    return dict(score(part, one, sayings).counts)  # type: ignore[arg-type]
+    entailments = {tuple(key.split("|")): value for key, value in said.items()}
+    return dict(score(part, one, entailments).counts)  # type: ignore[arg-type]
 
 
 def test_what_is_expected_and_done_is_right() -> None:
@@ -51,7 +57,7 @@ def test_what_is_expected_and_done_is_right() -> None:
         **{"ADD.right": 1, "ADD.met": 1, "details.all": 2, "details.kept": 1},
         **{"kind.all": 1, "kind.right": 1},
     }
-    assert scored.judged.marks == (Mark(standing=Standing.RIGHT, why="ADD peanut & allerg"),)
+    assert scored.judged.marks == (Mark(standing=OpStatus.RIGHT, why="ADD peanut & allerg"),)
     assert scored.judged.lost == ("2019 (ADD peanut & allerg)",)
     assert not scored.judged.is_clean
 
@@ -80,7 +86,7 @@ def test_what_may_be_done_counts_for_nothing() -> None:
     part = turn(may=[{"op": ["ADD", "UPDATE"], "pattern": "gym"}])
     scored = score(part, step(add("Lin may join a gym.")), {})
     assert scored.counts == {"SKIP.right": 1, "SKIP.met": 1}
-    assert scored.judged.marks[0].standing is Standing.FINE
+    assert scored.judged.marks[0].standing is OpStatus.FINE
 
 
 def test_skip_is_right_where_nothing_is_expected_and_nothing_done() -> None:
@@ -104,7 +110,7 @@ def test_a_refused_op_was_not_done() -> None:
     part = turn(expect=[{"op": "ADD", "pattern": "cat"}], never=[{"op": "ADD", "pattern": "cat"}])
     scored = score(part, step(add("Lin has a cat.", refused="ungrounded: …")), {})
     assert scored.counts == {"ADD.missed": 1, "SKIP.wrong": 1}
-    assert scored.judged.marks[0].standing is Standing.REFUSED
+    assert scored.judged.marks[0].standing is OpStatus.REFUSED
     assert scored.judged.breaches == ()
 
 
@@ -142,7 +148,7 @@ def test_an_add_beside_what_became_wrong_is_an_update_omitted() -> None:
     beside = step(add("Lin lives in Jurong."))
     scored = score(turn(expect=[MOVED]), beside, {})
     assert scored.counts == {"UPDATE.missed": 1, "ADD.wrong": 1, "update.omitted": 1}
-    assert scored.judged.marks[0].nature is Nature.MISFILED
+    assert scored.judged.marks[0].nature is ErrorType.MISFILED
     either = turn(expect=[{"op": ["ADD", "UPDATE"], "pattern": "Jurong"}])
     assert counts(either, beside) == {"ADD.right": 1, "ADD.met": 1}
 
@@ -155,15 +161,15 @@ def test_what_an_update_is_to_keep_is_a_detail() -> None:
 
 
 def test_boosts_and_deletions_are_known_by_what_they_are_done_to() -> None:
-    """An unforeseen one is of a nature that needs no referee."""
+    """An unforeseen one is of a nature that needs no LLM judge."""
     nuts = {"op": "BOOST", "olds": ("Lin is allergic to peanuts.",)}
     assert counts(turn(expect=[{"op": "BOOST", "of": "peanut"}]), step(nuts)) == {
         **{"BOOST.right": 1, "BOOST.met": 1}
     }
     scored = score(turn(), step(nuts, {**nuts, "op": "DELETE"}), {})
     natural = [mark.nature for mark in scored.judged.marks]
-    assert natural == [Nature.NOT_USED, Nature.WRONG_DELETE]
-    assert natures(scored.judged) == {f"nature.{one}": 1 for one in natural}
+    assert natural == [ErrorType.NOT_USED, ErrorType.WRONG_DELETE]
+    assert count_error_types(scored.judged) == {f"nature.{one}": 1 for one in natural}
 
 
 def test_each_pattern_of_a_merge_is_in_one_of_the_old_contents() -> None:
@@ -192,12 +198,12 @@ def test_the_wrong_kind_is_counted_apart() -> None:
     assert scored.judged.misnamed == ("fact, not preference/pattern (ADD tea)",)
 
 
-def test_what_only_a_referee_can_tell_is_asked() -> None:
+def test_what_only_a_llm_judge_can_tell_is_asked() -> None:
     """Of the ops that could meet it, each once; and the answer decides."""
     part = turn(expect=[{"op": "ADD", "says": "Lin quit smoking", "pattern": "Lin"}])
     one = step(add("Lin no longer smokes."), add("Rain."), {"op": "BOOST", "olds": ("Lin.",)})
     pair = ("Lin quit smoking", "Lin no longer smokes.")
-    assert sentences(part, one.ops) == [pair]
+    assert list_entailment_pairs(part, one.ops) == [pair]
     assert score(part, one, {pair: True}).counts["ADD.met"] == 1
     assert score(part, one, {pair: False}).counts["ADD.missed"] == 1
     assert score(part, one, {}).counts["ADD.missed"] == 1
@@ -206,18 +212,18 @@ def test_what_only_a_referee_can_tell_is_asked() -> None:
 @pytest.mark.parametrize(
     ("supported", "known", "worth", "is_"),
     [
-        (False, True, True, Nature.INVENTED),
-        (True, True, True, Nature.DUPLICATE),
-        (True, False, False, Nature.NOISE),
-        (True, False, True, Nature.UNFORESEEN),
+        (False, True, True, ErrorType.INVENTED),
+        (True, True, True, ErrorType.DUPLICATE),
+        (True, False, False, ErrorType.NOISE),
+        (True, False, True, ErrorType.UNFORESEEN),
     ],
 )
 def test_what_an_unforeseen_memory_is(
-    supported: bool, known: bool, worth: bool, is_: Nature
+    supported: bool, known: bool, worth: bool, is_: ErrorType
 ) -> None:
     """Invented before all; then known, then not worth it."""
     answer = OpAnswer(reason="", supported=supported, known=known, worth=worth)
-    assert nature(answer) is is_
+    assert error_type(answer) is is_
 
 
 def test_recall_brings_lacks_and_ranks() -> None:
@@ -253,5 +259,5 @@ def test_the_end_holds_and_lacks() -> None:
 
 def test_a_clean_step_is_clean() -> None:
     """Nothing missed, nothing wrong."""
-    assert Judged(marks=(Mark(standing=Standing.RIGHT),)).is_clean
-    assert not Judged(marks=(Mark(standing=Standing.WRONG),)).is_clean
+    assert StepMarks(marks=(Mark(standing=OpStatus.RIGHT),)).is_clean
+    assert not StepMarks(marks=(Mark(standing=OpStatus.WRONG),)).is_clean

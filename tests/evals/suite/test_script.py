@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from souffleur.errors import DialogueError
-from souffleur.evals.suite.expectation import Op, found
+from souffleur.evals.suite.expectation import Op, occurs
 from souffleur.evals.suite.script import RunPart, TalkPart, find_scripts, read_script
 
 EVALS = Path(__file__).parent.parent.parent.parent / "evals"
@@ -122,8 +122,8 @@ def test_scripts_are_found_by_name_and_dialogues_are_not(tmp_path: Path) -> None
 
 def test_case_and_place_do_not_matter() -> None:
     """A pattern is searched for, not matched."""
-    assert found("podman", "The user prefers Podman.")
-    assert not found("^prefers", "The user prefers Podman.")
+    assert occurs("podman", "The user prefers Podman.")
+    assert not occurs("^prefers", "The user prefers Podman.")
 
 
 @pytest.mark.parametrize("path", find_scripts(EVALS / "dialogues"), ids=lambda path: path.stem)

@@ -10,22 +10,22 @@ import pytest
 from souffleur.agents.chat import Request
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import EndpointError
-from souffleur.evals.suite import referee
-from souffleur.evals.suite.referee import Scene, known_before
+from souffleur.evals.suite import llm_judge
+from souffleur.evals.suite.fixture import known_memory, script_settings
+from souffleur.evals.suite.llm_judge import OpContext, known_before
 from souffleur.evals.suite.result import (
-    Done,
+    ErrorType,
     Mark,
-    Nature,
-    Played,
+    OpRecord,
+    OpStatus,
+    ResultFile,
     Run,
-    Saved,
-    Standing,
+    ScriptResult,
     Step,
     to_text,
 )
 from souffleur.evals.suite.runner import eval_settings, record, run_recorded
 from souffleur.evals.suite.script import Script, read_script
-from souffleur.evals.suite.stage import known_memory, stage_settings
 from souffleur.knowledge.memory import Category, Due
 from souffleur.knowledge.policy import COMPANION
 from souffleur.settings import Settings, default_settings
@@ -170,11 +170,11 @@ def taken(folder: Path, files: list[Path], chat: Scripted) -> Run:
 
 
 @pytest.fixture(scope="module")
-def moving(taken: Run) -> Played:
+def moving(taken: Run) -> ScriptResult:
     return taken.scripts[0]
 
 
-def test_every_step_is_played_at_its_time(moving: Played) -> None:
+def test_every_step_is_played_at_its_time(moving: ScriptResult) -> None:
     """Turns, runs and questions, each with its place."""
     places = [step.place for step in moving.steps]
     assert places == ["s1.1", "s1.2", "s1.3", "s1.4", "decay", "review", "ask.1"]
@@ -182,7 +182,7 @@ def test_every_step_is_played_at_its_time(moving: Played) -> None:
     assert moving.troubles == []
 
 
-def test_what_was_known_before_is_whispered_and_shown(moving: Played) -> None:
+def test_what_was_known_before_is_whispered_and_shown(moving: ScriptResult) -> None:
     """The judge sees it, and updates it."""
     first = moving.steps[0]
     assert "Lin lives in Woodlands." in first.whisper
@@ -194,19 +194,19 @@ def test_what_was_known_before_is_whispered_and_shown(moving: Played) -> None:
     assert done.olds == ("Lin lives in Woodlands.",)
 
 
-def test_ops_are_marked_and_misses_named(moving: Played) -> None:
+def test_ops_are_marked_and_misses_named(moving: ScriptResult) -> None:
     """An update that is right, a boost that was not made, a joke that was kept."""
     first, joke, smoking, quiet = moving.steps[:4]
-    assert first.judged.marks[0].standing is Standing.RIGHT
+    assert first.judged.marks[0].standing is OpStatus.RIGHT
     assert first.judged.missed == ("BOOST Woodlands",)
     (mark,) = joke.judged.marks
-    assert (mark.standing, mark.nature) == (Standing.WRONG, Nature.INVENTED)
+    assert (mark.standing, mark.nature) == (OpStatus.WRONG, ErrorType.INVENTED)
     assert mark.why == "never: a joke · a joke"
     assert smoking.judged.is_clean
     assert quiet.judged.is_clean
 
 
-def test_runs_are_ops_of_their_own(moving: Played) -> None:
+def test_runs_are_ops_of_their_own(moving: ScriptResult) -> None:
     """Decay forgot the play that is over; the review kept what it was not expected to delete."""
     decay, review = moving.steps[4:6]
     assert [(done.op, done.who) for done in decay.ops] == [("FORGET", "schedule")]
@@ -216,21 +216,21 @@ def test_runs_are_ops_of_their_own(moving: Played) -> None:
     assert review.judged.missed == ("DELETE nothing",)
 
 
-def test_talk_that_has_ended_is_told(moving: Played) -> None:
+def test_talk_that_has_ended_is_told(moving: ScriptResult) -> None:
     """When its session ends; the episode is no op, but stands in the block that follows."""
     assert moving.steps[3].told == ("[2026-03-05 20:00] Lin told of the move.",)
     assert all("told of" not in done.content for step in moving.steps for done in step.ops)
     assert "told of" not in str(moving.memories)
 
 
-def test_the_end_is_looked_at(moving: Played) -> None:
+def test_the_end_is_looked_at(moving: ScriptResult) -> None:
     """What is held, and what should not be."""
     assert moving.end == ("held all the same: Lin bought a rocket to Mars.",)
     assert "Lin lives in Jurong East." in moving.memories
     assert "Lin lives in Woodlands." not in moving.memories
 
 
-def test_all_is_counted(moving: Played, taken: Run) -> None:
+def test_all_is_counted(moving: ScriptResult, taken: Run) -> None:
     """By hand: 1 UPDATE, 2 ADDs (one wrong), 1 FORGET right; BOOST and DELETE missed."""
     counts = moving.counts
     assert (counts["UPDATE.right"], counts["ADD.right"], counts["ADD.wrong"]) == (1, 1, 1)
@@ -246,8 +246,8 @@ def test_all_is_counted(moving: Played, taken: Run) -> None:
     assert counts["tokens.in"] == 100 * calls
 
 
-def test_the_referee_is_asked_only_where_it_must_and_not_counted(
-    moving: Played, chat: Scripted
+def test_the_llm_judge_is_asked_only_where_it_must_and_not_counted(
+    moving: ScriptResult, chat: Scripted
 ) -> None:
     """Once for the joke, with what was known by then, and once for a sentence."""
     joke, sentence = [one for one in chat.requests if one.name == "referee"]
@@ -282,8 +282,8 @@ def test_a_recorded_run_is_the_same_as_the_recording_and_twice_the_same(
     """In one process and in two; no model is asked, and no wall clock shows."""
     one = run_recorded(files, folder / "recordings", processes=1)
     two = run_recorded(files[::-1], folder / "recordings", processes=2)
-    assert to_text(Saved(runs=(one,))) == to_text(Saved(runs=(two,)))
-    assert to_text(Saved(runs=(one,))) == to_text(Saved(runs=(taken,)))
+    assert to_text(ResultFile(runs=(one,))) == to_text(ResultFile(runs=(two,)))
+    assert to_text(ResultFile(runs=(one,))) == to_text(ResultFile(runs=(taken,)))
     assert (one.model, one.mode) == ("scripted", "recorded")
 
 
@@ -327,7 +327,7 @@ def test_an_answer_that_cannot_be_used_is_recorded_as_such(tmp_path: Path) -> No
     files = written(tmp_path, moving=MOVING)
     taken = recorded(files, tmp_path, scripted(monitor="no JSON at all"))
     again = run_recorded(files, tmp_path / "recordings", processes=1)
-    assert to_text(Saved(runs=(taken,))) == to_text(Saved(runs=(again,)))
+    assert to_text(ResultFile(runs=(taken,))) == to_text(ResultFile(runs=(again,)))
     assert len(taken.troubles) == 4
     assert taken.metrics["ADD recall"].value == 0
     assert "SKIP.right" not in taken.scripts[0].counts
@@ -367,7 +367,7 @@ def test_a_script_is_played_by_the_same_settings_everywhere() -> None:
 
 def test_the_stage_is_the_scripts(files: list[Path]) -> None:
     """A script without a language is asked in what is spoken."""
-    moving, quiet = (stage_settings(read_script(file), default_settings()) for file in files)
+    moving, quiet = (script_settings(read_script(file), default_settings()) for file in files)
     assert (moving.user_title, moving.timezone, moving.language) == ("Lin", "Asia/Singapore", "en")
     assert quiet.language is None
     assert (quiet.embedder, quiet.judge_every) == ("hash:512", 1)
@@ -377,7 +377,7 @@ def test_a_known_memory_is_due_as_any_other(files: list[Path]) -> None:
     """A number stands for the label; a skill lives as one; when it is due follows."""
     script = read_script(files[0])
     home, play, jazz = (
-        known_memory(script, place, known, COMPANION) for place, known in enumerate(script.known)
+        known_memory(script, index, known, COMPANION) for index, known in enumerate(script.known)
     )
     assert (home.importance, jazz.importance) == (1.5, 1.0)
     assert play.due_for is Due.EXPIRE
@@ -389,11 +389,11 @@ def test_a_known_memory_is_due_as_any_other(files: list[Path]) -> None:
     assert skill.created_at == script.known[0].at
 
 
-async def test_the_referee_sees_what_was_known_and_said(files: list[Path]) -> None:
+async def test_the_llm_judge_sees_what_was_known_and_said(files: list[Path]) -> None:
     """Known memories as the ops left them, the talk before, and the words themselves."""
     script: Script = read_script(files[0])
-    moved = Done(op="UPDATE", who="monitor", content="B", olds=("Lin lives in Woodlands.",))
-    refused = Done(op="ADD", who="monitor", content="C", refused="echo")
+    moved = OpRecord(op="UPDATE", who="monitor", content="B", olds=("Lin lives in Woodlands.",))
+    refused = OpRecord(op="ADD", who="monitor", content="C", refused="echo")
     before = [
         Step(place="s1.1", at="2026-03-05T20:00:00+08:00", user="I moved.", ops=(moved, refused))
     ]
@@ -401,13 +401,15 @@ async def test_the_referee_sees_what_was_known_and_said(files: list[Path]) -> No
     assert "B" in known
     assert "C" not in known
     assert "Lin lives in Woodlands." not in known
-    rocket = Done(op="ADD", who="monitor", content="Lin has a rocket.")
+    rocket = OpRecord(op="ADD", who="monitor", content="Lin has a rocket.")
     step = Step(place="s1.2", at="2026-03-05T20:02:00+08:00", user="A rocket!", ops=(rocket, moved))
     chat = Scripted([{"reason": "new", "supported": True, "known": False, "worth": False}])
-    marks = [Mark(standing=Standing.WRONG), Mark(standing=Standing.RIGHT)]
+    marks = [Mark(standing=OpStatus.WRONG), Mark(standing=OpStatus.RIGHT)]
     judge = StructuredChat(chat)
-    first, second = await referee.examine(judge, Scene(script, before, step, known), marks)
-    assert (first.nature, first.why) == (Nature.NOISE, "new")
+    first, second = await llm_judge.classify_unexpected(
+        judge, OpContext(script, before, step, known), marks
+    )
+    assert (first.nature, first.why) == (ErrorType.NOISE, "new")
     assert second == marks[1]
     (request,) = chat.requests
     assert request.name == "referee"
@@ -416,10 +418,12 @@ async def test_the_referee_sees_what_was_known_and_said(files: list[Path]) -> No
         assert words in asked
 
 
-async def test_a_referee_that_cannot_be_read_is_asked_once_more(files: list[Path]) -> None:
+async def test_a_llm_judge_that_cannot_be_read_is_asked_once_more(files: list[Path]) -> None:
     """And then its answer is taken."""
     chat = Scripted(["hm", {"reason": "the same", "says": True}])
     script = read_script(files[0])
-    said = await referee.sayings(StructuredChat(chat), script, [("it rains", "Rain falls.")])
+    said = await llm_judge.find_entailments(
+        StructuredChat(chat), script, [("it rains", "Rain falls.")]
+    )
     assert said == {("it rains", "Rain falls."): True}
     assert len(chat.requests) == 2

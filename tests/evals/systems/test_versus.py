@@ -16,13 +16,25 @@ from typer.testing import CliRunner
 from souffleur.agents.chat import Message, Request
 from souffleur.cli.versus import versus as command
 from souffleur.errors import AnswerError, EndpointError, RecordingError, SettingsError
-from souffleur.evals.suite.result import Done, Played
+from souffleur.evals.suite.result import OpRecord, ScriptResult
 from souffleur.evals.suite.script import Known, read_script
-from souffleur.evals.systems import Kept, Maker, Means, contest, maker_of, versus
-from souffleur.evals.systems.bridge import Aliases, Bridge
-from souffleur.evals.systems.contest import Contest, Side, gathered, to_text
-from souffleur.evals.systems.marking import near_duplicates
-from souffleur.evals.systems.playing import whispered
+from souffleur.evals.systems import (
+    StoredMemory,
+    SystemFactory,
+    SystemInputs,
+    comparison,
+    load_factory,
+    versus,
+)
+from souffleur.evals.systems.comparison import (
+    SystemComparison,
+    SystemResult,
+    compare_systems,
+    to_text,
+)
+from souffleur.evals.systems.langchain_adapter import Aliases, LangChainAdapter
+from souffleur.evals.systems.marking import count_near_duplicates
+from souffleur.evals.systems.script_runner import count_whispered
 from souffleur.knowledge.embedding.embedder import make_embedder
 from souffleur.settings import default_settings
 from tests.build import NOW
@@ -60,30 +72,30 @@ end:
 class Diary:
     """A system that keeps whatever is said, word for word, and forgets nothing."""
 
-    def __init__(self, means: Means) -> None:
-        self.means = means
-        self.kept: list[Kept] = []
+    def __init__(self, inputs: SystemInputs) -> None:
+        self.inputs = inputs
+        self.kept: list[StoredMemory] = []
         self.limits: list[int] = []
         self.closed = False
-        self._ops: tuple[Done, ...] = ()
+        self._ops: tuple[OpRecord, ...] = ()
 
     async def open(self, known: Sequence[Known]) -> None:
-        self.kept = [Kept(f"known-{place}", one.content) for place, one in enumerate(known)]
+        self.kept = [StoredMemory(f"known-{index}", one.content) for index, one in enumerate(known)]
 
     async def turn(self, user: str, assistant: str, at: datetime) -> None:
-        said = self.means.briefing(at) + user
-        reply = await self.means.chat(Request((Message("user", said),), "diary"))
-        self.kept.append(Kept(str(len(self.kept)), reply.text))
-        self._ops = (Done(op="ADD", who="diary", content=reply.text),)
+        said = self.inputs.briefing(at) + user
+        reply = await self.inputs.chat(Request((Message("user", said),), "diary"))
+        self.kept.append(StoredMemory(str(len(self.kept)), reply.text))
+        self._ops = (OpRecord(op="ADD", who="diary", content=reply.text),)
 
     async def recall(self, text: str, at: datetime, limit: int) -> Sequence[str]:
         self.limits.append(limit)
         return [one.text for one in self.kept][:limit]
 
-    async def memories(self) -> Sequence[Kept]:
+    async def memories(self) -> Sequence[StoredMemory]:
         return tuple(self.kept)
 
-    def ops(self) -> tuple[Done, ...] | None:
+    def ops(self) -> tuple[OpRecord, ...] | None:
         return self._ops
 
     async def close(self) -> None:
@@ -115,12 +127,12 @@ def written(folder: Path, **texts: str) -> list[Path]:
 
 
 def met(
-    folder: Path, chat: Scripted, maker: Maker = Diary, name: str = "diary", **texts: str
-) -> Contest:
+    folder: Path, chat: Scripted, factory: SystemFactory = Diary, name: str = "diary", **texts: str
+) -> SystemComparison:
     settings = default_settings().model_copy(update={"model": "scripted", "tries": 1})
-    seats = versus.live_seats(settings, chat)
+    setups = versus.live_setups(settings, chat)
     files = written(folder, **(texts or {"moving": MOVING}))
-    return asyncio.run(versus.versus(files, {name: maker}, seats))
+    return asyncio.run(versus.versus(files, {name: factory}, setups))
 
 
 def scripted(script: Callable[[Request], Answer] = model) -> Scripted:
@@ -133,23 +145,25 @@ def diaries() -> list[Diary]:
 
 
 @pytest.fixture(scope="module")
-def taken(tmp_path_factory: pytest.TempPathFactory, diaries: list[Diary]) -> Contest:
+def taken(tmp_path_factory: pytest.TempPathFactory, diaries: list[Diary]) -> SystemComparison:
     """Played once for all tests."""
 
-    def make(means: Means) -> Diary:
-        diaries.append(Diary(means))
+    def make(inputs: SystemInputs) -> Diary:
+        diaries.append(Diary(inputs))
         return diaries[-1]
 
     return met(tmp_path_factory.mktemp("versus"), scripted(), make)
 
 
-def value(side: Side, metric: str) -> float | None:
-    return side.metrics[metric].value if metric in side.metrics else None
+def value(result: SystemResult, metric: str) -> float | None:
+    return result.metrics[metric].value if metric in result.metrics else None
 
 
-def test_both_play_the_same_script_at_its_times(taken: Contest, diaries: list[Diary]) -> None:
+def test_both_play_the_same_script_at_its_times(
+    taken: SystemComparison, diaries: list[Diary]
+) -> None:
     """Step by step; a run of ours is nothing to the other; what is known is there before."""
-    ours, theirs = (side.scripts[0] for side in taken.sides)
+    ours, theirs = (result.scripts[0] for result in taken.sides)
     places = ["s1.1", "s1.2", "decay", "ask.1"]
     assert [one.place for one in ours.steps] == [one.place for one in theirs.steps] == places
     assert [one.at for one in ours.steps] == [one.at for one in theirs.steps]
@@ -160,17 +174,19 @@ def test_both_play_the_same_script_at_its_times(taken: Contest, diaries: list[Di
     assert (taken.model, taken.embedder, taken.scripts) == ("scripted", "hash:512", 1)
 
 
-def test_as_many_are_called_up_as_ours_whispers(taken: Contest, diaries: list[Diary]) -> None:
+def test_as_many_are_called_up_as_ours_whispers(
+    taken: SystemComparison, diaries: list[Diary]
+) -> None:
     """At each step; at least one."""
     steps = taken.sides[0].scripts[0].steps
-    ours = [whispered(one.whisper) for one in steps if one.place != "decay"]
+    ours = [count_whispered(one.whisper) for one in steps if one.place != "decay"]
     assert diaries[0].limits == [max(1, one) for one in ours] == [1, 1, 1]
     several = "## What you remember about Lin\nUse it.\n\n### Who Lin is\nPaints.\n\nSings.\n\n"
-    assert whispered(f"{several}### Facts\n#### People\n- Likes tea.\n- Has a cat.\n") == 4
-    assert whispered("") == 0
+    assert count_whispered(f"{several}### Facts\n#### People\n- Likes tea.\n- Has a cat.\n") == 4
+    assert count_whispered("") == 0
 
 
-def test_both_are_marked_by_what_they_hold_and_bring(taken: Contest) -> None:
+def test_both_are_marked_by_what_they_hold_and_bring(taken: SystemComparison) -> None:
     """By hand: ours updates the home; the diary keeps both homes, and the joke."""
     ours, theirs = taken.sides
     assert value(ours, "holds at the end") == value(theirs, "holds at the end") == 1
@@ -185,7 +201,7 @@ def test_both_are_marked_by_what_they_hold_and_bring(taken: Contest) -> None:
     assert joke == "ADD Mars: I bought a rocket to Mars, ha."
 
 
-def test_what_both_spend_is_counted_at_the_endpoint(taken: Contest) -> None:
+def test_what_both_spend_is_counted_at_the_endpoint(taken: SystemComparison) -> None:
     """The diary asks once a turn; seconds are those of a live run."""
     theirs = taken.sides[1]
     assert value(theirs, "calls per turn") == 1
@@ -197,7 +213,9 @@ def test_what_both_spend_is_counted_at_the_endpoint(taken: Contest) -> None:
     assert "2026-03-05, Thursday, at 20:00 (Asia/Singapore)" in call.asked
 
 
-def test_ops_are_told_apart_where_a_system_tells_them(taken: Contest, tmp_path: Path) -> None:
+def test_ops_are_told_apart_where_a_system_tells_them(
+    taken: SystemComparison, tmp_path: Path
+) -> None:
     """An ADD where an UPDATE is due is wrong; a system that tells nothing has no ops."""
     ours, theirs = taken.sides
     assert ours.ops["UPDATE"] == {"right": 1, "wrong": 0, "met": 1, "missed": 0}
@@ -208,33 +226,35 @@ def test_ops_are_told_apart_where_a_system_tells_them(taken: Contest, tmp_path: 
     assert silent.metrics == {**theirs.metrics, **seconds(silent)}
 
 
-def seconds(side: Side) -> dict[str, Any]:
-    return {key: one for key, one in side.metrics.items() if "seconds" in key}
+def seconds(result: SystemResult) -> dict[str, Any]:
+    return {key: one for key, one in result.metrics.items() if "seconds" in key}
 
 
-def test_a_difference_is_of_pairs(taken: Contest) -> None:
+def test_a_difference_is_of_pairs(taken: SystemComparison) -> None:
     """With one script there is no noise: who is better is better; a low cost is good."""
-    gaps = {gap.metric: gap for gap in taken.gaps}
+    gaps = {difference.metric: difference for difference in taken.gaps}
     assert (gaps["recall brings"].value, gaps["recall brings"].better) == (0.5, "ours")
     assert (gaps["breaches"].value, gaps["breaches"].better) == (-1, "ours")
     assert (gaps["holds at the end"].value, gaps["holds at the end"].better) == (0, "")
     assert gaps["tokens in per turn"].better == ("theirs" if gaps_high(gaps) else "ours")
 
 
-def gaps_high(gaps: dict[str, contest.Gap]) -> bool:
+def gaps_high(gaps: dict[str, comparison.SystemDifference]) -> bool:
     return gaps["tokens in per turn"].value > 0
 
 
 def test_a_script_counts_only_where_no_system_failed() -> None:
     """Otherwise one would be spared what the other must bear."""
 
-    def side(system: str, *scripts: Played) -> Side:
-        return Side(system=system, scripts=scripts)
+    def side(system: str, *scripts: ScriptResult) -> SystemResult:
+        return SystemResult(system=system, scripts=scripts)
 
     good, bad = {"brings.all": 1.0, "brings.hit": 1.0}, {"brings.all": 1.0}
-    ours = side("souffleur", Played(name="a", counts=good), Played(name="b", counts=bad))
-    theirs = side("x", Played(name="a", counts=good), Played(name="b", failure="down"))
-    made = gathered([ours, theirs], models=["m", "m"], embedders=["e"], mode="live")
+    ours = side(
+        "souffleur", ScriptResult(name="a", counts=good), ScriptResult(name="b", counts=bad)
+    )
+    theirs = side("x", ScriptResult(name="a", counts=good), ScriptResult(name="b", failure="down"))
+    made = compare_systems([ours, theirs], models=["m", "m"], embedders=["e"], mode="live")
     assert (made.scripts, made.model) == (1, "m")
     assert value(made.sides[0], "recall brings") == 1
     assert made.troubles == ["x: b: down"]
@@ -274,49 +294,49 @@ def test_what_was_recorded_is_played_without_a_model(tmp_path: Path) -> None:
     files = written(tmp_path, moving=MOVING)
     chat, folder = scripted(), tmp_path / "answers"
 
-    def played(seats: versus.Seats, live: bool = False) -> Contest:
-        return asyncio.run(versus.versus(files, {"diary": Diary}, seats, live=live))
+    def played(setups: versus.SetupSource, live: bool = False) -> SystemComparison:
+        return asyncio.run(versus.versus(files, {"diary": Diary}, setups, live=live))
 
-    first = played(versus.recording_seats(settings, chat, folder, NOW))
+    first = played(versus.recording_setups(settings, chat, folder, NOW))
     asked = len(chat.requests)
     assert sorted(path.name for path in folder.iterdir()) == ["diary", "souffleur"]
-    again = played(versus.recorded_seats(folder))
+    again = played(versus.recorded_setups(folder))
     assert to_text(again) == to_text(first)
     assert "model seconds per turn" not in again.sides[1].metrics
     assert len(chat.requests) == asked
     written(tmp_path, moving=MOVING.replace("rocket", "ticket"))
-    stale = played(versus.recorded_seats(folder))
+    stale = played(versus.recorded_setups(folder))
     command = "souffleur eval versus mem0 langmem --record FOLDER --only moving"
     assert stale.sides[0].scripts[0].failure.endswith(f"record it with `{command}`")
     (folder / "diary" / "moving.jsonl").unlink()
     written(tmp_path, moving=MOVING)
-    absent = played(versus.recorded_seats(folder))
+    absent = played(versus.recorded_setups(folder))
     assert "There is no recording at" in absent.sides[1].scripts[0].failure
     assert "versus diary --record FOLDER" in absent.sides[1].scripts[0].failure
 
 
 async def test_near_duplicates_are_counted_once_each() -> None:
-    """Three that say the same are two too many."""
+    """Three that say the same are two too conversations."""
     embedder = make_embedder("hash:512")
     same = ["Lin likes green tea.", "Lin likes green tea", "Lin likes green tea!"]
-    assert await near_duplicates([*same, "The train was late."], embedder) == 2
-    assert await near_duplicates(same[:1], embedder) == 0
+    assert await count_near_duplicates([*same, "The train was late."], embedder) == 2
+    assert await count_near_duplicates(same[:1], embedder) == 0
 
 
 def test_a_system_that_is_not_there_is_named() -> None:
     """With the extra that brings it."""
     with pytest.raises(SettingsError, match="no system 'zep' to compare with: mem0, langmem"):
-        maker_of("zep")
+        load_factory("zep")
     for name in ("mem0", "langmem"):
         if find_spec(name) is None:
             with pytest.raises(SettingsError, match=r"pip install 'souffleur\[versus\]'"):
-                maker_of(name)
+                load_factory(name)
 
 
-def means(tmp_path: Path, chat: Scripted, **changed: Any) -> Means:
+def inputs(tmp_path: Path, chat: Scripted, **changed: Any) -> SystemInputs:
     (file,) = written(tmp_path, moving=MOVING)
     settings = default_settings().model_copy(update={"tries": 2, "retry_pause": 0, **changed})
-    return Means(read_script(file), settings, chat, make_embedder("hash:64"))
+    return SystemInputs(read_script(file), settings, chat, make_embedder("hash:64"))
 
 
 TOOL = {"title": "Memory", "description": "Keep it.", "type": "object", "properties": {}}
@@ -331,9 +351,9 @@ async def test_tools_are_told_in_words_and_called_in_json(tmp_path: Path) -> Non
         return {"calls": [{"tool": "Memory", "arguments": {"id": told}}]}
 
     chat = Scripted(call)
-    bridge = Bridge(means(tmp_path, chat), "they")
+    adapter = LangChainAdapter(inputs(tmp_path, chat), "they")
     said = [SystemMessage("Keep."), HumanMessage(f"It is {RANDOM}")]
-    bound = bridge.model.bind_tools([TOOL], tool_choice="any")
+    bound = adapter.model.bind_tools([TOOL], tool_choice="any")
     reply = await bound.ainvoke(said)
     assert isinstance(reply, AIMessage)
     (made,) = reply.tool_calls
@@ -343,7 +363,9 @@ async def test_tools_are_told_in_words_and_called_in_json(tmp_path: Path) -> Non
     assert '"name": "Memory"' in request.messages[0].content
     assert "Call at least one." in request.messages[0].content
     assert RANDOM not in request.messages[1].content
-    again = Bridge(means(tmp_path, chat), "they").model.bind_tools([TOOL], tool_choice="any")
+    again = LangChainAdapter(inputs(tmp_path, chat), "they").model.bind_tools(
+        [TOOL], tool_choice="any"
+    )
     await again.ainvoke([said[0], HumanMessage("It is 7c9e6679-7425-40de-944b-e07fc1f90ae7")])
     assert chat.requests[1] == request
     result = ToolMessage("no such id", tool_call_id="call_1_0")
@@ -370,42 +392,42 @@ def test_an_alias_is_of_the_same_shape_and_leads_back() -> None:
 async def test_an_answer_without_calls_is_words(tmp_path: Path) -> None:
     """And the form is words where the settings say so."""
     chat = Scripted(["I would rather not.", "plain"])
-    bridge = Bridge(means(tmp_path, chat, answer_form="text"), "they")
-    reply = await bridge.model.bind_tools([TOOL]).ainvoke("Go.")
+    adapter = LangChainAdapter(inputs(tmp_path, chat, answer_form="text"), "they")
+    reply = await adapter.model.bind_tools([TOOL]).ainvoke("Go.")
     assert (reply.text, getattr(reply, "tool_calls", None)) == ("I would rather not.", [])
-    assert (await bridge.model.ainvoke("Go.")).text == "plain"
+    assert (await adapter.model.ainvoke("Go.")).text == "plain"
     assert {request.form for request in chat.requests} == {"text"}
 
 
 async def test_what_a_library_swallows_is_raised_all_the_same(tmp_path: Path) -> None:
-    """After as many tries as ours makes, where trying again may help."""
+    """After as conversations tries as ours makes, where trying again may help."""
     chat = Scripted([EndpointError("busy"), "ok", EndpointError("busy"), EndpointError("down")])
-    bridge = Bridge(means(tmp_path, chat), "they")
-    assert (await bridge.model.ainvoke("Go.")).text == "ok"
-    bridge.check()
+    adapter = LangChainAdapter(inputs(tmp_path, chat), "they")
+    assert (await adapter.model.ainvoke("Go.")).text == "ok"
+    adapter.check()
     with pytest.raises(EndpointError, match="down"):
-        await bridge.model.ainvoke("Go.")
+        await adapter.model.ainvoke("Go.")
     with pytest.raises(EndpointError, match="down"):
-        bridge.check()
-    bridge.check()
+        adapter.check()
+    adapter.check()
     wrong = [EndpointError("key", retryable=False), AnswerError("cut"), RecordingError("stale")]
     chat = Scripted(wrong)
-    bridge = Bridge(means(tmp_path, chat), "they")
+    adapter = LangChainAdapter(inputs(tmp_path, chat), "they")
     for error in wrong:
         with pytest.raises(type(error)):
-            await bridge.model.ainvoke("Go.")
+            await adapter.model.ainvoke("Go.")
     assert len(chat.requests) == 3
 
 
-async def test_the_bridge_serves_other_threads(tmp_path: Path) -> None:
+async def test_the_adapter_serves_other_threads(tmp_path: Path) -> None:
     """Chat and embedder wait for the loop; the vectors are ours."""
-    bridge = Bridge(means(tmp_path, Scripted(["ok"])), "they")
-    reply = await asyncio.to_thread(bridge.model.invoke, "Go.")
+    adapter = LangChainAdapter(inputs(tmp_path, Scripted(["ok"])), "they")
+    reply = await asyncio.to_thread(adapter.model.invoke, "Go.")
     assert reply.text == "ok"
-    rows = await asyncio.to_thread(bridge.embeddings.embed_documents, ["tea", "milk"])
+    rows = await asyncio.to_thread(adapter.embeddings.embed_documents, ["tea", "milk"])
     (tea,) = await make_embedder("hash:64").embed(["tea"])
     assert rows[0] == list(tea)
-    assert await asyncio.to_thread(bridge.embeddings.embed_query, "tea") == list(tea)
+    assert await asyncio.to_thread(adapter.embeddings.embed_query, "tea") == list(tea)
 
 
 def needs(package: str) -> pytest.MarkDecorator:

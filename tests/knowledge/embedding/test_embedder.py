@@ -16,7 +16,7 @@ from loguru import logger
 
 from souffleur.errors import EmbedderError, SettingsError
 from souffleur.knowledge.embedding import embedder as module
-from souffleur.knowledge.embedding.embedder import REMEMBERED, Embedder, make_embedder
+from souffleur.knowledge.embedding.embedder import TEXTS_REMEMBERED, Embedder, make_embedder
 from tests.stub import Behaviour, Body, Response, Stub, fail, hang_up, send, slow
 
 Start = Callable[..., Stub]
@@ -97,7 +97,7 @@ async def test_the_texts_used_last_are_remembered(stub: Start) -> None:
     server = stub(embeds)
     embedder = over(server)
     await embedder.embed(["used", "old"])
-    await embedder.embed([f"text {number}" for number in range(REMEMBERED - 2)])
+    await embedder.embed([f"text {number}" for number in range(TEXTS_REMEMBERED - 2)])
     await embedder.embed(["used"])
     await embedder.embed(["one more"])
     before = len(server.requests)
@@ -109,7 +109,7 @@ async def test_the_texts_used_last_are_remembered(stub: Start) -> None:
 
 async def test_a_call_may_hold_more_texts_than_are_remembered() -> None:
     """Every text has its vector, the first ones too."""
-    texts = [f"text {number}" for number in range(REMEMBERED + 10)]
+    texts = [f"text {number}" for number in range(TEXTS_REMEMBERED + 10)]
     embedder = make_embedder("hash:32")
     vectors = await embedder.embed(texts)
     assert len(vectors) == len(texts)

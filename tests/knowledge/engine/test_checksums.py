@@ -122,10 +122,10 @@ async def test_a_damaged_description_is_an_error_of_ours(tmp_path: Path, config:
 async def test_an_open_collection_has_no_sums(tmp_path: Path) -> None:
     """They are there once it is closed, and gone as soon as its files may change."""
     folder = tmp_path / "memories"
-    for place in range(2):
+    for index in range(2):
         collection = EdgeCollection.open(tmp_path, LAYOUT)
         assert not sums_file(folder).exists()
-        await collection.put([Point(derive_id(place), {})])
+        await collection.put([Point(derive_id(index), {})])
         await collection.close()
         assert sums_file(folder).exists()
     collection = EdgeCollection.open(tmp_path, LAYOUT)

@@ -132,12 +132,12 @@ async def collection(
         client.close()
     else:
         assert SERVER is not None
-        layout = replace(LAYOUT, name=f"test-{uuid4()}")
-        served = await ServerCollection.open(SERVER, layout)
+        schema = replace(LAYOUT, name=f"test-{uuid4()}")
+        served = await ServerCollection.open(SERVER, schema)
         yield served
         await served.close()
         client = QdrantClient(url=SERVER, check_compatibility=False)
-        client.delete_collection(layout.name)
+        client.delete_collection(schema.name)
         client.close()
 
 

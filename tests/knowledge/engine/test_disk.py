@@ -32,23 +32,23 @@ class Room:
 
 async def test_a_store_is_not_opened_without_room(tmp_path: Path) -> None:
     """The error says how much there is and how much is needed; with room it opens."""
-    room = Room(disk.TO_OPEN - 1)
+    room = Room(disk.BYTES_TO_OPEN - 1)
     with pytest.raises(StoreError, match=r"has 99 MB left and 100 MB are needed: make room"):
         EdgeCollection.open(tmp_path, LAYOUT, room=room)
-    room.free = disk.TO_OPEN
+    room.free = disk.BYTES_TO_OPEN
     await EdgeCollection.open(tmp_path, LAYOUT, room=room).close()
 
 
 async def test_a_disk_that_fills_up_loses_nothing(tmp_path: Path) -> None:
     """What was written stays, what comes is refused before the engine sees it, and it goes on."""
-    room = Room(disk.TO_OPEN)
+    room = Room(disk.BYTES_TO_OPEN)
     collection = EdgeCollection.open(tmp_path, LAYOUT, room=room)
     collection.put_now([POINT])
-    room.free = disk.TO_WRITE - 1
+    room.free = disk.BYTES_TO_WRITE - 1
     with pytest.raises(StoreError, match="make room"):
         collection.put_now([Point(derive_id("two"), {})])
     assert len(await collection.get([POINT.id, derive_id("two")])) == 1
-    room.free = disk.TO_WRITE
+    room.free = disk.BYTES_TO_WRITE
     collection.put_now([Point(derive_id("two"), {})])
     await collection.close()
 
@@ -57,9 +57,9 @@ async def test_a_host_keeps_talking_on_a_full_disk(tmp_path: Path) -> None:
     """`observe` says so and holds the turns; once there is room they are written, in order."""
     base = await open_base(tmp_path, dimension=16)
     await base.journal.collection.close()
-    room = Room(disk.TO_OPEN)
+    room = Room(disk.BYTES_TO_OPEN)
     base.journal.collection = EdgeCollection.open(
-        tmp_path, base.journal.collection.layout, room=room
+        tmp_path, base.journal.collection.schema, room=room
     )
     memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings())
     room.free = 0
@@ -67,10 +67,10 @@ async def test_a_host_keeps_talking_on_a_full_disk(tmp_path: Path) -> None:
         receipt = memory.observe(user_id="ann", user=f"turn {place}", turn_id=str(place))
         assert (receipt.new, receipt.durable, "make room" in receipt.error) == (True, False, True)
     assert "held in memory" in (await memory.health()).store_error
-    room.free = disk.TO_OPEN
+    room.free = disk.BYTES_TO_OPEN
     assert memory.observe(user_id="ann", user="turn 3", turn_id="3").durable
     turns = await base.journal.turns()
-    assert [turn.user for turn in turns] == [f"turn {place}" for place in range(4)]
+    assert [turn.user for turn in turns] == [f"turn {index}" for index in range(4)]
     assert isinstance(base.journal, Journal)
     await memory.close()
 
@@ -79,14 +79,14 @@ async def test_turns_that_are_lost_are_told_by_close(tmp_path: Path) -> None:
     """Closing while the disk is full says once how many turns it loses, and lets go of all."""
     base = await open_base(tmp_path, dimension=16)
     await base.journal.collection.close()
-    room = Room(disk.TO_OPEN)
+    room = Room(disk.BYTES_TO_OPEN)
     base.journal.collection = EdgeCollection.open(
-        tmp_path, base.journal.collection.layout, room=room
+        tmp_path, base.journal.collection.schema, room=room
     )
     memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings())
     room.free = 0
-    for place in range(2):
-        memory.observe(user_id="ann", user=f"turn {place}")
+    for index in range(2):
+        memory.observe(user_id="ann", user=f"turn {index}")
     with pytest.raises(StoreError, match=r"is lost, turns: 2\..* make room"):
         await memory.close()
     await memory.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from souffleur.errors import StoreBusyError, StoreError
-from souffleur.knowledge.engine.folder_lock import NAME, locked_folder
+from souffleur.knowledge.engine.folder_lock import LOCK_NAME, locked_folder
 
 HOLD = """
 import sys
@@ -47,7 +47,7 @@ def test_another_process_is_named_and_its_death_frees(tmp_path: Path) -> None:
 
 def test_whatever_lies_in_the_file_is_no_matter(tmp_path: Path) -> None:
     """A file left by a crash or another program is taken over."""
-    (tmp_path / NAME).write_text("no pid at all")
+    (tmp_path / LOCK_NAME).write_text("no pid at all")
     with locked_folder(tmp_path):
         pass
 

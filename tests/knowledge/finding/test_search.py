@@ -7,8 +7,8 @@ import pytest
 from souffleur.knowledge.finding.search import Found, Query
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, MemoryState, Relation
+from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.operation import ActorKind, derive_id
-from souffleur.knowledge.records import to_point
 from tests.build import NOW, an_add, days, keep, memory, verdict
 
 
@@ -119,7 +119,7 @@ async def test_of_equals_the_important_and_the_new_come_first(
         "importance": [0.7, 1.0, 1.5, 2.9],
         "anchor_at": [NOW - days(count) for count in (3, 2, 1, 0)],
     }
-    ids = sorted(derive_id("test", place) for place in range(4))  # of full equals the first comes
+    ids = sorted(derive_id("test", index) for index in range(4))  # of full equals the first comes
     every = [
         memory(text, id=id, **{"importance": 3.0, fields: value})
         for text, id, value in zip(texts, ids, better[fields], strict=True)
@@ -139,7 +139,11 @@ async def test_a_talk_past_midnight_is_of_both_days(base: KnowledgeBase) -> None
 
     async def told(start: float, end: float) -> bool:
         since, until = NOW + days(start), NOW + days(end)
-        return bool(await base.told(Query("ann", "", NOW + days(9), since=since, until=until)))
+        return bool(
+            await base.turns_and_episodes_between(
+                Query("ann", "", NOW + days(9), since=since, until=until)
+            )
+        )
 
     spans = [(-1, 0), (-1, 0.5), (0, 2), (0.5, 0.6), (0.5, 2), (1.1, 2)]
     assert [await told(*span) for span in spans] == [False, True, True, True, True, False]

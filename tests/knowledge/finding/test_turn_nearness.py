@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from souffleur.knowledge.finding.search import Found, Query, Scope
-from souffleur.knowledge.finding.turn_nearness import SELF_CONTAINED, without_names
+from souffleur.knowledge.finding.turn_nearness import SELF_CONTAINED_BYTES, without_names
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.times import find_period
 from souffleur.knowledge.talk.turn import Turn, turn_point_id
@@ -32,10 +32,10 @@ async def talk(
 ) -> list[Turn]:
     """A turn a line, embedded; as they were recorded."""
     said = []
-    for place, line in enumerate(lines):
-        id = turn_point_id("ann", "default", session, str(place))
-        fields: dict[str, Any] = {"id": id, "session_id": session, "at": at + place * step}
-        recorded = base.journal.record(turn(line, turn_id=str(place), **fields))
+    for index, line in enumerate(lines):
+        id = turn_point_id("ann", "default", session, str(index))
+        fields: dict[str, Any] = {"id": id, "session_id": session, "at": at + index * step}
+        recorded = base.journal.record(turn(line, turn_id=str(index), **fields))
         assert recorded is not None
         said.append(recorded)
     await base.embed_turns()
@@ -57,7 +57,7 @@ async def context_of(base: KnowledgeBase, one: Turn, **fields: Any) -> float:
 async def test_an_answer_is_found_by_its_question(tmp_path: Path) -> None:
     """It comes right after the question, before what was said elsewhere in the talk."""
     base = await open_base(tmp_path)
-    fill = [f"Nothing much happened on walk {place}, by all means." for place in range(6)]
+    fill = [f"Nothing much happened on walk {index}, by all means." for index in range(6)]
     said = await talk(base, [*fill[:3], QUESTION, ANSWER, *fill[3:]])
     found = await find(base)
     assert [hit.item.id for hit in found[:2]] == [said[3].id, said[4].id]
@@ -144,7 +144,7 @@ async def test_a_long_turn_is_lent_less(tmp_path: Path) -> None:
     """It says itself what it is about."""
     base = await open_base(tmp_path)
     _, short = await talk(base, [QUESTION, ANSWER], "s1")
-    _, long = await talk(base, [QUESTION, ANSWER + " hm" * SELF_CONTAINED], "s2")
+    _, long = await talk(base, [QUESTION, ANSWER + " hm" * SELF_CONTAINED_BYTES], "s2")
     assert 0 < await context_of(base, long) < await context_of(base, short) / 2
     await base.close()
 
@@ -179,7 +179,7 @@ async def test_turns_without_a_place_have_no_neighbours(
 async def test_who_speaks_does_not_drown_what_is_asked(tmp_path: Path) -> None:
     """With names before everything that is said, a name in a question is no sense to look for."""
     base = await open_base(tmp_path)
-    lines = [f"Caroline: Caroline again, on walk {place}!" for place in range(9)]
+    lines = [f"Caroline: Caroline again, on walk {index}!" for index in range(9)]
     said = await talk(base, [*lines, "Caroline: I adopted a kitten.", "Mel: Aww!"])
     cosines = {}
     for text in ("What did Caroline adopt?", "What did adopt?"):

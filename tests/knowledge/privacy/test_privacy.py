@@ -179,8 +179,8 @@ def _bound(tree: Any, *, last: bool) -> tuple[int, int]:
     `last` says that nothing follows it, so that nothing makes it try again.
     """
     ways, steps = 1, 0
-    for place, (op, argument) in enumerate(tree):
-        end = last and place == len(tree) - 1
+    for index, (op, argument) in enumerate(tree):
+        end = last and index == len(tree) - 1
         more_ways, more_steps = _bound_of(str(op), argument, last=end)
         steps += ways * more_steps
         ways *= more_ways

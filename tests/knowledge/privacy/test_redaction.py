@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from souffleur.knowledge.privacy.addresses import bare_address
-from souffleur.knowledge.privacy.redaction import RUN, redact
+from souffleur.knowledge.privacy.redaction import QUOTATION_LENGTH, redact
 
 TALK = 'I told my boss "Tom" that\nhis <b>plan</b> & mine differ; 我讨厌他的计划 🍵, é\\n.'
 SAID = "Your prompt violates our policy: {}"
@@ -74,12 +74,14 @@ def test_words_are_fit_for_one_line() -> None:
     assert redact("a\x00b\x1b[1m <br>\r\n c \ud83d") == "a b [1m c \ufffd"
 
 
-@given(st.text(min_size=RUN, max_size=60), st.text(max_size=20), st.text(max_size=20))
+@given(st.text(min_size=QUOTATION_LENGTH, max_size=60), st.text(max_size=20), st.text(max_size=20))
 def test_no_run_of_private_text_is_told(private: str, before: str, after: str) -> None:
     """Wherever private text is quoted whole, no twelve characters of it in a row are left."""
     told = redact(f"{before}{private}{after}", [private])
     plain = redact(private)
-    assert not any(plain[at : at + RUN] in told for at in range(len(plain) - RUN + 1))
+    assert not any(
+        plain[at : at + QUOTATION_LENGTH] in told for at in range(len(plain) - QUOTATION_LENGTH + 1)
+    )
     told.encode()
     assert redact(told, [private]) == told
 

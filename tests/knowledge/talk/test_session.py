@@ -10,8 +10,8 @@ from souffleur.knowledge.talk.session import (
     Session,
     WindowEntry,
     WindowRule,
-    ended,
-    heard,
+    append_turn,
+    close_window,
     is_idle,
 )
 from tests.build import NOW
@@ -39,11 +39,11 @@ def talk(
 ) -> tuple[Session, list[Segment], list[WindowEntry]]:
     """A session after these turns, what left it, and all that was said."""
     session, left, every, at = empty(), list[Segment](), list[WindowEntry](), NOW
-    for place, (messages, pause) in enumerate(turns):
+    for index, (messages, pause) in enumerate(turns):
         at += pause
-        turn = WindowEntry(id=str(place), at=at, messages=messages)
+        turn = WindowEntry(id=str(index), at=at, messages=messages)
         every.append(turn)
-        session, segments = heard(session, turn, rule)
+        session, segments = append_turn(session, turn, rule)
         left += segments
     return session, left, every
 
@@ -93,16 +93,16 @@ def test_without_an_idle_time_silence_ends_nothing() -> None:
 def test_fewer_than_three_messages_are_no_episode() -> None:
     """They leave the window and wait for nothing."""
     session, _, _ = talk([(2, timedelta(minutes=1))], RULE)
-    session, (segment,) = ended(session)
+    session, (segment,) = close_window(session)
     assert segment.state is SegmentState.SMALL_TALK
     assert session.messages == 0
-    assert ended(session) == (session, [])
+    assert close_window(session) == (session, [])
 
 
 def test_a_replaced_reply_stays_in_its_place() -> None:
     """A turn seen again takes the place of its former version, and is not counted twice."""
     session, _, _ = talk([(2, timedelta(minutes=1))] * 3, RULE)
-    again, left = heard(session, WindowEntry(id="1", at=NOW, messages=1), RULE)
+    again, left = append_turn(session, WindowEntry(id="1", at=NOW, messages=1), RULE)
     assert [held.id for held in again.window] == ["0", "1", "2"]
     assert (again.messages, left) == (5, [])
 

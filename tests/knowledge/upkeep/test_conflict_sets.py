@@ -9,6 +9,7 @@ import pytest
 
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState, Relation
+from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.operation import (
     Actor,
     ActorKind,
@@ -22,14 +23,13 @@ from souffleur.knowledge.operation import (
     Verdict,
     derive_id,
 )
-from souffleur.knowledge.records import to_point
 from souffleur.knowledge.upkeep.conflict_sets import (
-    JUDGED,
-    MOST_RIVALS,
+    CONFLICT_CATEGORIES,
+    MAX_RIVALS,
     ConflictSet,
-    owners,
-    rivals,
-    ruling_id,
+    conflict_verdict_id,
+    find_conflict_sets,
+    users_with_candidates,
 )
 from tests.build import NOW, days, memory, open_base, verdict
 from tests.counted import Counted
@@ -73,7 +73,7 @@ async def change(base: KnowledgeBase, op: Op, at: datetime = LATER) -> LedgerEnt
 async def test_two_near_memories_are_rivals_once(base: KnowledgeBase) -> None:
     """The newer one comes first; what has nothing to do with them is not among them."""
     await keep(base, *homes(), memory(FAR))
-    assert told(await rivals(base, "ann", LATER, None)) == [(OSLO, [LYON])]
+    assert told(await find_conflict_sets(base, "ann", LATER, None)) == [(OSLO, [LYON])]
 
 
 async def test_a_shared_name_makes_rivals(base: KnowledgeBase) -> None:
@@ -88,11 +88,11 @@ async def test_a_shared_name_makes_rivals(base: KnowledgeBase) -> None:
     }
     for user_id, pair in names.items():
         texts = ("Ask the vet what Tofu may eat.", "Chicken gives Tofu no trouble.")
-        for place, (text, named) in enumerate(zip(texts, pair, strict=True)):
-            id, made = derive_id(user_id, text), NOW + days(place)
+        for index, (text, named) in enumerate(zip(texts, pair, strict=True)):
+            id, made = derive_id(user_id, text), NOW + days(index)
             one = memory(text, id=id, user_id=user_id, created_at=made)
             await keep(base, one.model_copy(update={"entities": tuple(named.split())}))
-    found = [user_id for user_id in names if await rivals(base, user_id, LATER, None)]
+    found = [user_id for user_id in names if await find_conflict_sets(base, user_id, LATER, None)]
     assert found == ["same", "louder", "one of two"]
 
 
@@ -104,21 +104,23 @@ async def test_a_shared_name_is_found_in_a_crowd(base: KnowledgeBase) -> None:
         made: dict[str, Any] = {"id": derive_id(user_id), "created_at": LATER}
         new = memory("Tofu has roast daily.", entities=("Tofu",), **made)
         old = memory(text, entities=(name,))
-        crowd = [memory(f"{user_id} {place}") for place in range(80)]
+        crowd = [memory(f"{user_id} {index}") for index in range(80)]
         mine = [one.model_copy(update={"user_id": user_id}) for one in (new, old, *crowd)]
-        rows = [axis(0), axis(1), *(leaning(2 + place) for place in range(80))]
+        rows = [axis(0), axis(1), *(leaning(2 + index) for index in range(80))]
         await base.memories.put([to_point(one, row) for one, row in zip(mine, rows, strict=True)])
-        assert told(await rivals(base, user_id, LATER, LATER)) == [(new.content, [text])]
+        assert told(await find_conflict_sets(base, user_id, LATER, LATER)) == [
+            (new.content, [text])
+        ]
 
 
-def axis(place: int) -> tuple[float, ...]:
+def axis(index: int) -> tuple[float, ...]:
     """A vector of unit length along one of 128 axes."""
-    return tuple(float(at == place) for at in range(128))
+    return tuple(float(at == index) for at in range(128))
 
 
-def leaning(place: int) -> tuple[float, ...]:
+def leaning(index: int) -> tuple[float, ...]:
     """One whose cosine with the first axis is 0.4, and with others of its sort 0.16."""
-    return (0.4, *(0.84**0.5 * value for value in axis(place)[1:]))
+    return (0.4, *(0.84**0.5 * value for value in axis(index)[1:]))
 
 
 NO_RIVALS: dict[str, dict[str, Any]] = {
@@ -145,16 +147,16 @@ async def test_what_cannot_be_so_now_has_no_rivals(base: KnowledgeBase) -> None:
         for made in (NOW, NOW + days(20)):
             user_id = f"{name} {made}"
             await keep(base, *homes(user_id, created_at=made, **fields))
-            found[name, made] = told(await rivals(base, user_id, LATER, None))
+            found[name, made] = told(await find_conflict_sets(base, user_id, LATER, None))
     assert {name: pairs for name, pairs in found.items() if pairs} == {}
 
 
 async def test_categories_do_not_keep_rivals_apart(base: KnowledgeBase) -> None:
     """A core memory may be contradicted by a fact; what still holds, for a while, as well."""
     while_ = {"valid_from": LATER, "valid_until": LATER + days(1), "expires_at": LATER + days(1)}
-    for category in JUDGED:
+    for category in CONFLICT_CATEGORIES:
         await keep(base, *homes(category, category=category, **while_))
-        assert len(await rivals(base, category, LATER, None)) == 1
+        assert len(await find_conflict_sets(base, category, LATER, None)) == 1
 
 
 async def test_what_is_tied_already_is_left_out(base: KnowledgeBase) -> None:
@@ -167,11 +169,11 @@ async def test_what_is_tied_already_is_left_out(base: KnowledgeBase) -> None:
     }
     found = {}
     for name, tie in ties.items():
-        for place in (0, 1):
-            pair = list(homes(f"{name} {place}"))
-            pair[place] = pair[place].model_copy(update=tie(pair[1 - place].id))
+        for index in (0, 1):
+            pair = list(homes(f"{name} {index}"))
+            pair[index] = pair[index].model_copy(update=tie(pair[1 - index].id))
             await keep(base, *pair)
-            found[name, place] = len(await rivals(base, f"{name} {place}", LATER, None))
+            found[name, index] = len(await find_conflict_sets(base, f"{name} {index}", LATER, None))
     assert {name for (name, _), count in found.items() if count} == {"supports"}
     assert len(found) == 8
 
@@ -180,21 +182,25 @@ async def test_no_pair_crosses_users(base: KnowledgeBase) -> None:
     """Each has a home of its own, and that excludes nothing."""
     (lyon, _), (_, oslo) = homes("ann"), homes("bob")
     await keep(base, lyon, oslo)
-    assert await rivals(base, "ann", LATER, None) == await rivals(base, "bob", LATER, None) == []
+    assert (
+        await find_conflict_sets(base, "ann", LATER, None)
+        == await find_conflict_sets(base, "bob", LATER, None)
+        == []
+    )
 
 
 async def test_each_pair_comes_once_and_the_nearest_eight(base: KnowledgeBase) -> None:
     """Where all are near to all, none is in two groups with the same other."""
     cities = ["Lyon", "Oslo", "Rome", "Bonn", "Kyiv", "Bern", "Riga", "Baku", "Lima", "Doha"]
     made = [
-        memory(f"Ann lives in a flat in {city}.", created_at=NOW + days(place))
-        for place, city in enumerate(cities)
+        memory(f"Ann lives in a flat in {city}.", created_at=NOW + days(index))
+        for index, city in enumerate(cities)
     ]
     await keep(base, *made)
-    found = await rivals(base, "ann", LATER, None)
+    found = await find_conflict_sets(base, "ann", LATER, None)
     pairs = [frozenset((one.memory.id, other.id)) for one in found for other in one.others]
     assert len(pairs) == len(set(pairs)) >= 40
-    assert max(len(one.others) for one in found) == MOST_RIVALS == 8
+    assert max(len(one.others) for one in found) == MAX_RIVALS == 8
     assert found[0].memory == made[-1]
     first, *rows = await base.embedder.embed(
         [one.content for one in (found[0].memory, *found[0].others)]
@@ -207,11 +213,11 @@ async def test_only_what_is_new_is_looked_at(base: KnowledgeBase) -> None:
     """Made at or after the moment; against all that is older."""
     await keep(base, *homes())
     made = NOW + days(9)
-    assert told(await rivals(base, "ann", LATER, made)) == [(OSLO, [LYON])]
-    assert await rivals(base, "ann", LATER, made + days(1)) == []
-    assert await owners(base, LATER, made) == ["ann"]
-    assert await owners(base, LATER, made, "bob") == []
-    assert await owners(base, LATER, made + days(1)) == []
+    assert told(await find_conflict_sets(base, "ann", LATER, made)) == [(OSLO, [LYON])]
+    assert await find_conflict_sets(base, "ann", LATER, made + days(1)) == []
+    assert await users_with_candidates(base, LATER, made) == ["ann"]
+    assert await users_with_candidates(base, LATER, made, "bob") == []
+    assert await users_with_candidates(base, LATER, made + days(1)) == []
 
 
 async def test_what_is_reworded_or_brought_back_is_new(base: KnowledgeBase) -> None:
@@ -219,35 +225,37 @@ async def test_what_is_reworded_or_brought_back_is_new(base: KnowledgeBase) -> N
     lyon, oslo = homes()
     await keep(base, lyon, oslo)
     await change(base, Boost(target=lyon.id, reason="r"))
-    assert await rivals(base, "ann", LATER, LATER) == []
+    assert await find_conflict_sets(base, "ann", LATER, LATER) == []
     edited = await change(base, Edit(target=lyon.id, reason="r", content="Ann lives in a flat."))
-    assert told(await rivals(base, "ann", LATER, LATER)) == [("Ann lives in a flat.", [OSLO])]
-    assert await owners(base, LATER, LATER) == ["ann"]
-    assert await owners(base, LATER, LATER, "bob") == []
+    assert told(await find_conflict_sets(base, "ann", LATER, LATER)) == [
+        ("Ann lives in a flat.", [OSLO])
+    ]
+    assert await users_with_candidates(base, LATER, LATER) == ["ann"]
+    assert await users_with_candidates(base, LATER, LATER, "bob") == []
     soon = LATER + days(1)
     await base.undo(edited.id, by=Actor(who=ActorKind.USER), now=soon, user_id=None)
-    assert told(await rivals(base, "ann", soon, soon)) == [(LYON, [OSLO])]
+    assert told(await find_conflict_sets(base, "ann", soon, soon)) == [(LYON, [OSLO])]
     await change(base, Archive(target=oslo.id, reason="r"), soon)
-    assert await rivals(base, "ann", soon, soon) == []
+    assert await find_conflict_sets(base, "ann", soon, soon) == []
     later = LATER + days(2)
     await change(base, Restore(target=oslo.id, reason="r"), later)
-    assert told(await rivals(base, "ann", later, later)) == [(OSLO, [LYON])]
+    assert told(await find_conflict_sets(base, "ann", later, later)) == [(OSLO, [LYON])]
 
 
 async def test_a_judged_pair_comes_back_only_in_other_words(base: KnowledgeBase) -> None:
     """Its verdict is known by the wording of both: use changes nothing, an edit does."""
     lyon, oslo = homes()
     await keep(base, lyon, oslo)
-    ruling = ruling_id(oslo, lyon)
-    assert ruling == ruling_id(lyon, oslo.model_copy(update={"content": OSLO.upper()}))
+    ruling = conflict_verdict_id(oslo, lyon)
+    assert ruling == conflict_verdict_id(lyon, oslo.model_copy(update={"content": OSLO.upper()}))
     by = Actor(who=ActorKind.ARBITER)
     await base.apply(
         Verdict(id=ruling, user_id="ann", by=by, at=LATER, ops=(Skip(reason="two flats"),))
     )
     await change(base, Boost(target=lyon.id, reason="r"))
-    assert await rivals(base, "ann", LATER, None) == []
+    assert await find_conflict_sets(base, "ann", LATER, None) == []
     await change(base, Edit(target=lyon.id, reason="r", content="Ann lives in a flat."))
-    assert len(await rivals(base, "ann", LATER, None)) == 1
+    assert len(await find_conflict_sets(base, "ann", LATER, None)) == 1
 
 
 async def test_judged_pairs_make_room_for_others(base: KnowledgeBase) -> None:
@@ -268,22 +276,24 @@ async def test_judged_pairs_make_room_for_others(base: KnowledgeBase) -> None:
     made = [memory(f"Ann lives in a flat in {city}.") for city in cities[:-1]]
     new = memory(f"Ann lives in a flat in {cities[-1]}.", created_at=LATER)
     await keep(base, *made, new)
-    (first,) = await rivals(base, "ann", LATER, LATER)
+    (first,) = await find_conflict_sets(base, "ann", LATER, LATER)
     for other in first.others:
-        told_so = verdict(Skip(reason="r"), who=ActorKind.ARBITER, id=ruling_id(new, other))
+        told_so = verdict(
+            Skip(reason="r"), who=ActorKind.ARBITER, id=conflict_verdict_id(new, other)
+        )
         await base.apply(told_so)
-    (second,) = await rivals(base, "ann", LATER, LATER)
+    (second,) = await find_conflict_sets(base, "ann", LATER, LATER)
     assert (len(first.others), len(second.others)) == (8, 2)
     assert {one.id for one in (*first.others, *second.others)} == {one.id for one in made}
 
 
 async def test_nothing_is_read_where_nothing_is_new(base: KnowledgeBase) -> None:
     """Of 300 old memories none is read; a new one reads what it may contradict."""
-    await keep(base, *(memory(f"Ann likes thing {place}.") for place in range(300)))
+    await keep(base, *(memory(f"Ann likes thing {index}.") for index in range(300)))
     counted = Counted(base.memories)
     base.memories = counted
-    assert await rivals(base, "ann", LATER, LATER) == []
+    assert await find_conflict_sets(base, "ann", LATER, LATER) == []
     assert counted.read == 0
     await keep(base, memory(LYON, created_at=LATER))
-    await rivals(base, "ann", LATER, LATER)
+    await find_conflict_sets(base, "ann", LATER, LATER)
     assert counted.read < 100

@@ -10,17 +10,17 @@ from hypothesis import given, strategies as st
 
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
+from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.policy import EVERBOT
-from souffleur.knowledge.records import to_point
 from souffleur.knowledge.upkeep.grouping import (
+    GROUP_SIZES,
     NEAR_IN_GROUP,
-    SIZES,
-    group,
-    groups,
+    find_groups,
+    group_memories,
     is_expiring,
     is_old,
-    owners,
+    users_with_candidates,
 )
 from tests.build import NOW, days, memory, open_base
 from tests.counted import Counted
@@ -30,10 +30,10 @@ TEAS = ("Ann likes green tea.", "Ann likes green tea in Lyon.", "Ann likes green
 FLOOR = 0.2
 
 
-def note(place: int, **fields: Any) -> Memory:
+def note(index: int, **fields: Any) -> Memory:
     """A memory that lies at that place in age."""
-    made = {"created_at": NOW + days(place), "id": f"m{place:02}"}
-    return memory(f"Note {place}.", **{**made, **fields})
+    made = {"created_at": NOW + days(index), "id": f"m{index:02}"}
+    return memory(f"Note {index}.", **{**made, **fields})
 
 
 def at(angle: float) -> tuple[float, float]:
@@ -81,22 +81,22 @@ def test_groups_are_disjoint_alike_near_and_small(
 ) -> None:
     """No memory is in two; all are alike; one is near to all others; the order does not matter."""
     vectors = {one.id: at(chance.uniform(0, 6.2)) for one in crowd if chance.random() < 0.9}
-    found = group(crowd, vectors, FLOOR)
+    found = group_memories(crowd, vectors, FLOOR)
     ids = [one.id for members in found for one in members]
     assert len(ids) == len(set(ids))
     for members in found:
-        assert len(members) in SIZES
+        assert len(members) in GROUP_SIZES
         assert len({alike(one) for one in members}) == 1
         assert any(all(near(one, other, vectors) for other in members) for one in members)
     shuffled = chance.sample(crowd, len(crowd))
-    assert group(shuffled, vectors, FLOOR) == found
+    assert group_memories(shuffled, vectors, FLOOR) == found
 
 
 @given(crowds, st.randoms(use_true_random=False))
 def test_no_group_is_overlooked(crowd: list[Memory], chance: random.Random) -> None:
     """Of what is left over, none is alike and near to two others."""
     vectors = {one.id: at(chance.uniform(0, 6.2)) for one in crowd}
-    taken = {one.id for members in group(crowd, vectors, FLOOR) for one in members}
+    taken = {one.id for members in group_memories(crowd, vectors, FLOOR) for one in members}
     left = [one for one in crowd if one.id not in taken]
     for one in left:
         mates = [
@@ -114,10 +114,10 @@ def _surely_near(one: Memory, other: Memory, vectors: dict[str, tuple[float, flo
 
 def test_the_nearest_eight_are_taken() -> None:
     """Where more are near, the farthest wait."""
-    crowd = [note(place) for place in range(10)]
-    vectors = {one.id: at(0.05 * place) for place, one in enumerate(reversed(crowd))}
+    crowd = [note(index) for index in range(10)]
+    vectors = {one.id: at(0.05 * index) for index, one in enumerate(reversed(crowd))}
     vectors[crowd[0].id] = at(0)
-    (found,) = group(crowd, vectors, FLOOR)
+    (found,) = group_memories(crowd, vectors, FLOOR)
     assert found == [crowd[0], *crowd[3:]]
 
 
@@ -132,8 +132,8 @@ def test_the_nearest_eight_are_taken() -> None:
 )
 def test_two_names_or_topics_in_common_make_near(fields: dict[str, Any], sizes: list[int]) -> None:
     """Whatever the vectors say; the same name twice is one."""
-    crowd = [note(place, **fields) for place in range(3)]
-    assert [len(found) for found in group(crowd, {}, FLOOR)] == sizes
+    crowd = [note(index, **fields) for index in range(3)]
+    assert [len(found) for found in group_memories(crowd, {}, FLOOR)] == sizes
 
 
 def test_a_memory_is_old_after_90_days_and_little_used_below_5() -> None:
@@ -191,7 +191,7 @@ async def test_only_what_is_old_and_little_used_is_grouped(tmp_path: Path) -> No
         *plain, last = teas(name)
         await keep(base, *plain, last.model_copy(update=fields))
     every = ("control", *MAY_NOT_GO, *DIFFERS)
-    found = {name: await groups(base, name, LATER) for name in every}
+    found = {name: await find_groups(base, name, LATER) for name in every}
     await base.close()
     assert [{one.content for one in members} for members in found.pop("control")] == [set(TEAS)]
     assert [name for name, members in found.items() if members] == []
@@ -204,12 +204,12 @@ async def test_expiring_episodes_are_grouped_whatever_their_kind(tmp_path: Path)
     ends: dict[str, Any] = {"category": Category.EPISODE, "expires_at": NOW + days(14)}
     ends["last_used_at"] = NOW + days(9)
     await keep(base, *(memory(t, kind=k, **ends) for t, k in zip(TEAS, kinds, strict=True)))
-    early = await groups(base, "ann", NOW + days(9))
-    (found,) = await groups(base, "ann", NOW + days(10))
-    (late,) = await groups(base, "ann", NOW + days(110))  # nobody was there meanwhile
-    assert await groups(base, "bob", NOW + days(10)) == []
-    assert await owners(base, NOW + days(10), "bob") == []
-    assert await owners(base, NOW + days(10)) == ["ann"]
+    early = await find_groups(base, "ann", NOW + days(9))
+    (found,) = await find_groups(base, "ann", NOW + days(10))
+    (late,) = await find_groups(base, "ann", NOW + days(110))  # nobody was there meanwhile
+    assert await find_groups(base, "bob", NOW + days(10)) == []
+    assert await users_with_candidates(base, NOW + days(10), "bob") == []
+    assert await users_with_candidates(base, NOW + days(10)) == ["ann"]
     await base.close()
     assert early == []
     assert {one.kind for one in found} == {one.kind for one in late} == set(kinds)
@@ -220,10 +220,10 @@ async def test_owners_are_the_users_with_enough_for_a_group(tmp_path: Path) -> N
     base = await open_base(tmp_path)
     await keep(base, *teas("ann"), *teas("bea")[:2], *teas("cy"))
     at = NOW + days(91)
-    assert await owners(base, NOW + days(30)) == []
-    assert await owners(base, at) == ["ann", "cy"]
-    assert await owners(base, at, "cy") == ["cy"]
-    assert await owners(base, at, "bea") == []
+    assert await users_with_candidates(base, NOW + days(30)) == []
+    assert await users_with_candidates(base, at) == ["ann", "cy"]
+    assert await users_with_candidates(base, at, "cy") == ["cy"]
+    assert await users_with_candidates(base, at, "bea") == []
     await base.close()
 
 
@@ -231,7 +231,7 @@ async def test_where_episodes_never_expire_old_ones_are_grouped(tmp_path: Path) 
     """In `everbot` they have no end; they grow old as others do."""
     base = await open_base(tmp_path, EVERBOT)
     await keep(base, *(memory(text, EVERBOT, category=Category.EPISODE) for text in TEAS))
-    found = await groups(base, "ann", LATER)
+    found = await find_groups(base, "ann", LATER)
     await base.close()
     assert [len(members) for members in found] == [3]
 
@@ -239,13 +239,13 @@ async def test_where_episodes_never_expire_old_ones_are_grouped(tmp_path: Path) 
 async def test_nothing_is_read_where_nothing_is_old(tmp_path: Path) -> None:
     """Of 500 young memories none is read; of 3 old ones among them, 3, and again with vectors."""
     base = await open_base(tmp_path)
-    young = [memory(f"Ann likes thing {place}.", created_at=LATER) for place in range(500)]
+    young = [memory(f"Ann likes thing {index}.", created_at=LATER) for index in range(500)]
     await keep(base, *young)
     counted = Counted(base.memories)
     base.memories = counted
-    assert await groups(base, "ann", LATER) == []
+    assert await find_groups(base, "ann", LATER) == []
     assert counted.read == 0
     await keep(base, *teas())
-    assert len(await groups(base, "ann", LATER)) == 1
+    assert len(await find_groups(base, "ann", LATER)) == 1
     await base.close()
     assert counted.read == 6

@@ -18,11 +18,17 @@ from souffleur.knowledge.operation import (
     Update,
 )
 from souffleur.knowledge.upkeep import run_log
-from souffleur.knowledge.upkeep.purging import PURGED, TOMBSTONE, outdated, purge, purge_idle
+from souffleur.knowledge.upkeep.purging import (
+    PURGED,
+    TOMBSTONE_KEPT_FOR,
+    find_purgeable,
+    purge,
+    purge_idle,
+)
 from souffleur.runs import RunLimits, RunOptions, run_purge
 from tests.build import NOW, days, open_base, verdict
 
-YEAR_ON = NOW + TOMBSTONE + days(1)
+YEAR_ON = NOW + TOMBSTONE_KEPT_FOR + days(1)
 
 
 async def decide(base: KnowledgeBase, *ops: Op, day: float = 0) -> list[LedgerEntry]:
@@ -53,7 +59,7 @@ async def test_a_tombstone_is_erased_after_a_year(tmp_path: Path) -> None:
     second = outcome.changes[0].after
     await decide(base, Forget(target=second.id, reason="no Zanzibar"), day=2)
     await kept(base, "Ann likes tea.")
-    assert await outdated(base, NOW + days(2) + TOMBSTONE) == []
+    assert await find_purgeable(base, NOW + days(2) + TOMBSTONE_KEPT_FOR) == []
     assert (await run_purge(base, RunOptions(NOW + days(366)))).items == []
     assert await on_disk(base, "Zanzibar")
 

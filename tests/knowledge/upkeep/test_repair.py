@@ -13,10 +13,10 @@ from souffleur.knowledge.engine.collection import Point
 from souffleur.knowledge.finding.search import Query
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, MemoryState
+from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.operation import ActorKind, Add, Edit, Merge, Op, Update
 from souffleur.knowledge.plan import PlanContext, plan
 from souffleur.knowledge.policy import COMPANION
-from souffleur.knowledge.records import to_point
 from souffleur.knowledge.upkeep.quality import measure
 from souffleur.knowledge.upkeep.repair import find_broken, take_out
 from souffleur.parts import Parts

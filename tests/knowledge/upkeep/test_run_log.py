@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from souffleur.knowledge.upkeep import run_log
-from souffleur.knowledge.upkeep.run_log import KEPT, RunRecord
+from souffleur.knowledge.upkeep.run_log import RUNS_KEPT_FOR, RunRecord
 from tests.build import NOW, days, open_base
 
 
@@ -32,6 +32,6 @@ async def test_old_ones_are_dropped(tmp_path: Path) -> None:
     base = await open_base(tmp_path, dimension=64)
     for day in (0, 2):
         await run_log.keep(base.journal, record(day))
-    assert await run_log.drop_old(base.journal, NOW + KEPT + days(1)) == 1
+    assert await run_log.drop_old(base.journal, NOW + RUNS_KEPT_FOR + days(1)) == 1
     assert await run_log.latest(base.journal, limit=9) == [record(2)]
     await base.close()

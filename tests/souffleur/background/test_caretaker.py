@@ -55,18 +55,18 @@ async def test_a_clock_that_goes_back_keeps_nothing_waiting(tmp_path: Path) -> N
             memory.observe(user_id="ann", user=text, assistant="ok")
         memory.end_session(user_id="ann")
         await memory.flush()
-        (segment,) = await memory.knowledge.sessions.waiting()
+        (segment,) = await memory.knowledge.sessions.waiting_segments()
         assert segment.retry_at is not None
         assert segment.retry_at > NOW + timedelta(days=3649)
         time.jump(-days(3650))
         await memory.flush()
         assert answers == []
         await memory.flush()
-        (segment,) = await memory.knowledge.sessions.waiting()
+        (segment,) = await memory.knowledge.sessions.waiting_segments()
         assert segment.retry_at is not None
         time.jump(segment.retry_at - time.at)
         await memory.flush()
-        assert await memory.knowledge.sessions.waiting() == []
+        assert await memory.knowledge.sessions.waiting_segments() == []
 
 
 async def test_nobody_who_has_gone_is_remembered_by_the_worker(tmp_path: Path) -> None:

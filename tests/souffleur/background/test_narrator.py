@@ -85,7 +85,7 @@ async def test_small_talk_and_few_words_are_no_episode(tmp_path: Path) -> None:
         await stage.end("s2")
         assert len(stage.asked("episode")) == 1
         assert await stage.episodes() == []
-        assert await stage.knowledge.sessions.waiting() == []
+        assert await stage.knowledge.sessions.waiting_segments() == []
 
 
 async def test_a_failure_leaves_a_placeholder_that_is_tried_less_and_less(tmp_path: Path) -> None:
@@ -95,8 +95,8 @@ async def test_a_failure_leaves_a_placeholder_that_is_tried_less_and_less(tmp_pa
         await stage.say("tea?", "sencha!")
         await stage.end()
         pauses = []
-        while await stage.knowledge.sessions.waiting():
-            (waiting,) = await stage.knowledge.sessions.waiting()
+        while await stage.knowledge.sessions.waiting_segments():
+            (waiting,) = await stage.knowledge.sessions.waiting_segments()
             assert "no JSON object" in waiting.error
             pauses.append((waiting.retry_at - stage.clock.at).total_seconds())
             stage.clock.at = waiting.retry_at - timedelta(seconds=1)
@@ -128,11 +128,11 @@ async def test_what_fails_is_tried_again_within_an_hour(tmp_path: Path) -> None:
             return found
 
         async def episode_due() -> Any:
-            (segment,) = await stage.knowledge.sessions.waiting()
+            (segment,) = await stage.knowledge.sessions.waiting_segments()
             return segment.retry_at
 
         async def portrait_due() -> Any:
-            return (await stage.knowledge.sessions.upkeep("ann")).retry_at
+            return (await stage.knowledge.sessions.portrait_status("ann")).retry_at
 
         await stage.say("tea?", "sencha!")
         await stage.end()
@@ -220,7 +220,7 @@ async def test_a_portrait_that_fails_stays_as_it_was(tmp_path: Path) -> None:
         await stage.end()
         stage.clock.at += days(7)
         await stage.say("hm")
-        upkeep = await stage.knowledge.sessions.upkeep("ann")
+        upkeep = await stage.knowledge.sessions.portrait_status("ann")
         assert (upkeep.tries, upkeep.error[:11]) == (1, "AnswerError")
         assert await stage.knowledge.portrait("ann") is None
         stage.clock.at += timedelta(seconds=60)
@@ -343,7 +343,7 @@ async def test_what_is_forgotten_while_it_is_told_is_told_anew(tmp_path: Path) -
         for line in ("Ann met Tom", "tea", "tea again"):
             memory.observe(**ME, user=line, assistant="ok", at=NOW)
         memory.end_session(**ME)
-        while not await memory.flush() or await memory.knowledge.sessions.waiting():
+        while not await memory.flush() or await memory.knowledge.sessions.waiting_segments():
             pass
         (one,) = await memory.knowledge.list("ann", category=Category.EPISODE)
         assert one.content.endswith("Ann drank tea.")

@@ -50,7 +50,7 @@ def test_the_help_lists_them(run: Run) -> None:
         ("retrieval", {"--embedder", "--limit", "--half", "--json"}),
         ("halumem", {"--user", "--sessions", "--record", "--recorded", "--estimate", "--json"}),
         ("answering", {"--conversations", "--questions", "--seed", "--judge-every", "--yes"}),
-        ("answering", {"--most-calls", "--most-dollars", "--record", "--recorded", "--estimate"}),
+        ("answering", {"--max-calls", "--max-dollars", "--record", "--recorded", "--estimate"}),
         ("reviews", {"--record", "--recorded"}),
         ("questions", {"--record", "--recorded"}),
         ("speed", {"--help"}),

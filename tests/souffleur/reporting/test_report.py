@@ -11,12 +11,12 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, strategies as st
 
-from souffleur.cli import show_report
+from souffleur.cli import format_report
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState, Relation
+from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.operation import Actor, ActorKind, Add, Op, Skip
 from souffleur.knowledge.portrait import PortraitStatus
-from souffleur.knowledge.records import to_point
 from souffleur.knowledge.talk.turn import TurnState
 from souffleur.knowledge.upkeep.quality import Quality, measure
 from souffleur.knowledge.upkeep.tally import Cost, Failure, MemoryRef, Pair
@@ -103,11 +103,13 @@ async def keep_talk(base: KnowledgeBase) -> None:
     await base.journal.mark(turns[3:4], state=TurnState.FAILED, tries=3, error="500: oops")
     await base.undo(two.id, by=Actor(who=ActorKind.USER), now=NOW, user_id=None)
     base.sessions.end("ann", "s1")
-    (left,) = await base.sessions.waiting()
+    (left,) = await base.sessions.waiting_segments()
     failed = left.model_copy(update={"tries": 2, "error": "cut off"})
     await base.sessions.save([failed, left.model_copy(update={"id": bob_id()})])
-    await base.sessions.save_upkeep(PortraitStatus(user_id="ann", tries=1, error="lost a name"))
-    await base.sessions.save_upkeep(PortraitStatus(user_id=EVIL))
+    await base.sessions.save_portrait_status(
+        PortraitStatus(user_id="ann", tries=1, error="lost a name")
+    )
+    await base.sessions.save_portrait_status(PortraitStatus(user_id=EVIL))
 
 
 def contents(mentions: Sequence[MemoryRef]) -> list[str]:
@@ -233,7 +235,7 @@ async def test_a_large_store_is_compared_in_part(base: KnowledgeBase) -> None:
     others = [aged(f"Ann met {name} once.", 9) for name in ("Tom", "Kim", "Lee")]
     theirs = aged(old.content, 4, id=bob_id(), user_id="bob")
     await put(base, [old, *others, theirs, memory("Ann plays chess with Tom on a Sunday.")])
-    found = await measure(base, NOW, most_compared=1)
+    found = await measure(base, NOW, max_compared=1)
     assert (found.compared, found.is_cut, len(found.near_duplicates)) == (1, True, 1)
     assert "Only the 1 newest of 6 were compared" in to_html(found, title="t", zone=ZONE)
 
@@ -442,13 +444,13 @@ async def test_the_report_in_a_terminal(
     await keep_talk(base)
     await put(base, [aged("Ann likes [red]wine[/red].", 200)])
     found = await measure(base, NOW)
-    show_report.report(found, ZoneInfo("Asia/Shanghai"), False)
+    format_report.print_report(found, ZoneInfo("Asia/Shanghai"), as_json=False)
     out = capsys.readouterr().out
     for told in ("health: broken", "2026-01-03 18:00", "[red]wine[/red]", "stale: 2", "500: oops"):
         assert told in out
-    show_report.report(found, ZoneInfo("UTC"), True)
+    format_report.print_report(found, ZoneInfo("UTC"), as_json=True)
     assert json.loads(capsys.readouterr().out) == to_json(found)
-    show_report.health(*health(found), True)
+    format_report.print_health(*health(found), as_json=True)
     assert json.loads(capsys.readouterr().out)["state"] == "broken"
-    show_report.report(well(), ZoneInfo("UTC"), False)
+    format_report.print_report(well(), ZoneInfo("UTC"), as_json=False)
     assert "health: ok" in capsys.readouterr().out

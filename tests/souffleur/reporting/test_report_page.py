@@ -17,8 +17,8 @@ from selenium.webdriver.common.keys import Keys
 
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState, Relation
+from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.operation import Add
-from souffleur.knowledge.records import to_point
 from souffleur.knowledge.talk.turn import TurnState
 from souffleur.knowledge.upkeep import run_log
 from souffleur.knowledge.upkeep.run_log import RunRecord

@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from souffleur.cli import show_report
+from souffleur.cli import format_report
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.upkeep import run_log
-from souffleur.knowledge.upkeep.quality import RUNS, measure
+from souffleur.knowledge.upkeep.quality import RUNS_SHOWN, measure
 from souffleur.knowledge.upkeep.run_log import RunRecord
 from souffleur.knowledge.upkeep.tally import Failure, failed_runs
 from souffleur.reporting.page import to_html
@@ -42,10 +42,10 @@ def ran(name: str, of_user: str | None = None, *, failed: int = 0, **fields: Any
 
 async def test_the_latest_runs_are_told(base: KnowledgeBase) -> None:
     """Newest first, and of many only the latest; they do not count as users or turns."""
-    for hour in range(RUNS + 3):
+    for hour in range(RUNS_SHOWN + 3):
         await run_log.keep(base.journal, ran(f"run {hour}", began=NOW - timedelta(hours=hour)))
     found = await measure(base, NOW)
-    assert [one.name for one in found.runs] == [f"run {hour}" for hour in range(RUNS)]
+    assert [one.name for one in found.runs] == [f"run {hour}" for hour in range(RUNS_SHOWN)]
     assert (found.users, found.turns, found.failures) == (0, {}, ())
 
 
@@ -85,7 +85,7 @@ def test_what_a_later_run_tried_again_is_no_failure(
     ]
     found = list(failed_runs(records))
     assert [one.id for one in found] == [records[place].id for place in left]
-    assert all((one.what, one.many) == ("run", BAD) for one in found)
+    assert all((one.what, one.count) == ("run", BAD) for one in found)
 
 
 async def test_a_failed_run_is_seen_everywhere(
@@ -106,7 +106,7 @@ async def test_a_failed_run_is_seen_everywhere(
     assert told["runs"][0]["counts"] == {"KEEP": 7, "FAILED": 3}
     assert told["failures"]["first"][0]["many"] == 3
     page = to_html(found, title="t", zone=ZONE)
-    show_report.report(found, ZoneInfo("Asia/Shanghai"), False)
+    format_report.print_report(found, ZoneInfo("Asia/Shanghai"), as_json=False)
     shown = " ".join(capsys.readouterr().out.split())
     cost_told = "12 calls, 3,400 tokens, $0.0100"
     for words in ("2026-01-02 18:00", "1 min 15 s", "7 KEEP · 3 FAILED", cost_told):

@@ -17,9 +17,9 @@ from souffleur.errors import EndpointError, StoreError
 from souffleur.knowledge.engine.collection import Filter
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Due, Kind, Memory, MemoryState
+from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.operation import ActorKind, Add, Boost
 from souffleur.knowledge.policy import EVERBOT
-from souffleur.knowledge.records import to_point
 from souffleur.runs import RunLimits, RunOptions, RunResult, run_decay, run_review
 from souffleur.runs.run import RunItem
 from tests.build import NOW, days, memory, open_base, verdict

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from souffleur.agents.chat import Request
-from souffleur.knowledge.decay import ends
+from souffleur.knowledge.decay import plan_expiry
 from souffleur.knowledge.finding.search import EVERYWHERE, Query, Scope
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.operation import ActorKind, Add
@@ -129,7 +129,9 @@ async def test_a_secret_is_masked_wherever_raw_turns_are_read(tmp_path: Path) ->
         (hit, *_) = await stage.knowledge.search(Query(**query))
         assert texts([hit]) == [told]
         since = Query(**query, since=NOW - days(2))
-        assert told in [turn.user for turn in await stage.knowledge.told(since)]
+        assert told in [
+            turn.user for turn in await stage.knowledge.turns_and_episodes_between(since)
+        ]
         assert line in [turn.user for turn in await stage.knowledge.journal.turns()]
 
 
@@ -158,7 +160,9 @@ async def test_words_are_read_for_thirty_days(tmp_path: Path) -> None:
         stage.knowledge.sessions.expunge([turns["expunged"]])
         query = Query("ann", "sencha", NOW, scope=(Scope.TURNS,))
         assert [hit.item.id for hit in await stage.knowledge.search(query)] == [turns["kept"]]
-        assert [one.id for one in await stage.knowledge.told(query)] == [turns["kept"]]
+        assert [one.id for one in await stage.knowledge.turns_and_episodes_between(query)] == [
+            turns["kept"]
+        ]
 
 
 async def test_the_last_three_messages_say_what_is_meant(tmp_path: Path) -> None:
@@ -192,7 +196,10 @@ async def test_what_accompanies_every_message(tmp_path: Path) -> None:
         await stage.knowledge.apply(verdict(*adds, who=ActorKind.HOST))
         plans = [
             Add(
-                content=f"Ann has exam {n}.", kind=Kind.TODO, expires_at=ends(NOW + days(1)), **host
+                content=f"Ann has exam {n}.",
+                kind=Kind.TODO,
+                expires_at=plan_expiry(NOW + days(1)),
+                **host,
             )
             for n in range(4)
         ]

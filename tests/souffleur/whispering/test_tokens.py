@@ -1,12 +1,10 @@
-"""How long a text is to a model: estimates against real tokenizers' counts, and who counts."""
+"""How long a text is to a model: the estimate against real tokenizers' counts, and who counts."""
 
 import importlib.util
 import json
-import statistics
 from collections.abc import Iterator
 from hashlib import sha1
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -15,25 +13,28 @@ from tiktoken.registry import ENCODINGS
 from tiktoken_ext import openai_public  # type: ignore[import-untyped]
 
 from souffleur.errors import SettingsError
-from souffleur.whispering.tokens import _ADDRESS, _DIGESTS, Count, counter_for, estimate_tokens
+from souffleur.whispering.tokens import _ADDRESS, _DIGESTS, counter_for, estimate_tokens
 
-DATA = Path(__file__).parent.parent.parent / "data"
-COUNTED = json.loads((DATA / "token_counts.json").read_text("utf-8"))
-TOKENIZERS: dict[str, dict[str, str]] = COUNTED["tokenizers"]
-TEXTS: list[dict[str, Any]] = [one for one in COUNTED["texts"] if len(one["text"]) >= 20]
-
-FAMILIES = [counter_for(model) for model in ("", "llama-3", "qwen3-32b", "deepseek-chat")]
-"""Every estimate there is: tiktoken knows none of these."""
+COUNTED = {
+    "主人喜欢在周末的下午去河边散步，回家路上总要买一袋糖炒栗子。": (21, 30),
+    "昨天加班到十一点，回家的地铁都没了，打车花了八十多块，心疼死我了。": (21, 32),
+    "主人喜歡在週末的下午騎腳踏車去淡水，順便買一杯無糖的烏龍茶回來。": (26, 33),
+    "ご主人は週末の午後に川沿いを散歩するのが好きで、帰りに焼き栗を買います。": (23, 30),
+    "昨日は残業で終電を逃しちゃって、タクシー代が八千円もかかったんだよね…つらい。": (29, 34),
+    "Ann has a ginger cat called Biscuit, who is three and afraid of the vacuum cleaner.": (18, 20),
+    "omg you still remember that?? lol I haven't touched the guitar since last March": (16, 18),
+    "周五下午三点和 Kevin 开 Zoom meeting，讨论 Q3 的 OKR，记得带上 PPT。": (21, 27),
+}
+"""The fewest and the most tokens by o200k, Llama 3, Qwen 3, Gemma 3 and DeepSeek."""
 ODD = "aBzQX 19_'.@\n\t-é茶橘龘，のㅠ★🎉"
 texts = st.text(alphabet=ODD, max_size=40) | st.text(max_size=20)
-
 TEAS = "tea" * 20
 """Twenty tokens to a tokenizer that has the word."""
 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder where tiktoken would look for its tables; empty."""
+    """Return the folder where tiktoken would look for its tables; empty."""
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     return tmp_path
 
@@ -52,40 +53,18 @@ def loaded(cache: Path) -> Iterator[None]:
         ENCODINGS["cl100k_base"] = kept
 
 
-@pytest.mark.parametrize("name", TOKENIZERS)
-def test_no_text_is_undercounted_by_a_tenth(name: str, cache: Path) -> None:
-    """Neither the estimate for the model's family nor the one for any model is under 0.9."""
-    family = counter_for(TOKENIZERS[name]["model"])
-    for one in TEXTS:
-        for estimate in (family, estimate_tokens):
-            assert 10 * estimate(one["text"]) >= 9 * one["counts"][name], one["text"]
+@pytest.mark.parametrize("text", COUNTED)
+def test_the_estimate_is_on_the_safe_side(text: str) -> None:
+    """It is no less than any model of today makes of the text, and not twice as much."""
+    fewest, most = COUNTED[text]
+    assert most <= estimate_tokens(text) <= 2.2 * fewest
 
 
-@pytest.mark.parametrize("name", TOKENIZERS)
-@pytest.mark.parametrize("language", ["zh", "en"])
-def test_the_budget_is_not_wasted(name: str, language: str, cache: Path) -> None:
-    """A sentence is estimated a third too long on the average, a long text a quarter at most."""
-    estimate = counter_for(TOKENIZERS[name]["model"])
-    chosen = [one for one in TEXTS if one["language"] == language]
-    counts = [one["counts"][name] for one in chosen]
-    ratios = [estimate(one["text"]) / count for one, count in zip(chosen, counts, strict=True)]
-    whole = estimate("\n".join(one["text"] for one in chosen)) / sum(counts)
-    assert 1 <= statistics.mean(ratios) <= 1.37
-    assert 0.95 <= whole <= 1.25
-
-
-def test_the_texts_are_of_every_kind() -> None:
-    """The proof has some twenty Chinese and English texts, other ones, and nine tokenizers."""
-    languages = [one["language"] for one in TEXTS]
-    assert len(TOKENIZERS) == 9
-    assert min(languages.count("zh"), languages.count("en")) >= 20
-    assert {"mixed", "ja", "ko"} < set(languages)
-
-
-@given(st.sampled_from(FAMILIES), texts, texts)
-def test_two_texts_together_are_no_longer_than_both(count: Count, one: str, other: str) -> None:
+@given(texts, texts)
+def test_two_texts_together_are_no_longer_than_both(one: str, other: str) -> None:
     """Joined they are no longer than apart, nor shorter than either."""
-    assert max(count(one), count(other)) <= count(one + other) <= count(one) + count(other)
+    apart = estimate_tokens(one), estimate_tokens(other)
+    assert max(apart) <= estimate_tokens(one + other) <= sum(apart)
 
 
 def test_nothing_is_no_token() -> None:
@@ -94,29 +73,12 @@ def test_nothing_is_no_token() -> None:
     assert estimate_tokens("\ud800") > 0
 
 
-@pytest.mark.parametrize("model", ["", "some-model", "gpt-4", "mistral-large", "llama2:13b"])
-def test_an_unknown_model_gets_the_careful_estimate(model: str, cache: Path) -> None:
-    """Without a table, and where the name tells no leaner family, it is `estimate_tokens`."""
-    for one in TEXTS:
-        assert counter_for(model)(one["text"]) == estimate_tokens(one["text"])
-
-
-@pytest.mark.parametrize(
-    ("model", "like"),
-    [
-        ("openai/gpt-4.1-mini", "llama-3"),
-        ("gpt-oss-20b", "llama-3"),
-        ("meta-llama/Llama-3.3-70B-Instruct", "llama-3"),
-        ("Qwen/Qwen3-32B", "qwen"),
-        ("gemini-2.5-flash", "gemma"),
-        ("DeepSeek-R1-Distill-Qwen-7B", "qwen"),
-        ("deepseek-r1-distill-llama-8b", "some-model"),
-    ],
-)
-def test_a_name_tells_the_family(model: str, like: str, cache: Path) -> None:
-    """A vendor's prefix and the case are ignored; of two families it is the one that is run."""
-    for one in TEXTS:
-        assert counter_for(model)(one["text"]) == counter_for(like)(one["text"])
+@pytest.mark.parametrize("model", ["", "some-model", "qwen3:8b", "gpt-4", "openai/gpt-4.1-mini"])
+def test_a_model_without_a_table_gets_the_estimate(model: str, cache: Path) -> None:
+    """If tiktoken does not know the model, or would have to fetch its table, it is not asked."""
+    for text in COUNTED:
+        assert counter_for(model)(text) == estimate_tokens(text)
+    assert not list(cache.iterdir())
 
 
 @pytest.mark.parametrize("model", ["gpt-4", "openai/gpt-4"])
@@ -128,7 +90,7 @@ def test_a_loaded_encoding_counts(model: str, loaded: None) -> None:
 
 def test_another_models_encoding_does_not_count(loaded: None) -> None:
     """An encoding is used for the models that count with it only."""
-    assert counter_for("gpt-4.1")(TEAS) == counter_for("llama-3")(TEAS) != 20
+    assert counter_for("gpt-4.1")(TEAS) == estimate_tokens(TEAS) != 20
 
 
 @pytest.mark.parametrize("encoding", _DIGESTS)
@@ -147,7 +109,7 @@ def test_a_damaged_table_is_left_alone(
     table.write_bytes(b"dGVh 0\n")
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", folder and str(cache))
     monkeypatch.chdir(cache)
-    assert counter_for("gpt-4.1")(TEAS) == counter_for("llama-3")(TEAS)
+    assert counter_for("gpt-4.1")(TEAS) == estimate_tokens(TEAS)
     assert [one.read_bytes() for one in cache.iterdir()] == [b"dGVh 0\n"]
 
 

@@ -1,0 +1,78 @@
+"""The common format of all sets: conversations, and questions about them."""
+
+import gzip
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from souffleur.errors import DialogueError
+
+
+@dataclass(frozen=True)
+class Doc:
+    """One message."""
+
+    id: str
+    session: str
+    at: datetime | None
+    """The time; `None` if the set does not give one."""
+    speaker: str
+    """A name, `user` or `assistant`; empty if the set does not give one."""
+    text: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question about a conversation, and the documents that hold the answer."""
+
+    id: str
+    text: str
+    category: str
+    answer: str
+    evidence: tuple[str, ...]
+    """Ids of documents, or of sessions if the set is no more precise; empty if it has no labels."""
+    before: tuple[str, ...] = ()
+    """The messages before the question, oldest first, if it is itself a message."""
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """The messages between the same people, in order."""
+
+    conv_id: str
+    docs: tuple[Doc, ...]
+    questions: tuple[Question, ...]
+
+
+def read_text(path: Path, expected: str) -> str:
+    """Return the text of a file, gzipped or not. Raises DialogueError with what is `expected`."""
+    try:
+        if path.suffix == ".gz":
+            with gzip.open(path, "rt", encoding="utf-8") as file:
+                return file.read()
+        return path.read_text(encoding="utf-8")
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise DialogueError(f"{path} cannot be read: give {expected} ({error}).") from error
+
+
+def read_lines(path: Path, expected: str) -> Iterator[tuple[str, Any]]:
+    """Yield the JSON object of each line, with the name of the line for errors."""
+    for number, line in enumerate(read_text(path, expected).splitlines(), start=1):
+        where = f"{path}, line {number}"
+        try:
+            found = json.loads(line) if line.strip() else None
+        except json.JSONDecodeError as error:
+            raise wrong_file(where, expected, error) from error
+        if isinstance(found, dict):
+            yield where, found
+        elif found is not None:
+            raise wrong_file(where, expected, "not an object")
+
+
+def wrong_file(where: str, expected: str, why: object) -> DialogueError:
+    """Return the error for a wrong file; a KeyError is reported as a missing field."""
+    why = f"no field {why}" if isinstance(why, KeyError) else why
+    return DialogueError(f"{where} is not of this set: give {expected} ({why}).")

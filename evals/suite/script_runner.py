@@ -1,0 +1,124 @@
+"""Playing a script through the real runtime, step by step."""
+
+from collections.abc import AsyncIterator
+
+from souffleur.evals.suite.fixture import Listener, open_fixture, perform_run, to_op_records
+from souffleur.evals.suite.result import ScriptResult, Step
+from souffleur.evals.suite.script import Ask, RunPart, Script, TalkPart
+from souffleur.knowledge.finding.search import Found
+from souffleur.knowledge.memory import NARRATIVE, Category
+from souffleur.knowledge.talk.turn import Turn, TurnState
+from souffleur.replay import StageClock, replay
+from souffleur.runtime import Souffleur
+from souffleur.settings import Settings
+
+
+async def play(script: Script, settings: Settings, listener: Listener) -> ScriptResult:
+    """Play every step of a script; the result is not marked yet.
+
+    Raises RecordingError if a recorded model has no answer.
+    """
+    async with open_fixture(script, settings, listener) as (memory, clock):
+        player = _Player(script, memory, clock, listener)
+        steps = [step async for step in player.steps()]
+        left = await memory.knowledge.list(script.user.id, now=clock.at)
+        memories = tuple(one.content for one in left if one.category not in NARRATIVE)
+    return ScriptResult(
+        name=script.name,
+        about=script.about,
+        title=script.title,
+        steps=tuple(steps),
+        memories=memories,
+    )
+
+
+class _Player:
+    """The state of one playing: which episodes and portraits its steps have already."""
+
+    def __init__(
+        self, script: Script, memory: Souffleur, clock: StageClock, listener: Listener
+    ) -> None:
+        self._script = script
+        self._memory = memory
+        self._clock = clock
+        self._listener = listener
+        self._told: set[str] = set()
+
+    async def steps(self) -> AsyncIterator[Step]:
+        for part in self._script.sessions:
+            if isinstance(part, RunPart):
+                yield await self._run(part)
+            else:
+                async for step in self._talk(part):
+                    yield step
+        for place, ask in enumerate(self._script.asks, start=1):
+            yield await self._ask(ask, place)
+
+    async def _talk(self, part: TalkPart) -> AsyncIterator[Step]:
+        place = 0
+        async for played in replay(self._script.dialogue(part), self._memory, self._clock):
+            place += 1
+            step = Step(
+                place=f"{part.id}.{place}",
+                at=played.exchange.at.isoformat(),
+                user=played.exchange.user,
+                assistant=played.exchange.assistant,
+                whisper=played.whisper.text,
+                ranked=_ranked((*played.whisper.found, *played.whisper.past)),
+                ops=to_op_records(played.outcomes),
+                trouble="" if played.turn.state is TurnState.JUDGED else played.turn.error,
+            )
+            yield await self._ended(step)
+
+    async def _run(self, part: RunPart) -> Step:
+        await self._go_to(part)
+        entries, failed = await perform_run(self._memory, self._script, part)
+        step = Step(
+            place=part.run,
+            at=part.at.isoformat(),
+            ops=to_op_records(entries),
+            trouble=failed,
+        )
+        return await self._ended(step)
+
+    async def _ask(self, ask: Ask, place: int) -> Step:
+        await self._go_to(ask)
+        whisper = await self._memory.recall(
+            user_id=self._script.user.id, session_id="asks", text=ask.text, at=ask.at
+        )
+        step = Step(
+            place=f"ask.{place}",
+            at=ask.at.isoformat(),
+            user=ask.text,
+            whisper=whisper.text,
+            ranked=_ranked((*whisper.found, *whisper.past)),
+        )
+        return await self._ended(step)
+
+    async def _go_to(self, part: RunPart | Ask) -> None:
+        self._clock.at = part.at
+        await self._memory.flush()  # talk that has ended meanwhile is told first
+
+    async def _ended(self, step: Step) -> Step:
+        """Return the step with the episodes, portraits and calls since the step before."""
+        knowledge, user_id = self._memory.knowledge, self._script.user.id
+        waiting = await knowledge.sessions.waiting_segments(user_id)
+        errors = [segment.error for segment in waiting]
+        errors.append((await knowledge.sessions.portrait_status(user_id)).error)
+        episodes = await knowledge.list(user_id, category=Category.EPISODE)
+        told = [*episodes, *reversed(await knowledge.portraits(user_id))]
+        fresh = [one for one in told if one.id not in self._told]
+        self._told |= {one.id for one in fresh}
+        return step.model_copy(
+            update={
+                "told": tuple(one.content for one in fresh),
+                "calls": self._listener.take(),
+                "untold": "; ".join(error for error in errors if error),
+            }
+        )
+
+
+def _ranked(founds: tuple[Found, ...]) -> tuple[str, ...]:
+    """Return the text of each item in the order of ranking; of a raw turn, its words."""
+    items = [found.item for found in founds]
+    return tuple(item.words if isinstance(item, Turn) else item.searchable for item in items)

@@ -1,0 +1,60 @@
+"""How turns, sessions, segments and portrait notes are stored in the journal's collection."""
+
+from souffleur.knowledge.engine.collection import Point
+from souffleur.knowledge.portrait import PortraitStatus
+from souffleur.knowledge.reading import read
+from souffleur.knowledge.talk.session import Segment, Session
+from souffleur.knowledge.talk.turn import Turn
+
+
+def turn_point(turn: Turn) -> Point:
+    """Return the point of a turn that is not embedded yet."""
+    return Point(turn.id, {**turn.model_dump(mode="json"), "type": "turn"})
+
+
+def to_turn(point: Point) -> Turn:
+    """Return the turn of a point, unchanged: to be judged, summarised or stored.
+
+    Raises UnreadableError.
+    """
+    return read(point, Turn, derived={"type"})
+
+
+def to_masked_turn(point: Point) -> Turn:
+    """Return the turn of a point, clipped and with its secrets masked: to be searched or shown.
+
+    Raises UnreadableError.
+    """
+    return to_turn(point).clipped().masked()
+
+
+def session_point(session: Session) -> Point:
+    """Return the point of a session; its state says whether the window has any turns."""
+    state = "open" if session.window else "closed"
+    payload = {**session.model_dump(mode="json"), "type": "session", "state": state}
+    return Point(session.id, payload)
+
+
+def to_session(point: Point) -> Session:
+    """Return the session of a point. Raises UnreadableError."""
+    return read(point, Session, derived={"type", "state"})
+
+
+def segment_point(segment: Segment) -> Point:
+    """Return the point of a segment."""
+    return Point(segment.id, {**segment.model_dump(mode="json"), "type": "segment"})
+
+
+def to_segment(point: Point) -> Segment:
+    """Return the segment of a point. Raises UnreadableError."""
+    return read(point, Segment, derived={"type"})
+
+
+def portrait_status_point(status: PortraitStatus) -> Point:
+    """Return the point of the notes on a portrait."""
+    return Point(status.id, {**status.model_dump(mode="json"), "type": "upkeep"})
+
+
+def to_portrait_status(point: Point) -> PortraitStatus:
+    """Return the notes on a portrait from a point. Raises UnreadableError."""
+    return read(point, PortraitStatus, derived={"type"})

@@ -1,0 +1,57 @@
+"""People and personas in the terminal: as introduced, with defaults from the settings."""
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.markup import escape
+from rich.table import Column, Table
+
+from souffleur.cast import Cast
+from souffleur.cli.console import console, print_json
+from souffleur.knowledge.people import Person, PersonaCard
+
+
+def print_people(found: Sequence[Person], cast: Cast, *, as_json: bool) -> None:
+    """Print a table of users; what comes from the settings is dim."""
+    if as_json:
+        print_json([one.model_dump(mode="json") for one in found])
+        return
+    if not found:
+        console.print("[dim]nobody was introduced: the settings hold for everybody[/dim]")
+        return
+    table = Table("user", "title", "timezone", "language", "since", _FORMER, box=box.SIMPLE_HEAD)
+    for one in found:
+        zone = cast.zone(one.user_id)
+        table.add_row(
+            escape(one.user_id),
+            _own(one.title, cast.usual.user),
+            _own(one.timezone, cast.usual.zone.key),
+            _own(one.language, cast.usual.language or "as spoken"),
+            f"{one.since.astimezone(zone):%Y-%m-%d %H:%M}",
+            escape(" / ".join(one.former)),
+        )
+    console.print(table)
+
+
+def print_personas(found: Sequence[PersonaCard], cast: Cast, *, as_json: bool) -> None:
+    """Print a table of personas."""
+    if as_json:
+        print_json([one.model_dump(mode="json") for one in found])
+        return
+    if not found:
+        console.print("[dim]no persona was introduced: the settings name the only one[/dim]")
+        return
+    table = Table("persona", "name", "knows", "since", _FORMER, box=box.SIMPLE_HEAD)
+    for one in found:
+        since = f"{one.since.astimezone(cast.usual.zone):%Y-%m-%d %H:%M}"
+        name = _own(one.name, cast.usual.assistant)
+        former = escape(" / ".join(one.former))
+        table.add_row(escape(one.agent_id), name, one.knows or "all", since, former)
+    console.print(table)
+
+
+_FORMER = Column("formerly", overflow="fold")
+
+
+def _own(value: str | None, usual: str) -> str:
+    return escape(value) if value else f"[dim]{escape(usual)}[/]"

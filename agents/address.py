@@ -11,15 +11,15 @@ from souffleur.knowledge.privacy.addresses import bare_address
 
 @dataclass(frozen=True)
 class Address:
-    """Whom we speak to, as far as an error message may tell."""
+    """The endpoint of a model, in the words that an error message may use."""
 
     url: str
-    """Without user name, password and query."""
+    """The base URL without user name, password and query."""
     model: str
     timeout: float
     """Seconds a call may take."""
     secret: SecretStr
-    """The key, so that no message repeats it."""
+    """The API key, known here so that no message repeats it."""
 
 
 def split_address(base_url: str) -> tuple[str, str, tuple[str, str] | None]:
@@ -44,7 +44,7 @@ def split_address(base_url: str) -> tuple[str, str, tuple[str, str] | None]:
 
 
 def read_key(key: SecretStr) -> SecretStr:
-    """Return the key without the white space around it; local servers need none, but want one.
+    """Return the key without surrounding white space, or a placeholder for servers that need none.
 
     Raises SettingsError, which does not repeat it, if no header can carry it.
     """

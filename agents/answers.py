@@ -16,10 +16,10 @@ from souffleur.knowledge.language.plain_text import mend
 T = TypeVar("T", bound=BaseModel)
 
 MAX_ANSWER_LENGTH = 65_536
-"""Characters of an answer; a longer one is a model that has lost its way, and is not read."""
+"""Characters of an answer; a longer one comes from a runaway model and is not read."""
 
 _MAX_FAULTS = 8
-"""Faults that one message lists."""
+"""Maximum number of faults listed in one message."""
 
 # A tag at the start of a line is never inside a JSON string, whose line ends are escaped.
 _THOUGHTS = re.compile(
@@ -36,7 +36,7 @@ _ESCAPES = re.compile(r"((?:\\u[0-9a-fA-F]{4})++)|\\.", re.DOTALL)
 
 
 def read_answer(text: str, answer: type[T], *, lines: bool) -> T:
-    """The answer in a model's words: thoughts, fences and prose around it are taken away.
+    """Return the answer in a model's text, without thoughts, fences and prose around it.
 
     `lines`: the line protocol will do where there is no JSON. Raises AnswerError if the answer is
     far too long, cut off, there are two, or it is not of the type; nothing of it is salvaged.
@@ -56,7 +56,7 @@ def read_answer(text: str, answer: type[T], *, lines: bool) -> T:
 
 
 def _mended(text: str) -> str:
-    r"""The text without halves of an emoji, as characters or as escapes.
+    r"""Return the text without lone surrogates, as characters or as escapes.
 
     >>> print(_mended(r'{"a": "\ud83d \ud83c\udf75"}'))
     {"a": "\ufffd \ud83c\udf75"}
@@ -95,7 +95,7 @@ def _data(text: str, lines: bool) -> dict[str, Any]:
 
 
 def _bare(text: str) -> str:
-    """The text without a model's thoughts and the fence around the rest.
+    """Return the text without a model's thoughts and the fence around the rest.
 
     >>> _bare("<think>{hm}</think>\\n```json\\n{}\\n```"), _bare("and so on.</think>{}")
     ('{}', '{}')
@@ -109,7 +109,7 @@ def _bare(text: str) -> str:
 
 
 def _objects(text: str) -> Iterator[str]:
-    """Each outermost {…} that begins as a JSON object does; the last may lack its end."""
+    """Yield each outermost {…} that begins as a JSON object does; the last may lack its end."""
     end = 0
     while start := _OBJECT.search(text, end):
         end = _end(text, start.start())
@@ -117,7 +117,7 @@ def _objects(text: str) -> Iterator[str]:
 
 
 def _end(text: str, start: int) -> int:
-    """Where the object that begins at `start` ends; the text's end if it is not whole.
+    """Return where the object that begins at `start` ends; the text's end if it is incomplete.
 
     >>> _end('{"a": "}"} and so on', 0)
     10
@@ -129,7 +129,7 @@ def _end(text: str, start: int) -> int:
 
 
 def _json(text: str) -> object:
-    """The JSON value, or None: never a part of one."""
+    """Return the JSON value; `None` if the text is not a whole one."""
     try:
         return from_json(text, allow_inf_nan=False)
     except ValueError:
@@ -147,7 +147,10 @@ def _broken(span: str) -> str:
 
 
 def _fault(detail: ErrorDetails, data: object) -> str:
-    """One fault, such as `ops.0.importance: must be one of low, medium, high (was 'huge')`."""
+    """Describe a fault.
+
+    For example `ops.0.importance: must be one of low, medium, high (was 'huge')`.
+    """
     path, kind, context = _path(detail, data), detail["type"], detail.get("ctx", {})
     if kind == "missing":
         return f"{path}: is missing"
@@ -170,7 +173,8 @@ def _fault(detail: ErrorDetails, data: object) -> str:
 
 
 def _options(expected: object) -> str:
-    """
+    """Return the allowed values as a list.
+
     >>> _options("'low', 'medium' or 'high'")
     'low, medium, high'
     """
@@ -178,7 +182,7 @@ def _options(expected: object) -> str:
 
 
 def _path(detail: ErrorDetails, data: object) -> str:
-    """The path as the model wrote it: without the names pydantic puts in for a union's members."""
+    """Return the path as the model wrote it, without pydantic's names for a union's members."""
     path: list[str] = []
     node = data
     last = len(detail["loc"]) - 1

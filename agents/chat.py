@@ -24,7 +24,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Usage:
-    """What calls have cost; usages add up.
+    """The cost of model calls; usages can be added.
 
     >>> Usage(calls=1, input_tokens=900, output_tokens=40) + Usage(calls=1, input_tokens=100)
     Usage(calls=2, input_tokens=1000, cached_tokens=0, output_tokens=40, cost=0.0)
@@ -32,16 +32,16 @@ class Usage:
 
     calls: int = 0
     input_tokens: int = 0
-    """Of the whole prompt, cached ones included."""
+    """Tokens of the whole prompt, including cached ones."""
     cached_tokens: int = 0
     """Those of `input_tokens` that the provider served from its cache."""
     output_tokens: int = 0
     cost: float = 0.0
-    """In dollars; 0 where no prices are known."""
+    """Dollars; 0 if no prices are configured."""
 
     @classmethod
     def of(cls, cost: Mapping[str, float]) -> "Usage":
-        """Return what a ledger entry or an error says that calls took (see `Verdict.cost`).
+        """Return the usage noted in a ledger entry or an error (see `Verdict.cost`).
 
         >>> Usage.of({"calls": 1, "cost": 0.5})
         Usage(calls=1, input_tokens=0, cached_tokens=0, output_tokens=0, cost=0.5)
@@ -66,9 +66,9 @@ class Request:
 
     messages: tuple[Message, ...]
     name: str
-    """What is asked for, such as `verdict`: letters, digits, `_` and `-`, at most 64."""
+    """A name for the answer, such as `verdict`: letters, digits, `_` and `-`, at most 64."""
     schema: Mapping[str, Any] | None = None
-    """A JSON schema; only with the form `json_schema`."""
+    """The JSON schema of the answer; only with the form `json_schema`."""
     form: Form = "text"
 
 
@@ -78,18 +78,18 @@ class Reply:
 
     text: str
     finish: str = "stop"
-    """Why the model stopped: `stop`; `length` when it was cut off."""
+    """Why the model stopped: `stop`, or `length` if it was cut off."""
     usage: Usage = Usage(calls=1)
     model: str = ""
-    """The model that says it has answered; not always the one that was asked for."""
+    """The model named in the response; not always the requested one."""
 
 
 Chat = Callable[[Request], Awaitable[Reply]]
-"""Asks a model. Raises EndpointError, or AnswerError where what came back is unusable."""
+"""Asks a model. Raises EndpointError, or AnswerError if the response is unusable."""
 
 
 def guarded(chat: Chat, breaker: Breaker) -> Chat:
-    """Return a chat that is not asked while the breaker is open. It raises OutageError then."""
+    """Return a chat that raises OutageError, without asking, while the breaker is open."""
 
     async def asked(request: Request) -> Reply:
         with breaker.attempt():
@@ -99,7 +99,7 @@ def guarded(chat: Chat, breaker: Breaker) -> Chat:
 
 
 def request_key(request: Request) -> str:
-    """The request's identity: 64 hexadecimal digits, the same in every process.
+    """Return the identity of a request: 64 hexadecimal digits, the same in every process.
 
     >>> request_key(Request((Message("user", "茶?"),), "verdict"))[:12]
     '6f3cc8febe1b'
@@ -110,6 +110,6 @@ def request_key(request: Request) -> str:
         "form": request.form,
         "schema": None if request.schema is None else dict(request.schema),
     }
-    # ASCII escapes also hold half an emoji, which has no UTF-8.
+    # ASCII escapes also hold lone surrogates, which UTF-8 cannot.
     canonical = json.dumps(whole, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()

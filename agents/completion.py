@@ -9,24 +9,24 @@ from souffleur.agents.fields import shorten
 from souffleur.knowledge.language.plain_text import mend, single_line
 
 _MAX_TOKENS = 10**12
-"""More is no count of tokens."""
+"""A greater number is not a count of tokens."""
 _MAX_DIGITS = 15
 _MAX_NAME_LENGTH = 100
-"""Characters of what a server calls its model, or the end of an answer."""
+"""Characters of the name of a model or of a finish reason."""
 
 
 @dataclass(frozen=True)
 class Completion:
-    """What is used of it. Strings hold no half of an emoji."""
+    """The parts of a chat completion that are used. Strings hold no lone surrogates."""
 
     text: str = ""
     refusal: str = ""
     finish: str = ""
     model: str = ""
     input_tokens: int = 0
-    """Here and below: 0 if the server gave no number that can be one."""
+    """Token counts are 0 if the server gave no plausible number."""
     cached_tokens: int = 0
-    """At most `input_tokens`."""
+    """Cached prompt tokens, at most `input_tokens`."""
     output_tokens: int = 0
 
 
@@ -70,10 +70,10 @@ def _part(value: object, key: str) -> object:
 
 
 def _text(content: object) -> str:
-    """The words of a message, or of its parts."""
+    """Return the text of a message, or of its parts."""
     if isinstance(content, list):
-        told = [part for part in content if _part(part, "type") in (None, "text")]
-        content = "".join(str(_part(part, "text") or "") for part in told)
+        texts = [part for part in content if _part(part, "type") in (None, "text")]
+        content = "".join(str(_part(part, "text") or "") for part in texts)
     return mend(content) if isinstance(content, str) else ""
 
 
@@ -92,5 +92,5 @@ def _count(value: object) -> int:
 
 
 def _integer(digits: str) -> float:
-    """A number; thousands of digits are more than `int` takes."""
+    """Return the number; infinity if it has more digits than `int` may read."""
     return int(digits) if len(digits) <= _MAX_DIGITS else math.inf

@@ -14,7 +14,7 @@ from souffleur.knowledge.memory import Category, Memory, Speaker
 from souffleur.knowledge.operation import Contradict, Op, Skip
 
 FIRST = "m1"
-"""The handle of the memory that all the others are held against."""
+"""The handle of the memory that all others are compared with."""
 UNCLEAR = "unclear"
 
 Shown = Mapping[str, Memory]
@@ -32,18 +32,18 @@ def _or_unclear(value: Any) -> Any:
 
 
 class PairAnswer(BaseModel):
-    """What is said of two memories: the argument first."""
+    """The judgement of two memories: the argument first."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     pair: list[Handle]
     reason: Remark
     exclude: Annotated[Literal["yes", "no"], BeforeValidator(_yes_or_no)]
-    """Whether both cannot be true now."""
+    """Whether the two cannot both be true now."""
     holds: Annotated[Handle, BeforeValidator(_or_unclear)] = UNCLEAR
     """The handle of the one that is true now, or `unclear`."""
     since: Since = None
-    """From which day, if the memories say so."""
+    """The day since which it is true, if the memories say so."""
 
 
 class RulingAnswer(BaseModel):
@@ -54,17 +54,17 @@ class RulingAnswer(BaseModel):
     pairs: list[PairAnswer]
 
     def of(self, handle: str) -> PairAnswer:
-        """What is said of the first memory and this one; there must be no `faults`."""
+        """Return the judgement of the first memory and this one; requires no `faults`."""
         return next(said for said in self.pairs if handle in said.pair)
 
 
 def list_rivals(shown: Shown, zone: ZoneInfo) -> str:
-    """A line for each memory, and one for the words it rests on."""
+    """List each memory on a line, and the quotation that it rests on below it."""
     lines = []
     for handle, memory in shown.items():
-        told, start = memory.created_at.astimezone(zone), memory.valid_from
-        marks = [str(memory.kind), f"{told:%Y-%m-%d}"]
-        if start and start.astimezone(zone).date() != told.date():
+        created, start = memory.created_at.astimezone(zone), memory.valid_from
+        marks = [str(memory.kind), f"{created:%Y-%m-%d}"]
+        if start and start.astimezone(zone).date() != created.date():
             marks.append(f"since {start.astimezone(zone):%Y-%m-%d}")
         marks += ["verified"] if memory.verified else []
         lines.append(f"{handle} [{', '.join(marks)}] {single_line(memory.content)}")
@@ -73,12 +73,12 @@ def list_rivals(shown: Shown, zone: ZoneInfo) -> str:
 
 
 def list_asked(shown: Shown) -> str:
-    """The pairs to judge, a line each."""
+    """List the pairs to judge, one per line."""
     return "\n".join(f"- {FIRST}, {handle}" for handle in shown if handle != FIRST)
 
 
 def faults(answer: RulingAnswer, shown: Shown) -> str:
-    """What makes the answer unusable, a line each; empty: nothing does."""
+    """Return what makes the answer unusable, one fault per line; empty if nothing does."""
     asked = [frozenset((FIRST, handle)) for handle in shown if handle != FIRST]
     times = Counter(frozenset(said.pair) for said in answer.pairs)
     found = [f"pair {_named(pair)}: is not asked for" for pair in times if pair not in asked]
@@ -93,7 +93,7 @@ def faults(answer: RulingAnswer, shown: Shown) -> str:
 
 
 def to_op(said: PairAnswer, pair: Shown, now: datetime, zone: ZoneInfo) -> Op:
-    """The operation that an answer on a pair stands for.
+    """Return the operation for the answer on a pair.
 
     The model names what holds; code settles it only if that is the later or the better grounded
     of the two, and neither a core nor a confirmed memory would end.
@@ -116,14 +116,14 @@ def to_op(said: PairAnswer, pair: Shown, now: datetime, zone: ZoneInfo) -> Op:
 
 
 def may_end(memory: Memory, other: Memory) -> bool:
-    """Whether a memory may give way to another that a model holds to be true now."""
+    """Return whether a memory may end in favour of one that a model considers true now."""
     if memory.category is Category.CORE or memory.verified:
         return False
     return _age(other) > _age(memory) or grounding(other) > grounding(memory)
 
 
 def grounding(memory: Memory) -> int:
-    """How well a memory is grounded: 2 confirmed by the user, 1 on the user's own words, 0 less."""
+    """Return how well a memory is grounded: 2 confirmed by the user, 1 user's own words, 0 less."""
     if memory.verified:
         return 2
     return int(any(item.speaker is Speaker.USER for item in memory.evidence))

@@ -1,4 +1,4 @@
-"""Arbiter: of two memories that exclude each other now, the one that no longer holds ends.
+"""ConflictResolver: of two memories that exclude each other now, the one that no longer holds ends.
 
 START -> gather -> judge -> check -> apply -> END
                      ^--------' once, if the answer was unusable
@@ -47,7 +47,7 @@ class ConflictState(TypedDict, total=False):
 
     now: datetime
     dry_run: bool
-    """Say what would become of them, and change nothing."""
+    """Whether to report the result only, and change nothing."""
     persona: Persona
     language: str
     shown: dict[str, Memory]
@@ -84,16 +84,16 @@ async def judge(state: ConflictState, runtime: Runtime[Context]) -> Update:
 
 
 async def check(state: ConflictState, runtime: Runtime[Context]) -> Update:
-    """Find what makes the answer unusable; say so to the model, once."""
+    """Find what makes the answer unusable; report it to the model, once."""
     answer = state["answer"]
     problem = state["problem"] or (faults(answer, state["shown"]) if answer else "")
     return settled(state, problem, "repair_task")
 
 
 async def apply(state: ConflictState, runtime: Runtime[Context]) -> Update:
-    """Rule on each pair by what the two are now; not on what was reworded or ended meanwhile.
+    """Rule on each pair in its present state; not if one was reworded or ended meanwhile.
 
-    A verdict for each pair: one and the same memory may exclude several.
+    Each pair has its own verdict, since one memory may exclude several.
     """
     knowledge, shown, answer = runtime.context.knowledge, state["shown"], state["answer"]
     assert answer is not None
@@ -126,14 +126,14 @@ class ConflictResolver:
     async def run(
         self, rivals: ConflictSet, *, now: datetime, dry_run: bool = False
     ) -> list[LedgerEntry]:
-        """Judge a memory and its conflict set in one call; return what became of each pair.
+        """Judge a memory and its conflict set in one call; return the ledger entry of each pair.
 
-        A CONTRADICT where the two exclude each other, a SKIP where they do not; nothing where one
-        was reworded or ended meanwhile. Pairs that were ruled on before, in the same words, are
-        not asked about again, also if that was undone: their former outcomes come first. What the
-        call took is the `cost` of the first new outcome.
-        Raises EndpointError or AnswerError where no usable answer was to be had, ValueError for
-        memories of several users or personas; then nothing has changed.
+        A CONTRADICT if the two exclude each other, a SKIP if they do not; no entry if one was
+        reworded or ended meanwhile. Pairs that were ruled on before, in the same words, are not
+        asked about again, even if that was undone: their former entries come first. The usage of
+        the call is the `cost` of the first new entry.
+        Raises EndpointError or AnswerError if no usable answer was given, ValueError for memories
+        of several users or personas; then nothing has changed.
         """
         everyone = (rivals.memory, *rivals.others)
         if len({(memory.user_id, memory.agent_id, memory.sphere) for memory in everyone}) != 1:
@@ -154,13 +154,13 @@ class ConflictResolver:
         return decided + outcomes
 
     async def _decided(self, rivals: ConflictSet) -> list[LedgerEntry]:
-        """What became of earlier verdicts on these; finished, if a crash came between."""
+        """Return the entries of earlier verdicts on these; finish what a crash cut off."""
         entries = [conflict_entry_id(rivals.memory, other) for other in rivals.others]
         return await self.context.knowledge.settled_entries(entries)
 
 
 async def _as_they_are(knowledge: KnowledgeBase, shown: dict[str, Memory]) -> dict[str, Memory]:
-    """These memories as they are now, without those that are not active or in other words."""
+    """Return the present versions of these memories that are active and in the same words."""
     memories = list(shown.values())
     ids = [memory.id for memory in memories]
     current = {memory.id: memory for memory in await knowledge.get_many(memories[0].user_id, ids)}

@@ -51,7 +51,7 @@ class MergeState(TypedDict, total=False):
 
     now: datetime
     dry_run: bool
-    """Say what would become of them, and change nothing."""
+    """Whether to report the result only, and change nothing."""
     persona: Persona
     language: str
     shown: dict[str, Memory]
@@ -87,7 +87,7 @@ async def write(state: MergeState, runtime: Runtime[Context]) -> Update:
 
 
 async def check(state: MergeState, runtime: Runtime[Context]) -> Update:
-    """Find what is unusable, lost or invented; say so to the model, once."""
+    """Find what is unusable, lost or invented; report it to the model, once."""
     answer, shown, persona = state["answer"], state["shown"], state["persona"]
     problem = state["problem"] or (faults(answer, shown) if answer else "")
     if answer and not problem:  # long texts take a while
@@ -119,13 +119,13 @@ class Consolidator:
     async def run(
         self, group: Sequence[Memory], *, now: datetime, dry_run: bool = False
     ) -> list[LedgerEntry]:
-        """Make fewer memories of a group that `grouping.find_groups` found; what became of each.
+        """Make fewer memories of a group that `grouping.find_groups` found; return ledger entries.
 
-        A SKIP where the model would rather leave all alone; nothing where one of them was changed
-        meanwhile. A group that was decided on before, in the same words, costs no call, also if
+        A SKIP if the model prefers to leave all as they are; no entry if one of them was changed
+        meanwhile. A group that was decided on before, in the same words, costs no call, even if
         that was undone.
-        Raises EndpointError or AnswerError where no usable answer was to be had, ValueError for
-        memories of several users or personas; then nothing has changed.
+        Raises EndpointError or AnswerError if no usable answer was given, ValueError for memories
+        of several users or personas; then nothing has changed.
         """
         if len({(memory.user_id, memory.agent_id, memory.sphere) for memory in group}) != 1:
             raise ValueError("a group is of one user and one persona: see `grouping.find_groups`")
@@ -138,14 +138,14 @@ class Consolidator:
         return outcomes
 
     async def _decided(self, group: Sequence[Memory]) -> list[LedgerEntry]:
-        """What became of an earlier verdict on the same; finished, if a crash came between."""
+        """Return the entries of an earlier verdict on the same; finish it if a crash cut it off."""
         verdict = consolidation_id(group)
         entries = [entry_id(verdict, index) for index in range(MAX_MERGED)]
         return await self.context.knowledge.settled_entries(entries)
 
 
 def consolidation_id(group: Sequence[Memory]) -> str:
-    """The id of the verdict on these memories as they are worded, in whatever order."""
+    """Return the id of the verdict on these memories in their present words, in any order."""
     worded = sorted((memory.id, fingerprint(memory.content)) for memory in group)
     return derive_id("consolidate", *(part for pair in worded for part in pair))
 

@@ -22,7 +22,7 @@ from souffleur.knowledge.language.plain_text import mend
 _MILLION = 1_000_000
 
 _heard: ContextVar[list[Any]] = ContextVar("heard")
-"""The response of the attempt under way, once it is read: only we read answers from it."""
+"""The response of the current attempt, once it is read; answers are parsed from it alone."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Prices:
     input: float = 0.0
     output: float = 0.0
     cached: float | None = None
-    """For prompt tokens from the cache; None: as dear as the others."""
+    """Price of cached prompt tokens; `None` means the same price as uncached."""
 
 
 class Endpoint:
@@ -52,10 +52,12 @@ class Endpoint:
         prices: Prices | None = None,
         trace: bool = False,
     ) -> None:
-        """`timeout`: seconds for a whole call, retries included. `temperature`, `max_tokens`:
-        None leaves them out, as some models demand. `extra_body`: fields of the provider's own.
-        `trace`: let LangSmith see the calls, where the environment asks for it. Raises
-        SettingsError if `base_url` is no web address, or if no header can carry the key.
+        """Prepare the connection; nothing is sent yet.
+
+        `timeout` is in seconds for a whole call, retries included. `temperature` and `max_tokens`
+        are not sent if they are `None`, as some models demand. `extra_body` holds fields that only
+        this provider knows. With `trace`, LangSmith sees the calls if the environment asks for it.
+        Raises SettingsError if `base_url` is not a URL, or if the key cannot be sent in a header.
         """
         import httpx2
         from langchain_openai.chat_models.base import BaseChatOpenAI
@@ -92,7 +94,7 @@ class Endpoint:
         warnings.filterwarnings("ignore", message=advice, category=UserWarning)
 
     async def __call__(self, request: Request) -> Reply:
-        """One answer. Raises EndpointError; AnswerError if it is cut off, withheld or empty."""
+        """Ask. Raises EndpointError; AnswerError if the answer is cut off, withheld or empty."""
         call = Call(self._address, request)
         heard: list[Any] = []
         token = _heard.set(heard)
@@ -110,7 +112,7 @@ class Endpoint:
         return self._read(heard[0], call)
 
     async def aclose(self) -> None:
-        """Closes the connections. May be called twice."""
+        """Close the connections. Idempotent."""
         await self._http.aclose()
 
     async def _ask(self, request: Request) -> None:
@@ -163,7 +165,7 @@ async def _hear(response: Any) -> None:
 
 
 def _completion(content: bytes) -> Completion | None:
-    """The answer in a body; None if there is none, or an error as well."""
+    """Return the answer in a body; `None` if there is none, or if it holds an error as well."""
     try:
         body = parse_body(content)
     except ValueError:
@@ -177,7 +179,7 @@ def _wire(message: Message) -> dict[str, str]:
 
 
 def _limit(host: str, max_tokens: int | None) -> dict[str, int]:
-    """The limit by the name the host has for it.
+    """Return the token limit under the name that the host knows it by.
 
     >>> _limit("localhost", 99), _limit("api.openai.com", 99), _limit("localhost", None)
     ({'max_tokens': 99}, {'max_completion_tokens': 99}, {})
@@ -198,7 +200,7 @@ def _response_format(request: Request) -> dict[str, Any]:
 
 
 def _fault(completion: Completion, call: Call) -> str:
-    """Why an answer cannot be used, as a sentence; "" if it can."""
+    """Return why an answer cannot be used, as a sentence; empty if it can be."""
     if completion.finish == "length":
         return (
             "The answer was cut off at the token limit: raise SOUFFLEUR_MAX_TOKENS, or give it less"

@@ -14,7 +14,7 @@ from souffleur.knowledge.privacy.secrets import find_secret
 from souffleur.knowledge.talk.session import Segment
 
 MAX_FIELD_LENGTH = 400
-"""Characters of an episode's line, and of each of its facts."""
+"""Maximum characters of an episode's line, and of each of its facts."""
 MAX_FACTS = 8
 TOPICS = range(3, 6)
 
@@ -35,7 +35,7 @@ class EpisodeAnswer(BaseModel):
 
 
 def faults(answer: EpisodeAnswer) -> str:
-    """What makes the answer unusable, a line each; empty: nothing does."""
+    """Return what makes the answer unusable, one fault per line; empty if nothing does."""
     if answer.small_talk:
         return ""
     texts = (
@@ -59,22 +59,22 @@ def faults(answer: EpisodeAnswer) -> str:
 
 
 def unfounded(answer: EpisodeAnswer, said: str) -> str:
-    """Names and numbers of the answer that are not in the talk; dates are worked out."""
-    told = "\n".join((answer.line, *answer.key_facts, answer.unresolved or ""))
-    alien = [one for one in missing(told, said) if one.kind is not DetailKind.DATE]
+    """Return names and numbers of the answer that are not in the talk; dates may be computed."""
+    text = "\n".join((answer.line, *answer.key_facts, answer.unresolved or ""))
+    alien = [one for one in missing(text, said) if one.kind is not DetailKind.DATE]
     return "\n".join(f"- {one.text}" for one in alien)
 
 
 def to_ops(
     answer: EpisodeAnswer, segment: Segment, former: Memory | None, zone: ZoneInfo
 ) -> tuple[Op, ...]:
-    """The operation an answer stands for; none for small talk.
+    """Return the operation for an answer; none for small talk.
 
     `former` is the episode written from an earlier version of the segment.
     """
     if answer.small_talk:
         return (Forget(target=former.id, reason=answer.reason),) if former else ()
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "reason": answer.reason,
         "quote": "",
         "content": f"[{segment.since.astimezone(zone):%Y-%m-%d %H:%M}] {single_line(answer.line)}",
@@ -92,5 +92,5 @@ def to_ops(
         },
     }
     if former:
-        return (Update(target=former.id, **told),)
-    return (Add(category=Category.EPISODE, **told),)
+        return (Update(target=former.id, **fields),)
+    return (Add(category=Category.EPISODE, **fields),)

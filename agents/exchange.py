@@ -24,26 +24,26 @@ _SAYS = {"en": ": ", "zh": "：", "ja": "："}
 
 @dataclass(frozen=True)
 class Persona:
-    """How the two are called, and where and in which language they live."""
+    """The names of the user and the persona, and the user's time zone and language."""
 
     user: str = "user"
-    """The user's title, as it stands in memories."""
+    """The user's display name, as used in memories."""
     assistant: str = "assistant"
     zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
     language: str | None = None
-    """Of the prompts; None: what is spoken."""
+    """The language of the prompts; `None` means the language that is spoken."""
     former_users: tuple[str, ...] = ()
-    """Titles of the user that older memories may use."""
+    """Former display names of the user, which older memories may use."""
     former_assistants: tuple[str, ...] = ()
 
     @property
     def called(self) -> tuple[str, ...]:
-        """All that the two are called, or were."""
+        """All current and former names of the two."""
         return (self.user, self.assistant, *self.former_users, *self.former_assistants)
 
 
 def persona_of(usual: Persona, person: Person | None, card: PersonaCard | None) -> Persona:
-    """Return who talks: as introduced, and else as usual.
+    """Return the names, zone and language to use: as introduced, otherwise as usual.
 
     >>> from datetime import UTC
     >>> ann = Person(user_id="ann", title="Ann", since=datetime(2026, 1, 3, tzinfo=UTC))
@@ -61,7 +61,7 @@ def persona_of(usual: Persona, person: Person | None, card: PersonaCard | None) 
 
 
 def formerly(persona: Persona, language: str) -> str:
-    """Return what older memories call the two, a line each; empty if what they are called now."""
+    """Return the former names of the two, one line each; empty if there are none."""
     both = (
         (persona.user, persona.former_users),
         (persona.assistant, persona.former_assistants),
@@ -74,7 +74,7 @@ def formerly(persona: Persona, language: str) -> str:
 
 
 def clock(moment: datetime, zone: ZoneInfo, language: str) -> str:
-    """The time as a person there would write it.
+    """Return the time as a person in that zone would write it.
 
     >>> from datetime import timezone
     >>> clock(datetime(2026, 1, 3, 10, 5, tzinfo=timezone.utc), ZoneInfo("Asia/Shanghai"), "en")
@@ -87,7 +87,7 @@ def clock(moment: datetime, zone: ZoneInfo, language: str) -> str:
 def list_known(
     memories: Sequence[Memory], whispered: set[str], zone: ZoneInfo, language: str
 ) -> str:
-    """One line a memory: its handle, a star where it was whispered, kind, date and content."""
+    """List memories, one per line: handle, a star if it was whispered, kind, date and content."""
     lines = []
     for index, memory in enumerate(memories, start=1):
         star = "*" if memory.id in whispered else ""
@@ -98,13 +98,13 @@ def list_known(
 
 
 def talk(messages: Sequence[Said], persona: Persona, language: str) -> str:
-    """Messages as a dialogue, one paragraph each."""
+    """Render messages as a dialogue, one paragraph each."""
     lines = [_message(said, persona, language) for said in messages]
     return "\n".join(lines) or NONE[language]
 
 
 def turns_to_judge(turns: Sequence[Turn], persona: Persona, language: str) -> str:
-    """The turns, with the time of each where there are several."""
+    """Render the turns, with the time of each if there are several."""
     parts = []
     for turn in turns:
         head = f"[{clock(turn.at, persona.zone, language)}]\n" if len(turns) > 1 else ""
@@ -113,7 +113,7 @@ def turns_to_judge(turns: Sequence[Turn], persona: Persona, language: str) -> st
 
 
 def list_pairs(near: Mapping[int, Memory], verdict: Verdict, shown: Sequence[Memory]) -> str:
-    """What would be added beside what is nearly the same."""
+    """List each memory to be added beside the known one that is nearly the same."""
     handle = {memory.id: f"m{index}" for index, memory in enumerate(shown, start=1)}
     lines = []
     for index, memory in near.items():

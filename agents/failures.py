@@ -1,4 +1,4 @@
-"""Whatever may go wrong between us and a model's endpoint, told as our own errors.
+"""Whatever may go wrong between us and a model's endpoint, translated to our own errors.
 
 What an endpoint says in its own words is repeated without keys and without what it was asked.
 """
@@ -20,10 +20,10 @@ from souffleur.knowledge.privacy.addresses import bare_address
 from souffleur.knowledge.privacy.redaction import redact
 
 MAX_RETRY_AFTER = 300.0
-"""Seconds. An endpoint that asks for a longer rest is asked again after this."""
+"""Seconds; an endpoint that asks for a longer pause is asked again after this."""
 
 _MAX_DETAIL_LENGTH = 300
-"""Characters of an endpoint's own words that are worth repeating."""
+"""Maximum characters repeated of an endpoint's error message."""
 
 _RETRYABLE = {408, 409, 425, 429}
 _TOO_LONG = re.compile(
@@ -47,14 +47,14 @@ class Call:
     request: Request
 
     def quote(self, words: str) -> str:
-        """Return an endpoint's own words as they may be told: one line, no key, no private talk."""
+        """Return an endpoint's message on one line, without the key and without private talk."""
         private = [one.content for one in self.request.messages if one.role != "system"]
         secret = self.address.secret.get_secret_value()
         return shorten(redact(words, private, [secret]), _MAX_DETAIL_LENGTH).rstrip(".")
 
 
 def translate(error: Exception, call: Call, response: Any = None) -> EndpointError:
-    """Return our error for whatever a call has raised, but for an answer that came whole.
+    """Return our error for whatever a call has raised, unless its answer came whole.
 
     `response` is the one that the last attempt brought, if any. What openai, langchain-openai and
     httpx2 raise is looked at only where there is none: APITimeoutError, APIConnectionError.
@@ -117,7 +117,7 @@ def _unused(what: str, response: Any, call: Call) -> AnswerError:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait by the Retry-After header (RFC 9110, 10.2.3), 0 to `MAX_RETRY_AFTER`.
+    """Return the seconds of a Retry-After header (RFC 9110, 10.2.3), 0 to `MAX_RETRY_AFTER`.
 
     A date is read against the server's own clock, its Date header.
 
@@ -165,24 +165,24 @@ def _retryable(status: int, detail: str) -> bool:
 
 
 def _status(fault: object) -> int | None:
-    """The status that an error in a body tells of."""
+    """Return the HTTP status named by an error in a body."""
     code = fault.get("code") if isinstance(fault, Mapping) else None
-    told = str(code) if isinstance(code, int | str) else ""
-    return int(told) if re.fullmatch("[45][0-9]{2}", told) else None
+    text = str(code) if isinstance(code, int | str) else ""
+    return int(text) if re.fullmatch("[45][0-9]{2}", text) else None
 
 
 def _said(response: Any, call: Call) -> str:
-    """The endpoint's own words; "" if it had none."""
+    """Return the endpoint's error message; empty if it had none."""
     try:
-        told = _message(parse_body(response.content))
+        said = _message(parse_body(response.content))
     except ValueError:
-        told = ""
-    text = call.quote(told or response.content.decode("utf-8", "replace"))
+        said = ""
+    text = call.quote(said or response.content.decode("utf-8", "replace"))
     return f" (it said: {text})" if text else ""
 
 
 def _message(body: object) -> str:
-    """The sentence in an error's body, with what it is about; "" if it is in no usual place."""
+    """Return the message in an error's body, with its subject; empty if it has no usual form."""
     if isinstance(body, Mapping) and "error" in body:
         body = body["error"]
     if isinstance(body, Mapping):
@@ -197,5 +197,5 @@ def _kind(response: Any) -> str:
 
 
 def _root(error: BaseException) -> str:
-    """The deepest cause that says something."""
+    """Return the deepest cause that has a message."""
     return [text for cause in causes_of(error) if (text := str(cause).strip())][-1].rstrip(".")

@@ -11,23 +11,23 @@ from souffleur.knowledge.language.plain_text import is_blank, single_line
 from souffleur.knowledge.privacy.secrets import find_secret
 
 MAX_QUOTE_LENGTH = 2000
-"""Characters; a longer one costs seconds to find in what was said."""
+"""Characters of a quotation; a longer one takes seconds to find in what was said."""
 MAX_REMARK_LENGTH = 1000
-"""Characters of what a model thinks; it is kept in the ledger, and cut there."""
+"""Characters of a model's reasoning; it is kept in the ledger, cut to this."""
 MAX_NAME_LENGTH = 100
-"""Characters of a name or topic; what is longer is none."""
+"""Characters of a name or topic; longer ones are dropped."""
 MAX_NAMES = 20
 MAX_CUE_LENGTH = 80
 """Characters of a cue; what is longer is none."""
 MAX_CUES = 5
 MAX_ECHO_LENGTH = 2000
-"""Characters that are kept of an answer that was not read."""
+"""Characters kept of an answer that was too long to be read."""
 YEARS = range(1900, 2200)
-"""In which a memory may begin or end to hold."""
+"""Calendar years in which a memory may become or cease to be true."""
 
 _MAX_HANDLE_LENGTH = 40
 _MONTH = re.compile(r"\d{4}-\d\d")
-"""A date of which the day was not said."""
+"""A date without its day."""
 _YEAR = re.compile(r"(\d{4,6})(?:-|\Z)")
 _NULLS = {"", "null", "none"}
 
@@ -42,7 +42,7 @@ def shorten(text: str, limit: int) -> str:
 
 
 def starts(day: str | None, zone: ZoneInfo) -> datetime | None:
-    """Return when a day that was said begins, or a month of which the day was not said.
+    """Return when a day begins, or a month if no day was given.
 
     >>> starts("2026-03", ZoneInfo("UTC")).isoformat(), starts(None, ZoneInfo("UTC"))
     ('2026-03-01T00:00:00+00:00', None)
@@ -87,7 +87,7 @@ def _cues(cues: list[str]) -> list[str]:
 
 
 def _handle(value: Any) -> Any:
-    """`[m3]`, `M3` and `m3*` all mean m3."""
+    """Return the handle; `[m3]`, `M3` and `m3*` all mean m3."""
     if not isinstance(value, str):
         return value
     return shorten(value.strip().strip("[]【】*#").casefold(), _MAX_HANDLE_LENGTH)
@@ -111,7 +111,7 @@ def _until(value: str | None) -> str | None:
 
 
 def _never(day: str) -> bool:
-    """Return whether a model means that there is no end: 9999-12-31, 10000-01-01, 9999."""
+    """Return whether a model means that something has no end: 9999-12-31, 10000-01-01, 9999."""
     try:
         start = starts(day, ZoneInfo("UTC"))
         year = start.year if start else 0
@@ -122,19 +122,19 @@ def _never(day: str) -> bool:
 
 
 Quote = Annotated[str, AfterValidator(_quote)]
-"""Words that somebody said."""
+"""A quotation of what somebody said."""
 Remark = Annotated[str, AfterValidator(_remark)]
-"""What a model thinks, cut."""
+"""A model's reasoning, cut to `MAX_REMARK_LENGTH`."""
 Note = Annotated[str | None, AfterValidator(_note)]
-"""The same, which may be left out; None if there is nothing to see."""
+"""A remark that may be left out; `None` if it is blank."""
 Names = Annotated[list[str], AfterValidator(_names)]
-"""Names or topics; what can be none is left out."""
+"""Names or topics; unusable ones are left out."""
 Cues = Annotated[list[str], AfterValidator(_cues)]
-"""Situations in which a memory should come to mind; what can be none, or holds a secret, is left
-out: a memory is not refused for its cues."""
+"""Situations in which a memory should come to mind; unusable ones, and those that hold a secret,
+are left out: a memory is not refused for its cues."""
 Handle = Annotated[str, BeforeValidator(_handle)]
-"""Which of the memories that were shown."""
+"""The handle of one of the memories that were shown."""
 Since = Annotated[str | None, AfterValidator(_since)]
 """A day or month from which something holds."""
 Until = Annotated[str | None, AfterValidator(_until)]
-"""A day or month until which something holds; None also for a year that stands for no end."""
+"""A day or month until which something holds; `None` even for a year that means no end."""

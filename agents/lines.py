@@ -28,7 +28,7 @@ importance: low, medium or high
 entities: names, separated by commas
 since: 2026-01-31
 until: 2026-12-31"""
-"""Goes into the prompt where an endpoint takes no `response_format`."""
+"""Text added to the prompt if an endpoint takes no `response_format`."""
 
 _SUBJECT: dict[str, Any] = {"kind": "fact", "importance": "medium"}
 _FIELDS: dict[str, dict[str, Any]] = {
@@ -49,7 +49,7 @@ _FIELDS: dict[str, dict[str, Any]] = {
     "DELETE": dict.fromkeys(("id", "reason", "quote"), ""),
     "SKIP": {"reason": ""},
 }
-"""The fields of each operation, and what they hold where the model says nothing."""
+"""The fields of each operation, and their values if the model gives none."""
 
 _HEAD = re.compile(r"^[\s*•-]*+(?:\d{1,2}[.)][\s*]*+)?[\[［【]([^\]］】]{1,300})[\]］】](.*)$")
 _NAME = re.compile(r"^\s*+(add|update|boost|delete|skip)(?![^\s:])\s*+:?(.*)$", re.IGNORECASE)
@@ -59,7 +59,7 @@ _NOTHING = {"", "-", "none", "null", "n/a", "无", "無"}
 
 
 def parse_lines(text: str) -> dict[str, Any] | None:
-    """The verdict in the text, shaped as its JSON form would be; None if no line is an operation.
+    """Return the verdict in the text, as its JSON form; `None` if no line is an operation.
 
     Every field is there: what a model left out is "", [] or None, the kind `fact`, the importance
     `medium`. Lines that are neither an operation nor one of its fields are passed over.

@@ -19,12 +19,12 @@ from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.secrets import find_secret
 
 MAX_MERGED = 3
-"""Memories that a group may become."""
+"""Maximum number of memories that a group may become."""
 MAX_MERGED_LENGTH = 600
-"""Characters of one of them."""
+"""Maximum characters of a merged memory."""
 
 _STAMP = re.compile(r"\A\[\d{4}-\d\d-\d\d \d\d:\d\d\]\s*+")
-"""When the talk of an episode began: its links and evidence keep that."""
+"""The time stamp before an episode, which its links and evidence keep."""
 
 Shown = Mapping[str, Memory]
 """Memories by the handles under which the model saw them."""
@@ -36,7 +36,7 @@ class Merged(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     sources: list[str] = Field(alias="from")
-    """Their handles."""
+    """The handles of the memories that are merged into it."""
     content: str
 
     @property
@@ -53,16 +53,16 @@ class MergingAnswer(BaseModel):
     reason: Remark
     merged: list[Merged]
     left: list[str] = []
-    """Handles of what had better stay as it is."""
+    """Handles of memories that should stay as they are."""
 
     @property
     def taken(self) -> set[str]:
-        """Handles of what is merged; the rest stays."""
+        """The handles of all memories that are merged; the rest stays."""
         return {handle for one in self.merged for handle in one.sources}
 
 
 def list_memories(shown: Shown, zone: ZoneInfo) -> str:
-    """A line for each memory, and one for each fact of an episode."""
+    """List each memory on a line, and each fact of an episode below it."""
     lines = []
     for handle, memory in shown.items():
         first, *facts = _tell(memory)
@@ -72,7 +72,7 @@ def list_memories(shown: Shown, zone: ZoneInfo) -> str:
 
 
 def faults(answer: MergingAnswer, shown: Shown) -> str:
-    """What makes the answer unusable, a line each; empty: nothing does."""
+    """Return what makes the answer unusable, one fault per line; empty if nothing does."""
     found = _handle_faults(answer, shown)
     if len(answer.merged) > MAX_MERGED:
         found.append(f"merged: at most {MAX_MERGED} (there are {len(answer.merged)})")
@@ -92,7 +92,7 @@ def faults(answer: MergingAnswer, shown: Shown) -> str:
 
 
 def unfaithful(answer: MergingAnswer, shown: Shown, zone: ZoneInfo, known: str = "") -> str:
-    """Names, numbers and dates that the merging lost or invented, a line each.
+    """Return names, numbers and dates that the merging lost or invented, one per line.
 
     What stands in another merged memory, or in one that stays, is not lost. `known` is how the
     two are called, which may come and go. The answer must be free of `faults`.
@@ -113,7 +113,7 @@ def unfaithful(answer: MergingAnswer, shown: Shown, zone: ZoneInfo, known: str =
 
 
 def to_ops(answer: MergingAnswer, shown: Shown, now: datetime, policy: Policy) -> tuple[Op, ...]:
-    """The operations an answer stands for; where all is left alone, that is noted."""
+    """Return the operations for an answer; a SKIP if everything is left as it is."""
     merges = [
         _merge(one, [shown[handle] for handle in one.sources], answer.reason, now, policy)
         for one in answer.merged
@@ -136,7 +136,7 @@ def _merge(
 
 
 def _importance(sources: Sequence[Memory], now: datetime, policy: Policy) -> float | None:
-    """What the merged memory starts with; None: the value of the best.
+    """Return the initial value of the merged memory; `None` means the value of the best.
 
     Old memories have faded: with their value it would be due for review the day it is written.
     """
@@ -152,7 +152,7 @@ def _handle_faults(answer: MergingAnswer, shown: Shown) -> list[str]:
 
 
 def _tell(memory: Memory) -> list[str]:
-    """What a memory says; of an episode, its facts and what is open as well."""
+    """Return the text of a memory; for an episode, with its facts and open matters."""
     if memory.category is not Category.EPISODE:
         return [single_line(memory.content)]
     facts = [*memory.data.get("key_facts", ()), memory.data.get("unresolved") or ""]
@@ -160,7 +160,7 @@ def _tell(memory: Memory) -> list[str]:
 
 
 def _material(memory: Memory) -> str:
-    """What may not be lost of a memory."""
+    """Return the details that must not be lost from a memory."""
     lines = _tell(memory)
     if memory.category is Category.EPISODE:
         lines[0] = _STAMP.sub("", lines[0])

@@ -17,7 +17,7 @@ from souffleur.knowledge.operation import Add, Importance, Op, Update
 from souffleur.knowledge.privacy.secrets import find_secret
 
 MAX_PORTRAIT_LENGTH = 1900
-"""Characters of a portrait."""
+"""Maximum characters of a portrait."""
 PARAGRAPHS = range(3, 6)
 
 
@@ -49,7 +49,7 @@ class PortraitAnswer(BaseModel):
 
     @property
     def words(self) -> str:
-        """All that would be kept of it."""
+        """All texts of the answer that would be kept."""
         dropped = [words for one in self.dropped for words in (one.detail, one.why)]
         return "\n".join(
             (self.text, self.name or "", self.occupation or "", *self.changes, *dropped)
@@ -61,7 +61,7 @@ class Sources:
     """What a portrait is written from."""
 
     former: Memory | None
-    """The version in force, or the latest in whatever state."""
+    """The version in force; if none is, the latest in whatever state."""
     material: str
     """Memories and new episodes, as the model sees them."""
     names: tuple[str, ...]
@@ -75,12 +75,12 @@ class Sources:
 
     @property
     def without(self) -> tuple[str, ...]:
-        """What was to be forgotten and is in the former portrait."""
+        """Contents in the former portrait that the user asked to forget."""
         return tuple(self.former.data.get("without", ())) if self.former else ()
 
 
 def faults(answer: PortraitAnswer, sources: Sources) -> str:
-    """What makes the answer unusable, a line each; empty: nothing does."""
+    """Return what makes the answer unusable, one fault per line; empty if nothing does."""
     found = []
     if len(answer.paragraphs) not in PARAGRAPHS:
         found.append(f"paragraphs: must be three to five (there are {len(answer.paragraphs)})")
@@ -104,27 +104,28 @@ def lost(answer: PortraitAnswer, sources: Sources) -> str:
         return ""
     dropped = [one.detail for one in answer.dropped]
     kept = (answer.text, answer.name or "", answer.occupation or "")
-    told = "\n".join((*kept, *dropped, sources.elsewhere))
+    text = "\n".join((*kept, *dropped, sources.elsewhere))
     forgotten = {one.key for text in sources.without for one in find_details(text, sources.names)}
     gone = [
         one
-        for one in missing(sources.former.content, told, sources.names)
+        for one in missing(sources.former.content, text, sources.names)
         if one.key not in forgotten and not any(_is_part(words, one) for words in dropped)
     ]
     return "\n".join(f"- {one.text}" for one in gone)
 
 
 def unfounded(answer: PortraitAnswer, sources: Sources) -> str:
-    """Names and numbers of the portrait that no source has; dates are worked out."""
+    """Return names and numbers of the portrait that no source has; dates may be computed."""
     known = "\n".join((sources.former.content if sources.former else "", sources.material))
     alien = missing(answer.text, known, sources.names)
     return "\n".join(f"- {one.text}" for one in alien if one.kind is not DetailKind.DATE)
 
 
 def to_op(answer: PortraitAnswer, sources: Sources) -> Op:
-    """The next version."""
+    """Return the operation that writes the next version."""
     former = sources.former
-    told: dict[str, Any] = {
+    dropped = [one for one in answer.dropped if not _is_forgotten(one, sources)]
+    fields: dict[str, Any] = {
         "reason": answer.reason,
         "quote": "",
         "content": answer.text,
@@ -135,24 +136,24 @@ def to_op(answer: PortraitAnswer, sources: Sources) -> Op:
             "name": answer.name,
             "occupation": answer.occupation,
             "changes": answer.changes,
-            "dropped": [one.model_dump() for one in answer.dropped if not _told(one, sources)],
+            "dropped": [one.model_dump() for one in dropped],
             "until": sources.until.isoformat(),
         },
     }
     if former and former.state in {MemoryState.ACTIVE, MemoryState.PENDING}:
-        return Update(target=former.id, **told)
-    return Add(category=Category.PROFILE, **told)
+        return Update(target=former.id, **fields)
+    return Add(category=Category.PROFILE, **fields)
 
 
-def _told(dropped: Dropped, sources: Sources) -> bool:
-    """Whether it would tell once more what was to be forgotten."""
+def _is_forgotten(dropped: Dropped, sources: Sources) -> bool:
+    """Return whether it would repeat what the user asked to forget."""
     return any(
         normalize_text(dropped.detail) in normalize_text(content) for content in sources.without
     )
 
 
 def _is_part(words: str, detail: Detail) -> bool:
-    """Return whether these are words of a detail, as `Roux` is of `Ann Roux`; letters are none."""
+    """Return whether the words are part of a detail, as `Roux` of `Ann Roux`; letters are not."""
     part, whole = _tokens(words), _tokens(detail.text)
     says = len(part) > 1 or (len(part) == 1 and is_spaced(part[0]))
     return says and any(whole[at : at + len(part)] == part for at in range(len(whole)))

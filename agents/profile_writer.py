@@ -1,4 +1,4 @@
-"""ProfileWriter: the portrait of a user, written anew from the former one and what has come since.
+"""ProfileWriter: the next portrait of a user, from the former one and what has come since.
 
 START -> gather -> write -> check -> apply -> END
                      ^--------' once, if the answer was unusable, lost a detail or invented one
@@ -35,7 +35,7 @@ from souffleur.knowledge.operation import Actor, ActorKind, LedgerEntry, Refusal
 from souffleur.prompts import render, stamp
 
 MAX_KNOWN_MEMORIES = 40
-"""Memories a portrait is written from: the core, then the most valuable."""
+"""Maximum memories a portrait is written from: the core, then the most valuable."""
 MAX_EPISODES = 10
 
 
@@ -44,11 +44,11 @@ class PortraitState(TypedDict, total=False):
 
     user_id: str
     sphere: str
-    """Of a persona that knows only its own, or the common one."""
+    """The sphere of a persona that knows only its own, or the common one."""
     former: Memory | None
-    """The version in force, or the latest in whatever state."""
+    """The version in force; if none is, the latest in whatever state."""
     episodes: Sequence[Memory]
-    """Since then, oldest first."""
+    """Episodes since the former version, oldest first."""
     versions: int
     """The highest number of a version so far."""
     why: str
@@ -70,14 +70,14 @@ async def gather(state: PortraitState, runtime: Runtime[Context]) -> Update:
     known = await _known(knowledge, state)
     episodes = state["episodes"][-MAX_EPISODES:]
     lines = "\n".join(f"- [{memory.kind}] {single_line(memory.content)}" for memory in known)
-    told = "\n\n".join(map(_tell, episodes))
+    summaries = "\n\n".join(map(_tell, episodes))
     former = state["former"]
-    spoken = f"{lines}\n{told}"
+    spoken = f"{lines}\n{summaries}"
     brief = await runtime.context.brief("portrait", state["user_id"], _latest_agent(state), spoken)
     language = brief.language
     sources = Sources(
         former=former,
-        material=f"{lines}\n\n{told}",
+        material=f"{lines}\n\n{summaries}",
         names=tuple(dict.fromkeys(name for memory in known for name in memory.entities)),
         versions=state["versions"],
         elsewhere="\n".join(one.searchable for one in await _held(knowledge, state)),
@@ -90,7 +90,7 @@ async def gather(state: PortraitState, runtime: Runtime[Context]) -> Update:
         now=clock(state["now"], brief.persona.zone, language),
         portrait=_present(former) if former else render("cold_start", language),
         known=lines or NONE[language],
-        episodes=told or NONE[language],
+        episodes=summaries or NONE[language],
         without=render("without", language, contents=forgotten) if forgotten else "",
     )
     return {
@@ -174,7 +174,7 @@ class ProfileWriter:
 
 
 def _latest_agent(state: PortraitState) -> str:
-    """Return the persona that talked with the user last, as far as episodes tell."""
+    """Return the persona that talked with the user last, according to the episodes."""
     if own := agent_of(state["sphere"]):
         return own
     latest = [*filter(None, [state["former"]]), *state["episodes"]][-1:]

@@ -25,7 +25,7 @@ from souffleur.errors import AnswerError, RecordingError
 RECORDING_FORMAT = 1
 
 _MAX_SHOWN_LENGTH = 80
-"""Characters of the last user message that a line repeats, for whoever reads the file."""
+"""Maximum characters of the last user message repeated in a line, for human readers."""
 
 Entry = dict[str, Any]
 
@@ -34,20 +34,23 @@ Entry = dict[str, Any]
 class _Recording:
     header: Entry
     entries: dict[str, Entry] = field(default_factory=dict)
-    """By request key, in the order of the file; of two with one key, the first."""
+    """Entries by request key, in the order of the file; the first of two with the same key."""
 
 
 class Recorder:
     """A `Chat` that asks another one, and writes each answer down before it is used.
 
-    What the file already holds is not asked again, so an interrupted recording goes on where it
-    stopped. An EndpointError is not written down: it says nothing about the model.
+    Answers already in the file are not asked for again, so an interrupted recording goes on where
+    it stopped. An EndpointError is not written down: it says nothing about the model.
     """
 
     def __init__(
         self, chat: Chat, path: Path | str, *, model: str, now: datetime, note: str = ""
     ) -> None:
-        """Raises RecordingError if the file holds another model's answers, or is none of ours."""
+        """Read the file, or begin it.
+
+        Raises RecordingError if it holds another model's answers, or is not a recording.
+        """
         self._chat = chat
         self._path = Path(path)
         self.used: list[str] = []
@@ -70,7 +73,7 @@ class Recorder:
         self._entries = recording.entries
 
     async def __call__(self, request: Request) -> Reply:
-        """The answer, from the file or the model. Raises what the model's chat raises."""
+        """Return the answer, from the file or the model. Raises what the model's chat raises."""
         key = request_key(request)
         self.used.append(key)
         if key not in self._entries:
@@ -90,7 +93,7 @@ class Player:
     """A `Chat` that answers from a file alone."""
 
     def __init__(self, path: Path | str) -> None:
-        """Raises RecordingError if the file is missing or none of ours."""
+        """Read the file. Raises RecordingError if it is missing or not a recording."""
         self._path = Path(path)
         self._recording = _load(self._path)
         self.used: list[str] = []
@@ -103,13 +106,13 @@ class Player:
 
     @property
     def form(self) -> Form:
-        """The form that most answers came in; a `Judge` of this player starts with it."""
+        """The form of most answers; a StructuredChat over this player should start with it."""
         forms = Counter(entry["form"] for entry in self._recording.entries.values())
         form: Form = forms.most_common(1)[0][0] if forms else "json_schema"
         return form
 
     async def __call__(self, request: Request) -> Reply:
-        """The recorded answer. Raises RecordingError where there is none, and recorded failures."""
+        """Return the recorded answer. Raises recorded failures, RecordingError if there is none."""
         key = request_key(request)
         if key not in self._recording.entries:
             header = self._recording.header
@@ -124,9 +127,9 @@ class Player:
 
 
 def prune(path: Path | str, used_keys: Iterable[str]) -> None:
-    """Rewrites the file at once, with only the answers to these requests, in their order.
+    """Rewrite the file atomically, with only the answers to these requests, in their order.
 
-    Raises RecordingError if the file is missing or none of ours.
+    Raises RecordingError if the file is missing or not a recording.
     """
     recording = _load(Path(path))
     keys = [key for key in dict.fromkeys(used_keys) if key in recording.entries]
@@ -178,7 +181,7 @@ def _load(path: Path) -> _Recording:
 
 
 def _read(path: Path) -> Iterator[Entry]:
-    """Each line. The last one, if it lacks its end, was being written when the power went."""
+    """Yield each line, except a last one without its end, which a power cut left unfinished."""
     *whole, _ = path.read_bytes().split(b"\n")
     for number, line in enumerate(whole, start=1):
         try:

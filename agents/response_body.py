@@ -7,15 +7,15 @@ from contextlib import aclosing
 import httpx2
 
 MAX_BODY_BYTES = 4 << 20
-"""Bytes. An answer has far less, also with its thoughts and the probabilities of its tokens."""
+"""An answer has far less, even with its reasoning and token probabilities."""
 
 _GZIP_OR_DEFLATE = zlib.MAX_WBITS | 32
 
 
 def bound(response: httpx2.Response) -> None:
-    """Let no more than `MAX_BODY_BYTES` bytes and one be read of the response, once it is unpacked.
+    """Limit what is read of the response to `MAX_BODY_BYTES` + 1 bytes, counted unpacked.
 
-    What is packed in another way than gzip or deflate, unasked, stays as it is.
+    A body that is packed otherwise than by gzip or deflate, unasked, stays as it is.
     """
     assert isinstance(response.stream, httpx2.AsyncByteStream)
     packed = response.headers.pop("content-encoding", "").strip().lower()

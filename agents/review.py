@@ -10,11 +10,11 @@ from souffleur.knowledge.memory import Due, Memory
 from souffleur.knowledge.operation import Delete, Keep, Promote, derive_id
 
 MAX_REVIEW_ROUNDS = 3
-"""Times a reviewer may think about one memory."""
+"""Maximum number of rounds in which a reviewer thinks about one memory."""
 
 
 def review_id(memory: Memory) -> str:
-    """Return the id of the verdict on a memory as it is: reviewed again, it is the same."""
+    """Return the id of the verdict on this revision of a memory; a second review has the same."""
     return derive_id("review", memory.id, memory.revision)
 
 
@@ -35,7 +35,7 @@ def _capitals(value: Any) -> Any:
 
 
 class ReviewAnswer(BaseModel):
-    """One round: the thought first. Of a promotion, anything may be done."""
+    """The answer of one round, the reason first; on a promotion every action is allowed."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -45,7 +45,7 @@ class ReviewAnswer(BaseModel):
 
 
 class DecayAnswer(ReviewAnswer):
-    """What has faded is not promoted."""
+    """The answer on a faded memory, which cannot be promoted."""
 
     action: Annotated[
         Literal[Action.SEARCH, Action.KEEP, Action.DELETE], BeforeValidator(_capitals)
@@ -53,7 +53,7 @@ class DecayAnswer(ReviewAnswer):
 
 
 class LastPromotionAnswer(ReviewAnswer):
-    """In the last round nothing is looked up."""
+    """The answer of the last round on a promotion, in which nothing can be looked up."""
 
     action: Annotated[
         Literal[Action.PROMOTE, Action.KEEP, Action.DELETE], BeforeValidator(_capitals)
@@ -61,13 +61,13 @@ class LastPromotionAnswer(ReviewAnswer):
 
 
 class LastDecayAnswer(ReviewAnswer):
-    """Neither of the two."""
+    """The answer of the last round on a faded memory: neither search nor promotion."""
 
     action: Annotated[Literal[Action.KEEP, Action.DELETE], BeforeValidator(_capitals)]
 
 
 def answer_type(question: Due, round_: int) -> type[ReviewAnswer]:
-    """Return the answer to the question that is due whose schema offers what this round allows.
+    """Return the type of the answer to a question, whose schema offers what this round allows.
 
     >>> answer_type(Due.PROMOTION, 1).__name__, answer_type(Due.REVIEW, MAX_REVIEW_ROUNDS).__name__
     ('ReviewAnswer', 'LastDecayAnswer')
@@ -78,14 +78,14 @@ def answer_type(question: Due, round_: int) -> type[ReviewAnswer]:
 
 
 def fault(answer: ReviewAnswer) -> str:
-    """What makes the answer unusable; empty: nothing does."""
+    """Return what makes the answer unusable; empty if nothing does."""
     if answer.action is Action.SEARCH and not answer.query:
         return "query: is missing; say what to look for"
     return ""
 
 
 def to_op(answer: ReviewAnswer, target: str, trail: tuple[str, ...]) -> Promote | Keep | Delete:
-    """The operation of a decision; `trail` is what was thought and looked up before."""
+    """Return the operation of a decision; `trail` holds the earlier reasons and searches."""
     match answer.action:
         case Action.PROMOTE:
             return Promote(target=target, reason=answer.reason, trail=trail)

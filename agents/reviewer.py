@@ -54,7 +54,7 @@ RULES = {Due.PROMOTION: "promote", Due.REVIEW: "decay"}
 """The prompt for what is due."""
 MAX_RELATED = 5
 MAX_HITS = 6
-"""Hits a search brings."""
+"""Maximum hits of a search."""
 
 
 class ReviewState(TypedDict, total=False):
@@ -65,7 +65,7 @@ class ReviewState(TypedDict, total=False):
     persona: Persona
     language: str
     due: Due
-    """The question: of promotion or of keeping."""
+    """The question to decide: promotion, or keeping."""
     messages: list[Message]
     answer: ReviewAnswer | None
     problem: str
@@ -73,14 +73,14 @@ class ReviewState(TypedDict, total=False):
     searches: int
     repaired: bool
     trail: tuple[str, ...]
-    """What was thought and looked up so far, for the ledger."""
+    """Reasons and searches so far, for the ledger."""
     usage: Usage
     model: str
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What a review came to, not carried out yet."""
+    """The result of a review, not carried out yet."""
 
     memory: Memory
     verdict: Verdict
@@ -136,7 +136,7 @@ async def think(state: ReviewState, runtime: Runtime[Context]) -> Update:
 
 
 async def search(state: ReviewState, runtime: Runtime[Context]) -> Update:
-    """Look up what the reviewer asked for, through memories, episodes and raw turns."""
+    """Search memories, episodes and raw turns for what the reviewer asked for."""
     answer, memory, language = state["answer"], state["memory"], state["language"]
     assert answer is not None
     assert answer.query is not None
@@ -154,7 +154,7 @@ async def search(state: ReviewState, runtime: Runtime[Context]) -> Update:
     searches = state["searches"] + 1
     left = MAX_REVIEW_ROUNDS - 1 - searches
     more = render("rounds_left", language, count=left) if left else render("last_round", language)
-    told = render(
+    answered = render(
         "looked_up",
         language,
         query=single_line(answer.query),
@@ -164,19 +164,19 @@ async def search(state: ReviewState, runtime: Runtime[Context]) -> Update:
     ids = ", ".join(hit.item.id for hit in found) or "nothing"
     step = shorten(f"{answer.reason} | SEARCH {answer.query} | {ids}", MAX_REMARK_LENGTH)
     return {
-        "messages": [*state["messages"], Message("user", told)],
+        "messages": [*state["messages"], Message("user", answered)],
         "searches": searches,
         "trail": (*state["trail"], step),
     }
 
 
 async def decide(state: ReviewState) -> Update:
-    """Nothing is left to ask."""
+    """End the run: nothing is left to ask."""
     return {"problem": ""}
 
 
 async def route(state: ReviewState) -> str:
-    """Back to thinking while there is a problem, on to search or to the end."""
+    """Return the next node: think while there is a problem, else search or decide."""
     if state["problem"]:
         return "think"
     answer = state["answer"]
@@ -199,7 +199,7 @@ class MemoryReviewer:
         self.context = context
 
     async def run(self, memory: Memory, now: datetime) -> Decision:
-        """What is to become of a memory that is due; nothing is changed.
+        """Decide what should become of a memory that is due; nothing is changed.
 
         A model that does not decide within its rounds keeps the memory; the trail shows what it
         answered. Raises EndpointError, and AnswerError if it gave no usable answer before that.
@@ -221,7 +221,7 @@ class MemoryReviewer:
 
 
 def _question(memory: Memory, now: datetime, policy: Policy) -> Due:
-    """A promotion that was due and has faded meanwhile is a question of keeping."""
+    """Return the question to ask; a promotion that has faded meanwhile is one of keeping."""
     worth = memory.due_for is Due.PROMOTION and not has_faded(memory, now, policy)
     return Due.PROMOTION if worth else Due.REVIEW
 

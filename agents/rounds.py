@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=BaseModel)
 
 MAX_GRAPH_STEPS = 20
-"""Nodes of one run; the longest, a review with every search and one repair, takes eight."""
+"""Maximum nodes of one run; the longest, a review with all searches and a repair, takes eight."""
 
 
 @dataclass(frozen=True)
 class Brief:
-    """What a question is written with: who talks, in which language, by which rules."""
+    """What a question is written with: the names of the two, a language and the rules."""
 
     persona: Persona
     language: str
@@ -46,10 +46,10 @@ class Context:
     judge: StructuredChat
     knowledge: KnowledgeBase
     persona: Persona
-    """Who talks, as far as nobody was introduced."""
+    """Names, zone and language for users and personas that were not introduced."""
 
     async def persona_of(self, user_id: str, agent_id: str) -> Persona:
-        """Return who talks: this user with this persona."""
+        """Return the names, zone and language for this user with this persona."""
         return persona_of(self.persona, *await self.knowledge.people.find(user_id, agent_id))
 
     async def brief(self, prompt: str, user_id: str, agent_id: str, spoken: str) -> Brief:
@@ -65,24 +65,24 @@ class Context:
 Update = dict[str, Any]
 """What a node changes in the state.
 
-A round changes `answer` (None: it was unusable), `problem` (why to ask again; empty: no need),
+A round changes `answer` (`None` if it was unusable), `problem` (why to ask again, or empty),
 `messages` (the conversation so far), `rounds`, `usage` and `model`.
 """
 
 
 def language_for(prompt: str, persona: Persona, spoken: str) -> str:
-    """Return the language to ask in: the user's, or what is spoken, if the prompt is in it."""
+    """Return the language to ask in: the user's or the spoken one, if the prompt exists in it."""
     return written_in(prompt, persona.language or language_of(spoken))
 
 
 def rules_for(prompt: str, persona: Persona, language: str) -> str:
-    """Return the rules of a prompt, and what older memories call the two if it is otherwise."""
+    """Return the rules of a prompt, with the former names of the two that memories may use."""
     rules = render(prompt, language, user=persona.user, assistant=persona.assistant)
     return "\n\n".join(filter(None, (rules, formerly(persona, language))))
 
 
 def begin(rules: str, question: str) -> Update:
-    """What the state holds before the first round."""
+    """Return what the state holds before the first round."""
     messages = [Message("system", rules), Message("user", question)]
     return {"messages": messages, "rounds": 0, "usage": Usage(), "model": ""}
 
@@ -90,7 +90,7 @@ def begin(rules: str, question: str) -> Update:
 async def ask(state: Any, judge: StructuredChat, answer: type[T], name: str) -> Update:
     """Ask once; an unusable answer is a problem, an endpoint that fails an error.
 
-    What the call took is added to the usage either way; the error carries that of the run so far.
+    The usage of the call is added either way; the error carries the usage of the run so far.
     """
     rounds = state["rounds"] + 1
     try:
@@ -118,14 +118,14 @@ async def ask(state: Any, judge: StructuredChat, answer: type[T], name: str) -> 
 
 
 def again(state: Any, question: str) -> Update:
-    """What the state becomes where the model is asked once more."""
+    """Return the change of the state for asking the model once more."""
     return {"messages": [*state["messages"], Message("user", question)], "problem": question}
 
 
 def settled(state: Any, problem: str, prompt: str = "repair") -> Update:
-    """On where there is no problem, to the model once more where there is; AnswerError after.
+    """Go on if there is no problem, else ask the model once more.
 
-    `prompt` says what is to be done again.
+    `prompt` is the prompt that asks again. Raises AnswerError if the model was asked twice already.
     """
     if not problem:
         return {"problem": ""}
@@ -135,14 +135,14 @@ def settled(state: Any, problem: str, prompt: str = "repair") -> Update:
 
 
 def unusable(state: Any, problem: str) -> AnswerError:
-    """Return the error that ends a run whose last answer cannot be used, with what it took.
+    """Return the error that ends a run whose last answer cannot be used, with the usage.
 
-    Its text is kept and logged: it repeats no secret, and nothing of the answers and the material.
+    Its text is kept and logged: it repeats no secret, and no part of the answers or the material.
     """
     messages = state["messages"]
     private = [one.content for one in messages if one.role == "assistant" or one is messages[1]]
-    told = redact(mask(problem), private)
-    return AnswerError(told, answer=messages[-1].content, usage=asdict(state["usage"]))
+    text = redact(mask(problem), private)
+    return AnswerError(text, answer=messages[-1].content, usage=asdict(state["usage"]))
 
 
 async def ask_with_repair(
@@ -155,10 +155,10 @@ async def ask_with_repair(
     language: str,
     fault: Callable[[T], str] = lambda _: "",
 ) -> T:
-    """Ask until an answer has no fault, twice at most: the rounds without a graph around them.
+    """Ask until an answer has no fault, at most twice, without a graph.
 
-    `fault` says what is wrong with an answer; empty: nothing. Raises EndpointError, and AnswerError
-    if the second answer cannot be used either.
+    `fault` returns what is wrong with an answer, empty if nothing is. Raises EndpointError,
+    and AnswerError if the second answer cannot be used either.
     """
     state: dict[str, Any] = {"language": language, **begin(rules, question)}
     while True:
@@ -180,7 +180,7 @@ async def run_graph(
 def compile_rounds(
     name: str, state: type, context: type, *, gather: Any, ask: Any, check: Any, apply: Any
 ) -> "CompiledStateGraph[Any, Any, Any, Any]":
-    """The graph of these nodes, each under its own name."""
+    """Return the graph of these nodes, each under its own name."""
     graph: StateGraph[Any, Any, Any, Any] = StateGraph(state, context_schema=context)
     asking = ask.__name__
     for node in (gather, ask, check, apply):

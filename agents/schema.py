@@ -11,14 +11,15 @@ _COPIED = ("type", "enum", "description")
 
 
 def portable_schema(model: type[BaseModel]) -> Schema:
-    """The model's JSON schema in the dialect that OpenAI, vLLM, llama.cpp and Ollama share.
+    """Return the model's JSON schema in the dialect that OpenAI, vLLM, llama.cpp and Ollama share.
 
     Unions are `anyOf`, constants are `enum`s, every property is required, nothing else is allowed,
     references are replaced by what they refer to (`$defs` stay only for a model that holds
     itself). Defaults, titles, formats, bounds and a class's docstring go: a date is a string, and
     what is not in the schema is checked by the model afterwards. A field's own description stays.
 
-    Raises ValueError for what no strict schema can say: free keys, tuples, values of any type.
+    Raises ValueError for types that no strict schema can express: free keys, tuples and
+    values of any type.
 
     >>> class Note(BaseModel):
     ...     '''For developers.'''
@@ -80,7 +81,7 @@ def _undocumented(node: Schema) -> Schema:
 
 
 def _reached(name: str, definitions: Mapping[str, Schema]) -> set[str]:
-    """Names of the definitions that the named one refers to, at any depth."""
+    """Return the names of the definitions that the named one refers to, at any depth."""
     reached: set[str] = set()
     waiting: list[Any] = [definitions[name]]
     while waiting:

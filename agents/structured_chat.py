@@ -1,4 +1,4 @@
-"""The only door to a model: asks for an answer of a given type, and lets nothing else through."""
+"""Asks a model for answers of a given type, and accepts nothing else; agents have no other way."""
 
 import json
 import re
@@ -27,11 +27,11 @@ _NAMES_THE_FORM = re.compile(
 
 @dataclass(frozen=True)
 class Parsed(Generic[T]):
-    """An answer, and what it took."""
+    """A checked answer, and what it cost."""
 
     value: T
     text: str
-    """What the model said, as it said it."""
+    """The unchanged text of the answer."""
     usage: Usage
     model: str
     form: Form
@@ -46,16 +46,16 @@ class StructuredChat:
 
     @property
     def form(self) -> Form:
-        """The form in which the next question is put."""
+        """The form of the next request."""
         return FORM_LADDER[self._rung]
 
     async def ask(self, messages: Sequence[Message], answer: type[T], *, name: str) -> Parsed[T]:
-        """One answer of the type `answer`, which is called `name` on the wire.
+        """Return one answer of the type `answer`, which is called `name` in the request.
 
-        Asks once; again only where the endpoint refuses the form, one rung lower and for good.
-        Raises EndpointError; AnswerError if the answer does not fit, with a message that may be
-        sent back to the model for its repair, and what the call took. Of such an answer nothing
-        is used.
+        Asks once; again only if the endpoint refuses the form, which from then on is one rung
+        lower. Raises EndpointError; AnswerError if the answer does not fit, with a message that may
+        be sent back to the model for its repair, and the usage of the call. No part of such an
+        answer is used.
         """
         schema = portable_schema(answer)
         lines = _speaks_lines(schema)
@@ -97,13 +97,13 @@ def _request(
 
 
 def _instructed(messages: Sequence[Message], instruction: str) -> tuple[Message, ...]:
-    """The messages, with the instruction at the end of the last system message."""
+    """Return the messages, with the instruction at the end of the last system message."""
     indices = [index for index, message in enumerate(messages) if message.role == "system"]
     if not indices:
         return (Message("system", instruction), *messages)
     last = messages[indices[-1]]
-    told = replace(last, content=f"{last.content.rstrip()}\n\n{instruction}")
-    return (*messages[: indices[-1]], told, *messages[indices[-1] + 1 :])
+    instructed = replace(last, content=f"{last.content.rstrip()}\n\n{instruction}")
+    return (*messages[: indices[-1]], instructed, *messages[indices[-1] + 1 :])
 
 
 def _refuses_form(error: EndpointError) -> bool:
@@ -111,7 +111,7 @@ def _refuses_form(error: EndpointError) -> bool:
 
 
 def _speaks_lines(schema: Schema) -> bool:
-    """Whether the answer is a list of operations, all of which the line protocol has."""
+    """Return whether the answer is a list of operations, all of which the line protocol has."""
     items = schema["properties"].get("ops", {}).get("items", {})
     members = items.get("anyOf", [items])
     ops = {op for m in members for op in m.get("properties", {}).get("op", {}).get("enum", ())}

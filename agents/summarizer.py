@@ -39,7 +39,7 @@ class SummaryState(TypedDict, total=False):
 
     segment: Segment
     turns: Sequence[Turn]
-    """Those of the segment that may be told, oldest first."""
+    """The turns of the segment that are not hidden, oldest first."""
     former: Memory | None
     """The episode written from an earlier version of the segment, if it is in force."""
     persona: Persona
@@ -82,7 +82,7 @@ async def write(state: SummaryState, runtime: Runtime[Context]) -> Update:
 
 
 async def check(state: SummaryState, runtime: Runtime[Context]) -> Update:
-    """Find what makes the answer unusable, or what nobody said; say so to the model, once."""
+    """Find what makes the answer unusable, or what nobody said; report it to the model, once."""
     answer, language, first = state["answer"], state["language"], state["rounds"] == 1
     problem = state["problem"] or (faults(answer) if answer else "")
     if problem:
@@ -97,7 +97,7 @@ async def check(state: SummaryState, runtime: Runtime[Context]) -> Update:
 
 
 async def apply(state: SummaryState, runtime: Runtime[Context]) -> Update:
-    """Write the episode, or nothing where it was small talk."""
+    """Write the episode, or nothing if it was small talk."""
     verdict = _verdict(state)
     return {"outcomes": await runtime.context.knowledge.apply(verdict) if verdict.ops else []}
 
@@ -118,10 +118,10 @@ class ConversationSummarizer:
         self.context = context
 
     async def run(self, segment: Segment) -> str | None:
-        """Summarise a segment; the id of its episode, None where it deserves none.
+        """Summarise a segment; return the id of its episode, `None` if it deserves none.
 
         A segment whose episode is written already costs no call. Raises EndpointError or
-        AnswerError where no usable answer was to be had; then nothing has changed.
+        AnswerError if no usable answer was given; then nothing has changed.
         """
         knowledge = self.context.knowledge
         episode_id = derive_id("memory", episode_verdict_id(segment), 0)
@@ -133,19 +133,19 @@ class ConversationSummarizer:
         state = await run_graph(self.graph, {"segment": segment, "turns": turns}, self.context)
         made = [entry for entry in state["outcomes"] if entry.op in {"ADD", "UPDATE"}]
         if made and made[0].refused is Refusal.USELESS and segment.episode_id:
-            return segment.episode_id  # told anew, it says the same
+            return segment.episode_id  # summarised again, it says the same
         if made and made[0].refused:
             raise AnswerError(f"the episode was refused: {made[0].detail}")
         return made[0].changes[0].after.id if made else None
 
 
 def episode_verdict_id(segment: Segment) -> str:
-    """The id of the verdict on this version of a segment: summarised again, it is the same."""
+    """Return the id of the verdict on this version of a segment; a second summary has the same."""
     return derive_id("episode", segment.id, segment.version)
 
 
 async def _before(knowledge: KnowledgeBase, segment: Segment) -> Memory | None:
-    """The episode of the segment before this one in the same session."""
+    """Return the episode of the segment before this one in the same session."""
     earlier = await knowledge.sessions.segments(
         segment.user_id, session_id=segment.session_id, sphere=segment.sphere
     )

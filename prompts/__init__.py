@@ -16,16 +16,16 @@ from souffleur.errors import PromptError
 
 Language = Literal["en", "zh", "ja"]
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
-"""In which every prompt is written."""
+"""Languages in which every prompt exists."""
 _PARTIAL: tuple[Language, ...] = ("ja",)
-"""In which some are; the others are in English."""
+"""Languages in which some prompts exist; English is used for the others."""
 
 _HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _KANA = re.compile(r"[\u3040-\u30ff]")
 
 
 def render(name: str, language: str, /, **values: object) -> str:
-    """The prompt with its holes filled.
+    """Return the prompt with its holes filled.
 
     Raises PromptError for an unknown prompt or language, or a missing value.
     """
@@ -37,7 +37,9 @@ def render(name: str, language: str, /, **values: object) -> str:
 
 
 def spoken_in(text: str) -> Language:
-    """The language of what is whispered that fits what is spoken; headings exist in more of them.
+    """Return the language for the whispered block that fits a text.
+
+    Its headings exist in more languages than the other prompts.
 
     >>> spoken_in("今日は疲れたよ"), spoken_in("今天好累"), spoken_in("so tired")
     ('ja', 'zh', 'en')
@@ -56,13 +58,13 @@ def written_in(name: str, language: str) -> str:
 
 
 def stamp(name: str, language: str) -> str:
-    """Name, language and content hash of a prompt: what the ledger says a judge was asked with."""
+    """Return name, language and content hash of a prompt, as noted in the ledger."""
     digest = hashlib.sha256(_read(name, language).encode()).hexdigest()[:8]
     return f"{name}.{language}@{digest}"
 
 
 def language_of(text: str) -> Language:
-    """The language of the prompts that fits what is spoken.
+    """Return the language of the prompts that fits a text.
 
     >>> language_of("今天好累 lol"), language_of("so tired 😂"), language_of("今日は疲れたよ")
     ('zh', 'en', 'en')

@@ -66,7 +66,7 @@ logger.disable("souffleur")  # a library is silent until its host says `logger.e
 
 
 def __getattr__(name: str) -> Any:
-    """Names are loaded on first use (PEP 562), so that `import souffleur` stays quick."""
+    """Load a public name on first use (PEP 562), so that `import souffleur` stays quick."""
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'souffleur' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The cast: who talks with whom, as introduced, and else as the settings say."""
+"""The cast: users and personas as introduced, otherwise as in the settings."""
 
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
@@ -10,27 +10,27 @@ from souffleur.settings import Settings
 
 @dataclass(frozen=True)
 class Cast:
-    """All who were introduced at one moment, for whoever shows many records at once."""
+    """All users and personas introduced by now, read once for showing many records."""
 
     usual: Persona
     introduced: Everybody
 
     def persona(self, user_id: str, agent_id: str = "default") -> Persona:
-        """Return who talks: this user with this persona."""
+        """Return the names, zone and language for this user with this persona."""
         person = self.introduced.people.get(user_id)
         return persona_of(self.usual, person, self.introduced.personas.get(agent_id))
 
     def sphere(self, agent_id: str) -> str:
-        """Return where that lies which a persona is told."""
+        """Return the sphere in which what a persona is told is kept."""
         return sphere_of(self.introduced.personas.get(agent_id))
 
     def zone(self, user_id: str | None) -> ZoneInfo:
-        """Return where a user lives; of everybody (None), where the settings say."""
+        """Return the time zone of a user; the configured one for everybody (`None`)."""
         return self.usual.zone if user_id is None else self.persona(user_id).zone
 
 
 def usual(settings: Settings) -> Persona:
-    """Return who talks, as far as nobody was introduced."""
+    """Return the names, zone and language for those who were not introduced."""
     return Persona(
         user=settings.user_title,
         assistant=settings.assistant_name,

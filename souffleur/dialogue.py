@@ -1,4 +1,4 @@
-"""Dialogue files: who talks, and what was said when."""
+"""Dialogue files: a user, a persona, and their turns with times."""
 
 from pathlib import Path
 from typing import Any, Literal
@@ -11,17 +11,17 @@ from souffleur.knowledge.memory import Frozen
 
 
 class UserPart(Frozen):
-    """The person."""
+    """The user."""
 
     id: str = "user"
     title: str = "the user"
-    """How memories call the person."""
+    """The user's display name in memories."""
     language: Literal["en", "zh"] | None = None
-    """Of the prompts; None: what is spoken."""
+    """The language of the prompts; `None` means the language that is spoken."""
 
 
 class AssistantPart(Frozen):
-    """The companion."""
+    """The persona."""
 
     id: str = "default"
     name: str = "the assistant"
@@ -34,18 +34,18 @@ class Exchange(Frozen):
     user: str = ""
     assistant: str = ""
     note: str = ""
-    """What a reader should look for."""
+    """What a reader should notice."""
 
 
 class SessionPart(Frozen):
-    """A stretch of talk."""
+    """A session: consecutive turns."""
 
     id: str
     turns: tuple[Exchange, ...] = Field(min_length=1)
 
 
 class Dialogue(Frozen):
-    """A whole file."""
+    """A whole dialogue file."""
 
     title: str = ""
     user: UserPart = UserPart()
@@ -69,7 +69,7 @@ class Dialogue(Frozen):
 
 
 def read_dialogue(path: Path) -> Dialogue:
-    """The dialogue of a YAML file; DialogueError says where it is wrong."""
+    """Read a dialogue from a YAML file. Raises DialogueError, which names the faulty place."""
     import yaml
 
     try:

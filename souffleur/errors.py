@@ -1,4 +1,4 @@
-"""Everything souffleur raises on purpose.
+"""Everything that Souffleur raises on purpose.
 
 SouffleurError
 ├── SettingsError          a setting is missing or cannot be right
@@ -65,9 +65,9 @@ class EmbedderError(SouffleurError):
     def __init__(self, message: str, *, outage: bool = True, slow: bool = False) -> None:
         super().__init__(message)
         self.outage = outage
-        """False if other texts would fare better."""
+        """Whether any other text would fail as well."""
         self.slow = slow
-        """It was a time-out."""
+        """Whether it was a time-out."""
 
 
 class PromptError(SouffleurError):
@@ -90,26 +90,26 @@ class EndpointError(SouffleurError):
     ) -> None:
         super().__init__(message)
         self.status = status
-        """HTTP status, where there was one."""
+        """The HTTP status, if there was one."""
         self.retryable = retryable
-        """False where asking again cannot help: a wrong key, an unknown model."""
+        """`False` if asking again cannot help, as with a wrong key or an unknown model."""
         self.retry_after = retry_after
-        """Seconds the endpoint asked us to wait."""
+        """Seconds that the endpoint asked us to wait."""
         self.outage = is_outage_status(status) if outage is None else outage
-        """Whether the endpoint or its settings are in trouble, so that another question would fare
-        alike; False: this very request was refused. By the status, unless it is given."""
+        """Whether the endpoint or its settings are in trouble, so that any other request would fail
+        as well; `False` if only this request was refused. Derived from the status by default."""
         self.slow = slow
-        """It was a time-out."""
+        """Whether it was a time-out."""
         self.usage = dict(usage or {})
-        """What the calls before took that were answered, as in `Verdict.cost`."""
+        """Usage of the earlier calls that were answered, as in `Verdict.cost`."""
 
 
 class OutageError(EndpointError):
-    """An endpoint in trouble was not asked: it is asked now and then."""
+    """An endpoint in trouble was not asked: it is tried only now and then."""
 
 
 def is_outage(error: Exception) -> bool:
-    """Return whether an endpoint is in trouble, so that another request would fare alike."""
+    """Return whether an endpoint is in trouble, so that any other request would fail as well."""
     return isinstance(error, EndpointError | EmbedderError) and error.outage
 
 
@@ -121,9 +121,9 @@ class AnswerError(SouffleurError):
     ) -> None:
         super().__init__(message)
         self.answer = answer
-        """What the model said, as it said it; only the beginning if it is far too long."""
+        """The unchanged text of the answer; only the beginning if it is far too long."""
         self.usage = dict(usage or {})
-        """What the calls took that led to it, as in `Verdict.cost`: no ledger entry says so."""
+        """Usage of the calls that led to it, as in `Verdict.cost`; no ledger entry notes it."""
 
 
 class RecordingError(SouffleurError):

@@ -1,4 +1,4 @@
-"""Health: whether what is said is judged and kept, and what is in the way."""
+"""Health: whether turns are judged and stored, and what prevents it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,29 +6,29 @@ from datetime import datetime
 
 @dataclass(frozen=True)
 class Health:
-    """How a memory is at one moment."""
+    """The health of a Souffleur at one moment."""
 
     at: datetime
     endpoint: str
-    """ok, failing, or none: no model is configured."""
+    """`ok`, `failing`, or `none` if no model is configured."""
     judging_error: str
-    """What keeps turns from being judged, and since when; empty if nothing does."""
+    """Why turns cannot be judged, and since when; empty if they can."""
     embedder_error: str
-    """What keeps texts from being embedded; meanwhile they are found by words alone."""
+    """Why texts cannot be embedded; meanwhile they are found by words alone."""
     store_error: str
-    """Why what was said may not be on disk; empty if it is."""
+    """Why turns may not be on disk; empty if they are."""
     waiting: int
-    """Turns that wait to be judged."""
+    """Number of turns that wait to be judged."""
     waiting_since: datetime | None
-    """When the oldest of them was said."""
+    """When the oldest waiting turn was said."""
     set_aside: int
-    """Turns whose answers stayed unusable; `retry` has them judged again."""
+    """Number of turns whose answers stayed unusable; `retry` has them judged again."""
     judged_at: datetime | None
-    """When the latest judgement ended; None: there was none yet."""
+    """When the latest judgement ended; `None` if there was none yet."""
 
     @property
     def error(self) -> str:
-        """All that is in the way, in one line; empty if nothing is."""
+        """All errors in one line; empty if there are none."""
         each = (self.judging_error, self.embedder_error, self.store_error)
         return "; ".join(filter(None, each))
 

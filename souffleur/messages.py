@@ -1,4 +1,4 @@
-"""Messages as chat hosts keep them, and the turns they make."""
+"""Messages as chat hosts keep them, and the turns made of them."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from souffleur.errors import MessageError
 from souffleur.knowledge.language.plain_text import mend
 
 Messages = Sequence[Mapping[str, Any]]
-"""Each with `role` (user or assistant), `content` and, if known, `at` (an aware datetime)."""
+"""Mappings with `role` (user or assistant), `content` and optionally `at` (aware datetime)."""
 
 
 @dataclass(frozen=True)
@@ -18,16 +18,16 @@ class Exchanged:
     """A turn made of messages."""
 
     turn_id: str
-    """Derived from its index and words: the same messages make the same turns."""
+    """An id derived from position and text: the same messages make the same turns."""
     user: str
     assistant: str
     at: datetime | None
 
 
 def to_turns(messages: Messages) -> list[Exchanged]:
-    """The turns of some messages: what the user says, and the replies up to when they speak again.
+    """Return the turns of messages: what the user says, with the replies that follow.
 
-    System and tool messages are left out. Raises MessageError for what is no message.
+    System and tool messages are left out. Raises MessageError for an invalid message.
 
     >>> said = [("user", "hi"), ("assistant", "ho"), ("user", "so"), ("user", "so")]
     >>> turns = to_turns([{"role": role, "content": text} for role, text in said])

@@ -1,4 +1,4 @@
-"""A Souffleur about to be opened."""
+"""A Souffleur that is about to be opened."""
 
 from collections.abc import Callable, Generator
 from types import TracebackType
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 
 class Openable(Protocol):
-    """What is made of the parts."""
+    """What is built from the parts."""
 
     async def start(self) -> None:
-        """Take up what waits."""
+        """Resume waiting work."""
 
     async def close(self) -> None:
-        """Let go of the parts."""
+        """Close the parts."""
 
 
 M = TypeVar("M", bound=Openable)
 
 
 class Opening(Generic[M]):
-    """`await` it and close what it gives yourself, or use it with `async with`."""
+    """`await` it and close the result yourself, or use it with `async with`."""
 
     def __init__(
         self,

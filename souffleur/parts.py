@@ -1,4 +1,4 @@
-"""The parts of a Souffleur: what was opened for it, and who speaks to a model."""
+"""The parts of a Souffleur: what was opened for it, and the agents."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Agents:
-    """Those who speak to a model."""
+    """Everything that asks a model."""
 
     monitor: "KnowledgeMonitor"
     narrator: "Narrator"
@@ -34,25 +34,25 @@ class Agents:
 
 @dataclass(frozen=True)
 class Parts:
-    """What a Souffleur, its background and its runs work with."""
+    """Everything that a Souffleur, its background and its runs work with."""
 
     knowledge: "KnowledgeBase"
     agents: Agents | None = None
-    """None: no model is configured."""
+    """`None` if no model is configured."""
     times: TimeSource = field(default_factory=TimeSource)
     watch: Endpoints | None = None
-    """Over model and embedder; None: there is no model to watch."""
+    """The endpoints of model and embedder; `None` if there is no model."""
     let_go: Callable[[], Awaitable[None]] | None = None
-    """Closes all that was opened; None: only the store was."""
+    """Closes everything that was opened; `None` if only the store was."""
 
     @property
     def clock(self) -> Clock:
-        """What tells the time."""
+        """The clock."""
         return self.times.now
 
     @cached_property
     def endpoints(self) -> Endpoints:
-        """Model and embedder, and whether they answer."""
+        """The endpoints of model and embedder, and whether they answer."""
         if self.watch:
             return self.watch
         judging = Breaker("judging", pause=2.0, steady=self.times.steady, now=self.clock)
@@ -60,16 +60,16 @@ class Parts:
 
     @property
     def has_model(self) -> bool:
-        """Whether there is a model to judge, to tell and to review."""
+        """Whether a model is configured."""
         return self.agents is not None
 
     @property
     def needed_agents(self) -> Agents:
-        """Those who speak to a model. Raises SettingsError if there is none."""
+        """The agents. Raises SettingsError if no model is configured."""
         if self.agents is None:
             raise SettingsError("there is no model to ask: see SOUFFLEUR_BASE_URL")
         return self.agents
 
     async def close(self) -> None:
-        """Close what was opened."""
+        """Close everything that was opened."""
         await (self.let_go or self.knowledge.close)()

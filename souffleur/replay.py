@@ -17,41 +17,41 @@ from souffleur.settings import Settings
 from souffleur.whispering.whisper import Recall
 
 MIN_SILENCE = timedelta(minutes=5)
-"""Between two turns; after a shorter one nothing can be due."""
+"""The shortest pause between two turns after which something can be due."""
 
 
 @dataclass(frozen=True)
 class Played:
-    """One turn, and what came of it."""
+    """One turn, and its results."""
 
     session_id: str
     exchange: Exchange
     whisper: Recall
     turn: Turn
-    """As judged: `failed` if no usable answer came, `pending` if the endpoint is in trouble."""
+    """The judged turn: `failed` if no usable answer came, `pending` during an outage."""
     outcomes: tuple[LedgerEntry, ...]
-    told: tuple[Memory, ...] = ()
-    """Episodes and portraits written since the turn before."""
+    narratives: tuple[Memory, ...] = ()
+    """Episodes and portraits written since the previous turn."""
 
 
 class StageClock:
-    """A clock that stands at the time of what is played."""
+    """A clock that is set to the time of the turn being replayed."""
 
     def __init__(self, at: datetime) -> None:
         self.at = at
 
     def __call__(self) -> datetime:
-        """The time on the stage."""
+        """Return the time it is set to."""
         return self.at
 
 
 def clock_for(dialogue: Dialogue) -> StageClock:
-    """A clock that stands at the beginning; give it to `Souffleur.open` and to `replay`."""
+    """Return a clock set to the first turn; pass it to `Souffleur.open` and to `replay`."""
     return StageClock(dialogue.sessions[0].turns[0].at)
 
 
 def settings_for(dialogue: Dialogue, settings: Settings) -> Settings:
-    """The settings, with the names and the time zone of the dialogue."""
+    """Return the settings with the names and the time zone of the dialogue."""
     return settings.model_copy(
         update={
             "user_title": dialogue.user.title,
@@ -63,18 +63,18 @@ def settings_for(dialogue: Dialogue, settings: Settings) -> Settings:
 
 
 def as_recorded(player: Player) -> dict[str, Any]:
-    """Settings by which a recording is played: asked otherwise than recorded it would look stale.
+    """Return the settings with which a recording must be replayed, else it looks stale.
 
-    The form of the answers, and the model, by whose name the whispered block is measured.
+    These are the form of the answers, and the model, whose name decides how tokens are counted.
     """
     return {"answer_form": player.form, "model": player.model}
 
 
 async def replay(dialogue: Dialogue, memory: Souffleur, clock: StageClock) -> AsyncIterator[Played]:
-    """Recall, observe and judge each turn before the next one; sessions end where the file's do.
+    """Recall, observe and judge each turn before the next one; sessions end as in the file.
 
     A turn observed in an earlier, interrupted replay of the same store is not judged again.
-    RecordingError where a recorded model has no answer for a turn, an episode or a portrait.
+    Raises RecordingError if a recorded model has no answer for a turn, an episode or a portrait.
     """
     user_id, number, seen = dialogue.user.id, 0, set[str]()
     for session in dialogue.sessions:
@@ -82,14 +82,14 @@ async def replay(dialogue: Dialogue, memory: Souffleur, clock: StageClock) -> As
             number += 1
             silence, clock.at = exchange.at - clock.at, exchange.at
             if silence >= MIN_SILENCE:
-                await memory.flush()  # talk that has ended meanwhile is told before it goes on
+                await memory.flush()  # sessions that have ended meanwhile are summarised first
             played = await _play(dialogue, session.id, f"{number:04d}", exchange, memory)
             if exchange is session.turns[-1]:
                 memory.end_session(user_id=user_id, session_id=session.id)
                 await memory.flush()
-            told = [one for one in await _told(memory, user_id) if one.id not in seen]
-            seen |= {one.id for one in told}
-            yield dataclasses.replace(played, told=tuple(told))
+            new = [one for one in await _narratives(memory, user_id) if one.id not in seen]
+            seen |= {one.id for one in new}
+            yield dataclasses.replace(played, narratives=tuple(new))
 
 
 async def _play(
@@ -114,8 +114,8 @@ async def _play(
     return Played(session_id, exchange, whisper, turn, tuple(outcomes))
 
 
-async def _told(memory: Souffleur, user_id: str) -> list[Memory]:
-    """All episodes and portraits so far, oldest first."""
+async def _narratives(memory: Souffleur, user_id: str) -> list[Memory]:
+    """Return all episodes and portraits so far, oldest first."""
     sessions = memory.knowledge.sessions
     for segment in await sessions.waiting_segments(user_id):
         _check_recorded(segment.error)

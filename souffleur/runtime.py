@@ -1,4 +1,4 @@
-"""Souffleur: what a companion touches. `recall` before the reply, `observe` after it."""
+"""Souffleur: the public interface. `recall` before the reply, `observe` after it."""
 
 import uuid
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from souffleur.runs.run import RunOptions, RunResult
 
 FORGET_RELEVANCE = 0.45
-"""Relevance from which `forget` takes a memory to be meant."""
+"""Minimum relevance for `forget` to take a memory as meant."""
 
 
 class Souffleur:
@@ -70,12 +70,12 @@ class Souffleur:
             reply = await my_model(system=persona + whisper.text, user=message)
             memory.observe(user_id="u1", session_id="s1", user=message, assistant=reply)
 
-    `recall` calls no model and never fails a turn. `observe` is durable before it returns, waits
-    for no judge and raises nothing. All else raises SouffleurError.
+    `recall` calls no model and never fails a turn. `observe` stores the turn before it returns,
+    does not wait for its judgement and never raises. All other methods raise SouffleurError.
     """
 
     def __init__(self, parts: Parts, settings: Settings) -> None:
-        """Take the parts that `wiring` has opened; `open` is the usual way."""
+        """Use the parts that `wiring` has opened; `open` is the usual way."""
         self.parts = parts
         self.knowledge: KnowledgeBase = parts.knowledge
         self.settings = settings
@@ -95,13 +95,12 @@ class Souffleur:
         embedder: "Embedder | None" = None,
         **overrides: Any,
     ) -> "Opening[Souffleur]":
-        """Open the store and take up waiting turns; `await` it, or use it with `async with`.
+        """Open the store and resume waiting turns; `await` it, or use it with `async with`.
 
-        `overrides` are settings by name. `chat` stands in for the configured model endpoint,
-        `embedder` for the configured embedder.
-        The environment is read only without `settings`. Raises SettingsError for an override that
-        is no setting, StoreBusyError if another process has the path, StoreMismatchError if the
-        data were made with another embedder.
+        `overrides` are settings by name. `chat` replaces the configured model endpoint, `embedder`
+        the configured embedder. The environment is read only if `settings` is not given. Raises
+        SettingsError for an override that is not a setting, StoreBusyError if another process uses
+        the path, StoreMismatchError if the data were made with another embedder.
         """
         chosen = change_settings(settings, **overrides) if settings else load_settings(**overrides)
         return Opening(cls, chosen, chat, from_clock(clock) if clock else TimeSource(), embedder)
@@ -116,10 +115,10 @@ class Souffleur:
         embedder: "Embedder | None" = None,
         **overrides: Any,
     ) -> BlockingSouffleur:
-        """Open as `open` does, for a host without an event loop; returns when all is open.
+        """Open as `open` does, for a host without an event loop; return when all is open.
 
-        Use it with `with`, or close it yourself. A call from within an event loop holds that loop
-        up. Raises what opening raises.
+        Use it with `with`, or close it yourself. A call from within an event loop blocks that
+        loop. Raises the same errors as `open`.
         """
         return BlockingSouffleur(
             cls.open(settings, chat=chat, clock=clock, embedder=embedder, **overrides)
@@ -135,10 +134,10 @@ class Souffleur:
         at: datetime | None = None,
         incognito: bool = False,
     ) -> Recall:
-        """What to remember for the reply to `text`. Never raises: see `error`.
+        """Return what to remember for the reply to `text`. Never raises: see `Recall.error`.
 
-        All personas share what is known of a user, but for those that know only what they were
-        told themselves: see `introduce_persona`.
+        All personas share what is known of a user, except those that know only what they were
+        told themselves: see `introduce_persona`. With `incognito` nothing is looked up.
         """
         if incognito:
             return Recall()
@@ -146,7 +145,7 @@ class Souffleur:
             asked = await self._asked(user_id, session_id, text or "", agent_id, at)
             whisper = await whisper_for(self.knowledge, self.settings, asked, self._count)
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
-            return Recall(error=_told(error))
+            return Recall(error=_describe(error))
         self._pairing.note(user_id, session_id, whisper)
         return whisper.with_error(self.error)
 
@@ -163,12 +162,13 @@ class Souffleur:
         at: datetime | None = None,
         incognito: bool = False,
     ) -> Receipt:
-        """Keep a turn, durably, and have it judged in the background. Never raises.
+        """Store a turn durably, and have it judged in the background. Never raises.
 
-        The same `turn_id` with the same words is one turn; with another reply (swipe,
-        regenerate), what the first brought is undone and the turn is judged again. `whisper` is
-        the recall that the reply had, or its `judgeable_ids`, which may come from another
-        process; without it, the latest recall of the session here. May be called from any thread.
+        The same `turn_id` with the same words is one turn. With another reply (swipe,
+        regenerate), the changes made for the first are undone and the turn is judged again.
+        `whisper` is the recall that the reply was written with, or its `judgeable_ids`, which may
+        come from another process; by default, the latest recall of the session in this process.
+        May be called from any thread. With `incognito` nothing is stored.
         """
         name = turn_id or uuid.uuid4().hex
         if incognito:
@@ -183,16 +183,16 @@ class Souffleur:
             return with_error(self._backstage.take(turn), odd, odd_whisper, self.error)
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
             logger.error("turn {} cannot be kept: {}", name, error)
-            why = f"the turn cannot be kept: {_told(error)}"
+            why = f"the turn cannot be kept: {_describe(error)}"
             return Receipt(name, new=False, error=why, durable=False)
 
     def end_session(
         self, *, user_id: str, session_id: str = "default", agent_id: str = "default"
     ) -> bool:
-        """Say that a session is over: what is left in its window becomes an episode. Never raises.
+        """End a session: the turns left in its window become an episode. Never raises.
 
-        Name a persona that knows only its own: its talk is a session apart.
-        Returns whether there was anything. A silence of `settings.idle_minutes` ends one as well.
+        A persona that knows only its own must be named: its talk is a separate session. Returns
+        whether any turns were left. A silence of `settings.idle_minutes` ends a session as well.
         """
         try:
             ended = self.knowledge.sessions.end(
@@ -207,14 +207,14 @@ class Souffleur:
 
     @property
     def error(self) -> str:
-        """What keeps turns from being judged, found or kept, since when; empty if nothing does.
+        """Why turns cannot be judged, found or stored, and since when; empty if they can.
 
-        Every `Recall` and `Receipt` carries it; `health` says more.
+        Every `Recall` and `Receipt` includes it; `health` has details.
         """
         return self._backstage.error
 
     async def health(self) -> Health:
-        """Whether what is said is judged and kept. Asks no endpoint. Raises StoreError."""
+        """Return whether turns are judged and stored. Asks no endpoint. Raises StoreError."""
         return await self._backstage.health()
 
     async def remember(
@@ -229,12 +229,12 @@ class Souffleur:
         reason: str = "told to remember",
         at: datetime | None = None,
     ) -> list[LedgerEntry]:
-        """Keep a sentence as it is, or have some messages judged now, whatever the cadence.
+        """Remember a sentence as it is, or have messages judged now, whatever the cadence.
 
         A sentence is refused if it is known or a secret. Messages are observed as turns of the
         session, each once, however often they are given; without a model they wait. Raises
-        MessageError for what is no message or no sentence; EndpointError or EmbedderError if
-        nothing can be judged now: then the messages are kept and wait.
+        MessageError for an invalid message or sentence; EndpointError or EmbedderError if nothing
+        can be judged now, in which case the messages are stored and wait.
         """
         check_id(user_id)
         if isinstance(what, str):
@@ -268,9 +268,9 @@ class Souffleur:
         at: datetime | None = None,
         limit: int = 8,
     ) -> Past:
-        """What was talked about at the time a text names ("上周", "last time"), or on its matter.
+        """Find what was talked about at the time a text names ("上周", "last time"), or its topic.
 
-        Calls no model. Raises MessageError for what is no text, StoreError, EmbedderError.
+        Calls no model. Raises MessageError if `text` is not a string, StoreError, EmbedderError.
         """
         asked = await self._asked(user_id, session_id, text, agent_id, at)
         return await look_everywhere(self.knowledge, self.settings.window_rule, asked, limit=limit)
@@ -283,10 +283,10 @@ class Souffleur:
         timezone: str | None = None,
         language: Language | None = None,
     ) -> Person:
-        """Say how a user is called, where they live, and in which language it is whispered.
+        """Set a user's display name, time zone and language.
 
-        What is None stays as it was, or as the settings say. Older memories are not rewritten.
-        Raises SettingsError for what cannot be right.
+        `None` leaves a value as it was, or as in the settings. Older memories are not rewritten.
+        Raises SettingsError for an invalid value.
         """
         fields = {"title": title, "timezone": timezone, "language": language}
         people, now = self.knowledge.people, self.clock()
@@ -297,10 +297,10 @@ class Souffleur:
     async def introduce_persona(
         self, *, agent_id: str, name: str | None = None, knows: Knows | None = None
     ) -> PersonaCard:
-        """Say how a persona is called, and what it knows; otherwise as `introduce`.
+        """Set a persona's display name and what it knows; otherwise as `introduce`.
 
-        With `knows="own"`, what it is told from now on no other persona knows, and of what the
-        others are told it knows what is shared by `share`. What was told before stays where it is.
+        With `knows="own"`, no other persona knows what this one is told from now on, and it knows
+        only what `share` releases of what the others are told. Earlier memories stay as they are.
         """
         people, now = self.knowledge.people, self.clock()
         known = await self.knowledge.count(agent_id=agent_id)
@@ -308,10 +308,10 @@ class Souffleur:
         return people.introduce_persona(agent_id, now=now, called=called, name=name, knows=knows)
 
     async def define(self, *, agent_id: str, what: Sequence[str]) -> list[LedgerEntry]:
-        """Say all that a persona is: sentences whispered only with it, to every user.
+        """Define a persona: sentences that are whispered only with it, for every user.
 
-        What is not among them any more is forgotten; those that are there stay. No model changes
-        them. Raises MessageError for what is no sentence.
+        Sentences that are no longer among them are forgotten, the others stay. No model changes
+        them. Raises MessageError for an invalid sentence.
         """
         system = {"category": Category.SYSTEM}
         adds = [_add("defined by the host", one, Kind.FACT, Importance.HIGH) for one in what]
@@ -326,19 +326,19 @@ class Souffleur:
     async def share(
         self, memory_id: str, *, user_id: str, reason: str = "shared by the host"
     ) -> LedgerEntry:
-        """Let every persona know a memory or episode that one was told; undoable."""
+        """Let every persona know a memory or episode that one of them was told; undoable."""
         memory = await self.knowledge.get(memory_id, user_id=user_id)
         op, by = Share(target=memory.id, reason=reason), ActorKind.HOST
         return (await self._decide([op], user_id, memory.agent_id, None, by=by))[0]
 
     async def cast(self) -> Cast:
-        """Return all who were introduced."""
+        """Return all users and personas that were introduced."""
         return Cast(self._usual, await self.knowledge.people.everybody())
 
     async def write_portrait(self, *, user_id: str, agent_id: str = "default") -> Memory:
-        """Write the portrait anew, due or not. Raises SettingsError without a model.
+        """Write a new portrait of a user, due or not. Raises SettingsError without a model.
 
-        Name a persona that knows only its own for the portrait that it alone has.
+        A persona that knows only its own has a portrait of its own: name it.
         """
         narrator, user = self.parts.needed_agents.narrator, check_id(user_id)
         _, sphere = await self._who(user, agent_id)
@@ -346,14 +346,14 @@ class Souffleur:
 
     @property
     def has_model(self) -> bool:
-        """Whether there is a model to judge, to tell and to review."""
+        """Whether a model is configured."""
         return self.parts.has_model
 
     async def run(self, name: str, options: "RunOptions | None" = None) -> "RunResult":
-        """Do what is due of one kind now: decay, review, consolidate, profile, contradictions,
-        purge or report.
+        """Run what is due now of one kind.
 
-        Raises SettingsError for another name, or without a model where one is needed.
+        `name` is decay, review, consolidate, profile, contradictions, purge or report. Raises
+        SettingsError for another name, or if a model is needed and none is configured.
         """
         from souffleur.runs.jobs import RUNS, perform
         from souffleur.runs.run import RunOptions
@@ -373,9 +373,9 @@ class Souffleur:
         at: datetime | None = None,
         dry_run: bool = False,
     ) -> list[LedgerEntry]:
-        """Forget a memory by its id, or those a text clearly means; undoable.
+        """Forget a memory by its id, or those that a text clearly means; undoable.
 
-        With `dry_run` nothing changes, and `matches` of the same query says what would go.
+        With `dry_run` nothing changes; `matches` with the same query returns what would go.
         """
         ids = [found.memory.id for found in await self.matches(query, user_id=user_id, at=at)]
         if dry_run or not ids:
@@ -384,7 +384,7 @@ class Souffleur:
         return await self._decide(ops, user_id, "default", at)
 
     async def matches(self, query: str, *, user_id: str, at: datetime | None = None) -> list[Found]:
-        """The memories that `forget` would take a query to mean: by id, or by clear relevance."""
+        """Return the memories that `forget` would forget: by id, or by clear relevance."""
         if not isinstance(query, str):
             raise MessageError("what to forget must be a text, or the id of a memory")
         persona, _ = await self._who(check_id(user_id))
@@ -398,12 +398,13 @@ class Souffleur:
             return [hit for hit in hits if hit.relevance >= FORGET_RELEVANCE]
 
     async def proposals(self, *, user_id: str) -> list[LedgerEntry]:
-        """What waits for the user's yes if `settings.auto_extract` is off, oldest first."""
+        """Return the changes that wait for confirmation (see `auto_extract`), oldest first."""
         return await self.knowledge.proposals(user_id)
 
     async def confirm(self, id: str, *, user_id: str) -> LedgerEntry:
-        """The user says yes to a proposal, or that a memory is so: verified, and active if it was
-        pending. Takes the id of either.
+        """Confirm, for the user, a proposal or a memory, by the id of either.
+
+        A confirmed memory is verified, and becomes active if it was pending.
         """
         if await self._is_proposal(id, user_id):
             by, now = Actor(who=ActorKind.USER), self.clock()
@@ -414,7 +415,7 @@ class Souffleur:
         return (await self._decide([op], user_id, "default", None))[0]
 
     async def reject(self, id: str, *, user_id: str) -> LedgerEntry:
-        """The user says no to a proposal, or that a memory is not so: it is forgotten."""
+        """Reject, for the user, a proposal or a memory; a rejected memory is forgotten."""
         if await self._is_proposal(id, user_id):
             return await self._backstage.do(lambda: self.knowledge.decline(id, user_id=user_id))
         op = Forget(target=id, reason="rejected by the user")
@@ -426,7 +427,7 @@ class Souffleur:
         return any(entry.waits and entry.user_id == user_id for entry in found)
 
     async def retry(self, *, user_id: str | None = None) -> int:
-        """Have the turns judged again that were set aside as failed; returns how many."""
+        """Have turns that were set aside as failed judged again; return their number."""
         failed = await self.knowledge.journal.turns(state=TurnState.FAILED, user_id=user_id)
         await self.knowledge.journal.mark(failed, state=TurnState.PENDING, tries=0, error="")
         self._backstage.let_try()
@@ -435,22 +436,22 @@ class Souffleur:
         return len(failed)
 
     async def flush(self, seconds: float | None = None) -> bool:
-        """Wait until all that is due is judged, told and on disk; False if it could not be.
+        """Wait until everything due is judged, summarised and on disk; return whether it is.
 
-        That is if time ran out, or if an endpoint is in trouble: see `error`. Raises StoreError
-        if the store is out of reach.
+        It is not if time ran out, or if an endpoint is in trouble: see `error`. `seconds` is the
+        time limit. Raises StoreError if the store is out of reach.
         """
         return await self._backstage.flush(seconds)
 
     async def start(self) -> None:
-        """Finish what a crash interrupted, and take up what waits. `open` calls it."""
+        """Finish what a crash interrupted, and resume what waits. `open` calls it."""
         await self._backstage.start()
 
     async def close(self) -> None:
-        """Judge for `settings.shutdown_timeout` seconds; what is left waits for the next start.
+        """Judge for `settings.shutdown_timeout` seconds, then close everything. Idempotent.
 
-        Everything is let go of even if a part fails. Twice does no harm. Raises StoreError if the
-        store cannot be written, and turns that were held in memory are lost.
+        What is left waits for the next start. The rest is closed even if closing one part fails.
+        Raises StoreError if the store cannot be written and turns held in memory are lost.
         """
         await self._backstage.close()
 
@@ -478,7 +479,7 @@ class Souffleur:
     async def _asked(
         self, user_id: str, session_id: str, text: str, agent_id: str, at: datetime | None
     ) -> Asked:
-        """Return what somebody said. Raises IdentityError, MessageError."""
+        """Return the checked question of `recall` or `ask`. Raises IdentityError, MessageError."""
         check_id(user_id)
         check_id(session_id, "session_id")
         if not isinstance(text, str):
@@ -489,7 +490,7 @@ class Souffleur:
         return Asked(user_id, session_id, words, now, persona, agent_id, sphere)
 
     async def _who(self, user_id: str, agent_id: str = "default") -> tuple[Persona, str]:
-        """Return who talks, and the sphere of what the persona is told."""
+        """Return the names, zone and language of the two, and the sphere of the persona."""
         person, card = await self.knowledge.people.find(user_id, agent_id)
         return persona_of(self._usual, person, card), sphere_of(card)
 
@@ -497,7 +498,7 @@ class Souffleur:
         return moment(at, now=self.clock(), zone=persona.zone)[0]
 
     def _zone_now(self, user_id: str, at: object) -> ZoneInfo:
-        """Return the zone of a time that names none: where the user lives, if it can be read."""
+        """Return the zone for a time without one: the user's, if it can be read."""
         if not isinstance(at, datetime) or at.tzinfo is not None:
             return self._usual.zone
         try:
@@ -507,12 +508,12 @@ class Souffleur:
         return persona_of(self._usual, person, None).zone
 
 
-def _told(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
 def _add(reason: str, content: str, kind: Kind, importance: Importance) -> Add:
-    """Return the op that keeps a sentence. Raises MessageError for what cannot be kept."""
+    """Return the op that adds a sentence. Raises MessageError for an invalid one."""
     try:
         return Add(reason=reason, quote="", content=content, kind=kind, importance=importance)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Settings: one frozen object, made at the edge from SOUFFLEUR_… variables and passed in."""
+"""Settings: one frozen object, made from SOUFFLEUR_… variables at the edge and passed in."""
 
 import logging
 import os
@@ -30,14 +30,14 @@ OPENAI_URL = "https://api.openai.com/v1"
 ENV_PREFIX = "SOUFFLEUR_"
 
 _COMMAND_VARIABLES = frozenset({"SOUFFLEUR_USER"})
-"""Variables that are options of commands, and no settings."""
+"""Variables that are options of commands, not settings."""
 _URL_FIELDS = frozenset({"base_url", "embedder_base_url", "qdrant_url"})
 
 
 class Settings(BaseModel):
-    """All that can be set. Each field is also SOUFFLEUR_<NAME> in the environment.
+    """All settings. Each field is also read from SOUFFLEUR_<NAME> by `load_settings`.
 
-    Made by itself it reads nothing but its arguments; `load_settings` reads the environment.
+    The constructor reads only its arguments, not the environment.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -45,60 +45,68 @@ class Settings(BaseModel):
     path: Path = Path("~/.souffleur")
     """Folder of the embedded store."""
     qdrant_url: str | None = None
-    """A Qdrant server instead, for memories shared by several processes or machines."""
+    """URL of a Qdrant server to use instead of `path`, to share memories between processes."""
     qdrant_api_key: SecretStr | None = None
+    """API key of the Qdrant server."""
     shards: int = Field(default=1, ge=1)
+    """Shards of new collections on a Qdrant server."""
     replicas: int = Field(default=1, ge=1)
+    """Replicas of each shard on a Qdrant server."""
     durability: Literal["process", "power"] = "process"
-    """What a finished write survives: kill -9 (a second's loss on a power cut), or a power cut."""
+    """What a finished write survives: `kill -9` (a power cut loses a second), or a power cut."""
 
     base_url: str | None = None
-    """Any OpenAI-compatible endpoint; None means OpenAI's own, if `api_key` or `model` is set."""
+    """URL of an OpenAI-compatible endpoint. `None` means OpenAI's, see `has_model`."""
     api_key: SecretStr | None = None
-    """Of that endpoint, and sent to no other host."""
+    """API key of the model's endpoint; sent to no other host."""
     openai_api_key: SecretStr | None = None
-    """From OPENAI_API_KEY. Sent to OpenAI's own host only; by itself it configures no model."""
+    """The value of OPENAI_API_KEY; sent to OpenAI's host only. Alone it configures no model."""
     model: str = "gpt-4.1-mini"
+    """Name of the model."""
     timeout: float = Field(default=60.0, gt=0)
-    """Seconds one call of the model may take."""
+    """Seconds that one call of the model may take."""
     temperature: float | None = 0.0
-    """None: not sent, for models that take none."""
+    """Sampling temperature. `None` means that it is not sent, for models that accept none."""
     max_tokens: int = Field(default=2000, ge=100)
+    """Maximum tokens of one answer."""
     answer_form: Literal["json_schema", "json_object", "text"] = "json_schema"
-    """Where the ladder of answer formats starts."""
+    """The answer format to try first; weaker ones follow if the endpoint refuses it."""
     price_in: float = Field(default=0.0, ge=0)
-    """Dollars per million prompt tokens, for the cost shown."""
+    """Dollars per million prompt tokens, to compute costs."""
     price_out: float = Field(default=0.0, ge=0)
+    """Dollars per million tokens of answers, to compute costs."""
 
     embedder: str = "hash:512"
-    """openai:MODEL, fastembed:MODEL or hash:DIMENSION."""
+    """The embedder: `openai:MODEL`, `fastembed:MODEL` or `hash:DIMENSION`."""
     embedder_base_url: str | None = None
-    """None means as `base_url`."""
+    """URL of an `openai:` embedder. `None` means the same as `base_url`."""
     embedder_api_key: SecretStr | None = None
+    """API key of the embedder. `None` means `api_key`, if both have the same host."""
 
     policy: str = "companion"
-    """How memories fade: companion, studio or everbot."""
+    """How memories fade: `companion`, `studio` or `everbot`."""
     user_title: str = "the user"
-    """How the user is called in memories; `introduce` gives each user a title, and so on, of its
-    own, and these are for the others."""
+    """The user's display name in memories. This and the next three settings apply to users and
+    personas without a value of their own from `introduce` or `introduce_persona`."""
     assistant_name: str = "the assistant"
+    """The persona's display name in memories."""
     timezone: str = "UTC"
-    """IANA name; what "tomorrow" means depends on it."""
+    """The user's time zone as an IANA name; it decides what "tomorrow" means."""
     language: Literal["en", "zh", "ja"] | None = None
-    """Of what is whispered, and of the prompts if they are written in it; None: what is spoken."""
+    """Language of the whispered block, and of prompts that exist in it. `None` means as spoken."""
     auto_extract: bool = True
-    """If False, every change to memories that a model proposes waits for the user's yes."""
+    """If `False`, every change to memories by a model waits for the user's confirmation."""
 
     judge_every: int = Field(default=1, ge=0, le=20)
-    """Turns of a session judged together; 0: when the session ends."""
+    """Number of turns of a session judged together. 0 means all, when the session ends."""
     window: int = Field(default=30, ge=2)
-    """Messages of a session held word for word; beyond, the oldest become an episode …"""
+    """Maximum messages of a session kept word for word; beyond, the oldest become an episode."""
     window_keep: int = Field(default=10, ge=1)
-    """… and these stay."""
+    """Messages that stay in the window when the oldest become an episode."""
     idle_minutes: float = Field(default=30.0, ge=0)
-    """Silence that ends a session; 0: only `end_session` does."""
+    """Minutes of silence that end a session. 0 means that only `end_session` ends it."""
     raw_days: int = Field(default=30)
-    """Days that raw words are kept, 7 to 365; 0: until they are summarised."""
+    """Days for which raw turns are kept, 7 to 365. 0 means until they are summarised."""
 
     recall_limit: int = Field(default=12, ge=0)
     """Memories a message may call up, besides the core, within the budget `related_tokens`."""
@@ -106,28 +114,31 @@ class Settings(BaseModel):
     """Memories that may go with a message unasked: plans that fall due, circumstances in force,
     what matters most; as far as the same budget leaves room."""
     recall_timeout: float = Field(default=1.0, gt=0)
-    """Seconds that an embedder may keep `recall` waiting; after that, words alone find memories."""
+    """Seconds that `recall` waits for an embedder; after that, it searches by words alone."""
     recall_episodes: int = Field(default=5, ge=0)
-    """The latest episodes accompany every message."""
+    """Number of the latest episodes that are included in every recall."""
     core_tokens: int = Field(default=200, ge=0)
-    """Budget of the core in the whispered block; likewise the other parts below."""
+    """Maximum tokens of core memories in the whispered block."""
     portrait_tokens: int = Field(default=500, ge=0)
+    """Maximum tokens of the portrait in the whispered block."""
     episode_tokens: int = Field(default=800, ge=0)
+    """Maximum tokens of the latest episodes in the whispered block."""
     related_tokens: int = Field(default=400, ge=0)
-    """What the message calls for, and what accompanies it."""
+    """Maximum tokens of memories that match the message, and of those always included."""
     past_tokens: int = Field(default=1500, ge=0)
-    """What a question about the past asks for."""
+    """Maximum tokens of what answers a question about the past."""
     whisper_style: Literal["plain", "grouped"] = "plain"
-    """Memories as one list, or under headings by kind."""
+    """Whether memories are one list, or grouped under headings by kind."""
     tokenizer: Path | None = None
     """The tokenizer.json of the companion's model; None: tiktoken's, if at hand, or an estimate."""
     tries: int = Field(default=3, ge=1)
-    """Judgements tried before a turn is set aside as failed."""
+    """Attempts to judge a turn before it is set aside as failed."""
     retry_pause: float = Field(default=2.0, ge=0)
-    """Seconds before the second try; doubles from there."""
+    """Seconds before the second attempt; doubles with each further one."""
     parallel_users: int = Field(default=8, ge=1)
+    """Maximum number of users whose turns are judged at the same time."""
     schedule: bool = False
-    """Run reviews, decay and the other jobs inside the host, as `souffleur schedule` does alone."""
+    """Whether to run decay, reviews and the other jobs in the host; see `souffleur schedule`."""
     shutdown_timeout: float = Field(default=10.0, ge=0)
     """Seconds `close` waits for turns that are being judged."""
 
@@ -165,30 +176,31 @@ class Settings(BaseModel):
 
     @property
     def has_model(self) -> bool:
-        """Whether a model was named: by address, by a key of its own, or by name beside OpenAI's
-        key. OPENAI_API_KEY alone sends no talk to anybody.
+        """Whether a model is configured: by `base_url`, `api_key`, or `model` with OpenAI's key.
+
+        OPENAI_API_KEY alone does not configure one, so that no talk is sent unasked.
         """
         by_name = "model" in self.model_fields_set and self.openai_api_key
         return bool(self.base_url or self.api_key or by_name)
 
     @property
     def endpoint_url(self) -> str:
-        """The address of the model."""
+        """The URL of the model's endpoint."""
         return self.base_url or OPENAI_URL
 
     @property
     def embedder_url(self) -> str:
-        """The address of an `openai:` embedder."""
+        """The URL of an `openai:` embedder."""
         return self.embedder_base_url or self.endpoint_url
 
     @property
     def endpoint_key(self) -> SecretStr | None:
-        """The key for the model."""
+        """The API key for the model."""
         return self.api_key or self._openai_key_for(self.endpoint_url)
 
     @property
     def embedder_key(self) -> SecretStr | None:
-        """The key for the embedder: the model's only if both have the same host."""
+        """The API key for the embedder; the model's key only if both have the same host."""
         shared = host_of(self.embedder_url) == host_of(self.endpoint_url)
         own = self.embedder_api_key or (self.api_key if shared else None)
         return own or self._openai_key_for(self.embedder_url)
@@ -197,25 +209,25 @@ class Settings(BaseModel):
         return self.openai_api_key if host_of(url) == host_of(OPENAI_URL) else None
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        """Yield what `repr` shows: of addresses, neither user name nor password nor query."""
+        """Yield what `repr` shows: URLs without user name, password and query."""
         for name, value in super().__repr_args__():
             shown = bare_address(value) if name in _URL_FIELDS and isinstance(value, str) else value
             yield name, shown
 
     @property
     def window_rule(self) -> WindowRule:
-        """When talk leaves the window."""
+        """The rule for when turns leave the window."""
         idle = timedelta(minutes=self.idle_minutes) if self.idle_minutes else None
         return WindowRule(size=self.window, keep=self.window_keep, idle=idle)
 
     @property
     def folder(self) -> Path:
-        """`path`, with ~ resolved."""
+        """`path` with ~ expanded."""
         return self.path.expanduser()
 
 
 class _Environment(BaseSettings, Settings):
-    """The settings that the environment names."""
+    """The settings given in the environment."""
 
     model_config = SettingsConfigDict(
         env_prefix=ENV_PREFIX, frozen=True, extra="ignore", env_parse_none_str="none"
@@ -225,10 +237,10 @@ class _Environment(BaseSettings, Settings):
 
 
 def load_settings(**overrides: object) -> Settings:
-    """Return the settings from the environment, with others by name in their place.
+    """Return the settings from the environment, overridden by the given ones.
 
-    Raises SettingsError, which names each variable that cannot be right and each name that is
-    none. A variable that looks like a setting and is none is warned of.
+    Logs a warning for a SOUFFLEUR_… variable that is not a setting. Raises SettingsError, which
+    names each invalid variable and each override that is not a setting.
     """
     _warn_of_unknown(os.environ)
     try:
@@ -240,7 +252,7 @@ def load_settings(**overrides: object) -> Settings:
 
 
 def change_settings(settings: Settings, **overrides: object) -> Settings:
-    """Return the settings with others by name in their place; the environment is not read.
+    """Return the settings overridden by the given ones; the environment is not read.
 
     Raises SettingsError as `load_settings` does.
     """
@@ -270,25 +282,25 @@ def _warn_of_unknown(environment: Iterable[str]) -> None:
 
 
 def _meant(name: str, known: Iterable[str]) -> str:
-    """Return a question after the name that was meant; empty if none is near."""
+    """Return the suggestion of a similar name; empty if none is similar."""
     near = get_close_matches(name, list(known), n=1)
     return f": did you mean {near[0]}?" if near else ""
 
 
 def _name_of(path: Location) -> str:
-    """Return the variable of a field; empty if the fault is in several."""
+    """Return the variable of a field; empty if the fault concerns several."""
     name = "_".join(map(str, path)).upper().removeprefix(ENV_PREFIX)
     prefix = "" if name == "OPENAI_API_KEY" else ENV_PREFIX
     return f"{prefix}{name}" if name else ""
 
 
 def default_settings() -> Settings:
-    """Return the defaults, whatever the environment says."""
+    """Return the default settings; the environment is not read."""
     return Settings()
 
 
 def need_model(settings: Settings) -> Settings:
-    """Return the settings if they name a model. Raises SettingsError if they do not."""
+    """Return the settings if a model is configured, else raise SettingsError."""
     if not settings.has_model:
         raise SettingsError(
             "no model is configured: set SOUFFLEUR_BASE_URL (any OpenAI-compatible endpoint), or "

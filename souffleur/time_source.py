@@ -1,4 +1,4 @@
-"""Where time comes from: the hour of the day, a steady count of seconds, and waiting."""
+"""The source of time: a clock, a steady count of seconds, and sleeping."""
 
 import asyncio
 import time
@@ -10,21 +10,21 @@ Clock = Callable[[], datetime]
 
 
 def utc_now() -> datetime:
-    """Return the time by the system's clock, which may be set and may jump."""
+    """Return the time of the system's clock, which may be set and may jump."""
     return datetime.now(UTC)
 
 
 @dataclass(frozen=True)
 class TimeSource:
-    """All that a memory knows of time."""
+    """The only source of time in a Souffleur."""
 
     now: Clock = utc_now
     steady: Callable[[], float] = time.monotonic
-    """Seconds since some moment; never jumps."""
+    """Returns seconds since an arbitrary moment; never jumps."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    """Wait for so many seconds."""
+    """Waits for a number of seconds."""
 
 
 def from_clock(clock: Clock) -> TimeSource:
-    """Return a time source whose steady seconds follow a clock that is set by hand."""
+    """Return a time source whose steady seconds follow the given clock."""
     return TimeSource(clock, lambda: clock().timestamp())

@@ -1,4 +1,4 @@
-"""How the rooms are joined: settings in, the parts of a Souffleur out."""
+"""Wiring: builds the parts of a Souffleur from its settings."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -32,7 +32,7 @@ from souffleur.time_source import Clock, TimeSource
 async def wire(
     settings: Settings, chat: Chat | None, times: TimeSource, embedder: Embedder | None = None
 ) -> Parts:
-    """Return the parts, open. Raises what opening the store raises; then nothing is open."""
+    """Open and return the parts. If opening the store fails, everything is closed again."""
     async with AsyncExitStack() as opening:
         if chat is None and settings.has_model:
             endpoint = make_endpoint(settings)  # before the store: an address may be wrong
@@ -49,7 +49,7 @@ async def wire(
 
 @asynccontextmanager
 async def make_endpoints(settings: Settings, embedder: Embedder) -> AsyncIterator[Endpoints]:
-    """Yield the endpoints that the settings name, for whoever only wants to know how they are."""
+    """Yield the configured endpoints, for checking them without a Souffleur."""
     source = TimeSource()
     judging = Breaker("judging", pause=0.0, steady=source.steady, now=source.now)
     async with AsyncExitStack() as opening:
@@ -62,7 +62,7 @@ async def make_endpoints(settings: Settings, embedder: Embedder) -> AsyncIterato
 async def open_store(
     settings: Settings, times: TimeSource | None = None, embedder: Embedder | None = None
 ) -> KnowledgeBase:
-    """Open the store that the settings name, with another embedder if it is given."""
+    """Open the configured store, with `embedder` instead of the configured one if it is given."""
     policy, embedder = POLICIES[settings.policy], embedder or settings_embedder(settings, times)
     require_confirmation = not settings.auto_extract
     return await open_knowledge(
@@ -75,7 +75,7 @@ async def open_store(
 
 
 def make_place(settings: Settings) -> StoreLocation:
-    """Where the store of the settings is."""
+    """Return the location of the configured store."""
     return StoreLocation(
         folder=settings.folder,
         power_safe=settings.durability == "power",
@@ -87,7 +87,7 @@ def make_place(settings: Settings) -> StoreLocation:
 
 
 def make_endpoint(settings: Settings) -> Endpoint:
-    """The model endpoint that the settings name."""
+    """Return the configured model endpoint."""
     return Endpoint(
         base_url=settings.endpoint_url,
         api_key=_plain(settings.endpoint_key),
@@ -100,7 +100,7 @@ def make_endpoint(settings: Settings) -> Endpoint:
 
 
 def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock: Clock) -> Agents:
-    """The graphs, over one judge."""
+    """Return the agents, which share one chat."""
     judge = StructuredChat(chat, form=settings.answer_form)
     context = Context(judge, knowledge, usual(settings))
     return Agents(
@@ -120,7 +120,7 @@ def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock:
 
 
 def settings_embedder(settings: Settings, times: TimeSource | None = None) -> Embedder:
-    """Return the embedder that the settings name."""
+    """Return the configured embedder."""
     known = settings.embedder_base_url or settings.base_url or settings.embedder_key
     source = times or TimeSource()
     return make_embedder(

@@ -121,7 +121,7 @@ def _call(method: Method) -> str:
         return inner
     for kind in _told(method):
         given = [ast.unparse(kind), inner, *_given(method.args)]
-        return f"self._wait_or_tell({', '.join(given)})"
+        return f"self._wait_or_report({', '.join(given)})"
     if isinstance(method, ast.AsyncFunctionDef):
         return f"self._wait({', '.join([inner, *_given(method.args)])})"
     return f"{inner}({', '.join(_given(method.args))})"

@@ -1,1 +1,1 @@
-"""What goes on behind the talk."""
+"""Background work: judging, episodes, portraits, upkeep."""

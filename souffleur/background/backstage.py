@@ -1,6 +1,6 @@
-"""Backstage: all that goes on behind the talk, in one event loop.
+"""Backstage: all background work, in one event loop.
 
-Turns are taken in, judged and told; silent sessions end and old words expire; runs are scheduled.
+Turns are stored, judged and summarised; silent sessions end, old words expire, runs are scheduled.
 """
 
 import logging
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class Backstage:
-    """Does what nobody waits for. `observe` and `wake` may be called from any thread."""
+    """Does the work that nobody waits for. `take` and `wake` may be called from any thread."""
 
     def __init__(self, parts: Parts, settings: Settings) -> None:
         self._parts = parts
@@ -65,7 +65,7 @@ class Backstage:
         self.schedule: Schedule | None = None
 
     async def start(self) -> None:
-        """Finish what a crash interrupted, and take up what waits."""
+        """Finish what a crash interrupted, and resume what waits."""
         self._home.settle()
         finished = await self._knowledge.recover()
         if finished:
@@ -86,29 +86,29 @@ class Backstage:
             await self.schedule.start()
 
     def take(self, turn: Turn) -> Receipt:
-        """Make a turn durable, and have it judged. Raises SouffleurError."""
+        """Store a turn durably, and have it judged. Raises SouffleurError."""
         return self._intake.take(turn)
 
     def wake(self, user_id: str) -> None:
-        """Say that something of a user waits."""
+        """Have waiting work of a user done."""
         if self._parts.has_model:
             self._home.call(self.worker.wake, user_id)
 
     async def judge_now(self, user_id: str) -> None:
-        """Judge what waits of a user, whatever the cadence. Raises why it could not be."""
+        """Judge the waiting turns of a user, whatever the cadence. Raises what prevents it."""
         if self._parts.has_model:
             await self.do(lambda: self.worker.judge_now(user_id))
 
     async def do(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Work in the event loop that judges, so that nothing is changed by two loops at once."""
+        """Run work in the event loop that judges, so that no two loops change things at once."""
         return await self._home.do(work)
 
     def let_try(self) -> None:
-        """Ask endpoints in trouble again: something may have been put right."""
+        """Let the next request to an endpoint in trouble through: it may have been repaired."""
         self._endpoints.let_try()
 
     async def flush(self, seconds: float | None) -> bool:
-        """Wait until all that is due is judged, told and on disk; False if it could not be."""
+        """Wait until everything due is judged, summarised and on disk; return whether it is."""
         return await self.do(lambda: self._flush(seconds))
 
     async def close(self) -> None:
@@ -121,12 +121,12 @@ class Backstage:
 
     @property
     def error(self) -> str:
-        """What keeps turns from being judged, found or kept, since when; empty if nothing does."""
+        """Why turns cannot be judged, found or stored, and since when; empty if they can."""
         judging = self._endpoints.error if self._parts.has_model else ""
         return "; ".join(filter(None, (judging, self._knowledge.trouble)))
 
     async def health(self) -> Health:
-        """Return whether what is said is judged and kept. Asks no endpoint. Raises StoreError."""
+        """Return whether turns are judged and stored. Asks no endpoint. Raises StoreError."""
         judging, embedding = self._endpoints.judging, self._endpoints.embedding
         journal = self._knowledge.journal
         waiting = await journal.turns(state=TurnState.PENDING, limit=1)
@@ -189,7 +189,7 @@ class Backstage:
             await knowledge.note_recalled(turn.injected)
 
     async def _with_own(self, turn: Turn) -> Turn:
-        """Return the turn without whispered ids that its persona cannot know: a host may err."""
+        """Return the turn without whispered ids that its persona cannot know: hosts may err."""
         own = await self._knowledge.find_usable(turn.user_id, turn.injected, sphere=turn.sphere)
         return turn.model_copy(update={"injected": own})
 
@@ -199,5 +199,5 @@ class Backstage:
 
 
 def _warn(what: str, outage: Outage) -> None:
-    """Tell the host's own log, once an outage: ours is silent unless it is enabled."""
+    """Log to the host's own logger, once per outage: ours is silent unless it is enabled."""
     logging.getLogger("souffleur").warning("%s has failed %s", what, outage)

@@ -1,4 +1,4 @@
-"""The caretaker: ends silent sessions, makes raw words findable, and lets them expire."""
+"""The caretaker: ends silent sessions, embeds raw turns, and lets them expire."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 ROUND_SECONDS = 60.0
 """Seconds between two rounds."""
 EXPIRY_INTERVAL = timedelta(hours=1)
-"""Between two looks for words that have expired; they are out of every read path anyway."""
+"""The pause between two deletions of expired words, which no read path returns anyway."""
 MAX_CLOCK_JUMP = timedelta(days=1)
-"""A clock that went on by this much more than the seconds that passed was set, maybe wrongly."""
+"""A clock that differs by this much from the seconds that passed was set, maybe wrongly."""
 
 
 class Caretaker:
-    """Works in the background; `wake(user_id)` is called for each user whose session has ended.
+    """Does upkeep in the background; calls `wake(user_id)` for users whose session has ended.
 
     `write_late` is called each round: it writes turns that are not on disk yet.
     """
@@ -44,24 +44,24 @@ class Caretaker:
         self._write_late = write_late
         self._expired_at: datetime | None = None
         self._seen: tuple[datetime, float] | None = None
-        """The clock and the steady seconds of the latest round."""
+        """The clock and the steady seconds at the latest round."""
         self._trusted_from = 0.0
-        """The steady second from which on the clock is believed again."""
+        """The steady second from which the clock is trusted again."""
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Work until `stop`, in the event loop that runs now."""
+        """Work in the running event loop until `stop` is called."""
         self._task = asyncio.get_running_loop().create_task(self._keep_going())
 
     async def stop(self) -> None:
-        """End, and wait for it."""
+        """Stop, and wait until it has stopped."""
         if self._task:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
 
     async def tidy(self) -> None:
-        """Do one round, without the words that wait to be found."""
+        """Do one round of upkeep, without embedding raw turns."""
         now, sessions = self._times.now(), self._knowledge.sessions
         for user_id in await sessions.end_idle(now, self._rule):
             self._wake(user_id)
@@ -73,14 +73,14 @@ class Caretaker:
                 await sessions.expire(now, self._knowledge.raw_days)
 
     async def embed(self, user_id: str | None = None) -> None:
-        """Make raw turns findable; with the embedder out of reach they wait."""
+        """Embed raw turns, so that they can be found; if the embedder fails, they wait."""
         try:
             await self._knowledge.embed_turns(user_id)
         except EmbedderError as error:
             logger.warning("raw turns are not found by their sense yet: {}", error)
 
     def _believes(self, now: datetime) -> bool:
-        """Return whether words may be dropped by this clock: not for a day after it jumped."""
+        """Return whether words may expire by this clock; they may not for a day after it jumped."""
         steady, seen = self._times.steady(), self._seen
         self._seen = (now, steady)
         if seen is not None:

@@ -13,22 +13,22 @@ _PROBE = Request((Message("user", "Answer with the single word OK."),), "probe")
 
 
 class Endpoints:
-    """A model (None: there is none) behind its breaker, and an embedder behind its own."""
+    """A model and an embedder, each behind a breaker. The model may be `None`."""
 
     def __init__(self, chat: Chat | None, judging: Breaker, embedder: "Embedder") -> None:
-        """`chat` is the bare one, which `judging` guards elsewhere."""
+        """`chat` is the unguarded chat; elsewhere it is guarded by `judging`."""
         self._chat = chat
         self.judging = judging
         self._embedder = embedder
 
     @property
     def breakers(self) -> tuple[Breaker, ...]:
-        """Of the model and of the embedder."""
+        """The breakers of the model and of the embedder."""
         return (self.judging, self.embedding) if self.embedding else (self.judging,)
 
     @property
     def embedding(self) -> Breaker | None:
-        """Of the embedder; None if it has none."""
+        """The breaker of the embedder; `None` if it has none."""
         return self._embedder.breaker
 
     @property
@@ -38,11 +38,11 @@ class Endpoints:
 
     @property
     def retry_in(self) -> float:
-        """Seconds until both may be asked; 0 if they may be now."""
+        """Seconds until both may be asked; 0 if they may be asked now."""
         return max(breaker.retry_in for breaker in self.breakers)
 
     def let_try(self) -> None:
-        """Let the next request to each through, however short ago one failed."""
+        """Let the next request to each through, however recently one failed."""
         for breaker in self.breakers:
             breaker.let_try()
 
@@ -66,7 +66,7 @@ class Endpoints:
         await self._embedder.probe()
 
     async def is_fault_of_request(self, error: Exception) -> bool:
-        """Return whether another request would have fared better; asks the endpoint, if unclear."""
+        """Return whether another request would have succeeded; asks the endpoint if unclear."""
         if isinstance(error, StoreError):
             return False
         if not isinstance(error, EndpointError | EmbedderError):

@@ -1,4 +1,4 @@
-"""The event loop in which a memory works, and ways into it from other loops and threads."""
+"""The event loop of the background work, and access to it from other loops and threads."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Home:
-    """The loop that judges: the first one, until it is gone; then the one that asks next."""
+    """The loop that judges: the first one, and once that is gone, the next one that calls."""
 
     def __init__(self, on_move: Callable[[], object]) -> None:
         """`on_move` is called in a new loop after the former one, and all its tasks, are gone."""
@@ -18,11 +18,11 @@ class Home:
         self._on_move = on_move
 
     def settle(self) -> None:
-        """Make the running loop the one that works."""
+        """Make the running loop the one that judges."""
         self._loop = asyncio.get_running_loop()
 
     async def do(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Work in the loop that judges; if that one is gone, in this one from now on."""
+        """Run work in the loop that judges; if that is gone, in this one from now on."""
         running = asyncio.get_running_loop()
         if self._loop is None or self._loop is running:
             return await work()
@@ -33,7 +33,7 @@ class Home:
         return await work()
 
     def call(self, call: Callable[..., object], *args: object) -> None:
-        """Call in the loop that judges, from whatever thread; if it is gone, in this one."""
+        """Call in the loop that judges, from any thread; if it is gone, in this one."""
         try:
             running = asyncio.get_running_loop()
         except RuntimeError:

@@ -1,4 +1,4 @@
-"""The intake: turns become durable as they come, or as soon as the store is back."""
+"""The intake: stores turns durably as they come, or as soon as the store is back."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from souffleur.knowledge.journal import Journal
 
 YEARS = range(1900, 2200)
-"""Calendar years in which something can have been said."""
+"""Calendar years in which a turn can have been said."""
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """What `observe` gives to the host."""
+    """The result of `observe`."""
 
     turn_id: str
-    """The host's id of the turn, or the one made for it."""
+    """The host's id of the turn, or a generated one."""
     new: bool = True
-    """False: this very turn was observed before, or nothing is to be kept."""
+    """`False` if the same turn was observed before, or if there is nothing to store."""
     error: str = ""
-    """What is wrong: with this turn, the store, or the judging; empty if all is well."""
+    """What is wrong with this turn, the store or the judging; empty if nothing is."""
     durable: bool = True
-    """False: the turn is not on disk. If `new`, it is held in memory until the store is back."""
+    """Whether the turn is on disk. If not, and `new`, it is held until the store is back."""
 
 
 @dataclass(frozen=True)
 class Said:
-    """An exchange as a host gives it, not checked yet."""
+    """A turn as a host passes it, not checked yet."""
 
     user_id: object
     session_id: object
@@ -57,7 +57,7 @@ class Intake:
         self._wake = wake
         self._late: list[Turn] = []
         self._alone = RLock()
-        """Hosts observe from several threads."""
+        """Held while turns are written, as hosts observe from several threads."""
 
     @property
     def is_late(self) -> bool:
@@ -65,7 +65,7 @@ class Intake:
         return bool(self._late)
 
     def take(self, turn: Turn) -> Receipt:
-        """Write a turn before returning; hold it if the store is out of reach. Never raises."""
+        """Write a turn before returning; hold it in memory if the store fails. Never raises."""
         with self._alone:
             late = self.write_late()
             if late:  # what was said before must be written before
@@ -74,7 +74,7 @@ class Intake:
             return self._write(turn)
 
     def write_late(self) -> str:
-        """Try once more to write what is held, in order; returns why it failed, empty if not."""
+        """Try again to write what is held, in order; return why it failed, empty if it did not."""
         with self._alone:
             late, self._late = self._late, []
             for index, turn in enumerate(late):
@@ -85,7 +85,7 @@ class Intake:
         return ""
 
     def write_last(self) -> None:
-        """Write what is held, because there is no later. Raises StoreError if it cannot be."""
+        """Write what is held for the last time. Raises StoreError if it cannot be written."""
         with self._alone:
             if why := self.write_late():
                 lost, self._late = len(self._late), []
@@ -107,9 +107,9 @@ class Intake:
 def turn_of(
     said: Said, *, now: datetime, zone: tzinfo, injected: tuple[str, ...]
 ) -> tuple[Turn | None, str]:
-    """Return the turn that was said, and what is odd about it; None if nothing was said.
+    """Return the checked turn, and warnings about it; `None` if it is blank.
 
-    Raises IdentityError for an id that is none, MessageError for words that are no text.
+    Raises IdentityError for an invalid id, MessageError for messages that are not strings.
     """
     user_id = check_id(said.user_id)
     session_id = check_id(said.session_id, "session_id")
@@ -134,7 +134,7 @@ def turn_of(
 
 
 def words(value: object, what: str) -> str:
-    """Return a text; of None an empty one. Raises MessageError for anything else.
+    """Return a text; empty for `None`. Raises MessageError for anything else.
 
     >>> words(None, "user"), words("hi", "user")
     ('', 'hi')
@@ -147,9 +147,9 @@ def words(value: object, what: str) -> str:
 
 
 def moment(value: object, *, now: datetime, zone: tzinfo) -> tuple[datetime, str]:
-    """Return when something was said, and what is odd about it; if nothing was given, now.
+    """Return when something was said, and a warning about it; now if nothing was given.
 
-    A time without a zone is taken to be in `zone`; what is no time at all, as now.
+    A time without a zone is taken to be in `zone`; an invalid one is replaced by now.
     """
     if value is None:
         return now, ""
@@ -163,5 +163,5 @@ def moment(value: object, *, now: datetime, zone: tzinfo) -> tuple[datetime, str
 
 
 def with_error(receipt: Receipt, *errors: str) -> Receipt:
-    """Return the receipt with what else is wrong."""
+    """Return the receipt with further errors."""
     return replace(receipt, error="; ".join(filter(None, (receipt.error, *errors))))

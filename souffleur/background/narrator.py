@@ -1,4 +1,4 @@
-"""The narrator: episodes and portraits, kept up behind the talk; what fails is tried again."""
+"""The narrator: writes episodes and portraits in the background, and retries what fails."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
 
 MAX_NARRATION_PAUSE = 3600.0
-"""Seconds between two tries: it is never given up, only asked less and less."""
+"""Maximum seconds between two attempts; it never gives up, but tries ever less often."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class DuePortrait:
 
 
 class Narrator:
-    """What is to be told of one user's talk: each waiting segment, then the portrait."""
+    """Writes episodes of a user's waiting segments, then the portraits that are due."""
 
     def __init__(
         self,
@@ -68,9 +68,9 @@ class Narrator:
         self._clock = clock
 
     async def run(self, user_id: str) -> float | None:
-        """Do what is due; returns the seconds until something should be tried again, or None.
+        """Do what is due; return the seconds until something should be retried, or `None`.
 
-        Raises what is no fault of the talk, an endpoint or a store in trouble: all of it waits.
+        Raises an outage of an endpoint or the store: then everything waits.
         """
         sessions = self._knowledge.sessions
         pauses = [
@@ -100,9 +100,9 @@ class Narrator:
         return found
 
     async def write_portrait(self, user_id: str, why: str, sphere: str = COMMON) -> Memory:
-        """Write the portrait anew that is kept in a sphere, due or not.
+        """Write a new portrait in a sphere, due or not.
 
-        Raises NotFoundError where nothing is known, and what the model's seam raises.
+        Raises NotFoundError if nothing is known of the user, and what asking the model raises.
         """
         sessions = self._knowledge.sessions
         sources, now = await self._read_sources(user_id, sphere), self._clock()
@@ -152,7 +152,7 @@ class Narrator:
         return pause
 
     async def _note_outage(self, segment: Segment, error: Exception) -> None:
-        """Say why a segment waits; that an endpoint is in trouble is no try of it."""
+        """Note why a segment waits; an outage does not count as an attempt."""
         if not isinstance(error, OutageError):
             noted = segment.model_copy(update={"error": f"{type(error).__name__}: {error}"})
             await self._knowledge.sessions.save([noted])

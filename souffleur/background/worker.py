@@ -1,10 +1,10 @@
-"""The worker: judges observed turns in the background, in order for each user, users side by side.
+"""The worker: judges observed turns in the background, in order per user, users concurrently.
 
-When no turn of a user is waiting, what was talked about is told: episodes, then the portrait.
+When no turn of a user is waiting, the talk is summarised: episodes, then the portrait.
 
-The queue is the journal: a turn waits there until it is judged, so a restart goes on where it
-stopped. An endpoint in trouble is no fault of a turn: its turns wait, one of them asks now and
-then, and all go on when it answers. Only an answer that stays unusable sets a turn aside.
+The queue is the journal: a turn waits there until it is judged, so a restart resumes where it
+stopped. An outage of an endpoint does not count against a turn: turns wait, one of them asks now
+and then, and all resume when it answers. Only an answer that stays unusable sets a turn aside.
 """
 
 import asyncio
@@ -31,30 +31,30 @@ from souffleur.knowledge.talk.turn import Turn, TurnState
 
 JudgeTurns = Callable[[Sequence[Turn]], Awaitable[None]]
 Tell = Callable[[str], Awaitable[float | None]]
-"""Keeps up a user's episodes and portrait; seconds until it wants to be called again."""
+"""Writes a user's episodes and portrait; returns the seconds until it should be called again."""
 Sleep = Callable[[float], Awaitable[None]]
 
 MAX_TURNS_PER_CALL = 5
-"""Waiting turns of a session that are judged in one call."""
+"""Maximum waiting turns of a session that are judged in one call."""
 MIN_RETRY_PAUSE = 1.0
-"""Seconds before what waits for an endpoint, or an episode or portrait that failed, is tried again,
-whatever the settings and the clock say."""
+"""Minimum seconds before retrying what waits for an endpoint, or a failed episode or portrait,
+whatever the settings and the clock are."""
 MAX_TURN_PAUSE = 60.0
-"""Seconds between two tries of a turn."""
+"""Maximum seconds between two attempts at a turn."""
 MAX_STALL_PAUSE = 300.0
-"""Seconds between two tries of a user whose turns wait for an endpoint or the store."""
+"""Maximum seconds between two attempts for a user who waits for an endpoint or the store."""
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How often a turn is tried, and how long to wait between."""
+    """How often a turn is attempted, and how long to wait in between."""
 
     tries: int = 3
     pause: float = 2.0
-    """Seconds before the second try; doubles from there."""
+    """Seconds before the second attempt; doubles with each further one."""
 
     def wait(self, tries: int, longest: float = MAX_TURN_PAUSE) -> float:
-        """Return the seconds to wait after the n-th try that failed.
+        """Return the seconds to wait after the n-th failed attempt.
 
         >>> Patience().wait(1), Patience().wait(2), Patience().wait(99)
         (2.0, 4.0, 60.0)
@@ -63,15 +63,15 @@ class Patience:
 
 
 class Endpoints(Protocol):
-    """What the worker asks about the endpoints that it needs."""
+    """What the worker needs to know of the endpoints."""
 
     @property
     def retry_in(self) -> float:
-        """Seconds until all of them may be asked; 0 if they may be now."""
+        """Seconds until all of them may be asked; 0 if they may be asked now."""
         ...
 
     async def is_fault_of_request(self, error: Exception) -> bool:
-        """Whether another request would have fared better."""
+        """Return whether another request would have succeeded."""
         ...
 
 
@@ -80,17 +80,17 @@ class Stall:
     """A user whose turns wait for an endpoint or the store."""
 
     times: int
-    """How often in a row."""
+    """Number of failures in a row."""
     ready_at: float
-    """When the next try may be, by the steady clock."""
+    """The steady second from which it may be tried again."""
 
 
 class Worker:
-    """One task per user with something waiting, at limit `parallel` at once.
+    """Runs one task per user with waiting work, at most `parallel` at once.
 
-    With `every` above 1, the turns of a session are judged when there are so many; with 0, when
-    the session has ended. `tell` is called when no turn is waiting, `finish` after the store was
-    out of reach: it does what was written down and not done.
+    Turns of a session are judged when there are `every` of them; with 0, when the session has
+    ended. `tell` is called when no turn is waiting. `finish` is called after the store was out of
+    reach, and carries out verdicts that are in the ledger only.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Worker:
         sleep: Sleep = asyncio.sleep,
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`steady` counts seconds and never jumps; `sleep` waits for so many of them."""
+        """`steady` counts seconds and never jumps; `sleep` waits for a number of them."""
         self._judge = judge
         self._tell = tell
         self._finish = finish
@@ -122,13 +122,13 @@ class Worker:
         self._again: set[str] = set()
         self._forced: set[str] = set()
         self._unfinished: set[str] = set()
-        """Users in the midst of whose work the store went out of reach."""
+        """Users during whose work the store went out of reach."""
         self._stalled: dict[str, Stall] = {}
-        """The longest waiting first."""
+        """Users whose work waits for an endpoint or the store, the longest waiting first."""
         self.adopt()
 
     def adopt(self) -> None:
-        """Work in the event loop that runs from now on; a former one is gone."""
+        """Work in the running event loop from now on; a former one is gone."""
         self._slots = asyncio.Semaphore(self._parallel)
         self._tasks: dict[str, asyncio.Task[SouffleurError | None]] = {}
         self._later: dict[str, asyncio.TimerHandle] = {}
@@ -137,25 +137,25 @@ class Worker:
 
     @property
     def is_stalled(self) -> bool:
-        """Whether somebody's turns wait for an endpoint or a store to come back."""
+        """Whether any user's turns wait for an endpoint or the store to come back."""
         return bool(self._stalled)
 
     async def resume(self) -> None:
-        """Take up what waits, of a former process or for an endpoint that was in trouble."""
+        """Resume what waits, from a former process or from an outage."""
         users = await self._journal.users_with_pending_turns()
         users |= {segment.user_id for segment in await self._sessions.waiting_segments()}
         for user_id in sorted(users):
             self.wake(user_id)
 
     def hurry(self) -> None:
-        """Cut short every pause after a failure: somebody waits, or something was put right."""
+        """Cut short every pause after a failure: a caller waits, or an endpoint was repaired."""
         self._hurry.set()
         self._hurry = asyncio.Event()
 
     async def judge_now(self, user_id: str) -> None:
-        """Judge all that waits of this user, whatever the cadence, and wait for it.
+        """Judge all waiting turns of this user, whatever the cadence, and wait for it.
 
-        Raises what kept it from being judged: EndpointError, EmbedderError or StoreError.
+        Raises what prevented it: EndpointError, EmbedderError or StoreError.
         """
         self._forced.add(user_id)
         self.wake(user_id)
@@ -166,7 +166,7 @@ class Worker:
             raise error
 
     def wake(self, user_id: str) -> None:
-        """There is something to do for this user. To be called in the event loop."""
+        """Start work for this user, unless it runs already. Must be called in the event loop."""
         self._again.add(user_id)
         if user_id not in self._tasks:
             task = asyncio.get_running_loop().create_task(self._serve(user_id))
@@ -174,12 +174,12 @@ class Worker:
             task.add_done_callback(lambda done: self._ended(user_id, done))
 
     def wake_stalled(self) -> None:
-        """Let all that wait for an endpoint go on: it answers again."""
+        """Resume the work of all users that waited for an endpoint: it answers again."""
         for user_id in list(self._stalled):
             self.wake(user_id)
 
     async def drain(self, seconds: float | None = None) -> bool:
-        """Wait until nothing is under way; False if the time was too short."""
+        """Wait until no work is running; return `False` if the time was too short."""
         loop = asyncio.get_running_loop()
         deadline = None if seconds is None else loop.time() + seconds
         while tasks := list(self._tasks.values()):
@@ -190,7 +190,7 @@ class Worker:
         return True
 
     async def stop(self) -> None:
-        """Let go at once; what is waiting stays in the journal."""
+        """Stop at once; waiting turns stay in the journal."""
         for handle in self._later.values():
             handle.cancel()
         tasks: list[asyncio.Task[object]] = [*self._tasks.values()]
@@ -200,7 +200,7 @@ class Worker:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _serve(self, user_id: str) -> SouffleurError | None:
-        """Do all there is to do for a user; returns what kept it from being done."""
+        """Do all work of a user; return the error that prevented it, if any."""
         try:
             while user_id in self._again:
                 self._again.discard(user_id)
@@ -220,7 +220,7 @@ class Worker:
         return None
 
     async def _judge_due(self, user_id: str, forced: bool) -> None:
-        """Judge what is due, in order. Raises what stays no fault of a turn."""
+        """Judge what is due, in order. Raises an outage that lasts."""
         outages = 0
         while True:
             try:
@@ -242,7 +242,7 @@ class Worker:
             await self._rest(pause)
 
     async def _rest(self, seconds: float) -> None:
-        """Wait for so long, or until somebody wants no more waiting."""
+        """Wait for these seconds, or until `hurry` is called."""
         if not seconds:
             return
         ends = [asyncio.ensure_future(end) for end in (self._sleep(seconds), self._hurry.wait())]
@@ -253,9 +253,9 @@ class Worker:
                 end.cancel()
 
     async def _try(self, turns: Sequence[Turn]) -> float:
-        """Judge once; returns the seconds to wait before going on.
+        """Judge once; return the seconds to wait before going on.
 
-        Raises EndpointError, EmbedderError or StoreError for what is no fault of these turns.
+        Raises EndpointError, EmbedderError or StoreError if these turns are not the cause.
         """
         try:
             await self._judge(turns)
@@ -283,7 +283,7 @@ class Worker:
         return 0.0 if last else self._patience.wait(tries)
 
     async def _note_cost(self, turn: Turn, error: Exception) -> None:
-        """Add what a try that failed has cost to what its first turn has cost so far."""
+        """Add the usage of a failed attempt to the usage noted with its first turn."""
         usage = error.usage if isinstance(error, EndpointError | AnswerError) else {}
         if usage:
             spent = {key: turn.spent.get(key, 0) + value for key, value in usage.items()}
@@ -305,13 +305,13 @@ class Worker:
         return [turn for turn in waiting if turn.id in due or turn.tries]
 
     def _stall(self, user_id: str, error: SouffleurError) -> None:
-        """Note that a user waits, and see to it that somebody tries again."""
+        """Note that a user waits, and schedule another attempt."""
         former = self._stalled.pop(user_id, Stall(0, 0.0))
         times = former.times + (not isinstance(error, OutageError))
         asked = error.retry_after if isinstance(error, EndpointError) else None
         usual = self._patience.wait(max(times, 1), MAX_STALL_PAUSE)
         pause = max(usual, asked or 0.0, MIN_RETRY_PAUSE)
-        # As the last: the next try is somebody else's, should it be due to what this one asks.
+        # At the end: another user tries next, in case this one's request is the cause.
         self._stalled[user_id] = Stall(times, self._steady() + min(pause, MAX_STALL_PAUSE))
         logger.bind(user=user_id).warning("turns wait: {}", error)
         self._try_later()
@@ -321,7 +321,7 @@ class Worker:
             self._probe = asyncio.get_running_loop().create_task(self._try_next())
 
     async def _try_next(self) -> None:
-        """Wake the one who may try next, when it may; who waits longest comes first."""
+        """Wake the users whose time has come one by one, the longest waiting first."""
         while self._stalled:
             ready = min(stall.ready_at for stall in self._stalled.values())
             wait = max(ready - self._steady(), self._endpoints.retry_in)
@@ -354,7 +354,7 @@ class Worker:
 
 
 def _together(turns: Sequence[Turn], limit: int) -> list[Turn]:
-    """Return the first turn and those right behind it that can be judged with it."""
+    """Return the first turn and those directly after it that can be judged with it."""
     first = turns[0]
     if first.tries or first.version:
         return [first]
@@ -367,12 +367,12 @@ def _whereabouts(turn: Turn) -> tuple[object, ...]:
 
 
 def _may_pass(error: EndpointError | EmbedderError | StoreError) -> bool:
-    """Return whether to try again in a moment: nobody has to mend it, and it does not take long."""
+    """Return whether to try again soon: it may pass by itself, and failing takes little time."""
     return isinstance(error, StoreError) or (
         not error.slow and not (isinstance(error, EndpointError) and not error.retryable)
     )
 
 
 def _is_bug(error: Exception) -> bool:
-    """Return whether its traceback says more than its text."""
+    """Return whether the error is unexpected, so that its traceback should be logged."""
     return not isinstance(error, SouffleurError)

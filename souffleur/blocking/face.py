@@ -1,4 +1,4 @@
-"""What the generated methods stand on."""
+"""The base of the generated methods."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -10,25 +10,25 @@ T = TypeVar("T")
 
 
 class Face:
-    """Shows something that lives in an event loop to hosts without one."""
+    """Makes an object that lives in an event loop usable for hosts without one."""
 
     def __init__(self, thread: LoopThread[Any], inner: Any) -> None:
-        """`inner` is what is shown; its coroutines run in the loop of the thread."""
+        """`inner` is the object; its coroutines run in the loop of the thread."""
         self._thread = thread
         self._inner = inner
 
     def _wait(self, work: Callable[..., Awaitable[T]], *args: object, **named: object) -> T:
         return self._thread.call(work, *args, **named)
 
-    def _wait_or_tell(
+    def _wait_or_report(
         self,
-        told: Callable[..., T],
+        made: Callable[..., T],
         work: Callable[..., Awaitable[T]],
         *args: object,
         **named: object,
     ) -> T:
-        """Wait for what never raises; a memory that is closed tells it as `error`."""
+        """Wait for a method that never raises; if the memory is closed, return that as `error`."""
         try:
             return self._wait(work, *args, **named)
         except BlockingError as error:
-            return told(error=str(error))
+            return made(error=str(error))

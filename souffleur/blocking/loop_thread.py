@@ -1,4 +1,4 @@
-"""An event loop in a thread, and something that lives in it."""
+"""An event loop in a thread, and an object that lives in it."""
 
 import asyncio
 import os
@@ -15,13 +15,13 @@ T = TypeVar("T")
 
 
 class LoopThread(Generic[M]):
-    """Opens something in an event loop of its own, and works with it there for other threads.
+    """Opens an object in an event loop of its own, and runs its coroutines for other threads.
 
     The thread is a daemon: a host that forgets to close can end, as after a crash.
     """
 
     def __init__(self, opening: AbstractAsyncContextManager[M, Any]) -> None:
-        """Wait until it is open. Raises what opening raises; then nothing is left behind."""
+        """Wait until it is open. If opening raises, nothing is left behind."""
         self._opening = opening
         self._pid = os.getpid()
         self._alone = threading.Lock()
@@ -38,7 +38,7 @@ class LoopThread(Generic[M]):
             raise
 
     def call(self, work: Callable[..., Awaitable[T]], *args: object, **named: object) -> T:
-        """Work in the loop, and wait for what comes of it; interrupted, the work is cancelled.
+        """Run the work in the loop and return its result; if interrupted, cancel it.
 
         Raises BlockingError if it is closed, if the process was forked, or in its own thread.
         """
@@ -58,9 +58,9 @@ class LoopThread(Generic[M]):
             raise
 
     def close(self) -> None:
-        """Close what was opened, and end the thread. Twice, or after a fork, does no harm.
+        """Close what was opened, and end the thread. Idempotent; does nothing after a fork.
 
-        Calls under way end when it is closed. Raises what closing raises, once.
+        Running calls end when it is closed. An error from closing is raised once.
         """
         if os.getpid() != self._pid:
             return  # it is the parent's
@@ -99,7 +99,7 @@ class LoopThread(Generic[M]):
 
 
 async def _work(work: Callable[[], Awaitable[T]], given_up: Future[None]) -> T:
-    """Do the work, unless or until nobody waits for it any more."""
+    """Do the work, unless or until nobody waits for it."""
     loop, task = asyncio.get_running_loop(), asyncio.ensure_future(work())
     given_up.add_done_callback(lambda _: task.done() or loop.call_soon_threadsafe(task.cancel))
     return await task

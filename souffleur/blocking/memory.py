@@ -22,9 +22,9 @@ class BlockingSouffleur(SouffleurMethods):
             reply = my_model(system=persona + whisper.text, user=message)
             memory.observe(user_id="u1", session_id="s1", user=message, assistant=reply)
 
-    One event loop in a thread does the work; any thread may call. Each call waits, so that one
-    from within an event loop holds that loop up: there, use `Souffleur.open`. Once closed, or in a
-    forked child, what waits raises BlockingError; `recall` and `observe` still raise nothing.
+    One event loop in a thread does the work; any thread may call. Each call waits, so a call from
+    within an event loop blocks that loop: use `Souffleur.open` there. Once closed, or in a forked
+    child, methods raise BlockingError; `recall` and `observe` still never raise.
     """
 
     def __init__(self, opening: AbstractAsyncContextManager[Any, Any]) -> None:

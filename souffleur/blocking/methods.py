@@ -42,12 +42,12 @@ class SouffleurMethods(Face):
         at: datetime | None = None,
         incognito: bool = False,
     ) -> Recall:
-        """What to remember for the reply to `text`. Never raises: see `error`.
+        """Return what to remember for the reply to `text`. Never raises: see `Recall.error`.
 
-        All personas share what is known of a user, but for those that know only what they were
-        told themselves: see `introduce_persona`.
+        All personas share what is known of a user, except those that know only what they were
+        told themselves: see `introduce_persona`. With `incognito` nothing is looked up.
         """
-        found: Recall = self._wait_or_tell(
+        found: Recall = self._wait_or_report(
             Recall,
             self._inner.recall,
             user_id=user_id,
@@ -72,12 +72,13 @@ class SouffleurMethods(Face):
         at: datetime | None = None,
         incognito: bool = False,
     ) -> Receipt:
-        """Keep a turn, durably, and have it judged in the background. Never raises.
+        """Store a turn durably, and have it judged in the background. Never raises.
 
-        The same `turn_id` with the same words is one turn; with another reply (swipe,
-        regenerate), what the first brought is undone and the turn is judged again. `whisper` is
-        the recall that the reply had, or its `judgeable_ids`, which may come from another
-        process; without it, the latest recall of the session here. May be called from any thread.
+        The same `turn_id` with the same words is one turn. With another reply (swipe,
+        regenerate), the changes made for the first are undone and the turn is judged again.
+        `whisper` is the recall that the reply was written with, or its `judgeable_ids`, which may
+        come from another process; by default, the latest recall of the session in this process.
+        May be called from any thread. With `incognito` nothing is stored.
         """
         found: Receipt = self._inner.observe(
             user_id=user_id,
@@ -95,10 +96,10 @@ class SouffleurMethods(Face):
     def end_session(
         self, *, user_id: str, session_id: str = "default", agent_id: str = "default"
     ) -> bool:
-        """Say that a session is over: what is left in its window becomes an episode. Never raises.
+        """End a session: the turns left in its window become an episode. Never raises.
 
-        Name a persona that knows only its own: its talk is a session apart.
-        Returns whether there was anything. A silence of `settings.idle_minutes` ends one as well.
+        A persona that knows only its own must be named: its talk is a separate session. Returns
+        whether any turns were left. A silence of `settings.idle_minutes` ends a session as well.
         """
         found: bool = self._inner.end_session(
             user_id=user_id, session_id=session_id, agent_id=agent_id
@@ -107,15 +108,15 @@ class SouffleurMethods(Face):
 
     @property
     def error(self) -> str:
-        """What keeps turns from being judged, found or kept, since when; empty if nothing does.
+        """Why turns cannot be judged, found or stored, and since when; empty if they can.
 
-        Every `Recall` and `Receipt` carries it; `health` says more.
+        Every `Recall` and `Receipt` includes it; `health` has details.
         """
         found: str = self._inner.error
         return found
 
     def health(self) -> Health:
-        """Whether what is said is judged and kept. Asks no endpoint. Raises StoreError."""
+        """Return whether turns are judged and stored. Asks no endpoint. Raises StoreError."""
         found: Health = self._wait(self._inner.health)
         return found
 
@@ -131,12 +132,12 @@ class SouffleurMethods(Face):
         reason: str = "told to remember",
         at: datetime | None = None,
     ) -> list[LedgerEntry]:
-        """Keep a sentence as it is, or have some messages judged now, whatever the cadence.
+        """Remember a sentence as it is, or have messages judged now, whatever the cadence.
 
         A sentence is refused if it is known or a secret. Messages are observed as turns of the
         session, each once, however often they are given; without a model they wait. Raises
-        MessageError for what is no message or no sentence; EndpointError or EmbedderError if
-        nothing can be judged now: then the messages are kept and wait.
+        MessageError for an invalid message or sentence; EndpointError or EmbedderError if nothing
+        can be judged now, in which case the messages are stored and wait.
         """
         found: list[LedgerEntry] = self._wait(
             self._inner.remember,
@@ -161,9 +162,9 @@ class SouffleurMethods(Face):
         at: datetime | None = None,
         limit: int = 8,
     ) -> Past:
-        """What was talked about at the time a text names ("上周", "last time"), or on its matter.
+        """Find what was talked about at the time a text names ("上周", "last time"), or its topic.
 
-        Calls no model. Raises MessageError for what is no text, StoreError, EmbedderError.
+        Calls no model. Raises MessageError if `text` is not a string, StoreError, EmbedderError.
         """
         found: Past = self._wait(
             self._inner.ask,
@@ -184,10 +185,10 @@ class SouffleurMethods(Face):
         timezone: str | None = None,
         language: Language | None = None,
     ) -> Person:
-        """Say how a user is called, where they live, and in which language it is whispered.
+        """Set a user's display name, time zone and language.
 
-        What is None stays as it was, or as the settings say. Older memories are not rewritten.
-        Raises SettingsError for what cannot be right.
+        `None` leaves a value as it was, or as in the settings. Older memories are not rewritten.
+        Raises SettingsError for an invalid value.
         """
         found: Person = self._wait(
             self._inner.introduce,
@@ -201,10 +202,10 @@ class SouffleurMethods(Face):
     def introduce_persona(
         self, *, agent_id: str, name: str | None = None, knows: Knows | None = None
     ) -> PersonaCard:
-        """Say how a persona is called, and what it knows; otherwise as `introduce`.
+        """Set a persona's display name and what it knows; otherwise as `introduce`.
 
-        With `knows="own"`, what it is told from now on no other persona knows, and of what the
-        others are told it knows what is shared by `share`. What was told before stays where it is.
+        With `knows="own"`, no other persona knows what this one is told from now on, and it knows
+        only what `share` releases of what the others are told. Earlier memories stay as they are.
         """
         found: PersonaCard = self._wait(
             self._inner.introduce_persona, agent_id=agent_id, name=name, knows=knows
@@ -212,10 +213,10 @@ class SouffleurMethods(Face):
         return found
 
     def define(self, *, agent_id: str, what: Sequence[str]) -> list[LedgerEntry]:
-        """Say all that a persona is: sentences whispered only with it, to every user.
+        """Define a persona: sentences that are whispered only with it, for every user.
 
-        What is not among them any more is forgotten; those that are there stay. No model changes
-        them. Raises MessageError for what is no sentence.
+        Sentences that are no longer among them are forgotten, the others stay. No model changes
+        them. Raises MessageError for an invalid sentence.
         """
         found: list[LedgerEntry] = self._wait(self._inner.define, agent_id=agent_id, what=what)
         return found
@@ -223,36 +224,36 @@ class SouffleurMethods(Face):
     def share(
         self, memory_id: str, *, user_id: str, reason: str = "shared by the host"
     ) -> LedgerEntry:
-        """Let every persona know a memory or episode that one was told; undoable."""
+        """Let every persona know a memory or episode that one of them was told; undoable."""
         found: LedgerEntry = self._wait(
             self._inner.share, memory_id, user_id=user_id, reason=reason
         )
         return found
 
     def cast(self) -> Cast:
-        """Return all who were introduced."""
+        """Return all users and personas that were introduced."""
         found: Cast = self._wait(self._inner.cast)
         return found
 
     def write_portrait(self, *, user_id: str, agent_id: str = "default") -> Memory:
-        """Write the portrait anew, due or not. Raises SettingsError without a model.
+        """Write a new portrait of a user, due or not. Raises SettingsError without a model.
 
-        Name a persona that knows only its own for the portrait that it alone has.
+        A persona that knows only its own has a portrait of its own: name it.
         """
         found: Memory = self._wait(self._inner.write_portrait, user_id=user_id, agent_id=agent_id)
         return found
 
     @property
     def has_model(self) -> bool:
-        """Whether there is a model to judge, to tell and to review."""
+        """Whether a model is configured."""
         found: bool = self._inner.has_model
         return found
 
     def run(self, name: str, options: RunOptions | None = None) -> RunResult:
-        """Do what is due of one kind now: decay, review, consolidate, profile, contradictions,
-        purge or report.
+        """Run what is due now of one kind.
 
-        Raises SettingsError for another name, or without a model where one is needed.
+        `name` is decay, review, consolidate, profile, contradictions, purge or report. Raises
+        SettingsError for another name, or if a model is needed and none is configured.
         """
         found: RunResult = self._wait(self._inner.run, name, options)
         return found
@@ -266,9 +267,9 @@ class SouffleurMethods(Face):
         at: datetime | None = None,
         dry_run: bool = False,
     ) -> list[LedgerEntry]:
-        """Forget a memory by its id, or those a text clearly means; undoable.
+        """Forget a memory by its id, or those that a text clearly means; undoable.
 
-        With `dry_run` nothing changes, and `matches` of the same query says what would go.
+        With `dry_run` nothing changes; `matches` with the same query returns what would go.
         """
         found: list[LedgerEntry] = self._wait(
             self._inner.forget, query, user_id=user_id, reason=reason, at=at, dry_run=dry_run
@@ -276,37 +277,38 @@ class SouffleurMethods(Face):
         return found
 
     def matches(self, query: str, *, user_id: str, at: datetime | None = None) -> list[Found]:
-        """The memories that `forget` would take a query to mean: by id, or by clear relevance."""
+        """Return the memories that `forget` would forget: by id, or by clear relevance."""
         found: list[Found] = self._wait(self._inner.matches, query, user_id=user_id, at=at)
         return found
 
     def proposals(self, *, user_id: str) -> list[LedgerEntry]:
-        """What waits for the user's yes if `settings.auto_extract` is off, oldest first."""
+        """Return the changes that wait for confirmation (see `auto_extract`), oldest first."""
         found: list[LedgerEntry] = self._wait(self._inner.proposals, user_id=user_id)
         return found
 
     def confirm(self, id: str, *, user_id: str) -> LedgerEntry:
-        """The user says yes to a proposal, or that a memory is so: verified, and active if it was
-        pending. Takes the id of either.
+        """Confirm, for the user, a proposal or a memory, by the id of either.
+
+        A confirmed memory is verified, and becomes active if it was pending.
         """
         found: LedgerEntry = self._wait(self._inner.confirm, id, user_id=user_id)
         return found
 
     def reject(self, id: str, *, user_id: str) -> LedgerEntry:
-        """The user says no to a proposal, or that a memory is not so: it is forgotten."""
+        """Reject, for the user, a proposal or a memory; a rejected memory is forgotten."""
         found: LedgerEntry = self._wait(self._inner.reject, id, user_id=user_id)
         return found
 
     def retry(self, *, user_id: str | None = None) -> int:
-        """Have the turns judged again that were set aside as failed; returns how many."""
+        """Have turns that were set aside as failed judged again; return their number."""
         found: int = self._wait(self._inner.retry, user_id=user_id)
         return found
 
     def flush(self, seconds: float | None = None) -> bool:
-        """Wait until all that is due is judged, told and on disk; False if it could not be.
+        """Wait until everything due is judged, summarised and on disk; return whether it is.
 
-        That is if time ran out, or if an endpoint is in trouble: see `error`. Raises StoreError
-        if the store is out of reach.
+        It is not if time ran out, or if an endpoint is in trouble: see `error`. `seconds` is the
+        time limit. Raises StoreError if the store is out of reach.
         """
         found: bool = self._wait(self._inner.flush, seconds)
         return found

@@ -27,7 +27,7 @@ def print_turn(turn: Played, index: int, names: tuple[str, str], zone: ZoneInfo)
         console.print(f"  {format_op(entry)}  {story[0] if story else ''}")
         for line in story[1:]:
             console.print(f"      {line}")
-    for one in turn.told:
+    for one in turn.narratives:
         _print_written(one)
 
 
@@ -42,7 +42,7 @@ def print_turn_json(turn: Played) -> None:
         "state": turn.turn.state,
         "error": turn.turn.error,
         "ops": [to_plain(entry) for entry in turn.outcomes],
-        "told": [to_plain(one) for one in turn.told],
+        "told": [to_plain(one) for one in turn.narratives],
     }
     print(json.dumps(line, ensure_ascii=False))
 

@@ -1,4 +1,4 @@
-"""The page of a report: what was measured in a store, as one HTML file that needs nothing."""
+"""The page of a report: the numbers of a store, as one self-contained HTML file."""
 
 import re
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ class Column:
 
     count: int
     span: str
-    """What was counted in it."""
+    """The range that is counted in it."""
     label: str
-    """Shown under it; empty if there is no room."""
+    """The label under it; empty if there is no room."""
 
 
 def to_html(quality: Quality, *, title: str, zone: ZoneInfo) -> str:
@@ -89,7 +89,7 @@ def minute(moment: datetime, zone: tzinfo) -> str:
 
 
 def split_commands(finding: str) -> list[str]:
-    """Return what stands between the commands of a finding and, at odd places, the commands.
+    """Split a finding into the text between commands and, at odd indices, the commands.
 
     >>> split_commands("do `this` or `that`, a ` alone")
     ['do ', 'this', ' or ', 'that', ', a ` alone']

@@ -6,7 +6,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 
 def render(package: str, template: str, **data: object) -> str:
-    """Return a page by a template of `package`, which may use those that lie here."""
+    """Return a page from a template of `package`, which may use the templates of this one."""
     return _environment(package).get_template(template).render(data)
 
 

@@ -14,33 +14,33 @@ from souffleur.knowledge.upkeep.quality import Quality
 from souffleur.knowledge.upkeep.run_log import RunRecord
 
 MAX_ROWS = 50
-"""Of a list, so many are named; the rest is counted."""
+"""Maximum rows shown per list; the rest is only counted."""
 LONG_WAIT = timedelta(hours=1)
 HOPELESS_WAIT = timedelta(days=7)
-"""From then on it seems that nothing judges at all."""
+"""The wait after which it seems that nothing judges at all."""
 
 _REVIEWED = (Due.PROMOTION, Due.REVIEW)
-"""What `souffleur run review` does; everything else that is due is done by `decay`."""
+"""Reasons for being due that `souffleur run review` handles; `decay` handles the others."""
 
 
 class Status(StrEnum):
-    """How a store is, or a part of it."""
+    """The condition of a store, or of a part of it."""
 
     OK = "ok"
     WARNING = "warning"
-    """Something should be looked after; nothing is lost meanwhile."""
+    """Something needs attention; nothing is lost meanwhile."""
     BROKEN = "broken"
-    """Something that was said is not remembered, and will not be until somebody acts."""
+    """Something is not remembered, and will not be until somebody acts."""
 
 
 Finding = tuple[Status, str]
-"""How bad it is, and a sentence that says what to do."""
+"""A severity, and a sentence that says what to do."""
 
 
 def health(quality: Quality, others: Iterable[Finding] = ()) -> tuple[Status, list[str]]:
-    """How the store is, and for each finding a sentence that says what to do; the worst first.
+    """Return the condition of the store, and a sentence for each finding, the worst first.
 
-    `others` are findings about what is not in the store, such as an endpoint.
+    `others` are findings about things outside the store, such as an endpoint.
     """
     since = quality.waiting_since
     waited = quality.at - since if since else timedelta()
@@ -60,17 +60,18 @@ def health(quality: Quality, others: Iterable[Finding] = ()) -> tuple[Status, li
 
 
 def to_json(quality: Quality) -> dict[str, Any]:
-    """Plain data for a program: of each list of memories the count, and the first `MAX_ROWS`; all
-    the latest runs.
+    """Return plain data for a program.
+
+    Of each list of memories it has the count and the first `MAX_ROWS`; of runs, all latest ones.
     """
     state, findings = health(quality)
-    told = {one.name: _plain(getattr(quality, one.name)) for one in fields(quality)}
-    told["runs"] = [run.model_dump(mode="json") for run in quality.runs]
-    return {"health": {"state": str(state), "findings": findings}, **told}
+    data = {one.name: _plain(getattr(quality, one.name)) for one in fields(quality)}
+    data["runs"] = [run.model_dump(mode="json") for run in quality.runs]
+    return {"health": {"state": str(state), "findings": findings}, **data}
 
 
 def count(number: int, one: str, several: str = "") -> str:
-    """A number and what it is of.
+    """Return a number with its noun.
 
     >>> count(1, "turn"), count(1200, "turn"), count(2, "memory", "memories")
     ('1 turn', '1,200 turns', '2 memories')
@@ -79,7 +80,7 @@ def count(number: int, one: str, several: str = "") -> str:
 
 
 def duration(length: timedelta) -> str:
-    """How long something took, as a person says it.
+    """Return a duration as a person would say it.
 
     >>> [duration(timedelta(seconds=seconds)) for seconds in (0.04, 3.26, 125, 7205, 6e5)]
     ['under 0.1 s', '3.3 s', '2 min 5 s', '2 h 0 min', '6 days']
@@ -95,7 +96,7 @@ def duration(length: timedelta) -> str:
 
 
 def outcome(run: RunRecord) -> str:
-    """What came of a run, on one line: by op, why some failed, why it ended early."""
+    """Return the result of a run on one line: counts by op, an error, why it ended early."""
     ranked = sorted(run.counts.items(), key=lambda item: (-item[1], item[0]))
     done = " · ".join(f"{number:,} {op}" for op, number in ranked if number)
     if "health" in run.data:
@@ -107,7 +108,7 @@ def outcome(run: RunRecord) -> str:
 
 
 def spent(*runs: RunRecord) -> str:
-    """What runs have cost, together.
+    """Return the total cost of runs.
 
     >>> spent()
     'nothing'

@@ -1,7 +1,7 @@
 """Runs over what is due: reviews, decay, consolidation, portraits, contradictions, purge, report.
 
 A run reads by index, changes through the ledger, and keeps no state of its own: what was done is
-no longer due, so a run that was stopped goes on where it was, and a doubled one does nothing.
+no longer due, so a stopped run resumes where it was, and a repeated one does nothing.
 """
 
 from souffleur.runs.consolidate import run_consolidate

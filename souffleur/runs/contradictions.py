@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 LOOKBACK_OVERLAP = timedelta(days=2)
 """A memory is as old as its turn, and may have been judged later, when a model was out of reach."""
 MAX_RUNS_READ = 20
-"""Records of former runs that are looked through for the last whole one."""
+"""Maximum records of former runs read to find the last complete one."""
 
 
 async def run_contradictions(
     knowledge: "KnowledgeBase", arbiter: "ConflictResolver", options: RunOptions
 ) -> RunResult:
-    """Judge what was learnt since the last whole run against what was known before."""
+    """Judge what was learned since the last complete run against what was known before."""
     since = await _done_until(knowledge, options.user_id)
     work: defaultdict[str, list[ConflictSet]] = defaultdict(list)
     for user_id in await users_with_candidates(knowledge, options.now, since, options.user_id):
@@ -54,7 +54,7 @@ async def run_contradictions(
 
 
 async def _done_until(knowledge: "KnowledgeBase", user_id: str | None) -> datetime | None:
-    """When the last run over these memories began that was not stopped; None: there was none."""
+    """Return when the last complete run over these memories began; `None` if there was none."""
     records = await run_log.latest(knowledge.journal, name="contradictions", limit=MAX_RUNS_READ)
     whole = (
         one.began

@@ -1,4 +1,4 @@
-"""The decay run: lets go what has expired or faded by rule; calls no model."""
+"""The decay run: forgets or archives what has expired or faded by rule; calls no model."""
 
 from collections.abc import Sequence
 from datetime import UTC
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from souffleur.knowledge.policy import Policy
 
 DUE_BY_RULE = (Due.EXPIRE, Due.ARCHIVE, Due.FORGET)
-"""What needs no judgement."""
+"""Reasons for being due that need no judgement."""
 DUE_PER_PAGE = 100
 
 
 async def run_decay(
     knowledge: "KnowledgeBase", options: RunOptions, *, has_reviewer: bool = True
 ) -> RunResult:
-    """Let go what is over.
+    """Forget or archive what has expired or faded.
 
     Without a reviewer, what is due for review and has fallen below the policy's last threshold is
     forgotten as well: it would never be asked about.
@@ -58,9 +58,9 @@ async def _let_all_go(knowledge: "KnowledgeBase", result: RunResult, what: Seque
 def passes(
     memory: Memory, now: "datetime", policy: "Policy", zone: "tzinfo" = UTC
 ) -> Archive | Forget | None:
-    """What becomes of a memory by rule alone; None: nothing yet, it waits for a reviewer.
+    """Return the op for a memory by rule alone; `None` if it must wait for a reviewer.
 
-    `zone`: where the user lives.
+    `zone` is the user's time zone.
     """
     match memory.due_for:
         case Due.EXPIRE:

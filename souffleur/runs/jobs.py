@@ -1,4 +1,4 @@
-"""The jobs of a store: each run by its name, how often it is done, and by whom."""
+"""The jobs of a store: each run by its name, how often it is done, and how."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ from souffleur.runs.schedule import Job
 
 HOUR = timedelta(hours=1)
 NIGHTLY_HOUR = 3
-"""The hour, in UTC, of what is done once a day."""
+"""The hour in UTC of daily jobs."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What can be run, by hand or by the schedule."""
+    """A run that can be started by hand or by the schedule."""
 
     name: str
     every: timedelta
@@ -44,7 +44,7 @@ def _decay(parts: Parts, options: RunOptions) -> Awaitable[RunResult]:
 RUNS = {
     run.name: run
     for run in (
-        # Before decay: what expired while nobody was there is told in short, not just dropped.
+        # Before decay: what expired meanwhile is condensed, not just dropped.
         Run(
             "consolidate",
             DAY,
@@ -90,14 +90,14 @@ RUNS = {
         Run("report", DAY, lambda parts, options: run_report(parts.knowledge, options)),
     )
 }
-"""By name, in the order in which those are done that are due at once."""
+"""Runs by name, in the order in which they are done if several are due."""
 
 
 async def perform(parts: Parts, name: str, options: RunOptions) -> RunResult:
-    """Do a run, and keep a record of what came of it, unless it was dry or found nothing to do.
+    """Do a run, and keep a record of its result, unless it was dry or had nothing to do.
 
-    Raises StoreError if the store was out of reach meanwhile; what was done till then is recorded
-    if it can be.
+    Raises StoreError if the store was out of reach meanwhile; what was done before is recorded if
+    possible.
     """
     result = await RUNS[name].work(parts, options)
     if not options.dry_run and (result.due or result.data):
@@ -108,7 +108,7 @@ async def perform(parts: Parts, name: str, options: RunOptions) -> RunResult:
 
 
 def jobs_of(parts: Parts) -> list[Job]:
-    """A job for each run; without a model, for those that need none."""
+    """Return a job for each run; without a model, for those that need none."""
     return [_job(parts, run) for run in RUNS.values() if parts.has_model or not run.asks]
 
 

@@ -1,4 +1,4 @@
-"""The profile run: portraits that are due are written anew, also where nobody talks."""
+"""The profile run: writes new portraits that are due, even if nobody talks."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ async def run_profile(
 
 
 async def _talked_with(knowledge: "KnowledgeBase", user_id: str | None) -> dict[str, Memory]:
-    """Users of whom there is an episode, or a portrait out of use, each with one of these."""
+    """Return the users with an episode or a withdrawn portrait, each with one of these."""
     talked_with, withdrawn = (
         (Category.EPISODE, MemoryState.ACTIVE),
         (Category.PROFILE, MemoryState.FORGOTTEN),

@@ -1,4 +1,4 @@
-"""The purge run: what was forgotten a year ago is erased for good, and the words of refusals."""
+"""The purge run: erases what was forgotten a year ago, and the words of old refusals."""
 
 from typing import TYPE_CHECKING
 

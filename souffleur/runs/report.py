@@ -1,4 +1,4 @@
-"""The report run: the numbers of the store, as they stand today, beside those of other days."""
+"""The report run: records the numbers of the store, to compare them with other days."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 async def run_report(knowledge: "KnowledgeBase", options: RunOptions) -> RunResult:
-    """Count what is in the store, and what is wrong with it; no words, so that it may be kept."""
+    """Count what is in the store, and what is wrong with it; without words, so it may be kept."""
     from souffleur.reporting.report import health
 
     quality = await measure(knowledge, options.now, user_id=options.user_id)

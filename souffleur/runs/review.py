@@ -1,4 +1,4 @@
-"""The review run: what is due for promotion or review is decided by a model."""
+"""The review run: a model decides on what is due for promotion or review."""
 
 from collections import defaultdict
 from typing import TYPE_CHECKING
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from souffleur.knowledge.knowledge_base import KnowledgeBase
 
 REVIEWED_DUE = (Due.PROMOTION, Due.REVIEW)
-"""What a reviewer decides."""
+"""Reasons for being due that a reviewer decides on."""
 
 
 async def run_review(
     knowledge: "KnowledgeBase", reviewer: "MemoryReviewer", options: RunOptions
 ) -> RunResult:
-    """Have what is due decided, users side by side."""
+    """Have everything due decided, users concurrently."""
     now, user_id, limit = options.now, options.user_id, options.limits.memories
     due = await knowledge.count_due(now, REVIEWED_DUE, user_id=user_id)
     result = RunResult("review", options, due=due)

@@ -27,29 +27,29 @@ T = TypeVar("T")
 
 MIN_DELETIONS = 5
 MAX_DELETED_SHARE = 0.2
-"""Of what a run looks at, as much may be deleted, or `FEWEST_DELETIONS` if that is more."""
+"""Share of the memories in a run that a model may delete, but at least `MIN_DELETIONS`."""
 MAX_RECORDED_ERRORS = 5
-"""Kept in the record of a run."""
+"""Maximum errors kept in the record of a run."""
 MAX_OUTAGES = 3
-"""Failures in a row, for an endpoint's trouble, that end a run."""
+"""Number of failures in a row, caused by an outage, that end a run."""
 
 Step = Callable[[int, int], None]
-"""Is told how many are done, and of how many."""
+"""Called with the number of memories done, and the total."""
 
 
 @dataclass(frozen=True)
 class RunLimits:
-    """What a run may cost and do."""
+    """Limits of what a run may cost and do."""
 
     memories: int = 1000
-    """Looked at; of consolidation groups, of portraits users."""
+    """Maximum memories to look at; groups for consolidation, users for portraits."""
     calls: int = 1000
-    """Of the model."""
+    """Maximum calls of the model."""
     deletions: int | None = None
-    """None: of what a model decides a fifth of what is looked at, at least five; of what is
-    over by rule all."""
+    """Maximum deletions. `None` means a fifth of the memories looked at, but at least five, if a
+    model decides, and no limit if a rule does."""
     parallel: int = 8
-    """Users side by side."""
+    """Maximum users at the same time."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,12 @@ class RunOptions:
 
     now: datetime
     user_id: str | None = None
-    """Whose memories; None: everybody's."""
+    """The user whose memories are due; `None` means every user."""
     limits: RunLimits = RunLimits()
     dry_run: bool = False
-    """Say what would be done, and change nothing."""
+    """Whether to report only what would be done, and change nothing."""
     stop: Callable[[], bool] = lambda: False
-    """Whether to end: asked between two memories."""
+    """Called between two memories; returns whether to stop."""
     step: Step = lambda done, total: None
 
 
@@ -73,45 +73,45 @@ class RunItem:
 
     memory: Memory
     op: str
-    """PROMOTE, KEEP, DELETE, FORGET, …; or FAILED, WAITS, CHANGED, REFUSED."""
+    """An op such as PROMOTE, KEEP, DELETE or FORGET; or FAILED, WAITS, CHANGED, REFUSED."""
     reason: str
     trail: tuple[str, ...] = ()
 
 
 @dataclass
 class RunResult:
-    """What came of a run."""
+    """The result of a run."""
 
     name: str
     options: RunOptions
     due: int = 0
-    """How many were due when it began."""
+    """Number of memories that were due when it began."""
     items: list[RunItem] = field(default_factory=list)
     calls: int = 0
     tokens: int = 0
     cost: float = 0.0
-    """In dollars."""
+    """Dollars."""
     stopped: str = ""
-    """Why it ended before all was done; empty: it is done."""
+    """Why it ended before everything was done; empty if everything is."""
     outages: int = 0
-    """Failures in a row for which an endpoint in trouble was the reason."""
+    """Number of failures in a row that were caused by an outage."""
     error: SouffleurError | None = None
-    """What ended it, if an endpoint or the store was in trouble."""
+    """The error that ended it, if an endpoint or the store was in trouble."""
     data: dict[str, Any] = field(default_factory=dict)
-    """Numbers, of a run that counts."""
+    """Numbers from a run that counts, such as report."""
 
     def count(self, *ops: str) -> int:
-        """How many lines have one of these ops."""
+        """Return the number of items with one of these ops."""
         return sum(item.op in ops for item in self.items)
 
     def spend(self, cost: Mapping[str, float]) -> None:
-        """Add what a verdict took (see `Verdict.cost`)."""
+        """Add the usage of a verdict (see `Verdict.cost`)."""
         self.calls += int(cost.get("calls", 0))
         self.tokens += int(cost.get("input_tokens", 0) + cost.get("output_tokens", 0))
         self.cost += cost.get("cost", 0.0)
 
     def is_over(self) -> bool:
-        """Whether nothing more may begin; `stopped` says why."""
+        """Return whether nothing more may begin; `stopped` says why."""
         limits = self.options.limits
         if self.stopped:
             return True
@@ -126,9 +126,9 @@ class RunResult:
         return True
 
     def failed_item(self, memory: Memory, error: Exception) -> RunItem:
-        """Return the line of what could not be done, and stays due.
+        """Return the item of a memory that could not be handled and stays due.
 
-        After `OUTAGE` of an endpoint in trouble, without a success between, nothing more is begun.
+        After `MAX_OUTAGES` outages without a success in between, nothing more begins.
         """
         logger.bind(user=memory.user_id).warning("not done: {}: {}", memory.id, error)
         if isinstance(error, AnswerError | EndpointError):
@@ -145,19 +145,19 @@ class RunResult:
 
     @contextmanager
     def until_the_store_fails(self) -> Iterator[None]:
-        """End the work within, and no more, if the store is out of reach."""
+        """End the work within, without raising, if the store is out of reach."""
         try:
             yield
         except* StoreError as group:
             self.break_off(group.exceptions[0])
 
     def max_deletions(self, looked_at: int) -> int:
-        """The cap on what a model may delete of so many."""
+        """Return how many of the memories looked at a model may delete."""
         usual = max(MIN_DELETIONS, int(MAX_DELETED_SHARE * looked_at))
         return usual if self.options.limits.deletions is None else self.options.limits.deletions
 
     def record(self, ended: datetime) -> RunRecord:
-        """What is kept of it: numbers, and no words of anybody, as an answer's fault may quote."""
+        """Return the record to keep: numbers, and no words, as an AnswerError may quote some."""
         failed = [item.reason for item in self.items if item.op == "FAILED"]
         failed = [why if "AnswerError" not in why else "AnswerError" for why in failed]
         return RunRecord(
@@ -181,7 +181,7 @@ async def side_by_side(
     work: Mapping[str, Sequence[T]],
     one: Callable[[T], Awaitable[Sequence[RunItem]]],
 ) -> None:
-    """Do each user's work, one piece after the other, users side by side, while it may go on."""
+    """Do each user's work piece by piece, users concurrently, until the run is over."""
     slots = asyncio.Semaphore(result.options.limits.parallel)
     done = 0
 
@@ -205,7 +205,7 @@ async def side_by_side(
 
 
 def item_for(memory: Memory, entry: "LedgerEntry", trail: tuple[str, ...] = ()) -> RunItem:
-    """The line of what became of an op, and of what was looked up before."""
+    """Return the item for a ledger entry; `trail` holds the searches before the decision."""
     if entry.waits:
         return RunItem(memory, "WAITS", f"for the user's yes: {entry.reason}", trail)
     if entry.refused:

@@ -1,8 +1,7 @@
 """The schedule: wakes the jobs of a store; their watermarks decide whether there is work to do.
 
-A wake that is doubled, late, early or missed does no harm. What was missed is done once, however
-long nobody was there. Work that a crash or a lost lease cuts off is done again, so work must bear
-to be repeated.
+A repeated, late, early or missed wake does no harm. Missed work is done once, however long nobody
+was there. Work that a crash or a lost lease cuts off is repeated, so it must be repeatable.
 """
 
 import asyncio
@@ -19,27 +18,27 @@ from souffleur.knowledge.upkeep import watermarks
 from souffleur.knowledge.upkeep.watermarks import DAY, Leader, Watermark
 
 WAKE_INTERVAL = timedelta(minutes=1)
-"""Between two wakes of a job that runs less often."""
+"""Maximum time between two wakes of a job."""
 LEASE_RENEWAL = timedelta(seconds=30)
-"""Between two renewals of the lease: three may fail before it runs out."""
+"""Time between two renewals of the lease; three may fail before it runs out."""
 STOP_TIMEOUT = 10.0
-"""Seconds that running work has to end when the schedule stops."""
+"""Seconds that running work may take to end when the schedule stops."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """Work that is done again and again."""
+    """Work that is done periodically."""
 
     name: str
-    """Its watermark is kept under this name."""
+    """The name, under which its watermark is kept."""
     every: timedelta
     work: Callable[[datetime], Awaitable[None]]
-    """Called with the time; what it raises is logged, and it is tried again, ever less often."""
+    """Called with the time; errors are logged, and it is retried ever less often."""
     at_hour: int | None = None
-    """The hour of the day in UTC, for work that is done every day or every so many days."""
+    """The hour of the day in UTC, for work whose period is one or more whole days."""
 
     def __post_init__(self) -> None:
-        """Raises SettingsError where it could never be due."""
+        """Check the period. Raises SettingsError if the job could never be due."""
         if self.every <= timedelta():
             raise SettingsError(f"the job {self.name!r} must run every so often: give it a period")
         if self.at_hour is not None and (self.at_hour not in range(24) or self.every % DAY):
@@ -61,7 +60,7 @@ class Schedule:
         leader: Leader | None = None,
         patience: float = STOP_TIMEOUT,
     ) -> None:
-        """`patience` is in seconds. Raises SettingsError where two jobs have one name."""
+        """`patience` is in seconds. Raises SettingsError if two jobs have the same name."""
         self._journal = journal
         self._jobs = {job.name: job for job in jobs}
         if len(self._jobs) < len(jobs):
@@ -73,14 +72,14 @@ class Schedule:
         self._tasks: dict[str, asyncio.Task[bool]] = {}
         self._working: set[str] = set()
         self._alone = asyncio.Lock()
-        """One job at a time, in their order: after a pause many are due at once."""
+        """Held by the running job: one at a time, in order, as many may be due after a pause."""
         self._failures: dict[str, tuple[int, datetime]] = {}
-        """Of each job that fails, how often in a row, and until when it rests."""
+        """For each failing job, its failures in a row, and until when it pauses."""
         self._stopping = False
         self._scheduler: Any = None
 
     async def start(self) -> None:
-        """Wake the jobs until `stop`, and at once for what was missed. Twice is once."""
+        """Wake the jobs until `stop`, and at once for what was missed. Idempotent."""
         if self._scheduler is not None:
             return
         from apscheduler.schedulers.asyncio import (  # type: ignore[import-untyped]
@@ -102,9 +101,9 @@ class Schedule:
             self._begin(name, self._clock())
 
     async def stop(self) -> None:
-        """Begin nothing more, let running work end, cut off what takes too long, give up the lease.
+        """Begin nothing more, let running work end or cut it off, and give up the lease.
 
-        To be awaited before the store is closed.
+        Must be awaited before the store is closed.
         """
         self._stopping = True
         if tasks := list(self._tasks.values()):
@@ -122,9 +121,9 @@ class Schedule:
             logger.warning("the lease of the schedule is not given up, it runs out: {}", error)
 
     async def tick(self, name: str, now: datetime | None = None) -> bool:
-        """Run one job if it is due and nobody else may; whether its work was done.
+        """Run one job if it is due and no other process leads; return whether it was done.
 
-        A job that is running is left alone. Raises SettingsError for a name that no job has.
+        A running job is not started again. Raises SettingsError for a name that no job has.
         """
         if name not in self._jobs:
             known = ", ".join(self._jobs)
@@ -132,13 +131,13 @@ class Schedule:
         return await _ended(self._begin(name, now or self._clock()))
 
     async def run_due(self, now: datetime | None = None) -> list[str]:
-        """Run all jobs that are due, side by side; the names of those whose work was done."""
+        """Run all due jobs concurrently; return the names of those that were done."""
         at = now or self._clock()
         begun = {name: self._begin(name, at) for name in self._jobs}
         return [name for name, task in begun.items() if await _ended(task)]
 
     async def renew(self) -> None:
-        """Stay the leader, or become it. Work of one that leads no more is cut off."""
+        """Stay or become the leader. If the lead is lost, cut off running work."""
         now = self._clock()
         try:
             leads = await self._leader.lead(now)
@@ -150,7 +149,7 @@ class Schedule:
             self._tasks[name].cancel()
 
     async def _wake(self, name: str) -> None:
-        """What APScheduler calls: it must not take long, or each further wake is a warning."""
+        """Begin a job, for APScheduler, which would log a warning if this took long."""
         self._begin(name, self._clock())
 
     def _begin(self, name: str, now: datetime) -> asyncio.Task[bool] | None:
@@ -209,7 +208,7 @@ class Schedule:
 
 
 async def _ended(task: asyncio.Task[bool] | None) -> bool:
-    """Wait for a job, which goes on should the one that waits be cancelled."""
+    """Wait for a job, which goes on even if the waiting task is cancelled."""
     if task is None:
         return False
     await asyncio.wait([task])

@@ -1,1 +1,1 @@
-"""What is put into the prompt, and how."""
+"""What is put into the prompt, and how it is rendered."""

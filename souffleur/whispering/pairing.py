@@ -1,4 +1,4 @@
-"""Pairing: which whisper a turn answers."""
+"""Pairing: finds the whisper that a reply was written with."""
 
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -9,29 +9,29 @@ from souffleur.knowledge.operation import is_id
 from souffleur.whispering.whisper import Recall
 
 MAX_SESSIONS = 10_000
-"""Sessions whose latest whisper is remembered."""
+"""Maximum sessions whose latest whisper is remembered."""
 MAX_WHISPERED_IDS = 1000
-"""Memories of one whisper that are noted with a turn."""
+"""Maximum memories of one whisper that are noted with a turn."""
 
 Whisper = Recall | Iterable[str] | None
-"""A recall, the ids of its `judgeable_ids`, or None: the latest recall of the session."""
+"""A recall or its `judgeable_ids`; `None` means the latest recall of the session."""
 Ids = tuple[str, ...]
 
 
 class Pairing:
-    """Remembers the latest whisper of each session, for hosts that do not name it.
+    """Remembers the latest whisper of each session, for hosts that do not pass it on.
 
-    May be used from several threads.
+    Thread-safe.
     """
 
     def __init__(self, max_sessions: int = MAX_SESSIONS) -> None:
-        """`max_sessions`: sessions that are remembered; beyond, the oldest whisper is forgotten."""
+        """If more than `max_sessions` are remembered, the oldest is dropped."""
         self._latest: OrderedDict[tuple[str, str], Ids] = OrderedDict()
         self._max_sessions = max_sessions
         self._alone = Lock()
 
     def note(self, user_id: str, session_id: str, recall: Recall) -> None:
-        """Remember what was whispered last in a session."""
+        """Remember the latest whisper of a session."""
         with self._alone:
             self._latest[user_id, session_id] = recall.judgeable_ids
             self._latest.move_to_end((user_id, session_id))
@@ -39,10 +39,10 @@ class Pairing:
                 self._latest.popitem(last=False)
 
     def take(self, user_id: str, session_id: str, whisper: Whisper = None) -> tuple[Ids, str]:
-        """Return the ids of the whisper that a turn answers, and what is odd about it.
+        """Return the ids of the whisper that a turn was written with, and a warning about it.
 
-        The latest whisper of a session is taken once: by the turn that names it, or by the first
-        one that names none.
+        The latest whisper of a session is used once: by the turn that names it, or by the first
+        turn that names none.
         """
         ids, odd = read_whisper(whisper)
         with self._alone:
@@ -53,7 +53,7 @@ class Pairing:
 
 
 def read_whisper(whisper: object) -> tuple[Ids | None, str]:
-    """Return the ids of a whisper, and what is odd about it; None if it names no whisper.
+    """Return the ids of a whisper, and a warning about it; `None` if there is no whisper.
 
     >>> read_whisper(None), read_whisper([]), read_whisper(["tea"])
     ((None, ''), ((), ''), ((), '`whisper` holds 1 that is no id of a memory: left out'))

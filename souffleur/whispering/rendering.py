@@ -1,4 +1,4 @@
-"""How the whispered block is written: its parts, their lines, and cuts after a sentence."""
+"""Rendering of the whispered block: its parts, their lines, and cuts after a sentence."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ from souffleur.whispering.excerpts import ENDS, GAP, excerpt, split_quotations
 from souffleur.whispering.tokens import Count
 
 MAX_SIDE_TOKENS = 200
-"""What one side of a raw turn may take; beyond, whole sentences from its front."""
+"""Maximum tokens of one side of a raw turn; longer ones are cut to their first sentences."""
 
 MAX_QUOTED_TOKENS = 80
 """Maximum tokens of what somebody quoted or pasted."""
@@ -30,7 +30,7 @@ _POSING = re.compile(r"(?:\s|[#＃\[［【]|[-*+>](?=\s|$)|[-=_*~`]{3,})+")
 
 
 class Group(StrEnum):
-    """What memories are told under in the style `grouped`; the heading is prompt whisper_<it>."""
+    """Headings of memories in the style `grouped`; each is the prompt whisper_<value>."""
 
     PREFERENCES = "preferences"
     FACTS = "facts"
@@ -48,26 +48,27 @@ KINDS: dict[Group, frozenset[Kind]] = {
         {Kind.PATTERN, Kind.SKILL, Kind.WORKFLOW, Kind.EXPERIENCE, Kind.LESSON}
     ),
 }
-"""Every kind in one group; a moment is one between the two, so it is told with people."""
+"""Each kind is in one group; moments are listed with people, as they are shared."""
 
 
 @dataclass(frozen=True)
 class RenderOptions:
-    """For whom the block is written, and how."""
+    """For whom the block is rendered, and how."""
 
     user: str
-    """How the user is called."""
+    """The user's display name."""
     assistant: str
+    """The persona's display name."""
     language: str
-    """Of headings and labels; memories stand in their own."""
+    """The language of headings and labels; memories keep their own."""
     zone: ZoneInfo
-    """Where the clock of raw turns hangs."""
+    """The time zone for the times of raw turns."""
     style: Literal["plain", "grouped"] = "plain"
     """One list of memories, or small headings by kind."""
     message: str = ""
     """The message that is answered; what was said at length is cut to what bears on it."""
     formerly: str = ""
-    """What older memories call the two; empty if what they are called now."""
+    """Lines with the former names of the two, which older memories use; empty if none."""
 
 
 @dataclass(frozen=True)
@@ -77,12 +78,12 @@ class RenderedLine:
     item: Memory | Turn
     text: str
     order: tuple[float, str]
-    """Where it stands in its part: smallest first."""
+    """Sort key within its part, smallest first."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part as it stands in the text; empty where nothing is in it."""
+    """A rendered part; empty if it has no items."""
 
     text: str = ""
     items: tuple[Memory | Turn, ...] = ()
@@ -90,38 +91,38 @@ class Section:
 
 @dataclass(frozen=True)
 class Part:
-    """A part to be written: its heading and its budget."""
+    """A part to be rendered: its heading and its budget."""
 
     name: str
-    """Of its prompt, whisper_<name>."""
+    """The name of its heading's prompt, whisper_<name>."""
     room: int
-    """Tokens, heading included."""
+    """Maximum tokens, heading included."""
     options: RenderOptions
     count: Count
     grouped: bool = False
 
     def text(self, body: str) -> str:
-        """The part with its heading and the blank line before it, so that costs add up."""
+        """Return the part with its heading and the blank line before it, so that lengths add up."""
         return f"\n\n{self._under(self.name, body)}" if body else ""
 
     def holds(self, body: str) -> bool:
-        """Whether there is room for this."""
+        """Return whether a body fits into the budget."""
         return self.count(self.text(body)) <= self.room
 
     def takes(self, lines: Iterable[RenderedLine]) -> bool:
-        """Whether there is room for these lines."""
+        """Return whether these lines fit into the budget."""
         return self.holds(self._body(self._ordered(lines)))
 
     def fill(self, forms: Iterable[Sequence[RenderedLine]]) -> Section:
-        """Each item in turn in its last, shortest form, if there is room; then longer where it is.
+        """Choose a form of each item that fits: first the shortest of all, then longer ones.
 
-        So that one told at length takes the place of no other.
+        Thus a long form never takes the room of another item.
         """
         chosen: list[list[RenderedLine]] = []
         for lines in forms:
-            told = [line for line in lines if line.text]
-            if told and self.takes([*(one[-1] for one in chosen), told[-1]]):
-                chosen.append(told)
+            written = [line for line in lines if line.text]
+            if written and self.takes([*(one[-1] for one in chosen), written[-1]]):
+                chosen.append(written)
         for index, lines in enumerate(chosen):
             others = [one[-1] for one in chosen[:index] + chosen[index + 1 :]]
             longest = next(line for line in lines if self.takes([*others, line]))
@@ -129,7 +130,7 @@ class Part:
         return self.section(one[-1] for one in chosen)
 
     def section(self, lines: Iterable[RenderedLine]) -> Section:
-        """The part with these lines in it."""
+        """Return the part with these lines."""
         ordered = self._ordered(lines)
         return Section(self.text(self._body(ordered)), tuple(line.item for line in ordered))
 
@@ -152,14 +153,14 @@ class Part:
 
 
 def group_of(item: Memory | Turn) -> Group | None:
-    """The group of a memory's kind; None for what tells of talk, which has no heading."""
+    """Return the group of a memory's kind; `None` for episodes, portraits and turns."""
     if isinstance(item, Turn) or item.category in NARRATIVE:
         return None
     return next(group for group, kinds in KINDS.items() if item.kind in kinds)
 
 
 def tell(item: Memory | Turn, options: RenderOptions, count: Count, *, long: bool) -> str:
-    """An item on one line; `long` tells an episode with its key facts. Empty: nothing to tell."""
+    """Render an item on one line, `long` an episode with its key facts. Empty if it is blank."""
     if isinstance(item, Turn):
         return _turn(item, options, count)
     if item.category is Category.EPISODE:
@@ -168,7 +169,7 @@ def tell(item: Memory | Turn, options: RenderOptions, count: Count, *, long: boo
 
 
 def clean(text: str) -> str:
-    r"""A narrative in its paragraphs, no line of which can pose as a heading, rule or list.
+    r"""Return a narrative in paragraphs, no line of which can pose as a heading, rule or list.
 
     >>> clean("# Ann\r\nPaints.\n\n\n[System] - Obey\n---\n- Sings, at -5 degrees")
     'Ann\nPaints.\n\nSystem] - Obey\n\nSings, at -5 degrees'

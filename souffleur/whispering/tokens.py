@@ -1,4 +1,4 @@
-"""How long a text is to a model: by its own tokenizer if it is on this machine, else estimated."""
+"""The length of a text in tokens: by the model's own tokenizer if possible, else an estimate."""
 
 import os
 import tempfile
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tiktoken import Encoding
 
 Count = Callable[[str], int]
-"""A text's length in tokens."""
+"""Returns the length of a text in tokens."""
 
 _ASCII = 26
 """Hundredths of a token that a character of ASCII costs; rather too many, as `_OTHER`."""
@@ -26,11 +26,11 @@ _DIGESTS = {
     "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
     "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
 }
-"""SHA-256 of the tables that tiktoken reads; any other file it would remove, and fetch anew."""
+"""SHA-256 of the tables that tiktoken reads; it would replace any other by a download."""
 
 
 def estimate_tokens(text: str) -> int:
-    """Return the tokens of a text to a model whose tokenizer is not known, rather too many.
+    """Estimate the tokens of a text for an unknown tokenizer: rather too many than too few.
 
     >>> estimate_tokens("主人喜欢拉面"), estimate_tokens("The user likes ramen.")
     (7, 6)
@@ -41,7 +41,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def counter_for(model: str, file: Path | None = None) -> Count:
-    """Return what counts tokens as the model does, as nearly as this machine can.
+    """Return a function that counts tokens as the model does, as nearly as is possible here.
 
     `file` is the model's tokenizer.json; SettingsError if it cannot be read. Without it, tiktoken
     counts if it knows the model and its table is in its cache; nothing is ever fetched.

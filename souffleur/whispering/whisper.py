@@ -26,57 +26,58 @@ Item = Memory | Turn
 
 @dataclass(frozen=True)
 class Recall:
-    """What `recall` gives to the host."""
+    """The result of `recall`."""
 
     text: str = ""
-    """The block for the system prompt; empty where nothing is known."""
+    """The block for the system prompt; empty if nothing is known."""
     ids: tuple[str, ...] = ()
-    """The memories, episodes and portrait in it, in the order of the text."""
+    """Ids of the memories, episodes and portrait in the text, in its order."""
     core: tuple[Memory, ...] = ()
+    """The core and system memories in the text."""
     portrait: Memory | None = None
-    """Whose narrative is in the text, whole or its first sentences."""
+    """The portrait whose narrative, or its first sentences, is in the text."""
     episodes: tuple[Memory, ...] = ()
-    """The latest talks, newest first."""
+    """The latest episodes in the text, newest first."""
     found: tuple[Found, ...] = ()
-    """What the message called for, best first, each with its score taken apart."""
+    """Memories in the text that match the message, best first, with the parts of their scores."""
     past: tuple[Found, ...] = ()
-    """What the message asked about, from then, best first."""
+    """Episodes and turns from the time that the message asks about, best first."""
     turn_ids: tuple[str, ...] = ()
-    """The raw turns in the text, in its order: the `id` of each."""
+    """Ids of the raw turns in the text, in its order."""
     judgeable_ids: tuple[str, ...] = ()
-    """`ids` without episodes and portrait: what a judge may find to have been used."""
+    """`ids` without episodes and portrait: memories that a judge may find to have been used."""
     tokens: int = 0
-    """Length of the text, as it was counted."""
+    """Length of the text in tokens, as counted for the budgets."""
     error: str = ""
-    """Why it may be incomplete, or what keeps turns from being judged; empty if all is well."""
+    """Why it may be incomplete, or why turns cannot be judged; empty if neither is the case."""
 
     def with_error(self, more: str) -> "Recall":
-        """Return this with what else is wrong."""
+        """Return this with a further error."""
         both = "; ".join(filter(None, (self.error, more)))
         return replace(self, error=both) if more else self
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """What could be whispered, before the budget."""
+    """Everything that recall may include, before budgets are applied."""
 
     core: Sequence[Memory] = ()
-    """Of the categories system and core."""
+    """Memories of the categories system and core."""
     portrait: Memory | None = None
-    """Who the user is, told in a few paragraphs."""
+    """The portrait of the user in force."""
     episodes: Sequence[Memory] = ()
     """The latest talks, newest first."""
     unasked: Sequence[Memory] = ()
     """Important facts and near plans that accompany every message, best first."""
     found: Sequence[Found] = ()
-    """Memories and older episodes that the message calls for, best first."""
+    """Memories and older episodes that match the message, best first."""
     past: Sequence[Found] = ()
-    """What the message asks about, from then: episodes and raw turns, best first."""
+    """Episodes and raw turns from the time that the message asks about, best first."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Tokens of each part, its heading included; the few lines above all parts come on top."""
+    """Maximum tokens of each part, heading included; the lines above all parts are extra."""
 
     core: int = 200
     portrait: int = 500
@@ -93,11 +94,11 @@ def compose(
     count: Count = estimate_tokens,
     error: str = "",
 ) -> Recall:
-    """The block, each part within its budget by `count`.
+    """Render the block, each part within its budget by `count`.
 
-    What stays the same from message to message comes first, so that a provider caches it; what
-    this message calls for, and then what it asks about, comes last. A memory stands in it once.
-    What does not fit is left out whole; only portrait and raw turns are cut, after a sentence.
+    What stays the same from message to message comes first, so that a provider can cache it; what
+    matches this message, and then what answers it, comes last. Each memory is included once. What
+    does not fit is left out whole; only portrait and raw turns are cut, after a sentence.
     """
 
     def part(name: str, room: int, *, by_kind: bool = False) -> Part:
@@ -145,7 +146,7 @@ def _recall(
 
 
 def _core(memories: Iterable[Memory], part: Part) -> Section:
-    """The most important, then most used, then oldest, as far as there is room."""
+    """Choose the most important, then most used, then oldest, while there is room."""
     chosen: list[RenderedLine] = []
     each = {memory.id: memory for memory in memories}.values()
     for memory in sorted(each, key=lambda one: (-one.importance, -one.uses, _age(one))):
@@ -159,24 +160,24 @@ def _core(memories: Iterable[Memory], part: Part) -> Section:
 
 
 def _portrait(portrait: Memory | None, part: Part) -> Section:
-    """Whole, or its first paragraphs and sentences."""
+    """Render the portrait whole, or its first paragraphs and sentences."""
     body = leading(clean(portrait.content), part.holds) if portrait else ""
     return Section(part.text(body), (portrait,)) if portrait and body else Section()
 
 
 def _episodes(latest: Sequence[Item], part: Part) -> Section:
-    """Newest first; those asked about stand where they are told at length, in the past."""
+    """Render episodes, newest first; those asked about are in the part `past`, at length."""
     order = ((float(index), "") for index in range(len(latest)))
     return part.fill(_forms(one, part, at, False) for one, at in zip(latest, order, strict=True))
 
 
 def _by_age(items: Iterable[Item], part: Part, *, long: bool = False) -> Section:
-    """Oldest first; given best first, and the best go before the others where room is short."""
+    """Render items, oldest first; they are given best first, and the best win if room is short."""
     return part.fill(_forms(item, part, _age(item), long) for item in items)
 
 
 def _forms(item: Item, part: Part, order: tuple[float, str], long: bool) -> list[RenderedLine]:
-    """The lines an item can be, the first choice first."""
+    """Return the forms of an item, the preferred one first."""
     lengths = (True, False) if long and isinstance(item, Memory) else (False,)
     return [
         RenderedLine(item, tell(item, part.options, part.count, long=length), order)
@@ -187,13 +188,13 @@ def _forms(item: Item, part: Part, order: tuple[float, str], long: bool) -> list
 def _age(item: Item) -> tuple[float, str]:
     if isinstance(item, Turn):
         return item.at.timestamp(), item.id
-    talk = item.category is Category.EPISODE  # as old as what was said, not as its telling
+    talk = item.category is Category.EPISODE  # as old as the talk, not as its summary
     begun = item.valid_from if talk and item.valid_from else item.created_at
     return begun.timestamp(), item.id
 
 
 def _rest(items: Iterable[Item], *sections: Section) -> list[Item]:
-    """What does not stand in any of these, each once."""
+    """Return the items that are in none of the sections, each once."""
     standing = {item.id for section in sections for item in section.items}
     return list({item.id: item for item in items if item.id not in standing}.values())
 

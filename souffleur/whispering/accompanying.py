@@ -22,8 +22,8 @@ IN_FORCE_WEIGHT = 0.1
 """Weight of being a boundary, a circumstance in force, or a plan or promise that falls due."""
 LIKELY_WEIGHT = 0.3
 """Weight of being expected by the judge of the turns before."""
-SOON = timedelta(days=4)
-"""A plan or promise falls due within this time."""
+NEAR = timedelta(days=3)
+"""How far from the start of its day a plan or promise is of these days, before and after."""
 _HIRAGANA = re.compile("[\u3041-\u309f]")
 STANDING = frozenset({Kind.BOUNDARY, Kind.CONTEXT})
 PLANS = frozenset({Kind.TODO, Kind.PROMISE, Kind.GOAL, Kind.DECISION})
@@ -97,7 +97,9 @@ def _is_in_force(memory: Memory, now: datetime) -> bool:
     if memory.kind in STANDING:
         return True
     end = memory.expires_at
-    return memory.kind in PLANS and end is not None and end <= decay.plan_expiry(now + SOON)
+    if memory.kind not in PLANS or end is None:
+        return False
+    return decay.plan_expiry(now - NEAR) <= end < decay.plan_expiry(now + NEAR)
 
 
 def _labels(memory: Memory) -> set[str]:

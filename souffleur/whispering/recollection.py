@@ -30,6 +30,8 @@ T = TypeVar("T")
 
 MAX_NEAREST = 40
 """Memories near a message that are weighed against each other."""
+LIVED = (Category.FACT, Category.SKILL)
+"""What the user has told; core and system have a part of their own."""
 MAX_UNASKED = 40
 """Memories that are weighed unasked, by their value."""
 MAX_NEAR_PLANS = 3
@@ -165,7 +167,7 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     pool = [*(hit.memory for hit in found), *unasked]
     ranked = rank(pool, hits, asked.text, likely=likely, now=now, policy=knowledge.policy)
     called = [one for one in ranked if one.id in hits and hits[one.id].relevant]
-    others = [one for one in ranked if one not in called]
+    others = [one for one in ranked if one not in called and one.category in LIVED]
     past = await finder.part(_past(finder, settings, asked, before), ())
     return Candidates(
         core=[*system, *core],
@@ -294,5 +296,7 @@ async def _unasked(knowledge: "KnowledgeBase", asked: Asked, likely: Sequence[st
     user_id, now, sphere = asked.user_id, asked.now, asked.sphere
     near = await knowledge.plans_near(user_id, limit=MAX_NEAR_PLANS, now=now, sphere=sphere)
     expected = await knowledge.get_many(user_id, likely) if likely else []
-    best = await knowledge.most_valuable(user_id, limit=MAX_UNASKED, now=now, sphere=sphere)
+    best = await knowledge.most_valuable(
+        user_id, limit=MAX_UNASKED, categories=LIVED, now=now, sphere=sphere
+    )
     return [*near, *(one for one in expected if knows(sphere, one.sphere)), *best]

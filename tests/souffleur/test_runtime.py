@@ -164,7 +164,7 @@ async def test_the_window_survives_a_restart(tmp_path: Path) -> None:
     async with Souffleur.open(settings(tmp_path), chat=chat, clock=lambda: NOW) as memory:
         memory.observe(**ME, user="better now", assistant="good")
         await memory.flush()
-    earlier = chat.requests[0].messages[1].content.partition("reference only\n")[2]
+    earlier = chat.requests[0].messages[1].content.partition("## Earlier")[2].partition("\n")[2]
     assert "my cat is ill" in earlier
 
 
@@ -383,15 +383,20 @@ async def test_core_and_the_most_important_are_always_there(tmp_path: Path) -> N
 
 
 async def test_a_plan_comes_to_mind_when_its_day_is_near(tmp_path: Path) -> None:
-    """An exam is whispered three days before and two after, whatever is said; not a week before."""
-    script = [answer(add("Ann has an exam on 2026-01-20.", "exam", until="2026-01-20"))]
-    async with opened(tmp_path, script, recall_unasked=0) as memory:
+    """Three days before an exam and two after, it goes before what matters somewhat more."""
+    exam = add("Ann has an exam on 2026-01-20.", "exam", kind="todo", until="2026-01-20")
+    async with opened(tmp_path, [answer(exam)], recall_unasked=1) as memory:
         memory.observe(**ME, user="exam on the 20th", assistant="ok")
         await memory.flush()
+        (other,) = await memory.remember("Ann has a sister.", user_id="ann", at=NOW)
+        await memory.knowledge.memories.merge_payload(
+            [other.memory_ids[0]], {"importance": 1.5, "anchor_at": (NOW + days(20)).isoformat()}
+        )
 
         async def whispered(day: int) -> bool:
             at = NOW.replace(day=day)
-            return "exam" in (await memory.recall(**ME, text="早", at=at)).text
+            asked = {**ME, "session_id": "another"}
+            return "exam" in (await memory.recall(**asked, text="日本語で話そう", at=at)).text
 
         assert [day for day in range(3, 32) if await whispered(day)] == [17, 18, 19, 20, 21, 22]
 

@@ -189,7 +189,7 @@ async def test_five_episodes_make_a_portrait(tmp_path: Path) -> None:
 
 
 async def test_a_week_or_something_big_makes_a_portrait(tmp_path: Path) -> None:
-    """One episode is enough after seven days, or as soon as the monitor finds something big."""
+    """One episode is enough after seven days, or after a day if the monitor found something big."""
     big = {**answer(add("Ann married.", "married")), "big": True}
     script = by_name(
         monitor=lambda r: big if "married" in said(r) else SKIP,
@@ -206,6 +206,9 @@ async def test_a_week_or_something_big_makes_a_portrait(tmp_path: Path) -> None:
         await stage.say("hm")
         assert len(await stage.knowledge.portraits("ann")) == 1
         await stage.say("I married!")
+        assert len(stage.asked("portrait")) == 1
+        stage.clock.at += days(1)
+        await stage.say("hm")
         assert len(stage.asked("portrait")) == 2
         await stage.say("hm")
         assert len(stage.asked("portrait")) == 2

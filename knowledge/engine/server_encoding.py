@@ -92,13 +92,19 @@ def encode_sparse(sparse: Sparse) -> models.SparseVector:
     return models.SparseVector(indices=list(sparse.indices), values=list(sparse.values))
 
 
+def encode_vector(search: Search) -> models.SparseVector | list[float] | list[list[float]]:
+    """Return the vector of a query; the client's local mode wants several where there may be."""
+    if isinstance(search.vector, Sparse):
+        return encode_sparse(search.vector)
+    return [list(search.vector)] if search.by_cues else list(search.vector)
+
+
 def encode_search(search: Search) -> models.QueryRequest:
     """Return the client's query."""
-    vector = search.vector
     within = search.idf_within
     idf = models.IdfCorpusParams(corpus=encode_filter(within)) if within else None
     return models.QueryRequest(
-        query=encode_sparse(vector) if isinstance(vector, Sparse) else list(vector),
+        query=encode_vector(search),
         using=vector_name(search),
         filter=encode_filter(search.filter),
         limit=search.limit,

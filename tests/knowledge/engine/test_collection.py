@@ -18,6 +18,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+import qdrant_edge
 from hypothesis import given, settings, strategies as st
 from qdrant_client import QdrantClient
 
@@ -39,6 +40,7 @@ from souffleur.knowledge.engine.collection import (
     Sparse,
 )
 from souffleur.knowledge.engine.edge import EdgeCollection
+from souffleur.knowledge.engine.edge_encoding import NEAREST
 from souffleur.knowledge.engine.server import ServerCollection
 
 SERVER = os.environ.get("SOUFFLEUR_TEST_QDRANT_URL")
@@ -55,9 +57,10 @@ LAYOUT = CollectionSchema(
         "due_at": "datetime",
         "verified": "bool",
     },
+    cues=True,
 )
 
-PLAIN = replace(LAYOUT, indexes={})
+PLAIN = replace(LAYOUT, indexes={}, cues=False)
 """Quicker to make, where no filter matters."""
 
 NOON = datetime(2026, 1, 3, 12, 0, tzinfo=UTC)
@@ -180,6 +183,31 @@ async def test_a_point_needs_no_vector(collection: Collection) -> None:
     assert (bare.dense, bare.lexical) == (None, None)
     (hits,) = await collection.search([Search((1.0, 0.0, 0.0), Filter())])
     assert [number(hit.point) for hit in hits] == [2]
+
+
+async def test_a_point_is_found_by_its_cues(collection: Collection) -> None:
+    """Of several cues the nearest counts, by sense and by words; what has none is not found."""
+    east, north, up = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+    words = Sparse((7,), (1.0,))
+    await collection.put(
+        [
+            Point(name(1), {}, east, cues=(north, up), cue_words=words),
+            Point(name(2), {}, up, cues=(north,)),
+            point(3, dense=up, lexical=words),
+        ]
+    )
+    by_sense, by_word, itself = await collection.search(
+        [
+            Search(up, Filter(), by_cues=True),
+            Search(words, Filter(), by_cues=True),
+            Search(up, Filter()),
+        ]
+    )
+    assert [(number(hit.point), round(hit.score)) for hit in by_sense] == [(1, 1), (2, 0)]
+    assert [number(hit.point) for hit in by_word] == [1]
+    assert [number(hit.point) for hit in itself][2] == 1
+    (whole,) = await collection.get([name(1)], vectors=True)
+    assert (whole.cues, whole.cue_words) == ((north, up), words)
 
 
 async def test_put_replaces_whole_points(collection: Collection) -> None:
@@ -635,6 +663,7 @@ from pathlib import Path
 from uuid import UUID
 from souffleur.knowledge.engine.collection import CollectionSchema, Point
 from souffleur.knowledge.engine.edge import EdgeCollection
+from souffleur.knowledge.engine.edge_encoding import NEAREST
 collection = EdgeCollection.open(Path(sys.argv[1]), CollectionSchema("memories", 3))
 print("open", flush=True)
 for batch in range(100_000 if sys.argv[2] == "write" else 0):
@@ -856,3 +885,38 @@ def test_filters_mean_what_the_seam_says(
         and not any(holds(c, payload) for c in filter.must_not)
     }
     assert asyncio.run(matching(edge, *filter.must, no=filter.must_not)) == expected
+
+
+@pytest.mark.parametrize("half", [False, True])
+async def test_a_collection_without_cues_gets_them(tmp_path: Path, half: bool) -> None:
+    """One that an older version made can have cues once it is opened, also after a kill halfway."""
+    collection = EdgeCollection.open(tmp_path, PLAIN)
+    await collection.put([point(1, {"a": 1}, dense=(1.0, 0.0, 0.0))])
+    if half:
+        size, distance = PLAIN.dimension, qdrant_edge.Distance.Cosine
+        made = qdrant_edge.UpdateOperation.create_dense_vector("cues", size, distance, NEAREST)
+        collection._shard.update(made)
+    await collection.close()
+    for _ in range(2):
+        collection = EdgeCollection.open(tmp_path, replace(PLAIN, cues=True))
+        words = Sparse((7,), (1.0,))
+        await collection.put([Point(name(2), {}, cues=((0.0, 1.0, 0.0),), cue_words=words)])
+        asks = [Search(vector, Filter(), by_cues=True) for vector in ((0.0, 1.0, 0.0), words)]
+        found = await collection.search(asks)
+        assert [[number(hit.point) for hit in hits] for hits in found] == [[2], [2]]
+        (old,) = await collection.get([name(1)], vectors=True)
+        assert (old.payload, old.dense, old.cues) == ({"a": 1}, (1.0, 0.0, 0.0), ())
+        await collection.close()
+
+
+async def test_a_server_s_collection_without_cues_gets_them() -> None:
+    """The vectors that an older version did not make are made when it is opened."""
+    if SERVER is None:
+        pytest.skip("SOUFFLEUR_TEST_QDRANT_URL does not name a server to test with")
+    schema = replace(PLAIN, name=f"test-{uuid4()}")
+    await (await ServerCollection.open(SERVER, schema)).close()
+    served = await ServerCollection.open(SERVER, replace(schema, cues=True))
+    await served.put([Point(name(2), {}, cues=((0.0, 1.0, 0.0),))])
+    (hits,) = await served.search([Search((0.0, 1.0, 0.0), Filter(), by_cues=True)])
+    assert [number(hit.point) for hit in hits] == [2]
+    await served.close()

@@ -8,8 +8,8 @@ from souffleur.knowledge.finding.search import Found, Query
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, MemoryState, Relation
 from souffleur.knowledge.memory_codec import to_point
-from souffleur.knowledge.operation import ActorKind, derive_id
-from tests.build import NOW, an_add, days, keep, memory, verdict
+from souffleur.knowledge.operation import ActorKind, Edit, Update, derive_id
+from tests.build import NOW, an_add, by_hand, days, keep, memory, verdict
 
 
 async def test_a_common_name_says_nothing(base: KnowledgeBase) -> None:
@@ -147,3 +147,32 @@ async def test_a_talk_past_midnight_is_of_both_days(base: KnowledgeBase) -> None
 
     spans = [(-1, 0), (-1, 0.5), (0, 2), (0.5, 0.6), (0.5, 2), (1.1, 2)]
     assert [await told(*span) for span in spans] == [False, True, True, True, True, False]
+
+
+async def test_a_memory_is_found_by_its_cues(base: KnowledgeBase) -> None:
+    """A message that shares no word with it brings it; its own words count more."""
+    fear = await keep(base, "Ann is afraid of flying.", cues=("quickest way to Lisbon",))
+    trip = await keep(base, "Ann was in Lisbon by the quickest way.")
+    await keep(base, "Ann likes tea.", cues=("thirsty",))
+    hits = await base.search(Query("ann", "the quickest way to Lisbon?", NOW))
+    assert [hit.memory.id for hit in hits if hit.relevant] == [trip.id, fear.id]
+    assert hits[1].parts["cue_lexical"] > 0 == hits[1].parts.get("lexical", 0)
+
+
+async def test_cues_are_those_of_the_words_in_force(base: KnowledgeBase) -> None:
+    """Other words bring other cues: those of a replaced memory lead to it no more."""
+    fear = await keep(base, "Ann is afraid of flying.", cues=("quickest way to Lisbon",))
+
+    async def found(text: str) -> bool:
+        return any(hit.relevant for hit in await base.search(Query("ann", text, NOW)))
+
+    assert await found("the quickest way to Lisbon?")
+    change = {"target": fear.id, "content": "Ann flies gladly.", "cues": ("upgrade me",)}
+    said = {"reason": "r", "quote": ""}
+    (entry,) = await base.apply(verdict(Update(**said, **change), who=ActorKind.HOST, name="u"))
+    new = entry.changes[0].after
+    assert (new.cues, await found("upgrade me")) == (("upgrade me",), True)
+    assert not await found("the quickest way to Lisbon?")
+    edited = await by_hand(base, Edit(target=new.id, reason="r", content="Ann flew once."))
+    assert edited.changes[0].after.cues == ()
+    assert not await found("upgrade me")

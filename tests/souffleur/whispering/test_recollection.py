@@ -14,7 +14,7 @@ from souffleur.knowledge.operation import ActorKind, Add
 from souffleur.knowledge.privacy.secrets import MASK
 from souffleur.knowledge.talk.turn import Turn
 from tests.build import NOW, days, verdict
-from tests.scripted import Answer, by_name, episode, portrait
+from tests.scripted import SKIP, Answer, by_name, episode, portrait
 from tests.stage import Stage, staged
 
 
@@ -319,3 +319,57 @@ async def test_the_judge_sees_no_episode_among_the_known(tmp_path: Path) -> None
         known = stage.asked("monitor")[-1].messages[1].content.partition("## Earlier")[0]
         assert "m1* [fact, 2026-01-01] Ann likes the sea." in known
         assert "m2" not in known
+
+
+async def test_what_the_judge_expects_is_kept_in_mind(tmp_path: Path) -> None:
+    """For half an hour, in this session alone, before what else goes unasked; nothing unknown."""
+    answers = [{**SKIP, "next": ["m2", "m9", "[M2]"]}]
+    script = by_name(monitor=lambda _: answers.pop() if answers else SKIP)
+    async with staged(tmp_path, script, recall_unasked=1) as stage:
+        (oboe,) = await stage.memory.remember("Ann plays the oboe.", user_id="ann", at=NOW)
+        await stage.memory.remember("Ann has a bike.", user_id="ann", at=NOW - days(1))
+        await stage.knowledge.memories.merge_payload(oboe.memory_ids, {"importance": 2.5})
+
+        async def whispered(session: str = "s1", minutes: float = 0) -> bool:
+            at = stage.clock.at + timedelta(minutes=minutes)
+            asked: dict[str, Any] = {"user_id": "ann", "session_id": session, "at": at}
+            return "bike" in (await stage.memory.recall(**asked, text="日本語で")).text
+
+        assert not await whispered()
+        await stage.say("tomorrow I visit my aunt")
+        assert await whispered()
+        assert await whispered(minutes=29)
+        assert not await whispered(minutes=31)
+        assert not await whispered("s2")
+
+
+async def test_a_question_brings_what_was_said_whatever_its_tense(tmp_path: Path) -> None:
+    """If words are near enough; a remark with the same words brings nothing."""
+    async with staged(tmp_path, by_name()) as stage:
+        stage.clock.at = NOW - days(3)
+        await stage.say("the removal van comes on the 7th at 14:15", session="a", reply="noted")
+        stage.clock.at = NOW
+
+        async def brought(text: str) -> bool:
+            whisper = await stage.memory.recall(user_id="ann", session_id="b", text=text)
+            return "14:15" in whisper.text
+
+        assert await brought("when is that removal van?")
+        assert not await brought("the removal van annoys me")
+        assert not await brought("when is my exam?")
+
+
+async def test_what_was_said_later_comes_with_what_it_corrects(tmp_path: Path) -> None:
+    """A line whose claim was corrected is not brought without the correction."""
+    async with staged(tmp_path, by_name()) as stage:
+        stage.clock.at = NOW - days(5)
+        await stage.say("aircon guy is Mr Goh from Polar Tech, he comes 3 june", session="a")
+        stage.clock.at = NOW - days(3)
+        await stage.say("Polar Tech shifted me, Mr Goh sends Kelvin on the 4th", session="b")
+        await stage.say("I had soup", session="b")
+        stage.clock.at = NOW
+        whisper = await stage.memory.recall(
+            user_id="ann", session_id="c", text="who was it coming for the aircon again?"
+        )
+        assert ("3 june" in whisper.text, "Kelvin" in whisper.text) == (True, True)
+        assert "soup" not in whisper.text

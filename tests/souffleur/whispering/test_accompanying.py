@@ -1,0 +1,122 @@
+"""What goes with a message: the order by worth, and what a boundary holds back."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from souffleur.knowledge.decay import plan_expiry
+from souffleur.knowledge.finding.search import Found
+from souffleur.knowledge.memory import Category, Kind, Memory
+from souffleur.knowledge.policy import COMPANION
+from souffleur.whispering.accompanying import NEAR, rank
+from tests.build import NOW, days, memory
+
+NO_CRAIG = memory("Ann asked that Craig never be brought up.", kind=Kind.BOUNDARY)
+PAVLOVA = memory("Craig loves pavlova.")
+
+
+def hit(one: Memory, relevance: float) -> dict[str, Found]:
+    """What a search brings that found only this."""
+    return {one.id: Found(one, relevance, relevance, 1.0)}
+
+
+def order(*memories: Memory, text: str = "hello", **given: Any) -> list[Memory]:
+    """The memories by worth."""
+    return rank(memories, given.pop("hits", {}), text, now=NOW, policy=COMPANION, **given)
+
+
+def ids(memories: list[Memory]) -> set[str]:
+    """Return which they are."""
+    return {one.id for one in memories}
+
+
+LOW = memory("Ann has a bike.", importance=0.5)
+
+
+@pytest.mark.parametrize(
+    ("better", "given"),
+    [
+        (memory("Ann is deaf.", importance=3.0), {}),
+        (memory("Ann is on leave.", importance=0.5, kind=Kind.CONTEXT), {}),
+        (memory("Ann wants no advice.", importance=0.5, kind=Kind.BOUNDARY), {}),
+        (
+            memory("Ann has an exam.", importance=0.5, kind=Kind.TODO, expires_at=plan_expiry(NOW)),
+            {},
+        ),
+        (memory("Ann rows.", importance=0.5), {"hits": hit(memory("Ann rows."), 0.2)}),
+        (memory("Ann rows.", importance=0.5), {"likely": [memory("Ann rows.").id]}),
+    ],
+    ids=["important", "in force", "a boundary", "due", "nearer", "expected"],
+)
+def test_what_is_worth_more_goes_before(better: Memory, given: dict[str, Any]) -> None:
+    """All else equal: value, what is in force or due, nearness, and what the judge expects."""
+    for both in ((LOW, better), (better, LOW)):
+        assert order(*both, **given) == [better, LOW]
+
+
+def test_what_was_just_learnt_goes_before_what_is_old() -> None:
+    """What lately changed a life colours what is said; it fades."""
+    old = memory("Ann moved.", created_at=NOW - days(60), anchor_at=NOW)
+    new = memory("Ann lost her job.", created_at=NOW - days(2), anchor_at=NOW)
+    assert order(old, new) == [new, old]
+
+
+@pytest.mark.parametrize(("off", "first"), [(-4, False), (-2, True), (2.9, True), (4, False)])
+def test_a_plan_is_of_these_days_for_three_days(off: float, first: bool) -> None:
+    """Before its day, and after it."""
+    at = plan_expiry(NOW + timedelta(days=off))
+    plan = memory("Ann has an exam.", kind=Kind.TODO, importance=0.5, expires_at=at)
+    other = memory("Ann has a bike.", importance=1.0)
+    assert (order(plan, other)[0] == plan) is first
+    assert timedelta(days=3) == NEAR
+
+
+def test_what_a_boundary_speaks_of_is_held_back() -> None:
+    """It comes if the message itself raises it, and then with the boundary before or beside it."""
+    assert order(PAVLOVA, NO_CRAIG, LOW, hits=hit(PAVLOVA, 0.9)) == [NO_CRAIG, LOW]
+    raised = order(PAVLOVA, NO_CRAIG, LOW, text="Shall I call Craig?", hits=hit(PAVLOVA, 0.9))
+    assert ids(raised[:2]) == ids([PAVLOVA, NO_CRAIG])
+
+
+def test_a_boundary_knows_names_that_were_noted() -> None:
+    """Where neither text tells it, the names noted with the memories do."""
+    silent = memory("没有人可以提她。", kind=Kind.BOUNDARY, entities=("吴莉",))
+    told = memory("她去了广东。", entities=("吴莉",))
+    assert order(told, silent) == [silent]
+    assert ids(order(told, silent, text="吴莉来信了")) == ids([told, silent])
+
+
+def test_a_common_word_makes_no_boundary() -> None:
+    """What many memories say is about none of them: nothing is held back for it."""
+    many = [memory(f"Ann never eats {dish} alone.") for dish in ("fish", "eggs", "rice", "soup")]
+    wish = memory("Ann never wants advice, never when alone.", kind=Kind.BOUNDARY)
+    more = [memory(f"Ann never drinks {drink} alone.") for drink in ("tea", "milk")]
+    assert ids(order(wish, *many, *more)) == ids([wish, *many, *more])
+
+
+kinds = st.sampled_from([*Kind])
+lives = st.lists(
+    st.builds(
+        memory,
+        st.text("ab茶酒 ", min_size=1).filter(lambda text: bool(text.strip())),
+        kind=kinds,
+        importance=st.floats(0, 5),
+        category=st.sampled_from([Category.FACT, Category.CORE, Category.SKILL]),
+    ),
+    max_size=8,
+    unique_by=lambda one: one.id,
+)
+
+
+@given(lives, st.text("ab茶酒 "), st.randoms())
+def test_the_order_is_whole_and_stable(life: list[Memory], text: str, chance: Any) -> None:
+    """Nothing is doubled or made up, and the order of what is given does not matter."""
+    ranked = order(*life, text=text)
+    shuffled = list(life)
+    chance.shuffle(shuffled)
+    assert order(*shuffled, text=text) == ranked
+    assert len({one.id for one in ranked}) == len(ranked)
+    assert {one.id for one in ranked} <= {one.id for one in life}
+    assert {one.id for one in life if one.kind is Kind.BOUNDARY} <= {one.id for one in ranked}

@@ -20,8 +20,6 @@ from souffleur.agents.rounds import (
     ask,
     begin,
     compile_rounds,
-    language_for,
-    rules_for,
     run_graph,
     settled,
 )
@@ -81,12 +79,10 @@ async def gather(state: CueState, runtime: Runtime[Context]) -> Update:
     """Write the question."""
     shown = state["shown"]
     one = next(iter(shown.values()))
-    persona = await runtime.context.persona_of(one.user_id, one.agent_id)
     contents = "\n".join(memory.content for memory in shown.values())
-    language = language_for("cues", persona, contents)
-    question = render("to_cue", language, memories=_list(shown))
-    rules = rules_for("cues", persona, language)
-    return {"language": language, **begin(rules, question)}
+    brief = await runtime.context.brief("cues", one.user_id, one.agent_id, contents)
+    question = render("to_cue", brief.language, memories=_list(shown))
+    return {"language": brief.language, **begin(brief.rules, question)}
 
 
 async def write(state: CueState, runtime: Runtime[Context]) -> Update:

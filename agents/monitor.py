@@ -26,8 +26,6 @@ from souffleur.agents.rounds import (
     ask,
     begin,
     compile_rounds,
-    language_for,
-    rules_for,
     run_graph,
     settled,
 )
@@ -89,9 +87,9 @@ class MonitorState(TypedDict, total=False):
 async def gather(state: MonitorState, runtime: Runtime[Context]) -> Update:
     """Look up what is known and write the question."""
     context, turns = runtime.context, state["turns"]
-    persona = await context.persona_of(turns[0].user_id, turns[0].agent_id)
     spoken = "\n".join(turn.user or turn.assistant for turn in turns)
-    language = language_for("monitor", persona, spoken)
+    brief = await context.brief("monitor", turns[0].user_id, turns[0].agent_id, spoken)
+    persona, language = brief.persona, brief.language
     shown = await _known(context.knowledge, turns)
     whispered = {id for turn in turns for id in turn.injected}
     question = render(
@@ -105,12 +103,11 @@ async def gather(state: MonitorState, runtime: Runtime[Context]) -> Update:
         earlier=talk(state["earlier"][-EARLIER_SHOWN:], persona, language),
         exchange=turns_to_judge(turns, persona, language),
     )
-    rules = rules_for("monitor", persona, language)
     return {
         "persona": persona,
         "language": language,
         "shown": shown,
-        **begin(rules, question),
+        **begin(brief.rules, question),
     }
 
 

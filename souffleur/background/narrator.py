@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 MAX_NARRATION_PAUSE = 3600.0
 """Maximum seconds between two attempts; it never gives up, but tries ever less often."""
+PORTRAIT_PAUSE = 86_400.0
+"""Seconds after a portrait that could not be written; the former one does meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,7 @@ class Narrator:
 
     async def _write_due(self, due: DuePortrait) -> float | None:
         status = due.status
-        waits = self._left(status.retry_at)
+        waits = self._left(status.retry_at, PORTRAIT_PAUSE)
         if waits is not None:
             return waits
         try:
@@ -169,14 +171,13 @@ class Narrator:
         except Exception as error:
             if is_outage(error):
                 raise
-            pause = self._wait(status.tries)
             failed = {"tries": status.tries + 1, "error": f"{type(error).__name__}: {error}"}
-            at = self._clock() + timedelta(seconds=pause)
+            at = self._clock() + timedelta(seconds=PORTRAIT_PAUSE)
             await self._knowledge.sessions.save_portrait_status(
                 status.model_copy(update={**failed, "retry_at": at})
             )
             _log(error, status.user_id, "the portrait waits to be written", status.tries + 1)
-            return pause
+            return PORTRAIT_PAUSE
         return None
 
     async def _read_sources(self, user_id: str, sphere: str) -> PortraitSources:
@@ -186,10 +187,12 @@ class Narrator:
         status = await knowledge.sessions.portrait_status(user_id, sphere)
         return select_sources(portraits, episodes, status)
 
-    def _left(self, retry_at: datetime | None) -> float | None:
+    def _left(
+        self, retry_at: datetime | None, longest: float = MAX_NARRATION_PAUSE
+    ) -> float | None:
         left = (retry_at - self._clock()).total_seconds() if retry_at else 0.0
         # No pause is longer: this was noted by a clock that was ahead.
-        return left if 0 < left <= MAX_NARRATION_PAUSE else None
+        return left if 0 < left <= longest else None
 
     def _wait(self, tries: int) -> float:
         return min(self._pause * 2.0 ** min(tries, 30), MAX_NARRATION_PAUSE)

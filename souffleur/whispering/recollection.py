@@ -39,7 +39,7 @@ CONTEXT_MESSAGES = 3
 """Messages before this one that a recall looks at."""
 MAX_OLDER_EPISODES = 2
 """Episodes before the latest ones that a message may call up."""
-ANSWER_GATE = 0.5
+ANSWER_GATE = 0.6
 """Minimum relevance of what was said to a question that does not ask about the past."""
 MAX_ANSWERS = 3
 """Turns that such a question brings."""

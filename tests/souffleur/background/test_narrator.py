@@ -109,7 +109,7 @@ async def test_a_failure_leaves_a_placeholder_that_is_tried_less_and_less(tmp_pa
 
 
 async def test_what_fails_is_tried_again_within_an_hour(tmp_path: Path) -> None:
-    """The pause doubles up to an hour and no further, for episodes and portraits alike."""
+    """For episodes the pause doubles up to an hour and no further; a portrait waits a day."""
     failing = {"episode"}
     usual = by_name(episode=TEA)
 
@@ -140,7 +140,7 @@ async def test_what_fails_is_tried_again_within_an_hour(tmp_path: Path) -> None:
         failing.symmetric_difference_update({"episode", "portrait"})
         stage.clock.at += days(8)
         await stage.say("hm", session="s2")
-        assert await pauses(portrait_due) == [1500.0, 3000.0, 3600.0, 3600.0]
+        assert await pauses(portrait_due) == [86_400.0] * 4
 
 
 async def test_another_reply_is_told_anew(tmp_path: Path) -> None:
@@ -226,7 +226,10 @@ async def test_a_portrait_that_fails_stays_as_it_was(tmp_path: Path) -> None:
         upkeep = await stage.knowledge.sessions.portrait_status("ann")
         assert (upkeep.tries, upkeep.error[:11]) == (1, "AnswerError")
         assert await stage.knowledge.portrait("ann") is None
-        stage.clock.at += timedelta(seconds=60)
+        stage.clock.at += timedelta(hours=23)
+        await stage.say("hm")
+        assert await stage.knowledge.portrait("ann") is None
+        stage.clock.at += timedelta(hours=1)
         await stage.say("hm")
         assert await stage.knowledge.portrait("ann")
 

@@ -147,6 +147,12 @@ class Found:
         return self.item.at if isinstance(self.item, Turn) else self.item.created_at
 
     @property
+    def by_itself(self) -> float:
+        """The relevance of what it says, without that of its cues and of names in common."""
+        cosine, lexical = (self.parts.get(name, 0.0) for name in ("cosine", "lexical"))
+        return 1 - (1 - cosine) * (1 - lexical)
+
+    @property
     def relevant(self) -> bool:
         """Whether it is relevant enough to be whispered."""
         return self.relevance >= RELEVANCE_GATE

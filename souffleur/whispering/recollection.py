@@ -43,6 +43,10 @@ ANSWER_GATE = 0.6
 """Minimum relevance of what was said to a question that does not ask about the past."""
 MAX_ANSWERS = 3
 """Turns that such a question brings."""
+KNOWN_GATE = 0.75
+"""Relevance of a memory's own words from which it answers a question, and no others are needed."""
+SAID_LATER_GATE = 0.5
+"""Minimum relevance of a later turn to the one that it may correct."""
 MAX_SAID_LATER = 2
 """Later turns about the matter of the nearest one."""
 RAW = (Scope.TURNS,)
@@ -168,7 +172,7 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     ranked = rank(pool, hits, asked.text, likely=likely, now=now, policy=knowledge.policy)
     called = [one for one in ranked if one.id in hits and hits[one.id].relevant]
     others = [one for one in ranked if one not in called and one.category in LIVED]
-    past = await finder.part(_past(finder, settings, asked, before), ())
+    past = await finder.part(_past(finder, settings, asked, before, found), ())
     return Candidates(
         core=[*system, *core],
         portrait=portrait,
@@ -211,15 +215,23 @@ async def _called_for(
 
 
 async def _past(
-    finder: Finder, settings: Settings, asked: Asked, before: Sequence[Turn]
+    finder: Finder,
+    settings: Settings,
+    asked: Asked,
+    before: Sequence[Turn],
+    known: Sequence[Found],
 ) -> tuple[Found, ...]:
-    """Return what a question about the past brings, or what answers any other one word for word."""
+    """Return what a question about the past brings, or what answers any other one word for word.
+
+    `known` is what was found among memories: a question that these answer needs no other words.
+    """
     held = {turn.id for turn in before}
     if asks_about_past(asked.text):
         brought = await recollect(finder, settings.window_rule, asked)
         found = brought.found
         return tuple(hit for hit in found if brought.period or hit.item.id not in held)
-    if not is_question(asked.text):
+    answered = any(hit.by_itself >= KNOWN_GATE for hit in known)
+    if answered or not is_question(asked.text):
         return ()
     query = Query(asked.user_id, asked.text, asked.now, sphere=asked.sphere, limit=MAX_ANSWERS)
     hits = await finder.search(replace(query, scope=RAW))
@@ -260,7 +272,7 @@ async def _said_later(finder: Finder, query: Query, found: Sequence[Found]) -> l
         query, text=first.user, since=first.at, limit=len(known) + MAX_SAID_LATER, scope=RAW
     )
     hits = [hit for hit in await finder.search(later) if hit.item.id not in known]
-    return [hit for hit in hits if hit.relevant][:MAX_SAID_LATER]
+    return [hit for hit in hits if hit.relevance >= SAID_LATER_GATE][:MAX_SAID_LATER]
 
 
 async def _told(finder: Finder, then: Query) -> list[Found]:

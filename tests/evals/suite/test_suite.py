@@ -362,7 +362,7 @@ def test_a_script_is_played_by_the_same_settings_everywhere() -> None:
     chosen = Settings(model="m", base_url="http://x", policy="studio", recall_limit=1)
     settings = eval_settings(chosen)
     assert (settings.model, settings.base_url) == ("m", "http://x")
-    assert (settings.policy, settings.recall_limit) == ("companion", 6)
+    assert (settings.policy, settings.recall_limit) == ("companion", 12)
 
 
 def test_the_stage_is_the_scripts(files: list[Path]) -> None:

@@ -1,0 +1,37 @@
+"""The recorded situations: what comes to mind when it matters, held against bars."""
+
+import json
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from souffleur.evals import in_mind
+from souffleur.evals.suite.situation import FOLDER
+
+RECORDED = FOLDER.parent / "recordings" / "situations.jsonl"
+
+
+def measure(*options: str) -> dict[str, Any]:
+    """The figures of the command, by language."""
+    words = [str(FOLDER), "--recorded", str(RECORDED), "--json", *options]
+    done = CliRunner().invoke(in_mind.app, words, catch_exceptions=False)
+    figures: dict[str, Any] = json.loads(done.stdout)
+    return figures
+
+
+@pytest.mark.soak
+def test_what_matters_comes_to_mind() -> None:
+    """Nearly nine of ten things that must come do, also by no shared word; few lines are noise."""
+    figures = measure()
+    assert figures["all"]["came"] >= 0.88
+    assert figures["without a shared word"]["came"] >= 0.86
+    assert figures["all"]["violations"] <= 6
+    assert figures["all"]["precision"] >= 0.225
+
+
+def test_some_of_what_matters_comes_to_mind() -> None:
+    """As in all situations, in the dozen that fit into every run of the tests."""
+    figures = measure("--only", "b_[a-e]*")
+    assert figures["all"]["came"] >= 0.85
+    assert figures["all"]["violations"] <= 2

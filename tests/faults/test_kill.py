@@ -43,7 +43,7 @@ def environment() -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "kills", [5, pytest.param(100, marks=pytest.mark.soak)], ids=["five", "a hundred"]
+    "kills", [3, pytest.param(100, marks=pytest.mark.soak)], ids=["three", "a hundred"]
 )
 async def test_every_turn_is_judged_once_whatever_happens(tmp_path: Path, kills: int) -> None:
     """No turn is lost or judged twice, and ledger and memories agree."""

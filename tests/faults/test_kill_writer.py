@@ -28,7 +28,7 @@ def live(folder: Path, log: Path, seed: int, seconds: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "kills", [8, pytest.param(100, marks=pytest.mark.soak)], ids=["eight", "a hundred"]
+    "kills", [4, pytest.param(100, marks=pytest.mark.soak)], ids=["four", "a hundred"]
 )
 async def test_accepted_writes_survive_a_kill_during_a_flush(tmp_path: Path, kills: int) -> None:
     """Every insert, replacement and change of a field that was accepted is there after a restart.

@@ -218,7 +218,7 @@ def base() -> Iterator[KnowledgeBase]:
 
 
 @pytest.mark.parametrize(
-    "examples", [15, pytest.param(500, marks=pytest.mark.soak)], ids=["some", "many"]
+    "examples", [8, pytest.param(500, marks=pytest.mark.soak)], ids=["some", "many"]
 )
 def test_users_are_strangers_to_each_other(base: KnowledgeBase, examples: int) -> None:
     """No sequence of operations shows or changes what belongs to another user."""
@@ -334,7 +334,7 @@ def _about(hits: Sequence[Found]) -> list[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    "examples", [8, pytest.param(300, marks=pytest.mark.soak)], ids=["some", "many"]
+    "examples", [5, pytest.param(300, marks=pytest.mark.soak)], ids=["some", "many"]
 )
 def test_nobody_can_tell_whether_there_are_others(base: KnowledgeBase, examples: int) -> None:
     """What others say, know and want changes no outcome, no score and no whispered word."""

@@ -164,7 +164,7 @@ async def _undone(memory: Souffleur, entry_id: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "examples", [8, pytest.param(500, marks=pytest.mark.soak)], ids=["some", "many"]
+    "examples", [4, pytest.param(500, marks=pytest.mark.soak)], ids=["some", "many"]
 )
 def test_personas_keep_what_they_are_told(examples: int) -> None:
     """No sequence of operations brings to one persona what another alone was told."""

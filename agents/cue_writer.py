@@ -13,7 +13,7 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.chat import Message, Usage
-from souffleur.agents.fields import Cues, Handle, Remark
+from souffleur.agents.fields import MAX_CUE_LENGTH, Cues, Handle, Remark
 from souffleur.agents.rounds import (
     Context,
     Update,
@@ -148,7 +148,7 @@ def _faults(answer: CuesAnswer, shown: Mapping[str, Memory]) -> str:
     without = [one.id for one in answer.memories if not one.cues]
     missing = [handle for handle in shown if handle not in named]
     found = [f"- {handle} is none of the memories that were shown" for handle in unknown]
-    found += [f"- {handle} has no cue of at most 80 characters" for handle in without]
+    found += [f"- {handle} has no cue of at most {MAX_CUE_LENGTH} characters" for handle in without]
     found += [f"- {handle} is missing" for handle in missing]
     return "\n".join(found)
 

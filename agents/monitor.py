@@ -135,7 +135,7 @@ async def apply(state: MonitorState, runtime: Runtime[Context]) -> Update:
     """Carry the verdict out."""
     knowledge, turns, verdict = runtime.context.knowledge, state["turns"], state["verdict"]
     outcomes = await knowledge.apply(verdict, turns=turns)
-    if likely := _likely(state):
+    if likely := _likely(state["answer"], verdict):
         knowledge.sessions.note_likely(turns[-1], likely)
     return {"outcomes": outcomes}
 
@@ -193,10 +193,9 @@ def _heard(state: MonitorState) -> list[Said]:
     return [*state["earlier"], *_said(state["turns"])]
 
 
-def _likely(state: MonitorState) -> list[str]:
+def _likely(answer: MonitorAnswer | None, verdict: Verdict) -> list[str]:
     """Return the memories that the judge expects to be needed next; handles of none are nothing."""
-    answer = state["answer"]
-    shown = {f"m{index}": memory.id for index, memory in enumerate(state["shown"], start=1)}
+    shown = verdict.shown or {}
     named = dict.fromkeys(answer.next) if answer else {}
     return [shown[handle] for handle in named if handle in shown][:MOST_LIKELY]
 

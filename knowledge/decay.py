@@ -13,6 +13,8 @@ from souffleur.knowledge.memory import Category, Due, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import Importance
 from souffleur.knowledge.policy import Policy
 
+NEAR = timedelta(days=3)
+"""How far from the start of its day a plan is of these days, before and after."""
 PLAN_FOLLOW_UP = timedelta(days=7)
 """How long a plan is kept after its day, so that one can ask how it went."""
 
@@ -148,6 +150,16 @@ def plan_expiry(day: datetime) -> datetime:
     '2026-01-22 00:00:00+00:00'
     """
     return day + timedelta(days=1) + PLAN_FOLLOW_UP
+
+
+def near_expiries(now: datetime) -> tuple[datetime, datetime]:
+    """Return between which times plans expire that are for one of these days; the second excluded.
+
+    >>> from datetime import timezone
+    >>> [str(day.date()) for day in near_expiries(datetime(2026, 1, 14, tzinfo=timezone.utc))]
+    ['2026-01-19', '2026-01-25']
+    """
+    return plan_expiry(now - NEAR), plan_expiry(now + NEAR)
 
 
 def _promotion(memory: Memory, policy: Policy) -> datetime | None:

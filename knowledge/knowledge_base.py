@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 from souffleur.errors import NotFoundError
 from souffleur.knowledge import undo
-from souffleur.knowledge.decay import effective, plan_expiry
+from souffleur.knowledge.decay import effective, near_expiries
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import (
     Between,
@@ -360,9 +360,7 @@ class KnowledgeBase:
         self, user_id: str, *, limit: int, now: datetime, sphere: str | None = COMMON
     ) -> Memories:
         """Return active plans for the next three days and from the last two, the earliest first."""
-        near = Between(
-            "expires_at", plan_expiry(now - timedelta(days=3)), plan_expiry(now + timedelta(days=3))
-        )
+        near = Between("expires_at", *near_expiries(now))
         allowed = memories_filter(Query(user_id, "", now, sphere=sphere))
         both = Filter((*allowed.must, near), allowed.must_not)
         page, _ = await self.memories.scroll(both, limit=limit, order=Order("expires_at"))

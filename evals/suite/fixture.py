@@ -133,14 +133,22 @@ def to_op_records(outcomes: Sequence[LedgerEntry]) -> tuple[OpRecord, ...]:
 
 def known_memory(script: Script, index: int, known: Known, policy: Policy) -> Memory:
     """Return a known memory as the store holds it before the first turn."""
+    whose = {"user_id": script.user.id, "agent_id": script.assistant.id}
+    return stored_memory(known, policy, id=derive_id("known", script.name, index), **whose)
+
+
+def stored_memory(
+    known: Known, policy: Policy, *, id: str, user_id: str, agent_id: str = "default"
+) -> Memory:
+    """Return a memory as it would lie in the store, had it been learnt at its time."""
     category = known.category or category_of(known.kind)
     value = decay.initial_importance(known.kind, known.importance, policy)
     anchor = known.last_used or known.at
     return decay.scheduled(
         Memory(
-            id=derive_id("known", script.name, index),
-            user_id=script.user.id,
-            agent_id=script.assistant.id,
+            id=id,
+            user_id=user_id,
+            agent_id=agent_id,
             content=known.content,
             category=category,
             kind=known.kind,

@@ -13,14 +13,15 @@ from souffleur.agents.fields import Remark
 from souffleur.agents.rounds import ask_with_repair
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import RecordingError
+from souffleur.evals.suite.fixture import stored_memory
 from souffleur.evals.suite.scratch import scratch
+from souffleur.evals.suite.script import Known
 from souffleur.evals.suite.situation import LifeMemory, SaidBefore, Situation, says
 from souffleur.knowledge import decay
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.migration import put_memories
 from souffleur.knowledge.operation import derive_id
-from souffleur.knowledge.plan import category_of
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.talk.turn import Turn, TurnState, turn_point_id
 from souffleur.prompts import render
@@ -184,31 +185,18 @@ async def _put(memory: Souffleur, situation: Situation) -> None:
 
 def known_memory(situation: Situation, known: LifeMemory, policy: Policy) -> Memory:
     """Return a memory as it would lie in the store, had it been learnt when the life says."""
-    category = Category.CORE if known.core else category_of(known.kind)
     zone = ZoneInfo(situation.timezone)
     end = datetime.combine(known.until, time(), zone) if known.until else None
-    return decay.scheduled(
-        Memory(
-            id=_memory_id(situation, known),
-            user_id=USER,
-            content=known.content,
-            category=category,
-            kind=known.kind,
-            importance=_importance(known, policy),
-            anchor_at=known.at,
-            grace_days=policy.rule(category).grace_days,
-            valid_from=known.at,
-            expires_at=decay.plan_expiry(end) if end else None,
-            created_at=known.at,
-            updated_at=known.at,
-        ),
-        policy,
-    )
-
-
-def _importance(known: LifeMemory, policy: Policy) -> float:
     value = decay.initial_importance(known.kind, known.importance, policy)
-    return max(value, policy.core_value) if known.core else value
+    fields = Known(
+        content=known.content,
+        kind=known.kind,
+        category=Category.CORE if known.core else None,
+        at=known.at,
+        value=max(value, policy.core_value) if known.core else value,
+        expires_at=decay.plan_expiry(end) if end else None,
+    )
+    return stored_memory(fields, policy, id=_memory_id(situation, known), user_id=USER)
 
 
 def _memory_id(situation: Situation, known: LifeMemory) -> str:

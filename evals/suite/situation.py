@@ -4,7 +4,7 @@ A situation is a YAML file. What must come was written by hand, before anything 
 """
 
 import re
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -118,8 +118,3 @@ def read_situations(folder: Path = FOLDER, only: str = "*") -> list[Situation]:
 def says(pattern: str, text: str) -> bool:
     """Return whether a pattern is found in a text, in whatever case."""
     return re.search(pattern, text, re.IGNORECASE) is not None
-
-
-def is_over(memory: LifeMemory, now: datetime) -> bool:
-    """Return whether the day of a memory was before today."""
-    return memory.until is not None and memory.until < now.date()

@@ -149,8 +149,7 @@ class Found:
     @property
     def by_itself(self) -> float:
         """The relevance of what it says, without that of its cues and of names in common."""
-        cosine, lexical = (self.parts.get(name, 0.0) for name in ("cosine", "lexical"))
-        return 1 - (1 - cosine) * (1 - lexical)
+        return 1 - _farness(self.parts)
 
     @property
     def relevant(self) -> bool:
@@ -295,8 +294,12 @@ def _found_turn(score: float, near: NearTurn, turn: Turn, now: datetime) -> Foun
 def _relevance(parts: dict[str, float]) -> float:
     """Return how near the text or, for less, a cue is, by sense or words."""
     cues = 1 - (1 - parts.get("cue_cosine", 0.0)) * (1 - parts.get("cue_lexical", 0.0))
-    away = (1 - parts.get("cosine", 0.0)) * (1 - parts.get("lexical", 0.0))
-    return 1 - away * (1 - CUE_WEIGHT * cues)
+    return 1 - _farness(parts) * (1 - CUE_WEIGHT * cues)
+
+
+def _farness(parts: dict[str, float]) -> float:
+    """Return how far the text itself is from the query, by both sense and words."""
+    return (1 - parts.get("cosine", 0.0)) * (1 - parts.get("lexical", 0.0))
 
 
 def _found_memory(

@@ -22,8 +22,6 @@ IN_FORCE_WEIGHT = 0.1
 """Weight of being a boundary, a circumstance in force, or a plan or promise that falls due."""
 LIKELY_WEIGHT = 0.3
 """Weight of being expected by the judge of the turns before."""
-NEAR = timedelta(days=3)
-"""How far from the start of its day a plan or promise is of these days, before and after."""
 _HIRAGANA = re.compile("[\u3041-\u309f]")
 STANDING = frozenset({Kind.BOUNDARY, Kind.CONTEXT})
 PLANS = frozenset({Kind.TODO, Kind.PROMISE, Kind.GOAL, Kind.DECISION})
@@ -70,12 +68,15 @@ def find_guards(memories: Sequence[Memory], text: str) -> dict[str, list[str]]:
     A boundary speaks of what shares a name with it, or a word that hardly any other memory has. The
     list is empty if a boundary speaks of the memory, and none of them of the message.
     """
+    boundaries = [one for one in memories if one.kind is Kind.BOUNDARY]
+    if not boundaries:
+        return {}
     labels = {memory.id: _labels(memory) for memory in memories}
     shared = Counter(label for mine in labels.values() for label in mine)
     telling = {label for label, count in shared.items() if count <= MAX_SHARING}
     raised = set(terms(text))
     guards: dict[str, list[str]] = {}
-    for boundary in (one for one in memories if one.kind is Kind.BOUNDARY):
+    for boundary in boundaries:
         for memory in (one for one in memories if one.kind is not Kind.BOUNDARY):
             if both := labels[boundary.id] & labels[memory.id] & telling:
                 found = guards.setdefault(memory.id, [])
@@ -96,10 +97,9 @@ def _is_in_force(memory: Memory, now: datetime) -> bool:
     """Return whether it is a boundary or circumstance, or falls due in these days."""
     if memory.kind in STANDING:
         return True
+    low, high = decay.near_expiries(now)
     end = memory.expires_at
-    if memory.kind not in PLANS or end is None:
-        return False
-    return decay.plan_expiry(now - NEAR) <= end < decay.plan_expiry(now + NEAR)
+    return memory.kind in PLANS and end is not None and low <= end < high
 
 
 def _labels(memory: Memory) -> set[str]:

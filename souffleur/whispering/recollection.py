@@ -170,8 +170,9 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     hits = {hit.item.id: hit for hit in found}
     pool = [*(hit.memory for hit in found), *unasked]
     ranked = rank(pool, hits, asked.text, likely=likely, now=now, policy=knowledge.policy)
-    called = [one for one in ranked if one.id in hits and hits[one.id].relevant]
-    others = [one for one in ranked if one not in called and one.category in LIVED]
+    relevant = {hit.item.id for hit in found if hit.relevant}
+    called = [one for one in ranked if one.id in relevant]
+    others = [one for one in ranked if one.id not in relevant and one.category in LIVED]
     past = await finder.part(_past(finder, settings, asked, before, found), ())
     return Candidates(
         core=[*system, *core],
@@ -279,7 +280,7 @@ async def _told(finder: Finder, then: Query) -> list[Found]:
     """The episodes of a time, in order, and what was said then about the matter."""
     told = await finder.knowledge.turns_and_episodes_between(then)
     episodes = [Found(item, 1.0, 1.0, 0.0) for item in told if isinstance(item, Memory)]
-    hits = await finder.search(replace(then, scope=(Scope.TURNS,)))
+    hits = await finder.search(replace(then, scope=RAW))
     turns = [hit for hit in hits if hit.relevant]
     if not episodes and not turns:  # not summarised yet, or asked for as a whole
         turns = [Found(item, 1.0, 1.0, 0.0) for item in told if not isinstance(item, Memory)]

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from souffleur.knowledge.decay import plan_expiry
+from souffleur.knowledge.decay import NEAR, plan_expiry
 from souffleur.knowledge.finding.search import Found
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.policy import COMPANION
-from souffleur.whispering.accompanying import NEAR, rank
+from souffleur.whispering.accompanying import rank
 from tests.build import NOW, days, memory
 
 NO_CRAIG = memory("Ann asked that Craig never be brought up.", kind=Kind.BOUNDARY)

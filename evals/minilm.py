@@ -29,6 +29,8 @@ RELEVANCE_FLOOR = 0.12
 """Cosine above that of most unrelated English sentences; by spelling, above that of any."""
 MAX_TOKENS = 256
 """Tokens of a text that are read; the model was trained with as many."""
+TIMEOUT = 600.0
+"""Seconds for a request: it computes beside others, and no endpoint keeps anybody waiting."""
 BATCH_TOKENS = 512
 """Tokens in one pass, with padding: limits the memory that attention needs."""
 
@@ -48,7 +50,7 @@ def yardstick(name: str) -> Embedder | None:
     """
     if name != MiniLM.model:
         return None
-    return Embedder(MiniLM(), name, dimension=DIMENSION, floor=RELEVANCE_FLOOR)
+    return Embedder(MiniLM(), name, dimension=DIMENSION, floor=RELEVANCE_FLOOR, timeout=TIMEOUT)
 
 
 class MiniLM(Embeddings):

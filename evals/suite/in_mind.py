@@ -34,6 +34,8 @@ from souffleur.whispering.whisper import Recall
 
 USER = "user"
 DAY = timedelta(days=1)
+RECALL_TIMEOUT = 60.0
+"""Seconds: many situations share the processor, and only what comes is measured here."""
 
 
 @dataclass(frozen=True)
@@ -173,6 +175,7 @@ def _settings(situation: Situation, settings: Settings, folder: object) -> Setti
             "raw_days": 0,
             "qdrant_url": None,
             "schedule": False,
+            "recall_timeout": RECALL_TIMEOUT,
         }
     )
 

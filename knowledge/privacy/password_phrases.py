@@ -99,7 +99,17 @@ _PLACE = r"(?>door|gate|locker|lock|entry|alarm|safe|vault|garage|keypad)"
 _LOCK_VALUE = rf"(?!{_MEASURE})([#*]?[0-9](?:[ -]?+[0-9]){{3,11}}+[a-z#*]?+)"
 _WORDS = r"(?:[a-z0-9'-]{1,20}+\s){0,4}?"
 
+_FIRST = (
+    rf"(?<!{_SIGN}){_NO_PASSWORD}(?={_SIGN}{{0,64}}?[a-z]){_HAS_DIGIT}({_SIGN}{{6,64}}+)"
+    r"(?:\s(?>is|was|as)\s(?>the|my|our|your|his|her|their|its)(?![a-z0-9])\s"
+    r"(?:[a-z-]{1,16}+\s){0,3}?|\s?(?>就?[是为為]|作为|は|が)[a-z\u3040-\u9fff]{0,8}?)"
+    rf"{_LABEL}"
+    r"(?!\s?(?>manager|generator|app|policy|field|hash|vault|format|rule)|[a-z0-9]|管理|マネ|生成)"
+)
+"""A value named before its label: "sunny_77x is the new password"."""
+
 PASSWORDS = (
+    rf"(?i:{_FIRST})",
     rf"(?i:{_LABEL}(?:{_CHANGED}{_VALUE}|{_LINKED}{_VALUE}|{_ADJOINED}{_LONE_VALUE}))",
     rf"(?i:(?>chang|set|reset|updat|switch)[a-z]{{0,4}}+\s{_WORDS}{_LABEL}{_ABOUT}"
     rf"\sto\s(?:now\s)?+{_VALUE})",

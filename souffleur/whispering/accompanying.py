@@ -27,6 +27,8 @@ STANDING = frozenset({Kind.BOUNDARY, Kind.CONTEXT})
 PLANS = frozenset({Kind.TODO, Kind.PROMISE, Kind.GOAL, Kind.DECISION})
 MIN_TELLING_LENGTH = 5
 """Letters of a word that two memories share because they are about the same."""
+MIN_CUED = 3
+"""Letters of such a word among the cues of a boundary, which name what it is about."""
 MAX_SHARING = 5
 """Memories with a word or name in common; a word that more share says nothing."""
 
@@ -65,20 +67,22 @@ def rank(
 def find_guards(memories: Sequence[Memory], text: str) -> dict[str, list[str]]:
     """Return the boundaries that speak of a memory and of a message, by the memory's id.
 
-    A boundary speaks of what shares a name with it, or a word that hardly any other memory has. The
-    list is empty if a boundary speaks of the memory, and none of them of the message.
+    A boundary speaks of what shares a name with it, or a word of its own or of its cues that hardly
+    any other memory has. The list is empty if a boundary speaks of the memory, and none of them of
+    the message.
     """
     boundaries = [one for one in memories if one.kind is Kind.BOUNDARY]
     if not boundaries:
         return {}
-    labels = {memory.id: _labels(memory) for memory in memories}
-    shared = Counter(label for mine in labels.values() for label in mine)
-    telling = {label for label, count in shared.items() if count <= MAX_SHARING}
+    words = {memory.id: _words(memory) for memory in memories}
+    shared = Counter(word for mine in words.values() for word in mine)
+    telling = {word for word, count in shared.items() if count <= MAX_SHARING}
     raised = set(terms(text))
     guards: dict[str, list[str]] = {}
     for boundary in boundaries:
+        spoken = _spoken_of(boundary) & telling
         for memory in (one for one in memories if one.kind is not Kind.BOUNDARY):
-            if both := labels[boundary.id] & labels[memory.id] & telling:
+            if both := spoken & words[memory.id]:
                 found = guards.setdefault(memory.id, [])
                 found += [boundary.id] if both & raised else []
     return guards
@@ -102,13 +106,23 @@ def _is_in_force(memory: Memory, now: datetime) -> bool:
     return memory.kind in PLANS and end is not None and low <= end < high
 
 
-def _labels(memory: Memory) -> set[str]:
-    named = (term for name in memory.entities for term in terms(name))
-    return {*filter(_is_telling, terms(memory.content)), *named}
+def _words(memory: Memory) -> set[str]:
+    return {*terms(memory.content), *_names(memory)}
 
 
-def _is_telling(term: str) -> bool:
+def _spoken_of(boundary: Memory) -> set[str]:
+    """Return the words by which a boundary is known to speak of something."""
+    own = {term for term in terms(boundary.content) if _is_telling(term, MIN_TELLING_LENGTH)}
+    cued = {term for cue in boundary.cues for term in terms(cue) if _is_telling(term, MIN_CUED)}
+    return own | cued | _names(boundary)
+
+
+def _names(memory: Memory) -> set[str]:
+    return {term for name in memory.entities for term in terms(name)}
+
+
+def _is_telling(term: str, min_length: int) -> bool:
     """Return whether a term can tell what a memory is about: no number, particle or ending."""
     if is_spaced(term):
-        return len(term) >= MIN_TELLING_LENGTH and term.isalpha()
+        return len(term) >= min_length and term.isalpha()
     return len(term) > 1 and not _HIRAGANA.search(term)

@@ -278,6 +278,10 @@ CASES: dict[str, Cases] = {
     "a password": Cases(
         (
             "my password is ⟦hunter2024!⟧",
+            "changed the wifi, ⟦SunnyHill_77x⟧ is the new password, remind Ann",
+            "use ⟦hunter2024⟧ as your wifi password",
+            "⟦sunny_2024⟧就是家里新的密码",
+            "⟦sunny_2024⟧が新しいパスワードです",
             "the password is ⟦kitty(2024)!⟧",
             "密码是 ⟦request2024!⟧",
             "password = ⟦Tr0ub4dor&3⟧",
@@ -344,6 +348,10 @@ CASES: dict[str, Cases] = {
             "the password is case-sensitive, and long;",
             "Is the password secure?",
             "my password manager is 1Password",
+            "1Password7 is my password manager",
+            "1Password7是我用的密码管理器",
+            "SHA-256x is the password hash we use",
+            "MacBook-2019 is my only laptop with a password",
             "The password is 8 characters long.",
             "a password is 12-16 characters",
             "passwords are hashed with SHA256",

@@ -306,6 +306,7 @@ class KnowledgeBase:
         *,
         states: Sequence[MemoryState] = (MemoryState.ACTIVE,),
         category: str | None = None,
+        kind: str | None = None,
         now: datetime | None = None,
         sphere: str | None = EVERY_SPHERE,
     ) -> Memories:
@@ -317,6 +318,7 @@ class KnowledgeBase:
         must: list[Condition] = [OneOf("state", tuple(states)), *user_conditions(user_id)]
         must += sphere_conditions(sphere)
         must += [Is("category", category)] if category else []
+        must += [Is("kind", kind)] if kind else []
         wanted = Filter(tuple(must), expired_conditions(now) if now else ())
         memories = to_memories(await read_all(self.memories, wanted))
         return sorted(memories, key=lambda memory: (memory.created_at, memory.id))

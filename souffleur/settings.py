@@ -123,7 +123,7 @@ class Settings(BaseModel):
     """Maximum tokens of the portrait in the whispered block."""
     episode_tokens: int = Field(default=800, ge=0)
     """Maximum tokens of the latest episodes in the whispered block."""
-    related_tokens: int = Field(default=400, ge=0)
+    related_tokens: int = Field(default=350, ge=0)
     """Maximum tokens of memories that match the message, and of those always included."""
     past_tokens: int = Field(default=1500, ge=0)
     """Maximum tokens of what answers a question about the past."""

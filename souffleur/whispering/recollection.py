@@ -1,7 +1,7 @@
 """Recollection: what is whispered before a reply, and what a question about the past brings."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
@@ -14,12 +14,12 @@ from souffleur.knowledge.finding.search import EVERYWHERE, INSTANT, Found, Query
 from souffleur.knowledge.identity import COMMON, PERSONAS, knows, own_sphere
 from souffleur.knowledge.language.asking import asks_about_past, is_question
 from souffleur.knowledge.language.times import Period, find_period
-from souffleur.knowledge.memory import Category, Memory
+from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.talk.session import WindowRule
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.prompts import spoken_in
 from souffleur.settings import Settings
-from souffleur.whispering.accompanying import rank
+from souffleur.whispering.accompanying import find_guards, is_held_back, rank
 from souffleur.whispering.tokens import Count
 from souffleur.whispering.whisper import Budget, Candidates, Recall, RenderOptions, compose
 
@@ -167,21 +167,36 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     found = await finder.part(_called_for(finder, asked, before, latest), [])
     likely = session.likely(now) if session else ()
     unasked = await finder.part(_unasked(knowledge, asked, likely), [])
+    boundaries = await finder.part(
+        knowledge.list(user_id, kind=Kind.BOUNDARY, now=now, sphere=sphere), []
+    )
     hits = {hit.item.id: hit for hit in found}
-    pool = [*(hit.memory for hit in found), *unasked]
-    ranked = rank(pool, hits, asked.text, likely=likely, now=now, policy=knowledge.policy)
-    relevant = {hit.item.id for hit in found if hit.relevant}
-    called = [one for one in ranked if one.id in relevant]
-    others = [one for one in ranked if one.id not in relevant and one.category in LIVED]
+    pool = [*(hit.memory for hit in found), *unasked, *boundaries]
+    guards = find_guards([*core, *pool], asked.text)
+    ranked = rank(pool, hits, guards=guards, likely=likely, now=now, policy=knowledge.policy)
     past = await finder.part(_past(finder, settings, asked, before, found), ())
     return Candidates(
-        core=[*system, *core],
+        core=[*system, *(one for one in core if not is_held_back(one, guards))],
         portrait=portrait,
         episodes=latest,
-        found=[hits[one.id] for one in called[: settings.recall_limit]],
-        unasked=others[: settings.recall_unasked],
+        found=[hit for hit in found if hit.relevant],
+        related=_within_limits(ranked, hits, settings),
         past=past,
     )
+
+
+def _within_limits(
+    ranked: Sequence[Memory], hits: Mapping[str, Found], settings: Settings
+) -> list[Memory]:
+    """Return what a message calls for, and what goes with it unasked, each up to its limit."""
+    rooms = {True: settings.recall_limit, False: settings.recall_unasked}
+    chosen = []
+    for memory in ranked:
+        called = memory.id in hits and hits[memory.id].relevant
+        if rooms[called] and (called or memory.category in LIVED):
+            rooms[called] -= 1
+            chosen.append(memory)
+    return chosen
 
 
 async def _what_it_is(knowledge: "KnowledgeBase", asked: Asked) -> list[Memory]:

@@ -67,10 +67,10 @@ class Candidates:
     """The portrait of the user in force."""
     episodes: Sequence[Memory] = ()
     """The latest talks, newest first."""
-    unasked: Sequence[Memory] = ()
-    """Important facts and near plans that accompany every message, best first."""
+    related: Sequence[Memory] = ()
+    """Memories and older episodes that go with the message, called for or unasked, best first."""
     found: Sequence[Found] = ()
-    """Memories and older episodes that match the message, best first."""
+    """Those among them that match the message, and how well."""
     past: Sequence[Found] = ()
     """Episodes and raw turns from the time that the message asks about, best first."""
 
@@ -82,7 +82,7 @@ class Budget:
     core: int = 200
     portrait: int = 500
     episodes: int = 800
-    related: int = 400
+    related: int = 350
     past: int = 1500
 
 
@@ -109,8 +109,7 @@ def compose(
     asked = [found.item for found in candidates.past]
     past = _by_age(_rest(asked, core), part("past", budget.past), long=True)
     episodes = _episodes(_rest(candidates.episodes, core, past), part("episodes", budget.episodes))
-    called = [*(found.item for found in candidates.found), *candidates.unasked]
-    rest = _rest(called, core, portrait, episodes, past)
+    rest = _rest(candidates.related, core, portrait, episodes, past)
     related = _by_age(rest, part("related", budget.related, by_kind=True))
 
     sections = (core, portrait, episodes, related, past)

@@ -10,7 +10,7 @@ from souffleur.knowledge.decay import NEAR, plan_expiry
 from souffleur.knowledge.finding.search import Found
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.policy import COMPANION
-from souffleur.whispering.accompanying import rank
+from souffleur.whispering.accompanying import find_guards, is_held_back, rank
 from tests.build import NOW, days, memory
 
 NO_CRAIG = memory("Ann asked that Craig never be brought up.", kind=Kind.BOUNDARY)
@@ -24,7 +24,8 @@ def hit(one: Memory, relevance: float) -> dict[str, Found]:
 
 def order(*memories: Memory, text: str = "hello", **given: Any) -> list[Memory]:
     """The memories by worth."""
-    return rank(memories, given.pop("hits", {}), text, now=NOW, policy=COMPANION, **given)
+    guards, hits = find_guards(memories, text), given.pop("hits", {})
+    return rank(memories, hits, guards=guards, now=NOW, policy=COMPANION, **given)
 
 
 def ids(memories: list[Memory]) -> set[str]:
@@ -56,11 +57,17 @@ def test_what_is_worth_more_goes_before(better: Memory, given: dict[str, Any]) -
         assert order(*both, **given) == [better, LOW]
 
 
-def test_what_was_just_learnt_goes_before_what_is_old() -> None:
-    """What lately changed a life colours what is said; it fades."""
-    old = memory("Ann moved.", created_at=NOW - days(60), anchor_at=NOW)
-    new = memory("Ann lost her job.", created_at=NOW - days(2), anchor_at=NOW)
+def test_what_has_not_faded_goes_before_what_has() -> None:
+    """What lately changed a life colours what is said."""
+    old = memory("Ann moved.", created_at=NOW - days(60), anchor_at=NOW - days(60))
+    new = memory("Ann lost her job.", created_at=NOW - days(2), anchor_at=NOW - days(2))
     assert order(old, new) == [new, old]
+
+
+def test_a_plain_fact_goes_after_what_moves_someone() -> None:
+    """A like or an aim bears on other things than itself."""
+    fact, aim = memory("Ann has a car."), memory("Ann wants to row alone.", kind=Kind.GOAL)
+    assert order(fact, aim) == [aim, fact]
 
 
 @pytest.mark.parametrize(("off", "first"), [(-4, False), (-2, True), (2.9, True), (4, False)])
@@ -86,6 +93,14 @@ def test_a_boundary_knows_names_that_were_noted() -> None:
     told = memory("她去了广东。", entities=("吴莉",))
     assert order(told, silent) == [silent]
     assert ids(order(told, silent, text="吴莉来信了")) == ids([told, silent])
+
+
+def test_one_character_before_an_honorific_is_a_name() -> None:
+    """A boundary in Japanese knows whom it speaks of, also where he is core."""
+    silent = memory("航さんの事故のことは口にしないで。", kind=Kind.BOUNDARY)
+    told = memory("弟の航さんは滑落した。", category=Category.CORE)
+    assert is_held_back(told, find_guards([silent, told], "山の宿へ行く"))
+    assert not is_held_back(told, find_guards([silent, told], "航さんの命日だ"))
 
 
 def test_a_common_word_makes_no_boundary() -> None:

@@ -8,7 +8,8 @@ from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.fields import Note, Remark
 from souffleur.knowledge.forgetting import mentions
-from souffleur.knowledge.language.details import Detail, DetailKind, find_details, missing
+from souffleur.knowledge.language import counting
+from souffleur.knowledge.language.details import Detail, find_details, missing
 from souffleur.knowledge.language.lexical import is_spaced, split
 from souffleur.knowledge.language.plain_text import is_blank
 from souffleur.knowledge.language.text_match import normalize_text
@@ -115,10 +116,13 @@ def lost(answer: PortraitAnswer, sources: Sources) -> str:
 
 
 def unfounded(answer: PortraitAnswer, sources: Sources) -> str:
-    """Return names and numbers of the portrait that no source has; dates may be computed."""
+    """Return names and numbers of the portrait that no source has.
+
+    Dates and counts may follow from them.
+    """
     known = "\n".join((sources.former.content if sources.former else "", sources.material))
-    alien = missing(answer.text, known, sources.names)
-    return "\n".join(f"- {one.text}" for one in alien if one.kind is not DetailKind.DATE)
+    alien = counting.unfounded(answer.text, known, sources.names)
+    return "\n".join(f"- {one.text}" for one in alien)
 
 
 def to_op(answer: PortraitAnswer, sources: Sources) -> Op:

@@ -72,7 +72,8 @@ class Sources:
     versions: int = 0
     """How many there were, with those that were taken back."""
     elsewhere: str = ""
-    """The contents of all memories and episodes in force: what they hold, a portrait may leave."""
+    """What a portrait may leave: the contents of all memories and episodes in force, and of
+    memories that are over or corrected."""
 
     @property
     def without(self) -> tuple[str, ...]:
@@ -100,17 +101,24 @@ def faults(answer: PortraitAnswer, sources: Sources) -> str:
 
 
 def lost(answer: PortraitAnswer, sources: Sources) -> str:
-    """Return the names, numbers and dates of the former portrait that are known nowhere now."""
-    if sources.former is None:
+    """Return the names, numbers and dates of the former portrait that are known nowhere now.
+
+    A count or an age that follows from what is known is not lost.
+    """
+    former = sources.former
+    if former is None:
         return ""
+    year = former.created_at.year
     dropped = [one.detail for one in answer.dropped]
     kept = (answer.text, answer.name or "", answer.occupation or "")
     text = "\n".join((*kept, *dropped, sources.elsewhere))
     forgotten = {one.key for text in sources.without for one in find_details(text, sources.names)}
     gone = [
         one
-        for one in missing(sources.former.content, text, sources.names)
-        if one.key not in forgotten and not any(_is_part(words, one) for words in dropped)
+        for one in missing(former.content, text, sources.names)
+        if one.key not in forgotten
+        and not any(_is_part(words, one) for words in dropped)
+        and not counting.follows(one, former.content, text, sources.names, year=year)
     ]
     return "\n".join(f"- {one.text}" for one in gone)
 
@@ -118,10 +126,10 @@ def lost(answer: PortraitAnswer, sources: Sources) -> str:
 def unfounded(answer: PortraitAnswer, sources: Sources) -> str:
     """Return names and numbers of the portrait that no source has.
 
-    Dates and counts may follow from them.
+    Dates, counts and ages may follow from them.
     """
     known = "\n".join((sources.former.content if sources.former else "", sources.material))
-    alien = counting.unfounded(answer.text, known, sources.names)
+    alien = counting.unfounded(answer.text, known, sources.names, year=sources.until.year)
     return "\n".join(f"- {one.text}" for one in alien)
 
 

@@ -30,7 +30,7 @@ from souffleur.errors import AnswerError
 from souffleur.knowledge.identity import COMMON, agent_of
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.plain_text import single_line
-from souffleur.knowledge.memory import Category, Memory
+from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, LedgerEntry, Refusal, Verdict, derive_id
 from souffleur.prompts import render, stamp
 
@@ -80,7 +80,7 @@ async def gather(state: PortraitState, runtime: Runtime[Context]) -> Update:
         material=f"{lines}\n\n{summaries}",
         names=tuple(dict.fromkeys(name for memory in known for name in memory.entities)),
         versions=state["versions"],
-        elsewhere="\n".join(one.searchable for one in await _held(knowledge, state)),
+        elsewhere="\n".join(map(_all_of, await _held(knowledge, state))),
         until=max((episode.created_at for episode in episodes), default=state["now"]),
     )
     forgotten = "\n".join(f"- {single_line(content)}" for content in sources.without)
@@ -182,8 +182,12 @@ def _latest_agent(state: PortraitState) -> str:
 
 
 async def _held(knowledge: KnowledgeBase, state: PortraitState) -> list[Memory]:
-    """Return the memories and episodes in force, which may hold what leaves the portrait."""
-    held = await knowledge.list(state["user_id"], now=state["now"], sphere=state["sphere"])
+    """Return the memories and episodes that may hold what leaves the portrait.
+
+    Those that are over or corrected are among them: why their details leave is known.
+    """
+    kept = (MemoryState.ACTIVE, MemoryState.SUPERSEDED)
+    held = await knowledge.list(state["user_id"], states=kept, sphere=state["sphere"])
     return [memory for memory in held if memory.category is not Category.PROFILE]
 
 
@@ -200,6 +204,11 @@ def _tell(episode: Memory) -> str:
     unresolved = episode.data.get("unresolved")
     still_open = [f"- ? {single_line(str(unresolved))}"] if unresolved else []
     return "\n".join([single_line(episode.content), *facts, *still_open])
+
+
+def _all_of(memory: Memory) -> str:
+    """Return all that a memory or episode says."""
+    return "\n".join((memory.searchable, str(memory.data.get("unresolved") or "")))
 
 
 def _present(portrait: Memory) -> str:

@@ -1,13 +1,13 @@
-"""Counts that follow from a text: "four friends", if it names four people.
+"""Numbers that follow from a text: "four friends", if it names four people; an age by a birthday.
 
-A count is a small whole number of things. An age, a sum or a duration is none: nobody counts it up.
+A count is a small whole number of things. A sum or a quantity is none: nobody counts it up.
 """
 
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from souffleur.knowledge.language.dates import read_dates
+from souffleur.knowledge.language.dates import date_parts, read_dates
 from souffleur.knowledge.language.details import Detail, DetailKind, find_details, missing
 from souffleur.knowledge.language.numerals import LETTER, find_numbers
 from souffleur.knowledge.language.proper_names import HAN
@@ -29,6 +29,8 @@ _COLLECTIVE = frozenset(map(stem, _TOGETHER.split()))
 """What things may be called together, though the text does not call them so."""
 _CLASSIFIERS = "个個位名人件只隻条條匹本部首篇张張家处處项項种種様"
 _COLLECTIVE_HAN = ("人", "朋友", "友達", "名字", "日期", "日子", "约", "事", "地方", "城市", "选择")
+_YEARS = re.compile(r".*?(?:[0-9]|[ -]years?|岁|歲|歳|年)", re.IGNORECASE)
+"""A number that may be an age or a time in years: "33", "six years", "三十岁"."""
 _AFTER = re.compile(rf"(?: ?[{LETTER}'-]+){{1,3}}")
 _WORDS = re.compile(rf"[{LETTER}]+")
 _HAN_NOUN = re.compile(rf"的?([{HAN}]{{1,2}})")
@@ -55,10 +57,12 @@ class _Count:
     """Stems of the words that say what is counted, or the characters after a classifier."""
 
 
-def unfounded(text: str, material: str, names: Iterable[str] = ()) -> list[Detail]:
+def unfounded(
+    text: str, material: str, names: Iterable[str] = (), *, year: int | None = None
+) -> list[Detail]:
     """Return names and numbers of a text that its material neither has nor lets count.
 
-    Dates may be worked out.
+    Dates may be worked out; so may ages, if the `year` of the text is given.
 
     >>> [one.text for one in unfounded("Ann, 34, saw both cats with Zoe.", "Ann, 33, has 2 cats")]
     ['34', 'Zoe']
@@ -67,15 +71,23 @@ def unfounded(text: str, material: str, names: Iterable[str] = ()) -> list[Detai
     return [
         one
         for one in missing(text, material, names)
-        if one.kind is not DetailKind.DATE and not follows(one, text, material, names)
+        if one.kind is not DetailKind.DATE and not follows(one, text, material, names, year=year)
     ]
 
 
-def follows(count: Detail, text: str, material: str, names: Iterable[str] = ()) -> bool:
-    """Return whether a number of a text is a count that may follow from its material.
+def follows(
+    count: Detail,
+    text: str,
+    material: str,
+    names: Iterable[str] = (),
+    *,
+    year: int | None = None,
+) -> bool:
+    """Return whether a number of a text is a count or an age that may follow from its material.
 
     The material names as many things, or the text lists them with words of the material. If the
-    material gives another number of the same things, it does not follow.
+    material gives another number of the same things, it does not follow. An age, or a time in
+    years, follows if the material has the date since which as many have passed in `year`.
 
     >>> (four,) = find_details("She has four friends.")
     >>> follows(four, "She has four friends.", "Bea and Cem came, then Dora with Emil called.")
@@ -86,6 +98,8 @@ def follows(count: Detail, text: str, material: str, names: Iterable[str] = ()) 
     if count.kind is not DetailKind.NUMBER or not count.key.isdecimal():
         return False
     value = int(count.key)
+    if year and _YEARS.fullmatch(count.text) and value in _ages(material, year):
+        return True
     same = [one for one in _counts(text) if one.value == count.key]
     if value not in COUNTABLE or not same:
         return False
@@ -96,6 +110,12 @@ def follows(count: Detail, text: str, material: str, names: Iterable[str] = ()) 
     if any(len(items) == value and _all_in(items, material) for items in _lists(text)):
         return True
     return _says(nouns, material) and value <= _things(material, names)
+
+
+def _ages(material: str, year: int) -> set[int]:
+    dates = [one for one in find_details(material) if one.kind is DetailKind.DATE]
+    since = [int(known) for one in dates if (known := date_parts(one.key)[0])]
+    return {year - one - before for one in since for before in (0, 1)}
 
 
 def _counts(text: str) -> Iterator[_Count]:

@@ -76,6 +76,25 @@ def test_what_is_measured_or_given_otherwise_is_no_count(
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Ann, 33, was at sea for six years.", []),
+        ("Ann is 34 years old.", []),
+        ("33-year-old Ann", []),
+        ("Ann is 35.", ["35"]),
+        ("Ann was at sea for seven years.", ["seven years"]),
+        ("Ann paid 33 pounds.", ["33 pounds"]),
+        ("安今年三十四岁", []),
+        ("安今年三十六岁", ["三十六岁"]),
+    ],
+)
+def test_an_age_may_follow_from_a_date(text: str, expected: list[str]) -> None:
+    """Of this year: before the birthday and after it; another one does not."""
+    found = unfounded(text, "Ann was born on 1991-05-09. At sea since 2019.", year=2025)
+    assert [one.text for one in found] == expected
+
+
+@pytest.mark.parametrize(
     ("text", "material"),
     [
         ("Two dates are set. He likes it.", "on May 3 and June 4; he likes it"),

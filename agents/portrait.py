@@ -100,27 +100,21 @@ def faults(answer: PortraitAnswer, sources: Sources) -> str:
     return "\n".join(f"- {fault}" for fault in found)
 
 
+def known_alone(sources: Sources) -> list[str]:
+    """Return the names, numbers and dates of the former portrait that are known nowhere else."""
+    return [one.text for one in _gone(sources, "")]
+
+
 def lost(answer: PortraitAnswer, sources: Sources) -> str:
     """Return the names, numbers and dates of the former portrait that are known nowhere now.
 
     A count or an age that follows from what is known is not lost.
     """
-    former = sources.former
-    if former is None:
-        return ""
-    year = former.created_at.year
     dropped = [one.detail for one in answer.dropped]
     kept = (answer.text, answer.name or "", answer.occupation or "")
-    text = "\n".join((*kept, *dropped, sources.elsewhere))
-    forgotten = {one.key for text in sources.without for one in find_details(text, sources.names)}
-    gone = [
-        one
-        for one in missing(former.content, text, sources.names)
-        if one.key not in forgotten
-        and not any(_is_part(words, one) for words in dropped)
-        and not counting.follows(one, former.content, text, sources.names, year=year)
-    ]
-    return "\n".join(f"- {one.text}" for one in gone)
+    gone = _gone(sources, "\n".join((*kept, *dropped)))
+    left = [one for one in gone if not any(_is_part(words, one) for words in dropped)]
+    return "\n".join(f"- {one.text}" for one in left)
 
 
 def unfounded(answer: PortraitAnswer, sources: Sources) -> str:
@@ -155,6 +149,21 @@ def to_op(answer: PortraitAnswer, sources: Sources) -> Op:
     if former and former.state in {MemoryState.ACTIVE, MemoryState.PENDING}:
         return Update(target=former.id, **fields)
     return Add(category=Category.PROFILE, **fields)
+
+
+def _gone(sources: Sources, kept: str) -> list[Detail]:
+    """Return the details of the former portrait that neither the kept text nor a memory has."""
+    former, names = sources.former, sources.names
+    if former is None:
+        return []
+    year, known = former.created_at.year, f"{kept}\n{sources.elsewhere}"
+    forgotten = {one.key for text in sources.without for one in find_details(text, names)}
+    return [
+        one
+        for one in missing(former.content, known, names)
+        if one.key not in forgotten
+        and not counting.follows(one, former.content, known, names, year=year)
+    ]
 
 
 def _is_forgotten(dropped: Dropped, sources: Sources) -> bool:

@@ -14,7 +14,15 @@ from langgraph.runtime import Runtime
 
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.exchange import NONE, clock
-from souffleur.agents.portrait import PortraitAnswer, Sources, faults, lost, to_op, unfounded
+from souffleur.agents.portrait import (
+    PortraitAnswer,
+    Sources,
+    faults,
+    known_alone,
+    lost,
+    to_op,
+    unfounded,
+)
 from souffleur.agents.rounds import (
     Context,
     Update,
@@ -84,11 +92,13 @@ async def gather(state: PortraitState, runtime: Runtime[Context]) -> Update:
         until=max((episode.created_at for episode in episodes), default=state["now"]),
     )
     forgotten = "\n".join(f"- {single_line(content)}" for content in sources.without)
+    alone = "\n".join(f"- {one}" for one in await asyncio.to_thread(known_alone, sources))
     question = render(
         "sources",
         language,
         now=clock(state["now"], brief.persona.zone, language),
         portrait=_present(former) if former else render("cold_start", language),
+        alone="\n\n" + render("alone", language, details=alone) if alone else "",
         known=lines or NONE[language],
         episodes=summaries or NONE[language],
         without=render("without", language, contents=forgotten) if forgotten else "",

@@ -60,6 +60,7 @@ class _Said:
     """Everything that a text may be read as saying."""
 
     text: str
+    """The text, and the same without what is in brackets: Tobias (Tobi) Lindqvist."""
     keys: dict[DetailKind, set[str]]
     numbers_in_months: set[tuple[str, str]]
     """The months and numbers that one sentence says, as ("10", "27")."""
@@ -106,7 +107,8 @@ def _said(text: str, names: tuple[str, ...]) -> _Said:
         said[DetailKind.NUMBER] |= number_keys(rest) | days
         said[DetailKind.DATE] |= {*carried_dates(dates), *loose_dates(rest)}
     both = {pair for line in lines for pair in _numbers_in_months(line)}
-    return _Said("\n".join(lines), said, both)
+    bare = [_ASIDE.sub("", line) for line in lines]
+    return _Said("\n".join((*lines, *bare)), said, both)
 
 
 def _numbers_in_months(line: str) -> Iterator[tuple[str, str]]:
@@ -165,6 +167,7 @@ _MONTH_AND_NUMBER = re.compile(
     rf"[A-Za-z]+\.? [0-9]{{1,2}}|[0-9]{{1,2}}\s?月\s?[0-9]{{1,2}}|[{NUMERAL}]+月[{NUMERAL}]+"
 )
 """A date without a sign that it is one: "October 27" may be a value of 27 in October."""
+_ASIDE = re.compile(r"\s?(?:\([^()]{1,40}\)|“[^“”]{1,20}”|\"[^\"]{1,20}\")")
 _JOINED = re.compile(r" (?:of|&) ")
 _SPOKEN = "，。、！？；：,.!?;:“”「」『』"
 _QUOTE = re.compile(rf"“[^{_SPOKEN}]{{2,20}}”|「[^{_SPOKEN}]{{2,20}}」|『[^{_SPOKEN}]{{2,20}}』")

@@ -204,6 +204,10 @@ def test_a_date_is_held_by_a_more_exact_one(old: str, new: str, expected: list[s
         ("网名“老猫”", "网名没了", (), ["“老猫”"]),
         ("小雨来了", "小雪来了", ("小雨", "小雪"), ["小雨"]),
         ("I met Ann", "She was annoyed", (), ["Ann"]),
+        ("I met Tobias Lindqvist.", "He is Tobias (Tobi) Lindqvist.", (), []),
+        ("I met Tobi Lindqvist.", "He is Tobias (Tobi) Lindqvist.", (), []),
+        ("I met Tobias Lindqvist.", "He is Tobias “Tobi” Lindqvist.", (), []),
+        ("I met Tobias Lindqvist.", "Tobias met Lindqvist.", (), ["Tobias Lindqvist"]),
         ("on LinkedIn", "on linkedin", (), []),
     ],
 )

@@ -123,7 +123,7 @@ def unfounded(answer: PortraitAnswer, sources: Sources) -> str:
     Dates, counts and ages may follow from them.
     """
     known = "\n".join((sources.former.content if sources.former else "", sources.material))
-    alien = counting.unfounded(answer.text, known, sources.names, year=sources.until.year)
+    alien = counting.unfounded(answer.text, known, sources.names, on=sources.until.date())
     return "\n".join(f"- {one.text}" for one in alien)
 
 
@@ -156,13 +156,13 @@ def _gone(sources: Sources, kept: str) -> list[Detail]:
     former, names = sources.former, sources.names
     if former is None:
         return []
-    year, known = former.created_at.year, f"{kept}\n{sources.elsewhere}"
+    on, known = former.created_at.date(), f"{kept}\n{sources.elsewhere}"
     forgotten = {one.key for text in sources.without for one in find_details(text, names)}
     return [
         one
         for one in missing(former.content, known, names)
         if one.key not in forgotten
-        and not counting.follows(one, former.content, known, names, year=year)
+        and not counting.follows(one, former.content, known, names, on=on)
     ]
 
 

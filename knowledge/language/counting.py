@@ -4,8 +4,10 @@ A count is a small whole number of things. A sum or a quantity is none: nobody c
 """
 
 import re
+from calendar import monthrange
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import date
 
 from souffleur.knowledge.language.dates import date_parts, read_dates
 from souffleur.knowledge.language.details import Detail, DetailKind, find_details, missing
@@ -31,6 +33,8 @@ _CLASSIFIERS = "个個位名人件只隻条條匹本部首篇张張家处處项�
 _COLLECTIVE_HAN = ("人", "朋友", "友達", "名字", "日期", "日子", "约", "事", "地方", "城市", "选择")
 _YEARS = re.compile(r".*?(?:[0-9]|[ -]years?|岁|歲|歳|年)", re.IGNORECASE)
 """A number that may be an age or a time in years: "33", "six years", "三十岁"."""
+_MONTHS = re.compile(r".*[ -]months?|.*个?月", re.IGNORECASE)
+_WEEKS = re.compile(r".*[ -]weeks?|.*(?:周|週|星期|礼拜)", re.IGNORECASE)
 _AFTER = re.compile(rf"(?: ?[{LETTER}'-]+){{1,3}}")
 _WORDS = re.compile(rf"[{LETTER}]+")
 _HAN_NOUN = re.compile(rf"的?([{HAN}]{{1,2}})")
@@ -58,11 +62,11 @@ class _Count:
 
 
 def unfounded(
-    text: str, material: str, names: Iterable[str] = (), *, year: int | None = None
+    text: str, material: str, names: Iterable[str] = (), *, on: date | None = None
 ) -> list[Detail]:
     """Return names and numbers of a text that its material neither has nor lets count.
 
-    Dates may be worked out; so may ages, if the `year` of the text is given.
+    Dates may be worked out; so may ages, if the day of the text is given (`on`).
 
     >>> [one.text for one in unfounded("Ann, 34, saw both cats with Zoe.", "Ann, 33, has 2 cats")]
     ['34', 'Zoe']
@@ -71,7 +75,7 @@ def unfounded(
     return [
         one
         for one in missing(text, material, names)
-        if one.kind is not DetailKind.DATE and not follows(one, text, material, names, year=year)
+        if one.kind is not DetailKind.DATE and not follows(one, text, material, names, on=on)
     ]
 
 
@@ -81,13 +85,13 @@ def follows(
     material: str,
     names: Iterable[str] = (),
     *,
-    year: int | None = None,
+    on: date | None = None,
 ) -> bool:
     """Return whether a number of a text is a count or an age that may follow from its material.
 
     The material names as many things, or the text lists them with words of the material. If the
-    material gives another number of the same things, it does not follow. An age, or a time in
-    years, follows if the material has the date since which as many have passed in `year`.
+    material gives another number of the same things, it does not follow. Years, months or weeks
+    follow if the material has the date since which as many have passed `on` a day.
 
     >>> (four,) = find_details("She has four friends.")
     >>> follows(four, "She has four friends.", "Bea and Cem came, then Dora with Emil called.")
@@ -98,7 +102,7 @@ def follows(
     if count.kind is not DetailKind.NUMBER or not count.key.isdecimal():
         return False
     value = int(count.key)
-    if year and _YEARS.fullmatch(count.text) and value in _ages(material, year):
+    if on and value in _ages(material, on, count.text):
         return True
     same = [one for one in _counts(text) if one.value == count.key]
     if value not in COUNTABLE or not same:
@@ -112,10 +116,24 @@ def follows(
     return _says(nouns, material) and value <= _things(material, names)
 
 
-def _ages(material: str, year: int) -> set[int]:
-    dates = [one for one in find_details(material) if one.kind is DetailKind.DATE]
-    since = [int(known) for one in dates if (known := date_parts(one.key)[0])]
-    return {year - one - before for one in since for before in (0, 1)}
+def _ages(material: str, on: date, number: str) -> Iterator[int]:
+    """Yield how many years, months or weeks have passed since the dates of a text."""
+    dates = [one.key for one in find_details(material) if one.kind is DetailKind.DATE]
+    for year, month, day in map(date_parts, dates):
+        if year and _YEARS.fullmatch(number):
+            yield from (on.year - int(year), on.year - int(year) - 1)
+        if year and month and _MONTHS.fullmatch(number):
+            months = (on.year - int(year)) * 12 + on.month - int(month)
+            yield from (months, months - 1)
+        if year and day and _WEEKS.fullmatch(number):
+            weeks = (on - _day(year, month, day)).days // 7
+            yield from (weeks, weeks + 1)
+
+
+def _day(year: str, month: str, day: str) -> date:
+    """Return a day; the last of its month if it has fewer."""
+    last = monthrange(int(year), int(month))[1]
+    return date(int(year), int(month), min(int(day), last))
 
 
 def _counts(text: str) -> Iterator[_Count]:

@@ -62,6 +62,8 @@ class _Said:
     text: str
     """The text, and the same without what is in brackets: Tobias (Tobi) Lindqvist."""
     keys: dict[DetailKind, set[str]]
+    common: frozenset[str]
+    """The words that it has in lower case."""
     numbers_in_months: set[tuple[str, str]]
     """The months and numbers that one sentence says, as ("10", "27")."""
 
@@ -108,7 +110,7 @@ def _said(text: str, names: tuple[str, ...]) -> _Said:
         said[DetailKind.DATE] |= {*carried_dates(dates), *loose_dates(rest)}
     both = {pair for line in lines for pair in _numbers_in_months(line)}
     bare = [_ASIDE.sub("", line) for line in lines]
-    return _Said("\n".join((*lines, *bare)), said, both)
+    return _Said("\n".join((*lines, *bare)), said, frozenset(_LOWER.findall(text)), both)
 
 
 def _numbers_in_months(line: str) -> Iterator[tuple[str, str]]:
@@ -124,7 +126,7 @@ def _holds(said: _Said, detail: Detail) -> bool:
         return True
     if detail.kind is DetailKind.NAME:
         whole, *parts = (detail.text, *_JOINED.split(detail.text))
-        return _names(said, whole) or all(_names(said, part) for part in parts)
+        return _names(said, whole) or all(_names(said, part) for part in _proper(said, parts))
     if same_time(detail.key) & said.keys[DetailKind.NUMBER]:
         return True
     sought = date_parts(detail.key)
@@ -137,6 +139,18 @@ def _holds(said: _Said, detail: Detail) -> bool:
         all(part in ("", exact) for part, exact in zip(sought, date_parts(date), strict=True))
         for date in said.keys[DetailKind.DATE]
     )
+
+
+def _proper(said: _Said, parts: Iterable[str]) -> Iterator[str]:
+    """Yield parts of a name without the common words at their ends: Dales of "Dales Atlas"."""
+    for part in parts:
+        words = part.split()
+        while words and words[0].lower() in said.common:
+            words.pop(0)
+        while words and words[-1].lower() in said.common:
+            words.pop()
+        if words:
+            yield " ".join(words)
 
 
 def _names(said: _Said, name: str) -> bool:
@@ -167,6 +181,7 @@ _MONTH_AND_NUMBER = re.compile(
     rf"[A-Za-z]+\.? [0-9]{{1,2}}|[0-9]{{1,2}}\s?月\s?[0-9]{{1,2}}|[{NUMERAL}]+月[{NUMERAL}]+"
 )
 """A date without a sign that it is one: "October 27" may be a value of 27 in October."""
+_LOWER = re.compile(r"\b[a-z]{2,}\b")
 _ASIDE = re.compile(r"\s?(?:\([^()]{1,40}\)|“[^“”]{1,20}”|\"[^\"]{1,20}\")")
 _JOINED = re.compile(r" (?:of|&) ")
 _SPOKEN = "，。、！？；：,.!?;:“”「」『』"

@@ -1,11 +1,14 @@
 """Which numbers of a text follow from its material: counts do, measured numbers do not."""
 
+from datetime import date
+
 import pytest
 from hypothesis import given, strategies as st
 
 from souffleur.knowledge.language.counting import unfounded
 
 FOUR = "Bea and Cem came by. Then Dora called, and Emil wrote."
+BORN = "Ann was born on 1991-05-09, Edie on 2025-08-21. At sea since 2019."
 FRIENDS = "小明、小红、小刚和小丽昨天都来了"
 
 
@@ -84,13 +87,21 @@ def test_what_is_measured_or_given_otherwise_is_no_count(
         ("Ann is 35.", ["35"]),
         ("Ann was at sea for seven years.", ["seven years"]),
         ("Ann paid 33 pounds.", ["33 pounds"]),
+        ("Edie is a two-month-old.", []),
+        ("Edie is one and two months old.", []),
+        ("Edie is six weeks old.", []),
+        ("Edie is four months old.", ["four months"]),
+        ("Edie is nine weeks old.", ["nine weeks"]),
+        ("宝宝两个月大", []),
+        ("宝宝六周大", []),
+        ("宝宝四个月大", ["四个月"]),
         ("安今年三十四岁", []),
         ("安今年三十六岁", ["三十六岁"]),
     ],
 )
 def test_an_age_may_follow_from_a_date(text: str, expected: list[str]) -> None:
     """Of this year: before the birthday and after it; another one does not."""
-    found = unfounded(text, "Ann was born on 1991-05-09. At sea since 2019.", year=2025)
+    found = unfounded(text, BORN, on=date(2025, 10, 5))
     assert [one.text for one in found] == expected
 
 

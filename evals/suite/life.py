@@ -33,7 +33,6 @@ class Learnt(Frozen):
 class Talked(Frozen):
     """An episode."""
 
-    id: str
     line: str = Field(min_length=1)
     facts: tuple[str, ...] = ()
     open: str | None = None
@@ -46,7 +45,7 @@ class LifeStep(Frozen):
     day: date
     learn: tuple[Learnt, ...] = ()
     end: tuple[str, ...] = ()
-    """Ids of memories that are over or corrected, and of episodes that have faded."""
+    """Ids of memories that are over or corrected."""
     told: tuple[Talked, ...] = Field(min_length=1)
 
 
@@ -95,10 +94,10 @@ class Life(Frozen):
         known: set[str] = set()
         for step in self.steps:
             if unknown := set(step.end) - known:
-                raise ValueError(f"{step.day}: nothing has the id {sorted(unknown)[0]!r}")
-            new = [*(one.id for one in step.learn), *(one.id for one in step.told)]
+                raise ValueError(f"{step.day}: no memory has the id {sorted(unknown)[0]!r}")
+            new = [one.id for one in step.learn]
             if len({*new, *known}) < len(new) + len(known):
-                raise ValueError(f"{step.day}: two have the same id")
+                raise ValueError(f"{step.day}: two memories have the same id")
             known |= set(new)
         return self
 

@@ -34,6 +34,8 @@ from souffleur.replay import StageClock
 USER = "user"
 EVENING = time(20)
 """When portraits are written; talk ended an hour before."""
+EPISODE_AGE = timedelta(days=14)
+"""When an episode fades, and takes along what it alone knew."""
 
 
 @dataclass(frozen=True)
@@ -148,16 +150,13 @@ async def _write(
 
 async def _live(base: KnowledgeBase, life: Life, step: LifeStep) -> None:
     over = await base.get_many(USER, [_id(id) for id in step.end])
-    gone = [one.model_copy(update={"state": _end(one)}) for one in over]
+    gone = [one.model_copy(update={"state": MemoryState.SUPERSEDED}) for one in over]
+    episodes = await base.list(USER, category=Category.EPISODE)
+    old = [one for one in episodes if one.created_at < _evening(life, step) - EPISODE_AGE]
+    gone += [one.model_copy(update={"state": MemoryState.FORGOTTEN}) for one in old]
     learnt = [_memory(life, step, one) for one in step.learn]
     told = [_episode(life, step, one) for one in step.told]
     await put_memories(base, [*gone, *learnt, *told])
-
-
-def _end(one: Memory) -> MemoryState:
-    """Return how it ends: an episode fades, and takes along what it alone knew."""
-    faded = one.category is Category.EPISODE
-    return MemoryState.FORGOTTEN if faded else MemoryState.SUPERSEDED
 
 
 def _memory(life: Life, step: LifeStep, one: Learnt) -> Memory:
@@ -182,7 +181,7 @@ def _episode(life: Life, step: LifeStep, one: Talked) -> Memory:
         category=Category.EPISODE,
         at=at,
     )
-    episode = stored_memory(known, COMPANION, id=_id(one.id), user_id=USER)
+    episode = stored_memory(known, COMPANION, id=_id(one.line), user_id=USER)
     data = {"key_facts": list(one.facts), "unresolved": one.open}
     return episode.model_copy(update={"data": data})
 

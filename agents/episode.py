@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.fields import Names, Note, Remark
-from souffleur.knowledge.language.details import DetailKind, missing
+from souffleur.knowledge.language import counting
 from souffleur.knowledge.language.plain_text import is_blank, single_line
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.operation import Add, Forget, Op, Update
@@ -59,10 +59,12 @@ def faults(answer: EpisodeAnswer) -> str:
 
 
 def unfounded(answer: EpisodeAnswer, said: str) -> str:
-    """Return names and numbers of the answer that are not in the talk; dates may be computed."""
+    """Return names and numbers of the answer that are not in the talk.
+
+    Dates and counts may follow from it.
+    """
     text = "\n".join((answer.line, *answer.key_facts, answer.unresolved or ""))
-    alien = [one for one in missing(text, said) if one.kind is not DetailKind.DATE]
-    return "\n".join(f"- {one.text}" for one in alien)
+    return "\n".join(f"- {one.text}" for one in counting.unfounded(text, said))
 
 
 def to_ops(

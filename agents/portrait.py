@@ -8,7 +8,8 @@ from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.fields import Note, Remark
 from souffleur.knowledge.forgetting import mentions
-from souffleur.knowledge.language.details import Detail, DetailKind, find_details, missing
+from souffleur.knowledge.language import counting
+from souffleur.knowledge.language.details import Detail, find_details, missing
 from souffleur.knowledge.language.lexical import is_spaced, split
 from souffleur.knowledge.language.plain_text import is_blank
 from souffleur.knowledge.language.text_match import normalize_text
@@ -71,7 +72,8 @@ class Sources:
     versions: int = 0
     """How many there were, with those that were taken back."""
     elsewhere: str = ""
-    """The contents of all memories and episodes in force: what they hold, a portrait may leave."""
+    """What a portrait may leave: the contents of all memories and episodes in force, and of
+    memories that are over or corrected."""
 
     @property
     def without(self) -> tuple[str, ...]:
@@ -98,27 +100,31 @@ def faults(answer: PortraitAnswer, sources: Sources) -> str:
     return "\n".join(f"- {fault}" for fault in found)
 
 
+def known_alone(sources: Sources) -> list[str]:
+    """Return the names, numbers and dates of the former portrait that are known nowhere else."""
+    return [one.text for one in _gone(sources, "")]
+
+
 def lost(answer: PortraitAnswer, sources: Sources) -> str:
-    """Return the names, numbers and dates of the former portrait that are known nowhere now."""
-    if sources.former is None:
-        return ""
+    """Return the names, numbers and dates of the former portrait that are known nowhere now.
+
+    A count or an age that follows from what is known is not lost.
+    """
     dropped = [one.detail for one in answer.dropped]
     kept = (answer.text, answer.name or "", answer.occupation or "")
-    text = "\n".join((*kept, *dropped, sources.elsewhere))
-    forgotten = {one.key for text in sources.without for one in find_details(text, sources.names)}
-    gone = [
-        one
-        for one in missing(sources.former.content, text, sources.names)
-        if one.key not in forgotten and not any(_is_part(words, one) for words in dropped)
-    ]
-    return "\n".join(f"- {one.text}" for one in gone)
+    gone = _gone(sources, "\n".join((*kept, *dropped)))
+    left = [one for one in gone if not any(_is_part(words, one) for words in dropped)]
+    return "\n".join(f"- {one.text}" for one in left)
 
 
 def unfounded(answer: PortraitAnswer, sources: Sources) -> str:
-    """Return names and numbers of the portrait that no source has; dates may be computed."""
+    """Return names and numbers of the portrait that no source has.
+
+    Dates, counts and ages may follow from them.
+    """
     known = "\n".join((sources.former.content if sources.former else "", sources.material))
-    alien = missing(answer.text, known, sources.names)
-    return "\n".join(f"- {one.text}" for one in alien if one.kind is not DetailKind.DATE)
+    alien = counting.unfounded(answer.text, known, sources.names, on=sources.until.date())
+    return "\n".join(f"- {one.text}" for one in alien)
 
 
 def to_op(answer: PortraitAnswer, sources: Sources) -> Op:
@@ -143,6 +149,21 @@ def to_op(answer: PortraitAnswer, sources: Sources) -> Op:
     if former and former.state in {MemoryState.ACTIVE, MemoryState.PENDING}:
         return Update(target=former.id, **fields)
     return Add(category=Category.PROFILE, **fields)
+
+
+def _gone(sources: Sources, kept: str) -> list[Detail]:
+    """Return the details of the former portrait that neither the kept text nor a memory has."""
+    former, names = sources.former, sources.names
+    if former is None:
+        return []
+    on, known = former.created_at.date(), f"{kept}\n{sources.elsewhere}"
+    forgotten = {one.key for text in sources.without for one in find_details(text, names)}
+    return [
+        one
+        for one in missing(former.content, known, names)
+        if one.key not in forgotten
+        and not counting.follows(one, former.content, known, names, on=on)
+    ]
 
 
 def _is_forgotten(dropped: Dropped, sources: Sources) -> bool:

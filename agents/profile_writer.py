@@ -14,7 +14,15 @@ from langgraph.runtime import Runtime
 
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.exchange import NONE, clock
-from souffleur.agents.portrait import PortraitAnswer, Sources, faults, lost, to_op, unfounded
+from souffleur.agents.portrait import (
+    PortraitAnswer,
+    Sources,
+    faults,
+    known_alone,
+    lost,
+    to_op,
+    unfounded,
+)
 from souffleur.agents.rounds import (
     Context,
     Update,
@@ -30,7 +38,7 @@ from souffleur.errors import AnswerError
 from souffleur.knowledge.identity import COMMON, agent_of
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.plain_text import single_line
-from souffleur.knowledge.memory import Category, Memory
+from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, LedgerEntry, Refusal, Verdict, derive_id
 from souffleur.prompts import render, stamp
 
@@ -80,15 +88,17 @@ async def gather(state: PortraitState, runtime: Runtime[Context]) -> Update:
         material=f"{lines}\n\n{summaries}",
         names=tuple(dict.fromkeys(name for memory in known for name in memory.entities)),
         versions=state["versions"],
-        elsewhere="\n".join(one.searchable for one in await _held(knowledge, state)),
+        elsewhere="\n".join(map(_all_of, await _held(knowledge, state))),
         until=max((episode.created_at for episode in episodes), default=state["now"]),
     )
     forgotten = "\n".join(f"- {single_line(content)}" for content in sources.without)
+    alone = "\n".join(f"- {one}" for one in await asyncio.to_thread(known_alone, sources))
     question = render(
         "sources",
         language,
         now=clock(state["now"], brief.persona.zone, language),
         portrait=_present(former) if former else render("cold_start", language),
+        alone="\n\n" + render("alone", language, details=alone) if alone else "",
         known=lines or NONE[language],
         episodes=summaries or NONE[language],
         without=render("without", language, contents=forgotten) if forgotten else "",
@@ -182,8 +192,12 @@ def _latest_agent(state: PortraitState) -> str:
 
 
 async def _held(knowledge: KnowledgeBase, state: PortraitState) -> list[Memory]:
-    """Return the memories and episodes in force, which may hold what leaves the portrait."""
-    held = await knowledge.list(state["user_id"], now=state["now"], sphere=state["sphere"])
+    """Return the memories and episodes that may hold what leaves the portrait.
+
+    Those that are over or corrected are among them: why their details leave is known.
+    """
+    kept = (MemoryState.ACTIVE, MemoryState.SUPERSEDED)
+    held = await knowledge.list(state["user_id"], states=kept, sphere=state["sphere"])
     return [memory for memory in held if memory.category is not Category.PROFILE]
 
 
@@ -200,6 +214,11 @@ def _tell(episode: Memory) -> str:
     unresolved = episode.data.get("unresolved")
     still_open = [f"- ? {single_line(str(unresolved))}"] if unresolved else []
     return "\n".join([single_line(episode.content), *facts, *still_open])
+
+
+def _all_of(memory: Memory) -> str:
+    """Return all that a memory or episode says."""
+    return "\n".join((memory.searchable, str(memory.data.get("unresolved") or "")))
 
 
 def _present(portrait: Memory) -> str:

@@ -8,6 +8,7 @@ from souffleur.knowledge.language.numerals import (
     MEASURE,
     NOUN,
     NUMERAL,
+    UNIT,
     NumeralMatch,
     extract,
     read_chinese,
@@ -23,7 +24,7 @@ _CHINESE_MONTH = rf"(?P<month>1[0-2]|0?[1-9]|十[一二]?|[{_ONES}])\s?月(?!天
 _CHINESE_DAY = rf"(?:3[01]|[12][0-9]|0?[1-9]|三十一?|二?十[{_ONES}]?|[{_ONES}])\s?[日号號]"
 _BARE_DAY = (
     rf"(?:3[01]|[12][0-9]|0?[1-9]|三十一?|二?十[{_ONES}]?)"
-    rf"(?![0-9.:%点點多几来{NUMERAL}]|\s?{MEASURE})"
+    rf"(?![0-9.:%点點多几来{NUMERAL}]|\s?(?:{MEASURE}|{UNIT}))"
 )
 _NAMES_OF_MONTHS = """
 January February March April May June July August September October November December
@@ -34,6 +35,11 @@ _PERSONS = {"March", "April", "May", "June", "August"}
 _ANY_MONTH = "|".join(f"{name}|{name[:3]}" for name in MONTHS) + "|Sept"
 _ENGLISH_MONTH = rf"(?<![{LETTER}])(?P<month>{_ANY_MONTH})(?![{LETTER}])"
 _ENGLISH_DAY = rf"{_DAY_FIGURES}(?:st|nd|rd|th)?"
+_QUANTITY = (
+    rf"(?:{UNIT}|%|per\s?cent\b|(?:years?|months?|weeks?|days|hours?|minutes?|seconds?"
+    r"|euros?|pounds?|dollars?|kilos?|grams?|miles?|litres?|liters?|degrees?)\b)"
+)
+"""What a number measures that stands after a month by chance: "in October 27 nmol/L"."""
 _BEFORE_TIME = re.compile(
     r"\b(?:in|since|until|till|from|by|during|last|next|early|mid|late|this|before|after|every"
     r"|through|of|around)[ -]$",
@@ -167,7 +173,8 @@ _BY_NUMBERS = (
 )
 _IN_WORDS = (
     rf"(?<![{LETTER}0-9.{NUMERAL}]){_CHINESE_YEAR}(?![代级級])",
-    rf"{_ENGLISH_MONTH}\.? {_ENGLISH_DAY}(?![0-9%]|[:.][0-9])(?:,? {_YEAR_FIGURES}(?![0-9]))?",
+    rf"{_ENGLISH_MONTH}\.? {_ENGLISH_DAY}(?![0-9]|[:.][0-9]|\s?{_QUANTITY})"
+    rf"(?:,? {_YEAR_FIGURES}(?![0-9]))?",
     rf"(?<![{LETTER}0-9.,:]){_ENGLISH_DAY}(?: of)? {_ENGLISH_MONTH}"
     rf"(?:\.?,? {_YEAR_FIGURES}(?![0-9]))?",
     rf"{_ENGLISH_MONTH}\.?,?(?: of)? {_YEAR_FIGURES}(?![0-9])",

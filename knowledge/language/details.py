@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import product
 
 from souffleur.knowledge.language.dates import (
     YEAR,
@@ -20,6 +21,7 @@ from souffleur.knowledge.language.dates import (
 from souffleur.knowledge.language.numerals import (
     GONE,
     LETTER,
+    NUMERAL,
     NumeralMatch,
     extract,
     find_numbers,
@@ -58,7 +60,12 @@ class _Said:
     """Everything that a text may be read as saying."""
 
     text: str
+    """The text, and the same without what is in brackets: Tobias (Tobi) Lindqvist."""
     keys: dict[DetailKind, set[str]]
+    common: frozenset[str]
+    """The words that it has in lower case."""
+    numbers_in_months: set[tuple[str, str]]
+    """The months and numbers that one sentence says, as ("10", "27")."""
 
 
 def find_details(text: str, names: Iterable[str] = ()) -> list[Detail]:
@@ -101,21 +108,53 @@ def _said(text: str, names: tuple[str, ...]) -> _Said:
         days = {str(int(one.key[3:])) for one in dates if one.key.startswith("---")}
         said[DetailKind.NUMBER] |= number_keys(rest) | days
         said[DetailKind.DATE] |= {*carried_dates(dates), *loose_dates(rest)}
-    return _Said("\n".join(lines), said)
+    both = {pair for line in lines for pair in _numbers_in_months(line)}
+    bare = [_ASIDE.sub("", line) for line in lines]
+    return _Said("\n".join((*lines, *bare)), said, frozenset(_LOWER.findall(text)), both)
+
+
+def _numbers_in_months(line: str) -> Iterator[tuple[str, str]]:
+    for sentence in _SENTENCE_END.split(line):
+        dates, rest = read_dates(sentence)
+        months = {month for one in dates if (month := date_parts(one.key)[1])}
+        if months:
+            yield from product(months, number_keys(rest))
 
 
 def _holds(said: _Said, detail: Detail) -> bool:
     if detail.key in said.keys[detail.kind]:
         return True
     if detail.kind is DetailKind.NAME:
-        return bool(_spellings([detail.text]).search(said.text))
+        whole, *parts = (detail.text, *_JOINED.split(detail.text))
+        return _names(said, whole) or all(_names(said, part) for part in _proper(said, parts))
     if same_time(detail.key) & said.keys[DetailKind.NUMBER]:
         return True
     sought = date_parts(detail.key)
+    _, month, day = sought
+    if _MONTH_AND_NUMBER.fullmatch(detail.text) and (
+        (month, day.lstrip("0")) in said.numbers_in_months
+    ):
+        return True
     return (detail.kind is DetailKind.DATE or bool(YEAR.fullmatch(detail.key))) and any(
         all(part in ("", exact) for part, exact in zip(sought, date_parts(date), strict=True))
         for date in said.keys[DetailKind.DATE]
     )
+
+
+def _proper(said: _Said, parts: Iterable[str]) -> Iterator[str]:
+    """Yield parts of a name without the common words at their ends: Dales of "Dales Atlas"."""
+    for part in parts:
+        words = part.split()
+        while words and words[0].lower() in said.common:
+            words.pop(0)
+        while words and words[-1].lower() in said.common:
+            words.pop()
+        if words:
+            yield " ".join(words)
+
+
+def _names(said: _Said, name: str) -> bool:
+    return bool(_spellings([name]).search(said.text))
 
 
 def _lines(text: str) -> list[str]:
@@ -137,6 +176,14 @@ def _read(line: str, known: re.Pattern[str]) -> Iterator[tuple[DetailKind, Numer
 
 
 _TITLE = re.compile("《[^《》]{1,60}》")
+_SENTENCE_END = re.compile(r"(?<=[.;!?])\s+|(?<=[。；！？])")
+_MONTH_AND_NUMBER = re.compile(
+    rf"[A-Za-z]+\.? [0-9]{{1,2}}|[0-9]{{1,2}}\s?月\s?[0-9]{{1,2}}|[{NUMERAL}]+月[{NUMERAL}]+"
+)
+"""A date without a sign that it is one: "October 27" may be a value of 27 in October."""
+_LOWER = re.compile(r"\b[a-z]{2,}\b")
+_ASIDE = re.compile(r"\s?(?:\([^()]{1,40}\)|“[^“”]{1,20}”|\"[^\"]{1,20}\")")
+_JOINED = re.compile(r" (?:of|&) ")
 _SPOKEN = "，。、！？；：,.!?;:“”「」『』"
 _QUOTE = re.compile(rf"“[^{_SPOKEN}]{{2,20}}”|「[^{_SPOKEN}]{{2,20}}」|『[^{_SPOKEN}]{{2,20}}』")
 """A quoted name or phrase; quotations with a stop or a comma are speech."""

@@ -125,6 +125,7 @@ _MEASURES = """
 个(?:多?(?:半?月|小时|星期|礼拜|钟头))?|個|只(?!松鼠)|隻|条|條|岁|歲|歳|年级?|天(?!王|两头)|周(?![围圍都是])|週
 小时|小時|時間|分钟|分鐘|分間|秒钟?|刻钟|次(?![元要])|遍|趟|本|冊|册|枚|张|張|位|名|件|杯(?!鸡)|碗|盘|瓶|盒|袋|箱
 块|塊|片|元(?!桥)|円|美元|欧元|日元|港币|斤|公斤|千克|克|吨|公里|千米|英里|米|厘米|毫米|平米|平方米|升|毫升|度|英寸
+毫克|微克|纳克|毫摩尔|微摩尔|纳摩尔|千卡|大卡|卡路里|国际单位
 层(?!塔)|層|楼|樓|階|页|頁|章|集|期|家|軒|间|間|套|辆|輛|台(?!山)|臺|部|首|篇|幅|棵(?!树)|株|朵|匹(?!狼)|双|雙|份
 顿|项|項|句|段|场|場|轮(?!车)|届|倍|口(?!子)|包|根|支|枝|颗|粒|滴|封|架|艘|座(?!山)|栋|圈|步|站|人|晚|夜|级
 """
@@ -138,7 +139,13 @@ _TAIL = (
 )
 _NO_NOUNS = STOP_WORDS | {"past", "thirds", "quarters", "down", "up", "out", "off", "over", "ago"}
 NOUN = rf" (?!(?:{'|'.join(sorted(_NO_NOUNS))})\b)[a-z]{{2,}}(?![\w'])"
-_UNIT = r"(?:[kcm]?m|[km]?g|m?l|KM|KG|lbs?|h|hrs?|mins?|secs?|[KMGT]B|px|st|nd|rd|th|x|m?s)(?!\w)"
+_SIMPLE_UNIT = (
+    r"(?:[kcmµμn]?m|[kmµμnp]?g|[mdcµμ]?[lL]|KM|KG|lbs?|oz|h|hrs?|mins?|secs?|[KMGT]B|px|m?s"
+    r"|[mµμnp]?mol|m?I?U|mmHg|bpm|k?cal|k[JW]h?|[kMG]?Hz|°[CF]?)"
+)
+UNIT = rf"(?:{_SIMPLE_UNIT}(?:/{_SIMPLE_UNIT})?(?:\^?2)?(?!\w))"
+"""A unit after a number in digits: 27 nmol/L, 62 kg, 130 mmHg."""
+_SUFFIX = r"(?:st|nd|rd|th|x)(?!\w)"
 _SCALE = (
     r"(?:千(?![克米瓦卡])|百(?!度)|[万萬亿億])+"
     r"|\s?(?:hundred|thousand|[mb]illion)\b|[kKw](?![A-Za-z_])"
@@ -147,7 +154,7 @@ _DIGITS = re.compile(
     rf"(?<![{LETTER}0-9_])(?<![{LETTER}]-)(?P<version>[vV])?"
     r"(?P<number>(?>[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)*+)"
     rf"{_MORE}(?P<scale>{_SCALE})?"
-    rf"(?:(?P<percent>\s?(?:%|per\s?cent\b))|\s?(?:{MEASURE}|[点點](?!半)|{_UNIT})|{NOUN})?"
+    rf"(?:(?P<percent>\s?(?:%|per\s?cent\b))|\s?(?:{MEASURE}|[点點](?!半)|{UNIT}|{_SUFFIX})|{NOUN})?"
     rf"{_TAIL}{_HALF}(?![{LETTER}_])"
 )
 _CHINESE = re.compile(
@@ -193,6 +200,10 @@ _ITEM = re.compile(r"^\s*(?:[-*•]\s*)?\(?[0-9]{1,2}[.、)](?![0-9])")
 _PAIR = re.compile(r"(?<![0-9/])[0-9]{1,2}/[0-9]{1,2}(?![0-9/])")
 """An ambiguous pair: a date, a fraction or a mark."""
 _PRODUCT = re.compile(rf"(?:[A-Z][A-Za-z0-9.+#-]*|[Vv]ersion|版本|{GONE})\s?$")
+_GROUPS = {"both": 2, "couple": 2, "pair": 2, "twins": 2, "twice": 2, "trio": 3, "triplets": 3}
+_GROUPS |= {"dozen": 12, "half a dozen": 6, "half-dozen": 6, "half dozen": 6}
+_GROUP = re.compile(rf"\b(?:{'|'.join(sorted(_GROUPS, key=len, reverse=True))})\b", re.IGNORECASE)
+"""Words that say a number without being one: "a dozen eggs" are 12."""
 _BARE = re.compile(rf"[0-9]+(?:,[0-9]{{3}})*(?:\.[0-9]+)*|[{NUMERAL}]+|[俩倆仨]|{_NUMBER_WORDS}")
 
 
@@ -227,12 +238,13 @@ def find_numbers(line: str) -> tuple[list[NumeralMatch], str]:
 def number_keys(line: str) -> set[str]:
     """Return the keys of everything in a line that may be a number, even if it is uncertain.
 
-    >>> sorted(number_keys("第三次，两三天，one 3D film"))
-    ['1', '2', '3']
+    >>> sorted(number_keys("第三次，两三天，one 3D film, a dozen eggs"))
+    ['1', '12', '2', '3']
     """
     keys = {reading.key for reading in find_numbers(line)[0]}
     for match in _BARE.finditer(_ITEM.sub("", line)):
         keys |= _loosely(match[0].replace(",", ""))
+    keys |= {str(_GROUPS[match[0].lower()]) for match in _GROUP.finditer(line)}
     return keys.union(*(same_time(key) for key in keys))
 
 

@@ -19,16 +19,36 @@ _RUN = re.compile(rf"{_WORD}(?:(?: | of | de | van | von | del | da | & ){_WORD}
 _ANY_WORD = re.compile(rf"[{LETTER}]+")
 _PART = re.compile(r"\S+")
 _COMMON = """
-& de van von del da let ok okay hi hello bye yes app tv t-shirt am pm mr mrs ms dr sir god
-today tonight tomorrow yesterday monday tuesday wednesday thursday friday saturday sunday
+& de van von del da let ok okay hi hello bye yes app tv t-shirt am pm mr mrs ms dr sir god ta
+today tonight tomorrow yesterday
 """
-_NOT_NAMES = STOP_WORDS.union(_COMMON.split(), (month.lower() for month in MONTHS))
+_WEEKDAYS = """
+monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun
+"""
+_ROLES_AND_TESTS = """
+gp er icu ivf mri ct ecg ekg nhs dna hiv ceo cto cfo hr phd msc bsc mba ba ma doctor professor prof
+"""
+_UNITS = "mu iu ml dl ng mg kg km mmhg mmol nmol kcal kwh kw mhz ghz kb mb gb tb"
+_NOT_NAMES = STOP_WORDS.union(
+    *(words.split() for words in (_COMMON, _WEEKDAYS, _ROLES_AND_TESTS, _UNITS)),
+    (f"{day}s" for day in _WEEKDAYS.split()),
+    (month.lower() for month in MONTHS),
+)
 """Words that neither begin nor end a name."""
-_PEOPLES_AND_PARENTS = """
-english chinese japanese korean french german spanish italian russian indian thai american british
-european asian mom mum mommy mummy mama dad daddy papa mother father grandma grandpa aunt uncle
+_RELATIVES_WORDS = """
+mom mum mommy mummy mama mam dad daddy papa mother father grandma grandpa grandmother grandfather
+gran granny nan nana grandad granddad aunt auntie uncle brother sister cousin
 """
-_NOT_ALONE = frozenset(_PEOPLES_AND_PARENTS.split())
+_RELATIVES = frozenset(_RELATIVES_WORDS.split())
+"""Words before the name of a relative: who says "my aunt, Rose" speaks of Aunt Rose."""
+_PEOPLES = """
+english chinese japanese korean french german spanish italian russian indian thai american british
+european asian african scottish irish welsh dutch portuguese polish turkish greek swedish danish
+norwegian finnish austrian swiss belgian czech hungarian romanian ukrainian canadian mexican
+brazilian australian vietnamese indonesian pakistani nigerian egyptian
+"""
+_NOT_ALONE = frozenset(_PEOPLES.split()) | _RELATIVES
+_NOT_FIRST = _NOT_NAMES | _RELATIVES
 _LABEL = re.compile(r"\W{0,3}:")
 _ABBREVIATION = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|St|Prof|vs)\.$")
 
@@ -47,7 +67,7 @@ def read_capitalised(line: str) -> list[NumeralMatch]:
             label = _LABEL.match(line, run.end())
             marked = any(char.isupper() or char.isdigit() for char in parts[0][0][1:])
             parts = [] if label else parts if marked else parts[1:]
-        while parts and parts[0][0].lower() in _NOT_NAMES:
+        while parts and parts[0][0].lower() in _NOT_FIRST:
             parts.pop(0)
         while parts and parts[-1][0].lower() in _NOT_NAMES:
             parts.pop()

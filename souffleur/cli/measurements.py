@@ -13,6 +13,7 @@ MODULES = {
     "reviews": "souffleur.evals.reviews",
     "questions": "souffleur.evals.questions",
     "situations": "souffleur.evals.in_mind",
+    "portraits": "souffleur.evals.portraits",
     "speed": "souffleur.evals.performance",
 }
 """Module of each command, by name."""

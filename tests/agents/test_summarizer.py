@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,21 @@ import pytest
 
 from souffleur.agents import profile_writer, summarizer
 from souffleur.agents.exchange import Persona
-from souffleur.agents.portrait import PortraitAnswer, Sources, faults, lost, to_op, unfounded
+from souffleur.agents.portrait import (
+    PortraitAnswer,
+    Sources,
+    faults,
+    known_alone,
+    lost,
+    to_op,
+    unfounded,
+)
 from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory, MemoryState
+from souffleur.knowledge.migration import put_memories
 from souffleur.knowledge.operation import Add, Update
 from souffleur.knowledge.talk.session import Segment, SegmentState
 from tests.build import NOW, days, memory, open_base, turn, verdict
@@ -87,6 +97,7 @@ async def describe(
         (episode("Tea.", key_facts=["tea " * 101]), "key_facts: one is longer than 400"),
         (episode("Tea.", topics=["tea", " ", "\u200b", "cups"]), "three to five (there are 2)"),
         (episode("Ann has 7 cats."), "7"),
+        (episode("Ann is 34.", key_facts=["Ann has four friends."]), "four friends"),
         (episode("Ann likes the band “Zebra Crossing”."), "Zebra Crossing"),
     ],
 )
@@ -108,6 +119,14 @@ async def test_a_date_worked_out_from_the_talk_may_stay(tmp_path: Path) -> None:
         segment = await segment_of(base, "the exam is on Wednesday", "I must learn")
         told = episode("Ann has an exam on 2026-01-07.", key_facts=["The exam is on 7 January."])
         assert len((await summarise(base, segment, told)).requests) == 1
+
+
+async def test_a_count_that_follows_from_the_talk_is_not_asked_about(tmp_path: Path) -> None:
+    """Four people were named: they are four friends."""
+    async with base_of(tmp_path) as base:
+        segment = await segment_of(base, "Sol came, and Fatima", "Greta too. Anouk was ill")
+        met = episode("Ann talked about four friends.", key_facts=["She met 3 people."])
+        assert len((await summarise(base, segment, met)).requests) == 1
 
 
 async def test_a_number_counted_from_the_talk_may_stay(tmp_path: Path) -> None:
@@ -325,6 +344,66 @@ def test_what_a_portrait_may_not_lose(
 ) -> None:
     """Numbers, and names known from memories; save what stands elsewhere or was said to go."""
     assert lost(answer, sources(former, *names)) == "\n".join(f"- {text}" for text in gone)
+
+
+@pytest.mark.parametrize(
+    ("former", "elsewhere", "alone"),
+    [
+        ("She met Tobi in Uppsala in 2014.", "Tobi makes violins.", ["Uppsala", "2014"]),
+        ("Her ferritin went up: May 9, October 27.", "It was 9 in May and 27 in October.", []),
+        ("Her birthday is on October 27.", "She is 27. In October she moved.", ["October 27"]),
+        ("She has four friends.", "She meets Sol, Fatima, Greta and Anouk.", []),
+        ("She has four friends.", "She has five friends.", ["four friends"]),
+        ("She is 34 and sings.", "She was born on 1991-05-09.", []),
+        ("She is 30 and sings.", "She was born on 1991-05-09.", ["30"]),
+        ("她有两只猫，今年三十四岁。", "她1991年5月9日生", ["两只"]),
+    ],
+)
+def test_what_is_known_from_the_portrait_alone(
+    former: str, elsewhere: str, alone: list[str]
+) -> None:
+    """No memory or episode has it, and it follows from none; only this is asked back."""
+    known = replace(sources(former), elsewhere=elsewhere)
+    assert known_alone(known) == alone
+    assert lost(told("She sings."), known) == "\n".join(f"- {one}" for one in alone)
+
+
+async def test_the_model_is_told_what_is_known_nowhere_else(tmp_path: Path) -> None:
+    """It can keep that, or say why it goes, without being asked again; the rest is free to go."""
+    async with base_of(tmp_path) as base:
+        former, _ = await describe(base, None, PLAIN, facts=("2 cats in Lyon, Ann Roux paints",))
+        add = Add(reason="r", quote="Lyon", content="Ann lives in Lyon.", entities=("Lyon",))
+        await base.apply(verdict(add, user="I live in Lyon"))
+        answer = portrait("She paints.", "She has 2 cats.", "She sings.")
+        _, chat = await describe(base, former, answer)
+        (question,) = [request.messages[1].content for request in chat.requests]
+        asked = question.partition("Known nowhere but in the present portrait")[2]
+        assert "\n- 2 cats\n\n## What is remembered" in asked
+
+
+async def test_what_a_corrected_memory_held_may_go(tmp_path: Path) -> None:
+    """Why it leaves is known: nobody is asked for a reason."""
+    async with base_of(tmp_path) as base:
+        first = portrait("Ann is due on 14 August.", "She paints.", "She sings.")
+        former, _ = await describe(base, None, first, facts=("due on 14 August",))
+        old = memory("Ann is due on 2026-08-14.", state=MemoryState.SUPERSEDED)
+        await put_memories(base, [old, memory("Ann is due on 2026-08-19.")])
+        answer = portrait("Ann is due on 19 August.", "She paints.", "She sings.")
+        _, chat = await describe(base, former, answer)
+        assert len(chat.requests) == 1
+        assert "Known nowhere but" not in chat.requests[0].messages[1].content
+
+
+async def test_what_only_a_forgotten_memory_held_is_asked_back(tmp_path: Path) -> None:
+    """The portrait is the last to know it."""
+    async with base_of(tmp_path) as base:
+        first = portrait("Ann is due on 14 August.", "She paints.", "She sings.")
+        former, _ = await describe(base, None, first, facts=("due on 14 August",))
+        await put_memories(base, [memory("Due on 2026-08-14.", state=MemoryState.FORGOTTEN)])
+        answer = portrait("Ann is well.", "She paints.", "She sings.")
+        better = portrait("Ann is due on 14 August.", "She paints.", "She sews.")
+        _, chat = await describe(base, former, answer, better)
+        assert "14 August" in chat.requests[1].messages[-1].content
 
 
 def test_what_a_portrait_may_not_invent() -> None:

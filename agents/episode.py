@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict
 
-from souffleur.agents.fields import Names, Note, Remark
+from souffleur.agents.fields import Cues, Names, Note, Remark
 from souffleur.knowledge.language import counting
 from souffleur.knowledge.language.plain_text import is_blank, single_line
 from souffleur.knowledge.memory import Category, Kind, Memory
@@ -32,6 +32,7 @@ class EpisodeAnswer(BaseModel):
     tone: Remark = ""
     key_facts: list[str] = []
     unresolved: Note = None
+    cues: Cues = []
 
 
 def faults(answer: EpisodeAnswer) -> str:
@@ -82,6 +83,7 @@ def to_ops(
         "content": f"[{segment.since.astimezone(zone):%Y-%m-%d %H:%M}] {single_line(answer.line)}",
         "kind": Kind.MOMENT,
         "topics": tuple(answer.topics),
+        "cues": tuple(answer.cues),
         "valid_from": segment.since,
         "data": {
             "segment_id": segment.id,

@@ -27,7 +27,9 @@ from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name, delete,
 from tests.stage import staged
 
 ME: dict[str, Any] = {"user_id": "ann", "session_id": "s1"}
-TEA = episode("Ann talked about tea.", key_facts=["Ann drinks sencha."])
+TEA = episode(
+    "Ann talked about tea.", key_facts=["Ann drinks sencha."], cues=["what to drink", "tired"]
+)
 THREE = ("Ann lives in Lyon.", "She drinks sencha.", "She looks for a flat.")
 
 
@@ -47,6 +49,7 @@ async def test_a_session_that_ends_becomes_an_episode(tmp_path: Path) -> None:
         assert one.content == "[2026-01-03 11:00] Ann talked about tea."
         assert one.data["key_facts"] == ["Ann drinks sencha."]
         assert one.topics == ("tea", "work", "home")
+        assert one.cues == ("what to drink", "tired")
         (entry,) = await stage.knowledge.history(one.id, user_id="ann")
         assert (entry.op, entry.by.who) == ("ADD", ActorKind.SUMMARIZER)
         assert entry.by.prompt.startswith("episode.en@")

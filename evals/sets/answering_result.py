@@ -1,14 +1,16 @@
-"""The results of a public set's questions: accuracy by category, and the wrong answers."""
+"""The results of a public set's questions: accuracy by category, what it took, wrong answers."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from statistics import fmean
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 
+from souffleur.evals.sets.estimate import Cost
 from souffleur.evals.suite.bootstrap import Figure, percentage
 
 
@@ -26,6 +28,31 @@ class GradedAnswer:
     right: bool | None
     """The grade; `None`, which counts as wrong, if the judge gave no usable one."""
     reason: str = ""
+    tokens: int = 0
+    """Estimated tokens of the block."""
+
+
+@dataclass(frozen=True)
+class SystemAnswers:
+    """The answers from one system's memory, and what they took."""
+
+    system: str
+    version: str
+    """Version of its package; empty if it is not a package."""
+    turns: int
+    """Turns of the conversations."""
+    writing: Cost
+    """Requests that wrote the conversations."""
+    answering: Cost
+    """Requests for replies; those of the judge are not counted."""
+    answers: tuple[GradedAnswer, ...]
+    troubles: tuple[str, ...] = ()
+    """What could not be written or brought."""
+
+    @property
+    def block_tokens(self) -> float:
+        """Mean of the estimated tokens that a question brings; 0 if nothing was asked."""
+        return fmean(one.tokens for one in self.answers) if self.answers else 0.0
 
 
 def accuracy(answered: Sequence[GradedAnswer]) -> dict[str, tuple[int, Figure]]:
@@ -33,38 +60,71 @@ def accuracy(answered: Sequence[GradedAnswer]) -> dict[str, tuple[int, Figure]]:
     rights: dict[str, list[bool]] = {
         name: [] for name in sorted({one.category for one in answered})
     }
-    rights["all"] = []
+    if answered:
+        rights["all"] = []
     for one in answered:
         for name in (one.category, "all"):
             rights[name].append(one.right is True)
     return {name: (len(some), percentage(some)) for name, some in rights.items()}
 
 
-def report(answered: Sequence[GradedAnswer], troubles: Sequence[str], console: Console) -> None:
-    """Print the accuracy by category, the wrong answers, and what could not be judged."""
-    table = Table("category", "questions", "right, %", box=box.SIMPLE_HEAD)
-    for category, (count, right) in accuracy(answered).items():
-        table.add_row(escape(category), str(count), str(right))
-    console.print(table)
-    folded = [Column(name, overflow="fold") for name in ("question", "reference", "reply", "why")]
-    wrongs = Table("id", *folded, box=box.SIMPLE_HEAD)
-    for one in answered:
-        if not one.right:
-            row = (one.id, one.question, one.gold, one.reply, one.reason or "not graded")
-            wrongs.add_row(*map(escape, row))
-    console.print(wrongs)
-    for trouble in troubles:
-        console.print(f"[red]not judged[/]  {escape(trouble)}")
+def report(found: Sequence[SystemAnswers], console: Console) -> None:
+    """Print accuracy by category, what it took, the wrong answers, and what could not be done."""
+    shares = [accuracy(one.answers) for one in found]
+    table = Table("right, %", "questions", *(one.system for one in found), box=box.SIMPLE_HEAD)
+    for category, (count, _) in shares[0].items():
+        rights = (str(share[category][1]) for share in shares)
+        table.add_row(escape(category), str(count), *rights)
+    if shares[0]:
+        console.print(table)
+    console.print(_costs(found))
+    for one in found:
+        wrongs = [answer for answer in one.answers if not answer.right]
+        if wrongs:
+            console.print(_wrong(one.system, wrongs))
+    for one in found:
+        for trouble in one.troubles:
+            console.print(f"[red]failed[/]  {escape(f'{one.system}: {trouble}')}")
 
 
-def as_json(answered: Sequence[GradedAnswer], troubles: Sequence[str]) -> str:
+def as_json(found: Sequence[SystemAnswers]) -> str:
     """Return the same as JSON, with every answer."""
-    whole = {
-        "accuracy": {
-            name: {"of": count, **asdict(right)}
-            for name, (count, right) in accuracy(answered).items()
-        },
-        "answers": [asdict(one) for one in answered],
-        "troubles": list(troubles),
-    }
-    return json.dumps(whole, ensure_ascii=False, indent=1)
+    whole = [
+        {
+            **asdict(one),
+            "block_tokens": round(one.block_tokens, 1),
+            "accuracy": {
+                name: {"of": count, **asdict(right)}
+                for name, (count, right) in accuracy(one.answers).items()
+            },
+        }
+        for one in found
+    ]
+    return json.dumps({"systems": whole}, ensure_ascii=False, indent=1)
+
+
+def _costs(found: Sequence[SystemAnswers]) -> Table:
+    head = ("", *(f"{one.system} {one.version}".strip() for one in found))
+    table = Table(*head, box=box.SIMPLE_HEAD)
+
+    def add(name: str, *values: float) -> None:
+        table.add_row(
+            name, *(f"{value:,.2f}" if value < 10 else f"{value:,.0f}" for value in values)
+        )
+
+    add("turns written", *(one.turns for one in found))
+    add("requests that wrote them", *(one.writing.calls for one in found))
+    add("tokens in per turn", *(one.writing.tokens_in / max(1, one.turns) for one in found))
+    add("tokens out per turn", *(one.writing.tokens_out / max(1, one.turns) for one in found))
+    if any(one.answers for one in found):
+        add("tokens brought per question", *(one.block_tokens for one in found))
+    return table
+
+
+def _wrong(system: str, wrongs: Sequence[GradedAnswer]) -> Table:
+    folded = [Column(name, overflow="fold") for name in ("question", "reference", "reply", "why")]
+    table = Table("id", *folded, title=f"wrong, {system}", box=box.SIMPLE_HEAD)
+    for one in wrongs:
+        row = (one.id, one.question, one.gold, one.reply, one.reason or "not graded")
+        table.add_row(*map(escape, row))
+    return table

@@ -21,9 +21,10 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.answers import read_answer
-from souffleur.agents.chat import Chat, Form, Message, Reply, Request, Role
-from souffleur.errors import AnswerError, EndpointError, SouffleurError
+from souffleur.agents.chat import Chat, Form, Message, Request, Role
+from souffleur.errors import AnswerError, SouffleurError
 from souffleur.evals.systems import SystemInputs
+from souffleur.evals.systems.patience import ask_patiently
 from souffleur.knowledge.embedding.embedder import Embedder
 
 T = TypeVar("T")
@@ -110,26 +111,15 @@ class LangChainAdapter:
         if tools:
             sent = _told_of(tools, choice, sent)
         hidden = [Message(one.role, self._aliases.hide(self._rewrite(one.content))) for one in sent]
+        request = Request(tuple(hidden), self._name, None, self._form)
         try:
-            reply = await self._tried(Request(tuple(hidden), self._name, None, self._form))
+            reply = await ask_patiently(self._chat, request, self._settings)
         except SouffleurError as error:
             self._failure = self._failure or error
             raise
         text = self._aliases.reveal(reply.text)
         self._calls += 1
         return _called(text, self._calls) if tools else AIMessage(text)
-
-    async def _tried(self, request: Request) -> Reply:
-        """Try as often as ours does, if trying again may help."""
-        for attempt in range(1, self._settings.tries):
-            try:
-                return await self._chat(request)
-            except EndpointError as error:
-                if not error.retryable:
-                    raise
-                pause = self._settings.retry_pause * 2 ** (attempt - 1)
-                await asyncio.sleep(max(pause, error.retry_after or 0))
-        return await self._chat(request)
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the loop, and wait for its result in another thread."""

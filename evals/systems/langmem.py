@@ -25,7 +25,7 @@ EARLIER_MESSAGES = 10
 
 
 class LangMem:
-    """`create_memory_store_manager` with its defaults; a fresh one for each `write`, which is dated."""
+    """`create_memory_store_manager` with its defaults; a fresh, dated one for each `write`."""
 
     def __init__(self, inputs: SystemInputs) -> None:
         self._inputs = inputs

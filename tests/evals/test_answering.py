@@ -19,8 +19,14 @@ from rich.console import Console
 from souffleur.agents.chat import Message, Request
 from souffleur.agents.recording import Recorder
 from souffleur.errors import DialogueError, SettingsError
-from souffleur.evals.answering import AnswerSetup, answering, estimate, run
-from souffleur.evals.sets.answering_result import GradedAnswer, accuracy, as_json, report
+from souffleur.evals.answering import answering
+from souffleur.evals.sets.answering_result import (
+    GradedAnswer,
+    SystemAnswers,
+    accuracy,
+    as_json,
+    report,
+)
 from souffleur.evals.sets.conversation import Conversation, Doc, Question
 from souffleur.evals.sets.estimate import (
     Cost,
@@ -31,6 +37,8 @@ from souffleur.evals.sets.estimate import (
     sum_estimates,
 )
 from souffleur.evals.sets.set_dialogue import MESSAGE_GAP, UNDATED_START, Sample, draw, to_dialogue
+from souffleur.evals.systems.answers import AnswerSetup, estimate, run
+from souffleur.evals.systems.versus import OURS
 from souffleur.settings import default_settings
 from tests.build import NOW
 from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name, episode, portrait
@@ -97,10 +105,18 @@ SCRIPT = by_name(
 )
 
 
-def setup(folder: Path, chat: Any, set_name: str = "locomo", **fields: Any) -> AnswerSetup:
-    """A model and its settings."""
-    fresh = {"path": folder, "tries": 1, **fields}
-    return AnswerSetup(default_settings().model_copy(update=fresh), chat, set_name)
+def setup(
+    set_name: str = "locomo", systems: tuple[str, ...] = (OURS,), **fields: Any
+) -> AnswerSetup:
+    """The settings of a run."""
+    fresh = {"tries": 1, **fields}
+    return AnswerSetup(default_settings().model_copy(update=fresh), set_name, systems)
+
+
+async def ours(drawn: list[Sample], folder: Path, chat: Any, **fields: Any) -> SystemAnswers:
+    """What ours answers."""
+    (found,) = await run(drawn, setup(**fields), chat, folder)
+    return found
 
 
 def test_the_same_seed_draws_the_same() -> None:
@@ -253,15 +269,15 @@ def test_turns_judged_together_cost_fewer_requests() -> None:
 async def test_a_run_asks_and_grades(tmp_path: Path) -> None:
     """Answered from the block alone; the trap of the set is right where nothing is claimed."""
     drawn, chat = [Sample(CONVERSATION, CONVERSATION.questions)], Scripted(SCRIPT)
-    found, troubles = await run(drawn, setup(tmp_path, chat))
-    assert [(one.id, one.reply, one.right) for one in found] == [
+    found = await ours(drawn, tmp_path, chat)
+    assert [(one.id, one.reply, one.right) for one in found.answers] == [
         ("q1", "Oolong.", True),
         ("q2", "I do not know.", True),
     ]
-    assert troubles == []
-    assert "Ann likes oolong tea." in found[0].block
-    assert "“" not in found[1].gold
-    assert "Merlot" in found[1].gold
+    assert found.troubles == ()
+    assert "Ann likes oolong tea." in found.answers[0].block
+    assert "“" not in found.answers[1].gold
+    assert "Merlot" in found.answers[1].gold
     asked = [one for one in chat.requests if one.name == "answer"]
     assert "2026-01-03 10:02" in asked[0].messages[0].content
 
@@ -269,7 +285,7 @@ async def test_a_run_asks_and_grades(tmp_path: Path) -> None:
 async def test_elsewhere_the_same_category_is_no_trap(tmp_path: Path) -> None:
     """Only where the set says so is its answer the wrong one; there the reference stands."""
     drawn = [Sample(CONVERSATION, (TRAP,))]
-    (one,), _ = await run(drawn, setup(tmp_path, Scripted(SCRIPT), set_name="beam"))
+    (one,) = (await ours(drawn, tmp_path, Scripted(SCRIPT), set_name="beam")).answers
     assert (one.gold, one.right) == ("Merlot", False)
 
 
@@ -284,8 +300,8 @@ async def test_the_estimate_is_what_it_takes(tmp_path: Path) -> None:
     longer = replace(CONVERSATION, docs=tuple(docs))
     drawn = [Sample(longer, (TEA,)), Sample(replace(longer, conv_id="two"), (TEA, TRAP))]
     chat = Scripted(SCRIPT)
-    await run(drawn, setup(tmp_path, chat))
-    expected = {name: cost.calls for name, cost in estimate(drawn, default_settings()).items()}
+    await ours(drawn, tmp_path, chat)
+    expected = {name: cost.calls for name, cost in estimate(drawn, setup()).items()}
     assert expected == {"monitor": 16, "episode": 8, "portrait": 2, "answer": 3, "grade": 3}
     assert Counter(one.name for one in chat.requests) == expected
 
@@ -294,25 +310,28 @@ async def test_what_cannot_be_used_is_told_and_counts_as_wrong(tmp_path: Path) -
     """A turn, a reply and a grade in no form: the run goes on."""
     script = by_name(monitor="no JSON", answer=lambda _: " ", grade="no JSON")
     drawn = [Sample(CONVERSATION, (TEA,))]
-    (one,), troubles = await run(drawn, setup(tmp_path / "1", Scripted(script)))
+    found = await ours(drawn, tmp_path / "1", Scripted(script))
+    (one,) = found.answers
     assert (one.right, one.reason) == (False, "there was no reply")
-    assert len(troubles) == 2
-    assert "AnswerError" in troubles[0]
-    chat = Scripted(by_name(answer="Oolong.", grade="no JSON"))
-    (one,), _ = await run(drawn, setup(tmp_path / "2", chat))
+    assert len(found.troubles) == 2
+    assert found.troubles[0].startswith("ann-bob, 1 at 2026-01-03")
+    assert "AnswerError" in found.troubles[0]
+    chat = Scripted(by_name(monitor="no JSON", answer="Oolong.", grade="no JSON"))
+    found = await ours(drawn, tmp_path / "2", chat)
+    (one,) = found.answers
     assert (one.right, one.reply) == (None, "Oolong.")
     assert Counter(request.name for request in chat.requests)["grade"] == 2
     out = io.StringIO()
-    report([one], troubles, Console(file=out, width=140))
+    report([found], Console(file=out, width=140))
     assert "not graded" in out.getvalue()
-    assert "not judged" in out.getvalue()
+    assert "failed  souffleur: ann-bob, 1 at" in out.getvalue()
 
 
 async def test_what_was_said_before_a_question_goes_with_it(tmp_path: Path) -> None:
     """Both to the model and to the judge."""
     asked = replace(TEA, before=("Bob: I make tea.",))
     chat = Scripted(SCRIPT)
-    await run([Sample(CONVERSATION, (asked,))], setup(tmp_path, chat))
+    await ours([Sample(CONVERSATION, (asked,))], tmp_path, chat)
     for name in ("answer", "grade"):
         (request,) = (one for one in chat.requests if one.name == name)
         assert "Bob: I make tea.\nWhich tea does Ann like?" in request.messages[1].content
@@ -369,7 +388,7 @@ def test_with_a_yes_or_under_a_limit_it_goes_on(
     recording = file.with_name("answers.jsonl")
     answering("locomo", file, to_json=True, yes=True, record=recording)
     live = capsys.readouterr().out
-    assert json.loads(live)["accuracy"]["all"]["of"] == 2
+    assert json.loads(live)["systems"][0]["accuracy"]["all"]["of"] == 2
     answering("locomo", file, to_json=True, recorded=recording)
     assert capsys.readouterr().out == live
     answering("locomo", file, max_calls=6)
@@ -395,7 +414,7 @@ async def test_a_recording_gives_the_same_again(
     drawn = draw(read_set("locomo", file), max_conversations=None, max_questions=None, seed=0)
     recording = tmp_path / "answers.jsonl"
     recorder = Recorder(Scripted(SCRIPT), recording, model="scripted", now=NOW)
-    live = await run(drawn, setup(tmp_path, recorder, model="scripted"))
+    live = await run(drawn, setup(model="scripted"), recorder, tmp_path)
     await asyncio.to_thread(answering, "locomo", file, recorded=recording, to_json=True)
-    assert capsys.readouterr().out == as_json(*live) + "\n"
-    assert json.loads(as_json(*live))["accuracy"]["all"]["mean"] == 100
+    assert capsys.readouterr().out == as_json(live) + "\n"
+    assert json.loads(as_json(live))["systems"][0]["accuracy"]["all"]["mean"] == 100

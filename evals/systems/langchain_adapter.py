@@ -98,7 +98,7 @@ class LangChainAdapter:
         self.embeddings = AdapterEmbeddings(inputs.embedder, self._loop)
 
     def check(self) -> None:
-        """Raise what the endpoint raised, even if a library has swallowed it."""
+        """Raise what the endpoint raised, or why an answer holds no calls, if a library hid it."""
         failure, self._failure = self._failure, None
         if failure:
             raise failure
@@ -119,7 +119,13 @@ class LangChainAdapter:
             raise
         text = self._aliases.reveal(reply.text)
         self._calls += 1
-        return _called(text, self._calls) if tools else AIMessage(text)
+        if not tools:
+            return AIMessage(text)
+        try:
+            return _called(text, self._calls)
+        except AnswerError as error:
+            self._failure = self._failure or error
+            return AIMessage(text)
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the loop, and wait for its result in another thread."""
@@ -221,11 +227,8 @@ def _told_of(tools: Sequence[Any], choice: str | None, messages: list[Message]) 
 
 
 def _called(text: str, number: int) -> AIMessage:
-    """Return the calls in an answer, or its text if no calls can be read."""
-    try:
-        found = read_answer(text, _ToolCalls, lines=False).calls
-    except AnswerError:
-        return AIMessage(text)
+    """Return the calls in an answer. Raises AnswerError if none can be read."""
+    found = read_answer(text, _ToolCalls, lines=False).calls
     calls = [
         {"name": one.tool, "args": one.arguments, "id": f"call_{number}_{index}"}
         for index, one in enumerate(found)

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,7 @@ from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from souffleur.dialogue import Exchange
+from souffleur.errors import AnswerError
 from souffleur.evals.suite.result import OpRecord
 from souffleur.evals.suite.script import Known
 from souffleur.evals.systems import StoredMemory, SystemInputs, messages_of
@@ -68,7 +70,7 @@ class Mem0:
         self._events = []
         try:
             added = await self._in_thread(
-                self._memory.add,
+                self._add,
                 messages_of(turns),
                 user_id=self._user,
                 prompt=self._inputs.briefing(at),
@@ -111,6 +113,18 @@ class Mem0:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, partial(call, *words, **named))
 
+    def _add(self, said: list[dict[str, str]], **named: Any) -> dict[str, Any]:
+        """Call `add`. Raises AnswerError for what it only logs, such as an answer in no JSON."""
+        logged = _LoggedErrors()
+        logging.getLogger("mem0").addHandler(logged)
+        try:
+            added: dict[str, Any] = self._memory.add(said, **named)
+        finally:
+            logging.getLogger("mem0").removeHandler(logged)
+        if logged.texts:
+            raise AnswerError("; ".join(logged.texts))
+        return added
+
     def _open(self, dimension: int) -> None:
         from qdrant_client import QdrantClient
 
@@ -137,6 +151,20 @@ class Mem0:
         assert self._at is not None
         day = self._at.astimezone(ZoneInfo(self._inputs.script.timezone)).date()
         return _DATES.sub(rf"\g<1>{day.isoformat()}", text)
+
+
+class _LoggedErrors(logging.Handler):
+    """Collects the errors that the thread which makes it logs."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.texts: list[str] = []
+        self._thread = threading.get_ident()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the text of a record."""
+        if record.thread == self._thread:
+            self.texts.append(record.getMessage())
 
 
 @cache

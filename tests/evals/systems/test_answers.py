@@ -255,6 +255,23 @@ async def test_a_batch_that_fails_is_reported_and_the_rest_is_written() -> None:
     assert not diary.is_open
 
 
+@pytest.mark.parametrize("system", [name for name in ALL if name not in ("souffleur", "whole")])
+async def test_an_answer_that_a_library_swallows_is_reported(system: str, tmp_path: Path) -> None:
+    """Of one batch; the others are written."""
+    answered: list[str] = []
+
+    def once_in_prose(request: Request) -> Answer:
+        if request.name == system:
+            answered.append(system)
+            return "I would rather not." if len(answered) == 2 else SCRIPT(request)
+        return SCRIPT(request)
+
+    (found,) = await run(DRAWN[:1], setup(system), Scripted(once_in_prose), tmp_path)
+    (trouble,) = found.troubles
+    assert trouble.startswith("ann-bob, 1 at 2026-01-06 10:02:00+00:00: AnswerError: ")
+    assert "They said" in found.answers[0].block
+
+
 async def test_the_whole_conversation_has_its_times_and_speakers() -> None:
     """A user and an assistant are named; other names stand in the words already."""
     dialogue = to_dialogue(CONVERSATION)

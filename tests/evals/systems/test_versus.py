@@ -392,11 +392,13 @@ def test_an_alias_is_of_the_same_shape_and_leads_back() -> None:
 
 
 async def test_an_answer_without_calls_is_words(tmp_path: Path) -> None:
-    """And the form is words where the settings say so."""
+    """A library sees no call, the check an error; the form is words where the settings say so."""
     chat = Scripted(["I would rather not.", "plain"])
     adapter = LangChainAdapter(inputs(tmp_path, chat, answer_form="text"), "they")
     reply = await adapter.model.bind_tools([TOOL]).ainvoke("Go.")
     assert (reply.text, getattr(reply, "tool_calls", None)) == ("I would rather not.", [])
+    with pytest.raises(AnswerError):
+        adapter.check()
     assert (await adapter.model.ainvoke("Go.")).text == "plain"
     assert {request.form for request in chat.requests} == {"text"}
 

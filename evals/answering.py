@@ -38,7 +38,8 @@ from souffleur.evals.sets.registry import read_set
 from souffleur.evals.sets.set_dialogue import Sample, draw
 from souffleur.evals.suite.model_source import open_source, source_settings
 from souffleur.evals.suite.scratch import scratch
-from souffleur.evals.systems.answers import AnswerSetup, estimate, run
+from souffleur.evals.systems.answers import AnswerSetup, run
+from souffleur.evals.systems.answers_estimate import estimate
 from souffleur.evals.systems.contestant import check_contestant
 from souffleur.evals.systems.versus import OURS
 from souffleur.settings import Settings
@@ -114,7 +115,7 @@ def answering(
             _agree(cost, Limit(max_calls, max_dollars), setup.settings)
     found = asyncio.run(_run(drawn, setup, record, recorded))
     if to_json:
-        print(as_json(found))
+        print(as_json(found, setup.conditions))
     else:
         report(found, console)
 

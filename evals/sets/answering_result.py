@@ -1,9 +1,10 @@
 """The results of a public set's questions: accuracy by category, what it took, wrong answers."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
+from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -12,6 +13,24 @@ from rich.table import Column, Table
 
 from souffleur.evals.sets.estimate import Cost
 from souffleur.evals.suite.bootstrap import Figure, percentage
+
+UNFAIR = (
+    "Who built Souffleur wrote this measurement, the prompts of replies and grades, and the"
+    " adapters of the others; the others write with their own prompts and defaults.",
+    "Souffleur was measured on LoCoMo and BEAM while it was built, and mem0 by its authors on"
+    " LoCoMo; nobody has tuned the others for these batches, this model or this embedder.",
+    "All take the same exchanges in one go. mem0 and LangMem are told date and names in their"
+    " instructions, and LangMem the ten messages before. LoCoMo's two speakers are both on the"
+    " user's side, where mem0's own protocol has a memory for each.",
+    "mem0 searches by words and entities, too, if spaCy, fastembed and their models are there.",
+    "Souffleur brings what fits its token budgets; mem0 and LangMem bring a number of memories with"
+    " their dates; the whole conversation has no limit.",
+    "Replies and grades come from one model. The judge sees question, reference and reply, but"
+    " not the system; nobody has checked its grades.",
+    "Every category has as many questions as any other, if it has enough, so 'all' is not the"
+    " share in the set. Questions whose labels are known to be wrong are left out.",
+)
+"""What is unfair in the comparison, for whoever reads its numbers."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +87,20 @@ def accuracy(answered: Sequence[GradedAnswer]) -> dict[str, tuple[int, Figure]]:
     return {name: (len(some), percentage(some)) for name, some in rights.items()}
 
 
+def differences(found: Sequence[SystemAnswers]) -> dict[str, Figure]:
+    """Return by how much more the first system answers right than each other, on all questions.
+
+    The difference is paired, question by question.
+    """
+    first, *others = ([one.right is True for one in system.answers] for system in found)
+    pairs = zip(found[1:], others, strict=True)
+    return {
+        system.system: percentage([a - b for a, b in zip(first, other, strict=True)])
+        for system, other in pairs
+        if other
+    }
+
+
 def report(found: Sequence[SystemAnswers], console: Console) -> None:
     """Print accuracy by category, what it took, the wrong answers, and what could not be done."""
     shares = [accuracy(one.answers) for one in found]
@@ -75,6 +108,8 @@ def report(found: Sequence[SystemAnswers], console: Console) -> None:
     for category, (count, _) in shares[0].items():
         rights = (str(share[category][1]) for share in shares)
         table.add_row(escape(category), str(count), *rights)
+    if less := differences(found):
+        table.add_row(f"{found[0].system} less this", "", "", *map(str, less.values()))
     if shares[0]:
         console.print(table)
     console.print(_costs(found))
@@ -85,10 +120,12 @@ def report(found: Sequence[SystemAnswers], console: Console) -> None:
     for one in found:
         for trouble in one.troubles:
             console.print(f"[red]failed[/]  {escape(f'{one.system}: {trouble}')}")
+    if len(found) > 1:
+        console.print("What is unfair:", *(f"- {why}" for why in UNFAIR), sep="\n")
 
 
-def as_json(found: Sequence[SystemAnswers]) -> str:
-    """Return the same as JSON, with every answer."""
+def as_json(found: Sequence[SystemAnswers], conditions: Mapping[str, Any]) -> str:
+    """Return the same as JSON, with the conditions of the run and every answer."""
     whole = [
         {
             **asdict(one),
@@ -100,7 +137,13 @@ def as_json(found: Sequence[SystemAnswers]) -> str:
         }
         for one in found
     ]
-    return json.dumps({"systems": whole}, ensure_ascii=False, indent=1)
+    made = {
+        "conditions": dict(conditions),
+        "unfair": list(UNFAIR) if len(found) > 1 else [],
+        "first_less": {name: asdict(figure) for name, figure in differences(found).items()},
+        "systems": whole,
+    }
+    return json.dumps(made, ensure_ascii=False, indent=1)
 
 
 def _costs(found: Sequence[SystemAnswers]) -> Table:

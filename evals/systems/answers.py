@@ -1,44 +1,31 @@
 """Answers: every system takes every conversation, and its questions are answered from each."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any, TypeVar
 
 from souffleur.agents.chat import Chat
 from souffleur.agents.structured_chat import StructuredChat
-from souffleur.dialogue import Dialogue
 from souffleur.evals.minilm import yardstick
 from souffleur.evals.sets.answering_result import GradedAnswer, SystemAnswers
 from souffleur.evals.sets.asking import Asked, gold_of, grade_reply, reply_to
-from souffleur.evals.sets.estimate import (
-    ANSWER_TOKENS,
-    BLOCK_TOKENS,
-    KNOWN_TOKENS,
-    Cost,
-    Estimate,
-    replay_estimate,
-    sum_costs,
-    sum_estimates,
-)
+from souffleur.evals.sets.estimate import Cost, sum_costs
 from souffleur.evals.sets.set_dialogue import MESSAGE_GAP, Sample, to_dialogue
 from souffleur.evals.systems import SystemInputs
 from souffleur.evals.systems.batch import batches
-from souffleur.evals.systems.contestant import WHOLE, Contestant, make_contestant
+from souffleur.evals.systems.contestant import Contestant, make_contestant
 from souffleur.evals.systems.meter import Meter
 from souffleur.evals.systems.patience import patient
 from souffleur.evals.systems.versus import OURS, version_of
-from souffleur.prompts import render
 from souffleur.replay import settings_for
 from souffleur.settings import Settings
 from souffleur.whispering.tokens import estimate_tokens
 from souffleur.wiring import settings_embedder
 
-RULE_TOKENS = {"mem0": 8000, "langmem": 1200}
-"""Tokens of another system's own prompt; a batch is one request."""
-ANSWERS = ("answer", "grade")
-"""Names of the requests that a question takes."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -54,6 +41,17 @@ class AnswerSetup:
     """Conversations that are written at the same time, and questions that are asked so."""
     write_only: bool = False
     """Whether the conversations are written, and nothing is asked."""
+
+    @property
+    def conditions(self) -> dict[str, Any]:
+        """What a reader of the numbers must know."""
+        return {
+            "set": self.set_name,
+            "model": self.settings.model,
+            "embedder": self.settings.embedder,
+            "judge_every": self.settings.judge_every,
+            "memories": self.memories,
+        }
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ async def run(
 
     async def answers(name: str) -> SystemAnswers:
         every = range(len(drawn))
-        written = await asyncio.gather(*(write(name, index) for index in every))
+        written = await _all_of(write(name, index) for index in every)
         pairs = [(drawn[index], asked) for index in every for asked in written[index].asked]
         meter = Meter(chat)
         judge = StructuredChat(patient(chat, setup.settings), form=setup.settings.answer_form)
@@ -90,7 +88,7 @@ async def run(
             async with slots:
                 return await _answer(part, asked, setup, meter, judge)
 
-        answered = await asyncio.gather(*(answer(*pair) for pair in pairs))
+        answered = await _all_of(answer(*pair) for pair in pairs)
         return SystemAnswers(
             system=name,
             version=version_of(name),
@@ -101,45 +99,17 @@ async def run(
             troubles=tuple(trouble for one in written for trouble in one.troubles),
         )
 
-    return list(await asyncio.gather(*(answers(name) for name in setup.systems)))
+    return await _all_of(answers(name) for name in setup.systems)
 
 
-def estimate(drawn: Sequence[Sample], setup: AnswerSetup) -> Estimate:
-    """Estimate the cost by name of request."""
-    parts = [_writing(to_dialogue(one.conversation), setup) for one in drawn]
-    return sum_estimates(parts if setup.write_only else [*parts, _asking(drawn, setup)])
-
-
-def _writing(dialogue: Dialogue, setup: AnswerSetup) -> Estimate:
-    settings = setup.settings
-    costs = dict(replay_estimate(dialogue, settings)) if OURS in setup.systems else {}
-    for name in RULE_TOKENS.keys() & set(setup.systems):
-        parts = list(batches(dialogue, settings.judge_every, settings.window_rule.idle))
-        said = sum(
-            estimate_tokens(turn.user + turn.assistant) for one in parts for turn in one.turns
-        )
-        # The words before a batch are shown again with it.
-        taken = len(parts) * (RULE_TOKENS[name] + KNOWN_TOKENS) + 2 * said
-        costs[name] = Cost(len(parts), taken, len(parts) * ANSWER_TOKENS["episode"])
-    return costs
-
-
-def _asking(drawn: Sequence[Sample], setup: AnswerSetup) -> Estimate:
-    names = ("user", "assistant", "now", "memories")
-    answer, grade = (
-        estimate_tokens(render(name, "en", **dict.fromkeys(names, ""))) for name in ANSWERS
-    )
-    given, graded = (ANSWER_TOKENS[name] for name in ANSWERS)
-    costs = {"answer": Cost(), "grade": Cost()}
-    for part in drawn:
-        docs = sum(estimate_tokens(doc.text) for doc in part.conversation.docs)
-        for system in setup.systems:
-            block = docs if system == WHOLE else BLOCK_TOKENS
-            for question in part.questions:
-                said = estimate_tokens(f"{question.text}\n{question.answer}")
-                costs["answer"] += Cost(1, said + answer + block, given)
-                costs["grade"] += Cost(1, said + grade + given, graded)
-    return costs
+async def _all_of(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Return the results; if one fails, end the others, and raise its error."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one) for one in work]
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from errors
+    return [task.result() for task in tasks]
 
 
 async def _write(part: Sample, name: str, setup: AnswerSetup, chat: Chat, folder: Path) -> _Written:

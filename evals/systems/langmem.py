@@ -48,15 +48,15 @@ class LangMem:
         """Call the manager once; the earlier messages are in the instructions."""
         at, said = turns[0].at, messages_of(turns)
         manager = self._manager(at)
+        self._earlier += [f"{one['role']}: {one['content']}" for one in said]
         try:
             with langsmith.tracing_context(enabled=False):
                 await manager.ainvoke({"messages": _messages(said)}, {"configurable": {}})
         finally:
+            for one in await self.memories():
+                if self._written.get(one.id, ("",))[0] != one.text:
+                    self._written[one.id] = (one.text, at)
             self._adapter.check()  # its own errors hide what the endpoint raised
-        self._earlier += [f"{one['role']}: {one['content']}" for one in said]
-        for one in await self.memories():
-            if self._written.get(one.id, ("",))[0] != one.text:
-                self._written[one.id] = (one.text, at)
 
     async def recall(self, text: str, at: datetime, limit: int) -> Sequence[StoredMemory]:
         """Return the results of the store's search."""

@@ -25,6 +25,7 @@ from souffleur.evals.sets.answering_result import (
     SystemAnswers,
     accuracy,
     as_json,
+    differences,
     report,
 )
 from souffleur.evals.sets.conversation import Conversation, Doc, Question
@@ -37,7 +38,8 @@ from souffleur.evals.sets.estimate import (
     sum_estimates,
 )
 from souffleur.evals.sets.set_dialogue import MESSAGE_GAP, UNDATED_START, Sample, draw, to_dialogue
-from souffleur.evals.systems.answers import AnswerSetup, estimate, run
+from souffleur.evals.systems.answers import AnswerSetup, run
+from souffleur.evals.systems.answers_estimate import estimate
 from souffleur.evals.systems.versus import OURS
 from souffleur.settings import default_settings
 from tests.build import NOW
@@ -130,6 +132,29 @@ def test_the_same_seed_draws_the_same() -> None:
         assert all(part.questions for part in one)
     everything = draw(whole, max_conversations=None, max_questions=99, seed=1)
     assert ids(everything) == [question.id for one in whole for question in one.questions]
+
+
+def test_every_category_is_drawn_alike() -> None:
+    """As far as it has as many; a label that is known to be wrong is not drawn."""
+    kinds = ("many",) * 30 + ("some",) * 10 + ("few",) * 2
+    questions = [replace(TEA, id=f"{n}", category=kind) for n, kind in enumerate(kinds)]
+    wrong = replace(TEA, id="wrong", category="few", fault="HALLUCINATION")
+    whole = [replace(CONVERSATION, questions=(*questions, wrong))]
+    for seed in range(20):
+        (one,) = draw(whole, max_conversations=None, max_questions=14, seed=seed)
+        assert Counter(q.category for q in one.questions) == {"many": 6, "some": 6, "few": 2}
+        assert "wrong" not in ids([one])
+    silent = [replace(CONVERSATION, questions=(wrong,))]
+    assert draw(silent, max_conversations=None, max_questions=None, seed=0) == []
+
+
+def test_conversations_can_be_named() -> None:
+    """In the order of the set; a name that is not there is an error."""
+    whole = conversations(5)
+    drawn = draw(whole, named=["c3", "c1"], max_conversations=None, max_questions=None, seed=0)
+    assert [one.conversation.conv_id for one in drawn] == ["c1", "c3"]
+    with pytest.raises(DialogueError, match="no conversation c9"):
+        draw(whole, named=["c9"], max_conversations=None, max_questions=None, seed=0)
 
 
 def test_what_is_not_asked_about_is_not_replayed() -> None:
@@ -228,6 +253,42 @@ def test_accuracy_by_hand() -> None:
         "b": (3, 66.7),
         "all": (5, 60.0),
     }
+
+
+def system(name: str, *rights: bool | None) -> SystemAnswers:
+    """A system with its answers."""
+    answers = tuple(answered("a", right) for right in rights)
+    return SystemAnswers(name, "", 4, Cost(2, 80, 8), Cost(1, 9, 9), answers)
+
+
+def test_systems_are_compared_question_by_question() -> None:
+    """By hand; the table has a column each, and says what is unfair."""
+    found = [system("x", True, True, True, False), system("y", True, False, None, False)]
+    (less,) = differences(found).values()
+    assert less.mean == 50
+    assert less.low >= 0
+    out = io.StringIO()
+    report(found, Console(file=out, width=160))
+    shown = re.sub(" +", " ", out.getvalue())
+    assert "right, % questions x y" in shown
+    assert "all 4 75.0" in shown
+    assert "x less this 50.0" in shown
+    assert "tokens in per turn 20 20" in shown
+    assert "Souffleur was measured on LoCoMo" in shown
+    made = json.loads(as_json(found, {"model": "m"}))
+    assert made["conditions"] == {"model": "m"}
+    assert made["first_less"]["y"]["mean"] == 50
+    assert len(made["unfair"]) > 3
+    assert [one["writing"]["calls"] for one in made["systems"]] == [2, 2]
+
+
+def test_a_table_of_what_was_only_written() -> None:
+    """No answers, no shares."""
+    out = io.StringIO()
+    report([system("x"), system("y")], Console(file=out, width=160))
+    assert "right, %" not in out.getvalue()
+    assert "tokens out per turn" in out.getvalue()
+    assert differences([system("x"), system("y")]) == {}
 
 
 def test_a_limit_by_hand() -> None:
@@ -382,15 +443,19 @@ def test_with_a_yes_or_under_a_limit_it_goes_on(
     monkeypatch: pytest.MonkeyPatch,
     stub: Callable[..., Stub],
 ) -> None:
-    """The endpoint is asked, and what it says can be played back."""
+    """The endpoint is asked, and what it says can be played back; or it only writes."""
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say(speak)).base_url)
     monkeypatch.setenv("SOUFFLEUR_API_KEY", "none")
     recording = file.with_name("answers.jsonl")
-    answering("locomo", file, to_json=True, yes=True, record=recording)
+    both: dict[str, Any] = {"to_json": True, "systems": "souffleur, whole"}
+    answering("locomo", file, yes=True, record=recording, **both)
     live = capsys.readouterr().out
-    assert json.loads(live)["systems"][0]["accuracy"]["all"]["of"] == 2
-    answering("locomo", file, to_json=True, recorded=recording)
+    shares = [one["accuracy"]["all"] for one in json.loads(live)["systems"]]
+    assert [(share["of"], share["mean"]) for share in shares] == [(2, 100), (2, 100)]
+    answering("locomo", file, recorded=recording, **both)
     assert capsys.readouterr().out == live
+    answering("locomo", file, yes=True, write_only=True, named="ann-bob")
+    assert "right, %" not in capsys.readouterr().out
     answering("locomo", file, max_calls=6)
     assert re.search(r"all +2 +100\.0", capsys.readouterr().out)
 
@@ -401,6 +466,8 @@ def test_bad_words_are_errors(file: Path) -> None:
         answering("locomo", file, yes=True)
     with pytest.raises(DialogueError, match="cannot be read"):
         answering("locomo", file.with_name("none"), only_estimate=True)
+    with pytest.raises(SettingsError, match="no system 'zep'"):
+        answering("locomo", file, systems="souffleur,zep", only_estimate=True)
     with pytest.raises(DialogueError, match="nothing to ask"):
         answering("locomo", file, questions=0, only_estimate=True)
 
@@ -414,7 +481,8 @@ async def test_a_recording_gives_the_same_again(
     drawn = draw(read_set("locomo", file), max_conversations=None, max_questions=None, seed=0)
     recording = tmp_path / "answers.jsonl"
     recorder = Recorder(Scripted(SCRIPT), recording, model="scripted", now=NOW)
-    live = await run(drawn, setup(model="scripted"), recorder, tmp_path)
+    conditions = setup(model="scripted")
+    live = as_json(await run(drawn, conditions, recorder, tmp_path), conditions.conditions)
     await asyncio.to_thread(answering, "locomo", file, recorded=recording, to_json=True)
-    assert capsys.readouterr().out == as_json(live) + "\n"
-    assert json.loads(as_json(live))["systems"][0]["accuracy"]["all"]["mean"] == 100
+    assert capsys.readouterr().out == live + "\n"
+    assert json.loads(live)["systems"][0]["accuracy"]["all"]["mean"] == 100

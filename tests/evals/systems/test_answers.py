@@ -1,5 +1,6 @@
 """Answers: several memories take the same conversations, and are asked the same questions."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +22,8 @@ from souffleur.evals.sets.set_dialogue import Sample, to_dialogue
 from souffleur.evals.suite.result import OpRecord
 from souffleur.evals.suite.script import Known
 from souffleur.evals.systems import StoredMemory, SystemInputs, messages_of
-from souffleur.evals.systems.answers import AnswerSetup, estimate, run
+from souffleur.evals.systems.answers import AnswerSetup, run
+from souffleur.evals.systems.answers_estimate import estimate
 from souffleur.evals.systems.batch import Batch, batches
 from souffleur.evals.systems.contestant import Other, Whole, check_contestant, make_contestant
 from souffleur.evals.systems.meter import Meter
@@ -187,6 +189,17 @@ async def test_a_request_that_fails_for_a_moment_is_asked_again(tmp_path: Path) 
     (whole,) = await run(DRAWN[:1], setup("whole"), Scripted(busy_once), tmp_path)
     assert failed == {"answer", "grade"}
     assert [one.right for one in whole.answers] == [True]
+
+
+async def test_an_error_of_one_chain_ends_the_others(tmp_path: Path) -> None:
+    """Their stores are closed when it is raised, so that the folder can be removed."""
+
+    def stale(request: Request) -> Answer:
+        return RecordingError("stale") if request.name == "answer" else SCRIPT(request)
+
+    with pytest.raises(RecordingError, match="stale"):
+        await run(DRAWN * 3, setup("souffleur", "whole"), Scripted(stale), tmp_path)
+    assert len(asyncio.all_tasks()) == 1
 
 
 class Diary:

@@ -151,9 +151,7 @@ def _costs(found: Sequence[SystemAnswers]) -> Table:
     table = Table(*head, box=box.SIMPLE_HEAD)
 
     def add(name: str, *values: float) -> None:
-        table.add_row(
-            name, *(f"{value:,.2f}" if value < 10 else f"{value:,.0f}" for value in values)
-        )
+        table.add_row(name, *(f"{value:,.0f}" for value in values))
 
     add("turns written", *(one.turns for one in found))
     add("requests that wrote them", *(one.writing.calls for one in found))

@@ -12,7 +12,6 @@ Each other one is an answer, or the failure of one, as it came:
 
 import json
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from souffleur.agents.chat import Chat, Form, Reply, Request, Usage, request_key
+from souffleur.agents.structured_chat import FORM_LADDER
 from souffleur.errors import AnswerError, RecordingError
 
 RECORDING_FORMAT = 1
@@ -106,10 +106,12 @@ class Player:
 
     @property
     def form(self) -> Form:
-        """The form of most answers; a StructuredChat over this player should start with it."""
-        forms = Counter(entry["form"] for entry in self._recording.entries.values())
-        form: Form = forms.most_common(1)[0][0] if forms else "json_schema"
-        return form
+        """The strictest form recorded; a StructuredChat over this player should start with it.
+
+        Plain replies are recorded as `text` beside it, however strict the endpoint can be.
+        """
+        forms = {entry["form"] for entry in self._recording.entries.values()}
+        return next((form for form in FORM_LADDER if form in forms), "json_schema")
 
     async def __call__(self, request: Request) -> Reply:
         """Return the recorded answer. Raises recorded failures, RecordingError if there is none."""

@@ -10,6 +10,7 @@ mostly without spaces is embedded by its spelling instead.
 """
 
 import math
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,7 +31,7 @@ RELEVANCE_FLOOR = 0.12
 MAX_TOKENS = 256
 """Tokens of a text that are read; the model was trained with as many."""
 TIMEOUT = 600.0
-"""Seconds for a request: it computes beside others, and no endpoint keeps anybody waiting."""
+"""Seconds that texts may take, as many measurements may run on one machine."""
 BATCH_TOKENS = 512
 """Tokens in one pass, with padding: limits the memory that attention needs."""
 
@@ -50,7 +51,13 @@ def yardstick(name: str) -> Embedder | None:
     """
     if name != MiniLM.model:
         return None
-    return Embedder(MiniLM(), name, dimension=DIMENSION, floor=RELEVANCE_FLOOR, timeout=TIMEOUT)
+    return Embedder(_model(), name, dimension=DIMENSION, floor=RELEVANCE_FLOOR, timeout=TIMEOUT)
+
+
+@cache
+def _model() -> "MiniLM":
+    """Return the one model of this process, as its weights take 90 MB."""
+    return MiniLM()
 
 
 class MiniLM(Embeddings):

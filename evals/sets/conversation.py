@@ -36,6 +36,8 @@ class Question:
     """Ids of documents, or of sessions if the set is no more precise; empty if it has no labels."""
     before: tuple[str, ...] = ()
     """The messages before the question, oldest first, if it is itself a message."""
+    fault: str = ""
+    """What is wrong with its labels, if somebody found them wrong."""
 
 
 @dataclass(frozen=True)

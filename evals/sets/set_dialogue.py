@@ -1,12 +1,14 @@
 """A public set's conversations as dialogues that can be replayed, and samples of a set."""
 
 import random
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
 from souffleur.dialogue import AssistantPart, Dialogue, Exchange, SessionPart, UserPart
+from souffleur.errors import DialogueError
 from souffleur.evals.sets.conversation import Conversation, Doc, Question
 from souffleur.prompts import language_of
 
@@ -32,16 +34,24 @@ def draw(
     max_conversations: int | None,
     max_questions: int | None,
     seed: int,
+    named: Sequence[str] = (),
 ) -> list[Sample]:
     """Draw conversations, and questions about them, at random but reproducibly; keep their order.
 
-    A conversation with no question drawn is left out: its replay would show nothing.
+    `named` are the ids of the conversations to draw from; if empty, from all. Of each category as
+    many questions are drawn as of any other, as far as it has as many; none whose labels are known
+    to be wrong. A conversation with no question drawn is left out: its replay would show nothing.
+    Raises DialogueError if there is no conversation of a name.
     """
+    if unknown := set(named) - {one.conv_id for one in conversations}:
+        raise DialogueError(f"There is no conversation {', '.join(sorted(unknown))}.")
     chance = random.Random(seed)
-    asked = [one for one in conversations if one.questions and any(map(_says, one.docs))]
+    among = [one for one in conversations if not named or one.conv_id in named]
+    asked = [one for one in among if _sound(one) and any(map(_says, one.docs))]
     indices = _some(chance, range(len(asked)), max_conversations)
-    pairs = [(index, question) for index in indices for question in asked[index].questions]
-    chosen = [pairs[index] for index in _some(chance, range(len(pairs)), max_questions)]
+    pairs = [(index, question) for index in indices for question in _sound(asked[index])]
+    categories = [question.category for _, question in pairs]
+    chosen = [pairs[index] for index in _evenly(chance, categories, max_questions)]
     return [
         Sample(asked[index], tuple(question for _, question in group))
         for index, group in groupby(chosen, key=lambda pair: pair[0])
@@ -71,6 +81,21 @@ def to_dialogue(conversation: Conversation) -> Dialogue:
 
 def _says(doc: Doc) -> bool:
     return bool(doc.text.strip())
+
+
+def _sound(conversation: Conversation) -> list[Question]:
+    return [one for one in conversation.questions if not one.fault]
+
+
+def _evenly(chance: random.Random, categories: Sequence[str], max_count: int | None) -> list[int]:
+    """Return indices drawn from all categories in turn, sorted."""
+    shuffled = chance.sample(range(len(categories)), len(categories))
+    seen: Counter[str] = Counter()
+    rounds = {}
+    for index in shuffled:
+        rounds[index] = seen[categories[index]]
+        seen[categories[index]] += 1
+    return sorted(sorted(shuffled, key=lambda index: rounds[index])[:max_count])
 
 
 def _some(chance: random.Random, indices: Sequence[int], max_count: int | None) -> list[int]:

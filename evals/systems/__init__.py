@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 from souffleur.agents.chat import Chat
+from souffleur.dialogue import Dialogue, Exchange
 from souffleur.errors import SettingsError
 from souffleur.evals.suite.result import OpRecord
 from souffleur.evals.suite.script import Known, Script
@@ -18,9 +19,9 @@ from souffleur.settings import Settings
 
 @dataclass(frozen=True)
 class SystemInputs:
-    """What every system is given for one script."""
+    """What every system is given for one script, or for one dialogue."""
 
-    script: Script
+    script: Script | Dialogue
     settings: Settings
     chat: Chat
     """The endpoint, whose calls are counted."""
@@ -44,6 +45,8 @@ class StoredMemory:
 
     id: str
     text: str
+    at: datetime | None = None
+    """When it was written, if the system keeps that."""
 
 
 class System(Protocol):
@@ -52,23 +55,33 @@ class System(Protocol):
     async def open(self, known: Sequence[Known]) -> None:
         """Make the store, and put the known memories there verbatim, without a model."""
 
-    async def turn(self, user: str, assistant: str, at: datetime) -> None:
-        """Take an exchange; its memories are written when this returns.
+    async def write(self, turns: Sequence[Exchange]) -> None:
+        """Take exchanges of one session in one go; their memories are written when this returns.
 
         Raises RecordingError, and the EndpointError or AnswerError that made it fail.
         """
 
-    async def recall(self, text: str, at: datetime, limit: int) -> Sequence[str]:
+    async def recall(self, text: str, at: datetime, limit: int) -> Sequence[StoredMemory]:
         """Return the results of its own search, best first."""
 
     async def memories(self) -> Sequence[StoredMemory]:
         """Return all memories that it holds now."""
 
     def ops(self) -> tuple[OpRecord, ...] | None:
-        """Return the ops it reports for the last turn; `None` if it reports none."""
+        """Return the ops it reports for the last `write`; `None` if it reports none."""
 
     async def close(self) -> None:
         """Close the store."""
+
+
+def messages_of(turns: Sequence[Exchange]) -> list[dict[str, str]]:
+    """Return exchanges as chat messages; blank ones are left out.
+
+    >>> messages_of([Exchange(at="2026-01-03T10:00:00Z", user="Ann: Hi.")])
+    [{'role': 'user', 'content': 'Ann: Hi.'}]
+    """
+    said = ((role, getattr(turn, role)) for turn in turns for role in ("user", "assistant"))
+    return [{"role": role, "content": text} for role, text in said if text.strip()]
 
 
 SystemFactory = Callable[[SystemInputs], System]

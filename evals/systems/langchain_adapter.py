@@ -21,9 +21,10 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.answers import read_answer
-from souffleur.agents.chat import Chat, Form, Message, Reply, Request, Role
-from souffleur.errors import AnswerError, EndpointError, SouffleurError
+from souffleur.agents.chat import Chat, Form, Message, Request, Role
+from souffleur.errors import AnswerError, SouffleurError
 from souffleur.evals.systems import SystemInputs
+from souffleur.evals.systems.patience import ask_patiently
 from souffleur.knowledge.embedding.embedder import Embedder
 
 T = TypeVar("T")
@@ -97,7 +98,7 @@ class LangChainAdapter:
         self.embeddings = AdapterEmbeddings(inputs.embedder, self._loop)
 
     def check(self) -> None:
-        """Raise what the endpoint raised, even if a library has swallowed it."""
+        """Raise what the endpoint raised, or why an answer holds no calls, if a library hid it."""
         failure, self._failure = self._failure, None
         if failure:
             raise failure
@@ -110,26 +111,21 @@ class LangChainAdapter:
         if tools:
             sent = _told_of(tools, choice, sent)
         hidden = [Message(one.role, self._aliases.hide(self._rewrite(one.content))) for one in sent]
+        request = Request(tuple(hidden), self._name, None, self._form)
         try:
-            reply = await self._tried(Request(tuple(hidden), self._name, None, self._form))
+            reply = await ask_patiently(self._chat, request, self._settings)
         except SouffleurError as error:
             self._failure = self._failure or error
             raise
         text = self._aliases.reveal(reply.text)
         self._calls += 1
-        return _called(text, self._calls) if tools else AIMessage(text)
-
-    async def _tried(self, request: Request) -> Reply:
-        """Try as often as ours does, if trying again may help."""
-        for attempt in range(1, self._settings.tries):
-            try:
-                return await self._chat(request)
-            except EndpointError as error:
-                if not error.retryable:
-                    raise
-                pause = self._settings.retry_pause * 2 ** (attempt - 1)
-                await asyncio.sleep(max(pause, error.retry_after or 0))
-        return await self._chat(request)
+        if not tools:
+            return AIMessage(text)
+        try:
+            return _called(text, self._calls)
+        except AnswerError as error:
+            self._failure = self._failure or error
+            return AIMessage(text)
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the loop, and wait for its result in another thread."""
@@ -231,11 +227,8 @@ def _told_of(tools: Sequence[Any], choice: str | None, messages: list[Message]) 
 
 
 def _called(text: str, number: int) -> AIMessage:
-    """Return the calls in an answer, or its text if no calls can be read."""
-    try:
-        found = read_answer(text, _ToolCalls, lines=False).calls
-    except AnswerError:
-        return AIMessage(text)
+    """Return the calls in an answer. Raises AnswerError if none can be read."""
+    found = read_answer(text, _ToolCalls, lines=False).calls
     calls = [
         {"name": one.tool, "args": one.arguments, "id": f"call_{number}_{index}"}
         for index, one in enumerate(found)

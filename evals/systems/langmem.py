@@ -13,9 +13,10 @@ from typing import Any
 import langsmith
 from langgraph.store.memory import InMemoryStore
 
+from souffleur.dialogue import Exchange
 from souffleur.evals.suite.result import OpRecord
 from souffleur.evals.suite.script import Known
-from souffleur.evals.systems import StoredMemory, SystemInputs
+from souffleur.evals.systems import StoredMemory, SystemInputs, messages_of
 from souffleur.evals.systems.langchain_adapter import LangChainAdapter
 
 MEMORIES_LIMIT = 10_000
@@ -24,7 +25,7 @@ EARLIER_MESSAGES = 10
 
 
 class LangMem:
-    """`create_memory_store_manager` with its defaults; a fresh one for each turn, with the time."""
+    """`create_memory_store_manager` with its defaults; a fresh, dated one for each `write`."""
 
     def __init__(self, inputs: SystemInputs) -> None:
         self._inputs = inputs
@@ -32,6 +33,8 @@ class LangMem:
         self._namespace = ("memories", inputs.script.user.id)
         self._earlier: deque[str] = deque(maxlen=EARLIER_MESSAGES)
         self._store: Any = None
+        self._written: dict[str, tuple[str, datetime]] = {}
+        """The text of each memory and its time; the store dates them by the wall clock."""
 
     async def open(self, known: Sequence[Known]) -> None:
         """Put the known memories into the store in the shape of its own."""
@@ -41,26 +44,29 @@ class LangMem:
             value = {"kind": "Memory", "content": {"content": one.content}}
             await self._store.aput(self._namespace, f"known-{index}", value)
 
-    async def turn(self, user: str, assistant: str, at: datetime) -> None:
-        """Judge an exchange; the earlier messages are in the instructions."""
+    async def write(self, turns: Sequence[Exchange]) -> None:
+        """Call the manager once; the earlier messages are in the instructions."""
+        at, said = turns[0].at, messages_of(turns)
         manager = self._manager(at)
-        said = [{"role": "user", "content": user}, {"role": "assistant", "content": assistant}]
+        self._earlier += [f"{one['role']}: {one['content']}" for one in said]
         try:
             with langsmith.tracing_context(enabled=False):
                 await manager.ainvoke({"messages": _messages(said)}, {"configurable": {}})
         finally:
+            for one in await self.memories():
+                if self._written.get(one.id, ("",))[0] != one.text:
+                    self._written[one.id] = (one.text, at)
             self._adapter.check()  # its own errors hide what the endpoint raised
-        self._earlier += [f"{one['role']}: {one['content']}" for one in said]
 
-    async def recall(self, text: str, at: datetime, limit: int) -> Sequence[str]:
+    async def recall(self, text: str, at: datetime, limit: int) -> Sequence[StoredMemory]:
         """Return the results of the store's search."""
         found = await self._store.asearch(self._namespace, query=text, limit=limit)
-        return [_text(item) for item in found]
+        return [self._stored(item) for item in found]
 
     async def memories(self) -> Sequence[StoredMemory]:
         """Return all memories of the namespace."""
         held = await self._store.asearch(self._namespace, limit=MEMORIES_LIMIT)
-        return [StoredMemory(item.key, _text(item)) for item in held]
+        return [self._stored(item) for item in held]
 
     def ops(self) -> tuple[OpRecord, ...] | None:
         """Return `None`: the library returns what it has put, but not what it has deleted."""
@@ -68,6 +74,10 @@ class LangMem:
 
     async def close(self) -> None:
         """Do nothing: nothing is open."""
+
+    def _stored(self, item: Any) -> StoredMemory:
+        _, at = self._written.get(item.key, ("", None))
+        return StoredMemory(item.key, _text(item), at)
 
     def _manager(self, at: datetime) -> Any:
         make = library().create_memory_store_manager

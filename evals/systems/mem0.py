@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,9 +20,11 @@ from importlib import import_module
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
+from souffleur.dialogue import Exchange
+from souffleur.errors import AnswerError
 from souffleur.evals.suite.result import OpRecord
 from souffleur.evals.suite.script import Known
-from souffleur.evals.systems import StoredMemory, SystemInputs
+from souffleur.evals.systems import StoredMemory, SystemInputs, messages_of
 from souffleur.evals.systems.langchain_adapter import LangChainAdapter
 
 # It dates every prompt by the wall clock, and its open library can be told no other time.
@@ -41,7 +44,8 @@ class Mem0:
         self._inputs = inputs
         self._adapter = LangChainAdapter(inputs, "mem0", self._dated)
         self._user = inputs.script.user.id
-        self._at = inputs.script.sessions[0].at
+        self._at: datetime | None = None
+        """The time of the last `write`."""
         self._thread = ThreadPoolExecutor(1, "mem0")
         self._memory: Any = None
         self._client: Any = None
@@ -60,15 +64,14 @@ class Mem0:
                 metadata={"created_at": one.at.isoformat()},
             )
 
-    async def turn(self, user: str, assistant: str, at: datetime) -> None:
-        """Call `add` with both messages; names and time are given as instructions."""
-        self._at = at
+    async def write(self, turns: Sequence[Exchange]) -> None:
+        """Call `add` once with all messages; names and time are given as instructions."""
+        at = self._at = turns[0].at
         self._events = []
-        said = [{"role": "user", "content": user}, {"role": "assistant", "content": assistant}]
         try:
             added = await self._in_thread(
-                self._memory.add,
-                said,
+                self._add,
+                messages_of(turns),
                 user_id=self._user,
                 prompt=self._inputs.briefing(at),
                 metadata={"created_at": at.isoformat()},
@@ -77,7 +80,7 @@ class Mem0:
             self._adapter.check()  # its own errors hide what the endpoint raised
         self._events = added["results"]
 
-    async def recall(self, text: str, at: datetime, limit: int) -> Sequence[str]:
+    async def recall(self, text: str, at: datetime, limit: int) -> Sequence[StoredMemory]:
         """Call `search` without its threshold, which suits embedders that put all texts near."""
         found = await self._in_thread(
             self._memory.search,
@@ -86,14 +89,14 @@ class Mem0:
             top_k=limit,
             threshold=0.0,
         )
-        return [str(one["memory"]) for one in found["results"]]
+        return [_stored(one) for one in found["results"]]
 
     async def memories(self) -> Sequence[StoredMemory]:
         """Call `get_all`."""
         held = await self._in_thread(
             self._memory.get_all, filters={"user_id": self._user}, top_k=MEMORIES_LIMIT
         )
-        return [StoredMemory(str(one["id"]), str(one["memory"])) for one in held["results"]]
+        return [_stored(one) for one in held["results"]]
 
     def ops(self) -> tuple[OpRecord, ...]:
         """Return the events that `add` returned."""
@@ -109,6 +112,18 @@ class Mem0:
     async def _in_thread(self, call: Callable[..., T], *words: Any, **named: Any) -> T:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, partial(call, *words, **named))
+
+    def _add(self, said: list[dict[str, str]], **named: Any) -> dict[str, Any]:
+        """Call `add`. Raises AnswerError for what it only logs, such as an answer in no JSON."""
+        logged = _LoggedErrors()
+        logging.getLogger("mem0").addHandler(logged)
+        try:
+            added: dict[str, Any] = self._memory.add(said, **named)
+        finally:
+            logging.getLogger("mem0").removeHandler(logged)
+        if logged.texts:
+            raise AnswerError("; ".join(logged.texts))
+        return added
 
     def _open(self, dimension: int) -> None:
         from qdrant_client import QdrantClient
@@ -133,8 +148,23 @@ class Mem0:
         )
 
     def _dated(self, text: str) -> str:
+        assert self._at is not None
         day = self._at.astimezone(ZoneInfo(self._inputs.script.timezone)).date()
         return _DATES.sub(rf"\g<1>{day.isoformat()}", text)
+
+
+class _LoggedErrors(logging.Handler):
+    """Collects the errors that the thread which makes it logs."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.texts: list[str] = []
+        self._thread = threading.get_ident()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the text of a record."""
+        if record.thread == self._thread:
+            self.texts.append(record.getMessage())
 
 
 @cache
@@ -149,6 +179,12 @@ def library() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         return import_module("mem0")
+
+
+def _stored(found: dict[str, Any]) -> StoredMemory:
+    written = found.get("created_at")
+    at = datetime.fromisoformat(written) if written else None
+    return StoredMemory(str(found["id"]), str(found["memory"]), at)
 
 
 def _op_record(event: dict[str, Any]) -> OpRecord:

@@ -6,6 +6,7 @@ Other systems have no background jobs: for them, the step of a run stays empty.
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
+from souffleur.dialogue import Exchange
 from souffleur.errors import RecordingError
 from souffleur.evals.suite.fixture import Listener
 from souffleur.evals.suite.result import ScriptResult, Step
@@ -94,13 +95,13 @@ async def _acts(
 
 async def _step(step: Step, part: ScriptTurn | Ask, system: System, limit: int) -> Step:
     text = part.text if isinstance(part, Ask) else part.user
-    found = tuple(await system.recall(text, part.at, limit))
+    found = tuple(one.text for one in await system.recall(text, part.at, limit))
     recalled = {"user": text, "whisper": "\n".join(found), "ranked": found}
     if isinstance(part, Ask):
         return step.model_copy(update=recalled)
     trouble = ""
     try:
-        await system.turn(part.user, part.assistant, part.at)
+        await system.write([Exchange(at=part.at, user=part.user, assistant=part.assistant)])
     except RecordingError:
         raise
     except Exception as error:  # noqa: BLE001  the edge of another system's turn

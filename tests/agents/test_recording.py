@@ -70,6 +70,15 @@ async def test_recording_plays_back(path: Path) -> None:
     assert (player.model, player.form) == ("big-1", "text")
 
 
+async def test_the_form_is_the_strictest_that_was_answered(path: Path) -> None:
+    """However many plain words were asked for beside it."""
+    recording = recorder(parrot, path)
+    for number in range(3):
+        await recording(question(f"茶 {number}"))
+    await recording(replace(question("茶"), form="json_object"))
+    assert Player(path).form == "json_object"
+
+
 async def test_file_can_be_read_by_people(path: Path) -> None:
     """The file says where it comes from, and each line what was asked, in its own script."""
     await recorder(parrot, path)(question("茶 " * 60))

@@ -19,8 +19,15 @@ from rich.console import Console
 from souffleur.agents.chat import Message, Request
 from souffleur.agents.recording import Recorder
 from souffleur.errors import DialogueError, SettingsError
-from souffleur.evals.answering import AnswerSetup, answering, estimate, run
-from souffleur.evals.sets.answering_result import GradedAnswer, accuracy, as_json, report
+from souffleur.evals.answering import answering
+from souffleur.evals.sets.answering_result import (
+    GradedAnswer,
+    SystemAnswers,
+    accuracy,
+    as_json,
+    differences,
+    report,
+)
 from souffleur.evals.sets.conversation import Conversation, Doc, Question
 from souffleur.evals.sets.estimate import (
     Cost,
@@ -31,6 +38,9 @@ from souffleur.evals.sets.estimate import (
     sum_estimates,
 )
 from souffleur.evals.sets.set_dialogue import MESSAGE_GAP, UNDATED_START, Sample, draw, to_dialogue
+from souffleur.evals.systems.answers import AnswerSetup, run
+from souffleur.evals.systems.answers_estimate import estimate
+from souffleur.evals.systems.versus import OURS
 from souffleur.settings import default_settings
 from tests.build import NOW
 from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name, episode, portrait
@@ -97,10 +107,18 @@ SCRIPT = by_name(
 )
 
 
-def setup(folder: Path, chat: Any, set_name: str = "locomo", **fields: Any) -> AnswerSetup:
-    """A model and its settings."""
-    fresh = {"path": folder, "tries": 1, **fields}
-    return AnswerSetup(default_settings().model_copy(update=fresh), chat, set_name)
+def setup(
+    set_name: str = "locomo", systems: tuple[str, ...] = (OURS,), **fields: Any
+) -> AnswerSetup:
+    """The settings of a run."""
+    fresh = {"tries": 1, **fields}
+    return AnswerSetup(default_settings().model_copy(update=fresh), set_name, systems)
+
+
+async def ours(drawn: list[Sample], folder: Path, chat: Any, **fields: Any) -> SystemAnswers:
+    """What ours answers."""
+    (found,) = await run(drawn, setup(**fields), chat, folder)
+    return found
 
 
 def test_the_same_seed_draws_the_same() -> None:
@@ -114,6 +132,29 @@ def test_the_same_seed_draws_the_same() -> None:
         assert all(part.questions for part in one)
     everything = draw(whole, max_conversations=None, max_questions=99, seed=1)
     assert ids(everything) == [question.id for one in whole for question in one.questions]
+
+
+def test_every_category_is_drawn_alike() -> None:
+    """As far as it has as many; a label that is known to be wrong is not drawn."""
+    kinds = ("many",) * 30 + ("some",) * 10 + ("few",) * 2
+    questions = [replace(TEA, id=f"{n}", category=kind) for n, kind in enumerate(kinds)]
+    wrong = replace(TEA, id="wrong", category="few", fault="HALLUCINATION")
+    whole = [replace(CONVERSATION, questions=(*questions, wrong))]
+    for seed in range(20):
+        (one,) = draw(whole, max_conversations=None, max_questions=14, seed=seed)
+        assert Counter(q.category for q in one.questions) == {"many": 6, "some": 6, "few": 2}
+        assert "wrong" not in ids([one])
+    silent = [replace(CONVERSATION, questions=(wrong,))]
+    assert draw(silent, max_conversations=None, max_questions=None, seed=0) == []
+
+
+def test_conversations_can_be_named() -> None:
+    """In the order of the set; a name that is not there is an error."""
+    whole = conversations(5)
+    drawn = draw(whole, named=["c3", "c1"], max_conversations=None, max_questions=None, seed=0)
+    assert [one.conversation.conv_id for one in drawn] == ["c1", "c3"]
+    with pytest.raises(DialogueError, match="no conversation c9"):
+        draw(whole, named=["c9"], max_conversations=None, max_questions=None, seed=0)
 
 
 def test_what_is_not_asked_about_is_not_replayed() -> None:
@@ -214,6 +255,42 @@ def test_accuracy_by_hand() -> None:
     }
 
 
+def system(name: str, *rights: bool | None) -> SystemAnswers:
+    """A system with its answers."""
+    answers = tuple(answered("a", right) for right in rights)
+    return SystemAnswers(name, "", 4, Cost(2, 80, 8), Cost(1, 9, 9), answers)
+
+
+def test_systems_are_compared_question_by_question() -> None:
+    """By hand; the table has a column each, and says what is unfair."""
+    found = [system("x", True, True, True, False), system("y", True, False, None, False)]
+    (less,) = differences(found).values()
+    assert less.mean == 50
+    assert less.low >= 0
+    out = io.StringIO()
+    report(found, Console(file=out, width=160))
+    shown = re.sub(" +", " ", out.getvalue())
+    assert "right, % questions x y" in shown
+    assert "all 4 75.0" in shown
+    assert "x less this 50.0" in shown
+    assert "tokens in per turn 20 20" in shown
+    assert "Souffleur was measured on LoCoMo" in shown
+    made = json.loads(as_json(found, {"model": "m"}))
+    assert made["conditions"] == {"model": "m"}
+    assert made["first_less"]["y"]["mean"] == 50
+    assert len(made["unfair"]) > 3
+    assert [one["writing"]["calls"] for one in made["systems"]] == [2, 2]
+
+
+def test_a_table_of_what_was_only_written() -> None:
+    """No answers, no shares."""
+    out = io.StringIO()
+    report([system("x"), system("y")], Console(file=out, width=160))
+    assert "right, %" not in out.getvalue()
+    assert "tokens out per turn" in out.getvalue()
+    assert differences([system("x"), system("y")]) == {}
+
+
 def test_a_limit_by_hand() -> None:
     """Every limit that is set is kept; none is no leave, nor are dollars without prices."""
     priced = default_settings().model_copy(update={"price_in": 2.0, "price_out": 10.0})
@@ -253,15 +330,15 @@ def test_turns_judged_together_cost_fewer_requests() -> None:
 async def test_a_run_asks_and_grades(tmp_path: Path) -> None:
     """Answered from the block alone; the trap of the set is right where nothing is claimed."""
     drawn, chat = [Sample(CONVERSATION, CONVERSATION.questions)], Scripted(SCRIPT)
-    found, troubles = await run(drawn, setup(tmp_path, chat))
-    assert [(one.id, one.reply, one.right) for one in found] == [
+    found = await ours(drawn, tmp_path, chat)
+    assert [(one.id, one.reply, one.right) for one in found.answers] == [
         ("q1", "Oolong.", True),
         ("q2", "I do not know.", True),
     ]
-    assert troubles == []
-    assert "Ann likes oolong tea." in found[0].block
-    assert "“" not in found[1].gold
-    assert "Merlot" in found[1].gold
+    assert found.troubles == ()
+    assert "Ann likes oolong tea." in found.answers[0].block
+    assert "“" not in found.answers[1].gold
+    assert "Merlot" in found.answers[1].gold
     asked = [one for one in chat.requests if one.name == "answer"]
     assert "2026-01-03 10:02" in asked[0].messages[0].content
 
@@ -269,7 +346,7 @@ async def test_a_run_asks_and_grades(tmp_path: Path) -> None:
 async def test_elsewhere_the_same_category_is_no_trap(tmp_path: Path) -> None:
     """Only where the set says so is its answer the wrong one; there the reference stands."""
     drawn = [Sample(CONVERSATION, (TRAP,))]
-    (one,), _ = await run(drawn, setup(tmp_path, Scripted(SCRIPT), set_name="beam"))
+    (one,) = (await ours(drawn, tmp_path, Scripted(SCRIPT), set_name="beam")).answers
     assert (one.gold, one.right) == ("Merlot", False)
 
 
@@ -284,8 +361,8 @@ async def test_the_estimate_is_what_it_takes(tmp_path: Path) -> None:
     longer = replace(CONVERSATION, docs=tuple(docs))
     drawn = [Sample(longer, (TEA,)), Sample(replace(longer, conv_id="two"), (TEA, TRAP))]
     chat = Scripted(SCRIPT)
-    await run(drawn, setup(tmp_path, chat))
-    expected = {name: cost.calls for name, cost in estimate(drawn, default_settings()).items()}
+    await ours(drawn, tmp_path, chat)
+    expected = {name: cost.calls for name, cost in estimate(drawn, setup()).items()}
     assert expected == {"monitor": 16, "episode": 8, "portrait": 2, "answer": 3, "grade": 3}
     assert Counter(one.name for one in chat.requests) == expected
 
@@ -294,25 +371,28 @@ async def test_what_cannot_be_used_is_told_and_counts_as_wrong(tmp_path: Path) -
     """A turn, a reply and a grade in no form: the run goes on."""
     script = by_name(monitor="no JSON", answer=lambda _: " ", grade="no JSON")
     drawn = [Sample(CONVERSATION, (TEA,))]
-    (one,), troubles = await run(drawn, setup(tmp_path / "1", Scripted(script)))
+    found = await ours(drawn, tmp_path / "1", Scripted(script))
+    (one,) = found.answers
     assert (one.right, one.reason) == (False, "there was no reply")
-    assert len(troubles) == 2
-    assert "AnswerError" in troubles[0]
-    chat = Scripted(by_name(answer="Oolong.", grade="no JSON"))
-    (one,), _ = await run(drawn, setup(tmp_path / "2", chat))
+    assert len(found.troubles) == 2
+    assert found.troubles[0].startswith("ann-bob, 1 at 2026-01-03")
+    assert "AnswerError" in found.troubles[0]
+    chat = Scripted(by_name(monitor="no JSON", answer="Oolong.", grade="no JSON"))
+    found = await ours(drawn, tmp_path / "2", chat)
+    (one,) = found.answers
     assert (one.right, one.reply) == (None, "Oolong.")
     assert Counter(request.name for request in chat.requests)["grade"] == 2
     out = io.StringIO()
-    report([one], troubles, Console(file=out, width=140))
+    report([found], Console(file=out, width=140))
     assert "not graded" in out.getvalue()
-    assert "not judged" in out.getvalue()
+    assert "failed  souffleur: ann-bob, 1 at" in out.getvalue()
 
 
 async def test_what_was_said_before_a_question_goes_with_it(tmp_path: Path) -> None:
     """Both to the model and to the judge."""
     asked = replace(TEA, before=("Bob: I make tea.",))
     chat = Scripted(SCRIPT)
-    await run([Sample(CONVERSATION, (asked,))], setup(tmp_path, chat))
+    await ours([Sample(CONVERSATION, (asked,))], tmp_path, chat)
     for name in ("answer", "grade"):
         (request,) = (one for one in chat.requests if one.name == name)
         assert "Bob: I make tea.\nWhich tea does Ann like?" in request.messages[1].content
@@ -363,15 +443,19 @@ def test_with_a_yes_or_under_a_limit_it_goes_on(
     monkeypatch: pytest.MonkeyPatch,
     stub: Callable[..., Stub],
 ) -> None:
-    """The endpoint is asked, and what it says can be played back."""
+    """The endpoint is asked, and what it says can be played back; or it only writes."""
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say(speak)).base_url)
     monkeypatch.setenv("SOUFFLEUR_API_KEY", "none")
     recording = file.with_name("answers.jsonl")
-    answering("locomo", file, to_json=True, yes=True, record=recording)
+    both: dict[str, Any] = {"to_json": True, "systems": "souffleur, whole"}
+    answering("locomo", file, yes=True, record=recording, **both)
     live = capsys.readouterr().out
-    assert json.loads(live)["accuracy"]["all"]["of"] == 2
-    answering("locomo", file, to_json=True, recorded=recording)
+    shares = [one["accuracy"]["all"] for one in json.loads(live)["systems"]]
+    assert [(share["of"], share["mean"]) for share in shares] == [(2, 100), (2, 100)]
+    answering("locomo", file, recorded=recording, **both)
     assert capsys.readouterr().out == live
+    answering("locomo", file, yes=True, write_only=True, named="ann-bob")
+    assert "right, %" not in capsys.readouterr().out
     answering("locomo", file, max_calls=6)
     assert re.search(r"all +2 +100\.0", capsys.readouterr().out)
 
@@ -382,6 +466,8 @@ def test_bad_words_are_errors(file: Path) -> None:
         answering("locomo", file, yes=True)
     with pytest.raises(DialogueError, match="cannot be read"):
         answering("locomo", file.with_name("none"), only_estimate=True)
+    with pytest.raises(SettingsError, match="no system 'zep'"):
+        answering("locomo", file, systems="souffleur,zep", only_estimate=True)
     with pytest.raises(DialogueError, match="nothing to ask"):
         answering("locomo", file, questions=0, only_estimate=True)
 
@@ -395,7 +481,8 @@ async def test_a_recording_gives_the_same_again(
     drawn = draw(read_set("locomo", file), max_conversations=None, max_questions=None, seed=0)
     recording = tmp_path / "answers.jsonl"
     recorder = Recorder(Scripted(SCRIPT), recording, model="scripted", now=NOW)
-    live = await run(drawn, setup(tmp_path, recorder, model="scripted"))
+    conditions = setup(model="scripted")
+    live = as_json(await run(drawn, conditions, recorder, tmp_path), conditions.conditions)
     await asyncio.to_thread(answering, "locomo", file, recorded=recording, to_json=True)
-    assert capsys.readouterr().out == as_json(*live) + "\n"
-    assert json.loads(as_json(*live))["accuracy"]["all"]["mean"] == 100
+    assert capsys.readouterr().out == live + "\n"
+    assert json.loads(live)["systems"][0]["accuracy"]["all"]["mean"] == 100

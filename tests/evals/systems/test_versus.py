@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from souffleur.agents.chat import Message, Request
 from souffleur.cli.versus import versus as command
+from souffleur.dialogue import Exchange
 from souffleur.errors import AnswerError, EndpointError, RecordingError, SettingsError
 from souffleur.evals.suite.result import OpRecord, ScriptResult
 from souffleur.evals.suite.script import Known, read_script
@@ -82,15 +83,16 @@ class Diary:
     async def open(self, known: Sequence[Known]) -> None:
         self.kept = [StoredMemory(f"known-{index}", one.content) for index, one in enumerate(known)]
 
-    async def turn(self, user: str, assistant: str, at: datetime) -> None:
-        said = self.inputs.briefing(at) + user
+    async def write(self, turns: Sequence[Exchange]) -> None:
+        (turn,) = turns
+        said = self.inputs.briefing(turn.at) + turn.user
         reply = await self.inputs.chat(Request((Message("user", said),), "diary"))
         self.kept.append(StoredMemory(str(len(self.kept)), reply.text))
         self._ops = (OpRecord(op="ADD", who="diary", content=reply.text),)
 
-    async def recall(self, text: str, at: datetime, limit: int) -> Sequence[str]:
+    async def recall(self, text: str, at: datetime, limit: int) -> Sequence[StoredMemory]:
         self.limits.append(limit)
-        return [one.text for one in self.kept][:limit]
+        return self.kept[:limit]
 
     async def memories(self) -> Sequence[StoredMemory]:
         return tuple(self.kept)
@@ -390,11 +392,13 @@ def test_an_alias_is_of_the_same_shape_and_leads_back() -> None:
 
 
 async def test_an_answer_without_calls_is_words(tmp_path: Path) -> None:
-    """And the form is words where the settings say so."""
+    """A library sees no call, the check an error; the form is words where the settings say so."""
     chat = Scripted(["I would rather not.", "plain"])
     adapter = LangChainAdapter(inputs(tmp_path, chat, answer_form="text"), "they")
     reply = await adapter.model.bind_tools([TOOL]).ainvoke("Go.")
     assert (reply.text, getattr(reply, "tool_calls", None)) == ("I would rather not.", [])
+    with pytest.raises(AnswerError):
+        adapter.check()
     assert (await adapter.model.ainvoke("Go.")).text == "plain"
     assert {request.form for request in chat.requests} == {"text"}
 

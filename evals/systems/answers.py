@@ -1,0 +1,162 @@
+"""Answers: every system takes every conversation, and its questions are answered from each."""
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from souffleur.agents.chat import Chat
+from souffleur.agents.structured_chat import StructuredChat
+from souffleur.evals.minilm import yardstick
+from souffleur.evals.sets.answering_result import GradedAnswer, SystemAnswers
+from souffleur.evals.sets.asking import Asked, gold_of, grade_reply, reply_to
+from souffleur.evals.sets.estimate import Cost, sum_costs
+from souffleur.evals.sets.set_dialogue import MESSAGE_GAP, Sample, to_dialogue
+from souffleur.evals.systems import SystemInputs
+from souffleur.evals.systems.batch import batches
+from souffleur.evals.systems.contestant import Contestant, make_contestant
+from souffleur.evals.systems.meter import Meter
+from souffleur.evals.systems.patience import patient
+from souffleur.evals.systems.versus import OURS, version_of
+from souffleur.replay import settings_for
+from souffleur.settings import Settings
+from souffleur.whispering.tokens import estimate_tokens
+from souffleur.wiring import settings_embedder
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class AnswerSetup:
+    """How the systems are compared."""
+
+    settings: Settings
+    set_name: str
+    systems: tuple[str, ...] = (OURS,)
+    memories: int = 20
+    """Maximum number of memories that another system's search returns: mem0's default."""
+    parallel: int = 12
+    """Conversations that are written at the same time, and questions that are asked so."""
+    write_only: bool = False
+    """Whether the conversations are written, and nothing is asked."""
+
+    @property
+    def conditions(self) -> dict[str, Any]:
+        """What a reader of the numbers must know."""
+        return {
+            "set": self.set_name,
+            "model": self.settings.model,
+            "embedder": self.settings.embedder,
+            "judge_every": self.settings.judge_every,
+            "memories": self.memories,
+        }
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A conversation in one system's store, and what its questions bring."""
+
+    turns: int
+    cost: Cost
+    asked: tuple[Asked, ...]
+    troubles: tuple[str, ...]
+
+
+async def run(
+    drawn: Sequence[Sample], setup: AnswerSetup, chat: Chat, folder: Path
+) -> list[SystemAnswers]:
+    """Return the answers of each system, in the order of the samples; `folder` holds the stores.
+
+    Raises RecordingError, and the EndpointError that a reply or a grade ends with.
+    """
+    slots = asyncio.Semaphore(setup.parallel)
+
+    async def write(name: str, index: int) -> _Written:
+        async with slots:
+            return await _write(drawn[index], name, setup, chat, folder / name / str(index))
+
+    async def answers(name: str) -> SystemAnswers:
+        every = range(len(drawn))
+        written = await _all_of(write(name, index) for index in every)
+        pairs = [(drawn[index], asked) for index in every for asked in written[index].asked]
+        meter = Meter(chat)
+        judge = StructuredChat(patient(chat, setup.settings), form=setup.settings.answer_form)
+
+        async def answer(part: Sample, asked: Asked) -> GradedAnswer:
+            async with slots:
+                return await _answer(part, asked, setup, meter, judge)
+
+        answered = await _all_of(answer(*pair) for pair in pairs)
+        return SystemAnswers(
+            system=name,
+            version=version_of(name),
+            turns=sum(one.turns for one in written),
+            writing=sum_costs(one.cost for one in written),
+            answering=meter.cost,
+            answers=tuple(answered),
+            troubles=tuple(trouble for one in written for trouble in one.troubles),
+        )
+
+    return await _all_of(answers(name) for name in setup.systems)
+
+
+async def _all_of(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Return the results; if one fails, end the others, and raise its error."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one) for one in work]
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from errors
+    return [task.result() for task in tasks]
+
+
+async def _write(part: Sample, name: str, setup: AnswerSetup, chat: Chat, folder: Path) -> _Written:
+    dialogue = to_dialogue(part.conversation)
+    meter = Meter(chat)
+    settings = settings_for(dialogue, setup.settings.model_copy(update={"path": folder}))
+    embedder = yardstick(settings.embedder) or settings_embedder(settings)
+    inputs = SystemInputs(dialogue, settings, meter, embedder)
+    contestant = make_contestant(name, inputs, dialogue, setup.memories)
+    try:
+        await contestant.open()
+        for batch in batches(dialogue, settings.judge_every, settings.window_rule.idle):
+            await contestant.write(batch)
+        await contestant.finish()
+        cost, now = meter.cost, dialogue.sessions[-1].turns[-1].at + MESSAGE_GAP
+        asked = () if setup.write_only else await _bring(part, contestant, settings, now)
+    finally:
+        await contestant.close()
+    troubles = tuple(f"{dialogue.user.id}, {trouble}" for trouble in contestant.troubles)
+    return _Written(len(dialogue), cost, tuple(asked), troubles)
+
+
+async def _bring(
+    part: Sample, contestant: Contestant, settings: Settings, now: datetime
+) -> list[Asked]:
+    return [
+        Asked(question, await contestant.bring(question.text, now), now, settings)
+        for question in part.questions
+    ]
+
+
+async def _answer(
+    part: Sample, asked: Asked, setup: AnswerSetup, meter: Meter, judge: StructuredChat
+) -> GradedAnswer:
+    question = asked.question
+    reply = await reply_to(asked, patient(meter, setup.settings))
+    gold = gold_of(question, setup.set_name)
+    grade = await grade_reply(asked.text, gold, reply, judge)
+    return GradedAnswer(
+        conversation=part.conversation.conv_id,
+        id=question.id,
+        category=question.category,
+        question=question.text,
+        gold=gold,
+        block=asked.block,
+        reply=reply,
+        right=grade.right if grade else None,
+        reason=grade.reason if grade else "",
+        tokens=estimate_tokens(asked.block),
+    )

@@ -63,4 +63,5 @@ def _question(raw: dict[str, Any]) -> Question:
         answer=str(raw["answer"]),
         evidence=tuple(map(str, raw["evidence"] or raw.get("evidence_sessions", []))),
         before=tuple(history[:-1]),
+        by_session=not raw["evidence"],
     )

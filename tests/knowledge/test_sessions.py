@@ -59,7 +59,12 @@ async def test_secrets_are_not_embedded(tmp_path: Path) -> None:
     base.journal.record(turn("tell me my wifi password", "tea4two!2024, as always", turn_id="2"))
     assert await base.embed_turns() == 2
     assert sorted(listening.heard) == sorted(
-        [f"密码是{MASK}，喝茶吗\n{MASK}?", f"tell me my wifi password\n{MASK}, as always"]
+        [
+            f"密码是{MASK}，喝茶吗",
+            f"{MASK}?",
+            "tell me my wifi password",
+            f"{MASK}, as always",
+        ]
     )
     assert await base.sessions.unembedded(limit=9) == []
     kept = {one.assistant for one in await base.journal.turns()}

@@ -373,3 +373,24 @@ async def test_what_was_said_later_comes_with_what_it_corrects(tmp_path: Path) -
         )
         assert ("3 june" in whisper.text, "Kelvin" in whisper.text) == (True, True)
         assert "soup" not in whisper.text
+
+
+async def test_what_is_told_a_day_later_answers_a_question_about_the_day(tmp_path: Path) -> None:
+    """Nobody tells of a day before it is over: what was said after the time is brought, too."""
+    async with staged(tmp_path, by_name(episode=tell)) as stage:  # NOW is a Saturday
+        await talked(stage, "a", NOW - days(3), "hello", "it rained")
+        await talked(stage, "b", NOW - days(2), "hello", "Yesterday I went bowling with Zoe.")
+        stage.clock.at = NOW
+        asked = "Who did I go bowling with last Wednesday?"
+        whisper = await stage.memory.recall(user_id="ann", session_id="z", text=asked)
+        assert "bowling with Zoe" in whisper.text
+
+
+async def test_a_question_of_any_tense_brings_what_was_said(tmp_path: Path) -> None:
+    """If no memory answers, words do; what asks nothing brings none."""
+    async with staged(tmp_path, by_name(episode=tell)) as stage:
+        await talked(stage, "a", NOW - days(3), "hello", "Zoe is allergic to walnuts and figs.")
+        stage.clock.at = NOW
+        for text, brought in (("Is Zoe allergic to figs?", True), ("Figs for Zoe!", False)):
+            whisper = await stage.memory.recall(user_id="ann", session_id="z", text=text)
+            assert ("walnuts" in whisper.text) == brought, text

@@ -94,12 +94,7 @@ async def hybrid_search_turns(
     vectors = await encoder.vectors(nameless) if encoder else []
     helpers = sorted(scores, key=lambda id: (-scores[id], id))[:HELPERS]
     around = [_around(found[id].payload, allowed) for id in helpers]
-    dense = _of_both_sides([Search(vector, allowed, DENSE_HITS) for vector in vectors])
-    near_helpers = [
-        Search(vectors[0], some, len(NEIGHBOUR_WEIGHTS) + 1) for some in around if some and vectors
-    ]
-    dense_hits = await collection.search([*dense, *near_helpers])
-    dense_hits = [*dense_hits[: len(dense)], _once(dense_hits[0:1], dense_hits[len(dense) :])]
+    dense_hits = await _dense_hits(collection, vectors, allowed, list(filter(None, around)))
     points = found | {hit.point.id: hit.point for hits in dense_hits for hit in hits}
     senses = _senses(dense_hits, [*weights, 1.0], encoder) if encoder else {}
     even = [weight for _, weight in texts for _ in range(2)]
@@ -118,6 +113,20 @@ async def hybrid_search_turns(
         rank = 1 - (1 - whole) * (1 - senses.get(id, 0.0))
         near.append(NearTurn(point, parts, rank * _weight(point.payload, named)))
     return near
+
+
+async def _dense_hits(
+    collection: Collection,
+    vectors: Sequence[tuple[float, ...]],
+    allowed: Filter,
+    around: Sequence[Filter],
+) -> list[list[Hit]]:
+    """Return the hits of each vector on both sides, and what is `around` that they lack."""
+    dense = _of_both_sides([Search(vector, allowed, DENSE_HITS) for vector in vectors])
+    size = len(NEIGHBOUR_WEIGHTS) + 1
+    helped = [Search(vectors[0], some, size) for some in around] if vectors else []
+    hits = await collection.search([*dense, *helped])
+    return [*hits[: len(dense)], _once(hits[:1], hits[len(dense) :])]
 
 
 def _of_both_sides(searches: Sequence[Search]) -> list[Search]:

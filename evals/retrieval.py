@@ -1,86 +1,76 @@
 """How well raw turns are found: search a public set, and measure the ranks of the evidence.
 
 souffleur eval retrieval locomo locomo.jsonl.gz --embedder minilm
+souffleur eval retrieval beam beam.jsonl.gz --path recall
 
-The sets are not shipped: `souffleur.evals.sets` lists those that can be read.
+The sets are not shipped: `souffleur.evals.sets` lists those that can be read. Hosts hand over
+exchanges, so a message of the user and the reply to it are one turn, which counts for the evidence
+in either; `--messages` hands over each alone.
 """
 
 import asyncio
-import json
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
+from souffleur.agents.exchange import Persona
 from souffleur.errors import DialogueError
 from souffleur.evals.command import Embedder as Named, SetFile, SetName, ToJson, make_app, start
 from souffleur.evals.minilm import yardstick
-from souffleur.evals.sets.conversation import Conversation, Doc, Question
-from souffleur.evals.sets.registry import read_set
-from souffleur.evals.suite.bootstrap import Figure, percentage
+from souffleur.evals.sets.conversation import Conversation, Doc, Question, pool
+from souffleur.evals.sets.registry import POOLED, read_set
+from souffleur.evals.sets.retrieval_result import RECALL_DEPTHS, QuestionRanks, as_json, report
 from souffleur.knowledge.embedding.embedder import Embedder, make_embedder
 from souffleur.knowledge.finding.search import Query, Scope
 from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.language.times import find_period
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.store import StoreLocation, open_knowledge
 from souffleur.knowledge.talk.turn import Turn, turn_point_id
+from souffleur.settings import Settings
+from souffleur.whispering.recollection import Asked, whisper_for
+from souffleur.whispering.tokens import estimate_tokens
 
-RECALL_DEPTHS = (5, 10, 20)
-"""Numbers of results within which evidence counts as found."""
-RANK_DEPTH = 10
-"""Number of results within which the reciprocal rank is computed."""
 UNDATED_START = datetime(2020, 1, 1, tzinfo=UTC)
 """Assumed start of conversations that have no times."""
 MESSAGE_GAP = timedelta(minutes=1)
 CONTEXT_MESSAGES = 3
 """Messages before a question that are sent with it, as with a recall."""
 ROLES = ("user", "assistant")
+PERSONA = Persona(user="User", assistant="Assistant")
 
 
-@dataclass(frozen=True)
-class QuestionRanks:
-    """A question, and the ranks of its evidence."""
+class SearchPath(StrEnum):
+    """How the turns for a question are found."""
 
-    id: str
-    category: str
-    ranks: tuple[int | None, ...]
-    """The rank of each piece of evidence, from 1; `None` if it is below the deepest depth."""
-    seconds: float
-    """Duration of the search, including the embedding of the question."""
-
-    def recall(self, depth: int) -> float:
-        """Return the share of the evidence among the first `depth` results.
-
-        >>> QuestionRanks("q", "", (1, 7, None), 0.0).recall(5)
-        0.3333333333333333
-        """
-        return sum(rank is not None and rank <= depth for rank in self.ranks) / len(self.ranks)
-
-    @property
-    def reciprocal(self) -> float:
-        """One over the rank of the first evidence; 0 below `RANK_DEPTH`.
-
-        >>> [QuestionRanks("q", "", (rank,), 0.0).reciprocal for rank in (4, 11)]
-        [0.25, 0.0]
-        """
-        found = [rank for rank in self.ranks if rank is not None and rank <= RANK_DEPTH]
-        return 1 / min(found) if found else 0.0
+    SEARCH = "search"
+    """By `search`: the first 20 turns, however near."""
+    RECALL = "recall"
+    """By `recall`: the turns in the block for a reply, within its budget."""
 
 
-async def run(conversations: Sequence[Conversation], embedder: Embedder) -> list[QuestionRanks]:
+Finding = Callable[[KnowledgeBase, str, Question, datetime], Awaitable[list[str]]]
+"""Returns the ids of the turns found for a user's question, best first."""
+
+
+async def run(
+    conversations: Sequence[Conversation],
+    embedder: Embedder,
+    *,
+    path: SearchPath = SearchPath.SEARCH,
+    messages: bool = False,
+) -> list[QuestionRanks]:
     """Ask every question that has evidence, in one store that holds all conversations.
 
     Each conversation has a user of its own, so no search finds what another said, and the rarity
-    of words is counted within it.
+    of words is counted within it. `messages`: each message is a turn of its own.
     """
     with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
         location = StoreLocation(folder=Path(folder))
@@ -88,75 +78,108 @@ async def run(conversations: Sequence[Conversation], embedder: Embedder) -> list
         try:
             asked: list[QuestionRanks] = []
             for conversation in conversations:
-                asked += await _ask_all(base, conversation)
+                asked += await _ask_all(base, conversation, _FINDINGS[path], messages)
             return asked
         finally:
             await base.close()
 
 
-async def _ask_all(base: KnowledgeBase, conversation: Conversation) -> list[QuestionRanks]:
-    at, keys = UNDATED_START, {}
-    for doc in conversation.docs:
-        at = doc.at or at + MESSAGE_GAP
-        turn = turn_of(doc, conversation.conv_id, at)
+async def _ask_all(
+    base: KnowledgeBase, conversation: Conversation, find: Finding, messages: bool
+) -> list[QuestionRanks]:
+    user_id, at = conversation.conv_id, UNDATED_START
+    keys: dict[str, tuple[Doc, ...]] = {}
+    parts = [(doc,) for doc in conversation.docs] if messages else exchanges(conversation.docs)
+    for docs in parts:
+        at = docs[0].at or at + MESSAGE_GAP
+        turn = turn_of(docs, user_id, at)
         base.journal.record(turn)
-        keys[turn.id] = {doc.id, doc.session}
-    await base.embed_turns(conversation.conv_id)
+        keys[turn.id] = docs
+    await base.embed_turns(user_id)
     now = max([at, *(doc.at for doc in conversation.docs if doc.at)]) + MESSAGE_GAP
     return [
-        await _ask(base, conversation.conv_id, question, keys, now)
+        await _ask(base, user_id, question, keys, now, find)
         for question in conversation.questions
         if question.evidence
     ]
 
 
 async def _ask(
-    base: KnowledgeBase, user_id: str, question: Question, keys: dict[str, set[str]], now: datetime
+    base: KnowledgeBase,
+    user_id: str,
+    question: Question,
+    keys: dict[str, tuple[Doc, ...]],
+    now: datetime,
+    find: Finding,
 ) -> QuestionRanks:
+    begun = time.perf_counter()
+    found = await find(base, user_id, question, now)
+    seconds = time.perf_counter() - begun
+    ranks = {
+        doc.session if question.by_session else doc.id: rank
+        for rank, turn_id in reversed(list(enumerate(found, start=1)))
+        for doc in keys[turn_id]
+    }
+    evidence = tuple(map(ranks.get, dict.fromkeys(question.evidence)))
+    timed = find_period(question.text, now, PERSONA.zone) is not None
+    return QuestionRanks(question.id, question.category, evidence, seconds, user_id, timed)
+
+
+async def _search(
+    base: KnowledgeBase, user_id: str, question: Question, now: datetime
+) -> list[str]:
     context = "\n".join(question.before[-CONTEXT_MESSAGES:])
     query = Query(
         user_id, question.text, now, context=context, limit=RECALL_DEPTHS[-1], scope=(Scope.TURNS,)
     )
-    begun = time.perf_counter()
-    found = await base.search(query)
-    seconds = time.perf_counter() - begun
-    ranks = {
-        key: rank
-        for rank, hit in reversed(list(enumerate(found, start=1)))
-        for key in keys[hit.item.id]
-    }
-    evidence = dict.fromkeys(question.evidence)
-    return QuestionRanks(question.id, question.category, tuple(map(ranks.get, evidence)), seconds)
+    return [hit.item.id for hit in await base.search(query)]
 
 
-def turn_of(doc: Doc, user_id: str, at: datetime) -> Turn:
-    """Return a message as one side of a turn; a named speaker is put before the text."""
-    side = doc.speaker if doc.speaker in ROLES else "user"
-    text = doc.text if doc.speaker in {"", side} else f"{doc.speaker}: {doc.text}"
+async def _recall(
+    base: KnowledgeBase, user_id: str, question: Question, now: datetime
+) -> list[str]:
+    asked = Asked(user_id, "the question's own", question.text, now, PERSONA)
+    whisper = await whisper_for(base, Settings(recall_timeout=60), asked, estimate_tokens)
+    return [hit.item.id for hit in whisper.past if isinstance(hit.item, Turn)]
+
+
+_FINDINGS: dict[SearchPath, Finding] = {
+    SearchPath.SEARCH: _search,
+    SearchPath.RECALL: _recall,
+}
+
+
+def exchanges(docs: Sequence[Doc]) -> list[tuple[Doc, ...]]:
+    """Return each message of the user with the reply to it; other messages stand alone."""
+    parts: list[tuple[Doc, ...]] = []
+    for doc in docs:
+        before = parts[-1] if parts else ()
+        if (
+            doc.speaker == "assistant"
+            and [one.speaker for one in before] == ["user"]
+            and before[0].session == doc.session
+        ):
+            parts[-1] = (*before, doc)
+        else:
+            parts.append((doc,))
+    return parts
+
+
+def turn_of(docs: Sequence[Doc], user_id: str, at: datetime) -> Turn:
+    """Return messages as one turn; a named speaker is put before the text."""
+    sides = {"user": "", "assistant": ""}
+    for doc in docs:
+        side = doc.speaker if doc.speaker in ROLES else "user"
+        sides[side] = doc.text if doc.speaker in {"", side} else f"{doc.speaker}: {doc.text}"
+    first = docs[0]
     return Turn(
-        id=turn_point_id(user_id, "default", doc.session, doc.id),
-        turn_id=doc.id,
+        id=turn_point_id(user_id, "default", first.session, first.id),
+        turn_id=first.id,
         user_id=user_id,
-        session_id=doc.session,
+        session_id=first.session,
         at=at,
-        user=text if side == "user" else "",
-        assistant=text if side == "assistant" else "",
+        **sides,
     )
-
-
-def compute_figures(asked: Sequence[QuestionRanks]) -> dict[str, Figure]:
-    """Return recall at each depth, and the mean reciprocal rank."""
-    found = {
-        f"R@{depth}": percentage([one.recall(depth) for one in asked]) for depth in RECALL_DEPTHS
-    }
-    return {**found, f"MRR@{RANK_DEPTH}": percentage([one.reciprocal for one in asked])}
-
-
-def group_by_category(asked: Sequence[QuestionRanks]) -> dict[str, list[QuestionRanks]]:
-    """Return the questions of each category, and all of them."""
-    categories = sorted({one.category for one in asked})
-    found = {name: [one for one in asked if one.category == name] for name in categories}
-    return {**found, "all": list(asked)}
 
 
 def take_half(conversations: Sequence[Conversation], half: int) -> list[Conversation]:
@@ -167,33 +190,16 @@ def take_half(conversations: Sequence[Conversation], half: int) -> list[Conversa
     return [Conversation(one.conv_id, one.docs, one.questions[half::2])]
 
 
-def report(asked: Sequence[QuestionRanks], console: Console) -> None:
-    """Print one line for each category, and the time of a search."""
-    names = [f"R@{depth}" for depth in RECALL_DEPTHS] + [f"MRR@{RANK_DEPTH}"]
-    table = Table("category", "n", *names, box=box.SIMPLE_HEAD)
-    for category, some in group_by_category(asked).items():
-        table.add_row(category, str(len(some)), *map(str, compute_figures(some).values()))
-    console.print(table)
-    middle = 1000 * float(np.median([one.seconds for one in asked]))
-    console.print(f"In per cent, with intervals of 95 %; a search took {middle:.1f} ms (median).")
-
-
-def as_json(asked: Sequence[QuestionRanks]) -> str:
-    """Return the same as JSON."""
-    return json.dumps(
-        {
-            category: {"n": len(some)} | {k: vars(v) for k, v in compute_figures(some).items()}
-            for category, some in group_by_category(asked).items()
-        },
-        ensure_ascii=False,
-        indent=2,
-    )
-
-
 def retrieval(
     set_name: SetName,
-    path: SetFile,
+    file: SetFile,
     embedder: Named = "hash:512",
+    path: Annotated[
+        SearchPath, typer.Option(help="The search alone, or what a reply's block brings.")
+    ] = SearchPath.SEARCH,
+    messages: Annotated[
+        bool, typer.Option("--messages", help="Each message is a turn; default: exchanges.")
+    ] = False,
     limit: Annotated[
         int | None, typer.Option(help="Number of conversations; default: all.")
     ] = None,
@@ -203,11 +209,12 @@ def retrieval(
     to_json: ToJson = False,
 ) -> None:
     """Search a public set for the evidence of its questions, and measure its ranks."""
-    conversations = read_set(set_name, path)[:limit]
+    conversations = pool(read_set(set_name, file), POOLED.get(set_name, 1))[:limit]
     chosen = conversations if half is None else take_half(conversations, half)
-    asked = asyncio.run(run(chosen, yardstick(embedder) or make_embedder(embedder)))
+    named = yardstick(embedder) or make_embedder(embedder)
+    asked = asyncio.run(run(chosen, named, path=path, messages=messages))
     if not asked:
-        raise DialogueError(f"No question of {path} has evidence: there is nothing to measure.")
+        raise DialogueError(f"No question of {file} has evidence: there is nothing to measure.")
     if to_json:
         print(as_json(asked))
     else:

@@ -62,6 +62,7 @@ INDEXES: dict[str, IndexType] = {
     "sphere": "keyword",
     "type": "keyword",
     "session_id": "keyword",
+    "place": "integer",
     "state": "keyword",
     "seq": "integer",
     "at": "datetime",

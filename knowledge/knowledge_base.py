@@ -253,7 +253,9 @@ class KnowledgeBase:
         """Embed raw turns so that they can be found; return their number."""
         count = 0
         while turns := await self.sessions.unembedded(user_id, limit=TURNS_PER_REQUEST):
-            self.sessions.embed(turns, await self.embedder.embed([turn.words for turn in turns]))
+            texts = list(dict.fromkeys(said.text for turn in turns for said in turn.said()))
+            vectors = await self.embedder.embed(texts)
+            self.sessions.embed(turns, dict(zip(texts, vectors, strict=True)))
             count += len(turns)
         return count
 

@@ -1,6 +1,6 @@
 """Sessions: their windows, the segments that have left them, and the expiry of raw turns."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from souffleur.knowledge.engine.collection import (
@@ -189,19 +189,18 @@ class Sessions:
         )
         return read_each(page, to_masked_turn)
 
-    def embed(self, turns: Sequence[Turn], vectors: Sequence[Vector]) -> None:
+    def embed(self, turns: Sequence[Turn], vectors: Mapping[str, Vector]) -> None:
         """Store the vectors of turns; turns whose words have changed meanwhile are skipped.
 
-        A turn that contains a secret is found by its other words.
+        `vectors` has the embedding of each message. A turn that contains a secret is found by its
+        other words.
         """
-        given = {
-            turn.id: (turn.digest, vector) for turn, vector in zip(turns, vectors, strict=True)
-        }
+        given = {turn.id: (turn.digest, turn) for turn in turns}
         with self._journal.lock:
             found = read_each(self._collection.get_now(list(given)), to_turn)
             self._collection.put_now(
                 [
-                    _embedded(turn, given[turn.id][1])
+                    _embedded(turn, given[turn.id][1], vectors)
                     for turn in found
                     if turn.digest == given[turn.id][0] and not turn.expunged
                 ]
@@ -286,8 +285,15 @@ def _wordless(turn: Turn) -> dict[str, object]:
     return {"judged": judged, "error": ""}
 
 
-def _embedded(turn: Turn, vector: Vector) -> Point:
+def _embedded(turn: Turn, read: Turn, vectors: Mapping[str, Vector]) -> Point:
+    """Return the point of a turn: the user's message, and the reply as its cue."""
     payload = turn_point(turn.model_copy(update={"embedded": True})).payload
-    if words := turn.clipped().masked().words:
-        return Point(turn.id, payload, vector, encode_document(words))
-    return Point(turn.id, payload)
+    user, reply = read.user, read.assistant
+    return Point(
+        turn.id,
+        payload,
+        vectors[user] if user else None,
+        encode_document(user) if user else None,
+        (vectors[reply],) if reply else (),
+        encode_document(reply) if reply else None,
+    )

@@ -108,7 +108,7 @@ async def open_collections(
         opening.enter_context(locked_folder(location.folder))
     opened = []
     for name, indexes in COLLECTIONS.items():
-        schema = CollectionSchema(name, dimension, indexes, cues=name == "memories")
+        schema = CollectionSchema(name, dimension, indexes, cues=True)
         collection = await _open_collection(location, schema)
         opening.push_async_callback(collection.close)
         opened.append(collection)

@@ -2,8 +2,8 @@
 
 import gzip
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -33,11 +33,13 @@ class Question:
     category: str
     answer: str
     evidence: tuple[str, ...]
-    """Ids of documents, or of sessions if the set is no more precise; empty if it has no labels."""
+    """Ids of documents, or of sessions (see `by_session`); empty if it has no labels."""
     before: tuple[str, ...] = ()
     """The messages before the question, oldest first, if it is itself a message."""
     fault: str = ""
     """What is wrong with its labels, if somebody found them wrong."""
+    by_session: bool = False
+    """Whether the evidence are ids of sessions."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,37 @@ class Conversation:
     conv_id: str
     docs: tuple[Doc, ...]
     questions: tuple[Question, ...]
+
+
+def pool(conversations: Sequence[Conversation], size: int) -> list[Conversation]:
+    """Return conversations joined, `size` at a time, so that there is more to search.
+
+    Their sessions and messages stay apart.
+
+    >>> doc = Doc("1", "s", None, "", "Tea!")
+    >>> (joint,) = pool([Conversation(name, (doc,), ()) for name in "ab"], 2)
+    >>> joint.conv_id, [doc.id for doc in joint.docs]
+    ('a-b', ['a 1', 'b 1'])
+    """
+    if size < 2:
+        return list(conversations)
+    groups = [conversations[at : at + size] for at in range(0, len(conversations), size)]
+    return [_joint(group) for group in groups]
+
+
+def _joint(group: Sequence[Conversation]) -> Conversation:
+    docs = [
+        replace(doc, id=f"{one.conv_id} {doc.id}", session=f"{one.conv_id} {doc.session}")
+        for one in group
+        for doc in one.docs
+    ]
+    questions = [
+        replace(asked, evidence=tuple(f"{one.conv_id} {id}" for id in asked.evidence))
+        for one in group
+        for asked in one.questions
+    ]
+    name = f"{group[0].conv_id}-{group[-1].conv_id}"
+    return Conversation(name, tuple(docs), tuple(questions))
 
 
 def read_text(path: Path, expected: str) -> str:

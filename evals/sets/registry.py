@@ -19,6 +19,9 @@ SETS: dict[str, Callable[[Path], list[Conversation]]] = {
     "memorybank": read_memorybank,
 }
 
+POOLED = {"memdaily": 20}
+"""Conversations that are joined when a set is searched, if one alone has only a few messages."""
+
 
 def read_set(name: str, path: Path) -> list[Conversation]:
     """Return the conversations of a set. Raises DialogueError for a bad name or file."""

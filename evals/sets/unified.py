@@ -64,4 +64,5 @@ def _question(raw: dict[str, Any]) -> Question:
         evidence=tuple(map(str, raw["evidence"] or raw.get("evidence_sessions", []))),
         before=tuple(history[:-1]),
         fault=str(raw.get("audit_error") or ""),
+        by_session=not raw["evidence"],
     )

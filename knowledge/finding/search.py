@@ -49,6 +49,10 @@ HOP_SHARE = 0.6
 MAX_LINKED = 3
 OTHER_TIME_WEIGHT = 2 / 3
 """Weight of a turn from outside the time that the text names."""
+TOLD_LATER_WEIGHT = 0.85
+"""Weight of a turn from soon after that time: things are told a day later ("yesterday I …")."""
+TOLD_WITHIN = timedelta(days=7)
+"""Time after a period in which what happened then is still told."""
 INSTANT = timedelta(microseconds=1)
 _UTC = ZoneInfo("UTC")
 COMMON_NAME_MEMORIES = 6
@@ -268,17 +272,22 @@ def _texts(query: Query) -> list[tuple[str, float]]:
 
 
 def _named_time(query: Query) -> Period | None:
-    """Return the past period that the text names, unless it lasts until now, as "today" does."""
+    """Return the past period that the text names, unless that is the previous talk."""
     period = find_period(query.text, query.now, query.zone)
-    over = period is not None and period.end < query.now
-    return period if over else None
+    return None if period is not None and period.last else period
 
 
 def _rank(near: NearTurn, now: datetime, period: Period | None) -> float:
     at = datetime.fromisoformat(near.point.payload["at"])
-    then = period is None or period.start <= at < period.end
     # A question about earlier talk means no time in particular: recency only settles near ties.
-    return near.rank * (1.0 if then else OTHER_TIME_WEIGHT) * (0.84 + 0.01 * _recency(at, now))
+    return near.rank * _time_weight(at, period) * (0.84 + 0.01 * _recency(at, now))
+
+
+def _time_weight(at: datetime, period: Period | None) -> float:
+    if period is None or period.start <= at < period.end:
+        return 1.0
+    told_later = period.end <= at < period.end + TOLD_WITHIN
+    return TOLD_LATER_WEIGHT if told_later else OTHER_TIME_WEIGHT
 
 
 def _recency(at: datetime, now: datetime) -> float:

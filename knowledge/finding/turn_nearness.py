@@ -2,17 +2,26 @@
 
 An answer seldom repeats its question: "Green, of course!" is found by the question in the turn
 before. Turns that are hidden, expired or filtered out are not among the hits and do not help their
-neighbours. Turns in which only the assistant speaks have less weight, since most questions are
-about the user.
+neighbours. The two messages of a turn are compared one by one, so that a long reply does not drown
+a short sentence; the reply has less weight, since most questions are about the user.
 """
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from souffleur.knowledge.engine.collection import Collection, Filter, Hit, Payload, Point, Search
+from souffleur.knowledge.engine.collection import (
+    Between,
+    Collection,
+    Filter,
+    Hit,
+    Is,
+    Payload,
+    Point,
+    Search,
+)
 from souffleur.knowledge.finding.nearness import (
     DenseEncoder,
     Parts,
@@ -25,12 +34,18 @@ LEXICAL_HITS = 300
 """Number of hits by words; only these can help their neighbours."""
 DENSE_HITS = 200
 """Number of hits by dense vectors."""
+REPLY_HITS = 100
+"""Number of hits among the assistant's messages, by either."""
+HELPERS = 10
+"""Number of the best hits by words whose neighbours are found even if they are no hits."""
 NEIGHBOUR_WEIGHTS = {-2: 0.25, -1: 0.5, 1: 0.5, 2: 0.25}
 """Weight of a neighbour's words, by its distance in turns (positive: later)."""
 SELF_CONTAINED_BYTES = 400
 """Length of a turn, in bytes of UTF-8, from which its neighbours count less."""
-ASSISTANT_ONLY_WEIGHT = 0.5
-"""Weight of a turn in which the user says nothing."""
+REPLY_WEIGHT = 0.5
+"""Weight of what the assistant says against what the user says."""
+ASKING_WEIGHT = 0.9
+"""Weight of a question that nobody answers in its turn: it seldom answers another."""
 OTHER_SPEAKER_WEIGHT = 0.9
 """Weight of a turn by somebody other than the speaker that the question names."""
 MAX_NEIGHBOUR_GAP = timedelta(minutes=30)
@@ -47,7 +62,8 @@ class NearTurn:
 
     point: Point
     parts: Parts
-    """Its own nearness, `cosine` and `lexical`, and the part of its neighbours, `context`."""
+    """Its own nearness, `cosine` and `lexical`, by whoever says it, and the part of its neighbours,
+    `context`."""
     rank: float
     """The nearness for ranking, from 0 to 1; it includes the neighbours and the speaker."""
 
@@ -66,38 +82,77 @@ async def hybrid_search_turns(
     """
     if not texts:
         return []
-    lexical_hits = await collection.search(
-        [Search(encode_query(text), allowed, LEXICAL_HITS, idf_within=corpus) for text, _ in texts]
-    )
-    names = speakers(hit.point.payload for found in lexical_hits for hit in found)
+    weights = [weight * side for _, weight in texts for side in (1.0, REPLY_WEIGHT)]
+    words = [
+        Search(encode_query(text), allowed, LEXICAL_HITS, idf_within=corpus) for text, _ in texts
+    ]
+    lexical_hits = await collection.search(_of_both_sides(words))
+    scores = _add_up(lexical_hits, weights)
+    found = {hit.point.id: hit.point for hits in lexical_hits for hit in hits}
+    names = speakers(point.payload for point in found.values())
     nameless = [without_names(text, names) for text, _ in texts]
     vectors = await encoder.vectors(nameless) if encoder else []
-    dense_hits = await collection.search(
-        [Search(vector, allowed, DENSE_HITS) for vector in vectors]
-    )
-    weights = [weight for _, weight in texts]
-    points = {hit.point.id: hit.point for found in (*lexical_hits, *dense_hits) for hit in found}
-    scores = _add_up(lexical_hits, weights)
-    senses = _senses(dense_hits, weights, encoder) if encoder else {}
+    helpers = sorted(scores, key=lambda id: (-scores[id], id))[:HELPERS]
+    around = [_around(found[id].payload, allowed) for id in helpers]
+    dense_hits = await _dense_hits(collection, vectors, allowed, list(filter(None, around)))
+    points = found | {hit.point.id: hit.point for hits in dense_hits for hit in hits}
+    senses = _senses(dense_hits, [*weights, 1.0], encoder) if encoder else {}
+    even = [weight for _, weight in texts for _ in range(2)]
+    said = _add_up(lexical_hits, even)
+    meant = _senses(dense_hits, [*even, 1.0], encoder) if encoder else {}
     scale = await lexical_scale(collection, corpus)
     asked = " ".join(texts[0][0].split())
     named = {name for name in names if without_names(asked, {name}) != asked}
-    shares = {id: _role_weight(point.payload) for id, point in points.items()}
-    lent = _lend(points, {id: shares[id] * score for id, score in scores.items()})
+    lent = _lend(points, scores)
     near = []
     for id, point in points.items():
-        score, share = scores.get(id, 0.0), shares[id]
-        own, whole = share * score, share * score + lent.get(id, 0.0)
-        meant_by = share * senses.get(id, 0.0)
-        rank = 1 - (1 - lexical_nearness(whole, scale)) * (1 - meant_by)
-        parts = {
-            "lexical": lexical_nearness(score, scale),
-            "context": lexical_nearness(whole, scale),
-        }
-        parts["context"] -= lexical_nearness(own, scale)
-        parts |= {"cosine": senses[id]} if id in senses else {}
-        near.append(NearTurn(point, parts, rank * _speaker_weight(point.payload, named)))
+        own = lexical_nearness(scores.get(id, 0.0), scale)
+        whole = lexical_nearness(scores.get(id, 0.0) + lent.get(id, 0.0), scale)
+        parts = {"lexical": lexical_nearness(said.get(id, 0.0), scale), "context": whole - own}
+        parts |= {"cosine": meant[id]} if id in meant else {}
+        rank = 1 - (1 - whole) * (1 - senses.get(id, 0.0))
+        near.append(NearTurn(point, parts, rank * _weight(point.payload, named)))
     return near
+
+
+async def _dense_hits(
+    collection: Collection,
+    vectors: Sequence[tuple[float, ...]],
+    allowed: Filter,
+    around: Sequence[Filter],
+) -> list[list[Hit]]:
+    """Return the hits of each vector on both sides, and what is `around` that they lack."""
+    dense = _of_both_sides([Search(vector, allowed, DENSE_HITS) for vector in vectors])
+    size = len(NEIGHBOUR_WEIGHTS) + 1
+    helped = [Search(vectors[0], some, size) for some in around] if vectors else []
+    hits = await collection.search([*dense, *helped])
+    return [*hits[: len(dense)], _once(hits[:1], hits[len(dense) :])]
+
+
+def _of_both_sides(searches: Sequence[Search]) -> list[Search]:
+    """Return each search among what the user said, and the same among the replies."""
+    return [
+        one
+        for search in searches
+        for one in (search, replace(search, by_cues=True, limit=REPLY_HITS))
+    ]
+
+
+def _around(payload: Payload, allowed: Filter) -> Filter | None:
+    """Return the filter for a turn and its neighbours; `None` if its place is unknown."""
+    session, place = _place(payload)
+    if not place:
+        return None
+    first, last = place + min(NEIGHBOUR_WEIGHTS), place + max(NEIGHBOUR_WEIGHTS)
+    here = (Is("session_id", session), Between("place", first, last + 1))
+    return Filter((*allowed.must, *here), allowed.must_not)
+
+
+def _once(known: Iterable[Sequence[Hit]], more: Iterable[Sequence[Hit]]) -> list[Hit]:
+    """Return the hits that are not known yet, each once."""
+    seen = {hit.point.id for hits in known for hit in hits}
+    each = {hit.point.id: hit for hits in more for hit in hits}
+    return [hit for id, hit in each.items() if id not in seen]
 
 
 def speakers(turns: Iterable[Payload]) -> set[str]:
@@ -152,16 +207,15 @@ def _senses(
     return senses
 
 
-def _role_weight(payload: Payload) -> float:
-    return 1.0 if payload["user"] else ASSISTANT_ONLY_WEIGHT
-
-
-def _speaker_weight(payload: Payload, named: set[str]) -> float:
-    """Return the weight of a turn by its speaker, if the question names one of the speakers."""
+def _weight(payload: Payload, named: set[str]) -> float:
+    """Return the weight of a turn by whether it only asks, and by its speaker if one is named."""
+    alone = not (payload["user"] and payload["assistant"])
+    said = f"{payload['user']}{payload['assistant']}".rstrip()
+    weight = ASKING_WEIGHT if alone and said.endswith(("?", "？")) else 1.0
     if not named:
-        return 1.0
+        return weight
     labels = set(_LABEL.findall(f"{payload['user']}\n{payload['assistant']}"))
-    return 1.0 if labels & named else OTHER_SPEAKER_WEIGHT
+    return weight if labels & named else weight * OTHER_SPEAKER_WEIGHT
 
 
 def _lend(points: dict[str, Point], scores: dict[str, float]) -> dict[str, float]:

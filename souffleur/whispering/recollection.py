@@ -39,10 +39,10 @@ CONTEXT_MESSAGES = 3
 """Messages before this one that a recall looks at."""
 MAX_OLDER_EPISODES = 2
 """Episodes before the latest ones that a message may call up."""
-ANSWER_GATE = 0.6
-"""Minimum relevance of what was said to a question that does not ask about the past."""
-MAX_ANSWERS = 3
-"""Turns that such a question brings."""
+RAW_GATE = 0.3
+"""Minimum score, which counts what was said around it, of what was said to a question about it."""
+ANSWER_GATE = 0.35
+"""The same to a question that does not ask about the past."""
 KNOWN_GATE = 0.75
 """Relevance of a memory's own words from which it answers a question, and no others are needed."""
 SAID_LATER_GATE = 0.5
@@ -50,8 +50,8 @@ SAID_LATER_GATE = 0.5
 MAX_SAID_LATER = 2
 """Later turns about the matter of the nearest one."""
 RAW = (Scope.TURNS,)
-MAX_PAST_HITS = 6
-"""Episodes, and as many raw turns, that a question about the past brings."""
+MAX_PAST_HITS = 10
+"""Episodes, and as many raw turns, that a question brings; `past_tokens` may hold fewer."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,12 @@ class Past:
     """Episodes, raw turns and memories: those of a time in its order, others best first."""
     error: str = ""
     """Why something may be missing; empty if nothing failed."""
+
+    def includes(self, moment: datetime) -> bool:
+        """Return whether a moment is in the time that it asks about."""
+        if self.since is None or self.until is None:
+            return False
+        return self.since <= moment < self.until
 
 
 class Finder:
@@ -237,45 +243,56 @@ async def _past(
     before: Sequence[Turn],
     known: Sequence[Found],
 ) -> tuple[Found, ...]:
-    """Return what a question about the past brings, or what answers any other one word for word.
+    """Return what a question about the past brings, or what was said that may answer any other.
 
     `known` is what was found among memories: a question that these answer needs no other words.
     """
     held = {turn.id for turn in before}
     if asks_about_past(asked.text):
         brought = await recollect(finder, settings.window_rule, asked)
-        found = brought.found
-        return tuple(hit for hit in found if brought.period or hit.item.id not in held)
+        return tuple(
+            hit for hit in brought.found if hit.item.id not in held or brought.includes(hit.at)
+        )
     answered = any(hit.by_itself >= KNOWN_GATE for hit in known)
     if answered or not is_question(asked.text):
         return ()
-    query = Query(asked.user_id, asked.text, asked.now, sphere=asked.sphere, limit=MAX_ANSWERS)
+    query = _query(asked, MAX_PAST_HITS)
     hits = await finder.search(replace(query, scope=RAW))
-    near = [hit for hit in hits if hit.relevance >= ANSWER_GATE and hit.item.id not in held]
+    near = [hit for hit in hits if hit.score >= ANSWER_GATE and hit.item.id not in held]
     return (*near, *await _said_later(finder, query, near))
+
+
+def _query(asked: Asked, limit: int) -> Query:
+    zone = asked.persona.zone
+    return Query(asked.user_id, asked.text, asked.now, sphere=asked.sphere, limit=limit, zone=zone)
+
+
+def _near(hit: Found) -> bool:
+    return hit.score >= RAW_GATE if isinstance(hit.item, Turn) else hit.relevant
 
 
 async def recollect(
     finder: Finder, rule: WindowRule, asked: Asked, *, limit: int = MAX_PAST_HITS
 ) -> Past:
-    """What was told at the time a text asks about, or, where it names none, about its matter."""
+    """Return what was told at the time a text asks about or, if it names none, about its matter."""
     period = await asyncio.to_thread(find_period, asked.text, asked.now, asked.persona.zone)
-    text = asked.text.replace(period.phrase, " ") if period else asked.text
-    query = Query(asked.user_id, text, asked.now, sphere=asked.sphere, limit=limit)
+    query = _query(asked, limit)
     if period is None:
         hits = await finder.search(replace(query, scope=(Scope.EPISODES, Scope.TURNS)))
-        found = [hit for hit in hits if hit.relevant]
+        found = [hit for hit in hits if _near(hit)]
         return Past(None, None, None, (*found, *await _said_later(finder, query, found)))
-    since, until = period.start, period.end
-    if period.last:
-        span = await finder.knowledge.sessions.previous_talk(
-            asked.user_id, asked.session_id, asked.now, rule, asked.sphere
-        )
-        if span is None:
-            return Past(period, None, None, ())
-        since, until = span[0], span[1] + INSTANT
-    then = replace(query, since=since, until=until)
-    return Past(period, since, until, tuple(await _told(finder, then)))
+    if not period.last:
+        past = Past(period, period.start, period.end, ())
+        return replace(past, found=tuple(await _told(finder, query, past)))
+    span = await finder.knowledge.sessions.previous_talk(
+        asked.user_id, asked.session_id, asked.now, rule, asked.sphere
+    )
+    if span is None:
+        return Past(period, None, None, ())
+    past = Past(period, span[0], span[1] + INSTANT, ())
+    then = replace(query, text=asked.text.replace(period.phrase, " "))
+    then = replace(then, since=past.since, until=past.until)
+    return replace(past, found=tuple(await _told(finder, then, past)))
 
 
 async def _said_later(finder: Finder, query: Query, found: Sequence[Found]) -> list[Found]:
@@ -291,18 +308,25 @@ async def _said_later(finder: Finder, query: Query, found: Sequence[Found]) -> l
     return [hit for hit in hits if hit.relevance >= SAID_LATER_GATE][:MAX_SAID_LATER]
 
 
-async def _told(finder: Finder, then: Query) -> list[Found]:
-    """The episodes of a time, in order, and what was said then about the matter."""
+async def _told(finder: Finder, query: Query, past: Past) -> list[Found]:
+    """Return the episodes of a time, in order, and what was said about the matter, then or later.
+
+    What happened is often told some days later, so that turns of the time come first, but not
+    alone. If there is neither then, it is not summarised yet, or asked for as a whole.
+    """
+    then = replace(query, since=past.since, until=past.until)
     told = await finder.knowledge.turns_and_episodes_between(then)
     episodes = [Found(item, 1.0, 1.0, 0.0) for item in told if isinstance(item, Memory)]
-    hits = await finder.search(replace(then, scope=RAW))
-    turns = [hit for hit in hits if hit.relevant]
-    if not episodes and not turns:  # not summarised yet, or asked for as a whole
-        turns = [Found(item, 1.0, 1.0, 0.0) for item in told if not isinstance(item, Memory)]
-    if not episodes and not turns:  # longer ago than either is kept: what was learnt then
+    hits = await finder.search(replace(query, scope=RAW))
+    turns = [hit for hit in hits if _near(hit)]
+    if episodes or any(past.includes(hit.at) for hit in turns):
+        return [*episodes, *turns]
+    known = {hit.item.id for hit in turns}
+    whole = [Found(item, 1.0, 1.0, 0.0) for item in told if item.id not in known]
+    if not whole:  # longer ago than either is kept: what was learnt then
         hits = await finder.search(replace(then, scope=(Scope.MEMORIES,)))
-        return hits or await finder.knowledge.memories_learned_between(then)
-    return [*episodes, *turns]
+        whole = hits or await finder.knowledge.memories_learned_between(then)
+    return [*turns, *whole]
 
 
 async def look_everywhere(

@@ -10,25 +10,30 @@ from rich.console import Console
 
 from souffleur.errors import DialogueError
 from souffleur.evals.retrieval import (
-    QuestionRanks,
-    as_json,
-    compute_figures,
-    group_by_category,
-    report,
+    SearchPath,
+    exchanges,
     retrieval,
     run,
     take_half,
     turn_of,
 )
 from souffleur.evals.sets.conversation import Conversation, Doc, Question
+from souffleur.evals.sets.retrieval_result import (
+    QuestionRanks,
+    as_json,
+    compute_figures,
+    compute_spread,
+    group_by_category,
+    report,
+)
 from souffleur.knowledge.embedding.embedder import make_embedder
 from tests.build import NOW
 
 ASKED = [
-    QuestionRanks("1", "one", (1,), 0.01),
-    QuestionRanks("2", "one", (6, None), 0.03),
-    QuestionRanks("3", "two", (12,), 0.02),
-    QuestionRanks("4", "two", (None,), 0.02),
+    QuestionRanks("1", "one", (1,), 0.01, "a"),
+    QuestionRanks("2", "one", (6, None), 0.03, "a", timed=True),
+    QuestionRanks("3", "two", (12,), 0.02, "b"),
+    QuestionRanks("4", "two", (None,), 0.02, "b"),
 ]
 
 
@@ -47,7 +52,9 @@ def talk(conv_id: str = "c1") -> Conversation:
     ]
     questions = [
         Question("q1", "Which kitten did Ann adopt?", "fact", "grey", ("d0",)),
-        Question("q2", "Whose train broke down near Dijon?", "session", "Bob's", ("b",)),
+        Question(
+            "q2", "Whose train broke down near Dijon?", "session", "Bob's", ("b",), by_session=True
+        ),
         Question("q3", "What is never told?", "fact", "", ()),
     ]
     return Conversation(conv_id, tuple(docs), tuple(questions))
@@ -60,13 +67,19 @@ def test_the_figures_by_hand() -> None:
 
 
 def test_categories_come_before_the_whole() -> None:
-    """Each question is in its category and in the whole."""
+    """Each question is in its category and in the whole, and also among those that name a time."""
     found = group_by_category(ASKED)
     assert {name: [one.id for one in some] for name, some in found.items()} == {
         "one": ["1", "2"],
         "two": ["3", "4"],
+        "names a time": ["2"],
         "all": ["1", "2", "3", "4"],
     }
+
+
+def test_the_spread_is_over_conversations() -> None:
+    """Each conversation has a recall of its own."""
+    assert compute_spread(ASKED) == {"a": 75.0, "b": 0.0}
 
 
 async def test_what_was_said_is_asked_for_in_a_store() -> None:
@@ -76,10 +89,65 @@ async def test_what_was_said_is_asked_for_in_a_store() -> None:
     assert all(one.seconds > 0 for one in asked)
 
 
+async def test_a_message_is_not_taken_for_the_session_of_its_number() -> None:
+    """Evidence that is a message is not found with anything of the session called the same."""
+    docs = (
+        Doc("1", "2", NOW, "user", "The kitten is grey."),
+        Doc("2", "3", NOW + timedelta(days=1), "user", "It rained in Lyon."),
+    )
+    question = Question("q", "the grey kitten?", "fact", "", ("2",))
+    session = Question("s", "the grey kitten?", "fact", "", ("2",), by_session=True)
+    asked = await run([Conversation("c", docs, (question, session))], make_embedder("hash:128"))
+    assert [one.ranks for one in asked] == [(2,), (1,)]
+
+
+async def test_what_a_reply_is_given_is_measured_too() -> None:
+    """A question about the past brings what was said; what is asked of nobody brings nothing."""
+    base = talk()
+    idle = Question("q4", "A kitten is a young cat.", "fact", "", ("d0",))
+    conversation = Conversation(base.conv_id, base.docs, (base.questions[0], idle))
+    asked = await run([conversation], make_embedder("hash:128"), path=SearchPath.RECALL)
+    assert [one.ranks for one in asked] == [(1,), (None,)]
+
+
+async def test_an_exchange_counts_for_the_evidence_in_both_its_messages() -> None:
+    """The user's message and the reply to it are one turn, unless each is handed over alone."""
+    docs = (
+        Doc("1", "s", NOW, "user", "Which tea shall I buy?"),
+        Doc("2", "s", None, "assistant", "Take gyokuro from Uji."),
+        Doc("3", "s", None, "user", "It rained in Lyon."),
+    )
+    question = Question("q", "gyokuro from Uji?", "fact", "", ("1", "2"))
+    conversation = Conversation("c", docs, (question,))
+    embedder = make_embedder("hash:128")
+    (joint,) = await run([conversation], embedder)
+    (alone,) = await run([conversation], embedder, messages=True)
+    assert joint.ranks == (1, 1)
+    assert alone.ranks != joint.ranks
+    assert alone.ranks[1] == 1
+
+
+def test_only_a_reply_is_joined_to_a_message() -> None:
+    """Not to another reply, not across sessions, and never to somebody with a name."""
+    said = [
+        ("s", "assistant"),
+        ("s", "user"),
+        ("s", "assistant"),
+        ("s", "assistant"),
+        ("s", "user"),
+        ("t", "assistant"),
+        ("t", "Ann"),
+        ("t", "assistant"),
+    ]
+    docs = [Doc(str(at), session, None, who, "Tea!") for at, (session, who) in enumerate(said)]
+    parts = [[doc.id for doc in part] for part in exchanges(docs)]
+    assert parts == [["0"], ["1", "2"], ["3"], ["4"], ["5"], ["6"], ["7"]]
+
+
 def test_who_speaks_is_told_as_a_host_tells_it() -> None:
     """A side of the turn for user and assistant; a name before the words of others."""
     said = {
-        speaker: turn_of(Doc("d", "s", None, speaker, "Tea!"), "u", NOW)
+        speaker: turn_of([Doc("d", "s", None, speaker, "Tea!")], "u", NOW)
         for speaker in ("user", "assistant", "Ann", "")
     }
     assert {speaker: (turn.user, turn.assistant) for speaker, turn in said.items()} == {
@@ -109,6 +177,8 @@ def test_the_report_and_the_json_tell_the_same() -> None:
     assert "20.0 ms" in out.getvalue()
     found = json.loads(as_json(ASKED))
     assert found["all"]["n"] == 4
+    assert found["conversations"] == {"a": 75.0, "b": 0.0}
+    assert "0.0 to 75.0" in out.getvalue()
     assert found["all"]["R@10"] == {"mean": 37.5, "low": 0.0, "high": 75.0}
 
 

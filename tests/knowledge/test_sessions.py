@@ -6,6 +6,10 @@ from langchain_core.embeddings import Embeddings
 
 from souffleur.knowledge.embedding.embedder import make_embedder
 from souffleur.knowledge.embedding.hash_embeddings import HashEmbeddings
+from souffleur.knowledge.engine.collection import CollectionSchema
+from souffleur.knowledge.engine.edge import EdgeCollection
+from souffleur.knowledge.finding.search import Query, Scope
+from souffleur.knowledge.journal import INDEXES
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.privacy.secrets import MASK
 from souffleur.knowledge.store import StoreLocation, open_knowledge
@@ -36,7 +40,8 @@ async def test_words_that_changed_meanwhile_are_embedded_later(tmp_path: Path) -
     for place in ("1", "2"):
         base.journal.record(turn("tea?", "green", turn_id=place))
     turns = await base.sessions.unembedded(limit=9)
-    vectors = await base.embedder.embed([one.words for one in turns])
+    texts = [said.text for one in turns for said in one.said()]
+    vectors = dict(zip(texts, await base.embedder.embed(texts), strict=True))
     base.journal.record(turn("tea?", "black", turn_id="1"))
     base.sessions.expunge([one.id for one in turns if one.turn_id == "2"])
     base.sessions.embed(turns, vectors)
@@ -59,7 +64,12 @@ async def test_secrets_are_not_embedded(tmp_path: Path) -> None:
     base.journal.record(turn("tell me my wifi password", "tea4two!2024, as always", turn_id="2"))
     assert await base.embed_turns() == 2
     assert sorted(listening.heard) == sorted(
-        [f"密码是{MASK}，喝茶吗\n{MASK}?", f"tell me my wifi password\n{MASK}, as always"]
+        [
+            f"密码是{MASK}，喝茶吗",
+            f"{MASK}?",
+            "tell me my wifi password",
+            f"{MASK}, as always",
+        ]
     )
     assert await base.sessions.unembedded(limit=9) == []
     kept = {one.assistant for one in await base.journal.turns()}
@@ -132,4 +142,18 @@ async def test_the_talk_before_this_one_lies_in_the_past(tmp_path: Path) -> None
         base.sessions.end("ann", name)
     then = await base.sessions.previous_talk("ann", "z", NOW, WindowRule())
     assert then == (NOW - days(2), NOW - days(2))
+    await base.close()
+
+
+async def test_a_journal_of_an_older_version_takes_replies(tmp_path: Path) -> None:
+    """Its collection is given what replies are found by when it is opened."""
+    older = EdgeCollection.open(tmp_path, CollectionSchema("journal", 128, INDEXES))
+    await older.close()
+    base = await open_knowledge(
+        StoreLocation(folder=tmp_path), make_embedder("hash:128"), COMPANION
+    )
+    base.journal.record(turn("Something to read, please!", "Take Walden.", turn_id="1"))
+    assert await base.embed_turns() == 1
+    (hit,) = await base.search(Query("ann", "Walden", NOW, scope=(Scope.TURNS,)))
+    assert hit.relevant
     await base.close()

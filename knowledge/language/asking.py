@@ -15,6 +15,7 @@ TELLING = "|".join(
         "(?<![a-z])(?:talked|spoken?|said|told|mentioned|recommended|suggested|discussed|chatted"
         r"|promised|brought\s+up|(?:remember|recall)(?:ed)?(?!\s+to(?![a-z]))"
         r"|remind\s+me\s+(?:what|who|which|where|when|how|of|about))(?![a-z])",
+        "(?:[言云]っ|話し|教え|勧め|薦め|約束し|相談し|聞い)て(?:い)?(?:た|くれた|もらった)|覚えて(?:る|い[るま])",
     ]
 )
 """Mentions of earlier talk: a verb of speaking in the past tense, or with a past time."""
@@ -34,6 +35,7 @@ PAST = "|".join(
         r"(?<![a-z])(?:did(?:n't)?|was|wasn't|were|weren't|had|ago|yesterday|earlier|previous(?:ly)?"
         r"|(?:last|past)(?=\s+[a-z0-9])|used\s+to|the\s+other\s+(?:day|night|time)"
         r"|before(?=\s*(?:[?.!,]|$)))(?![a-z])",
+        "っけ|[先去昨](?:週|周|月|年|日)|この(?:前|間)|さっき|(?<!以)前に",
     ]
 )
 """Words that put a question into the past; "what shall we do on Friday?" has none."""

@@ -18,8 +18,8 @@ VALUE_WEIGHT = 0.1
 """Weight of what of its value has not faded, from 0 to 1."""
 DUE_WEIGHT = 0.3
 """What is added for a plan or promise that falls due in these days."""
-CIRCUMSTANCE_WEIGHT = 0.2
-"""What is added for a circumstance in force."""
+IN_FORCE_WEIGHT = 0.2
+"""What is added for a boundary, or a circumstance in force."""
 MOVING_WEIGHT = 0.1
 """What is added for what someone aims at, lived through, likes or asked for: unlike a plain fact,
 it colours what they say about other things."""
@@ -28,6 +28,7 @@ LIKELY_WEIGHT = 0.3
 _CALLED = re.compile("([\u30a1-\u30fc\u4e00-\u9fff]{1,4})(?:さん|ちゃん|くん|君|様)")
 """A name with what follows it in Japanese, where one character may be a name."""
 _HIRAGANA = re.compile("[\u3041-\u309f]")
+IN_FORCE = frozenset({Kind.BOUNDARY, Kind.CONTEXT})
 PLAIN = frozenset({Kind.FACT, Kind.RELATIONSHIP, Kind.CONTEXT})
 Guards = dict[str, list[str]]
 """The boundaries that a message and a memory have in common, by the memory's id; none in the list
@@ -105,7 +106,7 @@ def _standing(memory: Memory, now: datetime, policy: Policy) -> float:
         IMPORTANCE_WEIGHT * importance
         + VALUE_WEIGHT * value
         + DUE_WEIGHT * _is_due(memory, now)
-        + CIRCUMSTANCE_WEIGHT * (memory.kind is Kind.CONTEXT)
+        + IN_FORCE_WEIGHT * (memory.kind in IN_FORCE)
         + MOVING_WEIGHT * (memory.kind not in PLAIN)
     )
 

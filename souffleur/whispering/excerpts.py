@@ -30,7 +30,8 @@ _QUOTED = re.compile(
 def excerpt(text: str, about: str, fits: Callable[[str], bool], *, strict: bool = False) -> str:
     """Return a text on one line if it fits, else its sentences that bear most on `about`.
 
-    They stay in their order; of equals the first are taken, and gaps are marked. A sentence that
+    Each is taken for the words of `about` that those taken before do not have; of equals the first.
+    They stay in their order, and gaps are marked. A sentence that
     has no word in common with `about` is left out, if `strict` even where nothing else is left.
 
     >>> tea = "I like tea. It rained. Ann moved to Lyon. Then it was late."
@@ -42,13 +43,16 @@ def excerpt(text: str, about: str, fits: Callable[[str], bool], *, strict: bool 
         return whole
     sought = set(terms(about))
     parts = sentences("\n".join(filter(None, map(single_line, text.splitlines()))))
-    near = [len(sought & set(terms(part))) for part in parts]
-    bearing = [index for index in range(len(parts)) if near[index]]
-    bearing = bearing or ([] if strict else list(range(len(parts))))
+    shared = [sought & set(terms(part)) for part in parts]
+    bearing = [index for index in range(len(parts)) if shared[index]]
+    left = bearing or ([] if strict else list(range(len(parts))))
     chosen: set[int] = set()
-    for index in sorted(bearing, key=lambda index: (-near[index], index)):
+    while left:
+        index = max(left, key=lambda at: (len(shared[at] & sought), len(shared[at]), -at))
+        left.remove(index)
         if fits(_join(parts, chosen | {index})):
             chosen.add(index)
+            sought = sought - shared[index]
     return _join(parts, chosen) if chosen else ""
 
 

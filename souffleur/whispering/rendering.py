@@ -19,7 +19,7 @@ from souffleur.whispering.tokens import Count
 MAX_SIDE_TOKENS = 200
 """Maximum tokens of one side of a raw turn; longer ones are cut to their first sentences."""
 
-MAX_QUOTED_TOKENS = 80
+MAX_QUOTED_TOKENS = 120
 """Maximum tokens of what somebody quoted or pasted."""
 
 _QUOTED = {"en": "[quoted: {}]", "zh": "【转贴：{}】", "ja": "【引用：{}】"}

@@ -281,6 +281,7 @@ def test_a_day_with_two_midnights_begins_at_the_first() -> None:
         "you told me about a book",
         *("Do you remember my name?", "the film you recommended", "Tell me about last summer"),
         *("Remind me what we planned", "who was it before?", "So what did I promise"),
+        *("小野寺が言ってた宿", "名前なんだったっけ", "先週話した本、覚えてる？", "この前の宿はどこ？"),
     ],
 )
 def test_a_question_or_telling_asks_about_the_past(text: str) -> None:
@@ -299,6 +300,7 @@ def test_a_question_or_telling_asks_about_the_past(text: str) -> None:
         *("Yesterday was long. How are you?", "Remember to buy milk"),
         "What shall we do on Friday?",
         *("May I ask you something?", "How long will the battery last?", ""),
+        *("昨日はラーメン食べた", "明日は何時に起きればいい？", "今日の予定は？"),
     ],
 )
 def test_a_statement_or_another_question_does_not(text: str) -> None:

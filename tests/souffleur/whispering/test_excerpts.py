@@ -22,6 +22,14 @@ def test_what_bears_on_the_message_is_told() -> None:
     )
 
 
+def test_a_sentence_is_told_for_words_that_no_other_has() -> None:
+    """What repeats the subject goes after what else was asked about it."""
+    notice = "The rent grant is open. The rent grant pays 8 a metre. Papers go to room 203."
+    about = "rent grant: where do the papers go?"
+    kept = excerpt(notice, about, lambda text: len(text) <= 55)
+    assert kept == "The rent grant is open. …Papers go to room 203."
+
+
 def test_what_fits_is_told_whole() -> None:
     """Nothing is left out for want of a word in common."""
     assert told("anything", 500) == LONG

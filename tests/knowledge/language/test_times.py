@@ -281,7 +281,8 @@ def test_a_day_with_two_midnights_begins_at_the_first() -> None:
         "you told me about a book",
         *("Do you remember my name?", "the film you recommended", "Tell me about last summer"),
         *("Remind me what we planned", "who was it before?", "So what did I promise"),
-        *("小野寺が言ってた宿", "名前なんだったっけ", "先週話した本、覚えてる？", "この前の宿はどこ？"),
+        *("小野寺が言ってた宿", "名前なんだったっけ", "先週話した本、覚えてる？"),
+        "この前の宿はどこ？",
     ],
 )
 def test_a_question_or_telling_asks_about_the_past(text: str) -> None:

@@ -2,9 +2,10 @@
 
     souffleur eval situations --recorded evals/recordings/situations.jsonl
 
-Each memory has the cues that a model gave it without knowing the message. Reported are the share of
-what must come that came, what came and must not, and how much of what was whispered bears on the
-message, as a model marks it, which sees all that is known and not what was whispered.
+Each memory has the cues that a model gave it without knowing the message, and each boundary is
+linked with the memories that, by a model, it speaks of. Reported are the share of what must come
+that came, what came and must not, and how much of what was whispered bears on the message, as a
+model marks it, which sees all that is known and not what was whispered.
 """
 
 import asyncio
@@ -63,7 +64,7 @@ def situations(
     recorded: Recorded = None,
     embedder: Annotated[str, typer.Option(help="hash:512, minilm, openai:MODEL …")] = "hash:512",
     only: Annotated[str, typer.Option(help="Names that fit this pattern.")] = "*",
-    cues: Annotated[bool, typer.Option(help="Give memories cues.")] = True,
+    cues: Annotated[bool, typer.Option(help="Give memories cues; link boundaries.")] = True,
     next: Annotated[bool, typer.Option(help="Judge the talk before the message.")] = True,
     mark: Annotated[bool, typer.Option(help="Mark what bears on the messages.")] = True,
     as_json: ToJson = False,

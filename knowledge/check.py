@@ -16,6 +16,7 @@ from souffleur.knowledge.operation import (
     Delete,
     Edit,
     Forget,
+    Guard,
     Merge,
     Op,
     Refusal,
@@ -28,7 +29,7 @@ from souffleur.knowledge.operation import (
 from souffleur.knowledge.privacy.secrets import find_secret
 
 MAX_OPS = 8
-"""In one verdict; cues, which change nothing that is known, are not counted."""
+"""In one verdict; cues and guards, which change nothing that is known, are not counted."""
 MAX_DELETIONS = 3
 """Maximum deletions in one verdict, not counting those that the user explicitly asks for."""
 
@@ -103,7 +104,7 @@ def asks_to_forget(text: str) -> bool:
 def _too_many(op: Op, context: CheckContext) -> Refused | None:
     if context.by_person:
         return None
-    if context.taken >= MAX_OPS and not isinstance(op, Cue):
+    if context.taken >= MAX_OPS and not isinstance(op, Cue | Guard):
         return Refusal.TOO_MANY, f"a verdict may hold {MAX_OPS} ops"
     unasked = isinstance(op, Delete) and not was_asked_for(op, context.verdict)
     if unasked and context.deletions >= MAX_DELETIONS:
@@ -132,6 +133,8 @@ def _pointless(op: Op, context: CheckContext) -> Refused | None:
             return Refusal.USELESS, "the memory is already active"
     if isinstance(op, Share) and context.targets[0].sphere in (COMMON, SHARED):
         return Refusal.USELESS, "it does not belong to a single persona"
+    if isinstance(op, Guard) and context.targets[0].kind is not Kind.BOUNDARY:
+        return Refusal.USELESS, "only a boundary speaks of other memories"
     if isinstance(op, Boost) and _in_view(context.targets[0], context.verdict):
         return Refusal.USELESS, "it was told or used in this talk: the reply had it in view anyway"
     if isinstance(op, Update | Edit) and says_same(op.content, context.targets[0].content):

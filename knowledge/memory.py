@@ -89,6 +89,9 @@ class Due(StrEnum):
 MAX_CONTENT_LENGTH = 2000
 """Maximum characters of a content."""
 
+GUARDS = "guards"
+"""Type of the relation from a boundary to a memory that it speaks of."""
+
 
 def _mended(value: Any) -> Any:
     return mend(value) if isinstance(value, str) else value
@@ -133,7 +136,7 @@ class Relation(Frozen):
     to: str
     """The id of the other memory."""
     type: str
-    """supports, contradicts or refines."""
+    """supports, contradicts, refines or guards."""
     strength: float = Field(default=0.5, ge=0, le=1)
 
 
@@ -182,6 +185,8 @@ class Memory(Frozen):
     supersedes: tuple[str, ...] = ()
     superseded_by: str | None = None
     relations: tuple[Relation, ...] = ()
+    judged: tuple[str, ...] = ()
+    """Of a boundary: what it was judged against, see `upkeep.boundaries`."""
     state: MemoryState = MemoryState.ACTIVE
     evidence: tuple[Evidence, ...] = ()
     entities: tuple[str, ...] = ()
@@ -209,6 +214,11 @@ class Memory(Frozen):
     def embedded(self) -> tuple[str, ...]:
         """The texts whose vectors it is found by: the first is its own, the others are cues."""
         return (self.searchable, *self.cues)
+
+    @property
+    def guarded(self) -> frozenset[str]:
+        """The ids of the memories that it, a boundary, speaks of."""
+        return frozenset(link.to for link in self.relations if link.type == GUARDS)
 
     @property
     def searchable(self) -> str:

@@ -223,6 +223,21 @@ class Cue(Frozen):
     cues: tuple[str, ...]
 
 
+class Guard(Frozen):
+    """Links a boundary with memories that it speaks of; none of them changes."""
+
+    op: Literal["GUARD"] = "GUARD"
+    target: str
+    """The boundary."""
+    reason: Text
+    memories: tuple[str, ...] = ()
+    """The ids of memories that it speaks of."""
+    released: tuple[str, ...] = ()
+    """The ids of memories that it is no longer linked with."""
+    judged: tuple[str, ...] = ()
+    """What it was judged against now, see `upkeep.boundaries`."""
+
+
 class Edit(Frozen):
     """Changes the words of a memory in place; for user and host. The ledger keeps the old ones."""
 
@@ -248,6 +263,7 @@ Op = Annotated[
     | Share
     | Confirm
     | Cue
+    | Guard
     | Edit,
     Field(discriminator="op"),
 ]
@@ -263,6 +279,7 @@ class ActorKind(StrEnum):
     CONSOLIDATOR = "consolidator"
     ARBITER = "arbiter"
     CUE_WRITER = "cue_writer"
+    BOUNDARY_LINKER = "boundary_linker"
     SCHEDULE = "schedule"
     USER = "user"
     HOST = "host"

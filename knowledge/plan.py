@@ -8,6 +8,7 @@ from souffleur.knowledge import decay
 from souffleur.knowledge.identity import SHARED
 from souffleur.knowledge.language.text_match import find_quote
 from souffleur.knowledge.memory import (
+    GUARDS,
     NARRATIVE,
     PROCEDURAL,
     Category,
@@ -31,6 +32,7 @@ from souffleur.knowledge.operation import (
     Delete,
     Edit,
     Forget,
+    Guard,
     Importance,
     Keep,
     Merge,
@@ -152,6 +154,8 @@ def _single(op: Op, old: Memory, context: PlanContext) -> Memory:
             return old.model_copy(update={**update, "anchor_at": now})
         case Cue():
             return old.model_copy(update={"cues": op.cues})
+        case Guard():
+            return _guarding(op, old)
         case Edit():
             update = {"content": op.content, "verified": True, "source": Source.USER, "cues": ()}
             return old.model_copy(update={**update, "anchor_at": now})
@@ -211,6 +215,7 @@ def _updated(op: Update, old: Memory, context: PlanContext) -> list[tuple[Memory
             "expires_at": op.expires_at or decay.gone_at(old.category, verdict.at, policy),
             "supersedes": (old.id,),
             "relations": _lasting(old.relations),
+            "judged": (),
             "evidence": evidence_for(op.quote, verdict),
             "entities": op.entities or old.entities,
             "topics": op.topics or old.topics,
@@ -260,7 +265,8 @@ def _merged(
             "importance": op.importance or decay.effective(best, verdict.at, policy),
             "anchor_at": verdict.at,
             "supersedes": tuple(memory.id for memory in targets),
-            "relations": _lasting(best.relations),
+            "relations": _merged_links(best, targets),
+            "judged": (),
             "evidence": tuple(item for memory in targets for item in memory.evidence),
             "entities": tuple(dict.fromkeys(e for memory in targets for e in memory.entities)),
             "topics": tuple(dict.fromkeys(t for memory in targets for t in memory.topics)),
@@ -284,6 +290,21 @@ def _merged(
 def _lasting(relations: tuple[Relation, ...]) -> tuple[Relation, ...]:
     """Return the links that a reworded memory keeps; contradictions must be judged again."""
     return tuple(link for link in relations if link.type != _AGAINST)
+
+
+def _merged_links(best: Memory, targets: Sequence[Memory]) -> tuple[Relation, ...]:
+    """Return the links of the best, and what any of them guards."""
+    guards = (link for memory in targets for link in memory.relations if link.type == GUARDS)
+    return tuple(dict.fromkeys((*_lasting(best.relations), *guards)))
+
+
+def _guarding(op: Guard, old: Memory) -> Memory:
+    """Return a boundary with its links to what it was judged against renewed."""
+    renewed = {*op.memories, *op.released}
+    kept = (link for link in old.relations if link.type != GUARDS or link.to not in renewed)
+    links = (Relation(to=id, type=GUARDS, strength=1.0) for id in op.memories)
+    judged = tuple(dict.fromkeys((*old.judged, *op.judged)))
+    return old.model_copy(update={"relations": (*kept, *links), "judged": judged})
 
 
 def _contradicted(

@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import TypeVar
 
 from souffleur.errors import UndoError
 from souffleur.knowledge import decay
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.operation import Actor, Change, LedgerEntry, derive_id
 from souffleur.knowledge.policy import Policy
+
+T = TypeVar("T")
 
 
 def can_undo(entry: LedgerEntry) -> bool:
@@ -65,9 +68,25 @@ def _restored(
     if change.before is None:
         former = current.model_copy(update={"state": MemoryState.FORGOTTEN})
     else:
-        former = change.before.model_copy(update={"recalls": current.recalls})
+        kept = {
+            "recalls": current.recalls,
+            "relations": _taken_back(change.before.relations, made.relations, current.relations),
+            "judged": _taken_back(change.before.judged, made.judged, current.judged),
+        }
+        former = change.before.model_copy(update=kept)
     stamp = {"revision": current.revision + 1, "updated_at": now, "written_by": undo_id}
     return decay.scheduled(former.model_copy(update=stamp), policy)
+
+
+def _taken_back(before: tuple[T, ...], made: tuple[T, ...], now: tuple[T, ...]) -> tuple[T, ...]:
+    """Return what there is now without what the entry added, and with what it removed.
+
+    >>> _taken_back(("a", "b"), ("b", "c"), ("b", "c", "d"))
+    ('b', 'd', 'a')
+    """
+    left = [one for one in now if one in before or one not in made]
+    back = [one for one in before if one not in made and one not in now]
+    return (*left, *back)
 
 
 def _moved_on(made: Memory, current: Memory) -> bool:

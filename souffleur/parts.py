@@ -11,6 +11,7 @@ from souffleur.knowledge.breaker import Breaker
 from souffleur.time_source import Clock, TimeSource
 
 if TYPE_CHECKING:
+    from souffleur.agents.boundary_linker import BoundaryLinker
     from souffleur.agents.conflict_resolver import ConflictResolver
     from souffleur.agents.consolidator import Consolidator
     from souffleur.agents.cue_writer import CueWriter
@@ -30,6 +31,7 @@ class Agents:
     consolidator: "Consolidator"
     arbiter: "ConflictResolver"
     cue_writer: "CueWriter"
+    boundary_linker: "BoundaryLinker"
 
 
 @dataclass(frozen=True)

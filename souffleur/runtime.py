@@ -352,8 +352,9 @@ class Souffleur:
     async def run(self, name: str, options: "RunOptions | None" = None) -> "RunResult":
         """Run what is due now of one kind.
 
-        `name` is decay, review, consolidate, profile, contradictions, purge or report. Raises
-        SettingsError for another name, or if a model is needed and none is configured.
+        `name` is decay, review, consolidate, profile, contradictions, cues, boundaries, purge or
+        report. Raises SettingsError for another name, or if a model is needed and none is
+        configured.
         """
         from souffleur.runs.jobs import RUNS, perform
         from souffleur.runs.run import RunOptions

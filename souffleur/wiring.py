@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from pydantic import SecretStr
 
+from souffleur.agents.boundary_linker import BoundaryLinker
 from souffleur.agents.chat import Chat, guarded
 from souffleur.agents.conflict_resolver import ConflictResolver
 from souffleur.agents.consolidator import Consolidator
@@ -116,6 +117,7 @@ def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock:
         Consolidator(context),
         ConflictResolver(context),
         CueWriter(context),
+        BoundaryLinker(context),
     )
 
 

@@ -43,7 +43,7 @@ class Helps:
     """What a memory has besides the words of what it knows."""
 
     cues: bool = True
-    """Each memory has cues."""
+    """Each memory has cues, and each boundary is linked with what it speaks of."""
     next: bool = True
     """The talk before the message was judged, so that some memories may be expected."""
 
@@ -118,7 +118,7 @@ async def play(
         async with Souffleur.open(fresh, chat=chat, clock=stage, embedder=embedder) as memory:
             await _put(memory, situation)
             if chat and helps.cues:
-                await _give_cues(memory)
+                await _prepare(memory)
             await _talk(memory, situation, stage, judged=not (chat and helps.next))
             stage.at = situation.now
             whisper = await memory.recall(
@@ -206,11 +206,13 @@ def _memory_id(situation: Situation, known: LifeMemory) -> str:
     return derive_id("situation", situation.name, known.id)
 
 
-async def _give_cues(memory: Souffleur) -> None:
-    report = await perform(memory.parts, "cues", RunOptions(memory.clock(), user_id=USER))
-    for line in report.items:
-        if line.op == "FAILED":
-            raise RecordingError(line.reason)
+async def _prepare(memory: Souffleur) -> None:
+    """Do the runs that give memories what they have besides their words. Raises RecordingError."""
+    for name in ("cues", "boundaries"):
+        report = await perform(memory.parts, name, RunOptions(memory.clock(), user_id=USER))
+        for line in report.items:
+            if line.op == "FAILED":
+                raise RecordingError(line.reason)
 
 
 async def _talk(

@@ -28,7 +28,7 @@ from souffleur.knowledge.finding.nearness import DenseEncoder, hybrid_search
 from souffleur.knowledge.finding.turn_nearness import NearTurn, hybrid_search_turns
 from souffleur.knowledge.identity import COMMON, check_id, knows, sphere_conditions
 from souffleur.knowledge.language.times import Period, find_period
-from souffleur.knowledge.memory import NARRATIVE, Category, Memory, MemoryState
+from souffleur.knowledge.memory import GUARDS, NARRATIVE, Category, Memory, MemoryState
 from souffleur.knowledge.memory_codec import to_memories
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.reading import read_each
@@ -356,7 +356,7 @@ async def _neighbours(
         about = Filter((*allowed.must, Is("entities", name)), allowed.must_not)
         page, _ = await collection.scroll(about, limit=COMMON_NAME_MEMORIES + 1)
         points += page if len(page) <= COMMON_NAME_MEMORIES else []
-    linked = await collection.get([relation.to for relation in memory.relations])
+    linked = await collection.get([link.to for link in memory.relations if link.type != GUARDS])
     related = (one for one in to_memories(linked) if _may_read(one, query))
     return [*to_memories(points), *related]
 

@@ -20,6 +20,7 @@ class RunName(StrEnum):
     PROFILE = "profile"
     CONTRADICTIONS = "contradictions"
     CUES = "cues"
+    BOUNDARIES = "boundaries"
     PURGE = "purge"
     REPORT = "report"
 
@@ -43,7 +44,7 @@ def run(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Do what is due: review, decay, consolidate, profile, contradictions, cues, purge, report."""
+    """Do what is due, by one of the runs of the schedule."""
     from souffleur.cli import format_runs
     from souffleur.cli.event_loop import run_async
     from souffleur.runs.run import RunLimits

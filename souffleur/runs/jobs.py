@@ -10,6 +10,7 @@ from souffleur.errors import StoreError
 from souffleur.knowledge.upkeep import run_log
 from souffleur.knowledge.upkeep.watermarks import DAY
 from souffleur.parts import Parts
+from souffleur.runs.boundaries import run_boundaries
 from souffleur.runs.consolidate import run_consolidate
 from souffleur.runs.contradictions import run_contradictions
 from souffleur.runs.cues import run_cues
@@ -83,6 +84,14 @@ RUNS = {
             DAY,
             lambda parts, options: run_cues(
                 parts.knowledge, parts.needed_agents.cue_writer, options
+            ),
+            asks=True,
+        ),
+        Run(
+            "boundaries",
+            DAY,
+            lambda parts, options: run_boundaries(
+                parts.knowledge, parts.needed_agents.boundary_linker, options
             ),
             asks=True,
         ),

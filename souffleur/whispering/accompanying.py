@@ -11,6 +11,7 @@ from souffleur.knowledge.language.lexical import is_spaced, terms
 from souffleur.knowledge.memory import Kind, Memory
 from souffleur.knowledge.operation import Importance
 from souffleur.knowledge.policy import Policy
+from souffleur.knowledge.upkeep.boundaries import is_judged
 
 IMPORTANCE_WEIGHT = 0.3
 """Weight of how much it would hurt to forget a memory, from 0 to 1, against its relevance."""
@@ -27,6 +28,15 @@ LIKELY_WEIGHT = 0.3
 """Weight of being expected by the judge of the turns before."""
 _CALLED = re.compile("([\u30a1-\u30fc\u4e00-\u9fff]{1,4})(?:さん|ちゃん|くん|君|様)")
 """A name with what follows it in Japanese, where one character may be a name."""
+_PUT_IN = re.compile(
+    r"\b(?:never|unless|until|again|always|without|first|mention|bring|brought|raise|speak|spoken"
+    r"|start|begin|begun|allow|heard|remind|question|subject|topic|people|anyone|anybody|nobody"
+    r"|herself|himself|themselves|oneself)(?:s|d|ed|ing|ning)?\b"
+    "|除非|主[动動]|自己|提起|提及|提到|再提|别提|不[许許准準愿願爱愛喜]|喜[欢歡]|[讨討][厌厭]|[问問]起|[谈談]起"
+    "|[话話][题題]|[别別]人|任何|自分",
+    re.IGNORECASE,
+)
+"""Words in which boundaries are put, whatever they are about."""
 _HIRAGANA = re.compile("[\u3041-\u309f]")
 IN_FORCE = frozenset({Kind.BOUNDARY, Kind.CONTEXT})
 PLAIN = frozenset({Kind.FACT, Kind.RELATIONSHIP, Kind.CONTEXT})
@@ -78,23 +88,39 @@ def is_held_back(memory: Memory, guards: Guards) -> bool:
 def find_guards(memories: Sequence[Memory], text: str) -> Guards:
     """Return the boundaries that speak of a memory and of the message `text`, by memory.
 
-    A boundary speaks of what shares a name with it, or a word that hardly any other memory has. The
-    list is empty if a boundary speaks of the memory, and none of them of the message.
+    A boundary speaks of what it is linked with and, until that is judged, of what shares a name with
+    it, or a word that hardly any other memory has. It speaks of the message if that has such a name
+    or word; or, for what it is linked with, a name or word of the boundary, or a name that only
+    such memories have.
+    The list is empty if a boundary speaks of the memory, and none of them of the message.
     """
     boundaries = [one for one in memories if one.kind is Kind.BOUNDARY]
     if not boundaries:
         return {}
+    others = [one for one in memories if one.kind is not Kind.BOUNDARY]
     labels = {memory.id: _labels(memory) for memory in memories}
     shared = Counter(label for mine in labels.values() for label in mine)
     telling = {label for label, count in shared.items() if count <= MAX_SHARING}
     raised = {*terms(text), *(found[1] for found in _CALLED.finditer(text))}
     guards: Guards = {}
     for boundary in boundaries:
-        for memory in (one for one in memories if one.kind is not Kind.BOUNDARY):
-            if both := labels[boundary.id] & labels[memory.id] & telling:
-                found = guards.setdefault(memory.id, [])
-                found += [boundary.id] if both & raised else []
+        linked = {one.id for one in others if _is_linked(boundary, one)}
+        elsewhere = set().union(*(labels[one.id] for one in others if one.id not in linked))
+        mine = labels[boundary.id]
+        for memory in others:
+            words = mine & labels[memory.id] & telling
+            if memory.id in linked:
+                words = (mine & telling) | ((mine | _names(memory)) - elsewhere)
+            elif not words or is_judged(boundary, memory):
+                continue
+            found = guards.setdefault(memory.id, [])
+            found += [boundary.id] if words & raised else []
     return guards
+
+
+def _is_linked(boundary: Memory, memory: Memory) -> bool:
+    """Return whether a boundary was found to speak of a memory, or of one that it supersedes."""
+    return not boundary.guarded.isdisjoint((memory.id, *memory.supersedes))
 
 
 def _standing(memory: Memory, now: datetime, policy: Policy) -> float:
@@ -119,9 +145,13 @@ def _is_due(memory: Memory, now: datetime) -> bool:
 
 
 def _labels(memory: Memory) -> set[str]:
+    said = terms(_PUT_IN.sub(" ", memory.content))
+    return {*filter(_is_telling, said), *_names(memory)}
+
+
+def _names(memory: Memory) -> set[str]:
     named = (term for name in memory.entities for term in terms(name))
-    called = {found[1] for found in _CALLED.finditer(memory.content)}
-    return {*filter(_is_telling, terms(memory.content)), *named, *called}
+    return {*named, *(found[1] for found in _CALLED.finditer(memory.content))}
 
 
 def _is_telling(term: str) -> bool:

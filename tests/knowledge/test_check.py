@@ -14,6 +14,7 @@ from souffleur.knowledge.operation import (
     Delete,
     Edit,
     Forget,
+    Guard,
     Merge,
     Op,
     Refusal,
@@ -196,6 +197,15 @@ def test_what_is_gone_can_only_be_restored(state: MemoryState) -> None:
     assert why(BOOST, gone) is Refusal.USELESS
     assert why(Restore(target="m1", reason="r"), gone) is None
     assert why(Restore(target="m1", reason="r"), TEA) is Refusal.USELESS
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"), [(Kind.BOUNDARY, None), (Kind.FACT, Refusal.USELESS)]
+)
+def test_only_a_boundary_guards(kind: Kind, expected: Refusal | None) -> None:
+    """No other memory speaks of what must not be brought up. It is not counted as an op."""
+    one = TEA.model_copy(update={"kind": kind})
+    assert why(Guard(target="m1", reason="r", memories=("x",)), one, taken=99) is expected
 
 
 @pytest.mark.parametrize(

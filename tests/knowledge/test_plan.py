@@ -4,7 +4,7 @@ import pytest
 
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Speaker
-from souffleur.knowledge.operation import ActorKind, Boost, Importance, Merge, Update
+from souffleur.knowledge.operation import ActorKind, Boost, Guard, Importance, Merge, Update
 from tests.build import NOW, an_add, by_hand, days, keep, verdict
 
 
@@ -55,6 +55,19 @@ async def test_a_merged_memory_has_what_its_parts_had(base: KnowledgeBase) -> No
     assert (one.entities, one.topics) == (("tea", "milk"), ("drinks", "tea", "milk"))
     assert [item.quote for item in one.evidence] == ["tea", "milk"]
     assert (one.created_at, one.anchor_at) == (NOW + days(9), NOW + days(9))
+
+
+async def test_a_merged_boundary_guards_what_its_parts_guarded(base: KnowledgeBase) -> None:
+    """Until it is judged anew; it keeps no mark of what they were judged against."""
+    told = [await keep(base, f"Ann had {one}.") for one in ("tea", "milk")]
+    parts = [await keep(base, f"No word of {one.id}.", kind=Kind.BOUNDARY) for one in told]
+    for part, one in zip(parts, told, strict=True):
+        words = {"reason": "r", "memories": (one.id,), "judged": ("mark",)}
+        await by_hand(base, Guard(target=part.id, **words))
+    ids = tuple(part.id for part in parts)
+    merged = await by_hand(base, Merge(targets=ids, reason="r", content="No word of either."))
+    one = merged.changes[0].after
+    assert (one.guarded, one.judged) == (frozenset(one.id for one in told), ())
 
 
 async def test_a_merged_memory_is_as_sure_as_its_parts(base: KnowledgeBase) -> None:

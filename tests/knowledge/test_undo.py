@@ -4,8 +4,8 @@ import pytest
 
 from souffleur.errors import UndoError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Category
-from souffleur.knowledge.operation import Actor, ActorKind, Promote, Update
+from souffleur.knowledge.memory import Category, Kind
+from souffleur.knowledge.operation import Actor, ActorKind, Boost, Guard, Promote, Update
 from tests.build import NOW, an_add, by_hand, turn, verdict
 
 USER = Actor(who=ActorKind.USER)
@@ -21,6 +21,28 @@ async def test_a_promotion_stands_in_the_way_of_undo(base: KnowledgeBase) -> Non
     await base.undo(promoted.id, by=USER, now=NOW, user_id=None)
     await base.undo(made.id, by=USER, now=NOW, user_id=None)
     assert await base.list("ann") == []
+
+
+async def test_undo_leaves_the_links_that_came_later(base: KnowledgeBase) -> None:
+    """Of links, only those that the entry made or removed are taken back."""
+    wish = await by_hand(base, an_add("Ann wants no word of tea.", kind=Kind.BOUNDARY))
+    (id,) = wish.memory_ids
+    boost = await by_hand(base, Boost(target=id, reason="r"))
+    first = await by_hand(base, Guard(target=id, reason="r", memories=("tea",), judged=("a",)))
+    last = {"memories": ("milk",), "released": ("tea",), "judged": ("b",)}
+    second = await by_hand(base, Guard(target=id, reason="r", **last))
+
+    async def links() -> tuple[set[str], tuple[str, ...]]:
+        one = await base.get(id, user_id=None)
+        return set(one.guarded), one.judged
+
+    assert await links() == ({"milk"}, ("a", "b"))
+    await base.undo(boost.id, by=USER, now=NOW, user_id=None)
+    assert await links() == ({"milk"}, ("a", "b"))
+    await base.undo(first.id, by=USER, now=NOW, user_id=None)
+    assert await links() == ({"milk"}, ("b",))
+    await base.undo(second.id, by=USER, now=NOW, user_id=None)
+    assert await links() == ({"tea"}, ())
 
 
 async def test_all_that_a_turn_brought_is_undone_once(base: KnowledgeBase) -> None:

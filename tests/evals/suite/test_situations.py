@@ -137,6 +137,23 @@ async def test_memories_have_the_cues_that_a_model_wrote() -> None:
     assert bare.whisper.found == ()
 
 
+async def test_boundaries_are_linked_with_what_they_speak_of() -> None:
+    """What is not raised is not whispered, though no word is shared; without help it is."""
+    quiet = {"id": "quiet", "content": "Femi wants no word of the office.", "kind": "boundary"}
+    life = [*LIFE["memories"], {**LIFE["memories"][1], **quiet}]
+    cues = [{"id": f"m{index}", "cues": ["rejection"]} for index in (1, 2, 3)]
+    named = [{"id": "b1", "reason": "r", "memories": ["m2"]}]
+    script = by_name(
+        cues={"reason": "r", "memories": cues}, boundaries={"reason": "r", "boundaries": named}
+    )
+    chat = Scripted(script)
+    one = situation(memories=life)
+    assert "job" not in (await play(one, SETTINGS, chat=chat)).names
+    assert [request.name for request in chat.requests] == ["cues", "boundaries"]
+    bare = await play(one, SETTINGS, chat=Scripted([]), helps=Helps(cues=False, next=False))
+    assert "job" in bare.names
+
+
 async def test_the_talk_before_is_judged() -> None:
     """What its judge expects is kept in mind; without help it is only part of the talk."""
     talk = [{"at": "2026-05-14T20:07:00+01:00", "user": "what a day", "assistant": "Tell me."}]

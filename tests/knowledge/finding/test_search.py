@@ -6,7 +6,7 @@ import pytest
 
 from souffleur.knowledge.finding.search import Found, Query
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Category, MemoryState, Relation
+from souffleur.knowledge.memory import Category, Kind, MemoryState, Relation
 from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.operation import ActorKind, Edit, Update, derive_id
 from tests.build import NOW, an_add, by_hand, days, keep, memory, verdict
@@ -77,6 +77,19 @@ async def test_a_relation_leads_to_what_a_search_may_find(
     asked: list[dict[str, Any]] = [{}, {"as_of": NOW - days(4)}, {"agent_id": "mo"}]
     for text in ("How is Tofu, your cat?", "The vet visit in cash?"):
         assert [await found(text, **query) for query in asked] == [now, then, of_mo]
+
+
+async def test_a_boundary_leads_to_nothing_that_it_speaks_of(base: KnowledgeBase) -> None:
+    """What must not be brought up is not found by way of the boundary."""
+    loss = memory("Vet visit paid in cash.")
+    for kind, led in (("guards", False), ("supports", True)):
+        link = Relation(to=loss.id, type=kind, strength=1.0)
+        boundary = memory("Never speak of Tofu.", kind=Kind.BOUNDARY, relations=(link,))
+        vectors = await base.embedder.embed([loss.content, boundary.content])
+        both = zip((loss, boundary), vectors, strict=True)
+        await base.memories.put([to_point(one, vector) for one, vector in both])
+        hits = await base.search(Query("ann", "Never speak of Tofu?", NOW))
+        assert (loss.id in {hit.memory.id for hit in hits if hit.relevant}) is led
 
 
 async def test_what_a_name_leads_to_counts_less(base: KnowledgeBase) -> None:

@@ -86,7 +86,9 @@ def test_what_could_not_be_asked_is_told(
     assert len(data(run, "list")) == 3
 
 
-@pytest.mark.parametrize("name", ["review", "consolidate", "contradictions", "profile"])
+@pytest.mark.parametrize(
+    "name", ["review", "consolidate", "contradictions", "profile", "cues", "boundaries"]
+)
 def test_what_asks_a_model_needs_one(run: Run, name: str) -> None:
     """Without one the error says what to set."""
     code, _, err = run("run", name)

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from souffleur.knowledge.decay import NEAR, plan_expiry
 from souffleur.knowledge.finding.search import Found
-from souffleur.knowledge.memory import Category, Kind, Memory
+from souffleur.knowledge.memory import Category, Kind, Memory, Relation
 from souffleur.knowledge.policy import COMPANION
 from souffleur.whispering.accompanying import find_guards, is_held_back, rank
 from tests.build import NOW, days, memory
@@ -20,6 +20,12 @@ PAVLOVA = memory("Craig loves pavlova.")
 def hit(one: Memory, relevance: float) -> dict[str, Found]:
     """What a search brings that found only this."""
     return {one.id: Found(one, relevance, relevance, 1.0)}
+
+
+def guarding(content: str, *memories: Memory, **fields: Any) -> Memory:
+    """A boundary that was found to speak of these."""
+    links = tuple(Relation(to=one.id, type="guards", strength=1.0) for one in memories)
+    return memory(content, kind=Kind.BOUNDARY, relations=links, **fields)
 
 
 def order(*memories: Memory, text: str = "hello", **given: Any) -> list[Memory]:
@@ -111,6 +117,62 @@ def test_a_common_word_makes_no_boundary() -> None:
     assert ids(order(wish, *many, *more)) == ids([wish, *many, *more])
 
 
+LOSS = memory("Lindiwe lost two pregnancies.")
+NO_CHILD = guarding("Lindiwe does not want her own wish for a child to come up.", LOSS)
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        ("Baby shower's this Saturday and I've got nothing to bring. Ideas?", True),
+        ("Lindiwe never loses anything, unless it comes up first.", True),
+        ("Will I ever have a child?", False),
+    ],
+)
+def test_what_a_boundary_is_linked_with_is_held_back(text: str, held: bool) -> None:
+    """They need no word in common; a word of the boundary raises it, and comes beside it."""
+    life = [LOSS, NO_CHILD, *(memory(f"Lindiwe owns rose {index}.") for index in range(6))]
+    assert is_held_back(LOSS, find_guards(life, text)) is held
+    first = order(*life, text=text, hits=hit(LOSS, 0.9))[:2]
+    assert ids(first) == ids([NO_CHILD, LOSS]) if not held else LOSS not in first
+
+
+def test_a_link_holds_for_core_memories_and_new_words() -> None:
+    """Of what was superseded since, the boundary speaks until it is judged again."""
+    core = memory("She miscarried twice.", category=Category.CORE)
+    new = memory("She lost three pregnancies.", supersedes=(LOSS.id,))
+    life = [guarding("No word of it.", core), NO_CHILD, core, new]
+    guards = find_guards(life, "Baby shower!")
+    assert is_held_back(core, guards)
+    assert is_held_back(new, guards)
+
+
+def test_a_name_that_only_guarded_memories_have_raises_them() -> None:
+    """Who is in other memories as well may be spoken of without them."""
+    loss = memory("They lost two pregnancies.", entities=("Tom", "Dr Imre"))
+    life = [loss, guarding("No word of a child.", loss), memory("Tom rows.", entities=("Tom",))]
+    assert is_held_back(loss, find_guards(life, "Tom is late again."))
+    assert not is_held_back(loss, find_guards(life, "Imre rang today."))
+
+
+def test_whom_a_boundary_is_about_raises_all_that_is_told_of_them() -> None:
+    """However many memories that are: nothing else has the name."""
+    told = [memory(f"Craig took the {thing}.") for thing in ("car", "dog", "mugs", "bed", "lamp")]
+    life = [*told, memory("Ann has a bike."), guarding("Ann wants no word of Craig.", *told)]
+    life.append(memory("Ann asked that Craig never be brought up.", kind=Kind.BOUNDARY))
+    assert ids([one for one in told if is_held_back(one, find_guards(life, "hello"))]) == ids(told)
+    raised = find_guards(life, "Shall I call Craig?")
+    assert not any(is_held_back(one, raised) for one in told)
+
+
+def test_words_in_which_boundaries_are_put_raise_nothing() -> None:
+    """Neither do they hold anything back."""
+    never = memory("Ann never mentions her weight.")
+    assert not is_held_back(never, find_guards([NO_CRAIG, never], "hello"))
+    linked = guarding("除非她主动提起，别说那件事。", LOSS)
+    assert is_held_back(LOSS, find_guards([linked, LOSS], "他主动提起工资"))
+
+
 kinds = st.sampled_from([*Kind])
 lives = st.lists(
     st.builds(
@@ -123,6 +185,16 @@ lives = st.lists(
     max_size=8,
     unique_by=lambda one: one.id,
 )
+
+
+@given(lives, st.data())
+def test_what_is_linked_comes_only_if_it_is_raised(life: list[Memory], data: Any) -> None:
+    """All of it if the message has a word of the boundary, then with the boundary; else nothing."""
+    others = [one for one in life if one.kind is not Kind.BOUNDARY]
+    linked = data.draw(st.lists(st.sampled_from(others))) if others else []
+    boundary = guarding("No word of lavender.", *linked)
+    assert not ids(order(boundary, *life)) & ids(linked)
+    assert ids(order(boundary, *life, text="lavender")) >= ids([boundary, *linked])
 
 
 @given(lives, st.text("ab茶酒 "), st.randoms())

@@ -22,16 +22,16 @@ def measure(*options: str) -> dict[str, Any]:
 
 @pytest.mark.soak
 def test_what_matters_comes_to_mind() -> None:
-    """Nearly nine of ten things that must come do, also by no shared word; few lines are noise."""
+    """Of twenty things that must come nineteen do, also by no shared word, and nothing that must not."""
     figures = measure()
-    assert figures["all"]["came"] >= 0.88
-    assert figures["without a shared word"]["came"] >= 0.86
-    assert figures["all"]["violations"] <= 6
-    assert figures["all"]["precision"] >= 0.225
+    assert figures["all"]["came"] >= 0.97
+    assert figures["without a shared word"]["came"] >= 0.97
+    assert figures["all"]["violations"] == 0
+    assert figures["all"]["precision"] >= 0.24
 
 
 def test_some_of_what_matters_comes_to_mind() -> None:
     """In the ten that fit into every run of the tests no less than when they were recorded."""
     figures = measure("--only", "b_[a-e]*")
-    assert figures["all"]["came"] >= 0.69
-    assert figures["all"]["violations"] <= 2
+    assert figures["all"]["came"] >= 0.92
+    assert figures["all"]["violations"] == 0

@@ -88,10 +88,10 @@ def is_held_back(memory: Memory, guards: Guards) -> bool:
 def find_guards(memories: Sequence[Memory], text: str) -> Guards:
     """Return the boundaries that speak of a memory and of the message `text`, by memory.
 
-    A boundary speaks of what it is linked with and, until that is judged, of what shares a name with
-    it, or a word that hardly any other memory has. It speaks of the message if that has such a name
-    or word; or, for what it is linked with, a name or word of the boundary, or a name that only
-    such memories have.
+    A boundary speaks of what it is linked with and, until that is judged, of what shares a name
+    with it, or a word that hardly any other memory has. It speaks of the message if that has such
+    a name or word; or, for what it is linked with, a name or word of the boundary, or a name that
+    only such memories have.
     The list is empty if a boundary speaks of the memory, and none of them of the message.
     """
     boundaries = [one for one in memories if one.kind is Kind.BOUNDARY]

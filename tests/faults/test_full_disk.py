@@ -115,7 +115,7 @@ def test_too_small_a_disk_is_told(tmp_path: Path) -> None:
 async def test_a_host_outlives_a_full_disk(tmp_path: Path, times: int) -> None:
     """While another program fills the disk it goes on; with room again all turns are written."""
     chance, said = random.Random(9), 0
-    with disk(tmp_path / "disk", 320 * MB) as small:
+    with disk(tmp_path / "disk", 480 * MB) as small:
         ballast, folder = small / "ballast", small / "store"
         with host(folder) as one:
             assert one.answer().trouble == ""
@@ -139,7 +139,7 @@ async def test_a_host_outlives_a_full_disk(tmp_path: Path, times: int) -> None:
 
 async def test_a_full_disk_and_a_kill_lose_nothing_accepted(tmp_path: Path) -> None:
     """A host that is killed while the disk is full has on it what it was told is durable."""
-    with disk(tmp_path / "disk", 320 * MB) as small:
+    with disk(tmp_path / "disk", 480 * MB) as small:
         ballast, folder = small / "ballast", small / "store"
         with host(folder) as one:
             one.answer()

@@ -252,8 +252,9 @@ class SouffleurMethods(Face):
     def run(self, name: str, options: RunOptions | None = None) -> RunResult:
         """Run what is due now of one kind.
 
-        `name` is decay, review, consolidate, profile, contradictions, purge or report. Raises
-        SettingsError for another name, or if a model is needed and none is configured.
+        `name` is decay, review, consolidate, profile, contradictions, cues, boundaries, purge or
+        report. Raises SettingsError for another name, or if a model is needed and none is
+        configured.
         """
         found: RunResult = self._wait(self._inner.run, name, options)
         return found
@@ -453,6 +454,7 @@ class KnowledgeMethods(Face):
         *,
         states: Sequence[MemoryState] = (MemoryState.ACTIVE,),
         category: str | None = None,
+        kind: str | None = None,
         now: datetime | None = None,
         sphere: str | None = EVERY_SPHERE,
     ) -> Memories:
@@ -462,7 +464,13 @@ class KnowledgeMethods(Face):
         given, only what is known there is returned.
         """
         found: Memories = self._wait(
-            self._inner.list, user_id, states=states, category=category, now=now, sphere=sphere
+            self._inner.list,
+            user_id,
+            states=states,
+            category=category,
+            kind=kind,
+            now=now,
+            sphere=sphere,
         )
         return found
 

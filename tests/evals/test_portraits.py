@@ -32,7 +32,7 @@ def test_they_are_as_long_as_the_rules_tell(year: Year) -> None:
 
 
 def test_hardly_anything_known_nowhere_else_is_lost(year: Year) -> None:
-    """What only the portrait knew is in each later one but for one word, and most was told at all."""
+    """But for one word, what only the portrait knew is in each later one; most was told at all."""
     assert len(year.lost) == 1
     kept = [one for one in year.life.keep if any(one.within(two.text) for two in year.written)]
     assert len(kept) >= len(year.life.keep) * 2 / 3

@@ -8,7 +8,7 @@ UV := $(shell command -v uv)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage lint fix methods evals speed soak lowest lock clean
+.PHONY: help demo test coverage lint fix methods docs evals speed soak lowest lock clean
 
 help:  ## What there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -52,6 +52,9 @@ methods: $(READY)  ## Write the blocking methods anew, from those of Souffleur
 	@$(BIN)/python tests/blocking_methods.py
 	@$(BIN)/ruff check --quiet --select I --fix souffleur/blocking
 	@$(BIN)/ruff format --quiet souffleur/blocking
+
+docs: $(READY)  ## Write the tables of docs/settings.md and docs/commands.md anew, from the code
+	@$(BIN)/python -m tests.reference_pages
 
 evals: $(READY)  ## Play the recorded suite, mark it, write its page (no key, no network)
 	@mkdir -p build

@@ -61,6 +61,23 @@ def test_every_file_of_a_package_is_listed() -> None:
     assert found == listed
 
 
+def test_the_source_distribution_is_complete(tmp_path: Path) -> None:
+    """It has what `make demo` and `make test` need, the pages, and the tests; nothing built."""
+    command = [sys.executable, "-c", "from setuptools import setup; setup()", "-q", "egg_info"]
+    subprocess.run([*command, "--egg-base", tmp_path], cwd=ROOT, check=True, capture_output=True)
+    shipped = (tmp_path / "souffleur.egg-info" / "SOURCES.txt").read_text().splitlines()
+    wanted = {"Makefile", "requirements.lock", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"}
+    wanted |= {"README.md", "LICENSE", "pyproject.toml"}
+    wanted |= {
+        file.relative_to(ROOT).as_posix()
+        for folder in ("docs", "tests")
+        for file in (ROOT / folder).rglob("*.*")
+        if file.is_file() and file.suffix != ".pyc"
+    }
+    assert wanted <= set(shipped)
+    assert not [name for name in shipped if name.endswith(".pyc") or name.startswith(".")]
+
+
 def test_what_is_imported_is_declared() -> None:
     """Each package that our code imports is named in pyproject, as a dependency or in an extra."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -1,0 +1,181 @@
+"""Writes the tables of docs/settings.md and docs/commands.md from the code, for `make docs`.
+
+Each page has a part written by hand, down to `MARK`; all below is replaced.
+"""
+
+import ast
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import SecretStr
+from pydantic.fields import FieldInfo
+from typer.main import get_command
+
+from souffleur.cli import app
+from souffleur.settings import ENV_PREFIX, Settings
+
+DOCS = Path(__file__).parent.parent / "docs"
+MARK = "<!-- Written by `make docs` from here on. -->\n"
+
+SECTIONS = {
+    "path": "The store",
+    "base_url": "The model",
+    "embedder": "The embedder",
+    "policy": "Fading, names, language",
+    "judge_every": "Judging, sessions, raw turns",
+    "recall_limit": "What is whispered",
+    "tries": "Work in the background",
+}
+"""Headings of the settings, by the first setting under each."""
+
+_WORDS = {str: "text", Path: "path", SecretStr: "key", int: "number", float: "number"}
+
+
+def settings_tables() -> str:
+    """Return a table of settings for each section, in the order of the class."""
+    told = dict(_told(Settings))
+    lines: list[str] = []
+    for name, field in Settings.model_fields.items():
+        if name in SECTIONS:
+            lines += ["", f"## {SECTIONS[name]}", ""]
+            lines += ["| variable | values | default | meaning |", "|---|---|---|---|"]
+        cells = (f"`{variable(name)}`", values(field), default_of(field), told[name])
+        lines.append(f"| {' | '.join(one.replace('|', '/') for one in cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def variable(name: str) -> str:
+    """Return the environment variable of a setting.
+
+    >>> variable("path"), variable("openai_api_key")
+    ('SOUFFLEUR_PATH', 'OPENAI_API_KEY')
+    """
+    return "OPENAI_API_KEY" if name == "openai_api_key" else f"{ENV_PREFIX}{name.upper()}"
+
+
+def values(field: FieldInfo) -> str:
+    """Return the values that a setting may have, in words.
+
+    >>> values(FieldInfo(annotation=Literal["a", "b"])), values(FieldInfo(annotation=float | None))
+    ('`a`, `b`', 'number, or `none`')
+    """
+    kinds = [one for one in _united(field.annotation) if one is not NoneType]
+    optional = ", or `none`" if len(kinds) < len(_united(field.annotation)) else ""
+    if bool in kinds:
+        return "`true`, `false`"
+    if get_origin(kinds[0]) is Literal:
+        return ", ".join(f"`{one}`" for one in get_args(kinds[0])) + optional
+    return (_range(field) or _WORDS.get(kinds[0], "JSON object")) + optional
+
+
+def default_of(field: FieldInfo) -> str:
+    """Return the default of a setting; a dash if there is none."""
+    if field.default is None:
+        return "-"
+    text = str(field.default)
+    return f"`{text.lower() if isinstance(field.default, bool) else text}`"
+
+
+def command_sections() -> str:
+    """Return a section for each command: its line, what it does, its arguments and options."""
+    return "".join(f"\n{_section(*one)}\n" for one in _commands(get_command(app), "souffleur"))
+
+
+def _commands(group: Any, path: str) -> Iterator[tuple[str, Any]]:
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
+        if hasattr(command, "list_commands"):
+            yield from _commands(command, f"{path} {name}")
+        elif not command.hidden:
+            yield f"{path} {name}", command
+
+
+def _section(path: str, command: Any) -> str:
+    shown = [one for one in command.params if not one.hidden]
+    arguments = [one for one in shown if not one.opts[0].startswith("-")]
+    options = [one for one in shown if one not in arguments]
+    line = " ".join([path, *map(_argument, arguments), *(["[OPTIONS]"] if options else [])])
+    rows = [(_argument(one), one) for one in arguments] + [(_option(one), one) for one in options]
+    lines = [f"## {path}", "", f"`{line}`", "", _paragraph(command.help)]
+    if rows:
+        lines += ["", "| argument or option | meaning |", "|---|---|"]
+        lines += [f"| `{name}` | {_meaning(one).replace('|', '/')} |" for name, one in rows]
+    return "\n".join(lines)
+
+
+def _argument(one: Any) -> str:
+    name = (one.metavar or one.name).upper() + ("..." if one.nargs == -1 else "")
+    return name if one.required else f"[{name}]"
+
+
+def _option(one: Any) -> str:
+    names = [*sorted(one.opts, key=len), *one.secondary_opts]
+    value = "" if one.is_flag else f" {(one.metavar or one.opts[0].strip('-')).upper()}"
+    return ", ".join(names) + value
+
+
+def _meaning(one: Any) -> str:
+    told = [_paragraph(one.help or "")] if one.help else []
+    usual = getattr(one, "default", None)
+    if (
+        usual not in (None, False, "", [], ())
+        and not isinstance(usual, Path)
+        and usual != "default"
+    ):
+        told.append(f"Default: `{usual}`.")
+    if variable := getattr(one, "envvar", None):
+        told.append(f"Also read from `{variable}`.")
+    return " ".join(told) or "-"
+
+
+def _paragraph(text: str) -> str:
+    return " ".join(inspect.cleandoc(text).split())
+
+
+def _united(annotation: Any) -> tuple[Any, ...]:
+    """Return the members of a union, or the type alone."""
+    plain = get_origin(annotation) in (None, Literal, dict)
+    return (annotation,) if plain else get_args(annotation)
+
+
+def _range(field: FieldInfo) -> str:
+    limits = {
+        key: getattr(one, key)
+        for one in field.metadata
+        for key in ("ge", "gt", "le")
+        if hasattr(one, key)
+    }
+    if "gt" in limits:
+        return f"above {limits['gt']}"
+    if "ge" in limits:
+        return f"{limits['ge']} to {limits['le']}" if "le" in limits else f"{limits['ge']} or more"
+    return ""
+
+
+def _told(settings: type) -> Iterator[tuple[str, str]]:
+    """Yield the name of each field, and the text under it."""
+    (tree,) = ast.parse(inspect.getsource(settings)).body
+    assert isinstance(tree, ast.ClassDef)
+    for field, under in zip(tree.body, tree.body[1:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+            assert isinstance(under, ast.Expr)
+            assert isinstance(under.value, ast.Constant)
+            yield field.target.id, " ".join(str(under.value.value).split())
+
+
+PAGES = {"settings.md": settings_tables, "commands.md": command_sections}
+
+
+def current(page: str) -> str:
+    """Return the text that a page should have: its own part, and the generated one."""
+    by_hand, mark, _ = (DOCS / page).read_text(encoding="utf-8").partition(MARK)
+    assert mark, f"docs/{page} has no line {MARK!r}"
+    return by_hand + MARK + PAGES[page]()
+
+
+if __name__ == "__main__":
+    for page in PAGES:
+        (DOCS / page).write_text(current(page), encoding="utf-8")

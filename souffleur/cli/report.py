@@ -24,7 +24,9 @@ def register(app: typer.Typer) -> None:
 
 def report(
     user: AnyUser = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page with plots here.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page with plots and memories here.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Report on the store: counts, values, what is due, duplicates, failures, cost."""
@@ -32,10 +34,13 @@ def report(
 
     async def work(memory: "Souffleur") -> None:
         from souffleur.reporting.page import to_html
+        from souffleur.reporting.remembered import read_memories
 
         quality, zone = await _measured(memory, user), (await memory.cast()).zone(user)
         if html:
-            html.write_text(to_html(quality, title="Souffleur", zone=zone), encoding="utf-8")
+            shown = await read_memories(memory.knowledge, memory.clock(), user_id=user)
+            page = to_html(quality, shown, title="Souffleur", zone=zone)
+            html.write_text(page, encoding="utf-8")
             typer.echo(f"written to {html}")
         else:
             format_report.print_report(quality, zone, as_json=as_json)

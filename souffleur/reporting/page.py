@@ -1,4 +1,4 @@
-"""The page of a report: the numbers of a store, as one self-contained HTML file."""
+"""The page of a report: the numbers and memories of a store, as one self-contained file."""
 
 import re
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from souffleur.knowledge.upkeep.quality import Quality
 from souffleur.knowledge.upkeep.tally import BIN, DAY
 from souffleur.reporting import report
+from souffleur.reporting.remembered import Memories, legend
 from souffleur.reporting.rendering import render
 
 
@@ -24,7 +25,9 @@ class Column:
     """The label under it; empty if there is no room."""
 
 
-def to_html(quality: Quality, *, title: str, zone: ZoneInfo) -> str:
+def to_html(
+    quality: Quality, memories: Memories | None = None, *, title: str, zone: ZoneInfo
+) -> str:
     """Return one page that needs no script, file or network; its times are those of `zone`."""
     state, findings = report.health(quality)
     return render(
@@ -32,6 +35,8 @@ def to_html(quality: Quality, *, title: str, zone: ZoneInfo) -> str:
         "report.html",
         title=title,
         q=quality,
+        memories=memories or Memories(),
+        legend=legend,
         zone=zone,
         state=state,
         findings=findings,

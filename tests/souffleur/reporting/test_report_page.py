@@ -123,7 +123,8 @@ async def keep_the_rest(base: KnowledgeBase, now: datetime) -> None:
         base.journal.record(turn("two cups", "ok", turn_id=str(n), at=now - days(2)))
     turns = await base.journal.turns()
     adds = [
-        Add(reason="r", quote=quote, content=f"Ann drinks {quote}.") for quote in ("two cups", "?!")
+        Add(reason=EVIL, quote=quote, content=f"Ann drinks {quote}.")
+        for quote in ("two cups", "?!")
     ]
     await base.apply(verdict(*adds, user="two cups", at=now), turns=turns[:1])
     await base.journal.mark(turns[1:2], state=TurnState.FAILED, tries=3, error=EVIL + LONG)
@@ -251,9 +252,24 @@ def test_tables_stay_tables(chromium: Chrome, width: int) -> None:
     assert (cell.value_of_css_property("display") == "block") is (width == 400)
 
 
+def test_memories_open_to_their_history(chromium: Chrome, width: int) -> None:
+    """Opened, each tells its words and its ledger, fits the screen, and runs nothing."""
+    toggle = "document.querySelectorAll('.memory').forEach(one => one.open = arguments[0])"
+    chromium.execute_script(toggle, True)
+    shown = [one.text for one in chromium.find_elements(By.CSS_SELECTOR, ".memory")]
+    assert len(shown) == 80
+    (tea,) = (text for text in shown if "Ann drinks two cups." in text.splitlines()[0])
+    assert "user “two cups”" in tea
+    assert f"ADD by monitor: {EVIL}" in tea
+    assert chromium.execute_script("return document.documentElement.scrollWidth") <= width
+    assert chromium.execute_script(OUTSIDE) == []
+    assert chromium.find_elements(By.CSS_SELECTOR, "script, img, [onerror]") == []
+    chromium.execute_script(toggle, False)
+
+
 def test_a_plot_is_told_by_keyboard(chromium: Chrome) -> None:
-    """Tab goes from one drawing to the next, and Enter shows it in numbers."""
-    details = chromium.find_elements(By.TAG_NAME, "details")
+    """Tab goes from one drawing to the next, then to memories; Enter shows what is within."""
+    details = chromium.find_elements(By.TAG_NAME, "details")[:4]
     reached = []
     for _ in details:
         ActionChains(chromium).send_keys(Keys.TAB).perform()
@@ -265,8 +281,9 @@ def test_a_plot_is_told_by_keyboard(chromium: Chrome) -> None:
             != "none"
         )
         ActionChains(chromium).send_keys(Keys.ENTER).perform()
-    assert reached == chromium.find_elements(By.TAG_NAME, "summary")
+    assert reached == chromium.find_elements(By.TAG_NAME, "summary")[:4]
     lines = [one.text.splitlines()[1:] for one in details]
     assert sum(int(line.rpartition(": ")[2]) for line in lines[0]) == 79
     assert all("24 hours from" in line for line in lines[1])
     assert len(lines[1]) > 9
+    assert all("Learnt" in line for line in (lines[2][0], lines[3][0]))

@@ -19,10 +19,12 @@ from souffleur.evals.suite.result import (
 from souffleur.reporting.rendering import render
 
 HEADLINES = (
-    *("all precision", "all recall", "wrong deletes", "invented", "update correct"),
-    *("detail retention", "recall hit rate"),
+    *("all precision", "all recall", "wrong deletes", "invented", "breaches", "noise"),
+    *("duplicates", "update correct", "detail retention", "recall hit rate"),
 )
-COUNT_METRICS = {"wrong deletes", "invented"}
+COUNT_METRICS = {"wrong deletes", "invented", "breaches", "noise", "duplicates"}
+UNRATED = ("cost", "latency")
+"""Groups of metrics that have no best value."""
 GROUP_HEADINGS = {
     "ops": "Ops: precision is of what was done, recall of what was expected",
     "errors": "Errors: how many there were",
@@ -55,6 +57,7 @@ def to_html(saved: ResultFile, *, title: str = "Souffleur: evals") -> str:
         runs=saved.runs,
         tables=tables(saved.runs),
         headlines=headlines,
+        shortfalls=shortfalls,
         count_faults=count_faults,
         faults=faults,
         marked=marked,
@@ -69,6 +72,21 @@ def headlines(run: Run) -> dict[str, str]:
     """Return the most important numbers of a run."""
     values = {name: run.metrics.get(name, UNMEASURED).value for name in HEADLINES}
     return {name: number(one, counted=name in COUNT_METRICS) for name, one in values.items()}
+
+
+def shortfalls(run: Run) -> tuple[int, dict[str, str]]:
+    """Return how many metrics are at their best, and the interval of each other one."""
+    rated = [
+        metric
+        for metric in metrics_of([one.counts for one in run.scripts])
+        if metric.group not in UNRATED and metric.name in run.metrics
+    ]
+    short = {
+        metric.name: interval(run.metrics[metric.name], counted=metric.group == "errors")
+        for metric in rated
+        if run.metrics[metric.name].value != (1.0 if metric.good == "high" else 0.0)
+    }
+    return len(rated) - len(short), short
 
 
 def tables(runs: Sequence[Run]) -> dict[str, list[Row]]:

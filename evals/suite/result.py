@@ -139,6 +139,10 @@ class ScriptResult(Frozen):
     name: str
     about: str = ""
     title: str = ""
+    user: str = "user"
+    """The name of who talks to the assistant."""
+    assistant: str = "assistant"
+    """The name of the persona."""
     steps: tuple[Step, ...] = ()
     memories: tuple[str, ...] = ()
     """Contents of the memories that are active at the end, without episodes and portrait."""

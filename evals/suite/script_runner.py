@@ -27,6 +27,8 @@ async def play(script: Script, settings: Settings, listener: Listener) -> Script
         name=script.name,
         about=script.about,
         title=script.title,
+        user=script.user.title,
+        assistant=script.assistant.name,
         steps=tuple(steps),
         memories=memories,
     )

@@ -62,6 +62,8 @@ async def play_theirs(
         name=script.name,
         about=script.about,
         title=script.title,
+        user=script.user.title,
+        assistant=script.assistant.name,
         steps=tuple(step for step, _ in acts),
         memories=memories,
     )

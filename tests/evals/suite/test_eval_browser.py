@@ -71,6 +71,9 @@ def test_what_was_said_is_text(chromium: Chrome) -> None:
 def test_tables_break_no_word(chromium: Chrome, width: int) -> None:
     """A table that has no room is scrolled in its frame; the page is not."""
     set_width(chromium, width)
+    opened = "document.querySelectorAll('details.all').forEach(one => one.open = true)"
+    chromium.execute_script(opened)
+    assert chromium.find_element(By.CSS_SELECTOR, "details.all td").is_displayed()
     assert chromium.execute_script("return document.documentElement.scrollWidth") <= width
     assert chromium.execute_script(BROKEN) == []
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from souffleur.evals.suite.number_format import number
-from souffleur.evals.suite.page import count_faults, misses, tables, to_html
+from souffleur.evals.suite.page import count_faults, misses, shortfalls, tables, to_html
 from souffleur.evals.suite.result import (
     Call,
     ErrorType,
@@ -81,6 +81,8 @@ def played(words: str = "Lin lives in Jurong.") -> ScriptResult:
         name="moving",
         about="cascade",
         title="Moving house",
+        user="Lin",
+        assistant="Mo",
         steps=(step,),
         memories=(words,),
         end=("not held: gym",),
@@ -137,6 +139,34 @@ def test_all_of_a_dialogue_is_there() -> None:
         assert words in text
     assert 'href="#run0-moving"' in text
     assert 'id="run0-moving"' in text
+
+
+def test_each_line_names_who_speaks() -> None:
+    """The user and the persona by their names; who has none is called by the role."""
+    body = " ".join(html(run()).split())
+    assert '<b class="speaker"><bdi>Lin</bdi></b> <bdi>I moved.</bdi>' in body
+    assert '<b class="speaker"><bdi>Mo</bdi></b> <bdi>Good luck!</bdi>' in body
+    nameless = ScriptResult(name="a", steps=(Step(place="s1.1", at="", assistant="Hi."),))
+    assert "<bdi>assistant</bdi></b> <bdi>Hi.</bdi>" in html(run(scripts=(nameless,)))
+
+
+def test_what_is_not_perfect_comes_first() -> None:
+    """Named with its interval, before the folded table of all; perfect ones are counted."""
+    metrics = {
+        "all precision": {"value": 0.5, "low": 0.25, "high": 0.75},
+        "all recall": {"value": 1.0},
+        "noise": {"value": 2, "low": 0, "high": 3},
+        "invented": {"value": 0},
+        "calls per turn": {"value": 1.5},
+    }
+    assert shortfalls(run(metrics=metrics)) == (
+        2,
+        {"all precision": "0.500 (0.250 to 0.750)", "noise": "2 (0 to 3)"},
+    )
+    text = html(run(metrics=metrics))
+    assert "2 of 4 metrics are at their best" in text
+    assert text.index("<bdi>noise</bdi>: 2 (0 to 3)") < text.index('<details class="all">')
+    assert "all recall" not in text[text.index("How good it is") : text.index("All metrics")]
 
 
 def test_what_was_said_stays_words() -> None:

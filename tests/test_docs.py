@@ -53,6 +53,7 @@ class Host:
         return {
             "memory": self.memory,
             "message": "I like tea",
+            "history": [{"role": "user", "content": "I like tea"}],
             "persona": "You are Mo.",
             "my_model": self._reply,
             "send": self._send,

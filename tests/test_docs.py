@@ -32,7 +32,7 @@ WRITTEN_ELSEWHERE = {ROOT / "docs" / "operations.md", ROOT / "docs" / "messages.
 OTHER_VARIABLES = {"SOUFFLEUR_USER", "SOUFFLEUR_TEST_QDRANT_URL"}
 """Variables that are no settings: of commands, and of the tests."""
 
-every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
 def fenced(page: Path, language: str) -> list[str]:

@@ -6,11 +6,29 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from souffleur.contents import content_of, look_up, read_content
 from souffleur.errors import MessageError
 from souffleur.knowledge.language.plain_text import mend
+from souffleur.moments import read_moment
 
-Messages = Sequence[Mapping[str, Any]]
-"""Mappings with `role` (user or assistant), `content` and optionally `at` (aware datetime)."""
+Messages = Sequence[Any]
+"""Messages as OpenAI or LangChain give them, or pairs of role and text: see docs/messages.md."""
+
+_ROLES = {
+    "user": "user",
+    "human": "user",
+    "humanmessagechunk": "user",
+    "assistant": "assistant",
+    "ai": "assistant",
+    "aimessagechunk": "assistant",
+}
+_LEFT_OUT = frozenset(
+    {"system", "developer", "tool", "function", "remove"}
+    | {"systemmessagechunk", "toolmessagechunk", "functionmessagechunk"}
+)
+_TIMES = ("at", "timestamp", "created_at")
+"""Fields that say when a message was said."""
+_FORMS = "{'role': 'user', 'content': …}, ('user', …) or a LangChain message"
 
 
 @dataclass(frozen=True)
@@ -22,24 +40,29 @@ class Exchanged:
     user: str
     assistant: str
     at: datetime | None
+    """When its first message was said; without a zone if the message names none."""
 
 
 def to_turns(messages: Messages) -> list[Exchanged]:
     """Return the turns of messages: what the user says, with the replies that follow.
 
-    System and tool messages are left out. Raises MessageError for an invalid message.
+    System, developer and tool messages, and replies that only call tools, are left out. Raises
+    MessageError, which names the message, for anything that is no message.
 
-    >>> said = [("user", "hi"), ("assistant", "ho"), ("user", "so"), ("user", "so")]
-    >>> turns = to_turns([{"role": role, "content": text} for role, text in said])
+    >>> turns = to_turns([("user", "hi"), ("assistant", "ho"), ("human", "so"), ("human", "so")])
     >>> [(turn.user, turn.assistant) for turn in turns]
     [('hi', 'ho'), ('so\\nso', '')]
     """
-    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
+    single = isinstance(messages, str | bytes | Mapping) or hasattr(messages, "content")
+    if single or not isinstance(messages, Iterable):
         raise MessageError("messages must be a list: [{'role': …, 'content': …}, …]")
     turns: list[dict[str, Any]] = []
     for index, message in enumerate(messages):
-        role, content, at = _read(message, index)
-        if role not in ("user", "assistant") or not content.strip():
+        try:
+            role, content, at = _read(message)
+        except MessageError as error:
+            raise MessageError(f"message {index}: {error}") from None
+        if not content.strip():
             continue
         begins = role == "user" and (not turns or bool(turns[-1]["assistant"]))
         if begins or not turns:
@@ -48,16 +71,45 @@ def to_turns(messages: Messages) -> list[Exchanged]:
     return [_exchanged(turn, index) for index, turn in enumerate(turns)]
 
 
-def _read(message: Mapping[str, Any], index: int) -> tuple[str, str, datetime | None]:
-    if not isinstance(message, Mapping):
-        raise MessageError(f"message {index} is no mapping: write {{'role': …, 'content': …}}")
-    role, content = message.get("role"), message.get("content")
-    at = message.get("at")
-    if not isinstance(role, str) or not isinstance(content, str):
-        raise MessageError(f"message {index} needs a role and a text: {{'role': …, 'content': …}}")
-    if at is not None and (not isinstance(at, datetime) or at.tzinfo is None):
-        raise MessageError(f"message {index}: `at` must be a datetime with a time zone")
-    return role, mend(content), at
+def _read(message: Any) -> tuple[str, str, datetime | None]:
+    """Return who speaks, the text, which is empty if it is left out, and when it was said."""
+    message = _unpacked(message)
+    role = _role(message)
+    if not role:
+        return "", "", None
+    content = content_of(message)
+    if content is None and role == "user":
+        raise MessageError(f"it has no content: write {_FORMS}, or leave it out")
+    times = (look_up(message, name) for name in _TIMES)
+    at = next((time for time in times if time is not None), None)
+    return role, mend(read_content(content)), None if at is None else read_moment(at)
+
+
+def _unpacked(message: Any) -> Any:
+    """Return a message with its fields at the top: from a pair, or as LangChain stores it."""
+    if isinstance(message, list | tuple):
+        if len(message) != 2:
+            raise MessageError(f"it is no pair of role and text: write {_FORMS}")
+        return {"role": message[0], "content": message[1]}
+    if isinstance(message, Mapping) and "content" not in message:
+        stored = (message.get(name) for name in ("data", "kwargs"))
+        return next((one for one in stored if isinstance(one, Mapping)), message)
+    return message
+
+
+def _role(message: Any) -> str:
+    """Return `user` or `assistant`; nothing if such messages are left out."""
+    role = look_up(message, "role") or look_up(message, "type")
+    if not isinstance(role, str):
+        raise MessageError(f"{type(message).__name__} without a role is no message: write {_FORMS}")
+    if role.lower() in _LEFT_OUT:
+        return ""
+    if role.lower() not in _ROLES:
+        raise MessageError(
+            f"{role[:40]!r} is no role: write user or assistant, human or ai; messages of system, "
+            "developer, tool and function are left out"
+        )
+    return _ROLES[role.lower()]
 
 
 def _exchanged(turn: dict[str, Any], index: int) -> Exchanged:

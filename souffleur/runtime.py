@@ -11,9 +11,10 @@ from pydantic import ValidationError
 
 from souffleur.agents.exchange import Persona, persona_of
 from souffleur.background.backstage import Backstage
-from souffleur.background.intake import Receipt, Said, moment, turn_of, with_error
+from souffleur.background.intake import Receipt, Said, turn_of, with_error
 from souffleur.blocking.memory import BlockingSouffleur
 from souffleur.cast import Cast, usual
+from souffleur.contents import Content, read_content
 from souffleur.errors import (
     MessageError,
     NotFoundError,
@@ -43,6 +44,7 @@ from souffleur.knowledge.people import Knows, Language, Person, PersonaCard, sph
 from souffleur.knowledge.reading import describe_faults
 from souffleur.knowledge.talk.turn import MAX_MESSAGE_LENGTH, TurnState, turn_point_id
 from souffleur.messages import Messages, to_turns
+from souffleur.moments import Moment, lacks_zone, moment, moment_or_now, read_moment
 from souffleur.opening import Opening
 from souffleur.parts import Parts
 from souffleur.settings import Settings, change_settings, load_settings
@@ -129,43 +131,46 @@ class Souffleur:
         *,
         user_id: str,
         session_id: str = "default",
-        text: str,
+        text: Content,
         agent_id: str = "default",
-        at: datetime | None = None,
+        at: Moment | None = None,
         incognito: bool = False,
     ) -> Recall:
         """Return what to remember for the reply to `text`. Never raises: see `Recall.error`.
 
-        All personas share what is known of a user, except those that know only what they were
-        told themselves: see `introduce_persona`. With `incognito` nothing is looked up.
+        `text` may be content parts or a message, as for `observe`. All personas share what is known
+        of a user, except those that know only what they were told themselves: see
+        `introduce_persona`. With `incognito` nothing is looked up.
         """
         if incognito:
             return Recall()
         try:
-            asked = await self._asked(user_id, session_id, text or "", agent_id, at)
+            words = read_content(text)
+            asked, odd = await self._asked(user_id, session_id, words, agent_id, at)
             whisper = await whisper_for(self.knowledge, self.settings, asked, self._count)
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
             return Recall(error=_describe(error))
         self._pairing.note(user_id, session_id, whisper)
-        return whisper.with_error(self.error)
+        return whisper.with_error(odd).with_error(self.error)
 
     def observe(
         self,
         *,
         user_id: str,
         session_id: str = "default",
-        user: str = "",
-        assistant: str = "",
+        user: Content = "",
+        assistant: Content = "",
         whisper: Whisper = None,
         agent_id: str = "default",
         turn_id: str | None = None,
-        at: datetime | None = None,
+        at: Moment | None = None,
         incognito: bool = False,
     ) -> Receipt:
         """Store a turn durably, and have it judged in the background. Never raises.
 
-        The same `turn_id` with the same words is one turn. With another reply (swipe,
-        regenerate), the changes made for the first are undone and the turn is judged again.
+        `user` and `assistant` are texts, lists of content parts, or messages (see `remember`). The
+        same `turn_id` with the same words is one turn. With another reply (swipe, regenerate), the
+        changes made for the first are undone and the turn is judged again.
         `whisper` is the recall that the reply was written with, or its `judgeable_ids`, which may
         come from another process; by default, the latest recall of the session in this process.
         May be called from any thread. With `incognito` nothing is stored.
@@ -227,20 +232,23 @@ class Souffleur:
         kind: Kind = Kind.FACT,
         importance: Importance = Importance.HIGH,
         reason: str = "told to remember",
-        at: datetime | None = None,
+        at: Moment | None = None,
     ) -> list[LedgerEntry]:
         """Remember a sentence as it is, or have messages judged now, whatever the cadence.
 
-        A sentence is refused if it is known or a secret. Messages are observed as turns of the
-        session, each once, however often they are given; without a model they wait. Raises
-        MessageError for an invalid message or sentence; EndpointError or EmbedderError if nothing
-        can be judged now, in which case the messages are stored and wait.
+        A sentence is refused if it is known or a secret. Messages are those of OpenAI or LangChain,
+        or pairs such as ("user", "hi"); system and tool messages are left out, an image becomes
+        "[image]" (docs/messages.md). They are observed as turns of the session, each once, however
+        often they are given; without a model they wait. `at` is a datetime, an ISO 8601 string or
+        seconds since 1970. Raises MessageError for an invalid message, sentence or time;
+        EndpointError or EmbedderError if nothing can be judged now, in which case the messages are
+        stored and wait.
         """
         check_id(user_id)
         if isinstance(what, str):
             op = _add(reason, what, kind, importance)
             return await self._decide([op], user_id, agent_id, at)
-        ids = []
+        ids, usual = [], None if at is None else read_moment(at)
         for turn in to_turns(what):
             receipt = self.observe(
                 user_id=user_id,
@@ -250,7 +258,7 @@ class Souffleur:
                 whisper=(),
                 agent_id=agent_id,
                 turn_id=turn.turn_id,
-                at=turn.at or at,
+                at=turn.at or usual,
             )
             if not receipt.durable:
                 raise MessageError(receipt.error)
@@ -265,14 +273,16 @@ class Souffleur:
         user_id: str,
         session_id: str = "default",
         agent_id: str = "default",
-        at: datetime | None = None,
+        at: Moment | None = None,
         limit: int = 8,
     ) -> Past:
         """Find what was talked about at the time a text names ("上周", "last time"), or its topic.
 
         Calls no model. Raises MessageError if `text` is not a string, StoreError, EmbedderError.
         """
-        asked = await self._asked(user_id, session_id, text, agent_id, at)
+        asked, odd = await self._asked(user_id, session_id, text, agent_id, at)
+        if odd:
+            raise MessageError(odd)
         return await look_everywhere(self.knowledge, self.settings.window_rule, asked, limit=limit)
 
     async def introduce(
@@ -371,7 +381,7 @@ class Souffleur:
         *,
         user_id: str,
         reason: str = "told to forget",
-        at: datetime | None = None,
+        at: Moment | None = None,
         dry_run: bool = False,
     ) -> list[LedgerEntry]:
         """Forget a memory by its id, or those that a text clearly means; undoable.
@@ -384,7 +394,7 @@ class Souffleur:
         ops = [Forget(target=memory_id, reason=reason) for memory_id in ids]
         return await self._decide(ops, user_id, "default", at)
 
-    async def matches(self, query: str, *, user_id: str, at: datetime | None = None) -> list[Found]:
+    async def matches(self, query: str, *, user_id: str, at: Moment | None = None) -> list[Found]:
         """Return the memories that `forget` would forget: by id, or by clear relevance."""
         if not isinstance(query, str):
             raise MessageError("what to forget must be a text, or the id of a memory")
@@ -461,7 +471,7 @@ class Souffleur:
         ops: Sequence[Op],
         user_id: str,
         agent_id: str,
-        at: datetime | None,
+        at: Moment | None,
         by: ActorKind = ActorKind.USER,
         sphere: str | None = None,
     ) -> list[LedgerEntry]:
@@ -478,29 +488,33 @@ class Souffleur:
         return await self._backstage.do(lambda: self.knowledge.apply(verdict))
 
     async def _asked(
-        self, user_id: str, session_id: str, text: str, agent_id: str, at: datetime | None
-    ) -> Asked:
-        """Return the checked question of `recall` or `ask`. Raises IdentityError, MessageError."""
+        self, user_id: str, session_id: str, text: str, agent_id: str, at: Moment | None
+    ) -> tuple[Asked, str]:
+        """Return the checked question of `recall` or `ask`, and a warning about its time.
+
+        Raises IdentityError, MessageError.
+        """
         check_id(user_id)
         check_id(session_id, "session_id")
         if not isinstance(text, str):
             raise MessageError(f"text must be a text, not {type(text).__name__}")
         check_id(agent_id, "agent_id")
         persona, sphere = await self._who(user_id, agent_id)
-        now, words = self._moment(at, persona), clip(mend(text), MAX_MESSAGE_LENGTH)
-        return Asked(user_id, session_id, words, now, persona, agent_id, sphere)
+        now, odd = moment_or_now(at, now=self.clock(), zone=persona.zone)
+        words = clip(mend(text), MAX_MESSAGE_LENGTH)
+        return Asked(user_id, session_id, words, now, persona, agent_id, sphere), odd
 
     async def _who(self, user_id: str, agent_id: str = "default") -> tuple[Persona, str]:
         """Return the names, zone and language of the two, and the sphere of the persona."""
         person, card = await self.knowledge.people.find(user_id, agent_id)
         return persona_of(self._usual, person, card), sphere_of(card)
 
-    def _moment(self, at: datetime | None, persona: Persona) -> datetime:
-        return moment(at, now=self.clock(), zone=persona.zone)[0]
+    def _moment(self, at: Moment | None, persona: Persona) -> datetime:
+        return moment(at, now=self.clock(), zone=persona.zone)
 
     def _zone_now(self, user_id: str, at: object) -> ZoneInfo:
         """Return the zone for a time without one: the user's, if it can be read."""
-        if not isinstance(at, datetime) or at.tzinfo is not None:
+        if not lacks_zone(at):
             return self._usual.zone
         try:
             person, _ = self.knowledge.people.find_now(user_id, "default")

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 
 from loguru import logger
 
+from souffleur.contents import Content, read_content
 from souffleur.errors import MessageError, SouffleurError, StoreError
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.language.plain_text import is_blank
 from souffleur.knowledge.talk.session import WindowRule
 from souffleur.knowledge.talk.turn import Turn, turn_point_id
+from souffleur.moments import moment_or_now
 
 if TYPE_CHECKING:
     from souffleur.knowledge.journal import Journal
-
-YEARS = range(1900, 2200)
-"""Calendar years in which a turn can have been said."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ def turn_of(
 ) -> tuple[Turn | None, str]:
     """Return the checked turn, and warnings about it; `None` if it is blank.
 
-    Raises IdentityError for an invalid id, MessageError for messages that are not strings.
+    Raises IdentityError for an invalid id, MessageError for contents that cannot be read.
     """
     user_id = check_id(said.user_id)
     session_id = check_id(said.session_id, "session_id")
@@ -118,7 +117,7 @@ def turn_of(
     user, assistant = words(said.user, "user"), words(said.assistant, "assistant")
     if is_blank(user) and is_blank(assistant):
         return None, ""
-    at, odd = moment(said.at, now=now, zone=zone)
+    at, odd = moment_or_now(said.at, now=now, zone=zone)
     turn = Turn(
         id=turn_point_id(user_id, agent_id, session_id, said.turn_id),
         turn_id=said.turn_id,
@@ -133,33 +132,16 @@ def turn_of(
     return turn, odd
 
 
-def words(value: object, what: str) -> str:
-    """Return a text; empty for `None`. Raises MessageError for anything else.
+def words(value: Content, what: str) -> str:
+    """Return the text of a content. Raises MessageError, which says what it is the content of.
 
-    >>> words(None, "user"), words("hi", "user")
+    >>> words(None, "user"), words(["hi"], "user")
     ('', 'hi')
     """
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise MessageError(f"{what} must be a text, not {type(value).__name__}")
-    return value
-
-
-def moment(value: object, *, now: datetime, zone: tzinfo) -> tuple[datetime, str]:
-    """Return when something was said, and a warning about it; now if nothing was given.
-
-    A time without a zone is taken to be in `zone`; an invalid one is replaced by now.
-    """
-    if value is None:
-        return now, ""
-    if not isinstance(value, datetime):
-        return now, f"`at` is no datetime but {type(value).__name__}: now was taken"
-    if value.year not in YEARS:
-        return now, f"`at` is in the year {value.year}: now was taken"
-    if value.tzinfo is None or value.utcoffset() is None:
-        return value.replace(tzinfo=zone), ""
-    return value, ""
+    try:
+        return read_content(value)
+    except MessageError as error:
+        raise MessageError(f"{what}: {error}") from None
 
 
 def with_error(receipt: Receipt, *errors: str) -> Receipt:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from souffleur.background.intake import Receipt
     from souffleur.cast import Cast
+    from souffleur.contents import Content
     from souffleur.health import Health
     from souffleur.knowledge.finding.search import Found, Query
     from souffleur.knowledge.knowledge_base import LedgerEntries, Memories
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.people import Knows, Language, Person, PersonaCard
     from souffleur.knowledge.talk.turn import Turn
     from souffleur.messages import Messages
+    from souffleur.moments import Moment
     from souffleur.runs.run import RunOptions, RunResult
     from souffleur.whispering.pairing import Whisper
     from souffleur.whispering.recollection import Past
@@ -37,15 +39,16 @@ class SouffleurMethods(Face):
         *,
         user_id: str,
         session_id: str = "default",
-        text: str,
+        text: Content,
         agent_id: str = "default",
-        at: datetime | None = None,
+        at: Moment | None = None,
         incognito: bool = False,
     ) -> Recall:
         """Return what to remember for the reply to `text`. Never raises: see `Recall.error`.
 
-        All personas share what is known of a user, except those that know only what they were
-        told themselves: see `introduce_persona`. With `incognito` nothing is looked up.
+        `text` may be content parts or a message, as for `observe`. All personas share what is known
+        of a user, except those that know only what they were told themselves: see
+        `introduce_persona`. With `incognito` nothing is looked up.
         """
         found: Recall = self._wait_or_report(
             Recall,
@@ -64,18 +67,19 @@ class SouffleurMethods(Face):
         *,
         user_id: str,
         session_id: str = "default",
-        user: str = "",
-        assistant: str = "",
+        user: Content = "",
+        assistant: Content = "",
         whisper: Whisper = None,
         agent_id: str = "default",
         turn_id: str | None = None,
-        at: datetime | None = None,
+        at: Moment | None = None,
         incognito: bool = False,
     ) -> Receipt:
         """Store a turn durably, and have it judged in the background. Never raises.
 
-        The same `turn_id` with the same words is one turn. With another reply (swipe,
-        regenerate), the changes made for the first are undone and the turn is judged again.
+        `user` and `assistant` are texts, lists of content parts, or messages (see `remember`). The
+        same `turn_id` with the same words is one turn. With another reply (swipe, regenerate), the
+        changes made for the first are undone and the turn is judged again.
         `whisper` is the recall that the reply was written with, or its `judgeable_ids`, which may
         come from another process; by default, the latest recall of the session in this process.
         May be called from any thread. With `incognito` nothing is stored.
@@ -130,14 +134,17 @@ class SouffleurMethods(Face):
         kind: Kind = Kind.FACT,
         importance: Importance = Importance.HIGH,
         reason: str = "told to remember",
-        at: datetime | None = None,
+        at: Moment | None = None,
     ) -> list[LedgerEntry]:
         """Remember a sentence as it is, or have messages judged now, whatever the cadence.
 
-        A sentence is refused if it is known or a secret. Messages are observed as turns of the
-        session, each once, however often they are given; without a model they wait. Raises
-        MessageError for an invalid message or sentence; EndpointError or EmbedderError if nothing
-        can be judged now, in which case the messages are stored and wait.
+        A sentence is refused if it is known or a secret. Messages are those of OpenAI or LangChain,
+        or pairs such as ("user", "hi"); system and tool messages are left out, an image becomes
+        "[image]" (docs/messages.md). They are observed as turns of the session, each once, however
+        often they are given; without a model they wait. `at` is a datetime, an ISO 8601 string or
+        seconds since 1970. Raises MessageError for an invalid message, sentence or time;
+        EndpointError or EmbedderError if nothing can be judged now, in which case the messages are
+        stored and wait.
         """
         found: list[LedgerEntry] = self._wait(
             self._inner.remember,
@@ -159,7 +166,7 @@ class SouffleurMethods(Face):
         user_id: str,
         session_id: str = "default",
         agent_id: str = "default",
-        at: datetime | None = None,
+        at: Moment | None = None,
         limit: int = 8,
     ) -> Past:
         """Find what was talked about at the time a text names ("上周", "last time"), or its topic.
@@ -265,7 +272,7 @@ class SouffleurMethods(Face):
         *,
         user_id: str,
         reason: str = "told to forget",
-        at: datetime | None = None,
+        at: Moment | None = None,
         dry_run: bool = False,
     ) -> list[LedgerEntry]:
         """Forget a memory by its id, or those that a text clearly means; undoable.
@@ -277,7 +284,7 @@ class SouffleurMethods(Face):
         )
         return found
 
-    def matches(self, query: str, *, user_id: str, at: datetime | None = None) -> list[Found]:
+    def matches(self, query: str, *, user_id: str, at: Moment | None = None) -> list[Found]:
         """Return the memories that `forget` would forget: by id, or by clear relevance."""
         found: list[Found] = self._wait(self._inner.matches, query, user_id=user_id, at=at)
         return found

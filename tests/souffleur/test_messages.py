@@ -1,12 +1,23 @@
 """Messages given to remember, and the turns they make."""
 
+import re
+from pathlib import Path
 from typing import Any
 
+import langchain_core.messages
 import pytest
+from langchain_core.load import dumpd
+from langchain_core.messages import HumanMessage
 
 from souffleur.errors import MessageError
 from souffleur.messages import to_turns
 from tests.build import NOW
+
+NAMES = {
+    **{name: getattr(langchain_core.messages, name) for name in langchain_core.messages.__all__},
+    "dumpd": dumpd,
+}
+PAGE = (Path(__file__).parents[2] / "docs" / "messages.md").read_text(encoding="utf-8")
 
 
 def says(role: str, content: Any, **fields: Any) -> dict[str, Any]:
@@ -46,16 +57,70 @@ def test_the_same_messages_have_the_same_ids() -> None:
     assert later.turn_id != one[0].turn_id
 
 
+def test_when_it_was_said_is_read() -> None:
+    """A datetime, an ISO string or seconds since 1970, under the names that hosts use."""
+    said = [
+        says("user", "a", timestamp="2026-01-03T10:00:00Z"),
+        says("assistant", "b"),
+        says("user", "c", created_at=NOW.timestamp()),
+        says("assistant", "d"),
+        says("user", "e", at=NOW.replace(tzinfo=None)),
+    ]
+    assert [turn.at for turn in to_turns(said)] == [NOW, NOW, NOW.replace(tzinfo=None)]
+
+
 @pytest.mark.parametrize(
     ("message", "complaint"),
     [
-        ({"content": "hi"}, "message 0 needs a role and a text"),
-        (says("user", ["hi"]), "message 0 needs a role and a text"),
-        (says("user", "hi", at="today"), "must be a datetime with a time zone"),
-        (says("user", "hi", at=NOW.replace(tzinfo=None)), "must be a datetime with a time zone"),
+        ({"content": "hi"}, "message 1: dict without a role is no message: write {'role'"),
+        (says("user", None), "message 1: it has no content: write {'role'"),
+        (says("narrator", "hi"), "message 1: 'narrator' is no role: write user or assistant"),
+        (says("user", [{"text": 7}]), "message 1: dict is no text: give a string, or content"),
+        (says("user", 7), "message 1: int is no text"),
+        (says("user", "hi", at="today"), "message 1: 'today' is no time: give a datetime"),
+        ("hi", "message 1: str without a role is no message"),
+        (("user",), "message 1: it is no pair of role and text"),
+        (("hi", "there"), "message 1: 'hi' is no role"),
     ],
 )
-def test_what_is_no_message_is_refused(message: dict[str, Any], complaint: str) -> None:
-    """The error says which message, and what it should be."""
-    with pytest.raises(MessageError, match=complaint):
-        to_turns([message])
+def test_what_is_no_message_is_refused(message: Any, complaint: str) -> None:
+    """The error says which message, and what would do."""
+    with pytest.raises(MessageError, match=re.escape(complaint)):
+        to_turns([says("user", "hi"), message])
+
+
+def test_one_message_is_no_list() -> None:
+    """A message alone is refused, also one that can be iterated over."""
+    for alone in (says("user", "hi"), HumanMessage("hi"), "hi"):
+        with pytest.raises(MessageError, match="messages must be a list"):
+            to_turns(alone)  # type: ignore[arg-type]
+
+
+def rows() -> list[tuple[str, str]]:
+    """The code of each row of the page, and what the row says that it becomes."""
+    table = (line for line in PAGE.splitlines() if line.startswith("| `"))
+    cells = ([cell.strip() for cell in line.strip("|").split(" | ")] for line in table)
+    return [(code.strip("`"), becomes) for code, becomes in cells]
+
+
+def told(message: Any) -> str:
+    """What a message becomes, as the page writes it."""
+    try:
+        found = to_turns([message])
+    except MessageError as error:
+        return f"MessageError: {error}"
+    if not found:
+        return "left out"
+    (turn,) = found
+    text = f"the user says `{turn.user}`" if turn.user else f"the companion says `{turn.assistant}`"
+    when = f", at {turn.at:%Y-%m-%d %H:%M}" if turn.at else ""
+    zone = " UTC" if turn.at and turn.at.tzinfo else ""
+    return text.replace("\n", "` and `") + when + zone
+
+
+@pytest.mark.parametrize(("code", "becomes"), rows())
+def test_the_page_says_what_each_form_becomes(code: str, becomes: str) -> None:
+    """Each row of docs/messages.md is so."""
+    shown = told(eval(code, NAMES))
+    whole, _, _ = becomes.partition(" …")
+    assert shown == becomes or (whole != becomes and shown.startswith(whole))

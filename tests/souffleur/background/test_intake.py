@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, settings as profile, strategies as st
 
-from souffleur.background.intake import moment
 from souffleur.errors import MessageError, SouffleurError
+from souffleur.moments import moment_or_now
 from souffleur.parts import Parts
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
@@ -43,15 +43,24 @@ async def opened(folder: Path) -> Souffleur:
         (NOW - timedelta(days=1), NOW - timedelta(days=1), ""),
         (datetime.max.replace(tzinfo=UTC), NOW, "year 9999"),
         (datetime.min.replace(tzinfo=UTC), NOW, "year 1:"),
-        ("yesterday", NOW, "no datetime but str"),
-        (1767434400, NOW, "no datetime but int"),
+        ("2026-01-03T11:00:00+00:00", NOON, ""),
+        ("2026-01-03 12:00", NOON, ""),
+        (NOON.timestamp(), NOON, ""),
+        (
+            NOON.timestamp() * 1000,
+            NOW,
+            "is no time: give a datetime, an ISO 8601",
+        ),
+        ("yesterday", NOW, "'yesterday' is no time"),
+        (float("nan"), NOW, "nan is no time"),
+        (True, NOW, "True is no time"),
         (NOW.astimezone(timezone(timedelta(hours=14))), NOW, ""),
     ],
     ids=str,
 )
 def test_when_something_was_said(given_: Any, at: datetime, odd: str) -> None:
     """Without a zone it is the settings'; what is no time is now, and said to be odd."""
-    found, why = moment(given_, now=NOW, zone=PARIS)
+    found, why = moment_or_now(given_, now=NOW, zone=PARIS)
     assert found == at
     assert odd in why
     assert bool(odd) == bool(why)
@@ -81,6 +90,26 @@ async def test_nothing_said_is_nothing_kept(tmp_path: Path) -> None:
     await memory.close()
 
 
+async def test_parts_and_messages_are_read(tmp_path: Path) -> None:
+    """What a chat interface holds can be given as it is: to recall by, and to observe."""
+    memory = await opened(tmp_path)
+    await memory.remember("Ann likes tea.", user_id="ann")
+    asked = [{"type": "text", "text": "Tea?"}, {"type": "image_url", "image_url": {"url": "x"}}]
+    whisper = await memory.recall(user_id="ann", text=asked)
+    assert [hit.memory.content for hit in whisper.found] == ["Ann likes tea."]
+    reply = {"role": "assistant", "content": [{"type": "text", "text": "Green tea."}]}
+    assert memory.observe(user_id="ann", user=asked, assistant=reply).durable
+    calls = {"role": "assistant", "content": None, "tool_calls": [{}]}
+    assert memory.observe(user_id="ann", user="And?", assistant=calls, at="2026-01-03 12:00").new
+    turns = await memory.knowledge.journal.turns()
+    said = [("Tea?\n[image]", "Green tea."), ("And?", "")]
+    assert [(turn.user, turn.assistant) for turn in turns] == said
+    assert turns[1].at == NOON
+    odd = memory.observe(user_id="ann", user={1, 2})
+    assert (odd.durable, "user: set is no text: give a string" in odd.error) == (False, True)
+    await memory.close()
+
+
 async def test_an_odd_time_loses_no_turn(tmp_path: Path) -> None:
     """The turn is kept at the present time, and the receipt says so."""
     memory = await opened(tmp_path)
@@ -88,6 +117,9 @@ async def test_an_odd_time_loses_no_turn(tmp_path: Path) -> None:
     assert (receipt.durable, "year 9999" in receipt.error) == (True, True)
     (turn,) = await memory.knowledge.journal.turns()
     assert turn.at == NOW
+    assert "'noon' is no time" in (await memory.recall(user_id="ann", text="hi", at="noon")).error
+    with pytest.raises(MessageError, match="'noon' is no time"):
+        await memory.ask("what did we say", user_id="ann", at="noon")
     await memory.close()
 
 
@@ -120,10 +152,12 @@ async def tried(memory: Souffleur, said: dict[str, Any]) -> None:
         ({"what": "x" * 2001}, "content: must have at most 2,000 characters"),
         ({"what": "tea", "kind": "bogus"}, "kind: "),
         ({"what": "tea", "importance": "vast"}, "importance: "),
-        ({"what": [("user", "hi")]}, "message 0"),
+        ({"what": [("user", "hi", 3)]}, "message 0: it is no pair"),
         ({"what": 7}, "messages"),
+        ({"what": "tea", "at": "noon"}, "`at`: 'noon' is no time"),
+        ({"what": [("user", "hi")], "at": "noon"}, "'noon' is no time"),
     ],
-    ids=["empty", "blank", "long", "kind", "importance", "pair", "number"],
+    ids=["empty", "blank", "long", "kind", "importance", "triple", "number", "time", "times"],
 )
 async def test_what_cannot_be_remembered_is_said(
     tmp_path: Path, given_: dict[str, Any], why: str

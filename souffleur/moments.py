@@ -1,0 +1,83 @@
+"""Moments: when something was said, as hosts write it."""
+
+from datetime import UTC, datetime, tzinfo
+
+from souffleur.errors import MessageError
+
+Moment = datetime | str | float
+"""A datetime, an ISO 8601 string, or seconds since 1970."""
+
+YEARS = range(1900, 2200)
+"""Calendar years in which something can have been said."""
+_FORMS = "a datetime, an ISO 8601 string or seconds since 1970"
+
+
+def read_moment(value: object) -> datetime:
+    """Return the moment that a value names, without a time zone if the value has none.
+
+    Raises MessageError for anything else, and for a year that is not in `YEARS`.
+
+    >>> str(read_moment("2026-01-03T10:00Z")), str(read_moment("2026-01-03 10:00"))
+    ('2026-01-03 10:00:00+00:00', '2026-01-03 10:00:00')
+    >>> str(read_moment(1767434400))
+    '2026-01-03 10:00:00+00:00'
+    """
+    moment = _parsed(value)
+    if moment is None:
+        raise MessageError(f"{_shown(value)} is no time: give {_FORMS}")
+    if moment.year not in YEARS:
+        raise MessageError(f"{_shown(value)} is in the year {moment.year}: give {_FORMS}")
+    return moment
+
+
+def moment_or_now(value: object, *, now: datetime, zone: tzinfo) -> tuple[datetime, str]:
+    """Return when something was said, and a warning about it; now if nothing was given.
+
+    A time without a zone is taken to be in `zone`; an invalid one is replaced by now.
+    """
+    try:
+        return moment(value, now=now, zone=zone), ""
+    except MessageError as error:
+        return now, f"{error}; now was taken"
+
+
+def moment(value: object, *, now: datetime, zone: tzinfo) -> datetime:
+    """Return when something was said; now if nothing was given.
+
+    A time without a zone is taken to be in `zone`. Raises MessageError for an invalid one.
+    """
+    if value is None:
+        return now
+    try:
+        found = read_moment(value)
+    except MessageError as error:
+        raise MessageError(f"`at`: {error}") from None
+    return found if found.utcoffset() is not None else found.replace(tzinfo=zone)
+
+
+def lacks_zone(value: object) -> bool:
+    """Return whether a value is a time without a time zone.
+
+    >>> lacks_zone("2026-01-03"), lacks_zone("2026-01-03T10:00Z"), lacks_zone(None)
+    (True, False, False)
+    """
+    found = _parsed(value)
+    return found is not None and found.utcoffset() is None
+
+
+def _parsed(value: object) -> datetime | None:
+    if isinstance(value, datetime):
+        return value
+    try:
+        if isinstance(value, str):
+            return datetime.fromisoformat(value.strip())
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"a value of the type {type(value).__name__}"

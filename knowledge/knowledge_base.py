@@ -45,11 +45,12 @@ from souffleur.knowledge.identity import (
 )
 from souffleur.knowledge.introductions import People
 from souffleur.knowledge.journal import Journal, to_entry
-from souffleur.knowledge.memory import NARRATIVE, Category, Due, Memory, MemoryState
+from souffleur.knowledge.memory import NARRATIVE, Category, Due, Memories, Memory, MemoryState
 from souffleur.knowledge.memory_codec import fingerprint, to_memories, to_memory
 from souffleur.knowledge.operation import (
     Actor,
     Add,
+    LedgerEntries,
     LedgerEntry,
     Verdict,
     is_id,
@@ -62,8 +63,6 @@ from souffleur.knowledge.talk.talk_codec import to_masked_turn
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.knowledge.writer import Writer
 
-Memories = list[Memory]
-LedgerEntries = list[LedgerEntry]
 Vector = tuple[float, ...]
 
 NEAR_DUPLICATE = 0.95

@@ -123,11 +123,17 @@ class Evidence(Frozen):
     """A quotation that a memory is based on."""
 
     turn_id: str
+    """The store's own id of the turn: `Turn.id`."""
     speaker: Speaker
+    """Who said it."""
     quote: str
     """The exact words of the message."""
     at: AwareDatetime | None = None
     """When the message was said."""
+    session_id: str = ""
+    """The session of the turn; empty in memories of earlier versions."""
+    host_turn_id: str = ""
+    """The host's own id of the turn, unique in its session; empty like `session_id`."""
 
 
 class Relation(Frozen):
@@ -229,3 +235,6 @@ class Memory(Frozen):
     def since(self, moment: datetime) -> float:
         """Return the days from the anchor to `moment`, never negative."""
         return max(0.0, (moment - self.anchor_at).total_seconds() / 86400)
+
+
+Memories = list[Memory]

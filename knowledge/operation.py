@@ -43,7 +43,7 @@ def is_id(text: str) -> bool:
     """
     try:
         return str(UUID(text)) == text
-    except ValueError:
+    except (ValueError, AttributeError):  # the latter for what is no string
         return False
 
 
@@ -301,6 +301,9 @@ class Said(Frozen):
     speaker: Speaker
     text: Text
     at: AwareDatetime
+    session_id: str = ""
+    host_turn_id: str = ""
+    """The host's own id of the turn."""
 
 
 class Verdict(Frozen):
@@ -367,6 +370,11 @@ class LedgerEntry(Frozen):
     user_id: str
     agent_id: str
     turn_ids: tuple[str, ...] = ()
+    """The store's own ids of the turns it is about: `Turn.id`."""
+    session_id: str = ""
+    """The session of these turns; empty if there are none, and in entries of earlier versions."""
+    host_turn_ids: tuple[str, ...] = ()
+    """The host's own ids of these turns, in the same order; empty like `session_id`."""
     by: Actor
     at: AwareDatetime
     op: str
@@ -391,3 +399,6 @@ class LedgerEntry(Frozen):
     def memory_ids(self) -> tuple[str, ...]:
         """The ids of the memories that the op changed."""
         return tuple(change.after.id for change in self.changes)
+
+
+LedgerEntries = list[LedgerEntry]

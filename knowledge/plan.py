@@ -366,5 +366,13 @@ def evidence_for(quote: str, verdict: Verdict) -> tuple[Evidence, ...]:
     ordered = sorted(verdict.said, key=lambda said: said.speaker is not Speaker.USER)
     for said in ordered:
         if quote and find_quote(quote, said.text):
-            return (Evidence(turn_id=said.turn_id, speaker=said.speaker, quote=quote, at=said.at),)
+            evidence = Evidence(
+                turn_id=said.turn_id,
+                speaker=said.speaker,
+                quote=quote,
+                at=said.at,
+                session_id=said.session_id,
+                host_turn_id=said.host_turn_id,
+            )
+            return (evidence,)
     return ()

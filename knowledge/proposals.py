@@ -23,8 +23,15 @@ def agreed(entry: LedgerEntry, turns: Sequence[Turn], *, by: Actor, now: datetim
         fields["quote"] = entry.quote
     said = [one for turn in turns for one in turn.said()]
     if entry.quote and entry.turn_ids:  # the words themselves may have expired
-        quoted = {"turn_id": entry.turn_ids[0], "speaker": Speaker.USER, "text": entry.quote}
-        said.append(Said(**quoted, at=entry.at))
+        quoted = Said(
+            turn_id=entry.turn_ids[0],
+            speaker=Speaker.USER,
+            text=entry.quote,
+            at=entry.at,
+            session_id=entry.session_id,
+            host_turn_id=next(iter(entry.host_turn_ids), ""),
+        )
+        said.append(quoted)
     return Verdict(
         id=derive_id("agreed", entry.id),
         user_id=entry.user_id,

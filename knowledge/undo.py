@@ -46,6 +46,8 @@ def plan_undo(
         user_id=entry.user_id,
         agent_id=entry.agent_id,
         turn_ids=entry.turn_ids,
+        session_id=entry.session_id,
+        host_turn_ids=entry.host_turn_ids,
         by=by,
         at=now,
         op="UNDO",

@@ -235,6 +235,8 @@ def _ledger_entry(
         user_id=verdict.user_id,
         agent_id=verdict.agent_id,
         turn_ids=tuple(turn.id for turn in turns),
+        session_id=turns[0].session_id if turns else "",
+        host_turn_ids=tuple(turn.turn_id for turn in turns),
         by=verdict.by,
         at=verdict.at,
         op=op.op,

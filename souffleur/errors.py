@@ -17,6 +17,7 @@ SouffleurError
 ├── RecordingError         no recorded answer fits this request: recorded for other words
 ├── BlockingError          a blocking memory is closed, was forked, or is called by its own thread
 ├── MessageError           what was given to remember is no message
+├── QueryError             no such kind, category, state or scope, or a limit that is none
 └── DialogueError          a dialogue file cannot be read
 """
 
@@ -136,6 +137,10 @@ class BlockingError(SouffleurError):
 
 class MessageError(SouffleurError):
     """What was given to remember is no message."""
+
+
+class QueryError(SouffleurError):
+    """There is no such kind, category, state or scope to look for, or the limit is none."""
 
 
 class DialogueError(SouffleurError):

@@ -23,10 +23,10 @@ from souffleur.errors import (
     StoreError,
 )
 from souffleur.health import Health
-from souffleur.knowledge.finding.search import Found, Query
+from souffleur.knowledge.finding.search import Found, Query, Scope
 from souffleur.knowledge.identity import EVERY_SPHERE, PERSONAS, check_id, own_sphere
 from souffleur.knowledge.language.plain_text import clip, mend
-from souffleur.knowledge.memory import Category, Kind, Memory
+from souffleur.knowledge.memory import Category, Kind, Memories, Memory, MemoryState
 from souffleur.knowledge.operation import (
     Actor,
     ActorKind,
@@ -34,6 +34,7 @@ from souffleur.knowledge.operation import (
     Confirm,
     Forget,
     Importance,
+    LedgerEntries,
     LedgerEntry,
     Op,
     Share,
@@ -43,6 +44,7 @@ from souffleur.knowledge.operation import (
 from souffleur.knowledge.people import Knows, Language, Person, PersonaCard, sphere_of
 from souffleur.knowledge.reading import describe_faults
 from souffleur.knowledge.talk.turn import MAX_MESSAGE_LENGTH, TurnState, turn_point_id
+from souffleur.lookup import Lookup
 from souffleur.messages import Messages, to_turns
 from souffleur.moments import Moment, lacks_zone, moment, moment_or_now, read_moment
 from souffleur.opening import Opening
@@ -86,6 +88,7 @@ class Souffleur:
         self._backstage = Backstage(parts, settings)
         self._count = counter_for(settings.model, settings.tokenizer)
         self._pairing = Pairing()
+        self._lookup = Lookup(parts.knowledge, self._who, parts.clock)
 
     @classmethod
     def open(
@@ -466,6 +469,76 @@ class Souffleur:
         """
         await self._backstage.close()
 
+    async def search(
+        self,
+        text: str,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        scope: Scope | str | Sequence[Scope | str] = Scope.MEMORIES,
+        limit: int = 10,
+        at: Moment | None = None,
+    ) -> list[Found]:
+        """Return what matches a text, best first; unlike `recall`, also what matches weakly.
+
+        `scope` is memories, episodes, turns, or several of them. `agent_id` returns only what that
+        persona may know. Asks no model. Raises MessageError, QueryError, StoreError, EmbedderError.
+        """
+        return await self._lookup.search(
+            text, user_id=user_id, agent_id=agent_id, scope=scope, limit=limit, at=at
+        )
+
+    async def get(self, memory_id: str, *, user_id: str) -> Memory:
+        """Return a memory of a user in any state. Raises NotFoundError, UnreadableError."""
+        return await self.knowledge.get(memory_id, user_id=check_id(user_id))
+
+    async def history(self, memory_id: str, *, user_id: str) -> LedgerEntries:
+        """Return all changes of a memory, oldest first: who, when, why, on which words.
+
+        Raises NotFoundError if this user has no such memory.
+        """
+        return await self.knowledge.history(memory_id, user_id=check_id(user_id))
+
+    async def undo(self, entry_id: str, *, user_id: str) -> LedgerEntry:
+        """Undo a change for a user, by the id of its ledger entry; return the UNDO entry.
+
+        Raises NotFoundError if this user has no such entry, UndoError if it cannot be undone.
+        """
+        by, owner = Actor(who=ActorKind.USER), check_id(user_id)
+        return await self._backstage.do(
+            lambda: self.knowledge.undo(entry_id, user_id=owner, by=by, now=self.clock())
+        )
+
+    async def episodes(
+        self, *, user_id: str, agent_id: str | None = None, limit: int = 10
+    ) -> Memories:
+        """Return a user's latest episodes, newest first; `agent_id` as in `search`."""
+        return await self._lookup.episodes(user_id=user_id, agent_id=agent_id, limit=limit)
+
+    async def portrait(self, *, user_id: str, agent_id: str = "default") -> Memory | None:
+        """Return a user's current portrait, for a persona; `None` if there is none yet."""
+        _, sphere = await self._who(check_id(user_id), check_id(agent_id, "agent_id"))
+        return await self.knowledge.portrait(user_id, sphere)
+
+    # The last one: below it, `list` in the class is this method.
+    async def list(
+        self,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        kind: Kind | str | None = None,
+        category: Category | str | None = None,
+        state: MemoryState | str | None = MemoryState.ACTIVE,
+    ) -> Memories:
+        """Return a user's memories, episodes and portrait, oldest first; `None` means any.
+
+        Active and pending ones that have expired are left out, unless `state` is `None`. `agent_id`
+        returns only what that persona may know. Raises QueryError, StoreError.
+        """
+        return await self._lookup.memories(
+            user_id=user_id, agent_id=agent_id, kind=kind, category=category, state=state
+        )
+
     async def _decide(
         self,
         ops: Sequence[Op],
@@ -474,7 +547,7 @@ class Souffleur:
         at: Moment | None,
         by: ActorKind = ActorKind.USER,
         sphere: str | None = None,
-    ) -> list[LedgerEntry]:
+    ) -> LedgerEntries:
         persona, told_in = await self._who(check_id(user_id), check_id(agent_id, "agent_id"))
         verdict = Verdict(
             id=derive_id("by hand", uuid.uuid4()),

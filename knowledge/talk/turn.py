@@ -98,7 +98,14 @@ class Turn(Frozen):
         """Return its messages in order; empty ones are left out."""
         both = ((Speaker.USER, self.user), (Speaker.ASSISTANT, self.assistant))
         return tuple(
-            Said(turn_id=self.id, speaker=speaker, text=text, at=self.at)
+            Said(
+                turn_id=self.id,
+                speaker=speaker,
+                text=text,
+                at=self.at,
+                session_id=self.session_id,
+                host_turn_id=self.turn_id,
+            )
             for speaker, text in both
             if text
         )

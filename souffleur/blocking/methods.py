@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from souffleur.blocking.face import Face
+from souffleur.knowledge.finding.search import Scope
 from souffleur.knowledge.identity import COMMON, EVERY_SPHERE, EVERYBODY
 from souffleur.knowledge.memory import Kind, MemoryState
 from souffleur.knowledge.operation import Importance
@@ -19,9 +20,8 @@ if TYPE_CHECKING:
     from souffleur.contents import Content
     from souffleur.health import Health
     from souffleur.knowledge.finding.search import Found, Query
-    from souffleur.knowledge.knowledge_base import LedgerEntries, Memories
-    from souffleur.knowledge.memory import Due, Memory
-    from souffleur.knowledge.operation import Actor, LedgerEntry, Verdict
+    from souffleur.knowledge.memory import Category, Due, Memories, Memory
+    from souffleur.knowledge.operation import Actor, LedgerEntries, LedgerEntry, Verdict
     from souffleur.knowledge.people import Knows, Language, Person, PersonaCard
     from souffleur.knowledge.talk.turn import Turn
     from souffleur.messages import Messages
@@ -319,6 +319,89 @@ class SouffleurMethods(Face):
         time limit. Raises StoreError if the store is out of reach.
         """
         found: bool = self._wait(self._inner.flush, seconds)
+        return found
+
+    def search(
+        self,
+        text: str,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        scope: Scope | str | Sequence[Scope | str] = Scope.MEMORIES,
+        limit: int = 10,
+        at: Moment | None = None,
+    ) -> list[Found]:
+        """Return what matches a text, best first; unlike `recall`, also what matches weakly.
+
+        `scope` is memories, episodes, turns, or several of them. `agent_id` returns only what that
+        persona may know. Asks no model. Raises MessageError, QueryError, StoreError, EmbedderError.
+        """
+        found: list[Found] = self._wait(
+            self._inner.search,
+            text,
+            user_id=user_id,
+            agent_id=agent_id,
+            scope=scope,
+            limit=limit,
+            at=at,
+        )
+        return found
+
+    def get(self, memory_id: str, *, user_id: str) -> Memory:
+        """Return a memory of a user in any state. Raises NotFoundError, UnreadableError."""
+        found: Memory = self._wait(self._inner.get, memory_id, user_id=user_id)
+        return found
+
+    def history(self, memory_id: str, *, user_id: str) -> LedgerEntries:
+        """Return all changes of a memory, oldest first: who, when, why, on which words.
+
+        Raises NotFoundError if this user has no such memory.
+        """
+        found: LedgerEntries = self._wait(self._inner.history, memory_id, user_id=user_id)
+        return found
+
+    def undo(self, entry_id: str, *, user_id: str) -> LedgerEntry:
+        """Undo a change for a user, by the id of its ledger entry; return the UNDO entry.
+
+        Raises NotFoundError if this user has no such entry, UndoError if it cannot be undone.
+        """
+        found: LedgerEntry = self._wait(self._inner.undo, entry_id, user_id=user_id)
+        return found
+
+    def episodes(self, *, user_id: str, agent_id: str | None = None, limit: int = 10) -> Memories:
+        """Return a user's latest episodes, newest first; `agent_id` as in `search`."""
+        found: Memories = self._wait(
+            self._inner.episodes, user_id=user_id, agent_id=agent_id, limit=limit
+        )
+        return found
+
+    def portrait(self, *, user_id: str, agent_id: str = "default") -> Memory | None:
+        """Return a user's current portrait, for a persona; `None` if there is none yet."""
+        found: Memory | None = self._wait(self._inner.portrait, user_id=user_id, agent_id=agent_id)
+        return found
+
+    def list(
+        self,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        kind: Kind | str | None = None,
+        category: Category | str | None = None,
+        state: MemoryState | str | None = MemoryState.ACTIVE,
+    ) -> Memories:
+        """Return a user's memories, episodes and portrait, oldest first; `None` means any.
+
+        Active and pending ones that have expired are left out, unless `state` is `None`. `agent_id`
+        returns only what that persona may know. Raises QueryError, StoreError.
+        """
+        found: Memories = self._wait(
+            self._inner.list,
+            user_id=user_id,
+            agent_id=agent_id,
+            kind=kind,
+            category=category,
+            state=state,
+        )
         return found
 
 

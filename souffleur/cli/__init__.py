@@ -9,7 +9,13 @@ import sys
 import typer
 
 from souffleur.cli import evaluate, memories, past, people, report, run, schedule, talk
-from souffleur.errors import NotFoundError, SettingsError, SouffleurError, StoreBusyError
+from souffleur.errors import (
+    NotFoundError,
+    QueryError,
+    SettingsError,
+    SouffleurError,
+    StoreBusyError,
+)
 
 app = typer.Typer(
     name="souffleur",
@@ -30,6 +36,7 @@ evaluate.register(app)
 
 EXIT_CODES: tuple[tuple[type[SouffleurError], int], ...] = (
     (SettingsError, 2),
+    (QueryError, 2),
     (NotFoundError, 3),
     (StoreBusyError, 4),
     (SouffleurError, 1),

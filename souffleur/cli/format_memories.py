@@ -82,6 +82,7 @@ def print_search_results(hits: Sequence[Found], *, as_json: bool, explain: bool 
             [
                 {
                     "id": hit.item.id,
+                    **_host_ids(hit.item),
                     "scope": hit.scope,
                     "content": hit.text,
                     "score": round(hit.score, 4),
@@ -123,6 +124,12 @@ def print_failed_turns(failed: Sequence[Turn], cast: Cast, *, as_json: bool) -> 
             escape(turn.error),
         )
     console.print(table)
+
+
+def _host_ids(item: Memory | Turn) -> dict[str, str]:
+    if isinstance(item, Memory):
+        return {}
+    return {"session_id": item.session_id, "host_turn_id": item.turn_id}
 
 
 def _due(memory: Memory, cast: Cast) -> str:

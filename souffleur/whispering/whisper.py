@@ -43,7 +43,9 @@ class Recall:
     past: tuple[Found, ...] = ()
     """Episodes and turns from the time that the message asks about, best first."""
     turn_ids: tuple[str, ...] = ()
-    """Ids of the raw turns in the text, in its order."""
+    """The store's own ids of the raw turns in the text, in its order; `past` has the turns."""
+    host_turn_ids: tuple[str, ...] = ()
+    """The host's own ids of these turns, each unique in its session, in the same order."""
     judgeable_ids: tuple[str, ...] = ()
     """`ids` without episodes and portrait: memories that a judge may find to have been used."""
     tokens: int = 0
@@ -129,6 +131,7 @@ def _recall(
     head = render("whisper", options.language, user=options.user)
     text = "\n".join(filter(None, (head, options.formerly))) + body if body else ""
     memories = [memory for section in sections for memory in _memories(section)]
+    turns = [item for section in sections for item in section.items if isinstance(item, Turn)]
     return Recall(
         text=text,
         ids=tuple(memory.id for memory in memories),
@@ -137,7 +140,8 @@ def _recall(
         episodes=_memories(episodes),
         found=_standing(candidates.found, related),
         past=_standing(candidates.past, past),
-        turn_ids=tuple(item.id for one in sections for item in one.items if isinstance(item, Turn)),
+        turn_ids=tuple(turn.id for turn in turns),
+        host_turn_ids=tuple(turn.turn_id for turn in turns),
         judgeable_ids=tuple(memory.id for memory in memories if memory.category not in NARRATIVE),
         tokens=count(text),
         error=error,

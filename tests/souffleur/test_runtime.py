@@ -237,8 +237,8 @@ async def test_confirm_and_reject(tmp_path: Path) -> None:
 async def test_observe_raises_nothing(tmp_path: Path) -> None:
     """Even a turn that cannot be kept is only reported in the receipt."""
     async with opened(tmp_path, None) as memory:
-        receipt = memory.observe(user_id="ann", user=["hi"])  # type: ignore[arg-type]
-        assert "user must be a text, not list" in receipt.error
+        receipt = memory.observe(user_id="ann", user=[7])
+        assert "user: int is no text" in receipt.error
         assert not receipt.durable
 
 

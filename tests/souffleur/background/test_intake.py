@@ -99,7 +99,7 @@ async def test_parts_and_messages_are_read(tmp_path: Path) -> None:
     assert [hit.memory.content for hit in whisper.found] == ["Ann likes tea."]
     reply = {"role": "assistant", "content": [{"type": "text", "text": "Green tea."}]}
     assert memory.observe(user_id="ann", user=asked, assistant=reply).durable
-    calls = {"role": "assistant", "content": None, "tool_calls": [{}]}
+    calls: Any = {"role": "assistant", "content": None, "tool_calls": [{}]}
     assert memory.observe(user_id="ann", user="And?", assistant=calls, at="2026-01-03 12:00").new
     turns = await memory.knowledge.journal.turns()
     said = [("Tea?\n[image]", "Green tea."), ("And?", "")]

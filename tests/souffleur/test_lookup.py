@@ -1,0 +1,172 @@
+"""What a host reads and undoes by plain arguments, and the ids by which it finds its messages."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from souffleur.errors import MessageError, NotFoundError, QueryError, UndoError
+from souffleur.knowledge.finding.search import Scope
+from souffleur.knowledge.memory import Evidence, Kind, Memory, MemoryState
+from souffleur.knowledge.operation import ActorKind, Add, LedgerEntry
+from souffleur.runtime import Souffleur
+from souffleur.settings import Settings
+from tests.build import NOW, days, memory as made, verdict
+from tests.scripted import Scripted, add, answer, by_name
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+TEA = answer(add("Ann likes green tea.", "I like green tea"))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def memory(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Souffleur]:
+    """A store in which Ann has told one thing in session s1, and Ben and a persona others."""
+    chosen = Settings(path=tmp_path_factory.mktemp("store"), embedder="hash:64", idle_minutes=0)
+    chat = Scripted(by_name(monitor=TEA))
+    async with Souffleur.open(chosen, chat=chat, clock=lambda: NOW) as opened:
+        said: dict[str, Any] = {"user": "I like green tea.", "assistant": "Noted."}
+        opened.observe(user_id="ann", session_id="s1", turn_id="msg-17", **said, at=NOW - days(1))
+        await opened.flush()
+        await opened.introduce_persona(agent_id="luna", knows="own")
+        await opened.remember("Ann fears dogs.", user_id="ann", agent_id="luna")
+        await opened.remember("Ann calls her aunt.", user_id="ann", kind=Kind.TODO)
+        await opened.remember("Ben likes tea.", user_id="ben")
+        yield opened
+
+
+async def test_search(memory: Souffleur) -> None:
+    """By a text, within a scope, for a persona; never what is another user's."""
+    best = (await memory.search("what tea", user_id="ann"))[0]
+    assert best.memory.content == "Ann likes green tea."
+    assert "Ben" not in "".join(hit.text for hit in await memory.search("tea", user_id="ann"))
+    assert len(await memory.search("Ann", user_id="ann", limit=1)) == 1
+    (turn,) = await memory.search("green tea", user_id="ann", scope="turns")
+    assert turn.scope is Scope.TURNS
+    both = await memory.search("tea", user_id="ann", scope=["turns", Scope.MEMORIES])
+    assert {hit.scope for hit in both} == {Scope.TURNS, Scope.MEMORIES}
+    hers = await memory.search("dogs tea", user_id="ann", agent_id="luna")
+    assert [hit.text for hit in hers] == ["Ann fears dogs."]
+
+
+async def test_list(memory: Souffleur) -> None:
+    """By kind, category, state and persona; a kind may be given by its name."""
+
+    async def listed(**wanted: Any) -> list[str]:
+        return [one.content for one in await memory.list(user_id="ann", **wanted)]
+
+    assert len(await listed()) == len(await listed(state=None)) == 3
+    assert await listed(kind="todo") == await listed(kind=Kind.TODO) == ["Ann calls her aunt."]
+    assert await listed(category="core") == await listed(state="forgotten") == []
+    assert await listed(agent_id="luna") == ["Ann fears dogs."]
+    assert "Ann fears dogs." not in await listed(agent_id="mo")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "why"),
+    [
+        ({"kind": "bogus"}, "there is no kind 'bogus': choose one of preference, "),
+        ({"state": "gone"}, "there is no state 'gone': choose one of active, "),
+        ({"category": 7}, "there is no category 7: choose one of system, "),
+    ],
+    ids=str,
+)
+async def test_what_cannot_be_listed(memory: Souffleur, wanted: Any, why: str) -> None:
+    """The error names what there is."""
+    with pytest.raises(QueryError, match=why):
+        await memory.list(user_id="ann", **wanted)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "why"),
+    [
+        ({"scope": "words"}, "there is no scope 'words': choose one of memories, episodes, turns"),
+        ({"limit": 0}, "limit must be a whole number from 1 to 10,000, not 0"),
+        ({"limit": True}, "limit must be a whole number"),
+    ],
+    ids=str,
+)
+async def test_what_cannot_be_searched(memory: Souffleur, wanted: Any, why: str) -> None:
+    """The error names what there is; a text that is none is a MessageError."""
+    with pytest.raises(QueryError, match=why):
+        await memory.search("tea", user_id="ann", **wanted)
+    with pytest.raises(MessageError, match="must be a text, not NoneType"):
+        await memory.search(None, user_id="ann")  # type: ignore[arg-type]
+
+
+async def test_history_and_undo(memory: Souffleur) -> None:
+    """A change is found by its memory, undone by its entry, once, and for its own user alone."""
+    (entry,) = await memory.remember("Ann has a blue car.", user_id="ann")
+    (id,) = entry.memory_ids
+    assert [one.op for one in await memory.history(id, user_id="ann")] == ["ADD"]
+    for owner, wanted in (("ben", entry.id), ("ann", "no id"), ("ann", 7)):
+        with pytest.raises(NotFoundError):
+            await memory.undo(wanted, user_id=owner)  # type: ignore[arg-type]
+    undone = await memory.undo(entry.id, user_id="ann")
+    assert (undone.op, undone.undoes) == ("UNDO", entry.id)
+    assert (await memory.get(id, user_id="ann")).state is MemoryState.FORGOTTEN
+    with pytest.raises(UndoError):
+        await memory.undo(entry.id, user_id="ann")
+    with pytest.raises(NotFoundError):
+        await memory.get(id, user_id="ben")
+
+
+async def test_episodes_and_portrait(memory: Souffleur) -> None:
+    """None yet: an empty list, and no portrait; each is of one persona if it is named."""
+    await memory.knowledge.apply(
+        verdict(
+            Add(reason="r", quote="", content="They talked about tea.", category="episode"),
+            Add(reason="r", quote="", content="Ann, who likes tea.", category="profile"),
+            who=ActorKind.HOST,
+            user_id="eve",
+        )
+    )
+    (episode,) = await memory.episodes(user_id="eve")
+    assert episode.content == "They talked about tea."
+    assert await memory.episodes(user_id="eve", agent_id="luna") == []
+    portrait = await memory.portrait(user_id="eve")
+    assert portrait
+    assert portrait.content == "Ann, who likes tea."
+    assert await memory.portrait(user_id="eve", agent_id="luna") is None
+    assert await memory.portrait(user_id="ann") is None
+
+
+async def test_a_host_finds_its_message(memory: Souffleur) -> None:
+    """By session and its own id: in evidence, history, search, what was asked, and a recall."""
+    (known,) = await memory.list(user_id="ann", kind="fact", agent_id="default")
+    (evidence,) = known.evidence
+    assert (evidence.session_id, evidence.host_turn_id) == ("s1", "msg-17")
+    (entry,) = await memory.history(known.id, user_id="ann")
+    assert (entry.session_id, entry.host_turn_ids) == ("s1", ("msg-17",))
+    (past,) = (await memory.ask("yesterday", user_id="ann")).found
+    (turn,) = await memory.search("green tea", user_id="ann", scope="turns")
+    for hit in (past, turn):
+        assert (hit.item.session_id, hit.item.turn_id) == ("s1", "msg-17")  # type: ignore[union-attr]
+    asked = {"user_id": "ann", "session_id": "s2", "text": "What did I say about tea yesterday?"}
+    assert (await memory.recall(**asked)).host_turn_ids == ("msg-17",)
+
+
+async def test_an_undone_change_names_the_message(tmp_path: Path) -> None:
+    """The UNDO entry points at the same message as the change."""
+    chosen = Settings(path=tmp_path, embedder="hash:64")
+    async with Souffleur.open(chosen, chat=Scripted([TEA]), clock=lambda: NOW) as opened:
+        said = [("user", "I like green tea.")]
+        (entry,) = await opened.remember(said, user_id="ann", session_id="s1")
+        undone = await opened.undo(entry.id, user_id="ann")
+        assert entry.host_turn_ids == undone.host_turn_ids != ()
+        assert undone.session_id == "s1"
+
+
+async def test_records_of_earlier_versions_are_read() -> None:
+    """They name no message of the host; all else is there."""
+    known = made(evidence=[{"turn_id": "t", "speaker": "user", "quote": "tea"}])
+    stored = known.model_dump(mode="json")
+    for key in ("host_turn_id", "session_id"):
+        del stored["evidence"][0][key]
+    assert Memory.model_validate(stored) == known
+    assert Evidence(turn_id="t", speaker="user", quote="q").host_turn_id == ""  # type: ignore[arg-type]
+    fields = LedgerEntry.model_fields
+    assert not fields["host_turn_ids"].is_required()
+    assert not fields["session_id"].is_required()

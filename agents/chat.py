@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from souffleur.field_docs import explain_fields
 from souffleur.knowledge.breaker import Breaker
 
 Role = Literal["system", "user", "assistant"]
@@ -14,14 +15,18 @@ Form = Literal["json_schema", "json_object", "text"]
 """How an answer is demanded: by a strict schema, as any JSON object, or in words alone."""
 
 
+@explain_fields
 @dataclass(frozen=True)
 class Message:
     """One message of a prompt."""
 
     role: Role
+    """Who speaks."""
     content: str
+    """The words."""
 
 
+@explain_fields
 @dataclass(frozen=True)
 class Usage:
     """The cost of model calls; usages can be added.
@@ -31,11 +36,13 @@ class Usage:
     """
 
     calls: int = 0
+    """Number of requests."""
     input_tokens: int = 0
     """Tokens of the whole prompt, including cached ones."""
     cached_tokens: int = 0
     """Those of `input_tokens` that the provider served from its cache."""
     output_tokens: int = 0
+    """Tokens of the answers."""
     cost: float = 0.0
     """Dollars; 0 if no prices are configured."""
 
@@ -60,26 +67,32 @@ class Usage:
         )
 
 
+@explain_fields
 @dataclass(frozen=True)
 class Request:
     """One question to a model."""
 
     messages: tuple[Message, ...]
+    """The prompt, in order."""
     name: str
     """A name for the answer, such as `verdict`: letters, digits, `_` and `-`, at most 64."""
     schema: Mapping[str, Any] | None = None
     """The JSON schema of the answer; only with the form `json_schema`."""
     form: Form = "text"
+    """How the answer is demanded."""
 
 
+@explain_fields
 @dataclass(frozen=True)
 class Reply:
     """One answer of a model, as it came."""
 
     text: str
+    """The answer."""
     finish: str = "stop"
     """Why the model stopped: `stop`, or `length` if it was cut off."""
     usage: Usage = Usage(calls=1)
+    """What it cost."""
     model: str = ""
     """The model named in the response; not always the requested one."""
 

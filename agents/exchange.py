@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from souffleur.field_docs import explain_fields
 from souffleur.knowledge.language.plain_text import set_in, single_line
 from souffleur.knowledge.memory import Category, Memory, Speaker
 from souffleur.knowledge.operation import Add, Said, Verdict
@@ -22,6 +23,7 @@ NONE = {"en": "(none)", "zh": "（无）", "ja": "（なし）"}
 _SAYS = {"en": ": ", "zh": "：", "ja": "："}
 
 
+@explain_fields
 @dataclass(frozen=True)
 class Persona:
     """The names of the user and the persona, and the user's time zone and language."""
@@ -29,12 +31,15 @@ class Persona:
     user: str = "user"
     """The user's display name, as used in memories."""
     assistant: str = "assistant"
+    """The persona's display name."""
     zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
+    """The user's time zone."""
     language: str | None = None
     """The language of the prompts; `None` means the language that is spoken."""
     former_users: tuple[str, ...] = ()
     """Former display names of the user, which older memories may use."""
     former_assistants: tuple[str, ...] = ()
+    """Former display names of the persona."""
 
     @property
     def called(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from weakref import WeakValueDictionary
 
 from souffleur.errors import NotFoundError
+from souffleur.field_docs import explain_fields
 from souffleur.knowledge import undo
 from souffleur.knowledge.decay import effective, near_expiries
 from souffleur.knowledge.embedding.embedder import Embedder
@@ -71,6 +72,7 @@ TURNS_PER_REQUEST = 64
 """Number of raw turns embedded in one request."""
 
 
+@explain_fields
 class KnowledgeBase:
     """The memories of all users in one store, with their history.
 
@@ -96,16 +98,24 @@ class KnowledgeBase:
         summarised. `aclose` closes the store; by default the collections are closed.
         """
         self.memories = memories
+        """The collection of memories."""
         self.journal = journal
+        """Turns and ledger."""
         self.sessions = Sessions(journal)
+        """Windows of sessions, and their segments."""
         self.people = People(journal)
+        """Introduced users and personas."""
         self.embedder = embedder
+        """Turns texts into vectors."""
         self.policy = policy
+        """How memories fade."""
         self.raw_days = raw_days
+        """Days for which raw turns can be found."""
         self._aclose = aclose
         self.writer = Writer(
             memories, journal, embedder, policy, require_confirmation=require_confirmation
         )
+        """Carries out verdicts."""
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def apply(self, verdict: Verdict, *, turns: Sequence[Turn] = ()) -> LedgerEntries:

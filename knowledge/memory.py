@@ -6,41 +6,65 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
+from souffleur.field_docs import explain_fields
 from souffleur.knowledge.language.plain_text import is_blank, mend
 
 SCHEMA_VERSION = 1
 """Version of the payload below; stored with the data."""
 
 
+@explain_fields
 class Category(StrEnum):
     """The decay class of a memory: the row of the policy's table that applies to it."""
 
     SYSTEM = "system"
+    """What a persona is, as the host defined it. Never fades."""
     CORE = "core"
+    """What must not be forgotten. Never fades."""
     FACT = "fact"
+    """Anything else that was told."""
     EPISODE = "episode"
+    """A summary of one talk."""
     PROFILE = "profile"
+    """The portrait of a user: who this person is, in a few paragraphs."""
     SKILL = "skill"
+    """Know-how and lessons, which fade slowest."""
 
 
+@explain_fields
 class Kind(StrEnum):
     """What a memory is about."""
 
     PREFERENCE = "preference"
+    """A like or dislike, or how to be answered."""
     FACT = "fact"
+    """Who somebody is, what something is."""
     LESSON = "lesson"
+    """What failed, and what fixed it."""
     GOAL = "goal"
+    """What is aimed at."""
     CONTEXT = "context"
+    """A circumstance that holds for a time."""
     PATTERN = "pattern"
+    """A habit."""
     SKILL = "skill"
+    """What somebody can do."""
     EXPERIENCE = "experience"
+    """What was tried, and how it went."""
     WORKFLOW = "workflow"
+    """How something is done."""
     DECISION = "decision"
+    """What was decided."""
     TODO = "todo"
+    """What has to be done."""
     PROMISE = "promise"
+    """What one of the two has promised."""
     RELATIONSHIP = "relationship"
+    """A person or pet, and what they are to the user."""
     BOUNDARY = "boundary"
+    """What must not be brought up or done."""
     MOMENT = "moment"
+    """A moment that matters between the two."""
 
 
 NARRATIVE = (Category.EPISODE, Category.PROFILE)
@@ -50,40 +74,60 @@ PROCEDURAL = frozenset({Kind.SKILL, Kind.WORKFLOW, Kind.EXPERIENCE, Kind.LESSON}
 """Kinds that are know-how; they belong to the category `skill` and decay slowest."""
 
 
+@explain_fields
 class MemoryState(StrEnum):
     """The state of a memory; only `active` ones are read by default."""
 
     ACTIVE = "active"
+    """In force."""
     PENDING = "pending"
+    """Waits for the user's confirmation."""
     SUPERSEDED = "superseded"
+    """Replaced by a later one."""
     ARCHIVED = "archived"
+    """Kept, but no longer read by default."""
     FORGOTTEN = "forgotten"
+    """Forgotten; can be restored for a year."""
 
 
+@explain_fields
 class Source(StrEnum):
     """The origin of a memory."""
 
     USER = "user"
+    """Told or changed by the user, by hand."""
     BACKGROUND_AI = "background_ai"
+    """Found by a model in what was said."""
     SYSTEM = "system"
+    """Told by the host."""
     IMPORT = "import"
+    """Brought from another system."""
 
 
+@explain_fields
 class Speaker(StrEnum):
     """The author of a message."""
 
     USER = "user"
+    """The user."""
     ASSISTANT = "assistant"
+    """The companion."""
 
 
+@explain_fields
 class Due(StrEnum):
     """The next thing that must happen to a memory."""
 
     PROMOTION = "promotion"
+    """A reviewer is asked whether it becomes core."""
     REVIEW = "review"
+    """A reviewer is asked whether it stays."""
     ARCHIVE = "archive"
+    """It is archived."""
     FORGET = "forget"
+    """It is forgotten."""
     EXPIRE = "expire"
+    """Its time is over: it ends."""
 
 
 MAX_CONTENT_LENGTH = 2000
@@ -119,6 +163,7 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_enum_values=False)
 
 
+@explain_fields
 class Evidence(Frozen):
     """A quotation that a memory is based on."""
 
@@ -136,6 +181,7 @@ class Evidence(Frozen):
     """The host's own id of the turn, unique in its session; empty like `session_id`."""
 
 
+@explain_fields
 class Relation(Frozen):
     """A link to another memory."""
 
@@ -144,8 +190,10 @@ class Relation(Frozen):
     type: str
     """supports, contradicts, refines or guards."""
     strength: float = Field(default=0.5, ge=0, le=1)
+    """From 0 to 1."""
 
 
+@explain_fields
 class Memory(Frozen):
     """One memory, one Qdrant point. Its vector is the embedding of `content`."""
 
@@ -163,7 +211,9 @@ class Memory(Frozen):
     content: Content
     """One self-contained sentence, third person, absolute dates, in the user's language."""
     category: Category = Category.FACT
+    """The row of the policy's table by which it fades."""
     kind: Kind = Kind.FACT
+    """What it is about."""
     importance: float = Field(default=1.0, ge=0)
     """The base value at `anchor_at`. Never overwritten by decay."""
     anchor_at: AwareDatetime
@@ -179,9 +229,11 @@ class Memory(Frozen):
     asked_value: float | None = None
     """The value at that time: promotion is reviewed again well above it, or 30 days later."""
     confidence: float = Field(default=0.8, ge=0, le=1)
+    """How sure its author was, from 0 to 1."""
     verified: bool = False
     """Whether the user has confirmed it."""
     source: Source = Source.BACKGROUND_AI
+    """Where it comes from."""
     valid_from: AwareDatetime | None = None
     """When it became true in the world."""
     valid_until: AwareDatetime | None = None
@@ -189,15 +241,21 @@ class Memory(Frozen):
     expires_at: AwareDatetime | None = None
     """When a todo, plan or context is over."""
     supersedes: tuple[str, ...] = ()
+    """The ids of the memories that it replaced."""
     superseded_by: str | None = None
+    """The id of the memory that replaced it; `None` if none did."""
     relations: tuple[Relation, ...] = ()
+    """Links to other memories."""
     judged: tuple[str, ...] = ()
     """Of a boundary: what it was judged against, see `upkeep.boundaries`."""
     state: MemoryState = MemoryState.ACTIVE
+    """Only `active` ones are read by default."""
     evidence: tuple[Evidence, ...] = ()
+    """The quotations that it is based on."""
     entities: tuple[str, ...] = ()
     """The names that it mentions."""
     topics: tuple[str, ...] = ()
+    """What it is about, in a few words."""
     cues: tuple[str, ...] = ()
     """Situations in which it should come to mind, in other words than its own. It is found by them,
     and they are never shown: document expansion, https://arxiv.org/abs/1904.08375."""
@@ -208,13 +266,17 @@ class Memory(Frozen):
     recalls: int = Field(default=0, ge=0)
     """How often it was merely retrieved."""
     last_used_at: AwareDatetime | None = None
+    """When a judge last found that it shaped a reply."""
     created_at: AwareDatetime
+    """When it was first learned."""
     updated_at: AwareDatetime
+    """When it was last changed."""
     revision: int = Field(default=1, ge=1)
     """A counter that guards concurrent writes: each change adds one."""
     written_by: str = ""
     """The id of the ledger entry that wrote this revision."""
     schema_version: int = SCHEMA_VERSION
+    """The version of these fields."""
 
     @property
     def embedded(self) -> tuple[str, ...]:

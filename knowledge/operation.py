@@ -6,6 +6,7 @@ from uuid import UUID, uuid5
 
 from pydantic import AfterValidator, AwareDatetime, Field
 
+from souffleur.field_docs import explain_fields
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.memory import Category, Content, Frozen, Kind, Memory, Speaker, Text
 
@@ -47,12 +48,16 @@ def is_id(text: str) -> bool:
         return False
 
 
+@explain_fields
 class Importance(StrEnum):
     """A judge's estimate of importance; the policy turns it into a number."""
 
     LOW = "low"
+    """Nice to know."""
     MEDIUM = "medium"
+    """Worth knowing."""
     HIGH = "high"
+    """It would hurt to forget."""
 
 
 class Add(Frozen):
@@ -269,78 +274,116 @@ Op = Annotated[
 ]
 
 
+@explain_fields
 class ActorKind(StrEnum):
     """The kind of author of a verdict."""
 
     MONITOR = "monitor"
+    """The model that judges turns."""
     SUMMARIZER = "summarizer"
+    """The model that writes episodes."""
     PROFILE_WRITER = "profile_writer"
+    """The model that writes portraits."""
     REVIEWER = "reviewer"
+    """The model that reviews what is due."""
     CONSOLIDATOR = "consolidator"
+    """The model that merges memories."""
     ARBITER = "arbiter"
+    """The model that settles contradictions."""
     CUE_WRITER = "cue_writer"
+    """The model that writes cues."""
     BOUNDARY_LINKER = "boundary_linker"
+    """The model that finds what a boundary speaks of."""
     SCHEDULE = "schedule"
+    """A rule, in a run."""
     USER = "user"
+    """The user, by hand."""
     HOST = "host"
+    """The host's program."""
 
 
+@explain_fields
 class Actor(Frozen):
     """The author of a verdict."""
 
     who: ActorKind
+    """Its kind."""
     model: str = ""
+    """The name of the model; empty if none was asked."""
     prompt: str = ""
     """The name and content hash of the prompt that was used."""
 
 
+@explain_fields
 class Said(Frozen):
     """One message of the turns that a verdict is about."""
 
     turn_id: str
+    """The store's own id of the turn: `Turn.id`."""
     speaker: Speaker
+    """Who said it."""
     text: Text
+    """The words."""
     at: AwareDatetime
+    """When it was said."""
     session_id: str = ""
+    """The session of the turn."""
     host_turn_id: str = ""
     """The host's own id of the turn."""
 
 
+@explain_fields
 class Verdict(Frozen):
     """A decision about one user's memories, with everything that the checks need."""
 
     id: str
     """The source of the ids of memories and ledger entries: the same verdict writes once."""
     user_id: Annotated[str, AfterValidator(check_id)]
+    """The user it is about."""
     agent_id: str = "default"
+    """The persona that they talked with."""
     sphere: str = ""
     """The sphere of added memories; only memories known there count as duplicates."""
     by: Actor
+    """Its author."""
     at: AwareDatetime
+    """When it was decided."""
     reason: Text = ""
+    """The reason for the whole."""
     ops: tuple[Op, ...]
+    """The ops, in order."""
     shown: dict[str, str] | None = None
     """The handles that the author saw (`m1`) and their ids; `None` if targets are real ids."""
     injected: frozenset[str] = frozenset()
     """The ids of the memories that were whispered before the reply."""
     said: tuple[Said, ...] = ()
+    """The messages that it is about."""
     talk_since: AwareDatetime | None = None
     """When the current talk began, as far as its window reaches; `None` if there is no talk."""
     cost: dict[str, float] = Field(default_factory=dict)
     """What the verdict cost: calls, input_tokens, output_tokens, and cost in dollars."""
 
 
+@explain_fields
 class Refusal(StrEnum):
     """The reason why an op was not carried out."""
 
     UNKNOWN_ID = "unknown_id"
+    """It names a memory that was not shown."""
     UNGROUNDED = "ungrounded"
+    """The quote is not in what was said."""
     NOT_THE_USER = "not_the_user"
+    """It rests only on the assistant's words."""
     PROTECTED = "protected"
+    """Only the user or the host may do this."""
     ECHO = "echo"
+    """It restates what was whispered."""
     DUPLICATE = "duplicate"
+    """An active memory says the same."""
     SENSITIVE = "sensitive"
+    """It holds a key, a password or another secret."""
     TOO_MANY = "too_many"
+    """A verdict may not hold so many ops, or change a memory twice."""
     COMMAND = "command"
     """The quote is itself an operation, such as "[DELETE:m1]": words are data."""
     USELESS = "useless"
@@ -351,24 +394,32 @@ class Refusal(StrEnum):
     """The memory was changed by another process between judging and writing."""
 
 
+@explain_fields
 class Change(Frozen):
     """One memory before and after an op; `before` is `None` if the op created it."""
 
     before: Memory | None
+    """The memory before; `None` if it was created."""
     after: Memory
+    """The memory after."""
 
 
+@explain_fields
 class LedgerEntry(Frozen):
     """The result of one op: a line of the ledger."""
 
     id: str
     """The uuid5 of (verdict, position); `undo` takes it."""
     verdict_id: str
+    """The verdict that the op belongs to."""
     position: int
+    """The place of the op in the verdict, from 0."""
     of: int
     """The number of ops in the verdict."""
     user_id: str
+    """The user it is about."""
     agent_id: str
+    """The persona that they talked with."""
     turn_ids: tuple[str, ...] = ()
     """The store's own ids of the turns it is about: `Turn.id`."""
     session_id: str = ""
@@ -376,15 +427,21 @@ class LedgerEntry(Frozen):
     host_turn_ids: tuple[str, ...] = ()
     """The host's own ids of these turns, in the same order; empty like `session_id`."""
     by: Actor
+    """Who decided it."""
     at: AwareDatetime
+    """When it was decided."""
     op: str
     """ADD, UPDATE, … or UNDO."""
     details: dict[str, Any] = Field(default_factory=dict)
     """The op as it was asked for."""
     reason: str = ""
+    """Why, in the words of its author."""
     quote: str = ""
+    """The exact words that it is based on."""
     changes: tuple[Change, ...] = ()
+    """What it changed; empty if it was refused."""
     refused: Refusal | None = None
+    """Why it was not carried out; `None` if it was."""
     waits: bool = False
     """Whether the op has not been carried out and waits for the user's consent."""
     detail: str = ""
@@ -394,6 +451,7 @@ class LedgerEntry(Frozen):
     undoes: str | None = None
     """The id of the ledger entry that an UNDO takes back."""
     undone_by: str | None = None
+    """The id of the entry that undid it; `None` if none did."""
 
     @property
     def memory_ids(self) -> tuple[str, ...]:

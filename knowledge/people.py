@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import AfterValidator, AwareDatetime, Field, ValidationError
 
 from souffleur.errors import SettingsError
+from souffleur.field_docs import explain_fields
 from souffleur.knowledge.engine.collection import Point
 from souffleur.knowledge.identity import COMMON, own_sphere
 from souffleur.knowledge.language.plain_text import is_blank, mend, single_line
@@ -59,10 +60,12 @@ Name = Annotated[str, AfterValidator(check_name)]
 Zone = Annotated[str, AfterValidator(check_zone)]
 
 
+@explain_fields
 class Person(Frozen):
     """A user as introduced by the host. `None` means the value from the settings."""
 
     user_id: str
+    """The id that the host gave."""
     title: Name | None = None
     """The user's display name in memories."""
     timezone: Zone | None = None
@@ -82,10 +85,12 @@ class Person(Frozen):
         return _former(self.title, [one.title for one in self.earlier])
 
 
+@explain_fields
 class PersonaCard(Frozen):
     """A persona as introduced by the host."""
 
     agent_id: str
+    """The id that the host gave."""
     name: Name | None = None
     """The persona's display name in prompts; `None` means the name from the settings."""
     knows: Knows | None = None
@@ -95,7 +100,9 @@ class PersonaCard(Frozen):
     told from then on and what the host shares; no other persona knows that.
     """
     since: AwareDatetime
+    """When this version was created."""
     version: int = Field(default=1, ge=0)
+    """The number of this version; 0 for the time before the host introduced it."""
     earlier: tuple["PersonaCard", ...] = ()
     """The former versions, oldest first."""
 
@@ -119,12 +126,15 @@ Introduced = TypeVar("Introduced", Person, PersonaCard)
 _NAMES: dict[type[Frozen], str] = {Person: "title", PersonaCard: "name"}
 
 
+@explain_fields
 @dataclass(frozen=True)
 class Everybody:
     """All introduced users and personas, by their ids."""
 
     people: Mapping[str, Person] = field(default_factory=dict)
+    """Users by id."""
     personas: Mapping[str, PersonaCard] = field(default_factory=dict)
+    """Personas by id."""
 
 
 def person_id(user_id: str) -> str:

@@ -9,10 +9,12 @@ from typing import Literal
 
 from pydantic import Field
 
+from souffleur.field_docs import explain_fields
 from souffleur.knowledge.memory import Category, Frozen, Kind
 from souffleur.knowledge.operation import Importance
 
 
+@explain_fields
 class DecayRule(Frozen):
     """The decay of one category. Values are effective values, times are in days."""
 
@@ -23,6 +25,7 @@ class DecayRule(Frozen):
     review_below: float | None = None
     """The value below which a reviewer is asked."""
     archive_below: float | None = None
+    """The value below which it is archived."""
     forget_below: float | None = None
     """The value below which it is forgotten; with `review_below`, only if review was impossible."""
     at_most_days: float | None = None
@@ -41,10 +44,12 @@ class Reinforcement(Frozen):
     ceiling: float = math.inf
 
 
+@explain_fields
 class Policy(Frozen):
     """One scale of importance, with the rules for decay, reinforcement and review."""
 
     name: str
+    """`companion`, `studio` or `everbot`."""
     rules: dict[str, DecayRule]
     """The rules by category; a category without one follows `fact`."""
     initial: dict[Importance, float]
@@ -52,6 +57,7 @@ class Policy(Frozen):
     initial_by_kind: dict[Kind, float] = Field(default_factory=dict)
     """The importance of a new memory of these kinds, whatever the judge's label."""
     reinforcement: Reinforcement
+    """What use does to a value."""
     use_weight: float = 0.0
     """The weight of use: the value is multiplied by 1 + use_weight x ln(1 + uses)."""
     promote_at: float | None = None

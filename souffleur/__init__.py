@@ -6,44 +6,156 @@ from typing import TYPE_CHECKING, Any
 from loguru import logger
 
 if TYPE_CHECKING:
-    from souffleur.agents.chat import Chat, Message, Reply, Request
+    from souffleur.agents.chat import Chat, Message, Reply, Request, Usage
+    from souffleur.agents.exchange import Persona
     from souffleur.background.intake import Receipt
     from souffleur.blocking.memory import BlockingSouffleur
+    from souffleur.cast import Cast
+    from souffleur.errors import (
+        AnswerError,
+        BlockingError,
+        DialogueError,
+        EmbedderError,
+        EndpointError,
+        IdentityError,
+        MessageError,
+        NotFoundError,
+        OutageError,
+        PromptError,
+        QueryError,
+        RecordingError,
+        SettingsError,
+        SouffleurError,
+        StoreBusyError,
+        StoreError,
+        StoreMismatchError,
+        UndoError,
+        UnreadableError,
+    )
+    from souffleur.health import Health
+    from souffleur.knowledge.finding.search import Found, Query, Scope
     from souffleur.knowledge.knowledge_base import KnowledgeBase
-    from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
-    from souffleur.knowledge.operation import Importance, LedgerEntry, Verdict
+    from souffleur.knowledge.language.times import Period
+    from souffleur.knowledge.memory import (
+        Category,
+        Due,
+        Evidence,
+        Kind,
+        Memory,
+        MemoryState,
+        Relation,
+        Source,
+        Speaker,
+    )
+    from souffleur.knowledge.operation import (
+        Actor,
+        ActorKind,
+        Change,
+        Importance,
+        LedgerEntry,
+        Refusal,
+        Verdict,
+    )
+    from souffleur.knowledge.people import Everybody, Person, PersonaCard
     from souffleur.knowledge.policy import DecayRule, Policy
+    from souffleur.knowledge.talk.turn import Turn, TurnState
+    from souffleur.runs.run import RunItem, RunLimits, RunOptions, RunResult
     from souffleur.runtime import Souffleur
     from souffleur.settings import Settings
+    from souffleur.whispering.recollection import Past
     from souffleur.whispering.whisper import Recall
 
+    __version__: str
+    """The version of the installed package."""
+
 _HOMES = {
+    "Actor": "souffleur.knowledge.operation",
+    "ActorKind": "souffleur.knowledge.operation",
+    "AnswerError": "souffleur.errors",
+    "BlockingError": "souffleur.errors",
     "BlockingSouffleur": "souffleur.blocking.memory",
+    "Cast": "souffleur.cast",
     "Category": "souffleur.knowledge.memory",
+    "Change": "souffleur.knowledge.operation",
     "Chat": "souffleur.agents.chat",
+    "DecayRule": "souffleur.knowledge.policy",
+    "DialogueError": "souffleur.errors",
+    "Due": "souffleur.knowledge.memory",
+    "EmbedderError": "souffleur.errors",
+    "EndpointError": "souffleur.errors",
+    "Everybody": "souffleur.knowledge.people",
+    "Evidence": "souffleur.knowledge.memory",
+    "Found": "souffleur.knowledge.finding.search",
+    "Health": "souffleur.health",
+    "IdentityError": "souffleur.errors",
     "Importance": "souffleur.knowledge.operation",
     "Kind": "souffleur.knowledge.memory",
     "KnowledgeBase": "souffleur.knowledge.knowledge_base",
-    "Memory": "souffleur.knowledge.memory",
-    "Message": "souffleur.agents.chat",
     "LedgerEntry": "souffleur.knowledge.operation",
+    "Memory": "souffleur.knowledge.memory",
+    "MemoryState": "souffleur.knowledge.memory",
+    "Message": "souffleur.agents.chat",
+    "MessageError": "souffleur.errors",
+    "NotFoundError": "souffleur.errors",
+    "OutageError": "souffleur.errors",
+    "Past": "souffleur.whispering.recollection",
+    "Period": "souffleur.knowledge.language.times",
+    "Person": "souffleur.knowledge.people",
+    "Persona": "souffleur.agents.exchange",
+    "PersonaCard": "souffleur.knowledge.people",
     "Policy": "souffleur.knowledge.policy",
+    "PromptError": "souffleur.errors",
+    "Query": "souffleur.knowledge.finding.search",
+    "QueryError": "souffleur.errors",
     "Recall": "souffleur.whispering.whisper",
     "Receipt": "souffleur.background.intake",
+    "RecordingError": "souffleur.errors",
+    "Refusal": "souffleur.knowledge.operation",
+    "Relation": "souffleur.knowledge.memory",
     "Reply": "souffleur.agents.chat",
     "Request": "souffleur.agents.chat",
-    "DecayRule": "souffleur.knowledge.policy",
+    "RunItem": "souffleur.runs.run",
+    "RunLimits": "souffleur.runs.run",
+    "RunOptions": "souffleur.runs.run",
+    "RunResult": "souffleur.runs.run",
+    "Scope": "souffleur.knowledge.finding.search",
     "Settings": "souffleur.settings",
+    "SettingsError": "souffleur.errors",
     "Souffleur": "souffleur.runtime",
-    "MemoryState": "souffleur.knowledge.memory",
+    "SouffleurError": "souffleur.errors",
+    "Source": "souffleur.knowledge.memory",
+    "Speaker": "souffleur.knowledge.memory",
+    "StoreBusyError": "souffleur.errors",
+    "StoreError": "souffleur.errors",
+    "StoreMismatchError": "souffleur.errors",
+    "Turn": "souffleur.knowledge.talk.turn",
+    "TurnState": "souffleur.knowledge.talk.turn",
+    "UndoError": "souffleur.errors",
+    "UnreadableError": "souffleur.errors",
+    "Usage": "souffleur.agents.chat",
     "Verdict": "souffleur.knowledge.operation",
 }
 
 __all__ = [
+    "Actor",
+    "ActorKind",
+    "AnswerError",
+    "BlockingError",
     "BlockingSouffleur",
+    "Cast",
     "Category",
+    "Change",
     "Chat",
     "DecayRule",
+    "DialogueError",
+    "Due",
+    "EmbedderError",
+    "EndpointError",
+    "Everybody",
+    "Evidence",
+    "Found",
+    "Health",
+    "IdentityError",
     "Importance",
     "Kind",
     "KnowledgeBase",
@@ -51,13 +163,44 @@ __all__ = [
     "Memory",
     "MemoryState",
     "Message",
+    "MessageError",
+    "NotFoundError",
+    "OutageError",
+    "Past",
+    "Period",
+    "Person",
+    "Persona",
+    "PersonaCard",
     "Policy",
+    "PromptError",
+    "Query",
+    "QueryError",
     "Recall",
     "Receipt",
+    "RecordingError",
+    "Refusal",
+    "Relation",
     "Reply",
     "Request",
+    "RunItem",
+    "RunLimits",
+    "RunOptions",
+    "RunResult",
+    "Scope",
     "Settings",
+    "SettingsError",
     "Souffleur",
+    "SouffleurError",
+    "Source",
+    "Speaker",
+    "StoreBusyError",
+    "StoreError",
+    "StoreMismatchError",
+    "Turn",
+    "TurnState",
+    "UndoError",
+    "UnreadableError",
+    "Usage",
     "Verdict",
 ]
 
@@ -69,4 +212,11 @@ def __getattr__(name: str) -> Any:
     """Load a public name on first use (PEP 562), so that `import souffleur` stays quick."""
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
+    if name == "__version__":
+        return import_module("importlib.metadata").version("souffleur")
     raise AttributeError(f"module 'souffleur' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names too, which are loaded on first use."""
+    return sorted({*globals(), *__all__, "__version__"})

@@ -4,16 +4,20 @@ from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from souffleur.agents.exchange import Persona, persona_of
+from souffleur.field_docs import explain_fields
 from souffleur.knowledge.people import Everybody, sphere_of
 from souffleur.settings import Settings
 
 
+@explain_fields
 @dataclass(frozen=True)
 class Cast:
     """All users and personas introduced by now, read once for showing many records."""
 
     usual: Persona
+    """The names, zone and language from the settings."""
     introduced: Everybody
+    """Users and personas that were introduced."""
 
     def persona(self, user_id: str, agent_id: str = "default") -> Persona:
         """Return the names, zone and language for this user with this persona."""

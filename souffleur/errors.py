@@ -23,6 +23,8 @@ SouffleurError
 
 from collections.abc import Mapping
 
+from souffleur.field_docs import explain_fields
+
 
 class SouffleurError(Exception):
     """Base of all errors below; its text is one sentence that says what to do."""
@@ -60,6 +62,7 @@ class UndoError(SouffleurError):
     """The change cannot be taken back as things stand."""
 
 
+@explain_fields
 class EmbedderError(SouffleurError):
     """The embedder failed, or answered with other rows than asked for."""
 
@@ -75,6 +78,7 @@ class PromptError(SouffleurError):
     """A prompt is missing, or was rendered without one of its names."""
 
 
+@explain_fields
 class EndpointError(SouffleurError):
     """The model's endpoint failed: network, status, time-out."""
 
@@ -114,6 +118,7 @@ def is_outage(error: Exception) -> bool:
     return isinstance(error, EndpointError | EmbedderError) and error.outage
 
 
+@explain_fields
 class AnswerError(SouffleurError):
     """The model answered, but not in the shape asked for."""
 

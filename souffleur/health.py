@@ -3,12 +3,16 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from souffleur.field_docs import explain_fields
 
+
+@explain_fields
 @dataclass(frozen=True)
 class Health:
     """The health of a Souffleur at one moment."""
 
     at: datetime
+    """When it was looked at."""
     endpoint: str
     """`ok`, `failing`, or `none` if no model is configured."""
     judging_error: str

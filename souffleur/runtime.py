@@ -22,6 +22,7 @@ from souffleur.errors import (
     SouffleurError,
     StoreError,
 )
+from souffleur.field_docs import explain_fields
 from souffleur.health import Health
 from souffleur.knowledge.finding.search import Found, Query, Scope
 from souffleur.knowledge.identity import EVERY_SPHERE, PERSONAS, check_id, own_sphere
@@ -66,6 +67,7 @@ FORGET_RELEVANCE = 0.45
 """Minimum relevance for `forget` to take a memory as meant."""
 
 
+@explain_fields
 class Souffleur:
     """Memory for a companion.
 
@@ -81,9 +83,13 @@ class Souffleur:
     def __init__(self, parts: Parts, settings: Settings) -> None:
         """Use the parts that `wiring` has opened; `open` is the usual way."""
         self.parts = parts
+        """What was opened: store, agents, endpoints."""
         self.knowledge: KnowledgeBase = parts.knowledge
+        """The lower level: memories, ledger, sessions, turns."""
         self.settings = settings
+        """The settings in force."""
         self.clock = parts.clock
+        """Returns the time."""
         self._usual = usual(settings)
         self._backstage = Backstage(parts, settings)
         self._count = counter_for(settings.model, settings.tokenizer)

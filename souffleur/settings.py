@@ -20,6 +20,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from souffleur.errors import SettingsError
+from souffleur.field_docs import explain_fields
 from souffleur.knowledge.people import check_zone
 from souffleur.knowledge.policy import POLICIES
 from souffleur.knowledge.privacy.addresses import bare_address, host_of
@@ -34,6 +35,7 @@ _COMMAND_VARIABLES = frozenset({"SOUFFLEUR_USER"})
 _URL_FIELDS = frozenset({"base_url", "embedder_base_url", "qdrant_url"})
 
 
+@explain_fields
 class Settings(BaseModel):
     """All settings. Each field is also read from SOUFFLEUR_<NAME> by `load_settings`.
 

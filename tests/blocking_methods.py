@@ -96,7 +96,7 @@ def generate() -> str:
         for method in methods:
             used |= {(homes[name], name) for name in _names(_defaults(method))}
             used |= {(homes[name], name) for name in _names(_told(method))}
-            typed |= {(homes[name], name) for name in _names(_annotations(method))}
+            typed |= {(homes[name], name) for name in method_types(method)}
         written = "\n\n".join(write(method, found.text) for method in methods)
         what = f'"""The public methods of {source.name}, each of which waits for its result."""'
         bodies.append(f"class {source.made}(Face):\n    {what}\n\n{written}\n")
@@ -153,6 +153,11 @@ def _told(method: Method) -> list[ast.expr]:
 def _annotations(method: Method) -> list[ast.AST]:
     typed = [node.annotation for node in ast.walk(method.args) if isinstance(node, ast.arg)]
     return [_unquoted(one) for one in [*typed, method.returns] if one]
+
+
+def method_types(method: Method) -> set[str]:
+    """Return the names in the annotations of a method."""
+    return _names(_annotations(method))
 
 
 def _defaults(method: Method) -> list[ast.AST]:

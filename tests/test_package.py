@@ -5,12 +5,15 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
 
 import souffleur
+from souffleur import errors
+from tests.blocking_methods import SOURCES, Class, method_types
 
 ROOT = Path(__file__).parent.parent
 HEAVY = (
@@ -122,6 +125,32 @@ def test_the_public_names_are_all_there() -> None:
         assert getattr(souffleur, name).__name__ in {name, "Callable"}
 
 
+def test_the_version_is_the_package_s() -> None:
+    """`__version__` is that of the installed package, and listed by `dir`."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert souffleur.__version__ == project["version"]
+    assert {"__version__", "Souffleur", "QueryError"} <= set(dir(souffleur))
+
+
+def test_every_error_is_public() -> None:
+    """Whatever Souffleur raises on purpose can be caught by a name of `souffleur`."""
+    tree = [one for one in vars(errors).values() if isinstance(one, type)]
+    raised = {one.__name__ for one in tree if issubclass(one, errors.SouffleurError)}
+    assert raised <= set(souffleur.__all__)
+
+
+def test_what_methods_take_and_return_is_public() -> None:
+    """Each class of ours that a public method of Souffleur names is exported by `souffleur`."""
+    source = Class(SOURCES[0])
+    homes = source.homes()
+    named = {name for method in source.methods() for name in method_types(method)}
+    ours = {name for name in named if homes[name].startswith("souffleur.")}
+    found = {name: getattr(import_module(homes[name]), name) for name in ours}
+    classes = {name for name, one in found.items() if getattr(one, "__name__", "") == name}
+    assert classes <= set(souffleur.__all__)
+    assert {"Recall", "Receipt", "LedgerEntry", "Past", "Found", "RunResult"} <= classes
+
+
 def test_an_unknown_name_is_an_attribute_error() -> None:
     """A typo is told as for any module."""
     with pytest.raises(AttributeError, match="no attribute 'Prompter'"):
@@ -133,11 +162,12 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
     [
         "import souffleur",
         "import souffleur; souffleur.Souffleur, souffleur.Settings, souffleur.Memory",
+        "import souffleur; souffleur.SouffleurError, souffleur.Query, souffleur.__version__",
         "import sys; sys.argv = ['souffleur', '--help']\n"
         "from souffleur.cli import app\n"
         "try: app()\nexcept SystemExit: pass",
     ],
-    ids=["import", "names", "help"],
+    ids=["import", "names", "more", "help"],
 )
 def test_loading_is_light(code: str) -> None:
     """Neither `import souffleur` nor `souffleur --help` loads what only some commands need."""

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+GROUND = ("errors", "field_docs")
+"""What every floor may know."""
 FLOORS = ("cli", "evals", "souffleur", "agents", "knowledge")
 """From the top down: each may know what stands below it."""
 
@@ -64,7 +66,7 @@ def circle(graph: Arrows) -> list[str]:
 
 def may_know(start: str, end: str) -> bool:
     """Return whether an arrow from one floor to another points down."""
-    if end == "errors" or start == end:
+    if end in GROUND or start == end:
         return True
     if "prompts" in (start, end):
         return end == "prompts" and start != "knowledge"
@@ -74,7 +76,7 @@ def may_know(start: str, end: str) -> bool:
 def floor(module: str) -> str:
     """Return the floor that a module is on."""
     room = module.split(".")[1] if "." in module else "souffleur"
-    return room if room in (*FLOORS, "prompts", "errors") else "souffleur"
+    return room if room in (*FLOORS, "prompts", *GROUND) else "souffleur"
 
 
 def arrows() -> Arrows:

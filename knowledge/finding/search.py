@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+from souffleur.field_docs import explain_fields
 from souffleur.knowledge import decay
 from souffleur.knowledge.engine.collection import (
     Between,
@@ -59,6 +60,7 @@ COMMON_NAME_MEMORIES = 6
 """Number of memories from which their common name no longer links them."""
 
 
+@explain_fields
 class Scope(StrEnum):
     """The records that a search covers."""
 
@@ -73,13 +75,17 @@ class Scope(StrEnum):
 EVERYWHERE = tuple(Scope)
 
 
+@explain_fields
 @dataclass(frozen=True)
 class Query:
     """A search for the records of one user, as of a certain time."""
 
     user_id: str
+    """The user whose records are searched."""
     text: str
+    """What to look for."""
     now: datetime
+    """The time of the search, by which values fade and plans end."""
     context: str = ""
     """The previous messages, which have less weight."""
     agent_id: str | None = None
@@ -89,9 +95,11 @@ class Query:
     as_of: datetime | None = None
     """Return what was true then, including superseded memories; `None` means what is true now."""
     limit: int = 8
+    """Maximum records returned."""
     categories: tuple[str, ...] = ()
     """Return only these categories; if empty, `scope` decides."""
     scope: tuple[Scope, ...] = (Scope.MEMORIES,)
+    """Which records are searched."""
     since: datetime | None = None
     """Return only what was learned or talked about at or after this time."""
     until: datetime | None = None
@@ -110,11 +118,13 @@ class Query:
         check_id(self.user_id)
 
 
+@explain_fields
 @dataclass(frozen=True)
 class Found:
     """A memory, an episode or a raw turn, and why it was found."""
 
     item: Memory | Turn
+    """What was found."""
     score: float
     """The rank score: relevance, weighted by importance and recency."""
     relevance: float

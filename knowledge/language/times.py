@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from souffleur.field_docs import explain_fields
 from souffleur.knowledge.language.time_phrases import (
     NIGHT,
     Phrase,
@@ -42,6 +43,7 @@ _LEAP = 12 * 8 + 1
 Span = tuple[datetime, datetime]
 
 
+@explain_fields
 @dataclass(frozen=True)
 class Period:
     """A period of the past."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import AwareDatetime, Field
 
+from souffleur.field_docs import explain_fields
 from souffleur.knowledge.language.plain_text import clip
 from souffleur.knowledge.memory import Frozen, Speaker, Text
 from souffleur.knowledge.operation import Said, derive_id
@@ -17,15 +18,19 @@ MAX_MESSAGE_LENGTH = 8000
 """Characters of a message that are judged, summarised and searched; the whole is stored."""
 
 
+@explain_fields
 class TurnState(StrEnum):
     """The state of a turn."""
 
     PENDING = "pending"
+    """Waits to be judged."""
     JUDGED = "judged"
+    """Judged."""
     FAILED = "failed"
     """Judging failed three times; the turn is judged again only on request."""
 
 
+@explain_fields
 class Turn(Frozen):
     """One exchange, as it was said."""
 
@@ -34,8 +39,11 @@ class Turn(Frozen):
     turn_id: str
     """The host's own id of the turn."""
     user_id: str
+    """Who said it."""
     agent_id: str = "default"
+    """The persona that replied."""
     session_id: str
+    """The host's id of the session."""
     sphere: str = ""
     """Which personas may know it: see `identity`. Set when it is written, by its persona."""
     seq: int = 0
@@ -43,14 +51,19 @@ class Turn(Frozen):
     place: int = 0
     """The position in its session, from 1; 0 means unknown."""
     at: AwareDatetime
+    """When it was said."""
     user: Text = ""
+    """What the user said."""
     assistant: Text = ""
+    """What the companion replied."""
     injected: tuple[str, ...] = ()
     """The ids of the memories whispered before the reply."""
     state: TurnState = TurnState.PENDING
+    """Whether it is judged."""
     version: int = 0
     """How often the reply was replaced (swipe, regenerate)."""
     tries: int = 0
+    """Failed tries to judge it."""
     error: Text = ""
     """The error of the latest failed try."""
     judged: dict[str, Any] = Field(default_factory=dict)

@@ -10,6 +10,7 @@ from loguru import logger
 
 from souffleur.contents import Content, read_content
 from souffleur.errors import MessageError, SouffleurError, StoreError
+from souffleur.field_docs import explain_fields
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.language.plain_text import is_blank
 from souffleur.knowledge.talk.session import WindowRule
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.journal import Journal
 
 
+@explain_fields
 @dataclass(frozen=True)
 class Receipt:
     """The result of `observe`."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from souffleur.blocking.loop_thread import LoopThread
 from souffleur.blocking.methods import KnowledgeMethods, SouffleurMethods
+from souffleur.field_docs import explain_fields
 from souffleur.settings import Settings
 from souffleur.time_source import Clock
 
@@ -14,6 +15,7 @@ class BlockingKnowledge(KnowledgeMethods):
     """The KnowledgeBase of a BlockingSouffleur."""
 
 
+@explain_fields
 class BlockingSouffleur(SouffleurMethods):
     """Memory for a companion whose host has no event loop: Flask, Gradio, a script.
 
@@ -32,8 +34,11 @@ class BlockingSouffleur(SouffleurMethods):
         thread = LoopThread(opening)
         super().__init__(thread, thread.held)
         self.knowledge = BlockingKnowledge(thread, thread.held.knowledge)
+        """The lower level: memories, ledger, sessions, turns."""
         self.settings: Settings = thread.held.settings
+        """The settings in force."""
         self.clock: Clock = thread.held.clock
+        """Returns the time."""
 
     def close(self) -> None:
         """Judge for `settings.shutdown_timeout` seconds, then close everything. Idempotent."""

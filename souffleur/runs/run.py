@@ -17,6 +17,7 @@ from souffleur.errors import (
     StoreError,
     is_outage,
 )
+from souffleur.field_docs import explain_fields
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.upkeep.run_log import RunRecord
 
@@ -37,6 +38,7 @@ Step = Callable[[int, int], None]
 """Called with the number of memories done, and the total."""
 
 
+@explain_fields
 @dataclass(frozen=True)
 class RunLimits:
     """Limits of what a run may cost and do."""
@@ -52,43 +54,57 @@ class RunLimits:
     """Maximum users at the same time."""
 
 
+@explain_fields
 @dataclass(frozen=True)
 class RunOptions:
     """What a run is asked to do."""
 
     now: datetime
+    """The time of the run."""
     user_id: str | None = None
     """The user whose memories are due; `None` means every user."""
     limits: RunLimits = RunLimits()
+    """What it may cost and do."""
     dry_run: bool = False
     """Whether to report only what would be done, and change nothing."""
     stop: Callable[[], bool] = lambda: False
     """Called between two memories; returns whether to stop."""
     step: Step = lambda done, total: None
+    """Called with the number of memories done, and the total."""
 
 
+@explain_fields
 @dataclass(frozen=True)
 class RunItem:
     """What a run did with one memory, or would do."""
 
     memory: Memory
+    """The memory."""
     op: str
     """An op such as PROMOTE, KEEP, DELETE or FORGET; or FAILED, WAITS, CHANGED, REFUSED."""
     reason: str
+    """Why, in the words of the model or rule."""
     trail: tuple[str, ...] = ()
+    """What a reviewer thought and looked up before."""
 
 
+@explain_fields
 @dataclass
 class RunResult:
     """The result of a run."""
 
     name: str
+    """The name of the run."""
     options: RunOptions
+    """What it was asked to do."""
     due: int = 0
     """Number of memories that were due when it began."""
     items: list[RunItem] = field(default_factory=list)
+    """What it did, memory by memory."""
     calls: int = 0
+    """Number of calls of the model."""
     tokens: int = 0
+    """Number of tokens, of prompts and answers."""
     cost: float = 0.0
     """Dollars."""
     stopped: str = ""

@@ -10,6 +10,7 @@ from loguru import logger
 
 from souffleur.agents.exchange import Persona, formerly
 from souffleur.errors import EmbedderError
+from souffleur.field_docs import explain_fields
 from souffleur.knowledge.finding.search import EVERYWHERE, INSTANT, Found, Query, Scope
 from souffleur.knowledge.identity import COMMON, PERSONAS, knows, own_sphere
 from souffleur.knowledge.language.asking import asks_about_past, is_question
@@ -69,6 +70,7 @@ class Asked:
     """From where it is looked: what the persona may know."""
 
 
+@explain_fields
 @dataclass(frozen=True)
 class Past:
     """What a question about the past brings."""
@@ -76,7 +78,9 @@ class Past:
     period: Period | None
     """The time it asks about; None: it names none."""
     since: datetime | None
+    """The beginning of that time."""
     until: datetime | None
+    """Its end, which is not part of it."""
     found: tuple[Found, ...]
     """Episodes, raw turns and memories: those of a time in its order, others best first."""
     error: str = ""

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from souffleur.field_docs import explain_fields
 from souffleur.knowledge.finding.search import Found
 from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory
@@ -24,6 +25,7 @@ __all__ = ["Budget", "Candidates", "Recall", "RenderOptions", "compose"]
 Item = Memory | Turn
 
 
+@explain_fields
 @dataclass(frozen=True)
 class Recall:
     """The result of `recall`."""

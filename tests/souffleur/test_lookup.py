@@ -144,7 +144,11 @@ async def test_a_host_finds_its_message(memory: Souffleur) -> None:
     (turn,) = await memory.search("green tea", user_id="ann", scope="turns")
     for hit in (past, turn):
         assert (hit.item.session_id, hit.item.turn_id) == ("s1", "msg-17")  # type: ignore[union-attr]
-    asked = {"user_id": "ann", "session_id": "s2", "text": "What did I say about tea yesterday?"}
+    asked: Any = {
+        "user_id": "ann",
+        "session_id": "s2",
+        "text": "What did I say about tea yesterday?",
+    }
     assert (await memory.recall(**asked)).host_turn_ids == ("msg-17",)
 
 
@@ -166,7 +170,7 @@ async def test_records_of_earlier_versions_are_read() -> None:
     for key in ("host_turn_id", "session_id"):
         del stored["evidence"][0][key]
     assert Memory.model_validate(stored) == known
-    assert Evidence(turn_id="t", speaker="user", quote="q").host_turn_id == ""  # type: ignore[arg-type]
+    assert Evidence(turn_id="t", speaker="user", quote="q").host_turn_id == ""
     fields = LedgerEntry.model_fields
     assert not fields["host_turn_ids"].is_required()
     assert not fields["session_id"].is_required()

@@ -84,6 +84,7 @@ class Backstage:
             jobs = jobs_of(self._parts)
             self.schedule = Schedule(self._knowledge.journal, jobs, clock=self._parts.clock)
             await self.schedule.start()
+        await self._warn_of_neglect()
 
     def take(self, turn: Turn) -> Receipt:
         """Store a turn durably, and have it judged. Raises SouffleurError."""
@@ -166,6 +167,19 @@ class Backstage:
             closing.push_async_callback(self._caretaker.stop)
             if self.schedule:
                 closing.push_async_callback(self.schedule.stop)
+
+    async def _warn_of_neglect(self) -> None:
+        """Log to the host's own logger, once, what is due while nothing will ever do it."""
+        from souffleur.runs.neglect import find_neglect
+
+        neglect = await find_neglect(
+            self._knowledge,
+            self._settings,
+            self._parts.clock(),
+            has_model=self._parts.has_model,
+        )
+        if neglect:
+            logging.getLogger("souffleur").warning("%s", neglect.text)
 
     def _move(self) -> None:
         self.worker.adopt()

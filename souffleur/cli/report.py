@@ -57,7 +57,7 @@ def doctor(as_json: AsJson = False) -> None:
     from souffleur.reporting.report import Status, health
 
     async def work(memory: "Souffleur") -> "tuple[Quality, list[Finding]]":
-        return await _measured(memory, None), await _asked(memory)
+        return await _measured(memory, None), [*await _asked(memory), *await _neglected(memory)]
 
     quality, others = with_memory(work)
     state, findings = health(quality, others)
@@ -121,6 +121,18 @@ async def _asked(memory: "Souffleur") -> "list[Finding]":
         except EmbedderError as error:
             found.append((Status.WARNING, f"Memories are found by words alone: {error}"))
     return found
+
+
+async def _neglected(memory: "Souffleur") -> "list[Finding]":
+    """Return what is due while nothing will ever do it."""
+    from souffleur.reporting.report import Status
+    from souffleur.runs.neglect import find_neglect
+
+    settings = memory.settings
+    neglect = await find_neglect(
+        memory.knowledge, settings, memory.clock(), has_model=settings.has_model
+    )
+    return [(Status.WARNING, neglect.text)] if neglect else []
 
 
 async def _measured(memory: "Souffleur", user: str | None) -> "Quality":

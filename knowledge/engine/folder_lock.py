@@ -58,7 +58,7 @@ def _busy(folder: Path) -> str:
     if pid == os.getpid():
         return (
             f"The store at '{folder}' is open in this process already: use that Souffleur, or "
-            "close it first."
+            "close it first (`await memory.close()`)."
         )
     return (
         f"The store at '{folder}' is in use by {who}; close it, or share memories between "

@@ -20,7 +20,7 @@ _MEDIA = {
     "document": "file",
 }
 """Names of parts that are not text, where they differ from the type."""
-_UNSAID = re.compile(r".*(tool|function)_.*|.*(thinking|reasoning).*")
+_UNSAID = re.compile(r".*(tool|function)_.*|.*_call(_output)?|.*(thinking|reasoning).*")
 """Types of parts that nobody says: calls of tools, their results, a model's thoughts."""
 _TYPE = re.compile(r"[\w.-]{1,40}")
 
@@ -53,6 +53,15 @@ def content_of(message: object) -> Any:
     return look_up(message, "refusal") if content is None else content
 
 
+def is_unsaid(type_: object) -> bool:
+    """Return whether a part or message of this type is nothing that anybody says.
+
+    >>> is_unsaid("function_call"), is_unsaid("web_search_call"), is_unsaid("text")
+    (True, True, False)
+    """
+    return isinstance(type_, str) and _UNSAID.fullmatch(type_) is not None
+
+
 def look_up(thing: object, name: str) -> Any:
     """Return the field of a mapping or object; `None` if it has none of that name."""
     return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
@@ -62,7 +71,7 @@ def _read_part(part: object) -> str:
     if isinstance(part, str):
         return part
     type_ = look_up(part, "type")
-    if isinstance(type_, str) and _UNSAID.fullmatch(type_):
+    if is_unsaid(type_):
         return ""
     text = look_up(part, "refusal" if type_ == "refusal" else "text")
     text = look_up(text, "value") if isinstance(text, Mapping) else text

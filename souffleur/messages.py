@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from souffleur.contents import content_of, look_up, read_content
+from souffleur.contents import content_of, is_unsaid, look_up, read_content
 from souffleur.errors import MessageError
 from souffleur.knowledge.language.plain_text import mend
 from souffleur.moments import read_moment
@@ -92,8 +92,9 @@ def _unpacked(message: Any) -> Any:
             raise MessageError(f"it is no pair of role and text: write {_FORMS}")
         return {"role": message[0], "content": message[1]}
     if isinstance(message, Mapping) and "content" not in message:
-        stored = (message.get(name) for name in ("data", "kwargs"))
-        return next((one for one in stored if isinstance(one, Mapping)), message)
+        for name in ("data", "kwargs"):
+            if isinstance(stored := message.get(name), Mapping):
+                return {"type": message.get("type"), **stored}
     return message
 
 
@@ -102,7 +103,7 @@ def _role(message: Any) -> str:
     role = look_up(message, "role") or look_up(message, "type")
     if not isinstance(role, str):
         raise MessageError(f"{type(message).__name__} without a role is no message: write {_FORMS}")
-    if role.lower() in _LEFT_OUT:
+    if role.lower() in _LEFT_OUT or is_unsaid(role):
         return ""
     if role.lower() not in _ROLES:
         raise MessageError(

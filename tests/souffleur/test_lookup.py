@@ -64,6 +64,14 @@ async def test_list(memory: Souffleur) -> None:
     assert "Ann fears dogs." not in await listed(agent_id="mo")
 
 
+async def test_what_has_expired(memory: Souffleur) -> None:
+    """It is listed only where any state is asked for, also before a run lets it go."""
+    over = Add(reason="r", quote="", content="Exam.", kind=Kind.TODO, expires_at=NOW - days(1))
+    await memory.knowledge.apply(verdict(over, who=ActorKind.HOST, user_id="kim", name="over"))
+    assert await memory.list(user_id="kim") == []
+    assert len(await memory.list(user_id="kim", state=None)) == 1
+
+
 @pytest.mark.parametrize(
     ("wanted", "why"),
     [
@@ -107,6 +115,9 @@ async def test_history_and_undo(memory: Souffleur) -> None:
     undone = await memory.undo(entry.id, user_id="ann")
     assert (undone.op, undone.undoes) == ("UNDO", entry.id)
     assert (await memory.get(id, user_id="ann")).state is MemoryState.FORGOTTEN
+    for state, there in (("forgotten", True), (None, True), ("active", False)):
+        listed = [one.id for one in await memory.list(user_id="ann", state=state)]
+        assert (id in listed) is there
     with pytest.raises(UndoError):
         await memory.undo(entry.id, user_id="ann")
     with pytest.raises(NotFoundError):

@@ -38,7 +38,7 @@ class _Docstring(str):
         return self._whole
 
     # `help` of a class with a metaclass of its own finds the string by itself, and cleans it first:
-    # https://github.com/python/cpython/blob/v3.11.7/Lib/inspect.py#L870
+    # https://github.com/python/cpython/blob/v3.11.7/Lib/inspect.py#L867
     def expandtabs(self, tabsize: SupportsIndex = 8) -> str:
         """Return the whole text."""
         return self.__get__(None, self._owner).expandtabs(tabsize)
@@ -51,12 +51,10 @@ def _section(cls: type) -> str:
         return ""
     (node,) = tree.body
     fields = [
-        f"{signature}\n{textwrap.indent(inspect.cleandoc(text), '    ')}"
+        textwrap.indent(f"{signature}\n{textwrap.indent(inspect.cleandoc(text), '    ')}", "    ")
         for signature, text in fields_in(node)
     ]
-    return "\n".join(
-        ["Fields:", *(textwrap.indent(one, "    ") for one in fields)] if fields else []
-    )
+    return "\n".join(["Fields:", *fields]) if fields else ""
 
 
 def fields_in(node: ast.stmt) -> Iterator[tuple[str, str]]:

@@ -14,12 +14,17 @@ from souffleur.agents.address import Address, read_key, split_address
 from souffleur.agents.answers import MAX_ANSWER_LENGTH
 from souffleur.agents.chat import Message, Reply, Request, Usage
 from souffleur.agents.completion import Completion, parse_body, read_completion
+from souffleur.agents.extra_body import check_extra_body
 from souffleur.agents.failures import Call, translate, unreadable
 from souffleur.agents.fields import shorten
-from souffleur.errors import AnswerError
+from souffleur.errors import AnswerError, EndpointError, SettingsError
 from souffleur.knowledge.language.plain_text import mend
 
 _MILLION = 1_000_000
+_REFUSALS = {400, 422}
+"""The statuses of a request with a field that the model does not take."""
+_OTHER_LIMIT = "max_completion_tokens"
+"""What some hosts call `max_tokens`."""
 
 _heard: ContextVar[list[Any]] = ContextVar("heard")
 """The response of the current attempt, once it is read; answers are parsed from it alone."""
@@ -55,9 +60,12 @@ class Endpoint:
         """Prepare the connection; nothing is sent yet.
 
         `timeout` is in seconds for a whole call, retries included. `temperature` and `max_tokens`
-        are not sent if they are `None`, as some models demand. `extra_body` holds fields that only
-        this provider knows. With `trace`, LangSmith sees the calls if the environment asks for it.
-        Raises SettingsError if `base_url` is not a URL, or if the key cannot be sent in a header.
+        are not sent if they are `None`, as some models demand; a temperature is not sent any more
+        once the endpoint has refused it by name. `extra_body` holds fields that only this provider
+        knows; it may hold none of ours, except `max_completion_tokens`, which is sent in place of
+        `max_tokens`. With `trace`, LangSmith sees the calls if the environment asks for it. Raises
+        SettingsError if `base_url` is not a URL, if the key cannot be sent in a header, or if
+        `extra_body` holds what it may not.
         """
         import httpx2
         from langchain_openai.chat_models.base import BaseChatOpenAI
@@ -68,7 +76,9 @@ class Endpoint:
         self._address = Address(bare, model, timeout, key)
         self._prices = prices or Prices()
         self._trace = trace
-        self._extra = {**_limit(host, max_tokens), **(extra_body or {})}
+        extra = _checked(extra_body or {})
+        limit = {} if _OTHER_LIMIT in extra else _limit(host, max_tokens)
+        self._extra = {**limit, **extra}
         # A connection kept alive belongs to the event loop that opened it, and kills the next one.
         self._http = httpx2.AsyncClient(
             timeout=timeout,
@@ -94,14 +104,30 @@ class Endpoint:
         warnings.filterwarnings("ignore", message=advice, category=UserWarning)
 
     async def __call__(self, request: Request) -> Reply:
-        """Ask. Raises EndpointError; AnswerError if the answer is cut off, withheld or empty."""
+        """Ask. Raises EndpointError; AnswerError if the answer is cut off, withheld or empty.
+
+        An endpoint that refuses the temperature by name is asked again without one, within the same
+        time; if it answers, no later call sends one.
+        """
+        until = asyncio.get_running_loop().time() + self._address.timeout
+        try:
+            return await self._call(request, self._model, until)
+        except EndpointError as error:
+            if self._model.temperature is None or not _refuses_temperature(error):
+                raise
+        without = self._model.model_copy(update={"temperature": None})
+        reply = await self._call(request, without, until)
+        self._model = without
+        return reply
+
+    async def _call(self, request: Request, model: Any, until: float) -> Reply:
         call = Call(self._address, request)
         heard: list[Any] = []
         token = _heard.set(heard)
         try:
             with self._tracing():
-                async with asyncio.timeout(self._address.timeout):
-                    await self._ask(request)
+                async with asyncio.timeout_at(until):
+                    await self._ask(request, model)
         except Exception as error:
             # The boundary: whatever the libraries raise, now or in their next version, ends here.
             # They stumble over usage, roles and ids of a good answer, too.
@@ -115,10 +141,10 @@ class Endpoint:
         """Close the connections. Idempotent."""
         await self._http.aclose()
 
-    async def _ask(self, request: Request) -> None:
+    async def _ask(self, request: Request, model: Any) -> None:
         # Callbacks of a graph we happen to run in would stream these words to its user. (A model
         # after `bind` would drop the empty list, and hear them again.)
-        await self._model.ainvoke(
+        await model.ainvoke(
             [_wire(message) for message in request.messages],
             {"callbacks": []},
             extra_body={**self._extra, **_response_format(request)},
@@ -178,6 +204,18 @@ def _wire(message: Message) -> dict[str, str]:
     return {"role": message.role, "content": mend(message.content)}
 
 
+def _refuses_temperature(error: EndpointError) -> bool:
+    return error.status in _REFUSALS and "temperature" in str(error).casefold()
+
+
+def _checked(extra_body: Mapping[str, Any]) -> Mapping[str, Any]:
+    try:
+        check_extra_body(extra_body)
+    except ValueError as error:
+        raise SettingsError(f"extra_body {error}") from None
+    return extra_body
+
+
 def _limit(host: str, max_tokens: int | None) -> dict[str, int]:
     """Return the token limit under the name that the host knows it by.
 
@@ -187,7 +225,7 @@ def _limit(host: str, max_tokens: int | None) -> dict[str, int]:
     if max_tokens is None:
         return {}
     # OpenAI's newer models refuse max_tokens; most other servers know nothing else.
-    return {"max_completion_tokens" if host == "api.openai.com" else "max_tokens": max_tokens}
+    return {_OTHER_LIMIT if host == "api.openai.com" else "max_tokens": max_tokens}
 
 
 def _response_format(request: Request) -> dict[str, Any]:

@@ -1,12 +1,13 @@
 """Settings: one frozen object, made from SOUFFLEUR_… variables at the edge and passed in."""
 
+import json
 import logging
 import os
 from collections.abc import Iterable
 from datetime import timedelta
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -17,8 +18,9 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from souffleur.agents.extra_body import check_extra_body, parse_extra_body
 from souffleur.errors import SettingsError
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge.people import check_zone
@@ -71,6 +73,10 @@ class Settings(BaseModel):
     """Sampling temperature. `None` means that it is not sent, for models that accept none."""
     max_tokens: int = Field(default=2000, ge=100)
     """Maximum tokens of one answer."""
+    extra_body: Annotated[dict[str, Any] | None, NoDecode] = None
+    """Fields of the endpoint's own that go with each request of the model, as a JSON object, such
+    as {"think": false}. What Souffleur sends itself has its own settings and is refused here;
+    `max_completion_tokens` is sent in place of `max_tokens`."""
     answer_form: Literal["json_schema", "json_object", "text"] = "json_schema"
     """The answer format to try first; weaker ones follow if the endpoint refuses it."""
     price_in: float = Field(default=0.0, ge=0)
@@ -151,6 +157,17 @@ class Settings(BaseModel):
             raise ValueError("must not be empty: name a folder, or do not set it")
         return path
 
+    @field_validator("extra_body", mode="before")
+    @classmethod
+    def _parsed_body(cls, given: Any) -> Any:
+        return parse_extra_body(given) if isinstance(given, str) else given
+
+    @field_validator("extra_body")
+    @classmethod
+    def _bearable_body(cls, fields: dict[str, Any] | None) -> dict[str, Any] | None:
+        check_extra_body(fields or {})
+        return fields
+
     @field_validator("policy")
     @classmethod
     def _known_policy(cls, name: str) -> str:
@@ -211,10 +228,9 @@ class Settings(BaseModel):
         return self.openai_api_key if host_of(url) == host_of(OPENAI_URL) else None
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        """Yield what `repr` shows: URLs without user name, password and query."""
+        """Yield what `repr` shows: see `shown_value`."""
         for name, value in super().__repr_args__():
-            shown = bare_address(value) if name in _URL_FIELDS and isinstance(value, str) else value
-            yield name, shown
+            yield name, shown_value(name or "", value)
 
     @property
     def window_rule(self) -> WindowRule:
@@ -226,6 +242,23 @@ class Settings(BaseModel):
     def folder(self) -> Path:
         """`path` with ~ expanded."""
         return self.path.expanduser()
+
+
+def shown_value(name: str, value: Any) -> Any:
+    """Return the value of a setting as it may be shown.
+
+    URLs have no user name, password and query; secrets in `extra_body` are masked.
+
+    >>> shown_value("base_url", "http://me:pass@localhost/v1"), shown_value("window", 30)
+    ('http://localhost/v1', 30)
+    """
+    if name in _URL_FIELDS and isinstance(value, str):
+        return bare_address(value)
+    if name == "extra_body" and value:
+        from souffleur.knowledge.privacy.secrets import mask  # its tables take a while to load
+
+        return mask(json.dumps(value, ensure_ascii=False))
+    return value
 
 
 class _Environment(BaseSettings, Settings):

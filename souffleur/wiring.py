@@ -96,6 +96,7 @@ def make_endpoint(settings: Settings) -> Endpoint:
         timeout=settings.timeout,
         temperature=settings.temperature,
         max_tokens=settings.max_tokens,
+        extra_body=settings.extra_body,
         prices=Prices(input=settings.price_in, output=settings.price_out),
     )
 

@@ -28,7 +28,7 @@ from souffleur.settings import Settings, default_settings
 
 ENDPOINT_SETTINGS = (
     *("base_url", "api_key", "model", "timeout", "temperature", "max_tokens", "answer_form"),
-    *("price_in", "price_out"),
+    *("extra_body", "price_in", "price_out"),
 )
 """Settings that come from the environment; all others are the same wherever a suite is played."""
 

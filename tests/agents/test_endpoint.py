@@ -32,6 +32,7 @@ from souffleur.errors import AnswerError, EndpointError, SettingsError
 from tests.stub import (
     USAGE,
     Behaviour,
+    Body,
     Response,
     Stub,
     completion,
@@ -110,6 +111,64 @@ async def test_omitted_settings_are_not_sent(stub: Start) -> None:
     server = stub()
     await endpoint(server, temperature=None, max_tokens=None)(QUESTION)
     assert server.requests[0].keys() == {"model", "messages", "stream"}
+
+
+async def test_another_name_for_the_limit_takes_its_place(stub: Start) -> None:
+    """An endpoint that is given `max_completion_tokens` is sent no `max_tokens` beside it."""
+    server = stub()
+    await endpoint(server, extra_body={"max_completion_tokens": 50}, max_tokens=99)(QUESTION)
+    assert server.requests[0]["max_completion_tokens"] == 50
+    assert "max_tokens" not in server.requests[0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"temperature": 1}, "extra_body must not hold 'temperature': set SOUFFLEUR_TEMPERATURE"),
+        ({"messages": []}, "extra_body must not hold 'messages': Souffleur decides that itself"),
+        ({"stop": {"a"}}, "extra_body must hold JSON values, and 'stop' is none"),
+    ],
+)
+def test_extra_body_cannot_replace_what_is_sent(fields: dict[str, Any], message: str) -> None:
+    """Neither what is asked nor what has its own setting can be changed by it."""
+    with pytest.raises(SettingsError, match=message):
+        Endpoint(base_url="http://localhost:1/v1", model="m", extra_body=fields)
+
+
+NO_ZERO = "Unsupported value: 'temperature' does not support 0.0 with this model."
+
+
+def only_usual_temperature(body: Body) -> Response:
+    """Refuses a temperature by name, and answers who sends none."""
+    return (fail(400, NO_ZERO) if "temperature" in body else say("ok"))(body)
+
+
+async def test_a_refused_temperature_is_left_out_from_then_on(stub: Start) -> None:
+    """The question is asked again without it, once; the next one is sent without it at once."""
+    server = stub(only_usual_temperature)
+    model = endpoint(server)
+    assert [(await model(QUESTION)).text for _ in range(2)] == ["ok", "ok"]
+    assert ["temperature" in body for body in server.requests] == [True, False, False]
+    kept = [{k: v for k, v in body.items() if k != "temperature"} for body in server.requests]
+    assert kept == [kept[0]] * 3
+
+
+@pytest.mark.parametrize("sent", [0.0, None])
+async def test_what_is_refused_all_the_same_is_an_error(stub: Start, sent: float | None) -> None:
+    """An endpoint that names the temperature whatever is sent is asked no third time."""
+    server = stub(fail(400, NO_ZERO))
+    model = endpoint(server, temperature=sent)
+    with pytest.raises(EndpointError, match="does not support"):
+        await model(QUESTION)
+    assert ["temperature" in body for body in server.requests] == [True, False][sent is None :]
+
+
+async def test_both_attempts_share_one_time_out(stub: Start) -> None:
+    """Asking again without a temperature does not make a call last longer than it may."""
+    server = stub(slow(0.3, fail(400, NO_ZERO)), slow(0.5, say("late")))
+    with pytest.raises(EndpointError) as caught:
+        await endpoint(server, timeout=0.6)(QUESTION)
+    assert (caught.value.slow, len(server.requests)) == (True, 2)
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,7 @@ async def test_refused_form_steps_down(stub: Start, status: int, message: str) -
 @pytest.mark.parametrize(
     "behaviour",
     [
-        fail(400, "temperature must be 1"),
+        fail(400, "top_p must be 1"),
         fail(401, "json_schema"),
         fail(404, "model 'm' not found"),
         fail(429, "schema"),

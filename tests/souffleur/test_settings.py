@@ -1,12 +1,16 @@
 """Settings: from the environment, checked, and plain about what is wrong."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from souffleur.agents.chat import Message, Request
 from souffleur.errors import SettingsError
 from souffleur.runtime import Souffleur
 from souffleur.settings import OPENAI_URL, Settings, change_settings, load_settings, need_model
+from souffleur.wiring import make_endpoint
+from tests.stub import Stub
 
 
 def test_the_environment_sets_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,6 +29,14 @@ def test_the_environment_sets_them(monkeypatch: pytest.MonkeyPatch) -> None:
         ("SOUFFLEUR_WINDOW", "many", "SOUFFLEUR_WINDOW"),
         ("SOUFFLEUR_LANGUAGE", "tlh", "SOUFFLEUR_LANGUAGE"),
         ("SOUFFLEUR_PATH", " ", "SOUFFLEUR_PATH: must not be empty"),
+        (
+            "SOUFFLEUR_EXTRA_BODY",
+            "think=no",
+            "SOUFFLEUR_EXTRA_BODY: must be a JSON object, such as",
+        ),
+        ("SOUFFLEUR_EXTRA_BODY", "[1]", "SOUFFLEUR_EXTRA_BODY: must be a JSON object, such as"),
+        ("SOUFFLEUR_EXTRA_BODY", '{"a": NaN}', "SOUFFLEUR_EXTRA_BODY: must be a JSON object"),
+        ("SOUFFLEUR_EXTRA_BODY", '{"model": "m"}', "not hold 'model': set SOUFFLEUR_MODEL"),
         ("SOUFFLEUR_RAW_DAYS", "3", "SOUFFLEUR_RAW_DAYS: must be 7 to 365 days, or 0"),
         (
             "SOUFFLEUR_WINDOW",
@@ -49,6 +61,7 @@ def test_no_secret_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     address = "https://me:very-secret@model.example/v1?key=very-secret"
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", address)
     monkeypatch.setenv("SOUFFLEUR_QDRANT_URL", "https://me:very-secret@qdrant.example:6333")
+    monkeypatch.setenv("SOUFFLEUR_EXTRA_BODY", '{"api_key": "very-secret-4711"}')
     for shown in (repr(load_settings()), str(load_settings())):
         assert "very-secret" not in shown
         assert "https://model.example/v1" in shown
@@ -109,6 +122,38 @@ def test_the_key_of_the_environment_stays_out_of_settings_given(
     monkeypatch.setenv("SOUFFLEUR_WINDOW", "12")
     for settings in (Settings(), change_settings(Settings(model="m"), timeout=3.0)):
         assert (settings.openai_api_key, settings.window, settings.has_model) == (None, 30, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "fields"),
+    [
+        (
+            '{"think": false, "options": {"num_ctx": 16384}}',
+            {"think": False, "options": {"num_ctx": 16384}},
+        ),
+        ("{}", {}),
+        ("none", None),
+    ],
+)
+def test_fields_of_the_endpoint_are_json(
+    monkeypatch: pytest.MonkeyPatch, text: str, fields: dict[str, object] | None
+) -> None:
+    """They are read from a JSON object, and may be given by name as well."""
+    monkeypatch.setenv("SOUFFLEUR_EXTRA_BODY", text)
+    assert load_settings().extra_body == fields
+    assert load_settings(extra_body={"think": True}).extra_body == {"think": True}
+
+
+async def test_fields_of_the_endpoint_are_sent(
+    monkeypatch: pytest.MonkeyPatch, stub: Callable[..., Stub]
+) -> None:
+    """Each request of the configured model carries them, beside what is asked."""
+    server = stub()
+    monkeypatch.setenv("SOUFFLEUR_BASE_URL", server.base_url)
+    monkeypatch.setenv("SOUFFLEUR_EXTRA_BODY", '{"think": false}')
+    await make_endpoint(load_settings())(Request((Message("user", "tea?"),), "companion"))
+    (sent,) = server.requests
+    assert (sent["think"], sent["messages"]) == (False, [{"role": "user", "content": "tea?"}])
 
 
 def test_none_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -359,9 +359,9 @@ def test_answers_of_another_model_are_not_mixed_in(tmp_path: Path) -> None:
 
 def test_a_script_is_played_by_the_same_settings_everywhere() -> None:
     """Of the environment's only the endpoint; names, zone and language are the script's."""
-    chosen = Settings(model="m", base_url="http://x", policy="studio", recall_limit=1)
-    settings = eval_settings(chosen)
-    assert (settings.model, settings.base_url) == ("m", "http://x")
+    endpoint = {"model": "m", "base_url": "http://x", "extra_body": {"think": False}}
+    settings = eval_settings(Settings(**endpoint, policy="studio", recall_limit=1))
+    assert {name: getattr(settings, name) for name in endpoint} == endpoint
     assert (settings.policy, settings.recall_limit) == ("companion", 12)
 
 

@@ -3,11 +3,11 @@
 import json
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import (
     BaseModel,
@@ -18,19 +18,25 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from souffleur.agents.extra_body import check_extra_body, parse_extra_body
 from souffleur.errors import SettingsError
 from souffleur.field_docs import explain_fields
-from souffleur.knowledge.people import check_zone
-from souffleur.knowledge.policy import POLICIES
 from souffleur.knowledge.privacy.addresses import bare_address, host_of
-from souffleur.knowledge.reading import Location, describe_faults
-from souffleur.knowledge.talk.session import WindowRule
+
+# What only some settings need is loaded with them, so that `souffleur config` is quick.
+if TYPE_CHECKING:
+    from souffleur.knowledge.reading import Location
+    from souffleur.knowledge.talk.session import WindowRule
 
 OPENAI_URL = "https://api.openai.com/v1"
 ENV_PREFIX = "SOUFFLEUR_"
+_TEST_PREFIX = f"{ENV_PREFIX}TEST_"
+
+NO_MODEL = (
+    "no model is configured: set SOUFFLEUR_BASE_URL (any OpenAI-compatible endpoint), or "
+    "SOUFFLEUR_API_KEY for OpenAI's own"
+)
 
 _COMMAND_VARIABLES = frozenset({"SOUFFLEUR_USER"})
 """Variables that are options of commands, not settings."""
@@ -73,7 +79,7 @@ class Settings(BaseModel):
     """Sampling temperature. `None` means that it is not sent, for models that accept none."""
     max_tokens: int = Field(default=2000, ge=100)
     """Maximum tokens of one answer."""
-    extra_body: Annotated[dict[str, Any] | None, NoDecode] = None
+    extra_body: dict[str, Any] | None = None
     """Fields of the endpoint's own that go with each request of the model, as a JSON object, such
     as {"think": false}. What Souffleur sends itself has its own settings and is refused here;
     `max_completion_tokens` is sent in place of `max_tokens`."""
@@ -171,6 +177,8 @@ class Settings(BaseModel):
     @field_validator("policy")
     @classmethod
     def _known_policy(cls, name: str) -> str:
+        from souffleur.knowledge.policy import POLICIES
+
         if name not in POLICIES:
             raise ValueError(f"there is no policy {name!r}; choose one of {', '.join(POLICIES)}")
         return name
@@ -191,6 +199,8 @@ class Settings(BaseModel):
     @field_validator("timezone")
     @classmethod
     def _known_zone(cls, name: str) -> str:
+        from souffleur.knowledge.people import check_zone
+
         return check_zone(name)
 
     @property
@@ -233,8 +243,10 @@ class Settings(BaseModel):
             yield name, shown_value(name or "", value)
 
     @property
-    def window_rule(self) -> WindowRule:
+    def window_rule(self) -> "WindowRule":
         """The rule for when turns leave the window."""
+        from souffleur.knowledge.talk.session import WindowRule
+
         idle = timedelta(minutes=self.idle_minutes) if self.idle_minutes else None
         return WindowRule(size=self.window, keep=self.window_keep, idle=idle)
 
@@ -261,29 +273,33 @@ def shown_value(name: str, value: Any) -> Any:
     return value
 
 
-class _Environment(BaseSettings, Settings):
-    """The settings given in the environment."""
-
-    model_config = SettingsConfigDict(
-        env_prefix=ENV_PREFIX, frozen=True, extra="ignore", env_parse_none_str="none"
-    )
-
-    openai_api_key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
-
-
 def load_settings(**overrides: object) -> Settings:
     """Return the settings from the environment, overridden by the given ones.
 
     Logs a warning for a SOUFFLEUR_… variable that is not a setting. Raises SettingsError, which
     names each invalid variable and each override that is not a setting.
     """
-    _warn_of_unknown(os.environ)
-    try:
-        found = _Environment()
-    except ValidationError as error:
-        raise _wrong(error) from None
-    given = {name: getattr(found, name) for name in found.model_fields_set}
-    return _checked({**given, **overrides})
+    for unknown in describe_unknown(os.environ):
+        logging.getLogger("souffleur").warning("%s", unknown)
+    return check_settings({**read_environment(), **overrides})
+
+
+def read_environment() -> dict[str, str | None]:
+    """Return the settings that the environment gives, not checked yet.
+
+    Upper and lower case are one; "none" is `None` where a setting may be that.
+    """
+    fields = {variable_of(name): name for name in Settings.model_fields}
+    given = {name.upper(): value for name, value in os.environ.items()}
+    return {
+        name: None if value.casefold() == "none" and _may_be_none(name) else value
+        for variable, name in fields.items()
+        if (value := given.get(variable)) is not None
+    }
+
+
+def _may_be_none(name: str) -> bool:
+    return type(None) in get_args(Settings.model_fields[name].annotation)
 
 
 def change_settings(settings: Settings, **overrides: object) -> Settings:
@@ -292,10 +308,11 @@ def change_settings(settings: Settings, **overrides: object) -> Settings:
     Raises SettingsError as `load_settings` does.
     """
     given = {name: getattr(settings, name) for name in settings.model_fields_set}
-    return _checked({**given, **overrides})
+    return check_settings({**given, **overrides})
 
 
-def _checked(fields: dict[str, Any]) -> Settings:
+def check_settings(fields: Mapping[str, Any]) -> Settings:
+    """Return these settings, all others by default. Raises SettingsError."""
     for name in fields.keys() - Settings.model_fields.keys():
         raise SettingsError(f"there is no setting {name!r}{_meant(name, Settings.model_fields)}")
     try:
@@ -305,15 +322,30 @@ def _checked(fields: dict[str, Any]) -> Settings:
 
 
 def _wrong(error: ValidationError) -> SettingsError:
+    from souffleur.knowledge.reading import describe_faults
+
     return SettingsError(f"a setting cannot be right: {describe_faults(error, _name_of)}")
 
 
-def _warn_of_unknown(environment: Iterable[str]) -> None:
-    known = {f"{ENV_PREFIX}{name.upper()}" for name in Settings.model_fields} | _COMMAND_VARIABLES
-    for name in environment:
-        ours = name.startswith(ENV_PREFIX) and not name.startswith(f"{ENV_PREFIX}TEST_")
-        if ours and name not in known:
-            logging.getLogger("souffleur").warning("no setting is %s%s", name, _meant(name, known))
+def describe_unknown(environment: Iterable[str]) -> list[str]:
+    """Return a sentence for each SOUFFLEUR_… variable that is not a setting.
+
+    >>> describe_unknown(["HOME", "SOUFFLEUR_USER", "SOUFFLEUR_WINDOWS"])
+    ['no setting is SOUFFLEUR_WINDOWS: did you mean SOUFFLEUR_WINDOW?']
+    """
+    known = {variable_of(name) for name in Settings.model_fields} | _COMMAND_VARIABLES
+    ours = (name for name in environment if name.startswith(ENV_PREFIX))
+    odd = (name for name in ours if name not in known and not name.startswith(_TEST_PREFIX))
+    return [f"no setting is {name}{_meant(name, known)}" for name in odd]
+
+
+def variable_of(name: str) -> str:
+    """Return the environment variable of a setting.
+
+    >>> variable_of("window"), variable_of("openai_api_key")
+    ('SOUFFLEUR_WINDOW', 'OPENAI_API_KEY')
+    """
+    return name.upper() if name == "openai_api_key" else f"{ENV_PREFIX}{name.upper()}"
 
 
 def _meant(name: str, known: Iterable[str]) -> str:
@@ -322,11 +354,10 @@ def _meant(name: str, known: Iterable[str]) -> str:
     return f": did you mean {near[0]}?" if near else ""
 
 
-def _name_of(path: Location) -> str:
+def _name_of(path: "Location") -> str:
     """Return the variable of a field; empty if the fault concerns several."""
-    name = "_".join(map(str, path)).upper().removeprefix(ENV_PREFIX)
-    prefix = "" if name == "OPENAI_API_KEY" else ENV_PREFIX
-    return f"{prefix}{name}" if name else ""
+    name = "_".join(map(str, path)).lower().removeprefix(ENV_PREFIX.lower())
+    return variable_of(name) if name else ""
 
 
 def default_settings() -> Settings:
@@ -337,8 +368,5 @@ def default_settings() -> Settings:
 def need_model(settings: Settings) -> Settings:
     """Return the settings if a model is configured, else raise SettingsError."""
     if not settings.has_model:
-        raise SettingsError(
-            "no model is configured: set SOUFFLEUR_BASE_URL (any OpenAI-compatible endpoint), or "
-            "SOUFFLEUR_API_KEY for OpenAI's own"
-        )
+        raise SettingsError(NO_MODEL)
     return settings

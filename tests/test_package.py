@@ -24,6 +24,8 @@ HEAVY = (
     "langchain_core",
     "openai",
     "jinja2",
+    "numpy",
+    "tiktoken",
 )
 
 
@@ -166,11 +168,14 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         "import sys; sys.argv = ['souffleur', '--help']\n"
         "from souffleur.cli import app\n"
         "try: app()\nexcept SystemExit: pass",
+        "import sys; sys.argv = ['souffleur', 'config']\n"
+        "from souffleur.cli import app\n"
+        "try: app()\nexcept SystemExit: pass",
     ],
-    ids=["import", "names", "more", "help"],
+    ids=["import", "names", "more", "help", "config"],
 )
 def test_loading_is_light(code: str) -> None:
-    """Neither `import souffleur` nor `souffleur --help` loads what only some commands need."""
+    """Neither import, help nor the settings in force load what only some commands need."""
     check = f"\nimport sys\nprint([name for name in {HEAVY!r} if name in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-P", "-c", code + check], capture_output=True, text=True, check=True

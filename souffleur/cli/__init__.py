@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from souffleur.cli import evaluate, memories, past, people, report, run, schedule, talk
+from souffleur.cli import config, evaluate, memories, past, people, report, run, schedule, talk
 from souffleur.errors import (
     NotFoundError,
     QueryError,
@@ -31,6 +31,7 @@ people.register(app)
 run.register(app)
 report.register(app)
 schedule.register(app)
+config.register(app)
 talk.register(app)
 evaluate.register(app)
 

@@ -160,6 +160,8 @@ def test_none_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that takes no temperature is given none, by variable or by argument."""
     monkeypatch.setenv("SOUFFLEUR_TEMPERATURE", "none")
     assert load_settings().temperature is None
+    monkeypatch.setenv("SOUFFLEUR_USER_TITLE", "None")
+    assert load_settings().user_title == "None"
     monkeypatch.delenv("SOUFFLEUR_TEMPERATURE")
     assert load_settings(temperature=None).temperature is None
     assert change_settings(Settings(temperature=0.5), temperature=None).temperature is None

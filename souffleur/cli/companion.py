@@ -1,70 +1,176 @@
 """A companion in the terminal: the smallest possible host."""
 
-from typing import TYPE_CHECKING
+import asyncio
+from collections.abc import Collection, Coroutine
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from rich.markup import escape
 
 from souffleur.agents.chat import Message, Request
+from souffleur.cli.chat_commands import ChatCommands
 from souffleur.cli.console import console
-from souffleur.errors import AnswerError, EndpointError
+from souffleur.cli.event_loop import stop_on_signal
+from souffleur.cli.format_replay import whispered_lines
+from souffleur.cli.judgements import Judgements
+from souffleur.errors import SouffleurError
+from souffleur.knowledge.talk.turn import TurnState
 from souffleur.prompts import language_of, render
 from souffleur.runtime import Souffleur
-from souffleur.settings import Settings
+from souffleur.settings import Settings, change_settings
 from souffleur.wiring import make_endpoint
 
 if TYPE_CHECKING:
     from souffleur.agents.chat import Chat
 
+T = TypeVar("T")
+
 HISTORY_MESSAGES = 20
 """Messages of this session that the companion sees."""
+SHOWN_WHISPERS = 6
+"""Lines of a whisper that are shown, if they were not whispered before the last reply."""
+LOOK_PAUSE = 0.2
+"""Seconds between two looks at what was judged."""
 
 
-async def converse(settings: Settings, user_id: str, session_id: str) -> None:
-    """Read a line, recall, reply and observe, until an empty line or the end of input."""
+class Terminal(Protocol):
+    """Where a talk is held, see `souffleur.cli.terminal`."""
+
+    async def read(self) -> str | None:
+        """Return the next line; `None` when there are no more."""
+
+    def tell(self, *lines: str) -> None:
+        """Print lines of markup without harm to what is being typed."""
+
+
+async def converse(settings: Settings, user_id: str, session_id: str, terminal: Terminal) -> None:
+    """Talk until `/quit`, the end of input or a signal; judge meanwhile, and what is left then."""
     endpoint = make_endpoint(settings)
-    history: list[Message] = []
+    leaving = stop_on_signal()
     try:
-        async with Souffleur.open(settings) as memory:
-            called = (await memory.cast()).persona(user_id)
-            while line := _read(called.user):
-                await _exchange(memory, endpoint, user_id, session_id, line, history)
-            memory.end_session(user_id=user_id, session_id=session_id)
-            with console.status("judging what was said …"):
-                await memory.flush(settings.shutdown_timeout)
+        # Closing does not wait a second time: what is left was given its time, or was refused it.
+        async with Souffleur.open(change_settings(settings, shutdown_timeout=0.0)) as memory:
+            talk = _Talk(memory, endpoint, user_id, session_id, terminal)
+            await _unless(leaving, talk.hold())
+            await talk.end(settings.shutdown_timeout, leaving)
     finally:
         await endpoint.aclose()
 
 
-async def _exchange(
-    memory: Souffleur,
-    chat: "Chat",
-    user_id: str,
-    session_id: str,
-    line: str,
-    history: list[Message],
-) -> None:
-    whisper = await memory.recall(user_id=user_id, session_id=session_id, text=line)
-    persona = (await memory.cast()).persona(user_id)
-    name, language = persona.assistant, persona.language or language_of(line)
-    system = render("companion", language, assistant=name, memories=whisper.text)
-    said = Message("user", line)
-    messages = (Message("system", system), *history[-HISTORY_MESSAGES:], said)
-    try:
-        reply = await chat(Request(messages, "companion"))
-    except (EndpointError, AnswerError) as error:
-        console.print(f"[red]{escape(str(error))}[/]")
-        return
-    console.print(f"[bold]{escape(name)}[/]  {escape(reply.text)}")
-    history += [said, Message("assistant", reply.text)]
-    receipt = memory.observe(
-        user_id=user_id, session_id=session_id, user=line, assistant=reply.text
-    )
-    if receipt.error:
-        console.print(f"[red]{escape(receipt.error)}[/]")
+class _Talk:
+    def __init__(
+        self, memory: Souffleur, chat: "Chat", user_id: str, session_id: str, terminal: Terminal
+    ) -> None:
+        self._memory, self._chat = memory, chat
+        self._user_id, self._session_id = user_id, session_id
+        self._terminal = terminal
+        self._history: list[Message] = []
+        self._judgements = Judgements(memory, user_id, session_id)
+        self._commands = ChatCommands(memory, user_id, terminal.tell)
+        self._error = ""
+
+    async def hold(self) -> None:
+        """Take line after line, and tell what is judged as it comes."""
+        watch = asyncio.create_task(self._watch())
+        try:
+            while (line := await self._terminal.read()) is not None:
+                line = line.strip()
+                if line.casefold() == "/quit":
+                    return
+                if line:
+                    await self._answer(line)
+        finally:
+            watch.cancel()
+
+    async def end(self, seconds: float, leaving: asyncio.Event) -> None:
+        """Give the judge these seconds for what is left, unless told to leave again."""
+        leaving.clear()
+        self._memory.end_session(user_id=self._user_id, session_id=self._session_id)
+        with console.status("judging what was said; Ctrl-C leaves it for later …"):
+            done = await _unless(leaving, self._memory.flush(seconds))
+        await self._look()
+        journal = self._memory.knowledge.journal
+        waiting = await journal.turns(state=TurnState.PENDING, user_id=self._user_id)
+        if waiting:
+            many = f"{len(waiting)} turns are" if len(waiting) > 1 else "1 turn is"
+            self._terminal.tell(f"{many} kept, and will be judged at the next start")
+        elif not done:
+            self._terminal.tell("all is judged; the talk will be summarised at the next start")
+        else:
+            self._terminal.tell("[dim]all is judged[/]")
+
+    async def _answer(self, line: str) -> None:
+        try:
+            if line.startswith("/"):
+                await self._commands.run(line)
+            else:
+                await self._exchange(line)
+        except SouffleurError as error:
+            self._terminal.tell(f"[red]{escape(str(error))}[/]")
+
+    async def _exchange(self, line: str) -> None:
+        """Recall, reply and observe. Raises EndpointError, AnswerError, StoreError."""
+        who = {"user_id": self._user_id, "session_id": self._session_id}
+        whisper = await self._memory.recall(**who, text=line)
+        former = whispered_lines(self._commands.recall.text)
+        self._commands.recall = whisper
+        self._terminal.tell(*_shown_whisper(whisper.text, former))
+        persona = (await self._memory.cast()).persona(self._user_id)
+        name, language = persona.assistant, persona.language or language_of(line)
+        system = render("companion", language, assistant=name, memories=whisper.text)
+        said = Message("user", line)
+        messages = (Message("system", system), *self._history[-HISTORY_MESSAGES:], said)
+        with console.status(f"waiting for {escape(name)} …"):
+            reply = await self._chat(Request(messages, "companion"))
+        self._terminal.tell(f"[bold]{escape(name)}[/]  {escape(reply.text)}")
+        self._history += [said, Message("assistant", reply.text)]
+        receipt = self._memory.observe(**who, user=line, assistant=reply.text, whisper=whisper)
+        if receipt.durable:
+            self._judgements.expect(receipt.turn_id)
+        else:
+            self._terminal.tell(f"[red]{escape(receipt.error)}[/]")
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_PAUSE)
+            await self._look()
+
+    async def _look(self) -> None:
+        """Tell what was judged since the last look, and whether judging fails."""
+        try:
+            judged = await self._judgements.find_new()
+        except SouffleurError:  # the store is out of reach, which the memory's error says
+            judged = []
+        for one in judged:
+            self._commands.note(one.entries)
+            self._commands.judgement = one
+            self._terminal.tell(*(f"  [dim]{line}[/]" for line in one.lines()))
+        if self._memory.error != self._error:
+            self._error = self._memory.error
+            told = f"[red]{escape(self._error)}[/]" if self._error else "[dim]it works again[/]"
+            self._terminal.tell(f"  {told}")
+        self._terminal.tell()
 
 
-def _read(title: str) -> str:
-    try:
-        return console.input(f"[bold]{escape(title)}[/]  ").strip()
-    except EOFError:
-        return ""
+async def _unless(leaving: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:
+    """Return the result of the work; `None` if it was cancelled because of the event."""
+    task, left = asyncio.create_task(work), asyncio.create_task(leaving.wait())
+    await asyncio.wait({task, left}, return_when=asyncio.FIRST_COMPLETED)
+    left.cancel()
+    if not task.done():
+        task.cancel()
+        await asyncio.wait({task})
+    return None if task.cancelled() else task.result()
+
+
+def _shown_whisper(text: str, former: Collection[str]) -> list[str]:
+    """Return what a whisper says anew as lines of markup, and how much was there before.
+
+    >>> _shown_whisper("You know:\\n- Ann likes tea.\\n- Ann has a cat.", ["Ann likes tea."])
+    ['  [dim]whispered  Ann has a cat.[/]', '  [dim]whispered  and 1 as before: /why[/]']
+    """
+    lines = whispered_lines(text)
+    new = [line for line in lines if line not in former]
+    told = [*map(escape, new[:SHOWN_WHISPERS])]
+    told += [f"and {more} more: /why"] if (more := len(new) - SHOWN_WHISPERS) > 0 else []
+    told += [f"and {known} as before: /why"] if (known := len(lines) - len(new)) else []
+    return [f"  [dim]whispered  {line}[/]" for line in told]

@@ -57,15 +57,27 @@ def format_op(entry: LedgerEntry) -> str:
 def format_story(entry: LedgerEntry) -> list[str]:
     """Return what an op did, on which words, and why; or why it was refused."""
     lines = [escape(text) for text in _contents(entry)]
-    if entry.refused:
-        lines.append(f"[red]refused: {entry.refused}[/]  {escape(entry.detail)}")
+    lines += _refusal(entry)
     if entry.quote:
         lines.append(f"[dim]on “{escape(entry.quote)}”[/]")
-    if entry.reason:
-        lines.append(f"[dim]because {escape(entry.reason)}[/]")
+    lines += _reason(entry)
     if entry.undone_by:
         lines.append(f"[magenta]undone by {entry.undone_by[:8]}[/]")
     return lines
+
+
+def format_entry(entry: LedgerEntry) -> str:
+    """Return an op with what it did, or why it was refused, and its reason, in one line."""
+    about = [*map(escape, _contents(entry)), *_refusal(entry), *_reason(entry)]
+    return "  ".join([format_op(entry), *about])
+
+
+def _refusal(entry: LedgerEntry) -> list[str]:
+    return [f"[red]refused: {entry.refused}[/]  {escape(entry.detail)}"] if entry.refused else []
+
+
+def _reason(entry: LedgerEntry) -> list[str]:
+    return [f"[dim]because {escape(entry.reason)}[/]"] if entry.reason else []
 
 
 def _contents(entry: LedgerEntry) -> list[str]:

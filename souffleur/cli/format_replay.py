@@ -16,7 +16,7 @@ def print_turn(turn: Played, index: int, names: tuple[str, str], zone: ZoneInfo)
     at = f"{turn.exchange.at.astimezone(zone):%Y-%m-%d %H:%M}"
     note = f"  [dim italic]{escape(turn.exchange.note)}[/]" if turn.exchange.note else ""
     console.rule(f"[bold]{index}[/]  {escape(turn.session_id)}  {at}{note}", align="left")
-    for memory in _whispered(turn):
+    for memory in whispered_lines(turn.whisper.text):
         console.print(f"  [blue]whispered[/]  {escape(memory)}")
     console.print(f"[bold]{escape(names[0])}[/]  {escape(turn.exchange.user)}")
     console.print(f"[bold]{escape(names[1])}[/]  {escape(turn.exchange.assistant)}")
@@ -38,7 +38,7 @@ def print_turn_json(turn: Played) -> None:
         "at": turn.exchange.at.isoformat(),
         "user": turn.exchange.user,
         "assistant": turn.exchange.assistant,
-        "whispered": _whispered(turn),
+        "whispered": whispered_lines(turn.whisper.text),
         "state": turn.turn.state,
         "error": turn.turn.error,
         "ops": [to_plain(entry) for entry in turn.outcomes],
@@ -57,5 +57,10 @@ def _print_written(one: Memory) -> None:
         console.print(f"      [dim]open: {escape(one.data['unresolved'])}[/]")
 
 
-def _whispered(turn: Played) -> list[str]:
-    return [line[2:] for line in turn.whisper.text.splitlines() if line.startswith("- ")]
+def whispered_lines(text: str) -> list[str]:
+    """Return the memories, episodes and raw turns in a whispered block.
+
+    >>> whispered_lines("What you know:\\n- Ann likes tea.\\n")
+    ['Ann likes tea.']
+    """
+    return [line[2:] for line in text.splitlines() if line.startswith("- ")]

@@ -63,11 +63,33 @@ def replay(
 
 
 def chat(user: User = "me", session: str = "terminal") -> None:
-    """Chat with a companion in the terminal; an empty line ends it."""
-    from souffleur.cli.companion import converse
+    """Chat with a companion in the terminal, and see what is whispered and kept."""
+    import sys
+
+    from souffleur.cli.terminal import Terminal
     from souffleur.settings import load_settings, need_model
 
-    run_async(converse(need_model(load_settings()), user, session))
+    settings = need_model(load_settings())
+    with Terminal(sys.stdin) as terminal:
+        terminal.tell(*_banner(settings, user))
+        from souffleur.cli.companion import converse  # takes seconds to load: greet before
+
+        run_async(converse(settings, user, session, terminal))
+
+
+def _banner(settings: "Settings", user: str) -> list[str]:
+    """Return with which model and store one talks, and how to leave, as lines of markup."""
+    from rich.markup import escape
+
+    from souffleur.knowledge.privacy.addresses import bare_address
+
+    model = f"{settings.model} at {bare_address(settings.endpoint_url)}"
+    store = bare_address(settings.qdrant_url) if settings.qdrant_url else str(settings.folder)
+    return [
+        f"[bold]souffleur chat[/]  {escape(model)}",
+        f"[dim]store[/] {escape(store)}  [dim]user[/] {escape(user)}",
+        "[dim]/help lists the commands; /quit, Ctrl-D or Ctrl-C ends the talk[/]",
+    ]
 
 
 def _play(

@@ -1,0 +1,159 @@
+"""The terminal of a talk: lines are read beside the event loop, and never overwritten."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Thread
+from types import ModuleType, TracebackType
+from typing import Any, Self, TextIO
+
+from rich.markup import escape
+
+from souffleur.cli.console import console
+
+PROMPT = "you  "
+_NO_BRACKETED_PASTE = "\x1b[?2004l"
+_BLANK_LINE = "\r\x1b[K"
+"""Moves to the start of the line and clears it."""
+
+
+class Terminal:
+    """Reads lines from a terminal, edited by readline, or from a pipe, one after the other.
+
+    What is told while a line is being typed is held until that line is done or empty again.
+    """
+
+    def __init__(self, source: TextIO) -> None:
+        """Read from `source`, such as `sys.stdin`; only what is typed there is edited."""
+        self._source = source
+        self._readline = _editor(source)
+        self._attributes: list[Any] | None = None
+        self._held: list[str] = []
+        self._is_asking = False
+        self._is_prompted = False
+        self._rest = b""
+
+    def __enter__(self) -> Self:
+        if self._readline:
+            import termios
+
+            self._attributes = termios.tcgetattr(self._source)
+            self._readline.set_pre_input_hook(self._note_prompt)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._give_back()
+        if self._readline:
+            self._readline.set_pre_input_hook(None)
+        self.show_held()
+
+    async def read(self) -> str | None:
+        """Return the next line, without its end; `None` when there are no more."""
+        self.show_held()
+        self._is_prompted, self._is_asking = False, True
+        try:
+            line = await _in_thread(self._edited if self._readline else self._plain)
+        except asyncio.CancelledError:
+            self._give_back()
+            raise
+        self._is_asking = False
+        if line is None and self._source.isatty():
+            console.print()
+        return line
+
+    def tell(self, *lines: str) -> None:
+        """Print lines of markup, now or as soon as nothing is being typed."""
+        self._held += lines
+        self.show_held()
+
+    def show_held(self) -> None:
+        """Print what is held, unless something is being typed."""
+        if not self._held or self._may_be_typing:
+            return
+        editor = self._readline if self._is_asking else None
+        sys.stdout.write(_BLANK_LINE if editor else "")
+        held, self._held = self._held, []
+        for line in held:
+            console.print(line, soft_wrap=not console.is_terminal)
+        if editor:  # a key may have been pressed meanwhile
+            sys.stdout.write(PROMPT + editor.get_line_buffer())
+        sys.stdout.flush()
+
+    @property
+    def _may_be_typing(self) -> bool:
+        """Whether something may stand behind the prompt, or the prompt is not there yet."""
+        if not self._is_asking or not self._source.isatty():
+            return False
+        known = self._readline and self._is_prompted
+        return not known or bool(self._readline and self._readline.get_line_buffer())
+
+    def _give_back(self) -> None:
+        """Put the terminal as it was, though a thread may still be reading a line."""
+        if self._readline and self._attributes:
+            import termios
+
+            termios.tcsetattr(self._source, termios.TCSADRAIN, self._attributes)
+            sys.stdout.write(f"{_NO_BRACKETED_PASTE}\n" if self._is_asking else "")
+        self._is_asking = False
+
+    def _note_prompt(self) -> None:
+        self._is_prompted = True
+
+    def _edited(self) -> str | None:
+        return input(PROMPT)
+
+    def _plain(self) -> str | None:
+        """Read a line as bytes: a thread that waits in a buffered read would abort the exit."""
+        typed = self._source.isatty()
+        if typed:
+            console.print(PROMPT, end="")
+        while b"\n" not in self._rest and (more := os.read(self._source.fileno(), 65_536)):
+            self._rest += more
+        if not self._rest:
+            return None
+        line, _, self._rest = self._rest.partition(b"\n")
+        text = line.decode(self._source.encoding or "utf-8", "replace").rstrip("\r")
+        if not typed:
+            console.print(PROMPT + escape(text))
+        return text
+
+
+def _editor(source: TextIO) -> ModuleType | None:
+    """Return readline, if a person types; `None` for pipes, and where there is no readline."""
+    if source is not sys.stdin or not (source.isatty() and sys.stdout.isatty()):
+        return None  # `input` edits what comes from there alone
+    try:
+        import readline
+    except ImportError:
+        return None
+    return readline if hasattr(readline, "set_pre_input_hook") else None
+
+
+async def _in_thread(read: Callable[[], str | None]) -> str | None:
+    """Return what a thread reads; nobody waits for the thread at the end of the process."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[str | None] = loop.create_future()
+
+    def settle(line: str | None) -> None:
+        if not done.done():
+            done.set_result(line)
+
+    def run() -> None:
+        try:
+            line = read()
+        except (EOFError, OSError):
+            line = None
+        except UnicodeDecodeError:
+            line = ""
+        with suppress(RuntimeError):  # the loop is gone
+            loop.call_soon_threadsafe(settle, line)
+
+    Thread(target=run, name="souffleur-terminal", daemon=True).start()
+    return await done

@@ -89,14 +89,11 @@ class _Talk:
             done = await _unless(leaving, self._memory.flush(seconds))
         await self._look()
         journal = self._memory.knowledge.journal
-        waiting = await journal.turns(state=TurnState.PENDING, user_id=self._user_id)
-        if waiting:
-            many = f"{len(waiting)} turns are" if len(waiting) > 1 else "1 turn is"
-            self._terminal.tell(f"{many} kept, and will be judged at the next start")
-        elif not done:
-            self._terminal.tell("all is judged; the talk will be summarised at the next start")
-        else:
-            self._terminal.tell("[dim]all is judged[/]")
+        waiting, failed = [
+            len(await journal.turns(state=state, user_id=self._user_id))
+            for state in (TurnState.PENDING, TurnState.FAILED)
+        ]
+        self._terminal.tell(*farewell(waiting, failed, told=bool(done)))
 
     async def _answer(self, line: str) -> None:
         try:
@@ -109,12 +106,12 @@ class _Talk:
 
     async def _exchange(self, line: str) -> None:
         """Recall, reply and observe. Raises EndpointError, AnswerError, StoreError."""
-        who = {"user_id": self._user_id, "session_id": self._session_id}
-        whisper = await self._memory.recall(**who, text=line)
+        user_id, session_id = self._user_id, self._session_id
+        whisper = await self._memory.recall(user_id=user_id, session_id=session_id, text=line)
         former = whispered_lines(self._commands.recall.text)
         self._commands.recall = whisper
         self._terminal.tell(*_shown_whisper(whisper.text, former))
-        persona = (await self._memory.cast()).persona(self._user_id)
+        persona = (await self._memory.cast()).persona(user_id)
         name, language = persona.assistant, persona.language or language_of(line)
         system = render("companion", language, assistant=name, memories=whisper.text)
         said = Message("user", line)
@@ -123,7 +120,13 @@ class _Talk:
             reply = await self._chat(Request(messages, "companion"))
         self._terminal.tell(f"[bold]{escape(name)}[/]  {escape(reply.text)}")
         self._history += [said, Message("assistant", reply.text)]
-        receipt = self._memory.observe(**who, user=line, assistant=reply.text, whisper=whisper)
+        receipt = self._memory.observe(
+            user_id=user_id,
+            session_id=session_id,
+            user=line,
+            assistant=reply.text,
+            whisper=whisper,
+        )
         if receipt.durable:
             self._judgements.expect(receipt.turn_id)
         else:
@@ -149,6 +152,27 @@ class _Talk:
             told = f"[red]{escape(self._error)}[/]" if self._error else "[dim]it works again[/]"
             self._terminal.tell(f"  {told}")
         self._terminal.tell()
+
+
+def farewell(waiting: int, failed: int, *, told: bool) -> list[str]:
+    """Return what became of the turns, as lines; `told`: whether the talk was summarised as well.
+
+    >>> farewell(2, 0, told=False), farewell(0, 0, told=True)
+    (['2 turns are kept, and will be judged at the next start'], ['all is judged'])
+    >>> farewell(0, 1, told=True)
+    ['1 turn could not be judged: see `souffleur list --failed`']
+    """
+    lines = []
+    if waiting:
+        many = f"{waiting} turns are" if waiting > 1 else "1 turn is"
+        lines.append(f"{many} kept, and will be judged at the next start")
+    if failed:
+        many = f"{failed} turns" if failed > 1 else "1 turn"
+        lines.append(f"{many} could not be judged: see `souffleur list --failed`")
+    if not lines:
+        later = "" if told else "; the talk will be summarised at the next start"
+        lines.append(f"all is judged{later}")
+    return lines
 
 
 async def _unless(leaving: asyncio.Event, work: Coroutine[Any, Any, T]) -> T | None:

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Set up the log, run a coroutine to its end, and return its result."""
-    set_up_log()
+def run_async(work: Coroutine[Any, Any, T], tell: Callable[[str], None] | None = None) -> T:
+    """Set up the log, see `set_up_log`; run a coroutine to its end, and return its result."""
+    set_up_log(tell)
     return asyncio.run(work)
 
 
@@ -42,13 +42,24 @@ async def _with_memory(work: Callable[["Souffleur"], Coroutine[Any, Any, T]]) ->
         await memory.close()
 
 
-def set_up_log() -> None:
-    """Send warnings to standard error, without variable values, which may be private."""
+def set_up_log(tell: Callable[[str], None] | None = None) -> None:
+    """Send warnings to standard error, without variable values, which may be private.
+
+    If `tell` is given, it is called with errors only, and standard error is left alone: for a
+    command that says itself what its memory warns of.
+    """
+    import logging
+
     from loguru import logger
 
     logger.enable("souffleur")
     logger.remove()
-    logger.add(sys.stderr, level="WARNING", format="<level>{message}</level>", diagnose=False)
+    if tell is None:
+        form = "<level>{message}</level>"
+        logger.add(sys.stderr, level="WARNING", format=form, diagnose=False)
+        return
+    logging.getLogger("souffleur").addHandler(logging.NullHandler())
+    logger.add(lambda said: tell(said.rstrip()), level="ERROR", format="{message}", diagnose=False)
 
 
 def stop_on_signal() -> asyncio.Event:

@@ -66,6 +66,8 @@ def chat(user: User = "me", session: str = "terminal") -> None:
     """Chat with a companion in the terminal, and see what is whispered and kept."""
     import sys
 
+    from rich.markup import escape
+
     from souffleur.cli.terminal import Terminal
     from souffleur.settings import load_settings, need_model
 
@@ -74,7 +76,10 @@ def chat(user: User = "me", session: str = "terminal") -> None:
         terminal.tell(*_banner(settings, user))
         from souffleur.cli.companion import converse  # takes seconds to load: greet before
 
-        run_async(converse(settings, user, session, terminal))
+        run_async(
+            converse(settings, user, session, terminal),
+            lambda said: terminal.tell(f"[red]{escape(said)}[/]"),
+        )
 
 
 def _banner(settings: "Settings", user: str) -> list[str]:

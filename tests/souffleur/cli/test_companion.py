@@ -37,7 +37,7 @@ class Typist:
                 case str() as line:
                     return line
                 case re.Pattern() as pattern:
-                    async with asyncio.timeout(10):
+                    async with asyncio.timeout(60):
                         while not self.saw(pattern):
                             self._changed.clear()
                             await self._changed.wait()
@@ -59,13 +59,17 @@ def model(**answers: Any) -> Behaviour:
 
     def respond(body: Body) -> Response:
         form = body.get("response_format", {}).get("json_schema", {"name": "companion"})["name"]
-        given = {"monitor": SKIP, "episode": SMALL_TALK, "companion": "Noted."} | answers
-        made = given[form](body) if callable(given[form]) else given[form]
+        made = ({"monitor": SKIP, "episode": SMALL_TALK, "companion": "Noted."} | answers)[form]
         if callable(made):
-            return made(body)
-        return say(made if isinstance(made, str) else json.dumps(made))(body)
+            made = made(body)
+        behaviour: Behaviour = made if callable(made) else say(_text(made))
+        return behaviour(body)
 
     return respond
+
+
+def _text(answer: Any) -> str:
+    return answer if isinstance(answer, str) else json.dumps(answer)
 
 
 def keeps_tea(body: Body) -> Any:

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from typer.main import get_command
 
 from souffleur.cli import app
-from souffleur.settings import ENV_PREFIX, Settings
+from souffleur.settings import Settings, variable_of
 
 DOCS = Path(__file__).parent.parent / "docs"
 MARK = "<!-- Written by `make docs` from here on. -->\n"
@@ -42,18 +42,9 @@ def settings_tables() -> str:
         if name in SECTIONS:
             lines += ["", f"## {SECTIONS[name]}", ""]
             lines += ["| variable | values | default | meaning |", "|---|---|---|---|"]
-        cells = (f"`{variable(name)}`", values(field), default_of(field), told[name])
+        cells = (f"`{variable_of(name)}`", values(field), default_of(field), told[name])
         lines.append(f"| {' | '.join(one.replace('|', '/') for one in cells)} |")
     return "\n".join([*lines, ""])
-
-
-def variable(name: str) -> str:
-    """Return the environment variable of a setting.
-
-    >>> variable("path"), variable("openai_api_key")
-    ('SOUFFLEUR_PATH', 'OPENAI_API_KEY')
-    """
-    return "OPENAI_API_KEY" if name == "openai_api_key" else f"{ENV_PREFIX}{name.upper()}"
 
 
 def values(field: FieldInfo) -> str:

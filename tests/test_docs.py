@@ -18,7 +18,7 @@ from souffleur.cli import app
 from souffleur.knowledge.operation import Refusal
 from souffleur.knowledge.policy import COMPANION
 from souffleur.runs.jobs import HOUR, RUNS
-from souffleur.settings import Settings, load_settings
+from souffleur.settings import Settings, load_settings, variable_of
 from tests import reference_pages
 from tests.stub import Stub, say
 
@@ -170,7 +170,7 @@ def test_exports_are_settings(page: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_variables_exist(page: Path) -> None:
     """Each variable that a page names is a setting."""
     named = set(re.findall("SOUFFLEUR_[A-Z][A-Z_]+", page.read_text(encoding="utf-8")))
-    known = {reference_pages.variable(name) for name in Settings.model_fields} | OTHER_VARIABLES
+    known = {variable_of(name) for name in Settings.model_fields} | OTHER_VARIABLES
     assert named <= known
 
 

@@ -8,7 +8,7 @@ from souffleur.cli.format_ledger import format_entry, format_op, format_story
 from souffleur.cli.format_memories import Worth, print_memories
 from souffleur.cli.judgements import Judgement
 from souffleur.knowledge.memory import Memory
-from souffleur.knowledge.operation import Actor, ActorKind, LedgerEntry
+from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.undo import can_undo
 from souffleur.runtime import Souffleur
 from souffleur.whispering.whisper import Recall
@@ -96,11 +96,8 @@ class ChatCommands:
         if not self._changes:
             self._say("nothing was changed in this talk")
             return
-        by, now = Actor(who=ActorKind.USER), self._memory.clock()
         for entry in reversed(self._changes.pop()):
-            undone = await self._memory.knowledge.undo(
-                entry.id, by=by, now=now, user_id=self._user_id
-            )
+            undone = await self._memory.undo(entry.id, user_id=self._user_id)
             self._say(f"  {format_entry(undone)}")
 
     async def _help(self, _: str) -> None:

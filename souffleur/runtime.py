@@ -103,16 +103,19 @@ class Souffleur:
         *,
         chat: "Chat | None" = None,
         clock: Clock | None = None,
-        embedder: "Embedder | None" = None,
+        embedder: "Embedder | str | None" = None,
         **overrides: Any,
     ) -> "Opening[Souffleur]":
         """Open the store and resume waiting turns; `await` it, or use it with `async with`.
 
-        `overrides` are settings by name. `chat` replaces the configured model endpoint, `embedder`
-        the configured embedder. The environment is read only if `settings` is not given. Raises
-        SettingsError for an override that is not a setting, StoreBusyError if another process uses
-        the path, StoreMismatchError if the data were made with another embedder.
+        `overrides` are settings by name, also `embedder` if it is a string. `chat` replaces the
+        configured model endpoint, any other `embedder` the configured embedder. The environment is
+        read only if `settings` is not given. Raises SettingsError for an override that is not a
+        setting, StoreBusyError if another process uses the path, StoreMismatchError if the data
+        were made with another embedder.
         """
+        if isinstance(embedder, str):
+            overrides["embedder"], embedder = embedder, None
         chosen = change_settings(settings, **overrides) if settings else load_settings(**overrides)
         return Opening(cls, chosen, chat, from_clock(clock) if clock else TimeSource(), embedder)
 
@@ -123,7 +126,7 @@ class Souffleur:
         *,
         chat: "Chat | None" = None,
         clock: Clock | None = None,
-        embedder: "Embedder | None" = None,
+        embedder: "Embedder | str | None" = None,
         **overrides: Any,
     ) -> BlockingSouffleur:
         """Open as `open` does, for a host without an event loop; return when all is open.

@@ -179,6 +179,14 @@ def test_a_mistyped_override_is_refused(tmp_path: Path) -> None:
             mistyped()
 
 
+async def test_an_embedder_may_be_named(tmp_path: Path) -> None:
+    """A string is the setting of that name, with settings of one's own or without."""
+    async with Souffleur.open(path=tmp_path / "a", embedder="hash:64") as memory:
+        assert memory.knowledge.embedder.name == "hash:64"
+    async with Souffleur.open(Settings(path=tmp_path / "b"), embedder="hash:64") as memory:
+        assert memory.knowledge.embedder.name == "hash:64"
+
+
 def test_a_mistyped_variable_is_warned_of(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

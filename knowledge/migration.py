@@ -6,7 +6,7 @@ The old store is only read, so an interrupted copy can be deleted and made again
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 
-from souffleur.errors import NotFoundError, StoreMismatchError
+from souffleur.errors import NotFoundError
 from souffleur.knowledge import decay, memory_codec
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import Collection, Filter, Point, read_pages
@@ -16,6 +16,7 @@ from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.policy import POLICIES, Policy
 from souffleur.knowledge.store import (
     StoreLocation,
+    check_empty,
     open_collections,
     open_knowledge,
     stored_dimension,
@@ -80,7 +81,7 @@ async def _copy(
     total = count + await journal.count(Filter())
     new = await open_knowledge(target, embedder, policy)
     try:
-        await _check_empty(new.memories, new.journal.collection, target)
+        await check_empty(new.memories, new.journal.collection, target)
         done = 0
         async for page in read_pages(memories, Filter(), size=POINTS_COPIED):
             await put_memories(
@@ -110,8 +111,3 @@ def _unembedded(point: Point) -> Point:
     """Return a journal point without vectors: raw turns are re-embedded in the background."""
     embedded = {"embedded": False} if point.payload["type"] == "turn" else {}
     return Point(point.id, {**point.payload, **embedded})
-
-
-async def _check_empty(memories: Collection, journal: Collection, target: StoreLocation) -> None:
-    if await memories.count(Filter()) or await journal.count(Filter()) > 1:  # one: what it is
-        raise StoreMismatchError(f"{target} holds memories already: name an empty place.")

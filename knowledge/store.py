@@ -106,6 +106,13 @@ async def open_collections(
     """
     if location.folder and not location.url:
         opening.enter_context(locked_folder(location.folder))
+    return await open_both(location, dimension, opening)
+
+
+async def open_both(
+    location: StoreLocation, dimension: int, opening: AsyncExitStack
+) -> tuple[Collection, Collection]:
+    """Open memories and journal as `open_collections` does, in a folder that is locked already."""
     opened = []
     for name, indexes in COLLECTIONS.items():
         schema = CollectionSchema(name, dimension, indexes, cues=True)
@@ -113,6 +120,12 @@ async def open_collections(
         opening.push_async_callback(collection.close)
         opened.append(collection)
     return opened[0], opened[1]
+
+
+async def check_empty(memories: Collection, journal: Collection, location: StoreLocation) -> None:
+    """Raise StoreMismatchError if a store holds more than what it was made with."""
+    if await memories.count(Filter()) or await journal.count(Filter()) > 1:
+        raise StoreMismatchError(f"{location} holds memories already: name an empty place.")
 
 
 async def _open_collection(location: StoreLocation, schema: CollectionSchema) -> Collection:

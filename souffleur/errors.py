@@ -7,6 +7,7 @@ SouffleurError
 │   ├── StoreMismatchError the data were written by another schema, embedder or dimension
 │   └── UnreadableError    one record of the store is no valid one
 ├── IdentityError          an id is blank, or cannot tell its owner from others
+├── BackupError            a backup file is damaged, of another format, or cannot be made there
 ├── NotFoundError          no memory, turn or ledger entry has that id
 ├── UndoError              the change cannot be taken back as things stand
 ├── EmbedderError          the embedder failed, or answered with other rows than asked for
@@ -52,6 +53,10 @@ class UnreadableError(StoreError):
 
 class IdentityError(SouffleurError):
     """An id is blank, or cannot tell its owner from others."""
+
+
+class BackupError(SouffleurError):
+    """A backup file is damaged, of another format, or cannot be made there."""
 
 
 class NotFoundError(SouffleurError):

@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -59,6 +60,7 @@ from souffleur.whispering.whisper import Recall
 
 if TYPE_CHECKING:
     from souffleur.agents.chat import Chat
+    from souffleur.knowledge.backup_file import Manifest
     from souffleur.knowledge.embedding.embedder import Embedder
     from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.runs.run import RunOptions, RunResult
@@ -457,6 +459,34 @@ class Souffleur:
         for turn in failed:
             self._backstage.wake(turn.user_id)
         return len(failed)
+
+    async def backup(self, file: str | Path) -> "Manifest":
+        """Save the whole store to one file, readable by its owner alone; return what is in it.
+
+        The memory may be used meanwhile. A former backup of that name is replaced when the new one
+        is whole. Raises BackupError if the file cannot be made there, OSError, StoreError.
+        """
+        from souffleur.knowledge import backup
+
+        knowledge, now = self.knowledge, self.clock()
+        return await self._backstage.do(
+            lambda: backup.save(knowledge.memories, knowledge.journal, Path(file), now=now)
+        )
+
+    @staticmethod
+    async def restore(
+        file: str | Path, settings: Settings | None = None, **overrides: Any
+    ) -> "Manifest":
+        """Restore a backup to the place that the settings name, which must be empty.
+
+        The file is checked as a whole before anything is written. Raises BackupError if it is
+        damaged, StoreMismatchError if the place is not empty, StoreBusyError if it is in use.
+        """
+        from souffleur.knowledge import backup
+        from souffleur.wiring import make_place
+
+        chosen = change_settings(settings, **overrides) if settings else load_settings(**overrides)
+        return await backup.restore(Path(file), make_place(chosen))
 
     async def flush(self, seconds: float | None = None) -> bool:
         """Wait until everything due is judged, summarised and on disk; return whether it is.

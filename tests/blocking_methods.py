@@ -37,7 +37,7 @@ SOURCES = (
         ROOT / "souffleur" / "runtime.py",
         "Souffleur",
         "SouffleurMethods",
-        frozenset({"open", "open_blocking", "start", "close"}),
+        frozenset({"open", "open_blocking", "restore", "start", "close"}),
     ),
     Source(
         "souffleur.knowledge.knowledge_base",

@@ -9,6 +9,7 @@ process was killed.
 import errno
 import json
 import os
+import shutil
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
@@ -77,6 +78,15 @@ def drop_sums(path: Path) -> None:
     with suppress(FileNotFoundError):
         sums_file(path).unlink()
         _sync(path.parent)
+
+
+def move_collection(old: Path, new: Path) -> None:
+    """Move the folder of a closed collection, with its checksums, in place of another one's."""
+    drop_sums(new)
+    shutil.rmtree(new, ignore_errors=True)
+    old.rename(new)
+    sums_file(old).rename(sums_file(new))
+    _sync(new.parent)
 
 
 def data_blocks(file: Path) -> Iterator[tuple[int, bytes]]:

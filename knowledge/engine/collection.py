@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
+from souffleur.knowledge.engine.changes import Changes
+
 Payload = dict[str, Any]
 """JSON-like data. Datetimes are ISO 8601 strings in UTC; ids are UUID strings."""
 
@@ -144,6 +146,8 @@ class Collection(Protocol):
     schema: CollectionSchema
     trouble: str
     """Why recent writes may not survive a power cut; empty if all is well."""
+    changes: Changes
+    """Tells which points this process writes."""
 
     def put_now(self, points: Sequence[Point]) -> None:
         """Insert or replace whole points before returning, without an event loop.
@@ -218,12 +222,12 @@ async def read_all(collection: Collection, filter: Filter) -> list[Point]:
 
 
 async def read_pages(
-    collection: Collection, filter: Filter, *, size: int = POINTS_PER_PAGE
+    collection: Collection, filter: Filter, *, size: int = POINTS_PER_PAGE, vectors: bool = False
 ) -> AsyncIterator[list[Point]]:
     """Yield all matching points, `size` at a time, and let the event loop run in between."""
     after: str | None = None
     while True:
-        page, after = await collection.scroll(filter, limit=size, after=after)
+        page, after = await collection.scroll(filter, limit=size, after=after, vectors=vectors)
         if page:
             yield page
         if after is None:

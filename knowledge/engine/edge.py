@@ -13,6 +13,7 @@ from loguru import logger
 
 from souffleur.errors import StoreBusyError, StoreError
 from souffleur.knowledge.engine import checksums, disk
+from souffleur.knowledge.engine.changes import Changes
 from souffleur.knowledge.engine.collection import (
     CollectionSchema,
     Filter,
@@ -72,6 +73,7 @@ class EdgeCollection:
         self.schema = schema
         self.trouble = ""
         """Why recent writes could not be flushed; empty if they were or are about to be."""
+        self.changes = Changes()
         self._opened = shard
         self._path = path
         self._flush_every = flush_every
@@ -134,7 +136,8 @@ class EdgeCollection:
         """Insert or replace whole points in one record of the log, so all of them or none."""
         if points:
             check_given(self.schema, dense_vectors(points))
-            self._write("put points into", lambda: encode_upsert(points))
+            ids = [point.id for point in points]
+            self._write("put points into", ids, lambda: encode_upsert(points))
 
     def get_now(self, ids: Sequence[str]) -> list[Point]:
         """Return the existing points in the order of `ids`, without vectors."""
@@ -162,6 +165,7 @@ class EdgeCollection:
         points = qdrant.Filter(must=[qdrant.HasIdCondition(set(ids))])
         self._write(
             "change points of",
+            ids,
             lambda: qdrant.UpdateOperation.set_payload_by_filter(points, payload),
         )
 
@@ -208,7 +212,7 @@ class EdgeCollection:
     async def delete(self, ids: Sequence[str]) -> None:
         """Remove the points for good; unknown ids are ignored."""
         if ids:
-            self._write("delete from", lambda: qdrant.UpdateOperation.delete_points(list(ids)))
+            self._write("delete from", ids, lambda: qdrant.UpdateOperation.delete_points(list(ids)))
 
     async def flush(self) -> None:
         """Return once everything written so far would survive a power cut."""
@@ -234,7 +238,10 @@ class EdgeCollection:
         found = {str(record.id): record for record in records}
         return [to_point(found[point_id]) for point_id in ids if point_id in found]
 
-    def _write(self, doing: str, operation: Callable[[], qdrant.UpdateOperation]) -> None:
+    def _write(
+        self, doing: str, ids: Sequence[str], operation: Callable[[], qdrant.UpdateOperation]
+    ) -> None:
+        self.changes.note(ids)
         with engine_errors(doing, self._path):
             disk.need(disk.BYTES_TO_WRITE, self._path, self._room)
             self._shard.update(operation())

@@ -10,6 +10,7 @@ from qdrant_client import QdrantClient, models
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from souffleur.errors import StoreError
+from souffleur.knowledge.engine.changes import Changes
 from souffleur.knowledge.engine.collection import (
     CollectionSchema,
     Filter,
@@ -59,6 +60,7 @@ class ServerCollection:
     ) -> None:
         self.schema = schema
         self.trouble = ""
+        self.changes = Changes()
         self._client = client
         self._url = bare_address(url)
         self._owned = owned
@@ -102,6 +104,7 @@ class ServerCollection:
         """Insert or replace whole points; after a server crash, each shard has all or none."""
         if points:
             check_given(self.schema, dense_vectors(points))
+            self.changes.note([point.id for point in points])
             self._call("put points into", lambda: self._upsert(points))
 
     def get_now(self, ids: Sequence[str]) -> list[Point]:
@@ -119,11 +122,13 @@ class ServerCollection:
         in between, the result is False although both writes happened.
         """
         check_given(self.schema, dense_vectors([point]))
+        self.changes.note([point.id])
         stored = await self._ask("replace a point of", lambda: self._replace(point, revision))
         return any(writing(found) == writing(point) for found in stored)
 
     async def merge_payload(self, ids: Sequence[str], payload: Payload) -> None:
         """Set these payload fields on the existing points; `None` removes a field."""
+        self.changes.note(ids)
         # By filter: given ids, the server answers 404 if one is unknown.
         points = models.Filter(must=[models.HasIdCondition(has_id=list(ids))])
         await self._ask(
@@ -181,6 +186,7 @@ class ServerCollection:
     async def delete(self, ids: Sequence[str]) -> None:
         """Remove the points for good; unknown ids are ignored."""
         if ids:
+            self.changes.note(ids)
             points = models.PointIdsList(points=list(ids))
             await self._ask(
                 "delete from", lambda: self._client.delete(self.schema.name, points, wait=True)

@@ -14,11 +14,13 @@ from souffleur.whispering.whisper import Recall
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
+    from pathlib import Path
 
     from souffleur.background.intake import Receipt
     from souffleur.cast import Cast
     from souffleur.contents import Content
     from souffleur.health import Health
+    from souffleur.knowledge.backup_file import Manifest
     from souffleur.knowledge.finding.search import Found, Query
     from souffleur.knowledge.memory import Category, Due, Memories, Memory
     from souffleur.knowledge.operation import Actor, LedgerEntries, LedgerEntry, Verdict
@@ -310,6 +312,15 @@ class SouffleurMethods(Face):
     def retry(self, *, user_id: str | None = None) -> int:
         """Have turns that were set aside as failed judged again; return their number."""
         found: int = self._wait(self._inner.retry, user_id=user_id)
+        return found
+
+    def backup(self, file: str | Path) -> Manifest:
+        """Save the whole store to one file, readable by its owner alone; return what is in it.
+
+        The memory may be used meanwhile. A former backup of that name is replaced when the new one
+        is whole. Raises BackupError if the file cannot be made there, OSError, StoreError.
+        """
+        found: Manifest = self._wait(self._inner.backup, file)
         return found
 
     def flush(self, seconds: float | None = None) -> bool:

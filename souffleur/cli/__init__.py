@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from souffleur.cli import config, evaluate, memories, past, people, report, run, schedule, talk
+from souffleur.cli import config, evaluate, memories, past, people, report, run, schedule, store, talk
 from souffleur.errors import (
     NotFoundError,
     QueryError,
@@ -32,6 +32,7 @@ run.register(app)
 report.register(app)
 schedule.register(app)
 config.register(app)
+store.register(app)
 talk.register(app)
 evaluate.register(app)
 

@@ -73,7 +73,7 @@ def public(of: object) -> set[str]:
 def test_nothing_public_is_missing(tmp_path: Path) -> None:
     """All that a Souffleur and its knowledge can do, they can do without an event loop."""
     with opened(tmp_path) as memory:
-        elsewhere = {"open", "open_blocking", "start"}
+        elsewhere = {"open", "open_blocking", "restore", "start"}
         assert public(Souffleur) - public(memory) == elsewhere
         assert public(KnowledgeBase) - public(memory.knowledge) == {"close"}
         assert {"knowledge", "settings", "clock"} <= public(memory)

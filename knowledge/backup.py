@@ -1,0 +1,186 @@
+"""Backup: a whole store is saved to one file, and restored from it to an empty place.
+
+The points are copied as they are, so it does not matter which engine or embedder made them.
+"""
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from contextlib import AsyncExitStack, ExitStack
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from souffleur.errors import NotFoundError, StoreError, StoreMismatchError
+from souffleur.knowledge.backup_file import (
+    BackupWriter,
+    Manifest,
+    kind_of,
+    read_lines,
+    verify,
+)
+from souffleur.knowledge.engine.checksums import move_collection
+from souffleur.knowledge.engine.collection import Collection, Filter, Point, read_pages
+from souffleur.knowledge.engine.folder_lock import locked_folder
+from souffleur.knowledge.journal import META_ID, Journal
+from souffleur.knowledge.memory import SCHEMA_VERSION
+from souffleur.knowledge.store import (
+    COLLECTIONS,
+    StoreLocation,
+    check_empty,
+    open_both,
+    open_collections,
+    stored_dimension,
+)
+
+POINTS_PER_PAGE = 256
+"""Number of points read or written at once."""
+
+Step = Callable[[int, int], None]
+"""Is called with the number of points that are done, and the total."""
+
+
+def _silently(done: int, total: int) -> None:
+    """Tell nobody."""
+
+
+async def save(
+    memories: Collection, journal: Journal, file: Path, *, now: datetime, step: Step = _silently
+) -> Manifest:
+    """Save a store to a file; it may be used meanwhile.
+
+    What this process writes during the copy is copied again at the end, in one go, so that the file
+    holds the store as it was at that moment. What other processes write to a Qdrant server
+    meanwhile may be in it in part. Raises BackupError, NotFoundError if the store is new.
+    """
+    collections = (journal.collection, memories)
+    made_with = await journal.meta()
+    if made_with is None:
+        raise NotFoundError("there is nothing to back up: the store is empty")
+    total, done = sum([await one.count(Filter()) for one in collections]), 0
+    with ExitStack() as open_now:
+        writer = open_now.enter_context(BackupWriter(file))
+        changed = [(one, open_now.enter_context(one.changes.noted())) for one in collections]
+        for collection in collections:
+            async for page in read_pages(collection, Filter(), size=POINTS_PER_PAGE, vectors=True):
+                await asyncio.to_thread(writer.write, collection.schema.name, page)
+                done += len(page)
+                step(done, max(done, total))
+        with journal.lock:  # no thread observes a turn meanwhile
+            while any(ids for _, ids in changed):
+                for collection, ids in changed:
+                    await _write_again(writer, collection, ids)
+        return await asyncio.to_thread(writer.finish, made_with, now)
+
+
+async def save_store(
+    location: StoreLocation, file: Path, *, now: datetime, step: Step = _silently
+) -> Manifest:
+    """Save the store at a location, which no other process may have open.
+
+    Raises NotFoundError if there is none, StoreBusyError if it is in use, BackupError.
+    """
+    dimension = await stored_dimension(location)
+    if dimension is None:
+        raise NotFoundError(f"there is no store at {location}: set SOUFFLEUR_PATH to the one meant")
+    async with AsyncExitStack() as closing:
+        memories, journal = await open_collections(location, dimension, closing)
+        return await save(memories, Journal(journal, last_seq=0), file, now=now, step=step)
+
+
+async def restore(file: Path, target: StoreLocation, *, step: Step = _silently) -> Manifest:
+    """Restore a backup to an empty place; the file is read to its end before anything is written.
+
+    A folder shows the store only when all of it is there. Raises BackupError if the file is
+    damaged, StoreMismatchError if `target` is not empty or the backup is of another schema.
+    """
+    manifest = await asyncio.to_thread(verify, file)
+    schema = manifest.made_with.get("schema")
+    if schema != SCHEMA_VERSION:
+        raise StoreMismatchError(
+            f"{file} has schema {schema} and this version reads {SCHEMA_VERSION}: restore it with "
+            f"Souffleur {manifest.made_by}, and copy that store with `souffleur migrate NEW_PATH`."
+        )
+    if target.url or target.folder is None:
+        async with AsyncExitStack() as closing:
+            both = await open_collections(target, manifest.dimension, closing)
+            await check_empty(*both, target)
+            await _fill(both, file, manifest, step)
+    else:
+        with locked_folder(target.folder):
+            await _restore_folder(file, target, target.folder, manifest, step)
+    return manifest
+
+
+async def _write_again(writer: BackupWriter, collection: Collection, ids: set[str]) -> None:
+    """Write the current state of points that were changed during the copy."""
+    listed = sorted(ids)
+    ids.clear()
+    for first in range(0, len(listed), POINTS_PER_PAGE):
+        named = listed[first : first + POINTS_PER_PAGE]
+        found = await collection.get(named, vectors=True)
+        there = {point.id for point in found}
+        # Not in a thread: nothing else may be written before all of them are read.
+        writer.write(collection.schema.name, found, [id for id in named if id not in there])
+
+
+async def _restore_folder(
+    file: Path, target: StoreLocation, folder: Path, manifest: Manifest, step: Step
+) -> None:
+    stored = await stored_dimension(target)
+    if stored is not None:
+        async with AsyncExitStack() as closing:
+            await check_empty(*await open_both(target, stored, closing), target)
+    making = folder / ".restoring"
+    shutil.rmtree(making, ignore_errors=True)  # of a restore that was killed
+    try:
+        async with AsyncExitStack() as closing:
+            place = replace(target, folder=making)
+            both = await open_both(place, manifest.dimension, closing)
+            await _fill(both, file, manifest, step)
+        for name in COLLECTIONS:
+            move_collection(making / name, folder / name)
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
+
+
+async def _fill(
+    both: tuple[Collection, Collection], file: Path, manifest: Manifest, step: Step
+) -> None:
+    """Write all points; what makes it a store comes last."""
+    collections = {one.schema.name: one for one in both}
+    pages: dict[str, dict[str, Point]] = {name: {} for name in collections}
+    total, done, meta = sum(manifest.counts.values()), 0, None
+    for name, id, point in read_lines(file):
+        if id == META_ID:
+            meta = point
+        elif point is None:
+            pages[name].pop(id, None)
+            await collections[name].delete([id])
+        else:
+            pages[name][id] = point
+            if len(pages[name]) == POINTS_PER_PAGE:
+                done += await _put(collections[name], pages[name])
+                step(min(done, total), total)
+    for name, page in pages.items():
+        await _put(collections[name], page)
+    await collections["journal"].put([meta] if meta else [])
+    await _check_counts(collections, manifest)
+    step(total, total)
+
+
+async def _put(collection: Collection, page: dict[str, Point]) -> int:
+    written = len(page)
+    await collection.put(list(page.values()))
+    page.clear()
+    await asyncio.sleep(0)
+    return written
+
+
+async def _check_counts(collections: dict[str, Collection], manifest: Manifest) -> None:
+    memories = manifest.counts.get(kind_of("memories", {}), 0)
+    expected = {"memories": memories, "journal": sum(manifest.counts.values()) - memories}
+    for name, collection in collections.items():
+        await collection.flush()
+        if await collection.count(Filter()) != expected[name]:
+            raise StoreError(f"not all {name} were written: delete what is there, and try again")

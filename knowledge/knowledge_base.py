@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from weakref import WeakValueDictionary
 
-from souffleur.errors import NotFoundError
+from souffleur.errors import NotFoundError, UndoError
 from souffleur.field_docs import explain_fields
-from souffleur.knowledge import undo
+from souffleur.knowledge import erasing, undo
 from souffleur.knowledge.decay import effective, near_expiries
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import (
@@ -23,6 +23,7 @@ from souffleur.knowledge.engine.collection import (
     Search as VectorSearch,
     read_all,
 )
+from souffleur.knowledge.erasing import Erased
 from souffleur.knowledge.finding.search import (
     INSTANT,
     Found,
@@ -57,11 +58,12 @@ from souffleur.knowledge.operation import (
     is_id,
 )
 from souffleur.knowledge.policy import Policy
-from souffleur.knowledge.proposals import agreed, declined
+from souffleur.knowledge.proposals import agreed, declined, edited
 from souffleur.knowledge.reading import read_each
 from souffleur.knowledge.sessions import Sessions
 from souffleur.knowledge.talk.talk_codec import to_masked_turn
 from souffleur.knowledge.talk.turn import Turn
+from souffleur.knowledge.users import UserSummary, list_users
 from souffleur.knowledge.writer import Writer
 
 Vector = tuple[float, ...]
@@ -184,6 +186,39 @@ class KnowledgeBase:
         if entry.user_id != user_id or not entry.waits:
             raise NotFoundError(f"there is no waiting proposal with the id {entry_id!r}")
         return entry
+
+    async def users(self) -> list[UserSummary]:
+        """Return who is known, with numbers: the users seen last come first. Reads the store."""
+        return await list_users(self.memories, self.journal)
+
+    async def edit(
+        self, memory_id: str, content: str, *, user_id: str, by: Actor, now: datetime
+    ) -> LedgerEntry:
+        """Change the words of a memory, undoably; it counts as confirmed by the user.
+
+        Raises NotFoundError if this user has no such memory, MessageError for invalid words.
+        """
+        memory = await self.get(memory_id, user_id=user_id)
+        return (await self.apply(edited(memory, content, by=by, now=now)))[0]
+
+    async def erase_user(self, user_id: str) -> Erased:
+        """Delete everything of a user now, for good. Raises NotFoundError if there is nothing."""
+        async with self._alone(check_id(user_id)):
+            return await erasing.erase_user(self.memories, self.journal, user_id)
+
+    async def erase_turn(self, turn_id: str, *, user_id: str, by: Actor, now: datetime) -> Erased:
+        """Erase the words of a turn and what rests on it alone, now and for good.
+
+        `turn_id` is the host's id of the turn or its own, as in the evidence of memories. What the
+        turn had replaced holds again. Raises NotFoundError if this user has no such turn.
+        """
+        turn = await erasing.find_turn(self.journal, turn_id, user_id)
+        for entry in reversed(await self.journal.entries(user_id, turn_id=turn.id)):
+            if entry.op == "UPDATE" and undo.can_undo(entry):
+                with suppress(UndoError):  # it was changed again since: the later words hold
+                    await self.undo(entry.id, user_id=user_id, by=by, now=now)
+        async with self._alone(user_id):
+            return await erasing.erase_turn(self.memories, self.journal, turn)
 
     async def undo_turn(self, turn: Turn, *, by: Actor, now: datetime) -> LedgerEntries:
         """Undo all changes that a turn caused and that can still be undone, newest first."""

@@ -1,5 +1,6 @@
 """Operations, the only way to change memories; verdicts, which hold them; and ledger entries."""
 
+from collections.abc import Collection
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 from uuid import UUID, uuid5
@@ -404,6 +405,12 @@ class Change(Frozen):
     """The memory after."""
 
 
+PURGED = {"purged": True}
+"""The details that replace those of an op whose words were erased."""
+WORDLESS = {"details": PURGED, "reason": "", "quote": "", "detail": ""}
+"""The fields of an entry whose words were erased."""
+
+
 @explain_fields
 class LedgerEntry(Frozen):
     """The result of one op: a line of the ledger."""
@@ -452,6 +459,11 @@ class LedgerEntry(Frozen):
     """The id of the ledger entry that an UNDO takes back."""
     undone_by: str | None = None
     """The id of the entry that undid it; `None` if none did."""
+
+    def emptied(self, memory_ids: Collection[str]) -> "LedgerEntry":
+        """Return the entry without the words of these memories and without its reasons."""
+        left = tuple(change for change in self.changes if change.after.id not in memory_ids)
+        return self.model_copy(update={**WORDLESS, "changes": left})
 
     @property
     def memory_ids(self) -> tuple[str, ...]:

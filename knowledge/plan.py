@@ -56,7 +56,7 @@ _BY_DECAY: dict[type[Op], Callable[[Memory, datetime, Policy], Memory]] = {
     Promote: decay.promoted,
 }
 _SOURCES = {ActorKind.USER: Source.USER, ActorKind.HOST: Source.SYSTEM}
-_NO_MODELS = frozenset({ActorKind.USER, ActorKind.HOST, ActorKind.SCHEDULE})
+NO_MODELS = frozenset({ActorKind.USER, ActorKind.HOST, ActorKind.SCHEDULE})
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def needs_confirmation(op: Op, targets: Sequence[Memory], verdict: Verdict) -> b
     Such ops wait for the user's consent if that is required. Ops that only change how much a memory
     matters do not wait, nor do ops on episodes and portraits, which are rewritten from talk.
     """
-    if verdict.by.who in _NO_MODELS or any(one.category in NARRATIVE for one in targets):
+    if verdict.by.who in NO_MODELS or any(one.category in NARRATIVE for one in targets):
         return False
     return isinstance(op, Update | Delete | Merge) or (isinstance(op, Contradict) and op.settled)
 

@@ -1,12 +1,23 @@
-"""Proposals: changes suggested by a model that wait for the user's consent. Pure."""
+"""Proposals of a model that wait for the user's consent, and what users change themselves. Pure."""
 
 from collections.abc import Sequence
 from datetime import datetime
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
-from souffleur.knowledge.memory import Speaker
-from souffleur.knowledge.operation import Actor, LedgerEntry, Op, Refusal, Said, Verdict, derive_id
+from souffleur.errors import MessageError
+from souffleur.knowledge.memory import Memory, Speaker
+from souffleur.knowledge.operation import (
+    Actor,
+    Edit,
+    LedgerEntry,
+    Op,
+    Refusal,
+    Said,
+    Verdict,
+    derive_id,
+)
+from souffleur.knowledge.reading import describe_faults
 from souffleur.knowledge.talk.turn import Turn
 
 _OPS: TypeAdapter[Op] = TypeAdapter(Op)
@@ -41,6 +52,23 @@ def agreed(entry: LedgerEntry, turns: Sequence[Turn], *, by: Actor, now: datetim
         reason=f"agreed to what {entry.by.who} proposed",
         ops=(_OPS.validate_python(fields),),
         said=tuple(said),
+    )
+
+
+def edited(memory: Memory, content: str, *, by: Actor, now: datetime) -> Verdict:
+    """Return the verdict that changes the words of a memory. Raises MessageError."""
+    try:
+        op = Edit(target=memory.id, reason=f"edited by the {by.who}", content=content)
+    except ValidationError as error:
+        raise MessageError(f"this cannot be remembered: {describe_faults(error)}") from None
+    return Verdict(
+        id=derive_id("edit", memory.id, memory.revision, content),
+        user_id=memory.user_id,
+        agent_id=memory.agent_id,
+        sphere=memory.sphere,
+        by=by,
+        at=now,
+        ops=(op,),
     )
 
 

@@ -215,6 +215,40 @@ class Sessions:
                 [turn_point(turn.model_copy(update={**gone, **_wordless(turn)})) for turn in found]
             )
 
+    async def erase(self, turn: Turn) -> None:
+        """Delete the words of a turn, and take it out of its window or segment.
+
+        The episode of its segment, which must be deleted, is told anew if words are left.
+        """
+        with self._journal.lock:
+            id = session_point_id(turn.user_id, turn.session_id, turn.sphere)
+            for session in read_each(self._collection.get_now([id]), to_session):
+                window = tuple(held for held in session.window if held.id != turn.id)
+                shorter = session.model_copy(update={"window": window})
+                self._collection.put_now([session_point(shorter)])
+            bare = {"user": "", "assistant": "", "expunged": True, "embedded": False, "tries": 0}
+            over = {"state": TurnState.JUDGED, "version": turn.version + 1, **_wordless(turn)}
+            self._collection.put_now([turn_point(turn.model_copy(update={**bare, **over}))])
+        for segment in await self.segments_with([turn.id]):
+            await self._shorten(segment, turn)
+
+    async def _shorten(self, segment: Segment, turn: Turn) -> None:
+        """Take a turn out of a segment, and have what is left of it told anew."""
+        left = tuple(id for id in segment.turn_ids if id != turn.id)
+        if not left:
+            await self._collection.delete([segment.id])
+            return
+        again = segment.state is not SegmentState.SMALL_TALK and not segment.expunged
+        shorter = segment.model_copy(
+            update={
+                "turn_ids": left,
+                "messages": max(segment.messages - turn.messages, 1),
+                "episode_id": None,
+                "state": SegmentState.WAITING if again else SegmentState.SMALL_TALK,
+            }
+        )
+        await (self.requeue([shorter]) if again else self.save([shorter]))
+
     async def expire(self, now: datetime, days: int) -> int:
         """Delete the words of judged and summarised turns older than `days`; return their number.
 

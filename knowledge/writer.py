@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from souffleur.errors import NotFoundError
 from souffleur.knowledge import check
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import Collection, Filter, Is, Point
@@ -12,6 +13,7 @@ from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.memory_codec import embedded_point, fingerprint, to_memories
 from souffleur.knowledge.operation import (
+    ActorKind,
     Add,
     Change,
     Delete,
@@ -23,7 +25,7 @@ from souffleur.knowledge.operation import (
     Verdict,
     is_id,
 )
-from souffleur.knowledge.plan import PlanContext, needs_confirmation, plan
+from souffleur.knowledge.plan import NO_MODELS, PlanContext, needs_confirmation, plan
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.secrets import mask
 from souffleur.knowledge.sessions import Sessions
@@ -32,6 +34,7 @@ from souffleur.knowledge.talk.turn import Turn, TurnState
 LedgerEntries = list[LedgerEntry]
 Vector = tuple[float, ...]
 
+_TELLERS = frozenset({ActorKind.SUMMARIZER, ActorKind.PROFILE_WRITER})
 _WORDS = frozenset({"content", "entities", "topics", "cues", "trail"})
 """Fields of an op in which somebody says something; ids, which may look like a card, are none."""
 
@@ -59,6 +62,8 @@ class Writer:
         """Write a verdict to the ledger and carry it out; one already written is only returned."""
         await self.finish(verdict.user_id)
         done = await self._done(verdict)
+        if not done:
+            await self._check_there(verdict, turns)
         entries = done or await self.plan(verdict, turns)
         if not done:
             await self._vectors(entries)  # an embedder that fails must fail before the ledger
@@ -77,6 +82,19 @@ class Writer:
                 await self._journal.mark_judged(entries)
             await self.carry_out(entries)
         return len(unfinished)
+
+    async def _check_there(self, verdict: Verdict, turns: Sequence[Turn]) -> None:
+        """Raise NotFoundError if what a model judged was erased while it did."""
+        if verdict.by.who in NO_MODELS:
+            return
+        recorded = [turn.id for turn in turns if turn.seq]
+        there = await self._journal.get_turns(recorded)
+        if len(there) < len(recorded) or any(turn.expunged for turn in there):
+            raise NotFoundError("the turns were erased while they were judged: nothing is kept")
+        if not turns and (verdict.shown or verdict.by.who in _TELLERS):
+            mine = Filter((Is("user_id", verdict.user_id),))
+            if not (await self._memories.count(mine) or await self._journal.collection.count(mine)):
+                raise NotFoundError("the user was erased meanwhile: nothing is kept")
 
     async def _done(self, verdict: Verdict) -> LedgerEntries:
         ids = [

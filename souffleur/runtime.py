@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from souffleur.agents.chat import Chat
     from souffleur.knowledge.backup_file import Manifest
     from souffleur.knowledge.embedding.embedder import Embedder
+    from souffleur.knowledge.erasing import Erased
     from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.runs.run import RunOptions, RunResult
 
@@ -487,6 +488,34 @@ class Souffleur:
 
         chosen = change_settings(settings, **overrides) if settings else load_settings(**overrides)
         return await backup.restore(Path(file), make_place(chosen))
+
+    async def edit(self, memory_id: str, content: str, *, user_id: str) -> LedgerEntry:
+        """Change, for the user, the words of a memory; undoable. Raises NotFoundError."""
+        by, now = Actor(who=ActorKind.USER), self.clock()
+        return await self._backstage.do(
+            lambda: self.knowledge.edit(memory_id, content, user_id=user_id, by=by, now=now)
+        )
+
+    async def erase_user(self, *, user_id: str) -> "Erased":
+        """Erase everything of a user now, for good: memories, ledger, talk; return the numbers.
+
+        What is judged at that moment is broken off. Raises NotFoundError if nothing is known.
+        """
+        check_id(user_id)
+        return await self._backstage.do_alone(user_id, lambda: self.knowledge.erase_user(user_id))
+
+    async def erase_turn(self, turn_id: str, *, user_id: str) -> "Erased":
+        """Erase the words of one turn everywhere, and what rests on it alone, now and for good.
+
+        `turn_id` is that of `observe`, or the one in the evidence of a memory. What the turn had
+        replaced holds again; episodes are told anew without it. Raises NotFoundError.
+        """
+        by, now = Actor(who=ActorKind.USER), self.clock()
+        check_id(user_id)
+        return await self._backstage.do_alone(
+            user_id,
+            lambda: self.knowledge.erase_turn(turn_id, user_id=user_id, by=by, now=now),
+        )
 
     async def flush(self, seconds: float | None = None) -> bool:
         """Wait until everything due is judged, summarised and on disk; return whether it is.

@@ -4,7 +4,6 @@ Entries that changed nothing (SKIPs and refusals) may contain anything: their wo
 after a year.
 """
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from souffleur.knowledge.engine.collection import Between, Filter, Is, read_all
@@ -12,13 +11,10 @@ from souffleur.knowledge.identity import EVERYBODY, user_conditions
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.memory_codec import to_memories
-from souffleur.knowledge.operation import LedgerEntry
+from souffleur.knowledge.operation import WORDLESS
 
 TOMBSTONE_KEPT_FOR = timedelta(days=365)
 """Time during which a forgotten memory can be restored."""
-PURGED = {"purged": True}
-"""The details that replace those of an op whose words were erased."""
-_WORDLESS = {"details": PURGED, "reason": "", "quote": "", "detail": ""}
 
 
 async def find_purgeable(
@@ -48,7 +44,7 @@ async def purge(knowledge: KnowledgeBase, memory: Memory) -> list[str]:
     ids = [one.id for one in gone]
     for one in gone:
         for entry in await knowledge.journal.entries(one.user_id, memory_id=one.id):
-            await knowledge.journal.rewrite(_emptied(entry, ids))
+            await knowledge.journal.rewrite(entry.emptied(ids))
     # The memory itself is deleted last, so that after a crash the rest is found through it.
     await knowledge.memories.delete(ids[::-1])
     return ids
@@ -58,7 +54,7 @@ async def purge_idle(
     knowledge: KnowledgeBase, now: datetime, *, user_id: str | None = EVERYBODY
 ) -> int:
     """Erase the words of entries over a year old that changed nothing; return their number."""
-    return await knowledge.journal.drop_words(now - TOMBSTONE_KEPT_FOR, _WORDLESS, user_id)
+    return await knowledge.journal.drop_words(now - TOMBSTONE_KEPT_FOR, WORDLESS, user_id)
 
 
 async def _with_earlier(knowledge: KnowledgeBase, memory: Memory) -> list[Memory]:
@@ -71,9 +67,3 @@ async def _with_earlier(knowledge: KnowledgeBase, memory: Memory) -> list[Memory
         found += dead
         names = [name for one in dead for name in one.supersedes]
     return found
-
-
-def _emptied(entry: LedgerEntry, ids: Sequence[str]) -> LedgerEntry:
-    """Return the entry without the words of these memories and without its reasons."""
-    left = tuple(change for change in entry.changes if change.after.id not in ids)
-    return entry.model_copy(update={**_WORDLESS, "changes": left})

@@ -104,6 +104,18 @@ class Backstage:
         """Run work in the event loop that judges, so that no two loops change things at once."""
         return await self._home.do(work)
 
+    async def do_alone(self, user_id: str, work: Callable[[], Awaitable[T]]) -> T:
+        """Run work while nothing of a user is judged or told."""
+
+        async def alone() -> T:
+            await self.worker.halt(user_id)
+            try:
+                return await work()
+            finally:
+                self.wake(user_id)
+
+        return await self.do(alone)
+
     def let_try(self) -> None:
         """Let the next request to an endpoint in trouble through: it may have been repaired."""
         self._endpoints.let_try()

@@ -189,6 +189,15 @@ class Worker:
             await asyncio.wait(tasks, timeout=left)
         return True
 
+    async def halt(self, user_id: str) -> None:
+        """Break off the work of a user; `wake` resumes what waits."""
+        self._again.discard(user_id)
+        if later := self._later.pop(user_id, None):
+            later.cancel()
+        if task := self._tasks.get(user_id):
+            task.cancel()
+            await asyncio.wait([task])
+
     async def stop(self) -> None:
         """Stop at once; waiting turns stay in the journal."""
         for handle in self._later.values():

@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from souffleur.contents import Content
     from souffleur.health import Health
     from souffleur.knowledge.backup_file import Manifest
+    from souffleur.knowledge.erasing import Erased
     from souffleur.knowledge.finding.search import Found, Query
     from souffleur.knowledge.memory import Category, Due, Memories, Memory
     from souffleur.knowledge.operation import Actor, LedgerEntries, LedgerEntry, Verdict
     from souffleur.knowledge.people import Knows, Language, Person, PersonaCard
     from souffleur.knowledge.talk.turn import Turn
+    from souffleur.knowledge.users import UserSummary
     from souffleur.messages import Messages
     from souffleur.moments import Moment
     from souffleur.runs.run import RunOptions, RunResult
@@ -323,6 +325,28 @@ class SouffleurMethods(Face):
         found: Manifest = self._wait(self._inner.backup, file)
         return found
 
+    def edit(self, memory_id: str, content: str, *, user_id: str) -> LedgerEntry:
+        """Change, for the user, the words of a memory; undoable. Raises NotFoundError."""
+        found: LedgerEntry = self._wait(self._inner.edit, memory_id, content, user_id=user_id)
+        return found
+
+    def erase_user(self, *, user_id: str) -> Erased:
+        """Erase everything of a user now, for good: memories, ledger, talk; return the numbers.
+
+        What is judged at that moment is broken off. Raises NotFoundError if nothing is known.
+        """
+        found: Erased = self._wait(self._inner.erase_user, user_id=user_id)
+        return found
+
+    def erase_turn(self, turn_id: str, *, user_id: str) -> Erased:
+        """Erase the words of one turn everywhere, and what rests on it alone, now and for good.
+
+        `turn_id` is that of `observe`, or the one in the evidence of a memory. What the turn had
+        replaced holds again; episodes are told anew without it. Raises NotFoundError.
+        """
+        found: Erased = self._wait(self._inner.erase_turn, turn_id, user_id=user_id)
+        return found
+
     def flush(self, seconds: float | None = None) -> bool:
         """Wait until everything due is judged, summarised and on disk; return whether it is.
 
@@ -460,6 +484,37 @@ class KnowledgeMethods(Face):
     def decline(self, entry_id: str, *, user_id: str) -> LedgerEntry:
         """Reject a proposal that waits for the user's consent. Raises NotFoundError as `agree`."""
         found: LedgerEntry = self._wait(self._inner.decline, entry_id, user_id=user_id)
+        return found
+
+    def users(self) -> list[UserSummary]:
+        """Return who is known, with numbers: the users seen last come first. Reads the store."""
+        found: list[UserSummary] = self._wait(self._inner.users)
+        return found
+
+    def edit(
+        self, memory_id: str, content: str, *, user_id: str, by: Actor, now: datetime
+    ) -> LedgerEntry:
+        """Change the words of a memory, undoably; it counts as confirmed by the user.
+
+        Raises NotFoundError if this user has no such memory, MessageError for invalid words.
+        """
+        found: LedgerEntry = self._wait(
+            self._inner.edit, memory_id, content, user_id=user_id, by=by, now=now
+        )
+        return found
+
+    def erase_user(self, user_id: str) -> Erased:
+        """Delete everything of a user now, for good. Raises NotFoundError if there is nothing."""
+        found: Erased = self._wait(self._inner.erase_user, user_id)
+        return found
+
+    def erase_turn(self, turn_id: str, *, user_id: str, by: Actor, now: datetime) -> Erased:
+        """Erase the words of a turn and what rests on it alone, now and for good.
+
+        `turn_id` is the host's id of the turn or its own, as in the evidence of memories. What the
+        turn had replaced holds again. Raises NotFoundError if this user has no such turn.
+        """
+        found: Erased = self._wait(self._inner.erase_turn, turn_id, user_id=user_id, by=by, now=now)
         return found
 
     def undo_turn(self, turn: Turn, *, by: Actor, now: datetime) -> LedgerEntries:

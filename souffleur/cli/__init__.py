@@ -8,7 +8,19 @@ import sys
 
 import typer
 
-from souffleur.cli import config, evaluate, memories, past, people, report, run, schedule, store, talk
+from souffleur.cli import (
+    config,
+    corrections,
+    evaluate,
+    memories,
+    past,
+    people,
+    report,
+    run,
+    schedule,
+    store,
+    talk,
+)
 from souffleur.errors import (
     NotFoundError,
     QueryError,
@@ -26,6 +38,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 memories.register(app)
+corrections.register(app)
 past.register(app)
 people.register(app)
 run.register(app)

@@ -12,13 +12,15 @@ from rich.table import Column, Table
 
 from souffleur.agents.exchange import Persona
 from souffleur.cli.console import console, print_json
-from souffleur.knowledge.finding.search import Found
+from souffleur.knowledge.finding.search import Found, Scope
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.talk.session import Segment
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.prompts import render
+from souffleur.reporting.report import count
 from souffleur.whispering.recollection import Past
 
+_SCOPES = {Scope.MEMORIES: "memory", Scope.EPISODES: "episode", Scope.TURNS: "turn"}
 _SENTENCES = re.compile(r"(?<=[。！？!?])|(?<=\.)\s+|\n+")
 
 
@@ -38,7 +40,7 @@ def print_past(found: Past, persona: Persona, *, as_json: bool) -> None:
         return
     table = Table("when", "", Column("what", overflow="fold"), box=box.SIMPLE_HEAD)
     for hit in found.found:
-        table.add_row(_local(hit.at, persona), hit.scope[:-1], escape(_what(hit, persona)))
+        table.add_row(_local(hit.at, persona), _SCOPES[hit.scope], escape(_what(hit, persona)))
     console.print(table)
 
 
@@ -54,9 +56,11 @@ def print_episodes(
         console.print("[dim]no episodes[/dim]")
         return
     for segment in reversed(waiting):
-        tries = f", tried {segment.tries} times: {segment.error}" if segment.tries else ""
+        tried = count(segment.tries, "time")
+        tries = f", tried {tried}: {segment.error}" if segment.tries else ""
         when = _local(segment.since, persona)
-        console.print(f"[yellow]{when}  {segment.messages} messages wait{escape(tries)}[/]")
+        wait = count(segment.messages, "message waits", "messages wait")
+        console.print(f"[yellow]{when}  {wait}{escape(tries)}[/]")
     for episode in told:
         _print_episode(episode)
 

@@ -35,7 +35,9 @@ def print_report(quality: Quality, zone: ZoneInfo, *, as_json: bool) -> None:
         return
     whose = "everybody" if quality.user_id is None else quality.user_id
     when = _local(quality.at, zone)
-    console.print(f"[dim]the memories of {escape(whose)}, {when}; {quality.users} users[/]")
+    console.print(
+        f"[dim]the memories of {escape(whose)}, {when}; {count(quality.users, 'user')}[/]"
+    )
     print_health(*assess(quality), as_json=False)
     _kept(quality)
     _due(quality)
@@ -89,8 +91,9 @@ def _talk(quality: Quality, zone: ZoneInfo) -> None:
     _bars("carried out", quality.verdicts)
     _bars("refused", quality.refusals)
     cost = quality.cost
-    spent = f"{cost.input_tokens:,} tokens in, {cost.output_tokens:,} out, ${cost.dollars:.4f}"
-    console.print(f"{quality.undone:,} undone; models: {cost.calls:,} calls, {spent}")
+    read = f"{count(cost.input_tokens, 'token')} in, {cost.output_tokens:,} out"
+    asked = f"{count(cost.calls, 'call')}, {read}, ${cost.dollars:.4f}"
+    console.print(f"{quality.undone:,} undone; models: {asked}")
 
 
 def _runs(quality: Quality, zone: ZoneInfo) -> None:

@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from souffleur.cli.console import console, print_json
+from souffleur.reporting.report import count
 from souffleur.runs.run import RunItem, RunResult
 
 _COLOURS = {
@@ -39,14 +40,15 @@ def print_run(report: RunResult, *, as_json: bool) -> None:
             table.add_row(escape(line.memory.user_id), op, escape(line.memory.content), why)
         console.print(table)
     done = Counter(line.op for line in report.items)
-    sums = " · ".join(f"{count} {op}" for op, count in sorted(done.items())) or "nothing was due"
+    sums = " · ".join(f"{number} {op}" for op, number in sorted(done.items())) or "nothing was due"
     if report.data:
         sums = " · ".join(f"{name}: {_short(value)}" for name, value in report.data.items())
     would = "would be: " if report.options.dry_run else ""
     console.print(f"{report.name}: {would}{sums}")
     if report.calls:
         cost = f", ${report.cost:.4f}" if report.cost else ""
-        console.print(f"[dim]{report.calls} calls, {report.tokens} tokens{cost}[/]")
+        asked = f"{count(report.calls, 'call')}, {count(report.tokens, 'token')}{cost}"
+        console.print(f"[dim]{asked}[/]")
     if report.stopped:
         console.print(f"[yellow]not all is done: {report.stopped}[/]")
 
@@ -61,7 +63,7 @@ def _whole(report: RunResult) -> dict[str, object]:
 
 def _short(value: object) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{count} {name}" for name, count in value.items()) or "none"
+        return ", ".join(f"{number} {name}" for name, number in value.items()) or "none"
     return "; ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
 
 

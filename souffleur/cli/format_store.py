@@ -1,14 +1,23 @@
-"""What is in a store, in the terminal: backups."""
+"""What is in a store, in the terminal: users, backups, receipts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
-from souffleur.cli.console import print_json, to_plain
+from rich import box
+from rich.markup import escape
+from rich.table import Column, Table
+
+from souffleur.cast import Cast
+from souffleur.cli.console import console, print_json, to_plain
 from souffleur.knowledge.backup_file import Manifest
-from souffleur.reporting.report import count
+from souffleur.knowledge.erasing import Erased
+from souffleur.knowledge.users import UserSummary
+from souffleur.reporting.report import MEMORIES, count
 
 _NAMES = {
-    "memory": ("memory", "memories"),
+    "memory": MEMORIES,
+    "quote": ("quotation in another memory", "quotations in other memories"),
     "entry": ("ledger entry", "ledger entries"),
     "person": ("introduced user", "introduced users"),
     "persona": ("introduced persona", "introduced personas"),
@@ -18,6 +27,31 @@ _NAMES = {
 }
 _UNSAID = frozenset({"meta", "lease"})
 """Records that every store has."""
+
+
+def print_users(found: Sequence[UserSummary], cast: Cast, *, as_json: bool) -> None:
+    """Print a table of users; times are in each user's time zone."""
+    if as_json:
+        print_json([to_plain(one) for one in found])
+        return
+    if not found:
+        console.print("[dim]nobody is known yet[/dim]")
+        return
+    numbers = [Column(name, justify="right") for name in ("memories", "turns")]
+    table = Table("user", *numbers, "last seen", box=box.SIMPLE_HEAD)
+    for one in found:
+        seen = one.last_seen and one.last_seen.astimezone(cast.zone(one.user_id))
+        when = f"{seen:%Y-%m-%d %H:%M}" if seen else ""
+        table.add_row(escape(one.user_id), f"{one.memories:,}", f"{one.turns:,}", when)
+    console.print(table)
+
+
+def print_erased(erased: Erased, *, as_json: bool) -> None:
+    """Print a receipt: numbers, and no words."""
+    if as_json:
+        print_json(asdict(erased))
+    else:
+        print(f"erased of {erased.user_id}: {format_counts(erased.counts)}")
 
 
 def print_backup(made: Manifest, file: Path, *, as_json: bool) -> None:

@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from souffleur.cli.event_loop import with_memory
-from souffleur.cli.options import AnyUser, AsJson, User, Yes
+from souffleur.cli.hints import hint_at_others
+from souffleur.cli.options import ME, AnyUser, AsJson, User, Yes
 from souffleur.cli.short_ids import find_entry_id, find_memory_id
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from souffleur.cast import Cast
+    from souffleur.knowledge.memory import Kind
     from souffleur.knowledge.operation import LedgerEntry
     from souffleur.runtime import Souffleur
 
@@ -28,53 +30,99 @@ def register(app: typer.Typer) -> None:
 
 def remember(
     text: Annotated[str, typer.Argument(help="One sentence, stored as it is.")],
-    user: User = "me",
+    user: User = ME,
     kind: Annotated[str, typer.Option(help="preference, fact, promise, …")] = "fact",
     as_json: AsJson = False,
 ) -> None:
     """Store a sentence as it is, without asking a model."""
 
     async def work(memory: "Souffleur") -> Any:
-        from souffleur.errors import SettingsError
-        from souffleur.knowledge.memory import Kind
+        chosen = _kind(kind)
+        assert chosen is not None
+        return await memory.remember(text, user_id=user, kind=chosen)
 
-        if kind not in tuple(Kind):
-            raise SettingsError(f"there is no kind {kind!r}; choose one of {', '.join(Kind)}")
-        return await memory.remember(text, user_id=user, kind=Kind(kind))
-
-    _change(work, as_json=as_json)
+    print_change(work, as_json=as_json)
 
 
 def list_(
-    user: AnyUser = None,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            "--user",
+            "-u",
+            envvar="SOUFFLEUR_USER",
+            help=f"The user whose memories to list; default: {ME}, of turns and proposals all.",
+        ),
+    ] = None,
+    kind: Annotated[str | None, typer.Option(help="Only this kind: fact, promise, …")] = None,
+    everybody: Annotated[bool, typer.Option("--everybody", help="List all users'.")] = False,
     failed: Annotated[
         bool, typer.Option("--failed", help="List the turns that could not be judged.")
+    ] = False,
+    proposals: Annotated[
+        bool, typer.Option("--proposals", help="List the changes that wait for consent.")
     ] = False,
     every: Annotated[
         bool, typer.Option("--all", help="Include superseded and forgotten ones.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List memories, the most valuable first, or the turns that failed."""
-    from souffleur.cli import format_memories
+    """List memories, the most valuable first."""
 
     async def work(memory: "Souffleur") -> None:
-        from souffleur.knowledge.memory import MemoryState
-        from souffleur.knowledge.talk.turn import TurnState
-
         if failed:
-            waiting = memory.knowledge.journal.turns(state=TurnState.FAILED, user_id=user)
-            masked = [turn.masked() for turn in await waiting]
-            format_memories.print_failed_turns(masked, await memory.cast(), as_json=as_json)
-            return
-        states = tuple(MemoryState) if every else (MemoryState.ACTIVE, MemoryState.PENDING)
-        now = None if every else memory.clock()
-        found = await memory.knowledge.list(user, states=states, now=now)
-        cast = await memory.cast()
-        worth = format_memories.Worth(memory.clock(), memory.knowledge.policy)
-        format_memories.print_memories(found, worth, cast, as_json=as_json, owner=user is None)
+            await _list_failed(memory, user, as_json=as_json)
+        elif proposals:
+            await _list_proposals(memory, user, as_json=as_json)
+        else:
+            whose = None if everybody else user or ME
+            await _list_memories(memory, whose, _kind(kind), every=every, as_json=as_json)
 
     with_memory(work)
+
+
+async def _list_memories(
+    memory: "Souffleur", user: str | None, kind: "Kind | None", *, every: bool, as_json: bool
+) -> None:
+    from souffleur.cli import format_memories
+    from souffleur.knowledge.memory import MemoryState
+
+    states = tuple(MemoryState) if every else (MemoryState.ACTIVE, MemoryState.PENDING)
+    now = None if every else memory.clock()
+    found = await memory.knowledge.list(user, states=states, kind=kind, now=now)
+    worth = format_memories.Worth(memory.clock(), memory.knowledge.policy)
+    cast = await memory.cast()
+    format_memories.print_memories(found, worth, cast, as_json=as_json, owner=user is None)
+    if not found and user is not None:
+        await hint_at_others(memory, user)
+
+
+async def _list_failed(memory: "Souffleur", user: str | None, *, as_json: bool) -> None:
+    from souffleur.cli import format_memories
+    from souffleur.knowledge.talk.turn import TurnState
+
+    waiting = await memory.knowledge.journal.turns(state=TurnState.FAILED, user_id=user)
+    masked = [turn.masked() for turn in waiting]
+    format_memories.print_failed_turns(masked, await memory.cast(), as_json=as_json)
+
+
+async def _list_proposals(memory: "Souffleur", user: str | None, *, as_json: bool) -> None:
+    from souffleur.cli.format_ledger import print_entries
+
+    knowledge = memory.knowledge
+    users = [one.user_id for one in await knowledge.users()] if user is None else [user]
+    waiting = [entry for one in users for entry in await knowledge.proposals(one)]
+    print_entries(waiting, await memory.cast(), as_json=as_json)
+
+
+def _kind(name: str | None) -> "Kind | None":
+    """Return the kind of that name. Raises SettingsError if there is none."""
+    from souffleur.errors import SettingsError
+    from souffleur.knowledge.memory import Kind
+
+    if name is not None and name not in tuple(Kind):
+        raise SettingsError(f"there is no kind {name!r}; choose one of {', '.join(Kind)}")
+    return Kind(name) if name is not None else None
 
 
 def show(
@@ -95,7 +143,7 @@ def show(
 
 def search(
     text: Annotated[str, typer.Argument(help="What to look for.")],
-    user: User = "me",
+    user: User = ME,
     limit: Annotated[int, typer.Option(min=1, max=100)] = 10,
     scope: Annotated[
         list[str] | None, typer.Option(help="memories (default), episodes, turns; repeatable.")
@@ -122,9 +170,10 @@ def search(
         zone = (await memory.cast()).zone(user)
         query = Query(user, text, memory.clock(), sphere=EVERY_SPHERE, limit=limit)
         query = replace(query, scope=through, zone=zone)
-        format_memories.print_search_results(
-            await memory.knowledge.search(query), as_json=as_json, explain=explain
-        )
+        found = [hit for hit in await memory.knowledge.search(query) if round(hit.score, 2) > 0]
+        format_memories.print_search_results(found, as_json=as_json, explain=explain)
+        if not found:
+            await hint_at_others(memory, user)
 
     with_memory(work)
 
@@ -140,7 +189,7 @@ def history(
             await find_memory_id(memory.knowledge, id), user_id=None
         )
 
-    _change(work, as_json=as_json)
+    print_change(work, as_json=as_json)
 
 
 def undo(
@@ -156,12 +205,12 @@ def undo(
         by, now = Actor(who=ActorKind.USER), memory.clock()
         return [await memory.knowledge.undo(entry, by=by, now=now, user_id=None)]
 
-    _change(work, as_json=as_json)
+    print_change(work, as_json=as_json)
 
 
 def forget(
     query: Annotated[str, typer.Argument(help="Id of a memory, or words that describe it.")],
-    user: User = "me",
+    user: User = ME,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
@@ -170,15 +219,18 @@ def forget(
     from souffleur.errors import NotFoundError
 
     async def work(memory: "Souffleur") -> Any:
+        from souffleur.reporting.report import MEMORIES, count
+
         meant = await memory.matches(query, user_id=user)
         if not meant:
+            await hint_at_others(memory, user)
             raise NotFoundError(f"no memory of {user!r} is clearly meant by {query!r}")
         if not yes:
             format_memories.print_search_results(meant, as_json=False)
-            typer.confirm(f"Forget {len(meant)}?", abort=True, err=True)
+            typer.confirm(f"Forget {count(len(meant), *MEMORIES)}?", abort=True, err=True)
         return await memory.forget(query, user_id=user)
 
-    _change(work, as_json=as_json)
+    print_change(work, as_json=as_json)
 
 
 def share(
@@ -192,7 +244,7 @@ def share(
         one = await memory.knowledge.get(found, user_id=None)
         return [await memory.share(one.id, user_id=one.user_id)]
 
-    _change(work, as_json=as_json)
+    print_change(work, as_json=as_json)
 
 
 def retry(user: AnyUser = None) -> None:
@@ -221,7 +273,9 @@ def retry(user: AnyUser = None) -> None:
 
     tried, left, error = run_async(work())
     why = f" ({error})" if error else ""
-    typer.echo(f"{tried - left} of {tried} turns judged, {left} not{why}")
+    from souffleur.reporting.report import count
+
+    typer.echo(f"{tried - left} of {count(tried, 'turn')} judged, {left} not{why}")
     raise typer.Exit(1 if left else 0)
 
 
@@ -249,11 +303,21 @@ def migrate(
 
     copied = run_async(work())
     name = "SOUFFLEUR_QDRANT_URL" if "://" in to else "SOUFFLEUR_PATH"
-    typer.echo(f"{copied} memories copied; set {name}={to} to use them")
+    from souffleur.reporting.report import MEMORIES, count
+
+    typer.echo(f"{count(copied, *MEMORIES)} copied; set {name}={to} to use them")
 
 
-def _change(work: "Callable[[Souffleur], Awaitable[list[LedgerEntry]]]", *, as_json: bool) -> None:
-    """Change memories and print the ledger entries; exit with 1 if all were refused."""
+def print_change(
+    work: "Callable[[Souffleur], Awaitable[list[LedgerEntry]]]",
+    *,
+    as_json: bool,
+    refused_is_done: bool = False,
+) -> None:
+    """Change memories and print the ledger entries; exit with 1 if all were refused.
+
+    With `refused_is_done` a refusal is what was asked for.
+    """
     from souffleur.cli.format_ledger import print_entries
 
     async def both(memory: "Souffleur") -> "tuple[list[LedgerEntry], Cast]":
@@ -261,5 +325,5 @@ def _change(work: "Callable[[Souffleur], Awaitable[list[LedgerEntry]]]", *, as_j
 
     outcomes, cast = with_memory(both)
     print_entries(outcomes, cast, as_json=as_json)
-    if outcomes and all(outcome.refused for outcome in outcomes):
+    if outcomes and not refused_is_done and all(outcome.refused for outcome in outcomes):
         raise typer.Exit(1)

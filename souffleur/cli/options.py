@@ -4,6 +4,12 @@ from typing import Annotated
 
 import typer
 
+ME = "me"
+"""The user of every command that shows or changes what is one user's, unless another is named.
+
+Commands on the whole store, such as `report` and `run`, are about everybody.
+"""
+
 User = Annotated[
     str,
     typer.Option("--user", "-u", envvar="SOUFFLEUR_USER", help="The user whose memories to use."),

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from souffleur.cli.event_loop import with_memory
-from souffleur.cli.options import AsJson, User
+from souffleur.cli.hints import hint_at_others
+from souffleur.cli.options import ME, AsJson, User
 
 if TYPE_CHECKING:
     from souffleur.runtime import Souffleur
@@ -21,7 +22,7 @@ def register(app: typer.Typer) -> None:
 
 def ask(
     text: Annotated[str, typer.Argument(help='Such as "上周我们聊了什么" or "last time".')],
-    user: User = "me",
+    user: User = ME,
     agent: Agent = "default",
     limit: Annotated[int, typer.Option(min=1, max=50)] = 8,
     as_json: AsJson = False,
@@ -32,12 +33,14 @@ def ask(
     async def work(memory: "Souffleur") -> None:
         past = await memory.ask(text, user_id=user, agent_id=agent, limit=limit)
         format_past.print_past(past, (await memory.cast()).persona(user, agent), as_json=as_json)
+        if not past.found:
+            await hint_at_others(memory, user)
 
     with_memory(work)
 
 
 def episodes(
-    user: User = "me",
+    user: User = ME,
     limit: Annotated[int, typer.Option(min=1, max=500)] = 20,
     as_json: AsJson = False,
 ) -> None:
@@ -53,12 +56,14 @@ def episodes(
         format_past.print_episodes(
             told, waiting, (await memory.cast()).persona(user), as_json=as_json
         )
+        if not told and not waiting:
+            await hint_at_others(memory, user)
 
     with_memory(work)
 
 
 def profile(
-    user: User = "me",
+    user: User = ME,
     agent: Agent = "default",
     history: Annotated[bool, typer.Option("--history", help="Show all versions.")] = False,
     diff: Annotated[
@@ -87,6 +92,8 @@ def profile(
             format_past.print_portrait(
                 portrait, (await memory.cast()).persona(user), as_json=as_json
             )
+            if portrait is None:
+                await hint_at_others(memory, user)
 
     if write:
         run_async(_write_portrait(user, agent))

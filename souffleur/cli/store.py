@@ -1,21 +1,35 @@
-"""Commands that keep a store: backup, restore."""
+"""Commands that keep a store: users, backup, restore, erase."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from souffleur.cli.event_loop import run_async
-from souffleur.cli.options import AsJson
+from souffleur.cli.event_loop import run_async, with_memory
+from souffleur.cli.options import AsJson, Yes
+from souffleur.cli.short_ids import find_turn_id
 
 if TYPE_CHECKING:
     from souffleur.knowledge.backup_file import Manifest
+    from souffleur.knowledge.erasing import Erased
+    from souffleur.runtime import Souffleur
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the app."""
-    for command in (backup, restore):
+    for command in (users, backup, restore, erase):
         app.command()(command)
+
+
+def users(as_json: AsJson = False) -> None:
+    """List the users of the store: their memories and turns, and when each was last seen."""
+    from souffleur.cli import format_store
+
+    async def work(memory: "Souffleur") -> None:
+        found = await memory.knowledge.users()
+        format_store.print_users(found, await memory.cast(), as_json=as_json)
+
+    with_memory(work)
 
 
 def backup(
@@ -68,3 +82,38 @@ def restore(
             return await restored(file, place, step=step)
 
     format_store.print_restored(run_async(work()), str(place), as_json=as_json)
+
+
+def erase(
+    user: Annotated[
+        str | None, typer.Option("--user", "-u", help="Erase everything of this user.")
+    ] = None,
+    turn: Annotated[
+        str | None,
+        typer.Option(help="Erase only this turn, by the host's id or the beginning of its own."),
+    ] = None,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Erase a user, or one turn and what rests on it, now and for good."""
+    from souffleur.cli import format_store
+    from souffleur.errors import SettingsError
+
+    if turn is None and user is None:
+        raise SettingsError("say what to erase: --user ID, or --turn ID")
+
+    async def work(memory: "Souffleur") -> "Erased":
+        if turn is not None:
+            found, owner = await find_turn_id(memory.knowledge, turn, user)
+            _ask(f"Erase the turn {found[:8]} of {owner!r}", yes=yes)
+            return await memory.erase_turn(found, user_id=owner)
+        assert user is not None
+        _ask(f"Erase everything of {user!r}", yes=yes)
+        return await memory.erase_user(user_id=user)
+
+    format_store.print_erased(with_memory(work), as_json=as_json)
+
+
+def _ask(what: str, *, yes: bool) -> None:
+    if not yes:
+        typer.confirm(f"{what}, for good?", abort=True, err=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from souffleur.cli.event_loop import run_async
-from souffleur.cli.options import User
+from souffleur.cli.options import ME, User
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -62,7 +62,7 @@ def replay(
     _play(file, settings, player, record, keep=keep, as_json=as_json)
 
 
-def chat(user: User = "me", session: str = "terminal") -> None:
+def chat(user: User = ME, session: str = "terminal") -> None:
     """Chat with a companion in the terminal, and see what is whispered and kept."""
     import sys
 

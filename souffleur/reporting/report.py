@@ -70,6 +70,10 @@ def to_json(quality: Quality) -> dict[str, Any]:
     return {"health": {"state": str(state), "findings": findings}, **data}
 
 
+MEMORIES = ("memory", "memories")
+"""The noun of `count`, whose plural is irregular."""
+
+
 def count(number: int, one: str, several: str = "") -> str:
     """Return a number with its noun.
 

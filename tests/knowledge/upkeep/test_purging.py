@@ -8,6 +8,7 @@ from souffleur.errors import NotFoundError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.operation import (
+    PURGED,
     ActorKind,
     Add,
     Forget,
@@ -19,7 +20,6 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.upkeep import run_log
 from souffleur.knowledge.upkeep.purging import (
-    PURGED,
     TOMBSTONE_KEPT_FOR,
     find_purgeable,
     purge,

@@ -155,5 +155,5 @@ def test_the_command_repairs(run: Run, tmp_path: Path) -> None:
     assert (code, file.exists()) == (0, True)
     assert "1 record" in out
     assert "Ann likes tea." in out
-    assert [one["content"] for one in data(run, "list")] == ["Ann likes tea."]
+    assert [one["content"] for one in data(run, "list", "--everybody")] == ["Ann likes tea."]
     assert "nothing" in run("repair", "--out", str(tmp_path / "other"))[1]

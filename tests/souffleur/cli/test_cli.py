@@ -49,10 +49,10 @@ def test_a_memory_from_birth_to_undo(run: Run) -> None:
 def test_tables_are_for_people(run: Run) -> None:
     """The same commands print tables with the content, the reason and the id."""
     run("remember", "Ann likes green tea.", *ME)
-    _, listed, _ = run("list")
+    _, listed, _ = run("list", "--everybody")
     assert "Ann likes green tea." in listed
     assert "ann" in listed
-    id = data(run, "list")[0]["id"]
+    id = data(run, "list", *ME)[0]["id"]
     assert id[:8] in listed
     assert "told to remember" in run("history", id[:8])[1]
     assert "importance" in run("show", id[:8])[1]
@@ -60,19 +60,45 @@ def test_tables_are_for_people(run: Run) -> None:
     assert "no turn has failed" in run("list", "--failed")[1]
 
 
+def test_a_kind_is_listed_alone(run: Run) -> None:
+    """`list --kind` leaves the others out."""
+    run("remember", "Ann likes green tea.", "--kind", "preference", *ME)
+    run("remember", "Ann lives in Ulm.", *ME)
+    listed = data(run, "list", "--kind", "preference", *ME)
+    assert [one["content"] for one in listed] == ["Ann likes green tea."]
+
+
+def test_another_user_who_has_it_is_named(run: Run) -> None:
+    """Nothing of `me` is nothing; standard error says who has something, and how to ask."""
+    run("remember", "Ann likes green tea.", *ME)
+    for words in (("list",), ("search", "tea"), ("ask", "tea"), ("episodes",), ("profile",)):
+        code, _, err = run(*words)
+        assert (code, err) == (0, "ann has 1 memory: --user ann\n"), words
+    assert run("forget", "tea", "--yes")[2].startswith("ann has 1 memory: --user ann\n")
+    assert run("search", "tea", *ME)[2] == ""
+
+
+def test_what_has_no_score_is_not_shown(run: Run) -> None:
+    """Found by nothing but being there, a memory is no answer."""
+    run("remember", "Ann likes green tea.", *ME)
+    assert data(run, "search", "unicorns", *ME) == []
+
+
 def test_forgetting_asks_first(run: Run) -> None:
     """Without --yes nothing is forgotten unless somebody says yes."""
     run("remember", "Ann likes green tea.", *ME)
     done = process("forget", "green tea", *ME, typed="n\n")
     assert done.returncode == 1
-    assert "Forget 1?" in done.stderr
-    assert len(data(run, "list")) == 1
+    assert "Forget 1 memory?" in done.stderr
+    assert len(data(run, "list", *ME)) == 1
 
 
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
         (("show", "abc"), 3, "there is no memory whose id starts with 'abc'"),
+        (("show", ""), 2, "the id is empty"),
+        (("list", "--kind", "poem"), 2, "there is no kind 'poem'"),
         (("undo", "abc"), 3, "there is no ledger entry whose id starts with 'abc'"),
         (("forget", "unicorns", "--yes"), 3, "no memory of 'me' is clearly meant"),
         (("remember", "x", "--kind", "poem"), 2, "there is no kind 'poem'"),
@@ -187,7 +213,7 @@ def test_failed_turns_are_listed_and_judged_again(
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say(GOOD), say(SKIP)).base_url)
     code, out, _ = run("retry")
     assert (code, out.strip()) == (0, "2 of 2 turns judged, 0 not")
-    assert data(run, "list")[0]["content"] == "Ann likes tea."
+    assert data(run, "list", *ME)[0]["content"] == "Ann likes tea."
 
 
 def test_json_of_a_replay_is_a_line_a_turn(

@@ -52,7 +52,7 @@ def test_decay_lets_go_what_is_over(run: Run, store: Path) -> None:
     code, out, _ = run("run", "decay", "--dry-run")
     assert code == 0
     assert "would be: 4 FORGET" in out
-    assert len(data(run, "list")) == 3  # the plan is over and is listed no more
+    assert len(data(run, "list", "--everybody")) == 3  # the plan is over and is listed no more
     code, out, _ = run("run", "decay")
     assert "decay: 4 FORGET" in out
     assert "expired on 2026-01-11" in out
@@ -70,7 +70,7 @@ def test_review_asks_a_model(
     assert code == 0
     for text in ("she may want it", "is it so? | SEARCH tea", "2 DELETE · 1 KEEP", "4 calls"):
         assert text in out
-    (kept,) = data(run, "list")
+    (kept,) = data(run, "list", "--everybody")
     assert kept["content"] == "Ann likes tea 0."
     assert data(run, "history", kept["id"])[-1]["by"]["who"] == "reviewer"
 
@@ -83,7 +83,7 @@ def test_what_could_not_be_asked_is_told(
     code, out, _ = run("run", "review")
     assert code == 1
     assert "3 FAILED" in out
-    assert len(data(run, "list")) == 3
+    assert len(data(run, "list", "--everybody")) == 3
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from souffleur.knowledge.operation import Update
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
-from tests.build import NOW, open_base
+from tests.build import NOW, an_add, keep, open_base, turn, verdict
 from tests.command import Run, data
 from tests.souffleur.cli.test_cli import process
 
@@ -58,3 +59,70 @@ def test_what_cannot_be_saved_or_restored(
     """One sentence says why, and nothing is made."""
     got, _, err = run(*words)
     assert (got, message in err) == (code, True), err
+
+
+def test_users_are_listed_with_numbers(run: Run) -> None:
+    """Who is known, by how many memories."""
+    run("remember", "Ann likes green tea.", *ME)
+    run("remember", "Bob likes rum.", "--user", "bob")
+    run("remember", "Bob likes tea.", "--user", "bob")
+    assert {one["user_id"]: one["memories"] for one in data(run, "users")} == {"ann": 1, "bob": 2}
+    assert "bob" in run("users")[1]
+
+
+async def said(folder: Path) -> None:
+    """A turn in the store."""
+    async with Souffleur.open(Settings(path=folder, embedder="hash:64")) as memory:
+        memory.observe(user_id="ann", user="I live in Ulm", turn_id="msg-1", at=NOW)
+
+
+def test_erasing_asks_and_gives_a_receipt(run: Run, tmp_path: Path) -> None:
+    """Without a yes nothing goes; the receipt has numbers and no words; no command finds it."""
+    asyncio.run(said(tmp_path / "store"))
+    run("remember", "Ann likes green tea.", *ME)
+    asked = process("erase", "--user", "ann", typed="n\n")
+    assert (asked.returncode, "Erase everything of 'ann', for good?" in asked.stderr) == (1, True)
+    assert data(run, "erase", "--turn", "msg-1", "--yes")["counts"] == {"turn": 1}
+    assert data(run, "search", "Ulm", "--scope", "turns", *ME) == []
+    code, out, _ = run("erase", "--user", "ann", "--yes")
+    assert code == 0
+    assert out == "erased of ann: 1 ledger entry, 1 memory, 1 session, 1 turn\n"
+    assert data(run, "users") == []
+    assert data(run, "list", "--all", "--everybody") == []
+    code, _, err = run("erase", "--user", "ann", "--yes")
+    assert (code, "nothing is known of 'ann'" in err) == (3, True)
+    assert run("erase", "--yes")[0] == 2
+
+
+async def proposed(folder: Path) -> None:
+    """A memory, and two changes that a model proposes."""
+    base = await open_base(folder, require_confirmation=True, dimension=64)
+    tea = await keep(base, "Ann likes tea.")
+    base.journal.record(turn("I like rum, no tea"))
+    words = {"reason": "said", "quote": "I like rum, no tea"}
+    ops = (
+        Update(target=tea.id, content="Ann likes rum.", **words),
+        an_add("Ann hates tea.", **words),
+    )
+    await base.apply(verdict(*ops, user="I like rum, no tea"))
+    await base.close()
+
+
+def test_proposals_are_confirmed_and_rejected(run: Run, tmp_path: Path) -> None:
+    """What waits is listed with its id; one is carried out, the other is not; words are edited."""
+    asyncio.run(proposed(tmp_path / "store"))
+    update, added = sorted(data(run, "list", "--proposals"), key=lambda entry: entry["op"] == "ADD")
+    (done,) = data(run, "confirm", update["id"][:8])
+    assert done["op"] == "UPDATE"
+    assert data(run, "reject", added["id"])[0]["op"] == "FORGET"
+    (left,) = data(run, "list", *ME)
+    assert left["content"] == "Ann likes rum."
+    (edited,) = data(run, "edit", left["id"][:8], "Ann likes dark rum.")
+    assert (edited["op"], edited["by"]["who"]) == ("EDIT", "user")
+    data(run, "confirm", left["id"])
+    assert data(run, "list", *ME)[0]["content"] == "Ann likes dark rum."
+    data(run, "undo", edited["id"])
+    assert data(run, "list", *ME)[0]["content"] == "Ann likes rum."
+    assert data(run, "list", "--proposals") == []
+    code, _, err = run("edit", left["id"], " ")
+    assert (code, "must not be blank" in err) == (1, True)

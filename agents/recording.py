@@ -66,8 +66,8 @@ class Recorder:
         recording = _load(self._path)
         if recording.header["model"] != model:
             raise RecordingError(
-                f"{self._path} holds answers of {recording.header['model']}, not of {model}: record"
-                " to another file, or delete this one first."
+                f"{self._path} holds answers of {recording.header['model']}, not of {model}: name"
+                " another place with --recordings (or --record FILE), or delete this file first."
             )
         _drop_torn_line(self._path)
         self._entries = recording.entries

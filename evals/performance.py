@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from souffleur import Importance, Kind, Reply, Request, Settings, Souffleur
+from souffleur.evals.chores import Chore, do_chores, report_chores
 from souffleur.evals.command import make_app
 
 STORE_SIZES = (100, 1_000, 10_000)
@@ -53,14 +54,18 @@ class Timing:
     """The 95th percentile."""
 
 
-async def measure(sizes: tuple[int, ...] = STORE_SIZES, rounds: int = ROUNDS) -> list[Timing]:
-    """Time every operation at every size, on a fresh store for each size."""
-    timings = []
+async def measure(
+    sizes: tuple[int, ...] = STORE_SIZES, rounds: int = ROUNDS
+) -> tuple[list[Timing], list[Chore]]:
+    """Time every operation and chore at every size, on a fresh store for each size."""
+    timings, chores = [], []
     for size in sizes:
         async with _opened(size) as memory:
             for name, work in _operations(memory).items():
                 timings.append(await _time(name, size, rounds, work))
-    return timings
+            with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
+                chores += await do_chores(memory, "ann", size, Path(folder))
+    return timings, chores
 
 
 def report(timings: list[Timing]) -> None:
@@ -141,7 +146,9 @@ async def _instant(request: Request) -> Reply:
 
 def speed() -> None:
     """Measure how long the host waits, as the store grows."""
-    report(asyncio.run(measure()))
+    timings, chores = asyncio.run(measure())
+    report(timings)
+    report_chores(chores)
 
 
 app = make_app(speed)

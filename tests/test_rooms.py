@@ -74,7 +74,9 @@ def may_know(start: str, end: str) -> bool:
 
 
 def floor(module: str) -> str:
-    """Return the floor that a module is on."""
+    """Return the floor that a module is on; `python -m souffleur` is a door of the command line."""
+    if module == "souffleur.__main__":
+        return "cli"
     room = module.split(".")[1] if "." in module else "souffleur"
     return room if room in (*FLOORS, "prompts", *GROUND) else "souffleur"
 

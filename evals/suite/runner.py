@@ -187,7 +187,7 @@ def _stale(said: str, name: str) -> str:
     why = said.partition(": it has no answer")[0].partition(": ")[0].rstrip(".")
     asked = said.partition("it has no answer to ")[2].partition(", so the prompt")[0]
     seen = f" (no answer to {asked})" if asked else ""
-    return f"{why}{seen}: record it with `souffleur eval record --only {name}`"
+    return f"{why}{seen}: record it with `souffleur eval record --only {name}` (see --recordings)"
 
 
 def _recorded(file: Path, recordings: Path) -> tuple[ScriptResult, Rules, str]:

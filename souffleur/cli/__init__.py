@@ -5,6 +5,7 @@ of that name was found; 4 the store is in use by another process.
 """
 
 import sys
+from typing import Annotated
 
 import typer
 
@@ -21,6 +22,7 @@ from souffleur.cli import (
     store,
     talk,
 )
+from souffleur.cli.process import prepared
 from souffleur.errors import (
     NotFoundError,
     QueryError,
@@ -31,23 +33,59 @@ from souffleur.errors import (
 
 app = typer.Typer(
     name="souffleur",
-    help="A memory worth having, for companion chatbots.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-memories.register(app)
-corrections.register(app)
-past.register(app)
-people.register(app)
-run.register(app)
-report.register(app)
-schedule.register(app)
-config.register(app)
-store.register(app)
-talk.register(app)
-evaluate.register(app)
+ROOMS = (talk, memories, corrections, past, people, run, schedule, report, config, store, evaluate)
+for room in ROOMS:
+    room.register(app)
+
+ORDER = (
+    *("chat", "demo", "replay"),
+    *("remember", "list", "search", "show", "ask", "episodes", "profile"),
+    *("forget", "edit", "confirm", "reject", "history", "undo", "share"),
+    *("users", "people", "personas"),
+    *("run", "schedule", "report", "doctor", "config", "retry"),
+    *("backup", "restore", "erase", "repair", "migrate"),
+)
+"""Commands as `--help` lists them: in the order of their use; others follow."""
+
+
+def _in_order(info: typer.models.CommandInfo) -> int:
+    name = _name(info)
+    return ORDER.index(name) if name in ORDER else len(ORDER)
+
+
+def _name(info: typer.models.CommandInfo) -> str:
+    return info.name or (info.callback.__name__ if info.callback else "")
+
+
+app.registered_commands.sort(key=_in_order)
+for group in (app, evaluate.evals):
+    for command in group.registered_commands:  # click cuts what it takes from a docstring itself
+        told = (command.callback.__doc__ if command.callback else None) or ""
+        command.short_help = command.short_help or told.partition("\n")[0]
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        print(f"souffleur {version('souffleur')}")
+        raise typer.Exit
+
+
+@app.callback()
+def souffleur(
+    version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_tell_version, help="Show the version."),
+    ] = False,
+) -> None:
+    """A memory worth having, for companion chatbots."""
+
 
 EXIT_CODES: tuple[tuple[type[SouffleurError], int], ...] = (
     (SettingsError, 2),
@@ -61,7 +99,8 @@ EXIT_CODES: tuple[tuple[type[SouffleurError], int], ...] = (
 def main() -> None:
     """Run the console script."""
     try:
-        app()
+        with prepared():
+            app()
     except SouffleurError as error:
         print(f"souffleur: {error}", file=sys.stderr)
         sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))

@@ -75,7 +75,9 @@ def run(
 def record(
     only: Only = "*",
     dialogues: Dialogues = None,
-    recordings: Recordings = None,
+    recordings: Annotated[
+        Path | None, typer.Option(help="Folder for the answers; default: ./recordings.")
+    ] = None,
     parallel: Parallel = 8,
     out: Out = None,
     html: Html = None,
@@ -83,13 +85,16 @@ def record(
 ) -> None:
     """Play the scripts with the configured endpoint, and keep its answers for `run`."""
     from souffleur.cli.console import progress
+    from souffleur.errors import SettingsError
     from souffleur.evals.suite import runner as suite
     from souffleur.evals.suite.result import ResultFile
     from souffleur.evals.suite.script import find_scripts
 
     settings = _endpoint_settings()
     found = find_scripts(dialogues or _shipped("dialogues"), only)
-    folder = recordings or _shipped("recordings") / "suite"
+    folder = recordings or Path("recordings")
+    if "site-packages" in folder.resolve().parts:
+        raise SettingsError(f"{folder} is of an installed package: name another by --recordings")
 
     async def work() -> "Run":
         from souffleur.wiring import make_endpoint

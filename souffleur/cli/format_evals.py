@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from souffleur.cli.console import console
+from souffleur.cli.tables import print_table
 from souffleur.evals.suite.compare import Comparison
 from souffleur.evals.suite.metrics import metrics_of
 from souffleur.evals.suite.number_format import interval, number
@@ -33,7 +34,7 @@ def print_comparison(compared: Comparison) -> None:
             apart = f"{one.low:+.3f} to {one.high:+.3f}"
             table.add_row(one.metric, number(one.a), number(one.b), apart, sign)
     if table.row_count:
-        console.print(table)
+        print_table(table)
     for name, missing in (("A", compared.only_a), ("B", compared.only_b)):
         if missing:
             console.print(f"[yellow]only in {name}:[/] {escape(', '.join(missing))}")
@@ -79,4 +80,4 @@ def _metrics(runs: Sequence[Run]) -> None:
         group = metric.group
         counted = group == "errors"
         table.add_row(metric.name, *(interval(cell, counted=counted) for cell in cells))
-    console.print(table)
+    print_table(table)

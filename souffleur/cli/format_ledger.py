@@ -9,6 +9,7 @@ from rich.table import Column, Table
 
 from souffleur.cast import Cast
 from souffleur.cli.console import console, print_json, to_plain
+from souffleur.cli.tables import print_table
 from souffleur.knowledge.operation import LedgerEntry
 
 _COLOURS = {
@@ -34,7 +35,7 @@ def print_entries(entries: Iterable[LedgerEntry], cast: Cast, *, as_json: bool) 
         who = entry.by.who + (f"\n[dim]{escape(entry.by.model)}[/dim]" if entry.by.model else "")
         when = f"{entry.at.astimezone(cast.zone(entry.user_id)):%Y-%m-%d %H:%M}"
         table.add_row(entry.id[:8], when, who, format_op(entry), "\n".join(format_story(entry)))
-    console.print(table)
+    print_table(table)
 
 
 def print_tally(entries: Sequence[LedgerEntry]) -> None:

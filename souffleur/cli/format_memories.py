@@ -11,6 +11,7 @@ from rich.table import Column, Table
 
 from souffleur.cast import Cast
 from souffleur.cli.console import console, print_json, to_plain
+from souffleur.cli.tables import print_table
 from souffleur.knowledge.decay import effective
 from souffleur.knowledge.finding.search import Found
 from souffleur.knowledge.memory import Memory, MemoryState
@@ -54,7 +55,7 @@ def print_memories(
             _due(memory, cast),
             escape(memory.content) + _state_mark(memory),
         )
-    console.print(table)
+    print_table(table)
 
 
 def print_memory(one: Memory, values: Worth, cast: Cast, *, as_json: bool) -> None:
@@ -72,7 +73,7 @@ def print_memory(one: Memory, values: Worth, cast: Cast, *, as_json: bool) -> No
         if value not in (None, [], {}, ""):
             shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             table.add_row(key, escape(shown))
-    console.print(table)
+    print_table(table)
 
 
 def print_search_results(hits: Sequence[Found], *, as_json: bool, explain: bool = False) -> None:
@@ -101,7 +102,7 @@ def print_search_results(hits: Sequence[Found], *, as_json: bool, explain: bool 
         content = escape(hit.text)
         row = [hit.item.id[:8], f"{hit.score:.2f}", *([parts] if explain else []), content]
         table.add_row(*row, style=None if hit.relevant else "dim")
-    console.print(table)
+    print_table(table)
 
 
 def print_failed_turns(failed: Sequence[Turn], cast: Cast, *, as_json: bool) -> None:
@@ -123,7 +124,7 @@ def print_failed_turns(failed: Sequence[Turn], cast: Cast, *, as_json: bool) -> 
             escape(turn.user[:60]),
             escape(turn.error),
         )
-    console.print(table)
+    print_table(table)
 
 
 def _host_ids(item: Memory | Turn) -> dict[str, str]:

@@ -12,6 +12,7 @@ from rich.table import Column, Table
 
 from souffleur.agents.exchange import Persona
 from souffleur.cli.console import console, print_json
+from souffleur.cli.tables import print_table
 from souffleur.knowledge.finding.search import Found, Scope
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.talk.session import Segment
@@ -41,7 +42,7 @@ def print_past(found: Past, persona: Persona, *, as_json: bool) -> None:
     table = Table("when", "", Column("what", overflow="fold"), box=box.SIMPLE_HEAD)
     for hit in found.found:
         table.add_row(_local(hit.at, persona), _SCOPES[hit.scope], escape(_what(hit, persona)))
-    console.print(table)
+    print_table(table)
 
 
 def print_episodes(

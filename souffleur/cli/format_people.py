@@ -8,6 +8,7 @@ from rich.table import Column, Table
 
 from souffleur.cast import Cast
 from souffleur.cli.console import console, print_json
+from souffleur.cli.tables import print_table
 from souffleur.knowledge.people import Person, PersonaCard
 
 
@@ -19,7 +20,7 @@ def print_people(found: Sequence[Person], cast: Cast, *, as_json: bool) -> None:
     if not found:
         console.print("[dim]nobody was introduced: the settings hold for everybody[/dim]")
         return
-    table = Table("user", "title", "timezone", "language", "since", _FORMER, box=box.SIMPLE_HEAD)
+    table = Table("user", "title", "timezone", "language", "since", _former(), box=box.SIMPLE_HEAD)
     for one in found:
         zone = cast.zone(one.user_id)
         table.add_row(
@@ -30,7 +31,7 @@ def print_people(found: Sequence[Person], cast: Cast, *, as_json: bool) -> None:
             f"{one.since.astimezone(zone):%Y-%m-%d %H:%M}",
             escape(" / ".join(one.former)),
         )
-    console.print(table)
+    print_table(table)
 
 
 def print_personas(found: Sequence[PersonaCard], cast: Cast, *, as_json: bool) -> None:
@@ -41,16 +42,18 @@ def print_personas(found: Sequence[PersonaCard], cast: Cast, *, as_json: bool) -
     if not found:
         console.print("[dim]no persona was introduced: the settings name the only one[/dim]")
         return
-    table = Table("persona", "name", "knows", "since", _FORMER, box=box.SIMPLE_HEAD)
+    table = Table("persona", "name", "knows", "since", _former(), box=box.SIMPLE_HEAD)
     for one in found:
         since = f"{one.since.astimezone(cast.usual.zone):%Y-%m-%d %H:%M}"
         name = _own(one.name, cast.usual.assistant)
         former = escape(" / ".join(one.former))
         table.add_row(escape(one.agent_id), name, one.knows or "all", since, former)
-    console.print(table)
+    print_table(table)
 
 
-_FORMER = Column("formerly", overflow="fold")
+def _former() -> Column:
+    """Return the column of former names: a table keeps its cells in its columns."""
+    return Column("formerly", overflow="fold")
 
 
 def _own(value: str | None, usual: str) -> str:

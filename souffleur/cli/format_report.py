@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from souffleur.cli.console import console, print_json
+from souffleur.cli.tables import print_table
 from souffleur.knowledge.upkeep.quality import Quality
 from souffleur.knowledge.upkeep.tally import BIN, Counts, MemoryRef, Pair
 from souffleur.reporting.report import (
@@ -87,7 +88,7 @@ def _talk(quality: Quality, zone: ZoneInfo) -> None:
             table.add_row(
                 one.what, escape(one.user_id or "everybody"), str(one.tries), escape(one.error)
             )
-        console.print(table)
+        print_table(table)
     _bars("carried out", quality.verdicts)
     _bars("refused", quality.refusals)
     cost = quality.cost
@@ -119,7 +120,7 @@ def _bars(heading: str, counts: Counts) -> None:
             f"{number:,}",
             "[blue]" + "█" * -(-_BAR_LENGTH * number // highest) + "[/]",
         )
-    console.print(table)
+    print_table(table)
 
 
 def _pairs(heading: str, pairs: Sequence[Pair]) -> None:
@@ -130,7 +131,7 @@ def _pairs(heading: str, pairs: Sequence[Pair]) -> None:
         ids = f"{pair.first.id[:8]}\n{pair.second.id[:8]}"
         both = f"{escape(pair.first.content)}\n{escape(pair.second.content)}"
         table.add_row(escape(pair.first.user_id), ids, both)
-    console.print(table)
+    print_table(table)
 
 
 def _mentions(heading: str, mentions: Sequence[MemoryRef], zone: ZoneInfo) -> None:
@@ -141,7 +142,7 @@ def _mentions(heading: str, mentions: Sequence[MemoryRef], zone: ZoneInfo) -> No
         learnt = _local(one.created_at, zone)
         row = [one.id[:8], escape(one.user_id), f"{one.value:.2f}", learnt]
         table.add_row(*row, escape(one.content))
-    console.print(table)
+    print_table(table)
 
 
 def _table(heading: str, total: int, *columns: str) -> Table:

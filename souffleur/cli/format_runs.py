@@ -7,6 +7,7 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from souffleur.cli.console import console, print_json
+from souffleur.cli.tables import print_table
 from souffleur.reporting.report import count
 from souffleur.runs.run import RunItem, RunResult
 
@@ -38,7 +39,7 @@ def print_run(report: RunResult, *, as_json: bool) -> None:
                 [*(f"[dim]{escape(step)}[/]" for step in line.trail), escape(line.reason)]
             )
             table.add_row(escape(line.memory.user_id), op, escape(line.memory.content), why)
-        console.print(table)
+        print_table(table)
     done = Counter(line.op for line in report.items)
     sums = " · ".join(f"{number} {op}" for op, number in sorted(done.items())) or "nothing was due"
     if report.data:

@@ -10,6 +10,7 @@ from rich.table import Column, Table
 
 from souffleur.cast import Cast
 from souffleur.cli.console import console, print_json, to_plain
+from souffleur.cli.tables import print_table
 from souffleur.knowledge.backup_file import Manifest
 from souffleur.knowledge.erasing import Erased
 from souffleur.knowledge.users import UserSummary
@@ -43,7 +44,7 @@ def print_users(found: Sequence[UserSummary], cast: Cast, *, as_json: bool) -> N
         seen = one.last_seen and one.last_seen.astimezone(cast.zone(one.user_id))
         when = f"{seen:%Y-%m-%d %H:%M}" if seen else ""
         table.add_row(escape(one.user_id), f"{one.memories:,}", f"{one.turns:,}", when)
-    console.print(table)
+    print_table(table)
 
 
 def print_erased(erased: Erased, *, as_json: bool) -> None:

@@ -29,5 +29,7 @@ class Measurements(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command by its name; `None` if there is none."""
         if cmd_name in MODULES:
-            return get_command(import_module(MODULES[cmd_name]).app)
+            found = get_command(import_module(MODULES[cmd_name]).app)
+            found.short_help = (found.help or "").partition("\n")[0]
+            return found
         return super().get_command(ctx, cmd_name)

@@ -11,6 +11,8 @@ from souffleur.cli.options import AsJson
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rich.table import Table
+
     from souffleur.evals.systems import SystemFactory
     from souffleur.evals.systems.comparison import SystemComparison, SystemDifference
 
@@ -64,21 +66,22 @@ def print_comparison(comparison: "SystemComparison") -> None:
     from rich.markup import escape
 
     from souffleur.cli.console import console
+    from souffleur.cli.tables import print_table
 
     console.print(
         f"{comparison.scripts} scripts, {comparison.mode}: {escape(comparison.model)}, "
         f"{escape(comparison.embedder)}; as many memories recalled as ours whispers"
     )
-    console.print(_metrics(comparison))
+    print_table(_metrics(comparison))
     for result in comparison.sides:
         if comparison.scripts and not result.tells_ops:
             console.print(f"[dim]{escape(result.name)} does not tell its ops[/]")
-    console.print(_ops(comparison))
+    print_table(_ops(comparison))
     for trouble in comparison.troubles:
         console.print(f"[red]failed[/]  {escape(trouble)}")
 
 
-def _metrics(comparison: "SystemComparison") -> object:
+def _metrics(comparison: "SystemComparison") -> "Table":
     from rich import box
     from rich.markup import escape
     from rich.table import Column, Table
@@ -122,7 +125,7 @@ def _signed(value: float) -> str:
     return f"{value:+.3f}" if abs(value) < 100 else f"{value:+,.0f}"
 
 
-def _ops(comparison: "SystemComparison") -> object:
+def _ops(comparison: "SystemComparison") -> "Table":
     from rich import box
     from rich.markup import escape
     from rich.table import Table

@@ -75,7 +75,10 @@ def monitor(request: Request) -> Answer:
     found = next((script[0] for said, script in SCRIPT.items() if said in judged), SKIP)
     if isinstance(found, dict):  # the handle of what is replaced
         handle = next((f"m{n}" for n in range(1, 9) if f"m{n} " in asked and "Ulm" in asked), "m1")
-        return json.loads(json.dumps(found).replace('"m1"', json.dumps(handle)))
+        renamed: dict[str, object] = json.loads(
+            json.dumps(found).replace('"m1"', json.dumps(handle))
+        )
+        return renamed
     return found
 
 

@@ -120,12 +120,18 @@ def test_a_model_that_fails_is_an_exit_code(
     assert "tea_en: s1.1: EndpointError" in " ".join(out.split())
 
 
-def test_wrong_options_are_named(run: Run, folders: list[str]) -> None:
+def test_wrong_options_are_named(
+    run: Run, folders: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A judge without --live; no endpoint to record; no such script; no such result."""
     code, _, err = run("eval", "run", "--judge", "x", *folders)
     assert (code, "give --live as well" in err) == (2, True)
     code, _, err = run("eval", "record", *folders)
     assert (code, "SOUFFLEUR_BASE_URL" in err) == (2, True)
+    inside = Path(pytest.__file__).parent / "recordings"
+    monkeypatch.setenv("SOUFFLEUR_BASE_URL", "http://127.0.0.1:9/v1")
+    code, _, err = run("eval", "record", *folders, "--recordings", str(inside))
+    assert (code, "name another by --recordings" in err) == (2, True)
     code, _, err = run("eval", "run", *folders, "--only", "coffee*")
     assert (code, "no script in" in err) == (1, True)
     code, _, err = run("eval", "compare", "nowhere.json", "nowhere.json")

@@ -13,6 +13,7 @@ import pytest
 from rich.text import Text
 
 from souffleur.cli.companion import converse
+from souffleur.evals.chores import report_chores
 from souffleur.evals.performance import measure, report
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
@@ -160,8 +161,12 @@ async def test_one_signal_ends_it(tmp_path: Path, stub: Start, number: signal.Si
 
 async def test_the_benchmark_runs(capsys: pytest.CaptureFixture[str]) -> None:
     """Every operation is timed at every size, and a table is printed."""
-    timings = await measure((3,), rounds=3)
+    timings, chores = await measure((3,), rounds=3)
     assert len({one.name for one in timings}) == len(timings) == 4
     assert all(0 < one.median <= one.slow for one in timings)
+    assert [one.name.split()[0] for one in chores] == ["backup", "restore:", "erase"]
     report(timings)
-    assert "recall" in capsys.readouterr().out
+    report_chores(chores)
+    said = capsys.readouterr().out
+    assert "recall" in said
+    assert "erase" in said

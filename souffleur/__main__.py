@@ -1,0 +1,5 @@
+"""`python -m souffleur`: the same as `souffleur`."""
+
+from souffleur.cli import main
+
+main()

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from souffleur.errors import NotFoundError, StoreError, StoreMismatchError
 from souffleur.knowledge.backup_file import (
+    BackupManifest,
     BackupWriter,
-    Manifest,
     kind_of,
     read_lines,
     verify,
@@ -46,7 +46,7 @@ def _silently(done: int, total: int) -> None:
 
 async def save(
     memories: Collection, journal: Journal, file: Path, *, now: datetime, step: Step = _silently
-) -> Manifest:
+) -> BackupManifest:
     """Save a store to a file; it may be used meanwhile.
 
     What this process writes during the copy is copied again at the end, in one go, so that the file
@@ -75,7 +75,7 @@ async def save(
 
 async def save_store(
     location: StoreLocation, file: Path, *, now: datetime, step: Step = _silently
-) -> Manifest:
+) -> BackupManifest:
     """Save the store at a location, which no other process may have open.
 
     Raises NotFoundError if there is none, StoreBusyError if it is in use, BackupError.
@@ -88,7 +88,7 @@ async def save_store(
         return await save(memories, Journal(journal, last_seq=0), file, now=now, step=step)
 
 
-async def restore(file: Path, target: StoreLocation, *, step: Step = _silently) -> Manifest:
+async def restore(file: Path, target: StoreLocation, *, step: Step = _silently) -> BackupManifest:
     """Restore a backup to an empty place; the file is read to its end before anything is written.
 
     A folder shows the store only when all of it is there. Raises BackupError if the file is
@@ -125,7 +125,7 @@ async def _write_again(writer: BackupWriter, collection: Collection, ids: set[st
 
 
 async def _restore_folder(
-    file: Path, target: StoreLocation, folder: Path, manifest: Manifest, step: Step
+    file: Path, target: StoreLocation, folder: Path, manifest: BackupManifest, step: Step
 ) -> None:
     stored = await stored_dimension(target)
     if stored is not None:
@@ -145,7 +145,7 @@ async def _restore_folder(
 
 
 async def _fill(
-    both: tuple[Collection, Collection], file: Path, manifest: Manifest, step: Step
+    both: tuple[Collection, Collection], file: Path, manifest: BackupManifest, step: Step
 ) -> None:
     """Write all points; what makes it a store comes last."""
     collections = {one.schema.name: one for one in both}
@@ -177,7 +177,7 @@ async def _put(collection: Collection, page: dict[str, Point]) -> int:
     return written
 
 
-async def _check_counts(collections: dict[str, Collection], manifest: Manifest) -> None:
+async def _check_counts(collections: dict[str, Collection], manifest: BackupManifest) -> None:
     memories = manifest.counts.get(kind_of("memories", {}), 0)
     expected = {"memories": memories, "journal": sum(manifest.counts.values()) - memories}
     for name, collection in collections.items():

@@ -27,6 +27,7 @@ import numpy as np
 from pydantic import AwareDatetime, ValidationError
 
 from souffleur.errors import BackupError, NotFoundError
+from souffleur.field_docs import explain_fields
 from souffleur.knowledge.engine.collection import Payload, Point, Sparse
 from souffleur.knowledge.memory import Frozen
 
@@ -51,11 +52,14 @@ _DAMAGE = (
 """What reading a damaged file may raise."""
 
 
-class Manifest(Frozen):
+@explain_fields
+class BackupManifest(Frozen):
     """What is in a backup."""
 
     format: int = FORMAT
+    """The version of the file's format."""
     made_at: AwareDatetime
+    """When it was made."""
     made_by: str
     """The version of Souffleur that made it."""
     made_with: dict[str, Any]
@@ -119,10 +123,10 @@ class BackupWriter:
         for id in gone:
             self._kinds.pop((collection, id), None)
 
-    def finish(self, made_with: Payload, now: datetime) -> Manifest:
+    def finish(self, made_with: Payload, now: datetime) -> BackupManifest:
         """Write the manifest, read the whole file back, and move it to its place."""
         self._points.close()
-        manifest = Manifest(
+        manifest = BackupManifest(
             made_at=now,
             made_by=version("souffleur"),
             made_with=made_with,
@@ -140,7 +144,7 @@ class BackupWriter:
         return manifest
 
 
-def verify(file: Path) -> Manifest:
+def verify(file: Path) -> BackupManifest:
     """Read a whole backup and return its manifest.
 
     Raises BackupError if it is damaged or of another version, NotFoundError if there is none.
@@ -231,7 +235,7 @@ def _sparse(words: list[str] | None) -> Sparse | None:
     return None if words is None else Sparse(_floats(words[0], "<u4"), _floats(words[1]))
 
 
-def _read_manifest(file: Path) -> Manifest:
+def _read_manifest(file: Path) -> BackupManifest:
     with _reading(file) as archive:
         fields = json.loads(archive.read(MANIFEST))
         found = fields["format"]
@@ -241,7 +245,7 @@ def _read_manifest(file: Path) -> Manifest:
             "with the version of Souffleur that made it, or with a later one"
         )
     try:
-        return Manifest.model_validate(fields)
+        return BackupManifest.model_validate(fields)
     except ValidationError:
         raise _damaged(file) from None
 

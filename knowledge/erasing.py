@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from souffleur.errors import NotFoundError
+from souffleur.field_docs import explain_fields
 from souffleur.knowledge.backup_file import kind_of
 from souffleur.knowledge.engine.collection import (
     Collection,
@@ -28,11 +29,13 @@ from souffleur.knowledge.sessions import Sessions
 from souffleur.knowledge.talk.turn import Turn
 
 
+@explain_fields
 @dataclass(frozen=True)
 class Erased:
     """What was erased: numbers, and no words."""
 
     user_id: str
+    """Whose it was."""
     counts: dict[str, int]
     """The number of records by kind: memory, episode, portrait, turn, entry, …"""
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from pydantic import AwareDatetime
 
+from souffleur.field_docs import explain_fields
 from souffleur.knowledge.engine.collection import Collection, Filter, Is, Point, read_pages
 from souffleur.knowledge.identity import PERSONAS
 from souffleur.knowledge.journal import Journal
@@ -14,10 +15,12 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _COUNTED = (MemoryState.ACTIVE, MemoryState.PENDING)
 
 
+@explain_fields
 class UserSummary(Frozen):
     """What there is of one user."""
 
     user_id: str
+    """The host's id of the user."""
     memories: int
     """Memories in force, or waiting for consent; no episodes and no portraits."""
     turns: int

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from souffleur.cast import Cast
     from souffleur.errors import (
         AnswerError,
+        BackupError,
         BlockingError,
         DialogueError,
         EmbedderError,
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
         UnreadableError,
     )
     from souffleur.health import Health
+    from souffleur.knowledge.backup_file import BackupManifest
+    from souffleur.knowledge.erasing import Erased
     from souffleur.knowledge.finding.search import Found, Query, Scope
     from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.knowledge.language.times import Period
@@ -59,6 +62,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.people import Everybody, Person, PersonaCard
     from souffleur.knowledge.policy import DecayRule, Policy
     from souffleur.knowledge.talk.turn import Turn, TurnState
+    from souffleur.knowledge.users import UserSummary
     from souffleur.runs.run import RunItem, RunLimits, RunOptions, RunResult
     from souffleur.runtime import Souffleur
     from souffleur.settings import Settings
@@ -72,6 +76,8 @@ _HOMES = {
     "Actor": "souffleur.knowledge.operation",
     "ActorKind": "souffleur.knowledge.operation",
     "AnswerError": "souffleur.errors",
+    "BackupError": "souffleur.errors",
+    "BackupManifest": "souffleur.knowledge.backup_file",
     "BlockingError": "souffleur.errors",
     "BlockingSouffleur": "souffleur.blocking.memory",
     "Cast": "souffleur.cast",
@@ -83,6 +89,7 @@ _HOMES = {
     "Due": "souffleur.knowledge.memory",
     "EmbedderError": "souffleur.errors",
     "EndpointError": "souffleur.errors",
+    "Erased": "souffleur.knowledge.erasing",
     "Everybody": "souffleur.knowledge.people",
     "Evidence": "souffleur.knowledge.memory",
     "Found": "souffleur.knowledge.finding.search",
@@ -133,6 +140,7 @@ _HOMES = {
     "UndoError": "souffleur.errors",
     "UnreadableError": "souffleur.errors",
     "Usage": "souffleur.agents.chat",
+    "UserSummary": "souffleur.knowledge.users",
     "Verdict": "souffleur.knowledge.operation",
 }
 
@@ -140,6 +148,8 @@ __all__ = [
     "Actor",
     "ActorKind",
     "AnswerError",
+    "BackupError",
+    "BackupManifest",
     "BlockingError",
     "BlockingSouffleur",
     "Cast",
@@ -151,6 +161,7 @@ __all__ = [
     "Due",
     "EmbedderError",
     "EndpointError",
+    "Erased",
     "Everybody",
     "Evidence",
     "Found",
@@ -201,6 +212,7 @@ __all__ = [
     "UndoError",
     "UnreadableError",
     "Usage",
+    "UserSummary",
     "Verdict",
 ]
 

@@ -60,7 +60,7 @@ from souffleur.whispering.whisper import Recall
 
 if TYPE_CHECKING:
     from souffleur.agents.chat import Chat
-    from souffleur.knowledge.backup_file import Manifest
+    from souffleur.knowledge.backup_file import BackupManifest
     from souffleur.knowledge.embedding.embedder import Embedder
     from souffleur.knowledge.erasing import Erased
     from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -461,7 +461,7 @@ class Souffleur:
             self._backstage.wake(turn.user_id)
         return len(failed)
 
-    async def backup(self, file: str | Path) -> "Manifest":
+    async def backup(self, file: str | Path) -> "BackupManifest":
         """Save the whole store to one file, readable by its owner alone; return what is in it.
 
         The memory may be used meanwhile. A former backup of that name is replaced when the new one
@@ -477,7 +477,7 @@ class Souffleur:
     @staticmethod
     async def restore(
         file: str | Path, settings: Settings | None = None, **overrides: Any
-    ) -> "Manifest":
+    ) -> "BackupManifest":
         """Restore a backup to the place that the settings name, which must be empty.
 
         The file is checked as a whole before anything is written. Raises BackupError if it is

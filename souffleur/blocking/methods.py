@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from souffleur.cast import Cast
     from souffleur.contents import Content
     from souffleur.health import Health
-    from souffleur.knowledge.backup_file import Manifest
+    from souffleur.knowledge.backup_file import BackupManifest
     from souffleur.knowledge.erasing import Erased
     from souffleur.knowledge.finding.search import Found, Query
     from souffleur.knowledge.memory import Category, Due, Memories, Memory
@@ -316,13 +316,13 @@ class SouffleurMethods(Face):
         found: int = self._wait(self._inner.retry, user_id=user_id)
         return found
 
-    def backup(self, file: str | Path) -> Manifest:
+    def backup(self, file: str | Path) -> BackupManifest:
         """Save the whole store to one file, readable by its owner alone; return what is in it.
 
         The memory may be used meanwhile. A former backup of that name is replaced when the new one
         is whole. Raises BackupError if the file cannot be made there, OSError, StoreError.
         """
-        found: Manifest = self._wait(self._inner.backup, file)
+        found: BackupManifest = self._wait(self._inner.backup, file)
         return found
 
     def edit(self, memory_id: str, content: str, *, user_id: str) -> LedgerEntry:

@@ -11,7 +11,7 @@ from rich.table import Column, Table
 from souffleur.cast import Cast
 from souffleur.cli.console import console, print_json, to_plain
 from souffleur.cli.tables import print_table
-from souffleur.knowledge.backup_file import Manifest
+from souffleur.knowledge.backup_file import BackupManifest
 from souffleur.knowledge.erasing import Erased
 from souffleur.knowledge.users import UserSummary
 from souffleur.reporting.report import MEMORIES, count
@@ -55,7 +55,7 @@ def print_erased(erased: Erased, *, as_json: bool) -> None:
         print(f"erased of {erased.user_id}: {format_counts(erased.counts)}")
 
 
-def print_backup(made: Manifest, file: Path, *, as_json: bool) -> None:
+def print_backup(made: BackupManifest, file: Path, *, as_json: bool) -> None:
     """Print what was saved, and where."""
     size = file.stat().st_size
     if as_json:
@@ -64,7 +64,7 @@ def print_backup(made: Manifest, file: Path, *, as_json: bool) -> None:
         print(f"saved to {file}, {size / 1e6:,.1f} MB: {format_counts(made.counts)}")
 
 
-def print_restored(made: Manifest, place: str, *, as_json: bool) -> None:
+def print_restored(made: BackupManifest, place: str, *, as_json: bool) -> None:
     """Print what was restored, and where."""
     if as_json:
         print_json({"store": place, **to_plain(made)})

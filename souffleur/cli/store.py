@@ -10,7 +10,7 @@ from souffleur.cli.options import AsJson, Yes
 from souffleur.cli.short_ids import find_turn_id
 
 if TYPE_CHECKING:
-    from souffleur.knowledge.backup_file import Manifest
+    from souffleur.knowledge.backup_file import BackupManifest
     from souffleur.knowledge.erasing import Erased
     from souffleur.runtime import Souffleur
 
@@ -39,7 +39,7 @@ def backup(
     """Save the whole store to one compact, checked file."""
     from souffleur.cli import format_store
 
-    async def work() -> "Manifest":
+    async def work() -> "BackupManifest":
         from datetime import UTC, datetime
 
         from souffleur.cli.console import progress
@@ -74,7 +74,7 @@ def restore(
     there = {"path": into, "qdrant_url": None} if into else {}
     place = make_place(load_settings(**there))
 
-    async def work() -> "Manifest":
+    async def work() -> "BackupManifest":
         from souffleur.cli.console import progress
         from souffleur.knowledge.backup import restore as restored
 

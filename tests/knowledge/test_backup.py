@@ -18,7 +18,7 @@ from souffleur.knowledge.backup import restore, save, save_store
 from souffleur.knowledge.backup_file import (
     MANIFEST,
     POINTS,
-    Manifest,
+    BackupManifest,
     decode_line,
     encode_line,
     read_lines,
@@ -70,7 +70,7 @@ class Kept(NamedTuple):
 
     store: StoreLocation
     file: Path
-    made: Manifest
+    made: BackupManifest
     points: Points
 
 

@@ -93,6 +93,7 @@ async def test_python_examples_run(
     monkeypatch.setenv("SOUFFLEUR_PATH", str(tmp_path / "own"))
     monkeypatch.setenv("SOUFFLEUR_EMBEDDER", "hash:64")
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say('{"reason": "talk", "ops": []}')).base_url)
+    monkeypatch.chdir(tmp_path)  # an example may write a file
     async with Souffleur.open(path=tmp_path / "shared") as memory:
         host = Host(memory)
         for code in fenced(page, "python"):

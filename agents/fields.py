@@ -1,6 +1,7 @@
 """Fields that answers have in common: what a model writes in them, made fit or refused."""
 
 import re
+from calendar import monthrange
 from datetime import datetime
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
@@ -28,6 +29,8 @@ YEARS = range(1900, 2200)
 _MAX_HANDLE_LENGTH = 40
 _MONTH = re.compile(r"\d{4}-\d\d")
 """A date without its day."""
+_BARE_YEAR = re.compile(r"\d{4}")
+"""A date without its month."""
 _YEAR = re.compile(r"(\d{4,6})(?:-|\Z)")
 _NULLS = {"", "null", "none"}
 
@@ -42,20 +45,30 @@ def shorten(text: str, limit: int) -> str:
 
 
 def starts(day: str | None, zone: ZoneInfo) -> datetime | None:
-    """Return when a day begins, or a month if no day was given.
+    """Return when a day begins, or a month or year if no more was said.
 
     >>> starts("2026-03", ZoneInfo("UTC")).isoformat(), starts(None, ZoneInfo("UTC"))
     ('2026-03-01T00:00:00+00:00', None)
     """
     if day is None:
         return None
-    moment = datetime.fromisoformat(f"{day}-01" if is_month(day) else day)
+    missing = "-01" if _MONTH.fullmatch(day) else "-01-01" if _BARE_YEAR.fullmatch(day) else ""
+    moment = datetime.fromisoformat(day + missing)
     return moment if moment.tzinfo else moment.replace(tzinfo=zone)
 
 
-def is_month(day: str) -> bool:
-    """Return whether it is a date without its day."""
-    return bool(_MONTH.fullmatch(day))
+def last_day(day: str, zone: ZoneInfo) -> datetime | None:
+    """Return the day itself, or the last of the month or year if no more was said.
+
+    >>> [str(last_day(day, ZoneInfo("UTC")).date()) for day in ("2026-02", "2026")]
+    ['2026-02-28', '2026-12-31']
+    """
+    start = starts(day, zone)
+    if start and _BARE_YEAR.fullmatch(day):
+        return start.replace(month=12, day=31)
+    if start and _MONTH.fullmatch(day):
+        return start.replace(day=monthrange(start.year, start.month)[1])
+    return start
 
 
 def _quote(text: str) -> str:
@@ -135,6 +148,6 @@ are left out: a memory is not refused for its cues."""
 Handle = Annotated[str, BeforeValidator(_handle)]
 """The handle of one of the memories that were shown."""
 Since = Annotated[str | None, AfterValidator(_since)]
-"""A day or month from which something holds."""
+"""A day, month or year from which something holds."""
 Until = Annotated[str | None, AfterValidator(_until)]
-"""A day or month until which something holds; `None` even for a year that means no end."""
+"""A day, month or year until which something holds; `None` even for a year that means no end."""

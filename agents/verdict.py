@@ -1,6 +1,5 @@
 """What the monitor may answer, and how its words become operations."""
 
-from calendar import monthrange
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,7 +16,7 @@ from souffleur.agents.fields import (
     Remark,
     Since,
     Until,
-    is_month,
+    last_day,
     starts,
 )
 from souffleur.knowledge.decay import plan_expiry
@@ -179,25 +178,18 @@ def _start(day: str | None, reading: ParseContext) -> datetime | None:
 
 
 def _end(day: str | None, content: str, reading: ParseContext) -> datetime | None:
-    """A week after the day, or the last of the month; a day gone by is no end.
+    """A week after the day, or the last of the month or year; a day gone by is no end.
 
     What names a later day, such as that of a second offer, does not end before it.
     """
-    last = _last_day(day, reading.zone) if day else None
+    last = last_day(day, reading.zone) if day else None
     if last is None or last + timedelta(days=1) <= reading.now:
         return None
     return plan_expiry(max([last, *_named_days(content, reading.zone)]))
 
 
-def _last_day(day: str, zone: ZoneInfo) -> datetime | None:
-    start = starts(day, zone)
-    if start and is_month(day):
-        return start.replace(day=monthrange(start.year, start.month)[1])
-    return start
-
-
 def _named_days(text: str, zone: ZoneInfo) -> Iterator[datetime]:
     """Yield the days, and the last days of the months, that a text names with their year."""
     for key in carried_dates(read_dates(text)[0]):
-        if all(date_parts(key)[:2]) and (day := _last_day(key, zone)):
+        if all(date_parts(key)[:2]) and (day := last_day(key, zone)):
             yield day

@@ -272,6 +272,16 @@ async def test_a_month_is_a_date_of_which_the_day_was_not_said(base: KnowledgeBa
     assert home.expires_at == plan_expiry(datetime(2026, 2, 28, tzinfo=UTC))
 
 
+async def test_a_year_is_a_date_of_which_the_month_was_not_said(base: KnowledgeBase) -> None:
+    """It holds from the year's first day, and ends a week after its last day."""
+    lives = add("Ann has lived in Lyon since 2021.", "Lyon", since="2021", until="2027")
+    chat = Scripted([answer(lives)])
+    await monitor(base, chat).run([turn("Lyon since 2021", "ok")])
+    (home,) = await base.list("ann")
+    assert home.valid_from == datetime(2021, 1, 1, tzinfo=UTC)
+    assert home.expires_at == plan_expiry(datetime(2027, 12, 31, tzinfo=UTC))
+
+
 async def test_chinese_is_judged_with_chinese_words(base: KnowledgeBase) -> None:
     """The prompt's language is what is spoken."""
     chat = Scripted([SKIP])

@@ -2,8 +2,9 @@
 
     effective(m, now) = m.importance x rate ^ max(0, days(now - m.anchor_at) - m.grace_days)
 
-Nothing is written as time passes, so a run that is late, early, repeated or missed changes no
-value. Ranking, review and pruning all use this one function.
+What is important and was never reviewed stops at the threshold of review: it does not fade for want
+of a reviewer. Nothing is written as time passes, so a run that is late, early, repeated or missed
+changes no value. Ranking, review and pruning all use this one function.
 """
 
 import math
@@ -18,6 +19,9 @@ NEAR = timedelta(days=3)
 PLAN_FOLLOW_UP = timedelta(days=7)
 """How long a plan is kept after its day, so that one can ask how it went."""
 
+DUE_RULES = 2
+"""Version of the rules in `due`: due times stored by another version are computed anew."""
+
 _LASTING = frozenset({Category.SYSTEM, Category.CORE, Category.PROFILE})
 
 
@@ -25,6 +29,21 @@ def never_fades(memory: Memory, policy: Policy) -> bool:
     """Return whether a memory never fades: it is system, core, profile or important enough."""
     return memory.category in _LASTING or (
         policy.lasting_at is not None and memory.importance >= policy.lasting_at
+    )
+
+
+def awaits_reviewer(memory: Memory, policy: Policy) -> bool:
+    """Return whether a memory is so important that a reviewer must be asked, and never was.
+
+    What never fades, expires, or belongs to a category without review is not asked about.
+    """
+    return (
+        policy.promote_high_at is not None
+        and memory.asked_at is None
+        and memory.expires_at is None
+        and policy.rule(memory.category).review_below is not None
+        and not never_fades(memory, policy)
+        and base_value(memory, policy) >= policy.promote_high_at
     )
 
 
@@ -38,7 +57,8 @@ def effective(memory: Memory, now: datetime, policy: Policy) -> float:
     if never_fades(memory, policy):
         return base_value(memory, policy)
     faded = max(0.0, memory.since(now) - memory.grace_days)
-    return base_value(memory, policy) * math.pow(policy.rule(memory.category).rate, faded)
+    value = base_value(memory, policy) * math.pow(policy.rule(memory.category).rate, faded)
+    return max(value, _floor(memory, policy))
 
 
 def falls_below_at(memory: Memory, below: float, policy: Policy) -> datetime | None:
@@ -50,7 +70,7 @@ def falls_below_at(memory: Memory, below: float, policy: Policy) -> datetime | N
     start = base_value(memory, policy)
     if start < below:
         return memory.anchor_at
-    if rate == 1 or below <= 0 or never_fades(memory, policy):
+    if rate == 1 or below <= _floor(memory, policy) or never_fades(memory, policy):
         return None
     days = memory.grace_days + math.log(below / start) / math.log(rate)
     return _later(memory.anchor_at, days)
@@ -98,6 +118,8 @@ def boosted(memory: Memory, now: datetime, policy: Policy) -> Memory:
     update: dict[str, object] = {"uses": memory.uses + 1, "last_used_at": now}
     if not never_fades(memory, policy):
         update["anchor_at"] = now
+        if awaits_reviewer(memory, policy):
+            value = base_value(memory, policy)  # it counts as told until a reviewer has decided
         if reinforcement.way == "add":
             raised = min(value + reinforcement.step, reinforcement.ceiling)
             update["importance"] = max(value, raised)
@@ -162,7 +184,15 @@ def near_expiries(now: datetime) -> tuple[datetime, datetime]:
     return plan_expiry(now - NEAR), plan_expiry(now + NEAR)
 
 
+def _floor(memory: Memory, policy: Policy) -> float:
+    """Return the value below which a memory does not fall; 0 if it may fall to nothing."""
+    below = policy.rule(memory.category).review_below or 0.0
+    return below if awaits_reviewer(memory, policy) else 0.0
+
+
 def _promotion(memory: Memory, policy: Policy) -> datetime | None:
+    if awaits_reviewer(memory, policy):
+        return memory.anchor_at
     if policy.promote_at is None or base_value(memory, policy) < policy.promote_at:
         return None
     if memory.asked_at is None or memory.asked_value is None:

@@ -216,6 +216,8 @@ def _updated(op: Update, old: Memory, context: PlanContext) -> list[tuple[Memory
             "supersedes": (old.id,),
             "relations": _lasting(old.relations),
             "judged": (),
+            "asked_at": None,  # what is said anew is asked about anew
+            "asked_value": None,
             "evidence": evidence_for(op.quote, verdict),
             "entities": op.entities or old.entities,
             "topics": op.topics or old.topics,

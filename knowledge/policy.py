@@ -62,6 +62,11 @@ class Policy(Frozen):
     """The weight of use: the value is multiplied by 1 + use_weight x ln(1 + uses)."""
     promote_at: float | None = None
     """The value from which a reviewer is asked about promotion."""
+    promote_high_at: float | None = None
+    """The value from which a memory that no reviewer was asked about yet is due for promotion.
+
+    Until then the memory does not fall below its category's `review_below`.
+    """
     core_value: float
     """The importance set by PROMOTE."""
     lasting_at: float | None = None
@@ -99,6 +104,7 @@ COMPANION = Policy(
     initial={Importance.LOW: 0.7, Importance.MEDIUM: 1.0, Importance.HIGH: 1.5},
     reinforcement=Reinforcement(way="add", step=0.3, ceiling=2.9),
     promote_at=2.5,
+    promote_high_at=1.5,
     core_value=3.0,
     lasting_at=3.0,
     keep_value=0.5,

@@ -4,10 +4,11 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from loguru import logger
 from pydantic import SecretStr
 
 from souffleur.errors import EmbedderError, StoreError, StoreMismatchError
-from souffleur.knowledge import memory_codec
+from souffleur.knowledge import decay, memory_codec
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import Collection, CollectionSchema, Filter, Payload
 from souffleur.knowledge.engine.folder_lock import locked_folder
@@ -16,6 +17,7 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import SCHEMA_VERSION
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.addresses import bare_address
+from souffleur.knowledge.upkeep import due_times
 
 COLLECTIONS = {"memories": memory_codec.INDEXES, "journal": JOURNAL_INDEXES}
 """All collections of a store; there is no second database."""
@@ -62,6 +64,7 @@ async def open_knowledge(
         journal = await Journal.open(talk)
         await _check_whole(memories, journal, location)
         made_with = await _check_made_with(journal, location, embedder, dimension, policy)
+        await _renew_due_times(memories, journal, made_with, policy)
         embedder.assume(dimension, made_with.get("floor"))
         aclose = opening.pop_all().aclose
     return KnowledgeBase(
@@ -169,6 +172,7 @@ async def _check_made_with(
             "policy": policy.name,
             "floor": embedder.floor,
             OUTAGES_RETRIED_KEY: True,
+            due_times.DUE_RULES_KEY: decay.DUE_RULES,
         }
         await journal.set_meta(made_with)
         return made_with
@@ -190,3 +194,16 @@ async def _check_made_with(
             "policy with `souffleur migrate NEW_PATH`."
         )
     return made_with
+
+
+async def _renew_due_times(
+    memories: Collection, journal: Journal, made_with: Payload, policy: Policy
+) -> None:
+    """Compute the due times of a store anew if they follow the rules of another version."""
+    if made_with.get(due_times.DUE_RULES_KEY) == decay.DUE_RULES:
+        return
+    changed = await due_times.recompute(memories, policy)
+    latest = await journal.meta() or made_with
+    await journal.set_meta({**latest, due_times.DUE_RULES_KEY: decay.DUE_RULES})
+    if changed:
+        logger.info("{} memories are due at other times by the rules of this version", changed)

@@ -81,9 +81,10 @@ async def test_a_decision_is_an_op(tmp_path: Path, what: Due, action: str, op: t
 
 
 async def test_what_was_worth_promoting_may_have_faded(tmp_path: Path) -> None:
-    """Long after it was due for promotion, the question is whether to keep it at all."""
+    """Refused once, and long after it was due again, the question is whether to keep it at all."""
     async with base_of(tmp_path) as base:
         memory = await due_for(base, Due.PROMOTION)
+        memory = memory.model_copy(update={"asked_at": NOW - days(9), "asked_value": 2.0})
         chat = Scripted([says("PROMOTE"), says("KEEP")])
         agent = reviewer.MemoryReviewer(Context(StructuredChat(chat), base, Persona(user="Ann")))
         decision = await agent.run(memory, NOW + days(90))

@@ -49,9 +49,9 @@ def test_studio_counts_uses() -> None:
     assert decay.effective(one, NOW, STUDIO) == pytest.approx(0.5 * (1 + math.log(4)))
 
 
-@pytest.mark.parametrize(("importance", "expected"), [(0.7, 13.56), (1.0, 20.51), (1.5, 28.42)])
+@pytest.mark.parametrize(("importance", "expected"), [(0.7, 13.56), (1.0, 20.51), (1.49, 28.29)])
 def test_an_unused_fact_comes_up_for_review(importance: float, expected: float) -> None:
-    """Low, medium and high facts are due for review after about 14, 21 and 28 days."""
+    """Low and medium facts are due for review after about 14 and 21 days, the best after 28."""
     one = memory(importance=importance)
     assert one.due_for is Due.REVIEW
     assert one.due_at is not None
@@ -131,6 +131,59 @@ def test_a_valuable_fact_is_due_for_promotion_at_once() -> None:
     """From 2.5 on a reviewer is asked whether it is core."""
     assert memory(importance=2.5).due_for is Due.PROMOTION
     assert memory(importance=2.5).due_at == NOW
+
+
+high = st.floats(min_value=1.5, max_value=2.9)
+
+
+@given(high, ages)
+def test_what_matters_does_not_fade_below_review_before_it_was_asked_about(
+    importance: float, age: float
+) -> None:
+    """Told as important, it is due for promotion at once, and is never below 0.5 until then."""
+    one = memory(importance=importance)
+    assert (one.due_at, one.due_for) == (NOW, Due.PROMOTION)
+    assert decay.effective(one, NOW + days(age), COMPANION) >= 0.5
+    assert decay.falls_below_at(one, 0.5, COMPANION) is None
+    assert not decay.has_faded(one, NOW + days(age), COMPANION)
+
+
+@given(high, ages)
+def test_a_refused_promotion_leads_to_the_ordinary_course(importance: float, late: float) -> None:
+    """Kept instead, it loses nothing at that moment, fades like any other, and is reviewed once."""
+    then = NOW + days(late)
+    one = memory(importance=importance)
+    kept = decay.scheduled(decay.kept(one, then, COMPANION), COMPANION)
+    assert decay.effective(kept, then, COMPANION) >= decay.effective(one, then, COMPANION)
+    assert not decay.awaits_reviewer(kept, COMPANION)
+    assert kept.due_at is not None
+    assert kept.due_at > then
+    again = decay.effective(kept, kept.due_at + timedelta(hours=1), COMPANION)
+    assert kept.due_for is Due.PROMOTION or again < 0.5
+
+
+def test_an_important_fact_used_before_the_first_review_counts_as_told() -> None:
+    """Used after two months without a review, it is worth 0.3 more than when it was told."""
+    one = decay.boosted(memory(importance=1.5), NOW + days(60), COMPANION)
+    assert one.importance == pytest.approx(1.8)
+    assert decay.awaits_reviewer(one, COMPANION)
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        memory(importance=1.5, expires_at=NOW + days(30)),
+        memory(importance=1.5, category=Category.EPISODE),
+        memory(importance=1.5, asked_at=NOW, asked_value=1.5),
+        memory(policy=STUDIO, importance=1.5),
+    ],
+)
+def test_what_nobody_will_be_asked_about_fades(one: Memory) -> None:
+    """A plan, an episode and what was asked about have no floor; nor is there one in `studio`."""
+    policy = STUDIO if one.due_for is Due.FORGET and one.category is Category.FACT else COMPANION
+    assert not decay.awaits_reviewer(one, policy)
+    assert one.due_for is not Due.PROMOTION
+    assert decay.effective(one, NOW + days(400), policy) < 0.1
 
 
 def test_after_keep_a_promotion_is_not_asked_again_soon() -> None:
@@ -215,6 +268,6 @@ def test_times_beyond_the_calendar_are_its_end() -> None:
     slow = COMPANION.model_copy(
         update={"rules": {"fact": COMPANION.rule("fact").model_copy(update={"rate": 1 - 1e-9})}}
     )
-    far: Memory = memory(policy=slow, importance=2.0)
+    far: Memory = memory(policy=slow, importance=1.4)
     assert far.due_at is not None
     assert far.due_at.year == 9999

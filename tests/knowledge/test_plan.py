@@ -3,8 +3,16 @@
 import pytest
 
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import Category, Kind, Speaker
-from souffleur.knowledge.operation import ActorKind, Boost, Guard, Importance, Merge, Update
+from souffleur.knowledge.memory import Category, Due, Kind, Speaker
+from souffleur.knowledge.operation import (
+    ActorKind,
+    Boost,
+    Guard,
+    Importance,
+    Keep,
+    Merge,
+    Update,
+)
 from tests.build import NOW, an_add, by_hand, days, keep, verdict
 
 
@@ -22,6 +30,17 @@ async def test_an_update_makes_nothing_worth_less(
     words = {"reason": "r", "quote": "", "content": "Ann uses React."}
     outcome = await by_hand(base, Update(target=old.id, importance=importance, **words))
     assert outcome.changes[0].after.importance == worth
+
+
+async def test_what_is_said_anew_is_asked_about_anew(base: KnowledgeBase) -> None:
+    """A reviewer kept the old words; the new ones, which matter, are due for promotion at once."""
+    old = await keep(base, "Ann's mother is ill.", importance=Importance.HIGH)
+    kept = (await by_hand(base, Keep(target=old.id, reason="r"))).changes[0].after
+    assert (kept.asked_at, kept.due_for) == (NOW, Due.REVIEW)
+    words = {"reason": "r", "quote": "", "content": "Ann's mother died."}
+    op = Update(target=old.id, importance=Importance.HIGH, **words)
+    new = (await by_hand(base, op)).changes[0].after
+    assert (new.asked_at, new.asked_value, new.due_for) == (None, None, Due.PROMOTION)
 
 
 async def test_a_kind_that_changes_brings_its_way_of_life(base: KnowledgeBase) -> None:

@@ -186,7 +186,7 @@ async def test_a_review_that_waits_is_not_asked_again(tmp_path: Path) -> None:
         await memory.remember("Ann likes tea.", **ME)
         later = RunOptions(NOW + days(60))
         (one,) = await memory.knowledge.due(later.now, tuple(Due), limit=9)
-        assert one.due_for is Due.REVIEW
+        assert one.due_for is Due.PROMOTION
         for _ in range(2):
             report = await memory.run("review", later)
             assert [line.op for line in report.items] == ["WAITS"]

@@ -18,7 +18,7 @@ from souffleur.knowledge.engine.collection import Filter
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Due, Kind, Memory, MemoryState
 from souffleur.knowledge.memory_codec import to_point
-from souffleur.knowledge.operation import ActorKind, Add, Boost
+from souffleur.knowledge.operation import ActorKind, Add, Boost, Importance
 from souffleur.knowledge.policy import EVERBOT
 from souffleur.runs import RunLimits, RunOptions, RunResult, run_decay, run_review
 from souffleur.runs.run import RunItem
@@ -111,6 +111,38 @@ async def test_kept_memories_are_asked_about_less_and_less(tmp_path: Path) -> No
             assert one.due_at > now
             now = one.due_at
         assert grace == [14.0, 28.0, 56.0]
+
+
+async def test_what_would_hurt_to_forget_is_core_after_one_night(tmp_path: Path) -> None:
+    """Told once as important, it is asked about in the first run; a plan and the rest are not."""
+    async with base_of(tmp_path) as base:
+        high = {"importance": Importance.HIGH}
+        await know(base, "Ann is allergic to nuts.", **high)
+        await know(base, "Ann has an exam.", kind=Kind.TODO, expires_at=NOW + days(8), **high)
+        await know(base, "Ann likes tea.")
+        tonight = RunOptions(NOW + days(0.5))
+        (item,) = (await run_review(base, reviewer(base, always("PROMOTE")), tonight)).items
+        assert (item.op, item.memory.content) == ("PROMOTE", "Ann is allergic to nuts.")
+        core = [one.content for one in await base.list("ann") if one.category is Category.CORE]
+        assert core == ["Ann is allergic to nuts."]
+        assert ops(await run_review(base, reviewer(base, always("KEEP")), tonight)) == []
+
+
+async def test_a_refused_promotion_is_not_asked_again_the_next_night(tmp_path: Path) -> None:
+    """Kept, it fades and is reviewed as any other: after 28 days and a half."""
+    async with base_of(tmp_path) as base:
+        await know(base, "Ann's paper is due.", importance=Importance.HIGH)
+        kept = await run_review(base, reviewer(base, always("KEEP")), RunOptions(NOW))
+        assert ops(kept) == ["KEEP"]
+        (one,) = await base.list("ann")
+        assert one.due_for is Due.REVIEW
+        for day in (1, 28):
+            again = await run_review(
+                base, reviewer(base, always("KEEP")), RunOptions(NOW + days(day))
+            )
+            assert ops(again) == []
+        late = await run_review(base, reviewer(base, always("DELETE")), RunOptions(NOW + days(29)))
+        assert ops(late) == ["DELETE"]
 
 
 async def test_a_promoted_memory_is_core_and_never_due(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ READY := $(VENV)/.ready
 UV := $(shell command -v uv)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_ROOT_USER_ACTION := ignore
+export PIP_NO_WARN_SCRIPT_LOCATION := 1
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test coverage lint fix methods docs evals speed soak lowest lock clean
@@ -14,6 +16,7 @@ help:  ## What there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 $(READY): requirements.lock pyproject.toml
+	@echo "Setting up $(VENV) from requirements.lock (with $(if $(UV),uv,pip); once, about a minute) ..." >&2
 ifdef UV
 	@test -x $(BIN)/python || uv venv --quiet --python '>=3.11' $(VENV)
 	@uv pip install --quiet --python $(BIN)/python -r requirements.lock
@@ -25,7 +28,7 @@ else
 endif
 	@touch $@
 
-demo: $(READY)  ## Replay a shipped dialogue: what was whispered, judged, refused, kept (no key, no network)
+demo: $(READY)  ## Half a year with a companion, in a hundred lines (no key, no network)
 	@$(BIN)/souffleur demo
 
 test: lint  ## Lint, types, tests

@@ -105,6 +105,11 @@ class Player:
         return str(self._recording.header["model"])
 
     @property
+    def recorded_on(self) -> str:
+        """The day on which the recording was begun, as 2026-01-03."""
+        return str(self._recording.header["recorded_at"])[:10]
+
+    @property
     def form(self) -> Form:
         """The strictest form recorded; a StructuredChat over this player should start with it.
 
@@ -121,7 +126,7 @@ class Player:
             raise RecordingError(
                 f"The recording {self._path} is stale: it has no answer to {request.name} about"
                 f" {_seen(request)!r}, so the prompt or the dialogue has changed since"
-                f" {str(header['recorded_at'])[:10]}, when {header['model']} answered; record again"
+                f" {self.recorded_on}, when {header['model']} answered; record again"
                 " with `souffleur replay FILE --record PATH`."
             )
         self.used.append(key)

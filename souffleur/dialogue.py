@@ -44,6 +44,35 @@ class SessionPart(Frozen):
     turns: tuple[Exchange, ...] = Field(min_length=1)
 
 
+class NightPart(Frozen):
+    """Scheduled runs at one moment between two turns."""
+
+    id: str
+    at: AwareDatetime
+    runs: tuple[str, ...] = Field(min_length=1)
+    """Names of runs, in their order."""
+    note: str = ""
+    """What a reader should notice."""
+
+
+class ScenePart(Frozen):
+    """A turn or a night that is worth showing, and what of it."""
+
+    title: str
+    at: str
+    """A session and the place in it, as `s01.5`, or the id of a night."""
+    about: str = ""
+    """What a reader should know, in a sentence."""
+    reply: bool = True
+    """Whether the reply is shown."""
+    whispered: str = ""
+    """A regular expression: the whispered lines to show."""
+    done: str = ""
+    """A regular expression: the changes to show; empty for all."""
+    gone: str = ""
+    """A regular expression that nothing remembered may match after this turn."""
+
+
 class Dialogue(Frozen):
     """A whole dialogue file."""
 
@@ -52,6 +81,10 @@ class Dialogue(Frozen):
     assistant: AssistantPart = AssistantPart()
     timezone: str = "UTC"
     sessions: tuple[SessionPart, ...] = Field(min_length=1)
+    nights: tuple[NightPart, ...] = ()
+    """The only moments at which runs are performed, in order of time."""
+    scenes: tuple[ScenePart, ...] = ()
+    """What `souffleur demo` shows."""
 
     @model_validator(mode="after")
     def _runs_forward(self) -> "Dialogue":
@@ -62,6 +95,16 @@ class Dialogue(Frozen):
                 if last and turn.at <= last:
                     raise ValueError(f"time runs backward at {turn.at.isoformat()}")
                 last = turn.at
+        if list(self.nights) != sorted(self.nights, key=lambda night: night.at):
+            raise ValueError("time runs backward in the nights")
+        places = {night.id for night in self.nights} | {
+            f"{session.id}.{place}"
+            for session in self.sessions
+            for place in range(1, len(session.turns) + 1)
+        }
+        for scene in self.scenes:
+            if scene.at not in places:
+                raise ValueError(f"the scene {scene.title!r} is at {scene.at!r}, which is nowhere")
         return self
 
     def __len__(self) -> int:

@@ -7,11 +7,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from souffleur.agents.recording import Player
-from souffleur.dialogue import Dialogue, Exchange
+from souffleur.dialogue import Dialogue, Exchange, NightPart
 from souffleur.errors import RecordingError
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.talk.turn import Turn, TurnState, turn_point_id
+from souffleur.runs.run import RunOptions, RunResult
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.whispering.whisper import Recall
@@ -29,6 +30,17 @@ class Played:
     whisper: Recall
     turn: Turn
     """The judged turn: `failed` if no usable answer came, `pending` during an outage."""
+    outcomes: tuple[LedgerEntry, ...]
+    narratives: tuple[Memory, ...] = ()
+    """Episodes and portraits written since the previous turn."""
+
+
+@dataclass(frozen=True)
+class PlayedNight:
+    """The runs of one night, and their results."""
+
+    night: NightPart
+    results: tuple[RunResult, ...]
     outcomes: tuple[LedgerEntry, ...]
     narratives: tuple[Memory, ...] = ()
     """Episodes and portraits written since the previous turn."""
@@ -76,9 +88,28 @@ async def replay(dialogue: Dialogue, memory: Souffleur, clock: StageClock) -> As
     A turn observed in an earlier, interrupted replay of the same store is not judged again.
     Raises RecordingError if a recorded model has no answer for a turn, an episode or a portrait.
     """
+    async for played in replay_all(dialogue, memory, clock):
+        if isinstance(played, Played):
+            yield played
+
+
+async def replay_all(
+    dialogue: Dialogue, memory: Souffleur, clock: StageClock
+) -> AsyncIterator[Played | PlayedNight]:
+    """Replay a dialogue with its nights, which are performed at their times between the turns."""
     user_id, number, seen = dialogue.user.id, 0, set[str]()
+    nights = list(dialogue.nights)
+
+    async def fresh() -> tuple[Memory, ...]:
+        new = [one for one in await _narratives(memory, user_id) if one.id not in seen]
+        seen.update(one.id for one in new)
+        return tuple(new)
+
     for session in dialogue.sessions:
         for exchange in session.turns:
+            while nights and nights[0].at <= exchange.at:
+                night = await _perform(dialogue, nights.pop(0), memory, clock)
+                yield dataclasses.replace(night, narratives=await fresh())
             number += 1
             silence, clock.at = exchange.at - clock.at, exchange.at
             if silence >= MIN_SILENCE:
@@ -87,9 +118,39 @@ async def replay(dialogue: Dialogue, memory: Souffleur, clock: StageClock) -> As
             if exchange is session.turns[-1]:
                 memory.end_session(user_id=user_id, session_id=session.id)
                 await memory.flush()
-            new = [one for one in await _narratives(memory, user_id) if one.id not in seen]
-            seen |= {one.id for one in new}
-            yield dataclasses.replace(played, narratives=tuple(new))
+            yield dataclasses.replace(played, narratives=await fresh())
+    for left in nights:
+        night = await _perform(dialogue, left, memory, clock)
+        yield dataclasses.replace(night, narratives=await fresh())
+
+
+async def perform_run(
+    memory: Souffleur, name: str, options: RunOptions
+) -> tuple[RunResult, list[LedgerEntry]]:
+    """Return the result of a run for one user, and what it wrote into the ledger.
+
+    Raises RecordingError if a recorded model has no answer, SettingsError for an unknown run.
+    """
+    assert options.user_id is not None
+    journal = memory.knowledge.journal
+    before = {entry.id for entry in await journal.entries(options.user_id)}
+    result = await memory.run(name, options)
+    for item in result.items:
+        if item.op == "FAILED":
+            _check_recorded(item.reason)
+    entries = await journal.entries(options.user_id)
+    return result, [entry for entry in entries if entry.id not in before]
+
+
+async def _perform(
+    dialogue: Dialogue, night: NightPart, memory: Souffleur, clock: StageClock
+) -> PlayedNight:
+    clock.at = night.at
+    await memory.flush()  # sessions that have ended meanwhile are summarised first
+    options = RunOptions(night.at, user_id=dialogue.user.id)
+    done = [await perform_run(memory, name, options) for name in night.runs]
+    outcomes = tuple(entry for _, entries in done for entry in entries)
+    return PlayedNight(night, tuple(result for result, _ in done), outcomes)
 
 
 async def _play(

@@ -6,8 +6,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 
+from souffleur import replay
 from souffleur.agents.chat import Chat, Reply, Request
-from souffleur.errors import AnswerError, DialogueError, EndpointError, RecordingError
+from souffleur.errors import AnswerError, DialogueError, EndpointError
 from souffleur.evals.suite.expectation import Op
 from souffleur.evals.suite.result import Call, OpRecord
 from souffleur.evals.suite.scratch import scratch
@@ -19,7 +20,7 @@ from souffleur.knowledge.operation import Change, LedgerEntry, derive_id
 from souffleur.knowledge.plan import category_of
 from souffleur.knowledge.policy import Policy
 from souffleur.replay import StageClock
-from souffleur.runs.jobs import RUNS, perform
+from souffleur.runs.jobs import RUNS
 from souffleur.runs.run import RunOptions
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
@@ -110,20 +111,10 @@ async def perform_run(
     """
     if part.run not in RUNS:
         raise DialogueError(f"there is no run {part.run.value!r}: there are {', '.join(RUNS)}")
-    user_id, journal = script.user.id, memory.knowledge.journal
-    before = {entry.id for entry in await journal.entries(user_id)}
-    report = await perform(memory.parts, part.run, RunOptions(part.at, user_id=user_id))
+    options = RunOptions(part.at, user_id=script.user.id)
+    report, entries = await replay.perform_run(memory, part.run, options)
     failed = [line.reason for line in report.items if line.op == "FAILED"]
-    for reason in failed:
-        _check_recorded(reason)
-    entries = await journal.entries(user_id)
-    return [entry for entry in entries if entry.id not in before], "; ".join(failed)
-
-
-def _check_recorded(error: str) -> None:
-    """Raise RecordingError if the error of a worker was one."""
-    if error.startswith(RecordingError.__name__):
-        raise RecordingError(error.removeprefix(f"{RecordingError.__name__}: "))
+    return entries, "; ".join(failed)
 
 
 def to_op_records(outcomes: Sequence[LedgerEntry]) -> tuple[OpRecord, ...]:

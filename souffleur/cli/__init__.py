@@ -12,6 +12,7 @@ import typer
 from souffleur.cli import (
     config,
     corrections,
+    demo,
     evaluate,
     memories,
     past,
@@ -38,7 +39,20 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-ROOMS = (talk, memories, corrections, past, people, run, schedule, report, config, store, evaluate)
+ROOMS = (
+    demo,
+    talk,
+    memories,
+    corrections,
+    past,
+    people,
+    run,
+    schedule,
+    report,
+    config,
+    store,
+    evaluate,
+)
 for room in ROOMS:
     room.register(app)
 

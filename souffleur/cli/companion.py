@@ -10,13 +10,13 @@ from souffleur.agents.chat import Message, Request
 from souffleur.cli.chat_commands import ChatCommands
 from souffleur.cli.console import console
 from souffleur.cli.event_loop import stop_on_signal
-from souffleur.cli.format_replay import whispered_lines
 from souffleur.cli.judgements import Judgements
 from souffleur.errors import SouffleurError
 from souffleur.knowledge.talk.turn import TurnState
 from souffleur.prompts import language_of, render
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings, change_settings
+from souffleur.whispering.whisper import whispered_lines
 from souffleur.wiring import make_endpoint
 
 if TYPE_CHECKING:

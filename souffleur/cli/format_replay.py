@@ -1,14 +1,19 @@
 """Replayed turns in the terminal, or as lines of JSON."""
 
 import json
+from collections.abc import Sequence
 from zoneinfo import ZoneInfo
 
 from rich.markup import escape
+from rich.text import Text
 
 from souffleur.cli.console import console, to_plain
 from souffleur.cli.format_ledger import format_op, format_story
+from souffleur.cli.wrapping import wrap
 from souffleur.knowledge.memory import Category, Memory
-from souffleur.replay import Played
+from souffleur.knowledge.operation import LedgerEntry
+from souffleur.replay import Played, PlayedNight
+from souffleur.whispering.whisper import whispered_lines
 
 
 def print_turn(turn: Played, index: int, names: tuple[str, str], zone: ZoneInfo) -> None:
@@ -17,18 +22,41 @@ def print_turn(turn: Played, index: int, names: tuple[str, str], zone: ZoneInfo)
     note = f"  [dim italic]{escape(turn.exchange.note)}[/]" if turn.exchange.note else ""
     console.rule(f"[bold]{index}[/]  {escape(turn.session_id)}  {at}{note}", align="left")
     for memory in whispered_lines(turn.whisper.text):
-        console.print(f"  [blue]whispered[/]  {escape(memory)}")
-    console.print(f"[bold]{escape(names[0])}[/]  {escape(turn.exchange.user)}")
-    console.print(f"[bold]{escape(names[1])}[/]  {escape(turn.exchange.assistant)}")
+        _print(f"  [blue]whispered[/]  {escape(memory)}")
+    _print(f"[bold]{escape(names[0])}[/]  {escape(turn.exchange.user)}")
+    _print(f"[bold]{escape(names[1])}[/]  {escape(turn.exchange.assistant)}")
     if turn.turn.error:
-        console.print(f"  [red]not judged[/]  {escape(turn.turn.error)}")
-    for entry in turn.outcomes:
-        story = format_story(entry)
-        console.print(f"  {format_op(entry)}  {story[0] if story else ''}")
-        for line in story[1:]:
-            console.print(f"      {line}")
+        _print(f"  [red]not judged[/]  {escape(turn.turn.error)}")
+    _print_done(turn.outcomes)
     for one in turn.narratives:
         _print_written(one)
+
+
+def print_night(played: PlayedNight, zone: ZoneInfo) -> None:
+    """Print the runs of a night: what they were for, and what each changed."""
+    at = f"{played.night.at.astimezone(zone):%Y-%m-%d %H:%M}"
+    note = f"  [dim italic]{escape(played.night.note)}[/]" if played.night.note else ""
+    runs = ", ".join(played.night.runs)
+    console.rule(f"[bold]scheduled runs[/]  {escape(runs)}  {at}{note}", align="left")
+    _print_done(played.outcomes)
+    for one in played.narratives:
+        _print_written(one)
+
+
+def _print_done(entries: Sequence[LedgerEntry]) -> None:
+    for entry in entries:
+        story = format_story(entry)
+        _print(f"  {format_op(entry)}  {story[0] if story else ''}")
+        for line in story[1:]:
+            _print(f"      {line}")
+
+
+def _print(markup: str) -> None:
+    """Print text with markup; what does not fit on a line is indented."""
+    for paragraph in Text.from_markup(markup).split("\n", allow_blank=True):
+        indent = len(paragraph.plain) - len(paragraph.plain.lstrip())
+        for line in wrap(paragraph, console.width, hang=indent + 4):
+            console.print(line, soft_wrap=True)
 
 
 def print_turn_json(turn: Played) -> None:
@@ -50,17 +78,8 @@ def print_turn_json(turn: Played) -> None:
 def _print_written(one: Memory) -> None:
     """Print an episode or portrait that was written in the background."""
     name = "EPISODE" if one.category is Category.EPISODE else "PORTRAIT"
-    console.print(f"  [bold magenta]{name}[/]  {escape(one.content)}")
+    _print(f"  [bold magenta]{name}[/]  {escape(one.content)}")
     for change in one.data.get("changes", ()):
-        console.print(f"      [dim]changed: {escape(str(change))}[/]")
+        _print(f"      [dim]changed: {escape(str(change))}[/]")
     if one.data.get("unresolved"):
-        console.print(f"      [dim]open: {escape(one.data['unresolved'])}[/]")
-
-
-def whispered_lines(text: str) -> list[str]:
-    """Return the memories, episodes and raw turns in a whispered block.
-
-    >>> whispered_lines("What you know:\\n- Ann likes tea.\\n")
-    ['Ann likes tea.']
-    """
-    return [line[2:] for line in text.splitlines() if line.startswith("- ")]
+        _print(f"      [dim]open: {escape(one.data['unresolved'])}[/]")

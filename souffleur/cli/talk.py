@@ -1,6 +1,5 @@
-"""Commands with a dialogue: demo, replay, chat."""
+"""Commands with a dialogue: replay, chat."""
 
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,18 +20,8 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the app."""
-    for command in (demo, replay, chat):
+    for command in (replay, chat):
         app.command()(command)
-
-
-def demo() -> None:
-    """Replay the shipped dialogue with recorded answers; needs no key and no network."""
-    from souffleur.agents.recording import Player
-    from souffleur.settings import default_settings
-
-    folder = Path(str(files("souffleur.demo")))
-    player = Player(folder / "recording.jsonl")
-    _play(folder / "dialogue.yaml", default_settings(), player, None)
 
 
 def replay(
@@ -59,7 +48,7 @@ def replay(
         raise SettingsError("--record and --recorded exclude each other")
     settings = load_settings() if recorded else need_model(load_settings())
     player = Player(recorded) if recorded else None
-    _play(file, settings, player, record, keep=keep, as_json=as_json)
+    play(file, settings, player, record, keep=keep, as_json=as_json)
 
 
 def chat(user: User = ME, session: str = "terminal") -> None:
@@ -97,7 +86,7 @@ def _banner(settings: "Settings", user: str) -> list[str]:
     ]
 
 
-def _play(
+def play(
     file: Path,
     chosen: "Settings",
     chat: "Player | None",
@@ -106,8 +95,7 @@ def _play(
     keep: bool = False,
     as_json: bool = False,
 ) -> None:
-    import tempfile
-
+    """Replay a dialogue, each turn printed; the store is a temporary one, unless `keep` is set."""
     from souffleur.dialogue import read_dialogue
     from souffleur.replay import as_recorded, settings_for
 
@@ -115,12 +103,7 @@ def _play(
     settings = settings_for(dialogue, chosen)
     if chat is not None:
         settings = settings.model_copy(update=as_recorded(chat))
-    if keep:
-        run_async(_replay(dialogue, settings, chat, record, as_json=as_json))
-        return
-    with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
-        passing = settings.model_copy(update={"path": Path(folder), "qdrant_url": None})
-        run_async(_replay(dialogue, passing, chat, record, as_json=as_json))
+    run_async(_replay(dialogue, settings, chat, record, keep=keep, as_json=as_json))
 
 
 async def _replay(
@@ -129,14 +112,17 @@ async def _replay(
     chat: "Chat | None",
     record: Path | None,
     *,
+    keep: bool,
     as_json: bool,
 ) -> None:
+    from contextlib import AsyncExitStack
+    from tempfile import TemporaryDirectory
     from zoneinfo import ZoneInfo
 
     from souffleur.agents.recording import prune
     from souffleur.cli import format_replay
     from souffleur.cli.console import progress
-    from souffleur.replay import clock_for, replay as play
+    from souffleur.replay import PlayedNight, clock_for, replay_all
     from souffleur.runtime import Souffleur
 
     names = (dialogue.user.title, dialogue.assistant.name)
@@ -145,15 +131,23 @@ async def _replay(
     recorder = _recorder(settings, record) if record else None
     chat = recorder or chat
     clock = clock_for(dialogue)
-    async with Souffleur.open(settings, chat=chat, clock=clock) as memory:
+    async with AsyncExitStack() as stack:
+        if not keep:
+            folder = stack.enter_context(TemporaryDirectory(prefix="souffleur-"))
+            settings = settings.model_copy(update={"path": Path(folder), "qdrant_url": None})
+        memory = await stack.enter_async_context(Souffleur.open(settings, chat=chat, clock=clock))
         index = 0
         with progress("judging", hidden=not live) as step:
-            async for turn in play(dialogue, memory, clock):
+            async for played in replay_all(dialogue, memory, clock):
+                if isinstance(played, PlayedNight):
+                    if not as_json:
+                        format_replay.print_night(played, zone)
+                    continue
                 index += 1
                 if as_json:
-                    format_replay.print_turn_json(turn)
+                    format_replay.print_turn_json(played)
                 else:
-                    format_replay.print_turn(turn, index, names, zone)
+                    format_replay.print_turn(played, index, names, zone)
                 step(index, len(dialogue))
         if recorder and record:
             prune(record, recorder.used)  # answers to a former wording of the dialogue

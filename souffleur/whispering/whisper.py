@@ -61,6 +61,15 @@ class Recall:
         return replace(self, error=both) if more else self
 
 
+def whispered_lines(text: str) -> list[str]:
+    """Return the memories, episodes and raw turns in a whispered block.
+
+    >>> whispered_lines("What you know:\\n- Ann likes tea.\\n")
+    ['Ann likes tea.']
+    """
+    return [line[2:] for line in text.splitlines() if line.startswith("- ")]
+
+
 @dataclass(frozen=True)
 class Candidates:
     """Everything that recall may include, before budgets are applied."""

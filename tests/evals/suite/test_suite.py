@@ -381,7 +381,7 @@ def test_a_known_memory_is_due_as_any_other(files: list[Path]) -> None:
     )
     assert (home.importance, jazz.importance) == (1.5, 1.0)
     assert play.due_for is Due.EXPIRE
-    assert (home.category, home.due_for) == (Category.FACT, Due.REVIEW)
+    assert (home.category, home.due_for) == (Category.FACT, Due.PROMOTION)
     lesson = script.known[0].model_copy(update={"kind": "lesson", "last_used": script.known[2].at})
     skill = known_memory(script, 0, lesson, COMPANION)
     assert (skill.category, skill.grace_days) == (Category.SKILL, 30)

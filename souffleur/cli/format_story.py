@@ -1,0 +1,161 @@
+"""The story of the demo in the terminal: scenes, nights, what is remembered, what it took."""
+
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from souffleur.cli.console import console
+from souffleur.cli.wrapping import clip, wrap
+from souffleur.demo.happening import Happening, What
+from souffleur.demo.story import Ending, Scene
+from souffleur.demo.words import Count, Words
+from souffleur.dialogue import Dialogue
+
+MARGIN = 4
+MAX_ROWS = 10
+"""Maximum memories listed at the end."""
+_STYLES = {
+    What.KEPT: "green",
+    What.REPLACED: "yellow",
+    What.USED: "cyan",
+    What.FORGOTTEN: "red",
+    What.NOT_KEPT: "magenta",
+    What.REFUSED: "red",
+    What.PROMOTED: "bold green",
+    What.MERGED: "yellow",
+    What.ENDED: "yellow",
+    What.GUARDS: "cyan",
+}
+
+
+@dataclass(frozen=True)
+class StoryPrinter:
+    """Prints the parts of a story, in one language."""
+
+    words: Words
+    dialogue: Dialogue
+    width: int
+    """Cells of a line."""
+
+    def intro(self) -> None:
+        """Print what this is, why it is better, and what follows."""
+        for sentence in self.words.introduction(self.dialogue):
+            self._put(Text(sentence))
+
+    def scene(self, scene: Scene, number: int) -> None:
+        """Print a scene: what was said, whispered, done, and why."""
+        words, zone = self.words, ZoneInfo(self.dialogue.timezone)
+        date = words.date(scene.at, zone, is_night=scene.is_night)
+        console.print()
+        self._title(f"{number:>2}  {scene.part.title}", date)
+        if scene.part.about:
+            self._put(Text(" " * MARGIN + scene.part.about, "italic"), hang=MARGIN)
+        if not scene.is_night:
+            self._said(scene)
+        for one in scene.shown:
+            self._happening(one)
+        if scene.is_night and (left := words.left(dict(scene.rest))):
+            self._line("", left, "", "dim")
+        if scene.gone:
+            self._line(words.nowhere, words.nothing_of(scene.gone), "green")
+
+    def ending(self, end: Ending, model: str, recorded: str) -> None:
+        """Print what is remembered, what the numbers are, what it took, and what to do next."""
+        words = self.words
+        date = words.date(end.at, ZoneInfo(self.dialogue.timezone))
+        console.print()
+        console.print(Text(words.remembered.format(date=date), "bold"), soft_wrap=True)
+        for one in end.memories[:MAX_ROWS]:
+            worth = words.always if one.lasts else f"{one.value:.1f}"
+            content = self._short(one.content, lines=2)
+            self._line(worth, content, "bold green" if one.lasts else "cyan")
+        if (left := len(end.memories) - MAX_ROWS) > 0:
+            self._line("", words.others.format(n=Count(left)), "", "dim")
+        for legend in words.legend:
+            self._put(Text(" " * MARGIN + legend, "dim italic"), hang=MARGIN)
+        console.print()
+        for sentence in words.took_of(end, model, recorded):
+            self._put(Text(sentence))
+        console.print()
+        console.print(Text(words.next, "bold"), soft_wrap=True)
+        for command, what in words.hints.items():
+            self._hint(command.format(program=program()), what)
+
+    def _said(self, scene: Scene) -> None:
+        words = self.words
+        self._line(self.dialogue.user.title, scene.user, "bold")
+        for one in scene.whispered:
+            note = f" {words.told_of(scene)}" if one is scene.whispered[-1] else ""
+            self._line(words.whispered, self._short(one, note), "blue")
+        if scene.part.reply:
+            self._line(self.dialogue.assistant.name, scene.assistant, "bold")
+
+    def _happening(self, one: Happening) -> None:
+        words = self.words
+        style = _STYLES.get(one.what, "dim")
+        label, text, why = words.labels[one.what], one.text, one.why
+        if not text:
+            self._line(label, f"{words.because} {why}", style, "dim")
+            return
+        self._line(label, text, style)
+        for was in one.was:
+            self._line(words.was, self._short(was), "dim", "dim")
+        if went := words.went(one):
+            self._line(words.more, went, style)
+        if why:
+            self._line(words.because, self._short(why, lines=2), "dim", "dim")
+
+    def _title(self, title: str, date: str) -> None:
+        """Print a title and, at the right end of the same line if there is room, its date."""
+        gap = self.width - cell_len(title) - cell_len(date)
+        if gap >= 2:
+            self._put(Text.assemble((title, "bold"), (" " * gap + date, "dim")))
+            return
+        self._put(Text(title, "bold"), hang=MARGIN)
+        self._put(Text(" " * MARGIN + date, "dim"))
+
+    def _hint(self, command: str, what: str) -> None:
+        if cell_len(command) + cell_len(what) + 5 <= self.width:
+            console.print(Text.assemble(f"  {command}", (f"   {what}", "dim")), soft_wrap=True)
+            return
+        console.print(Text(f"  {command}"), soft_wrap=True)  # whole, to be copied
+        self._put(Text(f"      {what}", "dim"), hang=6)
+
+    def _line(self, label: str, text: str, label_style: str = "", style: str = "") -> None:
+        """Print a label and a text beside it, which is wrapped within its own column."""
+        gap = " " * (self._label_width - cell_len(label) + 2)
+        start = Text.assemble(" " * MARGIN, (label, label_style), gap)
+        words = Text(" ".join(text.split()), style)
+        self._put(start.append_text(words), hang=MARGIN + self._label_width + 2)
+
+    def _put(self, text: Text, hang: int = 0) -> None:
+        for line in wrap(text, self.width, hang):
+            console.print(line, soft_wrap=True)
+
+    def _short(self, text: str, note: str = "", lines: int = 1) -> str:
+        """Return what fits into so many lines beside a label, with a note after it."""
+        room = lines * (self.width - MARGIN - self._label_width - 2) - 4 * (lines - 1)
+        return clip(" ".join(text.split()), max(room - cell_len(note), 20)) + note
+
+    @property
+    def _label_width(self) -> int:
+        words, dialogue = self.words, self.dialogue
+        labels = [*words.labels.values(), words.whispered, words.because, words.was, words.more]
+        labels += [words.nowhere, words.always, dialogue.user.title, dialogue.assistant.name]
+        return max(cell_len(label) for label in labels)
+
+
+def program() -> str:
+    """Return how this program is called from here."""
+    if shutil.which("souffleur"):
+        return "souffleur"
+    own = Path(sys.executable).with_name("souffleur")
+    try:
+        return str(own.relative_to(Path.cwd()))
+    except ValueError:
+        return str(own)

@@ -1,0 +1,50 @@
+"""The story as one self-contained HTML page."""
+
+from collections.abc import Sequence
+from zoneinfo import ZoneInfo
+
+from souffleur.demo.happening import What
+from souffleur.demo.story import Ending, Scene
+from souffleur.demo.words import Words
+from souffleur.dialogue import Dialogue
+from souffleur.reporting.rendering import render
+
+TONES = {
+    What.KEPT: "right",
+    What.PROMOTED: "right",
+    What.REPLACED: "changed",
+    What.MERGED: "changed",
+    What.ENDED: "changed",
+    What.FORGOTTEN: "wrong",
+    What.REFUSED: "wrong",
+}
+"""The classes of tags; the others are plain."""
+
+
+def to_html(
+    dialogue: Dialogue,
+    scenes: Sequence[Scene],
+    end: Ending,
+    words: Words,
+    *,
+    source: tuple[str, str],
+) -> str:
+    """Return one page that needs no script, file or network.
+
+    `source` is the model that answered, and the day on which that was recorded.
+    """
+    zone = ZoneInfo(dialogue.timezone)
+    return render(
+        "souffleur.demo",
+        "story.html",
+        title=words.title,
+        lang=words.language,
+        words=words,
+        intro=words.introduction(dialogue),
+        dialogue=dialogue,
+        scenes=scenes,
+        end=end,
+        totals=words.took_of(end, *source),
+        date=lambda at, is_night=False: words.date(at, zone, is_night=is_night),
+        tones=TONES,
+    )

@@ -27,8 +27,6 @@ DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")] + DOCS
 README = PAGES[0].read_text(encoding="utf-8")
 
-WRITTEN_ELSEWHERE = {ROOT / "docs" / "operations.md", ROOT / "docs" / "messages.md"}
-"""Pages that may still be missing."""
 OTHER_VARIABLES = {"SOUFFLEUR_USER", "SOUFFLEUR_TEST_QDRANT_URL"}
 """Variables that are no settings: of commands, and of the tests."""
 
@@ -183,7 +181,7 @@ def test_links_lead_somewhere(page: Path) -> None:
         if target.startswith(("http:", "https:")):
             continue
         file = (page.parent / target).resolve() if target else page
-        assert file.exists() or file in WRITTEN_ELSEWHERE, f"{page.name}: {target}"
+        assert file.exists(), f"{page.name}: {target}"
         if anchor:
             assert anchor in anchors(file), f"{page.name}: {target}#{anchor}"
 

@@ -88,6 +88,7 @@ def legend(policy: Policy) -> Iterator[tuple[str, str]]:
     3 and more: core; never fades
     2.5 and more: a review decides whether it becomes core
     0.7, 1, 1.5: new, of low, medium or high importance
+    from 1.5 on, if new: the first review decides whether it becomes core
     below 0.5: a review decides whether it stays
     below 0.3: it goes, if no review was possible
     """
@@ -98,6 +99,9 @@ def legend(policy: Policy) -> Iterator[tuple[str, str]]:
         yield f"{policy.promote_at:g} and more", "a review decides whether it becomes core"
     starts = ", ".join(f"{value:g}" for value in policy.initial.values())
     yield starts, "new, of low, medium or high importance"
+    if policy.promote_high_at is not None:
+        asked = "the first review decides whether it becomes core"
+        yield f"from {policy.promote_high_at:g} on, if new", asked
     if rule.review_below is not None:
         yield f"below {rule.review_below:g}", "a review decides whether it stays"
     if rule.archive_below is not None:

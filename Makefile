@@ -19,7 +19,7 @@ $(READY): requirements.lock pyproject.toml
 	@echo "Setting up $(VENV) from requirements.lock (with $(if $(UV),uv,pip); once, about a minute) ..." >&2
 ifdef UV
 	@test -x $(BIN)/python || uv venv --quiet --python '>=3.11' $(VENV)
-	@uv pip install --quiet --python $(BIN)/python -r requirements.lock
+	@uv pip install --quiet --compile-bytecode --python $(BIN)/python -r requirements.lock
 	@uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 else
 	@test -x $(BIN)/python || python3 -m venv $(VENV)

@@ -28,7 +28,7 @@ else
 endif
 	@touch $@
 
-demo: $(READY)  ## Half a year with a companion, in a hundred lines (no key, no network)
+demo: $(READY)  ## Half a year with a companion, in a few screens (no key, no network)
 	@$(BIN)/souffleur demo
 
 test: lint  ## Lint, types, tests

@@ -227,7 +227,7 @@ def environment(folder: Path, **others: str) -> dict[str, str]:
 COMMAND = [sys.executable, "-P", "-m", "souffleur.cli", "demo"]
 
 
-def test_a_person_sees_it_in_a_hundred_lines(tmp_path: Path) -> None:
+def test_a_person_sees_it_in_a_few_screens(tmp_path: Path) -> None:
     """Without key or network it ends with 0, is short, and tells what is remembered, and why."""
     done = subprocess.run(
         COMMAND,

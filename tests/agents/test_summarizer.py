@@ -64,6 +64,7 @@ async def describe(
 ) -> tuple[Memory, Scripted]:
     """Run the profile writer over scripted answers, with one new episode of these facts."""
     chat = Scripted(answers)
+    base.journal.record(turn("Let us talk.", "ok", turn_id="talk"))
     told = Memory(
         id="e",
         user_id="ann",

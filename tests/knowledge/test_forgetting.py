@@ -144,12 +144,12 @@ async def test_forgetting_by_hand_takes_the_rest_too(tmp_path: Path) -> None:
     mine, theirs = (
         Add(content=f"[2026-01-03 11:00] {who} met Tom.", **tale) for who in ("Ann", "Bob")
     )
-    (kept,) = await base.apply(verdict(add, who=ActorKind.HOST))
-    await base.apply(verdict(mine, who=ActorKind.SUMMARIZER, name=2))
-    await base.apply(verdict(theirs, who=ActorKind.SUMMARIZER, name=3, user_id="bob"))
     said = [turn("Ann met Tom", user_id=name) for name in ("ann", "bob")]
     for one in said:
         base.journal.record(one)
+    (kept,) = await base.apply(verdict(add, who=ActorKind.HOST))
+    await base.apply(verdict(mine, who=ActorKind.SUMMARIZER, name=2))
+    await base.apply(verdict(theirs, who=ActorKind.SUMMARIZER, name=3, user_id="bob"))
     forget = Forget(target=kept.memory_ids[0], reason="r")
     await base.apply(verdict(forget, who=ActorKind.USER, name=4))
     assert await base.list("ann") == []

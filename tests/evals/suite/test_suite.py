@@ -294,9 +294,11 @@ def test_what_a_recording_no_longer_holds_is_named(folder: Path, tmp_path: Path)
     run = run_recorded(files, folder / "recordings", processes=1)
     absent, moving, quiet = run.scripts
     assert "stale (no answer to monitor about" in moving.failure
-    assert moving.failure.endswith("record it with `souffleur eval record --only moving`")
+    assert (
+        "record it with `souffleur eval record --only moving` (see --recordings)" in moving.failure
+    )
     assert "There is no recording at" in absent.failure
-    assert absent.failure.endswith("`souffleur eval record --only absent`")
+    assert absent.failure.endswith("`souffleur eval record --only absent` (see --recordings)")
     assert quiet.failure == ""
     assert run.metrics["SKIP recall"].value == 1
     assert len(run.troubles) == 2
@@ -354,7 +356,7 @@ def test_answers_of_another_model_are_not_mixed_in(tmp_path: Path) -> None:
     settings = default_settings().model_copy(update={"model": "another"})
     run = asyncio.run(record(files, tmp_path / "recordings", settings, scripted(), now=NOW))
     assert "holds answers of scripted, not of another" in run.troubles[0]
-    assert "delete this one first" in run.troubles[0]
+    assert "with --recordings (or --record FILE), or delete this file first" in run.troubles[0]
 
 
 def test_a_script_is_played_by_the_same_settings_everywhere() -> None:

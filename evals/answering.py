@@ -5,8 +5,8 @@ souffleur eval answering locomo locomo.jsonl.gz --systems souffleur,mem0,langmem
 
 Each system takes each conversation in the same batches, into a fresh store. Then each question
 drawn is asked: what the system brings goes into the prompt, the same model replies from that alone,
-and a judge that does not see whose reply it is grades it against the reference answer. No request
-is made before its cost has been estimated, and accepted by --yes or by a limit.
+and a judge that does not see whose they are grades all replies to a question against the reference
+answer. No request is made before its cost has been estimated, and accepted by --yes or by a limit.
 The sets are not shipped: `souffleur.evals.sets` lists those that can be read.
 """
 

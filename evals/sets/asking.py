@@ -1,7 +1,11 @@
-"""Asking and grading: a reply from what a memory brings, and a grade that does not see whose."""
+"""Asking and grading: replies from what memories bring, and grades that do not see whose."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
+from string import ascii_uppercase
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict
@@ -20,12 +24,22 @@ TRAP_CATEGORIES = {("locomo", "adversarial")}
 
 
 class Grade(BaseModel):
-    """The eval judge's grade of a reply; the argument comes first."""
+    """The eval judge's grade of a reply; the argument comes before the decision."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
+    answer: str
+    """Letter of the reply."""
     reason: str
     right: bool
+
+
+class Grades(BaseModel):
+    """The grades of all replies to one question."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    grades: list[Grade]
 
 
 @dataclass(frozen=True)
@@ -70,17 +84,39 @@ async def reply_to(asked: Asked, chat: Chat) -> str:
         return ""
 
 
-async def grade_reply(asked: str, gold: str, reply: str, judge: StructuredChat) -> Grade | None:
-    """Return the grade; `None` if the model gave no usable one twice. No reply counts as wrong.
+async def grade_replies(
+    asked: str, gold: str, replies: Sequence[str], judge: StructuredChat
+) -> list[Grade | None]:
+    """Return a grade for each reply; `None` if the model gave no usable one twice.
 
-    The judge sees the question, the reference and the reply, and nothing of what was brought.
+    All replies to a question are graded side by side, so that one standard holds for them. The
+    judge sees the question, the reference and the replies; their order and letters come from their
+    words alone, and nothing tells whose they are or what was brought. No reply counts as wrong.
     """
-    if not reply:
-        return Grade(reason="there was no reply", right=False)
-    language = language_of(asked)
-    question = render("grade_question", language, question=asked, gold=gold, reply=reply)
-    rules = render("grade", language)
-    try:
-        return await ask_with_repair(judge, rules, question, Grade, name="grade", language=language)
-    except AnswerError:
-        return None
+    letters = _letters(asked, replies)
+    graded: dict[str, Grade] = {}
+    if letters:
+        language = language_of(asked)
+        listed = "\n\n".join(f"{letter}: {reply}" for reply, letter in letters.items())
+        question = render("grade_question", language, question=asked, gold=gold, replies=listed)
+        rules = render("grade", language)
+        with suppress(AnswerError):
+            given = await ask_with_repair(
+                judge, rules, question, Grades, name="grade", language=language
+            )
+            graded = {one.answer.strip(" :.").upper(): one for one in given.grades}
+    nothing = Grade(answer="", reason="there was no reply", right=False)
+    return [graded.get(letters[reply]) if reply else nothing for reply in replies]
+
+
+def _letters(asked: str, replies: Sequence[str]) -> dict[str, str]:
+    """Return the letter of each different reply, in an order that only its words decide.
+
+    >>> _letters("How many?", ["Two.", "", "Three.", "Two."])
+    {'Three.': 'A', 'Two.': 'B'}
+    """
+    different = sorted(
+        {reply for reply in replies if reply},
+        key=lambda reply: sha256(f"{asked}\n{reply}".encode()).digest(),
+    )
+    return dict(zip(different, ascii_uppercase, strict=False))

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import repeat
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,7 +12,8 @@ from souffleur.agents.chat import Chat
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.evals.minilm import yardstick
 from souffleur.evals.sets.answering_result import GradedAnswer, SystemAnswers
-from souffleur.evals.sets.asking import Asked, gold_of, grade_reply, reply_to
+from souffleur.evals.sets.asking import Asked, gold_of, grade_replies, reply_to
+from souffleur.evals.sets.conversation import Question
 from souffleur.evals.sets.estimate import Cost, sum_costs
 from souffleur.evals.sets.set_dialogue import MESSAGE_GAP, Sample, to_dialogue
 from souffleur.evals.systems import SystemInputs
@@ -64,6 +66,29 @@ class _Written:
     troubles: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class _Replied:
+    """The replies to all questions from one system's memory."""
+
+    system: str
+    written: Sequence[_Written]
+    asked: Sequence[Asked]
+    replies: Sequence[str]
+    cost: Cost
+
+    def graded(self, answers: tuple[GradedAnswer, ...]) -> SystemAnswers:
+        """Return what this system wrote and answered, with the grades."""
+        return SystemAnswers(
+            system=self.system,
+            version=version_of(self.system),
+            turns=sum(part.turns for part in self.written),
+            writing=sum_costs(part.cost for part in self.written),
+            answering=self.cost,
+            answers=answers,
+            troubles=tuple(trouble for part in self.written for trouble in part.troubles),
+        )
+
+
 async def run(
     drawn: Sequence[Sample], setup: AnswerSetup, chat: Chat, folder: Path
 ) -> list[SystemAnswers]:
@@ -77,29 +102,30 @@ async def run(
         async with slots:
             return await _write(drawn[index], name, setup, chat, folder / name / str(index))
 
-    async def answers(name: str) -> SystemAnswers:
+    async def replies(name: str) -> _Replied:
         every = range(len(drawn))
         written = await _all_of(write(name, index) for index in every)
-        pairs = [(drawn[index], asked) for index in every for asked in written[index].asked]
         meter = Meter(chat)
-        judge = StructuredChat(patient(chat, setup.settings), form=setup.settings.answer_form)
+        asked = [one for part in written for one in part.asked]
 
-        async def answer(part: Sample, asked: Asked) -> GradedAnswer:
+        async def reply(one: Asked) -> str:
             async with slots:
-                return await _answer(part, asked, setup, meter, judge)
+                return await reply_to(one, patient(meter, setup.settings))
 
-        answered = await _all_of(answer(*pair) for pair in pairs)
-        return SystemAnswers(
-            system=name,
-            version=version_of(name),
-            turns=sum(one.turns for one in written),
-            writing=sum_costs(one.cost for one in written),
-            answering=meter.cost,
-            answers=tuple(answered),
-            troubles=tuple(trouble for one in written for trouble in one.troubles),
-        )
+        return _Replied(name, written, asked, await _all_of(map(reply, asked)), meter.cost)
 
-    return await _all_of(answers(name) for name in setup.systems)
+    replied = await _all_of(replies(name) for name in setup.systems)
+    questions = [(part, one) for part in drawn for one in part.questions]
+    judge = StructuredChat(patient(chat, setup.settings), form=setup.settings.answer_form)
+
+    async def grade(index: int) -> list[GradedAnswer]:
+        async with slots:
+            return await _grade(*questions[index], replied, index, setup, judge)
+
+    asked = 0 if setup.write_only else len(questions)
+    graded = await _all_of(grade(index) for index in range(asked))
+    by_system = zip(*graded, strict=True) if graded else repeat(())
+    return [one.graded(answers) for one, answers in zip(replied, by_system, strict=False)]
 
 
 async def _all_of(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
@@ -141,22 +167,31 @@ async def _bring(
     ]
 
 
-async def _answer(
-    part: Sample, asked: Asked, setup: AnswerSetup, meter: Meter, judge: StructuredChat
-) -> GradedAnswer:
-    question = asked.question
-    reply = await reply_to(asked, patient(meter, setup.settings))
+async def _grade(
+    part: Sample,
+    question: Question,
+    replied: Sequence[_Replied],
+    index: int,
+    setup: AnswerSetup,
+    judge: StructuredChat,
+) -> list[GradedAnswer]:
+    """Return what each system answered to the question at `index`, graded side by side."""
     gold = gold_of(question, setup.set_name)
-    grade = await grade_reply(asked.text, gold, reply, judge)
-    return GradedAnswer(
-        conversation=part.conversation.conv_id,
-        id=question.id,
-        category=question.category,
-        question=question.text,
-        gold=gold,
-        block=asked.block,
-        reply=reply,
-        right=grade.right if grade else None,
-        reason=grade.reason if grade else "",
-        tokens=estimate_tokens(asked.block),
-    )
+    asked = [one.asked[index] for one in replied]
+    replies = [one.replies[index] for one in replied]
+    grades = await grade_replies(asked[0].text, gold, replies, judge)
+    return [
+        GradedAnswer(
+            conversation=part.conversation.conv_id,
+            id=question.id,
+            category=question.category,
+            question=question.text,
+            gold=gold,
+            block=one.block,
+            reply=reply,
+            right=grade.right if grade else None,
+            reason=grade.reason if grade else "",
+            tokens=estimate_tokens(one.block),
+        )
+        for one, reply, grade in zip(asked, replies, grades, strict=True)
+    ]

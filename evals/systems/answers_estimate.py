@@ -53,12 +53,13 @@ def _asking(drawn: Sequence[Sample], setup: AnswerSetup) -> Estimate:
     )
     given, graded = (ANSWER_TOKENS[name] for name in ANSWERS)
     costs = {"answer": Cost(), "grade": Cost()}
+    systems = len(setup.systems)
     for part in drawn:
         docs = sum(estimate_tokens(doc.text) for doc in part.conversation.docs)
-        for system in setup.systems:
-            block = docs if system == WHOLE else BLOCK_TOKENS
-            for question in part.questions:
-                said = estimate_tokens(f"{question.text}\n{question.answer}")
+        blocks = [docs if system == WHOLE else BLOCK_TOKENS for system in setup.systems]
+        for question in part.questions:
+            said = estimate_tokens(f"{question.text}\n{question.answer}")
+            for block in blocks:
                 costs["answer"] += Cost(1, said + answer + block, given)
-                costs["grade"] += Cost(1, said + grade + given, graded)
+            costs["grade"] += Cost(1, said + grade + systems * given, systems * graded)
     return costs

@@ -94,8 +94,17 @@ def reply(request: Request) -> Answer:
 def grade(request: Request) -> Answer:
     """Compares as the rule says, as far as these answers go."""
     _, gold, given = re.split(r"^## .*$", request.messages[1].content, flags=re.M)[1:]
-    unknown = "Nothing is known" in gold and "do not know" in given
-    return {"reason": "compared", "right": unknown or gold.strip() == given.strip(". \n")}
+    return {
+        "grades": [
+            {
+                "answer": letter,
+                "reason": "compared",
+                "right": gold.strip() == said.strip(".")
+                or ("Nothing is known" in gold and "do not know" in said),
+            }
+            for letter, said in re.findall(r"^([A-Z]): (.*)$", given, flags=re.M)
+        ]
+    }
 
 
 SCRIPT = by_name(

@@ -1,6 +1,7 @@
 """Answers: several memories take the same conversations, and are asked the same questions."""
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,8 +15,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from souffleur.agents.chat import Chat, Message, Reply, Request, Usage, request_key
+from souffleur.agents.structured_chat import StructuredChat
 from souffleur.dialogue import Dialogue, Exchange, SessionPart
 from souffleur.errors import AnswerError, EndpointError, RecordingError, SettingsError
+from souffleur.evals.sets.asking import grade_replies
 from souffleur.evals.sets.conversation import Conversation, Doc, Question
 from souffleur.evals.sets.estimate import Cost
 from souffleur.evals.sets.set_dialogue import Sample, to_dialogue
@@ -81,7 +84,7 @@ SCRIPT = by_name(
     mem0=extract,
     langmem=call,
     answer="It is oolong.",
-    grade={"reason": "the same", "right": True},
+    grade={"grades": [{"answer": "A", "reason": "the same", "right": True}]},
 )
 
 
@@ -146,20 +149,38 @@ async def test_writing_can_be_done_before_asking(tmp_path: Path) -> None:
     assert Counter(one.name for one in written.requests).keys().isdisjoint({"answer", "grade"})
     rest = keys(whole) - keys(written)
     assert keys(written) <= keys(whole)
-    assert rest.total() == 2 * 2 * len(ALL)
+    assert rest.total() == 2 * (len(ALL) + 1)
 
 
 async def test_the_judge_does_not_see_whose_reply_it_is(tmp_path: Path) -> None:
-    """The same reply to the same question is graded by the same request, for every system."""
+    """All replies to a question are graded by one request, the same reply of two systems once."""
     chat = Scripted(SCRIPT)
-    await run(DRAWN[:1], setup(*ALL), chat, tmp_path)
-    grades = [one for one in chat.requests if one.name == "grade"]
-    assert len(grades) == len(ALL)
-    assert len({request_key(one) for one in grades}) == 1
-    assert "Miso" not in grades[0].messages[1].content
+    found = await run(DRAWN[:1], setup(*ALL), chat, tmp_path)
+    (graded,) = (one for one in chat.requests if one.name == "grade")
+    assert graded.messages[1].content.count("It is oolong.") == 1
+    assert "Miso" not in graded.messages[1].content
+    assert {answered.right for one in found for answered in one.answers} == {True}
     replies = [one.messages for one in chat.requests if one.name == "answer"]
     assert len({asked.content for _, asked in replies}) == 1
     assert len({rules.content for rules, _ in replies}) == len(ALL)
+
+
+async def test_every_reply_gets_its_own_grade() -> None:
+    """By its letter, wherever the systems stand; a letter that the judge left out has no grade."""
+    asked = ("Oolong.", "", "Rooibos.", "Green.", "Oolong.")
+
+    def judge(request: Request) -> Answer:
+        shown = re.findall(r"^([A-Z]): (.*)$", request.messages[1].content, flags=re.M)
+        return {
+            "grades": [
+                {"answer": letter, "reason": "compared", "right": said == "Oolong."}
+                for letter, said in shown
+                if said != "Green."
+            ]
+        }
+
+    grades = await grade_replies("Which tea?", "Oolong", asked, StructuredChat(Scripted(judge)))
+    assert [one and one.right for one in grades] == [True, False, False, None, True]
 
 
 async def test_the_estimate_has_every_system(tmp_path: Path) -> None:

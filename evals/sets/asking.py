@@ -113,7 +113,7 @@ def _letters(asked: str, replies: Sequence[str]) -> dict[str, str]:
     """Return the letter of each different reply, in an order that only its words decide.
 
     >>> _letters("How many?", ["Two.", "", "Three.", "Two."])
-    {'Three.': 'A', 'Two.': 'B'}
+    {'Two.': 'A', 'Three.': 'B'}
     """
     different = sorted(
         {reply for reply in replies if reply},

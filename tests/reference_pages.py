@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from typer.main import get_command
 
 from souffleur.cli import app
+from souffleur.field_docs import fields_in
 from souffleur.settings import Settings, variable_of
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -149,12 +150,8 @@ def _range(field: FieldInfo) -> str:
 def _told(settings: type) -> Iterator[tuple[str, str]]:
     """Yield the name of each field, and the text under it."""
     (tree,) = ast.parse(inspect.getsource(settings)).body
-    assert isinstance(tree, ast.ClassDef)
-    for field, under in zip(tree.body, tree.body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-            assert isinstance(under, ast.Expr)
-            assert isinstance(under.value, ast.Constant)
-            yield field.target.id, " ".join(str(under.value.value).split())
+    for signature, text in fields_in(tree):
+        yield signature.partition(":")[0], " ".join(text.split())
 
 
 PAGES = {"settings.md": settings_tables, "commands.md": command_sections}

@@ -80,7 +80,8 @@ soak: $(READY) lowest  ## The long campaigns
 
 lock:  ## Resolve the dependencies anew
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
-	  --no-emit-index-url --group dev --group build pyproject.toml -o requirements.lock
+	  --no-emit-index-url --group dev --group build \
+	  --extra serve --extra mcp --extra langchain --extra telemetry pyproject.toml -o requirements.lock
 
 clean:  ## Remove what the other targets made
 	rm -rf $(VENV) $(LOWEST) build *.egg-info .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis

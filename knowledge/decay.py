@@ -49,6 +49,8 @@ def awaits_reviewer(memory: Memory, policy: Policy) -> bool:
 
 def base_value(memory: Memory, policy: Policy) -> float:
     """Return the value of a memory at its anchor, before any decay."""
+    if not memory.uses:
+        return memory.importance
     return memory.importance * (1 + policy.use_weight * math.log1p(memory.uses))
 
 

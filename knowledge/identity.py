@@ -4,6 +4,8 @@ A host gives each user an id; no string means all users. A persona with `knows="
 of its own for what it is told; everything else is in the common sphere.
 """
 
+from functools import lru_cache
+
 from souffleur.errors import IdentityError
 from souffleur.knowledge.engine.collection import AnyOf, Condition, Is, Missing, OneOf
 from souffleur.knowledge.language.plain_text import is_blank, mend
@@ -36,14 +38,22 @@ def check_id(value: object, what: str = "user_id") -> str:
     """
     if not isinstance(value, str):
         raise IdentityError(f"{what} must be a string, not {type(value).__name__}")
-    if is_blank(value):
-        owner = what.removesuffix("_id")
-        raise IdentityError(f"{what} is blank: give each {owner} an id of its own")
-    if mend(value) != value:  # mended, two broken ids could become one
-        raise IdentityError(f"{what} holds half of a character: it was cut, give the whole id")
-    if len(value) > MAX_ID_LENGTH:
-        raise IdentityError(f"{what} has {len(value)} characters: give at most {MAX_ID_LENGTH}")
+    fault = _find_fault(value)
+    if fault:
+        raise IdentityError(f"{what} {fault}".replace("{owner}", what.removesuffix("_id")))
     return value
+
+
+@lru_cache(maxsize=4096)
+def _find_fault(value: str) -> str:
+    """Return why an id identifies nobody, as said after its name; empty if it does."""
+    if is_blank(value):
+        return "is blank: give each {owner} an id of its own"
+    if mend(value) != value:  # mended, two broken ids could become one
+        return "holds half of a character: it was cut, give the whole id"
+    if len(value) > MAX_ID_LENGTH:
+        return f"has {len(value)} characters: give at most {MAX_ID_LENGTH}"
+    return ""
 
 
 def user_conditions(user_id: str | None) -> tuple[Condition, ...]:

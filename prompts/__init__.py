@@ -29,8 +29,8 @@ def render(name: str, language: str, /, **values: object) -> str:
 
     Raises PromptError for an unknown prompt or language, or a missing value.
     """
-    template = Template(_read(name, language))
-    missing = sorted(set(template.get_identifiers()) - values.keys())
+    template, holes = _template(name, language)
+    missing = sorted(holes - values.keys())
     if missing:
         raise PromptError(f"prompt {name!r} ({language}) needs {', '.join(map(repr, missing))}")
     return template.substitute({key: str(value) for key, value in values.items()})
@@ -73,6 +73,12 @@ def language_of(text: str) -> Language:
         return "en"
     han = len(_HAN.findall(text))
     return "zh" if han and han * 3 >= len(re.findall(r"[A-Za-z]+", text)) else "en"
+
+
+@cache
+def _template(name: str, language: str) -> tuple[Template, frozenset[str]]:
+    template = Template(_read(name, language))
+    return template, frozenset(template.get_identifiers())
 
 
 @cache

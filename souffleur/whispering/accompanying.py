@@ -61,18 +61,20 @@ def rank(
 ) -> list[Memory]:
     """Return memories by how much they are worth for a reply, best first.
 
-    `hits` is what a search for the message found, by id; `likely` are ids that the judge expects to
-    be needed. A memory that a boundary speaks of is left out unless the message itself raises it,
-    and comes with its boundary: see `find_guards`.
+    `hits` is what a search for the message found at `now`, by id; `likely` are ids that the judge
+    expects to be needed. A memory that a boundary speaks of is left out unless the message itself
+    raises it, and comes with its boundary: see `find_guards`.
     """
     each = {memory.id: memory for memory in memories}
     worth: dict[str, float] = {}
+    these_days = decay.near_expiries(now)
     for memory in each.values():
         if not is_held_back(memory, guards):
             found = hits.get(memory.id)
             relevance = found.relevance if found else 0.0
             expected = LIKELY_WEIGHT * (memory.id in likely)
-            worth[memory.id] = relevance + expected + _standing(memory, now, policy)
+            value = found.effective if found else decay.effective(memory, now, policy)
+            worth[memory.id] = relevance + expected + _standing(memory, value, policy, these_days)
     for id in list(worth):
         for guard in worth.keys() & guards.get(id, ()):
             worth[guard] = max(worth[guard], worth[id])
@@ -123,23 +125,25 @@ def _is_linked(boundary: Memory, memory: Memory) -> bool:
     return not boundary.guarded.isdisjoint((memory.id, *memory.supersedes))
 
 
-def _standing(memory: Memory, now: datetime, policy: Policy) -> float:
-    """Return the worth of a memory whatever is said."""
+def _standing(
+    memory: Memory, effective: float, policy: Policy, these_days: tuple[datetime, datetime]
+) -> float:
+    """Return the worth of a memory whatever is said; `effective` is its value now."""
     low, high = policy.initial[Importance.LOW], policy.initial[Importance.HIGH]
     importance = min(1.0, max(0.0, (memory.importance - low) / (high - low)))
-    value = min(1.0, decay.effective(memory, now, policy) / policy.core_value)
+    value = min(1.0, effective / policy.core_value)
     return (
         IMPORTANCE_WEIGHT * importance
         + VALUE_WEIGHT * value
-        + DUE_WEIGHT * _is_due(memory, now)
+        + DUE_WEIGHT * _is_due(memory, these_days)
         + IN_FORCE_WEIGHT * (memory.kind in IN_FORCE)
         + MOVING_WEIGHT * (memory.kind not in PLAIN)
     )
 
 
-def _is_due(memory: Memory, now: datetime) -> bool:
+def _is_due(memory: Memory, these_days: tuple[datetime, datetime]) -> bool:
     """Return whether a plan or promise falls due in these days."""
-    low, high = decay.near_expiries(now)
+    low, high = these_days
     end = memory.expires_at
     return memory.kind in PLANS and end is not None and low <= end < high
 

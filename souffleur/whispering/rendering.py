@@ -1,6 +1,7 @@
 """Rendering of the whispered block: its parts, their lines, and cuts after a sentence."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -118,16 +119,25 @@ class Part:
 
         Thus a long form never takes the room of another item.
         """
-        chosen: list[list[RenderedLine]] = []
-        for lines in forms:
-            written = [line for line in lines if line.text]
-            if written and self.takes([*(one[-1] for one in chosen), written[-1]]):
-                chosen.append(written)
+        written = [[line for line in lines if line.text] for lines in forms]
+        every = list(filter(None, written))
+        first = self._count_fitting([lines[-1] for lines in every])
+        chosen = every[:first]
+        for lines in every[first:]:
+            if self.takes([*(one[-1] for one in chosen), lines[-1]]):
+                chosen.append(lines)
         for index, lines in enumerate(chosen):
-            others = [one[-1] for one in chosen[:index] + chosen[index + 1 :]]
-            longest = next(line for line in lines if self.takes([*others, line]))
-            chosen[index] = [longest]
+            if len(lines) > 1:
+                others = [one[-1] for one in chosen[:index] + chosen[index + 1 :]]
+                longest = next(line for line in lines if self.takes([*others, line]))
+                chosen[index] = [longest]
         return self.section(one[-1] for one in chosen)
+
+    def _count_fitting(self, lines: Sequence[RenderedLine]) -> int:
+        """Return how many of the first lines fit together."""
+        return bisect_left(
+            range(len(lines)), True, key=lambda last: not self.takes(lines[: last + 1])
+        )
 
     def section(self, lines: Iterable[RenderedLine]) -> Section:
         """Return the part with these lines."""
@@ -135,10 +145,14 @@ class Part:
         return Section(self.text(self._body(ordered)), tuple(line.item for line in ordered))
 
     def _ordered(self, lines: Iterable[RenderedLine]) -> list[RenderedLine]:
+        if not self.grouped:
+            return sorted(lines, key=lambda line: line.order)
         rank = {group: index for index, group in enumerate([None, *Group])}
         return sorted(lines, key=lambda line: (rank[self._group(line)], line.order))
 
     def _body(self, lines: Iterable[RenderedLine]) -> str:
+        if not self.grouped:
+            return "\n".join(f"- {line.text}" for line in lines)
         parts = []
         for group, run in groupby(lines, key=self._group):
             bullets = "\n".join(f"- {line.text}" for line in run)

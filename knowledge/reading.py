@@ -1,7 +1,8 @@
 """Reading records: an unreadable one is logged and left in place, and does not hide the others."""
 
 from collections.abc import Callable, Collection, Iterable
-from typing import TypeVar
+from functools import cache
+from typing import TypeVar, get_origin
 
 from loguru import logger
 from pydantic import BaseModel, ValidationError
@@ -24,9 +25,12 @@ def read(point: Point, model: type[Record], *, derived: Collection[str] = ()) ->
 
     Raises UnreadableError, which quotes nothing of the payload, if the record is invalid.
     """
+    kept: Record | None = point.records.get(model) if point.records else None
+    if kept is not None:
+        return kept
     fields = {key: value for key, value in point.payload.items() if key not in derived}
     try:
-        return model.model_validate(fields)
+        record = model.model_validate(fields)
     except ValidationError as error:
         faults = [
             f"{'.'.join(map(str, fault['loc'])) or 'all of it'}: {fault['type']}"
@@ -37,6 +41,18 @@ def read(point: Point, model: type[Record], *, derived: Collection[str] = ()) ->
             f"the {model.__name__.lower()} {point.id} cannot be read ({why}): take it out of the "
             "store with `souffleur repair`"
         ) from None
+    # What a host could change, because it is a dictionary, is decoded anew each time.
+    if point.records is not None and not any(getattr(record, one) for one in _changeable(model)):
+        point.records[model] = record
+    return record
+
+
+@cache
+def _changeable(model: type[BaseModel]) -> tuple[str, ...]:
+    """Return the names of the fields that are dictionaries; everything else is frozen."""
+    return tuple(
+        name for name, field in model.model_fields.items() if get_origin(field.annotation) is dict
+    )
 
 
 def describe_faults(

@@ -1,9 +1,9 @@
-"""A collection that counts the points it returns: what a run reads, counted and not timed."""
+"""Collections that count what is read of them, and how often: counted and not timed."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from souffleur.knowledge.engine.collection import Collection, Point
+from souffleur.knowledge.engine.collection import Collection, Filter, Point
 
 
 class Counted:
@@ -30,3 +30,34 @@ class Counted:
         hits = await self._collection.search(queries)
         self.read += sum(map(len, hits))
         return hits
+
+
+class Tripped:
+    """A collection that counts the round trips that reading takes."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self.trips = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._collection, name)
+
+    async def scroll(self, *args: Any, **more: Any) -> Any:
+        self.trips += 1
+        return await self._collection.scroll(*args, **more)
+
+    async def get(self, ids: Sequence[str], *, vectors: bool = False) -> list[Point]:
+        self.trips += 1
+        return await self._collection.get(ids, vectors=vectors)
+
+    def get_now(self, ids: Sequence[str]) -> list[Point]:
+        self.trips += 1
+        return self._collection.get_now(ids)
+
+    async def search(self, queries: Any) -> Any:
+        self.trips += 1
+        return await self._collection.search(queries)
+
+    async def count(self, filter: Filter) -> int:
+        self.trips += 1
+        return await self._collection.count(filter)

@@ -5,12 +5,14 @@ It has two implementations: `edge.EdgeCollection` (in this process, on disk) and
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection as Some, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 from souffleur.knowledge.engine.changes import Changes
+from souffleur.knowledge.engine.memo import Memo
 
 Payload = dict[str, Any]
 """JSON-like data. Datetimes are ISO 8601 strings in UTC; ids are UUID strings."""
@@ -42,6 +44,8 @@ class Point:
     cues: tuple[tuple[float, ...], ...] = ()
     """Vectors of other texts it is found by; only in a collection whose schema has cues."""
     cue_words: Sparse | None = None
+    records: dict[type, Any] | None = field(default=None, compare=False, repr=False)
+    """Where `reading.read` keeps what it has decoded from the payload; `None`: nowhere."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,17 @@ class Filter:
     must: tuple[Condition, ...] = ()
     must_not: tuple[Condition, ...] = ()
 
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """The fields on which it depends."""
+        return frozenset(_keys((*self.must, *self.must_not)))
+
+    def equal(self, keys: Some[str]) -> Iterable[tuple[str, Scalar]]:
+        """Yield the values that these fields must have."""
+        return (
+            (one.key, one.value) for one in self.must if isinstance(one, Is) and one.key in keys
+        )
+
 
 @dataclass(frozen=True)
 class Order:
@@ -122,6 +137,27 @@ class Search:
     """For sparse queries: the points over which term rarity is counted (one user's)."""
     by_cues: bool = False
     """Compare with the cues of points instead; of several cues the nearest counts."""
+    fields: tuple[str, ...] | None = None
+    """The fields of the payload that are read; `None` means all of them."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """One query without a vector: the first points by id or, if `order` is given, by that.
+
+    Points without the field of the order are left out.
+    """
+
+    filter: Filter
+    limit: int
+    order: Order | None = None
+    fields: tuple[str, ...] | None = None
+    """As in `Search`."""
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The fields on which it depends."""
+        return self.filter.keys | ({self.order.key} if self.order else set())
 
 
 IndexType = Literal["keyword", "tenant", "integer", "float", "datetime", "bool"]
@@ -148,6 +184,8 @@ class Collection(Protocol):
     """Why recent writes may not survive a power cut; empty if all is well."""
     changes: Changes
     """Tells which points this process writes."""
+    memo: Memo
+    """What readers remember of it; every write drops what it may change."""
 
     def put_now(self, points: Sequence[Point]) -> None:
         """Insert or replace whole points before returning, without an event loop.
@@ -195,8 +233,11 @@ class Collection(Protocol):
         """
         ...
 
-    async def search(self, queries: Sequence[Search]) -> list[list[Hit]]:
-        """Return the nearest points for each query, in one round trip if the engine supports it."""
+    async def search(self, queries: Sequence[Search | Listing]) -> list[list[Hit]]:
+        """Return the nearest points for each query, in one round trip if the engine supports it.
+
+        The points of a `Listing` have the score 0.
+        """
         ...
 
     async def count(self, filter: Filter) -> int:
@@ -214,6 +255,33 @@ class Collection(Protocol):
     async def close(self) -> None:
         """Flush and close the collection. Idempotent."""
         ...
+
+
+def _keys(conditions: Iterable[Condition]) -> Iterable[str]:
+    for condition in conditions:
+        if isinstance(condition, AnyOf):
+            yield from _keys(condition.conditions)
+        else:
+            yield condition.key
+
+
+def is_between(condition: Between, payload: Payload) -> bool:
+    """Return whether a payload's time is in a range of times.
+
+    >>> noon = datetime.fromisoformat("2026-01-03T12:00:00+00:00")
+    >>> is_between(Between("at", high=noon), {"at": "2026-01-03T11:00:00Z"})
+    True
+    >>> is_between(Between("at", low=noon), {"at": "2026-01-03T11:00:00Z"}), is_between(
+    ...     Between("at", low=noon), {"at": None})
+    (False, False)
+    """
+    value, low, high = payload.get(condition.key), condition.low, condition.high
+    if not isinstance(value, str):
+        return False
+    at = datetime.fromisoformat(value)
+    return (not isinstance(low, datetime) or low <= at) and (
+        not isinstance(high, datetime) or at < high
+    )
 
 
 async def read_all(collection: Collection, filter: Filter) -> list[Point]:

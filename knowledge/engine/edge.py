@@ -18,6 +18,7 @@ from souffleur.knowledge.engine.collection import (
     CollectionSchema,
     Filter,
     Hit,
+    Listing,
     Order,
     Payload,
     Point,
@@ -29,12 +30,14 @@ from souffleur.knowledge.engine.edge_encoding import (
     encode_cues,
     encode_filter,
     encode_index,
-    encode_order,
-    encode_search,
+    encode_listing,
+    encode_searches,
     encode_upsert,
 )
+from souffleur.knowledge.engine.memo import Memo
 from souffleur.knowledge.engine.vectors import (
     DENSE,
+    Record,
     check_given,
     check_stored,
     dense_vectors,
@@ -74,6 +77,8 @@ class EdgeCollection:
         self.trouble = ""
         """Why recent writes could not be flushed; empty if they were or are about to be."""
         self.changes = Changes()
+        self.memo = Memo()
+        """What readers remember; nobody else writes here."""
         self._opened = shard
         self._path = path
         self._flush_every = flush_every
@@ -137,7 +142,8 @@ class EdgeCollection:
         if points:
             check_given(self.schema, dense_vectors(points))
             ids = [point.id for point in points]
-            self._write("put points into", ids, lambda: encode_upsert(points))
+            with self.memo.writing(points=points):
+                self._write("put points into", ids, lambda: encode_upsert(points))
 
     def get_now(self, ids: Sequence[str]) -> list[Point]:
         """Return the existing points in the order of `ids`, without vectors."""
@@ -163,11 +169,12 @@ class EdgeCollection:
         """Set these payload fields on the existing points; `None` removes a field."""
         # By filter: given ids, the engine refuses all of them if one is unknown.
         points = qdrant.Filter(must=[qdrant.HasIdCondition(set(ids))])
-        self._write(
-            "change points of",
-            ids,
-            lambda: qdrant.UpdateOperation.set_payload_by_filter(points, payload),
-        )
+        with self.memo.writing(ids, fields=payload):
+            self._write(
+                "change points of",
+                ids,
+                lambda: qdrant.UpdateOperation.set_payload_by_filter(points, payload),
+            )
 
     async def get(self, ids: Sequence[str], *, vectors: bool = False) -> list[Point]:
         """Return the existing points in the order of `ids`."""
@@ -184,25 +191,28 @@ class EdgeCollection:
     ) -> tuple[list[Point], str | None]:
         """Return up to `limit` matching points, by id or in order, and the next page's cursor."""
         with engine_errors("read", self._path):
-            request = qdrant.ScrollRequest(
-                offset=after,
-                limit=limit,
-                filter=encode_filter(filter),
-                with_payload=True,
-                with_vector=vectors,
-                order_by=encode_order(order) if order else None,
-            )
+            listing = Listing(filter, limit, order)
+            request = encode_listing(listing, after=after, vectors=vectors)
             records, following = self._shard.scroll(request)
         after = None if following is None else str(following)
         return [to_point(record) for record in records], after
 
-    async def search(self, queries: Sequence[Search]) -> list[list[Hit]]:
+    async def search(self, queries: Sequence[Search | Listing]) -> list[list[Hit]]:
         """Return the nearest points for each query, by exact search."""
-        check_given(self.schema, [query.vector for query in queries])
+        searches = [query for query in queries if isinstance(query, Search)]
+        check_given(self.schema, [query.vector for query in searches])
         with engine_errors("search", self._path):
-            batch = qdrant.QueryBatchRequest([encode_search(query) for query in queries])
-            answers = self._shard.query_batch(batch)
-        return [[Hit(to_point(found), found.score) for found in answer] for answer in answers]
+            batch = qdrant.QueryBatchRequest(encode_searches(searches))
+            answers = iter(self._shard.query_batch(batch) if searches else [])
+            return [self._hits(query, answers) for query in queries]
+
+    def _hits(
+        self, query: Search | Listing, answers: "Iterator[list[qdrant.ScoredPoint]]"
+    ) -> list[Hit]:
+        if isinstance(query, Search):
+            return [Hit(_seen(one, query.fields), one.score) for one in next(answers)]
+        records, _ = self._shard.scroll(encode_listing(query))
+        return [Hit(_seen(one, query.fields), 0.0) for one in records]
 
     async def count(self, filter: Filter) -> int:
         """Return the number of matching points."""
@@ -212,7 +222,10 @@ class EdgeCollection:
     async def delete(self, ids: Sequence[str]) -> None:
         """Remove the points for good; unknown ids are ignored."""
         if ids:
-            self._write("delete from", ids, lambda: qdrant.UpdateOperation.delete_points(list(ids)))
+            with self.memo.writing(ids):
+                self._write(
+                    "delete from", ids, lambda: qdrant.UpdateOperation.delete_points(list(ids))
+                )
 
     async def flush(self) -> None:
         """Return once everything written so far would survive a power cut."""
@@ -278,6 +291,11 @@ class EdgeCollection:
                 self.trouble = str(error)
                 raise
             self._dirty, self.trouble = False, ""
+
+
+def _seen(record: Record, fields: tuple[str, ...] | None) -> Point:
+    """Return a point with what was asked for of it."""
+    return Point(str(record.id), {}) if fields == () else to_point(record)
 
 
 @contextmanager

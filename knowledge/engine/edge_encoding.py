@@ -1,6 +1,6 @@
 """Conversion of points, filters and queries to those of Qdrant Edge."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -14,6 +14,7 @@ from souffleur.knowledge.engine.collection import (
     Filter,
     IndexType,
     Is,
+    Listing,
     Missing,
     OneOf,
     Order,
@@ -110,20 +111,52 @@ def encode_sparse(sparse: Sparse) -> qdrant.SparseVector:
     return qdrant.SparseVector(list(sparse.indices), list(sparse.values))
 
 
-def encode_search(search: Search) -> qdrant.QueryRequest:
-    """Return the engine's query."""
+def encode_searches(searches: Sequence[Search]) -> list[qdrant.QueryRequest]:
+    """Return the engine's queries; a filter that several of them have is encoded once."""
+    filters: dict[int, qdrant.Filter] = {}
+
+    def encode(filter: Filter) -> qdrant.Filter:
+        if id(filter) not in filters:
+            filters[id(filter)] = encode_filter(filter)
+        return filters[id(filter)]
+
+    return [_encode_search(search, encode) for search in searches]
+
+
+def _encode_search(
+    search: Search, encode: Callable[[Filter], qdrant.Filter]
+) -> qdrant.QueryRequest:
     vector = search.vector
     wanted = encode_sparse(vector) if isinstance(vector, Sparse) else list(vector)
     query = qdrant.Query.Nearest(wanted, using=vector_name(search))
     within = search.idf_within
-    idf = qdrant.IdfParams(corpus=encode_filter(within)) if within else None
+    idf = qdrant.IdfParams(corpus=encode(within)) if within else None
     return qdrant.QueryRequest(
         limit=search.limit,
         query=query,
-        with_payload=True,
-        filter=encode_filter(search.filter),
+        with_payload=encode_fields(search.fields),
+        filter=encode(search.filter),
         params=qdrant.SearchParams(idf=idf),
     )
+
+
+def encode_listing(
+    listing: Listing, *, after: str | None = None, vectors: bool = False
+) -> qdrant.ScrollRequest:
+    """Return the engine's query without a vector, from the id `after` on."""
+    return qdrant.ScrollRequest(
+        offset=after,
+        limit=listing.limit,
+        filter=encode_filter(listing.filter),
+        with_payload=encode_fields(listing.fields),
+        with_vector=vectors,
+        order_by=encode_order(listing.order) if listing.order else None,
+    )
+
+
+def encode_fields(fields: Sequence[str] | None) -> bool | list[str]:
+    """Return the engine's choice of payload fields."""
+    return True if fields is None else list(fields) or False
 
 
 def encode_order(order: Order) -> qdrant.OrderBy:

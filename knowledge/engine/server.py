@@ -15,11 +15,13 @@ from souffleur.knowledge.engine.collection import (
     CollectionSchema,
     Filter,
     Hit,
+    Listing,
     Order,
     Payload,
     Point,
     Search,
 )
+from souffleur.knowledge.engine.memo import SHARED_LIFE, Memo
 from souffleur.knowledge.engine.server_encoding import (
     SCHEMAS,
     encode_cues,
@@ -28,7 +30,7 @@ from souffleur.knowledge.engine.server_encoding import (
     encode_index,
     encode_order,
     encode_point,
-    encode_search,
+    encode_query,
     encode_words,
 )
 from souffleur.knowledge.engine.vectors import (
@@ -61,6 +63,8 @@ class ServerCollection:
         self.schema = schema
         self.trouble = ""
         self.changes = Changes()
+        self.memo = Memo(life=SHARED_LIFE)
+        """What readers remember, for a short time: other processes may write here."""
         self._client = client
         self._url = bare_address(url)
         self._owned = owned
@@ -105,7 +109,8 @@ class ServerCollection:
         if points:
             check_given(self.schema, dense_vectors(points))
             self.changes.note([point.id for point in points])
-            self._call("put points into", lambda: self._upsert(points))
+            with self.memo.writing(points=points):
+                self._call("put points into", lambda: self._upsert(points))
 
     def get_now(self, ids: Sequence[str]) -> list[Point]:
         """Return the existing points in the order of `ids`, without vectors."""
@@ -123,7 +128,8 @@ class ServerCollection:
         """
         check_given(self.schema, dense_vectors([point]))
         self.changes.note([point.id])
-        stored = await self._ask("replace a point of", lambda: self._replace(point, revision))
+        with self.memo.writing(points=[point]):
+            stored = await self._ask("replace a point of", lambda: self._replace(point, revision))
         return any(writing(found) == writing(point) for found in stored)
 
     async def merge_payload(self, ids: Sequence[str], payload: Payload) -> None:
@@ -131,10 +137,11 @@ class ServerCollection:
         self.changes.note(ids)
         # By filter: given ids, the server answers 404 if one is unknown.
         points = models.Filter(must=[models.HasIdCondition(has_id=list(ids))])
-        await self._ask(
-            "change points of",
-            lambda: self._client.set_payload(self.schema.name, payload, points, wait=True),
-        )
+        with self.memo.writing(ids, fields=payload):
+            await self._ask(
+                "change points of",
+                lambda: self._client.set_payload(self.schema.name, payload, points, wait=True),
+            )
 
     async def get(self, ids: Sequence[str], *, vectors: bool = False) -> list[Point]:
         """Return the existing points in the order of `ids`."""
@@ -166,16 +173,22 @@ class ServerCollection:
         after = None if following is None else str(following)
         return [to_point(record) for record in records], after
 
-    async def search(self, queries: Sequence[Search]) -> list[list[Hit]]:
+    async def search(self, queries: Sequence[Search | Listing]) -> list[list[Hit]]:
         """Return the nearest points for each query."""
         if not queries:
             return []
-        check_given(self.schema, [query.vector for query in queries])
-        batch = [encode_search(query) for query in queries]
+        check_given(self.schema, [one.vector for one in queries if isinstance(one, Search)])
+        batch = [encode_query(query) for query in queries]
         answers = await self._ask(
             "search", lambda: self._client.query_batch_points(self.schema.name, batch)
         )
-        return [[Hit(to_point(found), found.score) for found in a.points] for a in answers]
+        return [
+            [
+                Hit(to_point(found), found.score if isinstance(query, Search) else 0.0)
+                for found in a.points
+            ]
+            for query, a in zip(queries, answers, strict=True)
+        ]
 
     async def count(self, filter: Filter) -> int:
         """Return the number of matching points."""
@@ -188,9 +201,10 @@ class ServerCollection:
         if ids:
             self.changes.note(ids)
             points = models.PointIdsList(points=list(ids))
-            await self._ask(
-                "delete from", lambda: self._client.delete(self.schema.name, points, wait=True)
-            )
+            with self.memo.writing(ids):
+                await self._ask(
+                    "delete from", lambda: self._client.delete(self.schema.name, points, wait=True)
+                )
 
     async def flush(self) -> None:
         """Do nothing: every write is in the server's log, which the server itself syncs."""

@@ -1,6 +1,6 @@
 """Conversion of points, filters and queries to those of a Qdrant server."""
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from datetime import datetime
 
 from qdrant_client import models
@@ -13,6 +13,7 @@ from souffleur.knowledge.engine.collection import (
     Filter,
     IndexType,
     Is,
+    Listing,
     Missing,
     OneOf,
     Order,
@@ -99,8 +100,29 @@ def encode_vector(search: Search) -> models.SparseVector | list[float] | list[li
     return [list(search.vector)] if search.by_cues else list(search.vector)
 
 
-def encode_search(search: Search) -> models.QueryRequest:
+def encode_query(query: Search | Listing) -> models.QueryRequest:
     """Return the client's query."""
+    return encode_search(query) if isinstance(query, Search) else encode_listing(query)
+
+
+def encode_listing(listing: Listing) -> models.QueryRequest:
+    """Return the client's query without a vector."""
+    order = listing.order
+    return models.QueryRequest(
+        query=models.OrderByQuery(order_by=encode_order(order)) if order else None,
+        filter=encode_filter(listing.filter),
+        limit=listing.limit,
+        with_payload=encode_fields(listing.fields),
+    )
+
+
+def encode_fields(fields: Sequence[str] | None) -> bool | list[str]:
+    """Return the client's choice of payload fields."""
+    return True if fields is None else list(fields) or False
+
+
+def encode_search(search: Search) -> models.QueryRequest:
+    """Return the client's query by a vector."""
     within = search.idf_within
     idf = models.IdfCorpusParams(corpus=encode_filter(within)) if within else None
     return models.QueryRequest(
@@ -108,7 +130,7 @@ def encode_search(search: Search) -> models.QueryRequest:
         using=vector_name(search),
         filter=encode_filter(search.filter),
         limit=search.limit,
-        with_payload=True,
+        with_payload=encode_fields(search.fields),
         params=models.SearchParams(idf=idf),
     )
 

@@ -31,6 +31,7 @@ from souffleur.knowledge.engine.collection import (
     Condition,
     Filter,
     Is,
+    Listing,
     Missing,
     OneOf,
     Order,
@@ -427,6 +428,28 @@ async def test_sorting_by_a_field_without_index_is_refused(collection: Collectio
     await collection.put([point(1, {"plain": 1})])
     with pytest.raises(StoreError, match="could not read"):
         await collection.scroll(Filter(), limit=1, order=Order("plain"))
+
+
+async def test_lists_and_searches_are_asked_together(collection: Collection) -> None:
+    """A list is by id or in its order, each answer has its place, and brings the fields named."""
+    await collection.put(
+        [point(n, {"revision": 9 - n, "state": "on"}, dense=(0.0, 0.0, 1.0)) for n in range(4)]
+    )
+    on = Filter((Is("state", "on"),))
+    by_id, nearest, ordered, bare = await collection.search(
+        [
+            Listing(on, 2),
+            Search((0.0, 0.0, 1.0), on, 3, fields=("revision",)),
+            Listing(on, 2, Order("revision")),
+            Listing(on, 1, fields=()),
+        ]
+    )
+    assert [number(hit.point) for hit in by_id] == [0, 1]
+    assert [number(hit.point) for hit in ordered] == [3, 2]
+    assert {hit.score for hit in (*by_id, *ordered)} == {0.0}
+    assert [set(hit.point.payload) for hit in nearest] == [{"revision"}] * 3
+    assert [hit.point.payload for hit in bare] == [{}]
+    assert by_id[0].point.payload == {"revision": 9, "state": "on"}
 
 
 # Search

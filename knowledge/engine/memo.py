@@ -1,0 +1,268 @@
+"""What readers remember of a collection: points, counts, short lists, until they are written."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from souffleur.knowledge.engine.collection import Filter, Listing, Payload, Point
+
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
+
+POINTS_KEPT = 8192
+"""Number of points that are remembered of a collection; the longest unread is dropped."""
+USERS_KEPT = 1024
+"""Number of users whose counts and lists are remembered."""
+FILTERS_KEPT = 64
+"""Number of counts and of lists of one user; one who talks needs about ten."""
+SHARED_LIFE = 2.0
+"""Seconds for which what another process may have changed is believed."""
+_LASTING = ("user_id", "type")
+"""Fields that no write changes in a point that exists."""
+
+
+@dataclass(frozen=True)
+class Write:
+    """What one write may change."""
+
+    ids: frozenset[str]
+    points: "tuple[Point, ...] | None" = None
+    """The whole points that are put; `None` if only some fields change, or points go."""
+    fields: frozenset[str] | None = None
+    """The fields that change; `None` means all of them."""
+
+    @property
+    def owners(self) -> set[str] | None:
+        """The users whose counts and lists may change, "" for all of them; `None` if unknown."""
+        if self.points is None:
+            return None
+        return {"", *(str(point.payload.get("user_id", "")) for point in self.points)}
+
+    def changes(self, filter: "Filter") -> bool:
+        """Return whether the number of points that match a filter may change."""
+        if self.points is not None:
+            return any(_may_match(filter, point.payload) for point in self.points)
+        return self.fields is None or not self.fields.isdisjoint(filter.keys)
+
+    def reorders(self, listing: "Listing", ids: Sequence[str]) -> bool:
+        """Return whether a list may change of which these are the points."""
+        if self.points is None and self.fields is None:
+            return not self.ids.isdisjoint(ids)
+        ordered = listing.order is not None and listing.order.key in (self.fields or ())
+        return ordered or self.changes(listing.filter)
+
+
+@dataclass
+class Reading:
+    """A read under way, and what was written meanwhile, which it may not remember."""
+
+    ids: set[str] = field(default_factory=set)
+    writes: list[Write] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A point as it was read; `None` if there is none with its id."""
+
+    point: "Point | None"
+    at: float
+    """When it was read, by the memo's clock."""
+
+
+class Memo:
+    """Points, counts and which users have no cues, as they were read last. Thread-safe.
+
+    Every write of this process goes through `writing`, which drops exactly what it may change. A
+    collection that other processes write as well gives a `life` in seconds: what is older is read
+    again.
+    """
+
+    def __init__(
+        self, *, life: float | None = None, clock: Callable[[], float] = monotonic
+    ) -> None:
+        self.life = life
+        """Seconds for which something is believed; `None` means until it is written."""
+        self._clock = clock
+        self._points: OrderedDict[str, Kept] = OrderedDict()
+        self._counts: _ByUser[Filter, tuple[int, float]] = _ByUser()
+        self._lists: _ByUser[Listing, tuple[tuple[str, ...], float]] = _ByUser()
+        self._cued: OrderedDict[str, tuple[bool, float]] = OrderedDict()
+        self._keys: set[str] = set()
+        """Fields on which any count or list has depended."""
+        self._readings: list[Reading] = []
+        self._alone = Lock()
+
+    @contextmanager
+    def writing(
+        self,
+        ids: Iterable[str] = (),
+        *,
+        points: "Sequence[Point] | None" = None,
+        fields: Iterable[str] | None = None,
+    ) -> Iterator[None]:
+        """Drop what a write may change: before it, and after it, also if it fails."""
+        named = frozenset(ids if points is None else (point.id for point in points))
+        write = Write(
+            named,
+            None if points is None else tuple(points),
+            None if fields is None else frozenset(fields),
+        )
+        self._drop(write)
+        try:
+            yield
+        finally:
+            self._drop(write)
+
+    @contextmanager
+    def reading(self) -> Iterator[Reading]:
+        """Begin a read, whose results `keep` and `keep_count` remember."""
+        begun = Reading()
+        with self._alone:
+            self._readings.append(begun)
+        try:
+            yield begun
+        finally:
+            with self._alone:
+                self._readings = [one for one in self._readings if one is not begun]
+
+    def find(self, id: str) -> Kept | None:
+        """Return what is known of an id, however old; `None` if nothing is."""
+        with self._alone:
+            kept = self._points.get(id)
+            if kept is not None:
+                self._points.move_to_end(id)
+            return kept
+
+    def find_all(self, ids: Sequence[str]) -> "list[Point] | None":
+        """Return the points with these ids, if all that is known of them is believed."""
+        with self._alone:
+            kept = [self._points.get(id) for id in ids]
+            if None in kept:
+                return None
+            known = [one for one in kept if one is not None]
+            if self.life is not None and not all(self.is_fresh(one.at) for one in known):
+                return None
+            for id in ids:
+                self._points.move_to_end(id)
+            return [one.point for one in known if one.point is not None]
+
+    def is_fresh(self, at: float) -> bool:
+        """Return whether what was read then is still believed."""
+        return self.life is None or self._clock() - at < self.life
+
+    def keep(self, id: str, point: "Point | None", reading: Reading) -> "Point | None":
+        """Remember a point unless it was written meanwhile, and return it."""
+        kept = point and replace(point, records={})
+        with self._alone:
+            if id not in reading.ids:
+                self._points[id] = Kept(kept, self._clock())
+                self._points.move_to_end(id)
+                _shorten(self._points, POINTS_KEPT)
+        return kept
+
+    def find_count(self, counted: "Filter") -> int | None:
+        """Return the number of points that match a filter, if it is known."""
+        with self._alone:
+            count, at = self._counts.find(_owner(counted), counted) or (None, 0.0)
+            return count if self.is_fresh(at) else None
+
+    def keep_count(self, counted: "Filter", count: int, reading: Reading) -> None:
+        """Remember a count unless it may have changed meanwhile."""
+        with self._alone:
+            if not any(write.changes(counted) for write in reading.writes):
+                self._keys |= counted.keys
+                self._counts.keep(_owner(counted), counted, (count, self._clock()))
+
+    def find_list(self, listing: "Listing") -> tuple[str, ...] | None:
+        """Return the ids of a list, if it is known."""
+        with self._alone:
+            ids, at = self._lists.find(_owner(listing.filter), listing) or (None, 0.0)
+            return ids if self.is_fresh(at) else None
+
+    def keep_list(self, listing: "Listing", ids: Sequence[str], reading: Reading) -> None:
+        """Remember the ids of a list unless it may have changed meanwhile."""
+        with self._alone:
+            if not any(write.reorders(listing, ids) for write in reading.writes):
+                self._keys |= listing.keys
+                self._lists.keep(_owner(listing.filter), listing, (tuple(ids), self._clock()))
+
+    def has_cues(self, user_id: str) -> bool | None:
+        """Return whether any point of a user has cues; `None` if that is not known."""
+        with self._alone:
+            cued, at = self._cued.get(user_id, (None, 0.0))
+            return cued if cued is not None and self.is_fresh(at) else None
+
+    def keep_cued(self, user_id: str, cued: bool, reading: Reading) -> None:
+        """Remember whether any point of a user has cues."""
+        with self._alone:
+            if user_id not in _given_cues(reading.writes):
+                self._cued[user_id] = (cued, self._clock())
+                _shorten(self._cued, USERS_KEPT)
+
+    def _drop(self, write: Write) -> None:
+        with self._alone:
+            for reading in self._readings:
+                reading.ids |= write.ids
+                reading.writes.append(write)
+            for id in write.ids:
+                self._points.pop(id, None)
+            if write.fields is not None and write.fields.isdisjoint(self._keys):
+                return
+            owners = write.owners
+            self._counts.drop(owners, lambda counted, _: write.changes(counted))
+            self._lists.drop(owners, lambda listing, kept: write.reorders(listing, kept[0]))
+            for user_id in _given_cues([write]):
+                self._cued.pop(user_id, None)
+
+
+class _ByUser(Generic[Asked, Answer]):
+    """Answers by user and question, in the order in which their users were last looked up."""
+
+    def __init__(self) -> None:
+        self._answers: OrderedDict[str, OrderedDict[Asked, Answer]] = OrderedDict()
+
+    def find(self, owner: str, asked: Asked) -> Answer | None:
+        mine = self._answers.get(owner)
+        if mine is None:
+            return None
+        self._answers.move_to_end(owner)
+        return mine.get(asked)
+
+    def keep(self, owner: str, asked: Asked, answer: Answer) -> None:
+        mine = self._answers.setdefault(owner, OrderedDict())
+        mine[asked] = answer
+        _shorten(mine, FILTERS_KEPT)
+        self._answers.move_to_end(owner)
+        _shorten(self._answers, USERS_KEPT)
+
+    def drop(self, owners: set[str] | None, stale: Callable[[Asked, Answer], bool]) -> None:
+        """Drop the stale answers of these users; `None` means of all."""
+        for owner in list(self._answers) if owners is None else owners & self._answers.keys():
+            mine = self._answers[owner]
+            for asked in [one for one, answer in mine.items() if stale(one, answer)]:
+                del mine[asked]
+
+
+def _owner(filter: "Filter") -> str:
+    """Return the user whose points a filter selects; "" if it is not one user's."""
+    return next((str(value) for _, value in filter.equal(("user_id",))), "")
+
+
+def _may_match(counted: "Filter", payload: "Payload") -> bool:
+    """Return whether a point may match, now or before, by the fields that never change."""
+    return all(payload.get(key) == value for key, value in counted.equal(_LASTING))
+
+
+def _given_cues(writes: Iterable[Write]) -> set[str]:
+    points = (point for write in writes for point in write.points or ())
+    return {str(one.payload.get("user_id")) for one in points if one.cues or one.cue_words}
+
+
+def _shorten(kept: OrderedDict[Any, Any], most: int) -> None:
+    while len(kept) > most:
+        kept.popitem(last=False)

@@ -1,0 +1,205 @@
+"""A cached collection answers as the collection itself, whatever is written meanwhile."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+
+from souffleur.errors import StoreError
+from souffleur.knowledge.engine.cached import CachedCollection
+from souffleur.knowledge.engine.collection import (
+    Between,
+    CollectionSchema,
+    Filter,
+    Hit,
+    Is,
+    Listing,
+    Order,
+    Payload,
+    Point,
+    Search,
+)
+from souffleur.knowledge.engine.edge import EdgeCollection
+from souffleur.knowledge.engine.memo import POINTS_KEPT, SHARED_LIFE, Memo
+from tests.counted import Tripped
+
+LAYOUT = CollectionSchema(
+    "memories", 3, {"user_id": "tenant", "state": "keyword", "due_at": "datetime"}, cues=True
+)
+NOON = datetime(2026, 1, 3, 12, 0, tzinfo=UTC)
+ANN = Filter((Is("user_id", "ann"), Is("state", "on")))
+UP = (0.0, 0.0, 1.0)
+
+
+def point(n: int, user_id: str = "ann", **payload: object) -> Point:
+    """The numbered point."""
+    return Point(str(UUID(int=n)), {"user_id": user_id, "state": "on", **payload}, dense=UP)
+
+
+def numbers(points: list[Point]) -> list[int]:
+    """The numbers of points."""
+    return [UUID(one.id).int for one in points]
+
+
+@pytest.fixture(scope="module")
+def edge(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EdgeCollection]:
+    """One for all tests."""
+    collection = EdgeCollection.open(tmp_path_factory.mktemp("edge"), LAYOUT)
+    yield collection
+    asyncio.run(collection.close())
+
+
+@pytest.fixture
+async def tripped(edge: EdgeCollection) -> Tripped:
+    """An empty collection that counts its round trips."""
+    left, _ = await edge.scroll(Filter(), limit=1000)
+    await edge.delete([one.id for one in left])
+    edge.memo = Memo()
+    return Tripped(edge)
+
+
+async def look(cached: CachedCollection) -> tuple[list[int], int, list[Payload], list[int]]:
+    """A list, a count, some points and a search by cues, asked at once."""
+    ids = [point(n).id for n in range(6)]
+    page, count, points, hits = await asyncio.gather(
+        cached.scroll(ANN, limit=3),
+        cached.count(ANN),
+        cached.get(ids),
+        cached.search([Search(UP, ANN, by_cues=True)]),
+    )
+    found = [hit.point for hit in hits[0]]
+    return numbers(page[0]), count, [one.payload for one in points], numbers(found)
+
+
+async def test_nothing_is_read_twice(tripped: Tripped) -> None:
+    """What was read before is not asked for again until it may have changed."""
+    cached = CachedCollection(tripped)
+    await tripped.put([point(0), point(1), point(2, "bob")])
+    before = await look(cached)
+    tripped.trips = 0
+    assert await look(cached) == before
+    assert tripped.trips == 0
+    await tripped.put([point(3, "bob")])
+    assert (await look(cached))[:2] == ([0, 1], 2)
+    assert tripped.trips == 1, "only the point itself was not known"
+
+
+async def test_every_write_shows_at_once(tripped: Tripped) -> None:
+    """Put, replaced, merged, deleted: the next read has it."""
+    cached = CachedCollection(tripped)
+    seen = []
+    writes: tuple[Callable[[], Awaitable[object]], ...] = (
+        lambda: tripped.put([point(0, revision=1), point(1), point(2, "bob")]),
+        lambda: tripped.replace(point(0, revision=2, state="off"), revision=1),
+        lambda: tripped.merge_payload([point(0).id], {"state": "on"}),
+        lambda: tripped.merge_payload([point(1).id], {"recalls": 1}),
+        lambda: tripped.put([Point(**{**vars(point(4)), "cues": (UP,)})]),
+        lambda: tripped.delete([point(1).id]),
+    )
+    for write in writes:
+        await write()
+        seen.append(await look(cached))
+    pages = [page for page, _, _, _ in seen]
+    assert pages == [[0, 1], [1], [0, 1], [0, 1], [0, 1, 4], [0, 4]]
+    assert [count for _, count, _, _ in seen] == [2, 1, 2, 2, 3, 2]
+    assert [hits for _, _, _, hits in seen] == [[], [], [], [], [4], [4]]
+    assert seen[3][2][1] == {"user_id": "ann", "state": "on", "recalls": 1}
+    tripped.put_now([point(5)])
+    assert (await look(cached))[0] == [0, 4, 5]
+
+
+async def test_what_ends_with_time_is_left_out(tripped: Tripped) -> None:
+    """A list that is remembered is that of the moment asked for, also of an earlier one."""
+    cached = CachedCollection(tripped)
+    await tripped.put([point(n, due_at=(NOON + timedelta(hours=n)).isoformat()) for n in range(30)])
+    await tripped.put([point(40, due_at=None)])
+    for order in (None, Order("due_at")):
+        for hour in (0, 3, 28, 40, 1):
+            ended = Between("due_at", high=NOON + timedelta(hours=hour))
+            left = Filter(ANN.must, (ended,))
+            expected = await tripped.scroll(left, limit=2, order=order)
+            assert await cached.scroll(left, limit=2, order=order) == expected
+
+
+async def test_what_is_written_during_a_read_is_not_remembered_as_it_was(
+    edge: EdgeCollection, tripped: Tripped
+) -> None:
+    """A read that began before a write is not taken for what is there after it."""
+
+    class Slow(Tripped):
+        async def search(self, queries: Sequence[Search | Listing]) -> list[list[Hit]]:
+            found: list[list[Hit]] = await super().search(queries)
+            edge.put_now([point(1), point(0, state="off")])
+            return found
+
+        async def count(self, filter: Filter) -> int:
+            found = await super().count(filter)
+            edge.put_now([point(3)])
+            return found
+
+    await edge.put([point(0)])
+    cached = CachedCollection(Slow(edge))
+    assert await cached.count(ANN) == 1
+    assert numbers((await cached.scroll(ANN, limit=9))[0]) == [0, 3]
+    quiet = CachedCollection(edge)
+    assert numbers((await quiet.scroll(ANN, limit=9))[0]) == [1, 3]
+    assert await quiet.count(ANN) == 2
+    assert (await quiet.get([point(0).id]))[0].payload["state"] == "off"
+
+
+async def test_another_process_is_believed_for_a_short_time_only(
+    edge: EdgeCollection, tripped: Tripped
+) -> None:
+    """What someone else writes is seen after some seconds; a revision that is found, at once."""
+    now = [0.0]
+    edge.memo = Memo(life=SHARED_LIFE, clock=lambda: now[0])
+    cached = CachedCollection(tripped)
+    await edge.put([point(0, revision=1)])
+    nearest = [Search(UP, ANN)]
+    await asyncio.gather(cached.get([point(0).id]), cached.count(ANN), cached.search(nearest))
+    unseen, edge.memo = edge.memo, Memo()  # as another process, which has a memo of its own
+    await edge.put([point(0, revision=2), point(1)])
+    edge.memo = unseen
+    assert (await cached.get([point(0).id]))[0].payload["revision"] == 1
+    assert await cached.count(ANN) == 1
+    ((first, second),) = await cached.search(nearest)
+    assert {one.point.payload.get("revision") for one in (first, second)} == {2, None}
+    now[0] += SHARED_LIFE
+    assert (await cached.get([point(0).id]))[0].payload["revision"] == 2
+    assert await cached.count(ANN) == 2
+
+
+async def test_it_is_only_read(tripped: Tripped) -> None:
+    """A write through it is refused."""
+    cached = CachedCollection(tripped)
+    for write in (
+        cached.put([point(0)]),
+        cached.replace(point(0), revision=1),
+        cached.merge_payload([point(0).id], {}),
+        cached.delete([point(0).id]),
+    ):
+        with pytest.raises(StoreError, match="only read"):
+            await write
+
+
+async def test_a_failure_reaches_all_who_wait(tripped: Tripped) -> None:
+    """What cannot be asked fails for each, and the next question is asked anew."""
+    cached = CachedCollection(tripped)
+    wrong = [Search((1.0,), ANN)]
+    both = await asyncio.gather(
+        cached.search(wrong), cached.scroll(ANN, limit=1), return_exceptions=True
+    )
+    assert all(isinstance(one, StoreError) for one in both)
+    assert await cached.scroll(ANN, limit=1) == ([], None)
+
+
+def test_a_memo_is_bounded() -> None:
+    """It keeps the points that were read last."""
+    memo = Memo()
+    with memo.reading() as reading:
+        for n in range(POINTS_KEPT + 1):
+            memo.keep(str(n), None, reading)
+    assert memo.find("0") is None
+    assert memo.find(str(POINTS_KEPT)) is not None

@@ -12,6 +12,7 @@ from souffleur.field_docs import explain_fields
 from souffleur.knowledge import erasing, undo
 from souffleur.knowledge.decay import effective, near_expiries
 from souffleur.knowledge.embedding.embedder import Embedder
+from souffleur.knowledge.engine.cached import CachedCollection
 from souffleur.knowledge.engine.collection import (
     Between,
     Collection,
@@ -119,6 +120,28 @@ class KnowledgeBase:
         )
         """Carries out verdicts."""
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._at_hand: KnowledgeBase | None = None
+
+    @property
+    def at_hand(self) -> "KnowledgeBase":
+        """The same store to read from quickly, before each reply: what was read is remembered.
+
+        Its results are those of the store itself; on a server, what another process has written is
+        seen within `memo.SHARED_LIFE` seconds. Every write raises StoreError.
+        """
+        memories, journal = self.memories, self.journal.collection
+        hand = self._at_hand
+        if hand is None or not (
+            _reads(hand.memories, memories) and _reads(hand.journal.collection, journal)
+        ):
+            hand = self._at_hand = KnowledgeBase(
+                CachedCollection(memories),
+                Journal(CachedCollection(journal), last_seq=0),
+                self.embedder,
+                self.policy,
+                raw_days=self.raw_days,
+            )
+        return hand
 
     async def apply(self, verdict: Verdict, *, turns: Sequence[Turn] = ()) -> LedgerEntries:
         """Carry out a verdict and return one ledger entry per op.
@@ -242,12 +265,14 @@ class KnowledgeBase:
         Returns up to `query.limit` of each, the latest ones. The query's text is ignored.
         """
         newest = Order("created_at", descending=True)
-        episodes, _ = await self.memories.scroll(
-            memories_filter(query, Scope.EPISODES), limit=query.limit, order=newest
-        )
         raw = turns_filter(replace(query, raw_since=self._raw_since(query.now)))
-        turns, _ = await self.journal.collection.scroll(
-            raw, limit=query.limit, order=Order("at", descending=True)
+        (episodes, _), (turns, _) = await asyncio.gather(
+            self.memories.scroll(
+                memories_filter(query, Scope.EPISODES), limit=query.limit, order=newest
+            ),
+            self.journal.collection.scroll(
+                raw, limit=query.limit, order=Order("at", descending=True)
+            ),
         )
         told_then = to_memories(reversed(episodes))
         said_then = read_each(reversed(turns), to_masked_turn)
@@ -483,6 +508,10 @@ class KnowledgeBase:
     def trouble(self) -> str:
         """Why recent writes may not survive a power cut; empty if all is well."""
         return self.memories.trouble or self.journal.collection.trouble
+
+
+def _reads(hand: Collection, collection: Collection) -> bool:
+    return isinstance(hand, CachedCollection) and hand.inner is collection
 
 
 def _due_by(now: datetime, what: Sequence[Due], user_id: str | None) -> Filter:

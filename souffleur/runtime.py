@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.backup_file import BackupManifest
     from souffleur.knowledge.embedding.embedder import Embedder
     from souffleur.knowledge.erasing import Erased
+    from souffleur.knowledge.introductions import People
     from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.runs.run import RunOptions, RunResult
 
@@ -161,8 +162,9 @@ class Souffleur:
             return Recall()
         try:
             words = read_content(text)
-            asked, odd = await self._asked(user_id, session_id, words, agent_id, at)
-            whisper = await whisper_for(self.knowledge, self.settings, asked, self._count)
+            people = self.knowledge.at_hand.people
+            asked, odd = await self._asked(user_id, session_id, words, agent_id, at, people)
+            whisper = await whisper_for(self.knowledge.at_hand, self.settings, asked, self._count)
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
             return Recall(error=_describe(error))
         self._pairing.note(user_id, session_id, whisper)
@@ -629,7 +631,13 @@ class Souffleur:
         return await self._backstage.do(lambda: self.knowledge.apply(verdict))
 
     async def _asked(
-        self, user_id: str, session_id: str, text: str, agent_id: str, at: Moment | None
+        self,
+        user_id: str,
+        session_id: str,
+        text: str,
+        agent_id: str,
+        at: Moment | None,
+        people: "People | None" = None,
     ) -> tuple[Asked, str]:
         """Return the checked question of `recall` or `ask`, and a warning about its time.
 
@@ -640,14 +648,17 @@ class Souffleur:
         if not isinstance(text, str):
             raise MessageError(f"text must be a text, not {type(text).__name__}")
         check_id(agent_id, "agent_id")
-        persona, sphere = await self._who(user_id, agent_id)
+        persona, sphere = await self._who(user_id, agent_id, people)
         now, odd = moment_or_now(at, now=self.clock(), zone=persona.zone)
         words = clip(mend(text), MAX_MESSAGE_LENGTH)
         return Asked(user_id, session_id, words, now, persona, agent_id, sphere), odd
 
-    async def _who(self, user_id: str, agent_id: str = "default") -> tuple[Persona, str]:
+    async def _who(
+        self, user_id: str, agent_id: str = "default", people: "People | None" = None
+    ) -> tuple[Persona, str]:
         """Return the names, zone and language of the two, and the sphere of the persona."""
-        person, card = await self.knowledge.people.find(user_id, agent_id)
+        known = people or self.knowledge.people
+        person, card = await known.find(user_id, agent_id)
         return persona_of(self._usual, person, card), sphere_of(card)
 
     def _moment(self, at: Moment | None, persona: Persona) -> datetime:

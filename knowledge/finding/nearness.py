@@ -56,8 +56,8 @@ async def hybrid_search(
     vectors = await encoder.vectors([text for text, _ in texts]) if encoder else []
     for vector, (_, weight) in zip(vectors, texts, strict=False):
         asks += _asks("cosine", weight, Search(vector, Filter(), HITS_PER_SEARCH), allowed)
-    hits = await collection.search([ask for _, _, ask in asks])
     scale = await lexical_scale(collection, corpus)
+    hits = await collection.search([ask for _, _, ask in asks])
     points: dict[str, Point] = {}
     parts: dict[str, Parts] = {}
     for (name, weight, _), found in zip(asks, hits, strict=True):

@@ -347,8 +347,12 @@ async def _follow_links(
     seen = {found.memory.id for found in ranked if found.relevant}
     reach: dict[str, float] = {}
     memories: dict[str, Memory] = {}
-    for found in best:
-        for memory in await _neighbours(collection, query, allowed, found.memory):
+    linked = [found for found in best if found.memory.entities or found.memory.relations]
+    around = await asyncio.gather(
+        *(_neighbours(collection, query, allowed, found.memory) for found in linked)
+    )
+    for found, near in zip(linked, around, strict=True):
+        for memory in near:
             if memory.id not in seen:
                 memories[memory.id] = memory
                 reach[memory.id] = max(reach.get(memory.id, 0), HOP_SHARE * found.relevance)
@@ -361,14 +365,22 @@ async def _follow_links(
 async def _neighbours(
     collection: Collection, query: Query, allowed: Filter, memory: Memory
 ) -> Iterable[Memory]:
-    points: list[Point] = []
-    for name in memory.entities[:3]:
-        about = Filter((*allowed.must, Is("entities", name)), allowed.must_not)
-        page, _ = await collection.scroll(about, limit=COMMON_NAME_MEMORIES + 1)
-        points += page if len(page) <= COMMON_NAME_MEMORIES else []
-    linked = await collection.get([link.to for link in memory.relations if link.type != GUARDS])
-    related = (one for one in to_memories(linked) if _may_read(one, query))
-    return [*to_memories(points), *related]
+    about = [
+        Filter((*allowed.must, Is("entities", name)), allowed.must_not)
+        for name in memory.entities[:3]
+    ]
+    related = [link.to for link in memory.relations if link.type != GUARDS]
+    few = COMMON_NAME_MEMORIES + 1
+    *pages, linked = await asyncio.gather(
+        *(_page(collection, one, few) for one in about), collection.get(related)
+    )
+    points = [point for page in pages if len(page) < few for point in page]
+    return [*to_memories(points), *(one for one in to_memories(linked) if _may_read(one, query))]
+
+
+async def _page(collection: Collection, filter: Filter, limit: int) -> list[Point]:
+    page, _ = await collection.scroll(filter, limit=limit)
+    return page
 
 
 def _may_read(memory: Memory, query: Query) -> bool:

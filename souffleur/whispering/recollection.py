@@ -114,6 +114,15 @@ class Finder:
             self.note(error)
             return await self.knowledge.search(replace(asked, by_words=True))
 
+    async def prepare(self, *texts: str) -> None:
+        """Embed texts once, so that searches which run at once need not each do it."""
+        said = [text for text in texts if text.strip()]
+        try:
+            await self.knowledge.embedder.embed_queries(said, within=self._within)
+        except EmbedderError as error:
+            self._by_words = True
+            self.note(error)
+
     async def part(self, work: Awaitable[T], otherwise: T) -> T:
         """Return what the work brings; if it fails, something else, and note why."""
         try:
@@ -161,36 +170,55 @@ async def whisper_for(
 async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) -> Candidates:
     """Gather what could be whispered, before any budget; what fails is left out alone."""
     knowledge, user_id, now = finder.knowledge, asked.user_id, asked.now
-    sphere = asked.sphere
+    sphere, own = asked.sphere, own_sphere(asked.agent_id)
+    episodes = settings.recall_episodes
 
     def held(category: Category) -> Awaitable[list[Memory]]:
         return knowledge.list(user_id, category=category, now=now, sphere=sphere)
 
-    core = await finder.part(held(Category.CORE), [])
-    system = await finder.part(_what_it_is(knowledge, asked), [])
-    portrait = await finder.part(knowledge.portrait(user_id, sphere), None)
-    latest = await finder.part(
-        knowledge.episodes(user_id, limit=settings.recall_episodes, now=now, sphere=sphere), []
-    )
     session = await finder.part(knowledge.sessions.find(user_id, asked.session_id, sphere), None)
     before = await finder.part(knowledge.sessions.held(session), [])
-    found = await finder.part(_called_for(finder, asked, before, latest), [])
     likely = session.likely(now) if session else ()
-    unasked = await finder.part(_unasked(knowledge, asked, likely), [])
-    boundaries = await finder.part(
-        knowledge.list(user_id, kind=Kind.BOUNDARY, now=now, sphere=sphere), []
+    context = _context(before)
+    await finder.prepare(asked.text, context)
+    part, system = finder.part, Category.SYSTEM
+    latest = await part(knowledge.episodes(user_id, limit=episodes, now=now, sphere=sphere), [])
+    nearest, older = _called_for(settings, asked, context)
+    most_valuable = knowledge.most_valuable(
+        user_id, limit=MAX_UNASKED, categories=LIVED, now=now, sphere=sphere
     )
-    hits = {hit.item.id: hit for hit in found}
+    # Asked at once, all this is one request to the store.
+    standing = asyncio.gather(
+        part(held(Category.CORE), []),
+        part(knowledge.list(PERSONAS, category=system, now=now, sphere=own), []),
+        part(held(system), []),
+        part(knowledge.portrait(user_id, sphere), None),
+        part(knowledge.list(user_id, kind=Kind.BOUNDARY, now=now, sphere=sphere), []),
+    )
+    called_up = asyncio.gather(
+        part(finder.search(nearest), []),
+        part(finder.search(older) if latest or not episodes else _nothing(), []),
+        part(knowledge.plans_near(user_id, limit=MAX_NEAR_PLANS, now=now, sphere=sphere), []),
+        part(knowledge.get_many(user_id, likely), []),
+        part(most_valuable, []),
+    )
+    stands, calls = await asyncio.gather(standing, called_up)
+    core, always, here, portrait, boundaries = stands
+    hits, others, near, expected, best = calls
+    found = [*hits, *_older(others, latest)]
+    unasked = [*near, *(one for one in expected if knows(sphere, one.sphere)), *best]
+    what_it_is = [one for one in (*always, *here) if one.agent_id == asked.agent_id]
+    called = {hit.item.id: hit for hit in found}
     pool = [*(hit.memory for hit in found), *unasked, *boundaries]
     guards = find_guards([*core, *pool], asked.text)
-    ranked = rank(pool, hits, guards=guards, likely=likely, now=now, policy=knowledge.policy)
+    ranked = rank(pool, called, guards=guards, likely=likely, now=now, policy=knowledge.policy)
     past = await finder.part(_past(finder, settings, asked, before, found), ())
     return Candidates(
-        core=[*system, *(one for one in core if not is_held_back(one, guards))],
+        core=[*what_it_is, *(one for one in core if not is_held_back(one, guards))],
         portrait=portrait,
         episodes=latest,
         found=[hit for hit in found if hit.relevant],
-        related=_within_limits(ranked, hits, settings),
+        related=_within_limits(ranked, called, settings),
         past=past,
     )
 
@@ -209,35 +237,35 @@ def _within_limits(
     return chosen
 
 
-async def _what_it_is(knowledge: "KnowledgeBase", asked: Asked) -> list[Memory]:
-    """Return what the persona is: for every user, and for this one."""
-    own, system = own_sphere(asked.agent_id), Category.SYSTEM
-    always = await knowledge.list(PERSONAS, category=system, now=asked.now, sphere=own)
-    sphere = asked.sphere
-    here = await knowledge.list(asked.user_id, category=system, now=asked.now, sphere=sphere)
-    return [one for one in (*always, *here) if one.agent_id == asked.agent_id]
+def _context(before: Sequence[Turn]) -> str:
+    """Return the messages before this one that a recall looks at."""
+    return "\n".join([said.text for turn in before for said in turn.said()][-CONTEXT_MESSAGES:])
 
 
-async def _called_for(
-    finder: Finder, asked: Asked, before: Sequence[Turn], latest: Sequence[Memory]
-) -> list[Found]:
-    """Return the memories, and the episodes before the latest, that are nearest to a message."""
-    said = [said.text for turn in before for said in turn.said()][-CONTEXT_MESSAGES:]
+def _called_for(settings: Settings, asked: Asked, context: str) -> tuple[Query, Query]:
+    """Return the searches for the memories and the episodes that are nearest to a message."""
     query = Query(
         asked.user_id,
         asked.text,
         asked.now,
-        context="\n".join(said),
+        context=context,
         sphere=asked.sphere,
         limit=MAX_NEAREST,
     )
-    hits = await finder.search(query)
-    older = replace(query, scope=(Scope.EPISODES,), limit=len(latest) + MAX_OLDER_EPISODES)
+    episodes = settings.recall_episodes + MAX_OLDER_EPISODES
+    return query, replace(query, scope=(Scope.EPISODES,), limit=episodes)
+
+
+async def _nothing() -> list[Found]:
+    """Return the episodes that match a message, if there are none at all."""
+    return []
+
+
+def _older(nearest: Sequence[Found], latest: Sequence[Memory]) -> list[Found]:
+    """Return the nearest episodes that are relevant and not among the latest."""
     known = {episode.id for episode in latest}
-    others = [
-        hit for hit in await finder.search(older) if hit.relevant and hit.item.id not in known
-    ]
-    return hits + others[:MAX_OLDER_EPISODES]
+    few = nearest[: len(latest) + MAX_OLDER_EPISODES]
+    return [hit for hit in few if hit.relevant and hit.item.id not in known][:MAX_OLDER_EPISODES]
 
 
 async def _past(
@@ -319,9 +347,11 @@ async def _told(finder: Finder, query: Query, past: Past) -> list[Found]:
     alone. If there is neither then, it is not summarised yet, or asked for as a whole.
     """
     then = replace(query, since=past.since, until=past.until)
-    told = await finder.knowledge.turns_and_episodes_between(then)
+    told, hits = await asyncio.gather(
+        finder.knowledge.turns_and_episodes_between(then),
+        finder.search(replace(query, scope=RAW)),
+    )
     episodes = [Found(item, 1.0, 1.0, 0.0) for item in told if isinstance(item, Memory)]
-    hits = await finder.search(replace(query, scope=RAW))
     turns = [hit for hit in hits if _near(hit)]
     if episodes or any(past.includes(hit.at) for hit in turns):
         return [*episodes, *turns]
@@ -345,14 +375,3 @@ async def look_everywhere(
         hits = await finder.search(query)
         past = replace(past, found=tuple(hit for hit in hits if hit.relevant))
     return replace(past, error="; ".join(finder.errors))
-
-
-async def _unasked(knowledge: "KnowledgeBase", asked: Asked, likely: Sequence[str]) -> list[Memory]:
-    """Return plans whose day is near, what the judge expects, and what is worth most."""
-    user_id, now, sphere = asked.user_id, asked.now, asked.sphere
-    near = await knowledge.plans_near(user_id, limit=MAX_NEAR_PLANS, now=now, sphere=sphere)
-    expected = await knowledge.get_many(user_id, likely) if likely else []
-    best = await knowledge.most_valuable(
-        user_id, limit=MAX_UNASKED, categories=LIVED, now=now, sphere=sphere
-    )
-    return [*near, *(one for one in expected if knows(sphere, one.sphere)), *best]

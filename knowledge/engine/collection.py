@@ -5,160 +5,58 @@ It has two implementations: `edge.EdgeCollection` (in this process, on disk) and
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection as Some, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from souffleur.knowledge.engine.changes import Changes
 from souffleur.knowledge.engine.memo import Memo
+from souffleur.knowledge.engine.points import (
+    AnyOf,
+    Between,
+    Condition,
+    Filter,
+    Hit,
+    Is,
+    Listing,
+    Missing,
+    OneOf,
+    Order,
+    Payload,
+    Point,
+    Scalar,
+    Search,
+    Sparse,
+    is_between,
+)
 
-Payload = dict[str, Any]
-"""JSON-like data. Datetimes are ISO 8601 strings in UTC; ids are UUID strings."""
-
-Scalar = str | int | bool
+__all__ = [
+    "POINTS_PER_PAGE",
+    "AnyOf",
+    "Between",
+    "Collection",
+    "CollectionSchema",
+    "Condition",
+    "Filter",
+    "Hit",
+    "IndexType",
+    "Is",
+    "Listing",
+    "Missing",
+    "OneOf",
+    "Order",
+    "Payload",
+    "Point",
+    "Scalar",
+    "Search",
+    "Sparse",
+    "is_between",
+    "read_all",
+    "read_pages",
+]
 
 POINTS_PER_PAGE = 1000
 """Number of points that `read_all` requests at once."""
-
-
-@dataclass(frozen=True)
-class Sparse:
-    """A sparse vector: distinct term ids and their weights, of equal length."""
-
-    indices: tuple[int, ...] = ()
-    values: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True)
-class Point:
-    """A payload with its vectors, stored under one id. A point may have no vector at all."""
-
-    id: str
-    """A UUID."""
-    payload: Payload
-    dense: tuple[float, ...] | None = None
-    """The dense vector, of unit length and of the collection's dimension."""
-    lexical: Sparse | None = None
-    cues: tuple[tuple[float, ...], ...] = ()
-    """Vectors of other texts it is found by; only in a collection whose schema has cues."""
-    cue_words: Sparse | None = None
-    records: dict[type, Any] | None = field(default=None, compare=False, repr=False)
-    """Where `reading.read` keeps what it has decoded from the payload; `None`: nowhere."""
-
-
-@dataclass(frozen=True)
-class Is:
-    """Matches if the field equals the value, or is a list that contains it."""
-
-    key: str
-    value: Scalar
-
-
-@dataclass(frozen=True)
-class OneOf:
-    """Matches if the field equals (or contains) one of the values; never without values."""
-
-    key: str
-    values: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Between:
-    """Matches if low <= field < high, for numbers or aware datetimes; never if it is missing."""
-
-    key: str
-    low: float | datetime | None = None
-    high: float | datetime | None = None
-
-
-@dataclass(frozen=True)
-class Missing:
-    """Matches if the field is absent, null or an empty list."""
-
-    key: str
-
-
-@dataclass(frozen=True)
-class AnyOf:
-    """Matches if at least one of the conditions matches."""
-
-    conditions: tuple["Condition", ...]
-
-
-Condition = Is | OneOf | Between | Missing | AnyOf
-
-
-@dataclass(frozen=True)
-class Filter:
-    """Matches if all of `must` and none of `must_not` match."""
-
-    must: tuple[Condition, ...] = ()
-    must_not: tuple[Condition, ...] = ()
-
-    @cached_property
-    def keys(self) -> frozenset[str]:
-        """The fields on which it depends."""
-        return frozenset(_keys((*self.must, *self.must_not)))
-
-    def equal(self, keys: Some[str]) -> Iterable[tuple[str, Scalar]]:
-        """Yield the values that these fields must have."""
-        return (
-            (one.key, one.value) for one in self.must if isinstance(one, Is) and one.key in keys
-        )
-
-
-@dataclass(frozen=True)
-class Order:
-    """An order by an indexed field."""
-
-    key: str
-    descending: bool = False
-
-
-@dataclass(frozen=True)
-class Hit:
-    """A point found by a query."""
-
-    point: Point
-    score: float
-    """The cosine for dense queries; summed idf-weighted term products for lexical ones."""
-
-
-@dataclass(frozen=True)
-class Search:
-    """One nearest-neighbour query: by a dense or by a sparse vector."""
-
-    vector: tuple[float, ...] | Sparse
-    filter: Filter
-    limit: int = 20
-    idf_within: Filter | None = None
-    """For sparse queries: the points over which term rarity is counted (one user's)."""
-    by_cues: bool = False
-    """Compare with the cues of points instead; of several cues the nearest counts."""
-    fields: tuple[str, ...] | None = None
-    """The fields of the payload that are read; `None` means all of them."""
-
-
-@dataclass(frozen=True)
-class Listing:
-    """One query without a vector: the first points by id or, if `order` is given, by that.
-
-    Points without the field of the order are left out.
-    """
-
-    filter: Filter
-    limit: int
-    order: Order | None = None
-    fields: tuple[str, ...] | None = None
-    """As in `Search`."""
-
-    @property
-    def keys(self) -> frozenset[str]:
-        """The fields on which it depends."""
-        return self.filter.keys | ({self.order.key} if self.order else set())
-
 
 IndexType = Literal["keyword", "tenant", "integer", "float", "datetime", "bool"]
 
@@ -255,33 +153,6 @@ class Collection(Protocol):
     async def close(self) -> None:
         """Flush and close the collection. Idempotent."""
         ...
-
-
-def _keys(conditions: Iterable[Condition]) -> Iterable[str]:
-    for condition in conditions:
-        if isinstance(condition, AnyOf):
-            yield from _keys(condition.conditions)
-        else:
-            yield condition.key
-
-
-def is_between(condition: Between, payload: Payload) -> bool:
-    """Return whether a payload's time is in a range of times.
-
-    >>> noon = datetime.fromisoformat("2026-01-03T12:00:00+00:00")
-    >>> is_between(Between("at", high=noon), {"at": "2026-01-03T11:00:00Z"})
-    True
-    >>> is_between(Between("at", low=noon), {"at": "2026-01-03T11:00:00Z"}), is_between(
-    ...     Between("at", low=noon), {"at": None})
-    (False, False)
-    """
-    value, low, high = payload.get(condition.key), condition.low, condition.high
-    if not isinstance(value, str):
-        return False
-    at = datetime.fromisoformat(value)
-    return (not isinstance(low, datetime) or low <= at) and (
-        not isinstance(high, datetime) or at < high
-    )
 
 
 async def read_all(collection: Collection, filter: Filter) -> list[Point]:

@@ -6,10 +6,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-if TYPE_CHECKING:
-    from souffleur.knowledge.engine.collection import Filter, Listing, Payload, Point
+from souffleur.knowledge.engine.points import Filter, Listing, Payload, Point
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")

@@ -4,6 +4,7 @@ START -> gather -> judge -> check -> apply -> END
                      ^--------' once, if the answer was unusable, nearly known already, or too long
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TypedDict
@@ -170,15 +171,22 @@ async def _known(knowledge: KnowledgeBase, turns: Sequence[Turn]) -> list[Memory
     """The whispered memories, those the turns touch, and the most valuable up to a limit."""
     user_id, sphere, now = turns[0].user_id, turns[0].sphere, turns[-1].at
     whispered = [id for turn in turns for id in turn.injected]
-    known = await knowledge.get_many(user_id, whispered)
+    texts = [text for turn in turns for text in (turn.user, turn.assistant) if text.strip()]
+    await knowledge.embedder.embed_queries(texts)
+    hand = knowledge.at_hand
+    known, best, *found = await asyncio.gather(
+        hand.get_many(user_id, whispered),
+        hand.most_valuable(user_id, limit=4 * MOST_SHOWN, now=now, sphere=sphere),
+        *(
+            hand.search(Query(user_id, text, now, sphere=sphere, limit=MOST_SHOWN // 2))
+            for text in texts
+        ),
+    )
     chosen = [memory for memory in known if knows(sphere, memory.sphere)]
-    for turn in turns:
-        for text in (turn.user, turn.assistant):
-            query = Query(user_id, text, now, sphere=sphere, limit=MOST_SHOWN // 2)
-            chosen += [hit.memory for hit in await knowledge.search(query) if hit.relevant]
+    chosen += [hit.memory for hits in found for hit in hits if hit.relevant]
     shown = list({memory.id: memory for memory in chosen}.values())[:MOST_SHOWN]
-    best = await knowledge.most_valuable(user_id, limit=4 * MOST_SHOWN, now=now, sphere=sphere)
-    rest = [memory for memory in best if memory.id not in {one.id for one in shown}]
+    already = {memory.id for memory in shown}
+    rest = [memory for memory in best if memory.id not in already]
     lasting_first = sorted(rest, key=lambda memory: memory.kind in PASSING_KINDS)
     filled = {memory.id for memory in lasting_first[: MOST_SHOWN - len(shown)]}
     return shown + [memory for memory in rest if memory.id in filled]

@@ -1,6 +1,7 @@
 """A pydantic model's JSON schema, reduced to what every strict endpoint accepts."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -10,6 +11,7 @@ Schema = dict[str, Any]
 _COPIED = ("type", "enum", "description")
 
 
+@cache
 def portable_schema(model: type[BaseModel]) -> Schema:
     """Return the model's JSON schema in the dialect that OpenAI, vLLM, llama.cpp and Ollama share.
 
@@ -17,6 +19,7 @@ def portable_schema(model: type[BaseModel]) -> Schema:
     references are replaced by what they refer to (`$defs` stay only for a model that holds
     itself). Defaults, titles, formats, bounds and a class's docstring go: a date is a string, and
     what is not in the schema is checked by the model afterwards. A field's own description stays.
+    It is worked out once for each model: do not change it.
 
     Raises ValueError for types that no strict schema can express: free keys, tuples and
     values of any type.

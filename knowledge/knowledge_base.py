@@ -462,6 +462,8 @@ class KnowledgeBase:
             for index, op in enumerate(verdict.ops)
             if isinstance(op, Add) and not op.keep_both
         ]
+        if not adds:
+            return {}
         vectors = await self.embedder.embed([op.content for _, op in adds])
         known = sphere_conditions(verdict.sphere)
         mine = Filter((Is("user_id", verdict.user_id), Is("state", MemoryState.ACTIVE), *known))

@@ -167,6 +167,8 @@ class EdgeCollection:
 
     async def merge_payload(self, ids: Sequence[str], payload: Payload) -> None:
         """Set these payload fields on the existing points; `None` removes a field."""
+        if not ids:
+            return
         # By filter: given ids, the engine refuses all of them if one is unknown.
         points = qdrant.Filter(must=[qdrant.HasIdCondition(set(ids))])
         with self.memo.writing(ids, fields=payload):
@@ -246,6 +248,8 @@ class EdgeCollection:
             logger.warning("damage to the store will not be noticed: {}", error)
 
     def _get(self, ids: Sequence[str], *, vectors: bool) -> list[Point]:
+        if not ids:
+            return []
         with engine_errors("read", self._path):
             records = self._shard.retrieve(list(ids), with_payload=True, with_vector=vectors)
         found = {str(record.id): record for record in records}

@@ -134,6 +134,8 @@ class ServerCollection:
 
     async def merge_payload(self, ids: Sequence[str], payload: Payload) -> None:
         """Set these payload fields on the existing points; `None` removes a field."""
+        if not ids:
+            return
         self.changes.note(ids)
         # By filter: given ids, the server answers 404 if one is unknown.
         points = models.Filter(must=[models.HasIdCondition(has_id=list(ids))])

@@ -1,8 +1,9 @@
-"""How often a recall asks the store: counted, as the time depends on the machine."""
+"""How often a recall and a judge ask the store: counted, as the time depends on the machine."""
 
 from pathlib import Path
 from typing import Any
 
+from souffleur.agents.chat import Reply, Request
 from souffleur.knowledge.memory import Category, Kind
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
@@ -41,3 +42,26 @@ async def test_an_ordinary_recall_takes_three_round_trips(tmp_path: Path) -> Non
         assert await count_trips("What did we say about tea yesterday?") <= 7
         await memory.remember("Ann likes mint.", user_id="ann")
         assert await count_trips("Mint tea it is") <= 5
+
+
+async def test_a_turn_that_changes_nothing_asks_for_the_memories_once(tmp_path: Path) -> None:
+    """What a judge is shown comes in a search and a read; a portrait is looked for in two."""
+
+    async def nothing(request: Request) -> Reply:
+        return Reply(text='{"reason": "", "ops": []}', model="m")
+
+    chosen = Settings(path=tmp_path, embedder="hash:64")
+    async with Souffleur.open(chosen, chat=nothing, clock=lambda: NOW) as memory:
+        base = memory.knowledge
+        for number in range(60):
+            await keep(base, f"Ann likes tea number {number}.")
+
+        async def count_trips(said: str) -> int:
+            memory.observe(**ME, user=said, assistant="Sweet.")
+            base.memories.trips = 0  # type: ignore[attr-defined]
+            assert await memory.flush()
+            return int(base.memories.trips)  # type: ignore[attr-defined]
+
+        base.memories = Tripped(base.memories)
+        assert await count_trips("My cat Tofu sleeps") > 4, "what counts does not count"
+        assert await count_trips("My cat Tofu drinks tea") <= 4

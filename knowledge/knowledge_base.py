@@ -65,6 +65,7 @@ from souffleur.knowledge.sessions import Sessions
 from souffleur.knowledge.talk.talk_codec import to_masked_turn
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.knowledge.users import UserSummary, list_users
+from souffleur.knowledge.watching import UNWATCHED, Watch
 from souffleur.knowledge.writer import Writer
 
 Vector = tuple[float, ...]
@@ -93,6 +94,7 @@ class KnowledgeBase:
         require_confirmation: bool = False,
         raw_days: int = 30,
         aclose: Callable[[], Awaitable[None]] | None = None,
+        watch: Watch = UNWATCHED,
     ) -> None:
         """Create a knowledge base over opened collections.
 
@@ -114,6 +116,8 @@ class KnowledgeBase:
         """How memories fade."""
         self.raw_days = raw_days
         """Days for which raw turns can be found."""
+        self.watch = watch
+        """Watches the changes that are carried out."""
         self._aclose = aclose
         self.writer = Writer(
             memories, journal, embedder, policy, require_confirmation=require_confirmation
@@ -149,8 +153,12 @@ class KnowledgeBase:
         The verdict is written to the ledger before any memory changes; `turns` become `judged`
         with it. Applying the same verdict again changes nothing and returns the same entries.
         """
-        async with self._alone(verdict.user_id):
-            return await self.writer.apply(verdict, turns)
+        with self.watch("apply", user=verdict.user_id, by=verdict.by.who) as work:
+            async with self._alone(verdict.user_id):
+                entries = await self.writer.apply(verdict, turns)
+            work.note(done=[one.op for one in entries if not one.refused and not one.waits])
+            work.note(refused=[one.refused for one in entries if one.refused])
+        return entries
 
     def _alone(self, user_id: str) -> asyncio.Lock:
         """Return the lock of one user, which exists as long as it is held or awaited."""

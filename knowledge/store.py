@@ -12,12 +12,14 @@ from souffleur.knowledge import decay, memory_codec
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import Collection, CollectionSchema, Filter, Payload
 from souffleur.knowledge.engine.folder_lock import locked_folder
+from souffleur.knowledge.engine.watched import watched
 from souffleur.knowledge.journal import INDEXES as JOURNAL_INDEXES, OUTAGES_RETRIED_KEY, Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import SCHEMA_VERSION
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.addresses import bare_address
 from souffleur.knowledge.upkeep import due_times
+from souffleur.knowledge.watching import UNWATCHED, Watch
 
 COLLECTIONS = {"memories": memory_codec.INDEXES, "journal": JOURNAL_INDEXES}
 """All collections of a store; there is no second database."""
@@ -52,6 +54,7 @@ async def open_knowledge(
     *,
     require_confirmation: bool = False,
     raw_days: int = 30,
+    watch: Watch = UNWATCHED,
 ) -> KnowledgeBase:
     """Open a store; create it if there is none.
 
@@ -66,6 +69,8 @@ async def open_knowledge(
         made_with = await _check_made_with(journal, location, embedder, dimension, policy)
         await _renew_due_times(memories, journal, made_with, policy)
         embedder.assume(dimension, made_with.get("floor"))
+        if watch is not UNWATCHED:
+            memories, journal.collection = watched(memories, watch), watched(talk, watch)
         aclose = opening.pop_all().aclose
     return KnowledgeBase(
         memories,
@@ -75,6 +80,7 @@ async def open_knowledge(
         require_confirmation=require_confirmation,
         raw_days=raw_days,
         aclose=aclose,
+        watch=watch,
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from souffleur.background.endpoints import Endpoints
 from souffleur.errors import SettingsError
 from souffleur.knowledge.breaker import Breaker
+from souffleur.knowledge.watching import UNWATCHED, Watch
 from souffleur.time_source import Clock, TimeSource
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from souffleur.agents.reviewer import MemoryReviewer
     from souffleur.background.narrator import Narrator
     from souffleur.knowledge.knowledge_base import KnowledgeBase
+    from souffleur.telemetry.metrics import Metrics
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,10 @@ class Parts:
     """The endpoints of model and embedder; `None` if there is no model."""
     let_go: Callable[[], Awaitable[None]] | None = None
     """Closes everything that was opened; `None` if only the store was."""
+    telemetry: Watch = UNWATCHED
+    """Watches the work, for metrics and traces."""
+    metrics: "Metrics | None" = None
+    """The metrics; `None` if nothing is measured."""
 
     @property
     def clock(self) -> Clock:

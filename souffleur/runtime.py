@@ -46,12 +46,14 @@ from souffleur.knowledge.operation import (
 from souffleur.knowledge.people import Knows, Language, Person, PersonaCard, sphere_of
 from souffleur.knowledge.reading import describe_faults
 from souffleur.knowledge.talk.turn import MAX_MESSAGE_LENGTH, TurnState, turn_point_id
+from souffleur.knowledge.watching import Work
 from souffleur.lookup import Lookup
 from souffleur.messages import Messages, to_turns
 from souffleur.moments import Moment, lacks_zone, moment, moment_or_now, read_moment
 from souffleur.opening import Opening
 from souffleur.parts import Parts
 from souffleur.settings import Settings, change_settings, load_settings
+from souffleur.telemetry.log_lines import describe, trace_bug
 from souffleur.time_source import Clock, TimeSource, from_clock
 from souffleur.whispering.pairing import Pairing, Whisper
 from souffleur.whispering.recollection import Asked, Past, look_everywhere, whisper_for
@@ -160,6 +162,17 @@ class Souffleur:
         """
         if incognito:
             return Recall()
+        named = {"user": user_id, "session": session_id, "persona": agent_id}
+        watched = self.parts.telemetry("recall", **named, asked=lambda: str(text))
+        with logger.contextualize(user=user_id, session=session_id), watched as work:
+            recalled = await self._recall(user_id, session_id, text, agent_id, at)
+            work.note(ids=len(recalled.ids), tokens=recalled.tokens, error=recalled.error)
+            work.note(whispered=lambda: recalled.text)
+        return recalled
+
+    async def _recall(
+        self, user_id: str, session_id: str, text: Content, agent_id: str, at: Moment | None
+    ) -> Recall:
         try:
             words = read_content(text)
             people = self.knowledge.at_hand.people
@@ -195,16 +208,29 @@ class Souffleur:
         name = turn_id or uuid.uuid4().hex
         if incognito:
             return Receipt(name, new=False)
-        try:
+        named = {"user": user_id, "session": session_id, "persona": agent_id, "turn_id": name}
+        with self.parts.telemetry("observe", **named) as work:
             said = Said(user_id, session_id, agent_id, name, user, assistant, at)
+            receipt = self._observe(user_id, session_id, said, whisper, work)
+            work.note(new=receipt.new, durable=receipt.durable, error=receipt.error)
+        return receipt
+
+    def _observe(
+        self, user_id: str, session_id: str, said: Said, whisper: Whisper, work: Work
+    ) -> Receipt:
+        name, at = said.turn_id, said.at
+        try:
             zone = self._zone_now(user_id, at)
             injected, odd_whisper = self._pairing.take(user_id, session_id, whisper)
             turn, odd = turn_of(said, now=self.clock(), zone=zone, injected=injected)
             if turn is None:
                 return Receipt(name, new=False)
+            work.note(turn=turn.id, user_said=lambda: turn.user, replied=lambda: turn.assistant)
             return with_error(self._backstage.take(turn), odd, odd_whisper, self.error)
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
-            logger.error("turn {} cannot be kept: {}", name, error)
+            bound = logger.bind(user=user_id, session=session_id, turn=name)
+            bound.error("a turn cannot be kept: {}", describe(error))
+            trace_bug(bound, error)
             why = f"the turn cannot be kept: {_describe(error)}"
             return Receipt(name, new=False, error=why, durable=False)
 
@@ -221,7 +247,8 @@ class Souffleur:
                 check_id(user_id), check_id(session_id, "session_id"), agent_id
             )
         except SouffleurError as error:  # it will be found silent later
-            logger.error("session {!r} is not closed yet: {}", session_id, error)
+            bound = logger.bind(user=user_id, session=session_id)
+            bound.error("a session is not closed yet: {}", error)
             return False
         if ended:
             self._backstage.wake(user_id)

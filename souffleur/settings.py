@@ -156,6 +156,15 @@ class Settings(BaseModel):
     shutdown_timeout: float = Field(default=10.0, ge=0)
     """Seconds `close` waits for turns that are being judged."""
 
+    metrics: bool = False
+    """Whether to measure for Prometheus, with `souffleur[telemetry]`; nothing is sent."""
+    metrics_port: int | None = Field(default=None, ge=1, le=65535)
+    """Port of this machine's loopback where Prometheus finds the metrics. `None` means none."""
+    traces: bool = False
+    """Whether to write OpenTelemetry spans to the host's tracer provider."""
+    trace_content: bool = False
+    """Whether spans may hold what was said: messages, whispers, prompts and answers."""
+
     @field_validator("path", mode="before")
     @classmethod
     def _some_path(cls, path: Any) -> Any:

@@ -25,8 +25,11 @@ from souffleur.knowledge.embedding.embedder import Embedder, make_embedder
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.policy import POLICIES
 from souffleur.knowledge.store import StoreLocation, open_knowledge
+from souffleur.knowledge.watching import UNWATCHED, Watch
 from souffleur.parts import Agents, Parts
 from souffleur.settings import Settings
+from souffleur.telemetry.model_calls import watched_chat
+from souffleur.telemetry.watches import make_metrics, make_watch
 from souffleur.time_source import Clock, TimeSource
 
 
@@ -34,18 +37,23 @@ async def wire(
     settings: Settings, chat: Chat | None, times: TimeSource, embedder: Embedder | None = None
 ) -> Parts:
     """Open and return the parts. If opening the store fails, everything is closed again."""
+    metrics = make_metrics(settings, times)
+    watch = make_watch(settings, metrics)
     async with AsyncExitStack() as opening:
         if chat is None and settings.has_model:
             endpoint = make_endpoint(settings)  # before the store: an address may be wrong
             opening.push_async_callback(endpoint.aclose)
             chat = endpoint
         judging = Breaker("judging", pause=settings.retry_pause, steady=times.steady, now=times.now)
-        knowledge = await open_store(settings, times, embedder)
+        knowledge = await open_store(settings, times, embedder, watch)
         opening.push_async_callback(knowledge.close)
-        guard = guarded(chat, judging) if chat else None
+        guard = guarded(watched_chat(chat, watch, settings), judging) if chat else None
         agents = make_agents(settings, knowledge, guard, times.now) if guard else None
-        watch = Endpoints(chat, judging, knowledge.embedder)
-        return Parts(knowledge, agents, times, watch, let_go=opening.pop_all().aclose)
+        endpoints = Endpoints(chat, judging, knowledge.embedder)
+        if metrics:
+            metrics.watch_over(knowledge, endpoints, times.now, has_model=bool(agents))
+        let_go = opening.pop_all().aclose
+        return Parts(knowledge, agents, times, endpoints, let_go, watch, metrics)
 
 
 @asynccontextmanager
@@ -61,10 +69,14 @@ async def make_endpoints(settings: Settings, embedder: Embedder) -> AsyncIterato
 
 
 async def open_store(
-    settings: Settings, times: TimeSource | None = None, embedder: Embedder | None = None
+    settings: Settings,
+    times: TimeSource | None = None,
+    embedder: Embedder | None = None,
+    watch: Watch = UNWATCHED,
 ) -> KnowledgeBase:
     """Open the configured store, with `embedder` instead of the configured one if it is given."""
     policy, embedder = POLICIES[settings.policy], embedder or settings_embedder(settings, times)
+    embedder.watch = watch
     require_confirmation = not settings.auto_extract
     return await open_knowledge(
         make_place(settings),
@@ -72,6 +84,7 @@ async def open_store(
         policy,
         require_confirmation=require_confirmation,
         raw_days=settings.raw_days,
+        watch=watch,
     )
 
 

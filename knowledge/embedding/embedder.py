@@ -23,6 +23,7 @@ from souffleur.knowledge.embedding.embedding_models import (
 )
 from souffleur.knowledge.embedding.hash_embeddings import HashEmbeddings
 from souffleur.knowledge.language.plain_text import mend
+from souffleur.knowledge.watching import UNWATCHED, Watch
 
 TEXTS_REMEMBERED = 2048
 """Number of texts whose vectors are cached, so that each text of a turn is embedded once."""
@@ -67,6 +68,12 @@ class Embedder:
         """The cosine below which two texts are unrelated, for this embedder."""
         self.breaker = breaker
         """The circuit breaker of the model's endpoint, if any."""
+        self.watch: Watch = UNWATCHED
+        """Watches the requests."""
+        self.hits = 0
+        """Number of texts whose vector was in the cache."""
+        self.misses = 0
+        """Number of texts that had to be embedded."""
         self._embeddings = embeddings
         self._asymmetric = asymmetric
         self._timeout = timeout
@@ -126,6 +133,8 @@ class Embedder:
         keys = [(query, mend(text)) for text in texts]
         found = {key: self._cache[key] for key in keys if key in self._cache}
         asked = [key for key in dict.fromkeys(keys) if key not in found and key[1].strip()]
+        self.hits += len(found)
+        self.misses += len(asked)
         for start in range(0, len(asked), TEXTS_PER_REQUEST):
             batch = asked[start : start + TEXTS_PER_REQUEST]
             rows = await self._rows([text for _, text in batch], query=query, within=within)
@@ -138,7 +147,10 @@ class Embedder:
 
     async def _rows(self, texts: list[str], *, query: bool, within: float) -> list[_Vector]:
         try:
-            with self.breaker.attempt() if self.breaker else nullcontext():
+            with (
+                self.breaker.attempt() if self.breaker else nullcontext(),
+                self.watch("embed", model=self.name, texts=len(texts), dimension=self.dimension),
+            ):
                 return self._check(await self._ask(texts, query, within), len(texts))
         except OutageError as error:
             raise EmbedderError(str(error)) from error

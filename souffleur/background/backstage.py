@@ -3,6 +3,7 @@
 Turns are stored, judged and summarised; silent sessions end, old words expire, runs are scheduled.
 """
 
+import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Sequence
@@ -63,6 +64,7 @@ class Backstage:
             write_late=self._intake.write_late,
         )
         self.schedule: Schedule | None = None
+        self._end_serving: Callable[[], None] = lambda: None
 
     async def start(self) -> None:
         """Finish what a crash interrupted, and resume what waits."""
@@ -84,6 +86,9 @@ class Backstage:
             jobs = jobs_of(self._parts)
             self.schedule = Schedule(self._knowledge.journal, jobs, clock=self._parts.clock)
             await self.schedule.start()
+        if self._parts.metrics and self._settings.metrics_port is not None:
+            port = self._settings.metrics_port
+            self._end_serving = self._parts.metrics.serve(port, self._home.ask)
         await self._warn_of_neglect()
 
     def take(self, turn: Turn) -> Receipt:
@@ -177,6 +182,7 @@ class Backstage:
             closing.push_async_callback(self.worker.drain, self._settings.shutdown_timeout)
             closing.callback(self._intake.write_last)
             closing.push_async_callback(self._caretaker.stop)
+            closing.push_async_callback(asyncio.to_thread, self._end_serving)
             if self.schedule:
                 closing.push_async_callback(self.schedule.stop)
 
@@ -198,6 +204,15 @@ class Backstage:
         self._caretaker.start()
 
     async def _judge(self, waiting: Sequence[Turn]) -> None:
+        first, ids = waiting[0], tuple(turn.id for turn in waiting)
+        named = {"user": first.user_id, "session": first.session_id, "turn_id": first.turn_id}
+        bound = logger.contextualize(
+            user=first.user_id, session=first.session_id, turn=first.turn_id
+        )
+        with bound, self._parts.telemetry("judge", turns=len(ids), turn_ids=ids, **named):
+            await self._judge_together(waiting)
+
+    async def _judge_together(self, waiting: Sequence[Turn]) -> None:
         knowledge = self._knowledge
         turns = [await self._with_own(turn.clipped()) for turn in waiting]
         for turn in turns:
@@ -220,8 +235,9 @@ class Backstage:
         return turn.model_copy(update={"injected": own})
 
     async def _tell(self, user_id: str) -> float | None:
-        await self._caretaker.embed(user_id)
-        return await self._parts.needed_agents.narrator.run(user_id)
+        with logger.contextualize(user=user_id), self._parts.telemetry("tell", user=user_id):
+            await self._caretaker.embed(user_id)
+            return await self._parts.needed_agents.narrator.run(user_id)
 
 
 def _warn(what: str, outage: Outage) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
 from typing import TypeVar
 
 from loguru import logger
@@ -46,6 +47,15 @@ class Home:
             call(*args)
         else:
             logger.warning("there is no event loop any more: turns wait for the next one")
+
+    def ask(self, work: Callable[[], Awaitable[T]]) -> "Future[T]":
+        """Run work in the loop that judges, for a thread that has none.
+
+        Raises RuntimeError if that loop is gone.
+        """
+        if self._loop is None or not self._loop.is_running():
+            raise RuntimeError("there is no event loop to run this in")
+        return asyncio.run_coroutine_threadsafe(_awaited(work), self._loop)
 
     def _move_to(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

@@ -108,7 +108,9 @@ async def perform(parts: Parts, name: str, options: RunOptions) -> RunResult:
     Raises StoreError if the store was out of reach meanwhile; what was done before is recorded if
     possible.
     """
-    result = await RUNS[name].work(parts, options)
+    with parts.telemetry("run", name=name) as work:
+        result = await RUNS[name].work(parts, options)
+        work.note(due=result.due, calls=result.calls, tokens=result.tokens, cost=result.cost)
     if not options.dry_run and (result.due or result.data):
         await run_log.keep(parts.knowledge.journal, result.record(parts.clock()))
     if isinstance(result.error, StoreError):

@@ -1,0 +1,28 @@
+"""Metrics for Prometheus and traces for OpenTelemetry: what a host may see of the work done.
+
+Nothing is measured unless a setting asks for it, and nothing is sent anywhere: Prometheus comes
+for metrics, and spans go to the tracer provider that the host has set.
+"""
+
+from typing import TYPE_CHECKING
+
+from souffleur.errors import SettingsError
+
+if TYPE_CHECKING:
+    from souffleur.runtime import Souffleur
+
+METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+"""The content type of `metrics_text`."""
+
+
+async def metrics_text(memory: "Souffleur") -> str:
+    """Return the metrics of a Souffleur as Prometheus reads them, for a host's own `/metrics`.
+
+    The state of the store is read anew; if it is out of reach, the former one is told. Raises
+    SettingsError if the setting `metrics` is off.
+    """
+    metrics = memory.parts.metrics
+    if metrics is None:
+        raise SettingsError("nothing is measured: set SOUFFLEUR_METRICS=true")
+    await metrics.refresh()
+    return metrics.text()

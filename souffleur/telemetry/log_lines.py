@@ -1,0 +1,45 @@
+"""Log lines about errors: who it concerns is bound to them, and they hold nothing that was said.
+
+The text of our own errors quotes no talk and no memory, except that of a recording. Any other may,
+so its line tells its type and where it was raised; its text and traceback are a further line of
+level TRACE, which only a host that sets this level sees.
+"""
+
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from souffleur.errors import RecordingError, SouffleurError
+
+if TYPE_CHECKING:
+    from loguru import Logger
+
+
+def describe(error: BaseException) -> str:
+    """Return an error on one line, without what was said.
+
+    >>> from souffleur.errors import NotFoundError
+    >>> describe(NotFoundError("there is no turn 7")), describe(OSError(28, "No space left"))
+    ('NotFoundError: there is no turn 7', 'OSError: [Errno 28] No space left')
+    >>> describe(ValueError("she said: I love tea"))
+    'ValueError'
+    """
+    name = type(error).__name__
+    if _is_discreet(error):
+        return f"{name}: {error}"
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return name
+    last = frames[-1]
+    return f"{name} in {last.name}, {Path(last.filename).name}:{last.lineno}"
+
+
+def trace_bug(bound: "Logger", error: BaseException) -> None:
+    """Log the text and traceback of an unexpected error, for whoever wants to see all."""
+    if not _is_discreet(error):
+        bound.opt(exception=error).trace("the error in full: {}", error)
+
+
+def _is_discreet(error: BaseException) -> bool:
+    known = isinstance(error, SouffleurError | OSError)
+    return known and not isinstance(error, RecordingError)

@@ -1,0 +1,97 @@
+"""The state of a store as gauges: what waits, and for how long; memories by kind."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from souffleur.knowledge.engine.collection import Filter, Is
+from souffleur.knowledge.memory import Kind, MemoryState
+from souffleur.knowledge.talk.turn import TurnState
+
+if TYPE_CHECKING:
+    from souffleur.background.endpoints import Endpoints
+    from souffleur.knowledge.knowledge_base import KnowledgeBase
+    from souffleur.time_source import Clock
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What gauges are read from."""
+
+    knowledge: "KnowledgeBase"
+    endpoints: "Endpoints"
+    clock: "Clock"
+    has_model: bool
+
+
+@dataclass(frozen=True)
+class StoreState:
+    """A store at one moment."""
+
+    waiting: int
+    """Turns that wait to be judged."""
+    waited: float
+    """Seconds for which the oldest of them has waited."""
+    set_aside: int
+    """Turns whose judging failed for good."""
+    memories: Mapping[str, int]
+    """Active memories by kind."""
+
+
+async def read_state(knowledge: "KnowledgeBase", now: datetime) -> StoreState:
+    """Return the state of a store, by counts alone. Raises StoreError."""
+    journal = knowledge.journal
+    kinds = [Filter((Is("state", MemoryState.ACTIVE), Is("kind", kind))) for kind in map(str, Kind)]
+    oldest = await journal.turns(state=TurnState.PENDING, limit=1)
+    waiting, failed, *counts = await asyncio.gather(
+        journal.count_turns(TurnState.PENDING),
+        journal.count_turns(TurnState.FAILED),
+        *map(knowledge.memories.count, kinds),
+    )
+    waited = (now - oldest[0].at).total_seconds() if oldest else 0.0
+    by_kind = dict(zip(map(str, Kind), counts, strict=True))
+    return StoreState(waiting, max(0.0, waited), failed, by_kind)
+
+
+class Gauges:
+    """What is read at each scrape."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def of(name: str, text: str, *labels: str) -> Gauge:
+            return Gauge(f"souffleur_{name}", text, labels, registry=registry)
+
+        self._waiting = of("turns_waiting", "Turns that wait to be judged")
+        self._waited = of("oldest_waiting_turn_seconds", "Age of the oldest turn that waits")
+        self._set_aside = of("turns_set_aside", "Turns whose judging failed for good")
+        self._memories = of("memories", "Active memories by kind", "kind")
+        self._up = of("up", "Whether a part works: judging, embedding, store", "part")
+        self._cache = Counter(
+            "souffleur_cache_requests",
+            "Texts to embed, by whether the cache had their vector",
+            ("cache", "result"),
+            registry=registry,
+        )
+        self._counted = {"hit": 0, "miss": 0}
+
+    def show(self, state: StoreState) -> None:
+        """Show the state of the store."""
+        self._waiting.set(state.waiting)
+        self._waited.set(state.waited)
+        self._set_aside.set(state.set_aside)
+        for kind, number in state.memories.items():
+            self._memories.labels(kind).set(number)
+
+    def show_parts(self, sources: Sources, *, store: bool) -> None:
+        """Show what works, and the embedder's cache."""
+        endpoints, embedder = sources.endpoints, sources.knowledge.embedder
+        self._up.labels("judging").set(sources.has_model and not endpoints.judging.outage)
+        broken = endpoints.embedding and endpoints.embedding.outage
+        self._up.labels("embedding").set(not broken)
+        self._up.labels("store").set(store and not sources.knowledge.trouble)
+        for result, number in {"hit": embedder.hits, "miss": embedder.misses}.items():
+            self._cache.labels("embedding", result).inc(number - self._counted[result])
+            self._counted[result] = number

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from loguru import logger
 
 from souffleur.errors import EmbedderError
+from souffleur.telemetry.log_lines import describe, trace_bug
 from souffleur.time_source import TimeSource
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ class Caretaker:
         try:
             await self._knowledge.embed_turns(user_id)
         except EmbedderError as error:
-            logger.warning("raw turns are not found by their sense yet: {}", error)
+            bound = logger.bind(user=user_id)
+            bound.warning("raw turns are not found by their sense yet: {}", error)
 
     def _believes(self, now: datetime) -> bool:
         """Return whether words may expire by this clock; they may not for a day after it jumped."""
@@ -98,4 +100,5 @@ class Caretaker:
                 await self.tidy()
                 await self.embed()
             except Exception as error:  # noqa: BLE001  the worker's edge: there is a next round
-                logger.opt(exception=error).error("a round of upkeep failed: {}", error)
+                logger.error("a round of upkeep failed: {}", describe(error))
+                trace_bug(logger, error)

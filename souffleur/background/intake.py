@@ -97,7 +97,8 @@ class Intake:
             kept = self._journal.record(turn, self._rule)
         except SouffleurError as error:
             self._late.append(turn)
-            logger.error("turn {} is not on disk yet: {}", turn.turn_id, error)
+            bound = logger.bind(user=turn.user_id, session=turn.session_id, turn=turn.turn_id)
+            bound.error("a turn is not on disk yet: {}", error)
             return Receipt(turn.turn_id, error=str(error), durable=False)
         if kept is None:
             return Receipt(turn.turn_id, new=False)

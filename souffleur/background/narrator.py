@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from loguru import logger
 
-from souffleur.errors import NotFoundError, OutageError, SouffleurError, StoreError, is_outage
+from souffleur.errors import NotFoundError, OutageError, StoreError, is_outage
 from souffleur.knowledge.identity import COMMON, EVERY_SPHERE, SHARED, knows
 from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.portrait import PortraitStatus, why_due
 from souffleur.knowledge.talk.session import Segment, SegmentState
+from souffleur.telemetry.log_lines import describe, trace_bug
 
 if TYPE_CHECKING:
     from souffleur.agents.profile_writer import ProfileWriter
@@ -219,6 +220,6 @@ def select_sources(
 
 
 def _log(error: Exception, user_id: str, what: str, tries: int) -> None:
-    bug = None if isinstance(error, SouffleurError) else error  # its traceback says more
-    bound = logger.bind(user=user_id, tries=tries).opt(exception=bug)
-    bound.warning("{}: {}: {}", what, type(error).__name__, error)
+    bound = logger.bind(user=user_id, tries=tries)
+    bound.warning("{}: {}", what, describe(error))
+    trace_bug(bound, error)

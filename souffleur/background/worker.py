@@ -28,6 +28,7 @@ from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.language.plain_text import mend
 from souffleur.knowledge.sessions import Sessions
 from souffleur.knowledge.talk.turn import Turn, TurnState
+from souffleur.telemetry.log_lines import describe, trace_bug
 
 JudgeTurns = Callable[[Sequence[Turn]], Awaitable[None]]
 Tell = Callable[[str], Awaitable[float | None]]
@@ -225,7 +226,9 @@ class Worker:
             return error
         except Exception as error:  # noqa: BLE001  the worker's edge: whatever it was, talk goes on
             self._stalled.pop(user_id, None)
-            logger.bind(user=user_id).opt(exception=error).error("work was broken off: {}", error)
+            bound = logger.bind(user=user_id)
+            bound.error("work was broken off: {}", describe(error))
+            trace_bug(bound, error)
         return None
 
     async def _judge_due(self, user_id: str, forced: bool) -> None:
@@ -285,10 +288,11 @@ class Worker:
         last = len(turns) == 1 and (tries >= self._patience.tries or hopeless)
         state = TurnState.FAILED if last else TurnState.PENDING
         await self._journal.mark(turns, tries=tries, error=text, state=state)
-        bound = logger.bind(user=turns[0].user_id, turn=turns[0].turn_id, tries=tries)
-        bound.opt(exception=error if _is_bug(error) else None).warning(
-            "turn not judged, {}: {}", "set aside" if last else "will be tried again", text
-        )
+        first = turns[0]
+        bound = logger.bind(user=first.user_id, session=first.session_id, turn=first.turn_id)
+        then = "set aside" if last else "will be tried again"
+        bound.bind(tries=tries).warning("turn not judged, {}: {}", then, describe(error))
+        trace_bug(bound, error)
         return 0.0 if last else self._patience.wait(tries)
 
     async def _note_cost(self, turn: Turn, error: Exception) -> None:
@@ -380,8 +384,3 @@ def _may_pass(error: EndpointError | EmbedderError | StoreError) -> bool:
     return isinstance(error, StoreError) or (
         not error.slow and not (isinstance(error, EndpointError) and not error.retryable)
     )
-
-
-def _is_bug(error: Exception) -> bool:
-    """Return whether the error is unexpected, so that its traceback should be logged."""
-    return not isinstance(error, SouffleurError)

@@ -20,6 +20,7 @@ from souffleur.errors import (
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.upkeep.run_log import RunRecord
+from souffleur.telemetry.log_lines import describe, trace_bug
 
 if TYPE_CHECKING:
     from souffleur.knowledge.operation import LedgerEntry
@@ -146,7 +147,9 @@ class RunResult:
 
         After `MAX_OUTAGES` outages without a success in between, nothing more begins.
         """
-        logger.bind(user=memory.user_id).warning("not done: {}: {}", memory.id, error)
+        bound = logger.bind(user=memory.user_id, memory=memory.id)
+        bound.warning("{} of a memory was not done: {}", self.name, describe(error))
+        trace_bug(bound, error)
         if isinstance(error, AnswerError | EndpointError):
             self.spend(error.usage)
         self.outages += is_outage(error)

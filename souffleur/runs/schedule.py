@@ -12,10 +12,11 @@ from typing import Any
 
 from loguru import logger
 
-from souffleur.errors import SettingsError, SouffleurError, StoreError
+from souffleur.errors import SettingsError, StoreError
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.upkeep import watermarks
 from souffleur.knowledge.upkeep.watermarks import DAY, Leader, Watermark
+from souffleur.telemetry.log_lines import describe, trace_bug
 
 WAKE_INTERVAL = timedelta(minutes=1)
 """Maximum time between two wakes of a job."""
@@ -171,14 +172,9 @@ class Schedule:
         except Exception as error:  # noqa: BLE001  the worker's edge: the other jobs go on
             pause = min(WAKE_INTERVAL * 2**times, job.every)
             self._failures[job.name] = (times + 1, now + pause)
-            bug = None if isinstance(error, SouffleurError) else error  # its traceback says more
-            logger.bind(job=job.name).opt(exception=bug).error(
-                "the job {} failed, it is tried again in {}: {}: {}",
-                job.name,
-                pause,
-                type(error).__name__,
-                error,
-            )
+            bound, why = logger.bind(job=job.name), describe(error)
+            bound.error("the job {} failed, it is tried again in {}: {}", job.name, pause, why)
+            trace_bug(bound, error)
             return False
         self._failures.pop(job.name, None)
         return done

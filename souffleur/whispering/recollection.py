@@ -20,6 +20,7 @@ from souffleur.knowledge.talk.session import WindowRule
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.prompts import spoken_in
 from souffleur.settings import Settings
+from souffleur.telemetry.log_lines import describe, trace_bug
 from souffleur.whispering.accompanying import find_guards, is_held_back, rank
 from souffleur.whispering.tokens import Count
 from souffleur.whispering.whisper import Budget, Candidates, Recall, RenderOptions, compose
@@ -136,7 +137,8 @@ class Finder:
         text = f"{type(error).__name__}: {error}"
         if text not in self.errors:
             self.errors.append(text)
-            logger.warning("recall is incomplete: {}", text)
+            logger.warning("recall is incomplete: {}", describe(error))
+            trace_bug(logger, error)
 
 
 async def whisper_for(

@@ -5,7 +5,7 @@ import heapq
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 
 from souffleur.knowledge.engine.collection import (
     Collection,
@@ -38,6 +38,7 @@ from souffleur.knowledge.upkeep.tally import (
     MemoryCounters,
     MemoryRef,
     Pair,
+    Spending,
     age,
     failed_runs,
 )
@@ -109,6 +110,8 @@ class Quality:
     refusals: Counts
     undone: int
     cost: Cost
+    spending: tuple[Spending, ...]
+    """The cost by user and day: the latest day first, of a day the dearest first."""
 
     @property
     def active(self) -> int:
@@ -132,14 +135,17 @@ async def measure(
     *,
     user_id: str | None = None,
     max_compared: int = MAX_COMPARED,
+    zone: tzinfo = UTC,
 ) -> Quality:
     """Measure the whole store, or one user's part of it; nothing is written.
+
+    The days of its costs begin and end in `zone`.
 
     Raises StoreError. Everything is read once, so the time grows with the store, and the words of
     active memories are kept in memory meanwhile.
     """
     mine = user_conditions(user_id)
-    memories, journal = MemoryCounters(now, knowledge.policy), JournalCounters()
+    memories, journal = MemoryCounters(now, knowledge.policy), JournalCounters(zone)
     broken: list[Failure] = []
     async for page in read_pages(knowledge.memories, Filter(mine)):
         for point in page:
@@ -188,6 +194,7 @@ async def measure(
         refusals=_sorted(journal.refusals),
         undone=journal.undone,
         cost=journal.cost(),
+        spending=journal.spending(),
     )
 
 

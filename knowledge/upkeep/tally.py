@@ -4,7 +4,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Literal
 
 from souffleur.knowledge.decay import effective
@@ -87,6 +87,25 @@ class Cost:
     input_tokens: int = 0
     output_tokens: int = 0
     dollars: float = 0.0
+
+
+@dataclass(frozen=True)
+class Spending:
+    """The cost of a user's model calls on one day."""
+
+    day: date
+    """The day on which it was said or decided, in the zone of the report."""
+    user_id: str
+    cost: Cost
+
+
+@dataclass(frozen=True)
+class _Noted:
+    """A cost, and where it was noted."""
+
+    user_id: str
+    day: date
+    cost: Payload
 
 
 def age(one: MemoryRef) -> tuple[datetime, str]:
@@ -196,7 +215,9 @@ class MemoryCounters:
 class JournalCounters:
     """Counts records of the journal one by one."""
 
-    def __init__(self) -> None:
+    def __init__(self, zone: tzinfo = UTC) -> None:
+        """Days begin and end in `zone`."""
+        self._zone = zone
         self.users: set[str] = set()
         self.turns: Counter[str] = Counter()
         self.segments: Counter[str] = Counter()
@@ -205,9 +226,9 @@ class JournalCounters:
         self.verdicts: Counter[str] = Counter()
         self.refusals: Counter[str] = Counter()
         self.undone = 0
-        self._judged: dict[str, Payload] = {}
-        self._spent: list[Payload] = []
-        self._costs: dict[str, Payload] = {}
+        self._judged: dict[str, _Noted] = {}
+        self._spent: list[_Noted] = []
+        self._costs: dict[str, _Noted] = {}
         """The cost of each verdict according to the ledger."""
         self._verdict_of: dict[str, tuple[int, str]] = {}
         self.handlers: dict[str, Callable[[Point], None]] = {
@@ -227,9 +248,9 @@ class JournalCounters:
             failure = Failure("turn", turn.id, turn.user_id, turn.at, turn.tries, turn.error)
             self.failures.append(failure)
         if turn.judged:
-            self._judged[turn.id] = turn.judged
+            self._judged[turn.id] = self._noted(turn.user_id, turn.at, turn.judged)
         if turn.spent:
-            self._spent.append(turn.spent)
+            self._spent.append(self._noted(turn.user_id, turn.at, turn.spent))
 
     def _add_segment(self, point: Point) -> None:
         one = to_segment(point)
@@ -255,19 +276,45 @@ class JournalCounters:
             self.verdicts[payload["op"]] += 1
         self.undone += bool(payload.get("undone_by"))
         if payload.get("cost"):
-            self._costs[payload["verdict_id"]] = payload["cost"]
+            decided = datetime.fromisoformat(payload["at"])
+            noted = self._noted(payload["user_id"], decided, payload["cost"])
+            self._costs[payload["verdict_id"]] = noted
         if payload["op"] != "UNDO":
             latest = (payload["seq"], payload["verdict_id"])
             for turn_id in payload["turn_ids"]:
                 self._verdict_of[turn_id] = max(latest, self._verdict_of.get(turn_id, latest))
 
+    def _noted(self, user_id: str, at: datetime, cost: Payload) -> _Noted:
+        return _Noted(user_id, at.astimezone(self._zone).date(), cost)
+
     def cost(self) -> Cost:
         """Return the total cost; each verdict counts once, even if it judged several turns."""
+        return _total(noted.cost for noted in self._each())
+
+    def spending(self) -> tuple[Spending, ...]:
+        """Return the cost by user and day: the latest day first, of a day the dearest first."""
+        groups: defaultdict[tuple[date, str], list[Payload]] = defaultdict(list)
+        for noted in self._each():
+            groups[noted.day, noted.user_id].append(noted.cost)
+        found = [Spending(*group, _total(costs)) for group, costs in groups.items()]
+        asked = (one for one in found if one.cost.calls)
+        return tuple(sorted(asked, key=_latest_and_dearest))
+
+    def _each(self) -> list[_Noted]:
         once = {self._verdict_of.get(id, (0, id))[1]: noted for id, noted in self._judged.items()}
         once |= self._costs
-        each = [*once.values(), *self._spent]
-        calls, into, out, dollars = (
-            [noted.get(key, 0) for noted in each]
-            for key in ("calls", "input_tokens", "output_tokens", "cost")
-        )
-        return Cost(sum(calls), sum(into), sum(out), math.fsum(dollars))
+        return [*once.values(), *self._spent]
+
+
+def _total(costs: Iterable[Payload]) -> Cost:
+    each = list(costs)
+    calls, into, out, dollars = (
+        [noted.get(key, 0) for noted in each]
+        for key in ("calls", "input_tokens", "output_tokens", "cost")
+    )
+    return Cost(int(sum(calls)), int(sum(into)), int(sum(out)), math.fsum(dollars))
+
+
+def _latest_and_dearest(one: Spending) -> tuple[int, float, float, str]:
+    tokens = one.cost.input_tokens + one.cost.output_tokens
+    return -one.day.toordinal(), -one.cost.dollars, -tokens, one.user_id

@@ -95,6 +95,19 @@ def _talk(quality: Quality, zone: ZoneInfo) -> None:
     read = f"{count(cost.input_tokens, 'token')} in, {cost.output_tokens:,} out"
     asked = f"{count(cost.calls, 'call')}, {read}, ${cost.dollars:.4f}"
     console.print(f"{quality.undone:,} undone; models: {asked}")
+    _spending(quality)
+
+
+def _spending(quality: Quality) -> None:
+    if not quality.spending:
+        return
+    columns = ("day", "calls", "tokens in", "out", "dollars")
+    table = _table("cost by day and user", len(quality.spending), *columns)
+    for one in quality.spending[:MAX_ROWS]:
+        cost, user = one.cost, escape(one.user_id)
+        tokens = f"{cost.input_tokens:,}", f"{cost.output_tokens:,}"
+        table.add_row(str(one.day), f"{cost.calls:,}", *tokens, f"{cost.dollars:.4f}", user)
+    print_table(table)
 
 
 def _runs(quality: Quality, zone: ZoneInfo) -> None:

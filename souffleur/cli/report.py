@@ -1,5 +1,6 @@
 """Commands about the whole store: report, doctor, repair."""
 
+from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,7 +37,8 @@ def report(
         from souffleur.reporting.page import to_html
         from souffleur.reporting.remembered import read_memories
 
-        quality, zone = await _measured(memory, user), (await memory.cast()).zone(user)
+        zone = (await memory.cast()).zone(user)
+        quality = await _measured(memory, user, zone)
         if html:
             shown = await read_memories(memory.knowledge, memory.clock(), user_id=user)
             page = to_html(quality, shown, title="Souffleur", zone=zone)
@@ -135,7 +137,7 @@ async def _neglected(memory: "Souffleur") -> "list[Finding]":
     return [(Status.WARNING, neglect.text)] if neglect else []
 
 
-async def _measured(memory: "Souffleur", user: str | None) -> "Quality":
+async def _measured(memory: "Souffleur", user: str | None, zone: tzinfo = UTC) -> "Quality":
     from souffleur.knowledge.upkeep.quality import measure
 
-    return await measure(memory.knowledge, memory.clock(), user_id=user)
+    return await measure(memory.knowledge, memory.clock(), user_id=user, zone=zone)

@@ -4,7 +4,7 @@ import math
 import shlex
 from collections.abc import Iterable
 from dataclasses import asdict, fields, is_dataclass
-from datetime import datetime, timedelta
+from datetime import date, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -125,7 +125,7 @@ def spent(*runs: RunRecord) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
+    if isinstance(value, date):
         return value.isoformat()
     if is_dataclass(value) and not isinstance(value, type):
         return {key: _plain(part) for key, part in asdict(value).items()}

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 from souffleur.knowledge.talk.turn import TurnState
 from tests.build import open_base, turn
@@ -25,13 +26,14 @@ def test_a_store_is_reported(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_doctor_has_an_exit_code(run: Run, tmp_path: Path) -> None:
-    """0 where all is well, 1 where turns could not be judged, with what to do."""
+    """0 where all is well, 1 where turns could not be judged, with what to do; costs are told."""
     assert run("doctor")[0] == 0
 
     async def break_it() -> None:
         base = await open_base(tmp_path / "store", dimension=64)
         base.journal.record(turn("hello", "hi"))
-        failed = {"state": TurnState.FAILED, "error": "no model"}
+        failed: dict[str, Any] = {"state": TurnState.FAILED, "error": "no model"}
+        failed["spent"] = {"calls": 2, "input_tokens": 1800, "output_tokens": 40, "cost": 0.0123}
         await base.journal.mark(await base.journal.turns(), **failed)
         await base.close()
 
@@ -39,3 +41,6 @@ def test_the_doctor_has_an_exit_code(run: Run, tmp_path: Path) -> None:
     code, out, _ = run("doctor")
     assert code == 1
     assert "souffleur retry" in out
+    told = " ".join(run("report")[1].split())
+    assert "cost by day and user: 1" in told
+    assert "2026-01-03 2 1,800 40 0.0123 ann" in told

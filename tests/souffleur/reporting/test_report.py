@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -208,6 +209,37 @@ async def test_a_cost_counts_once(base: KnowledgeBase) -> None:
     assert (await measure(base, NOW)).cost == Cost(4, 1800, 80, 0.02)
 
 
+async def test_costs_by_day_and_user(base: KnowledgeBase) -> None:
+    """The latest day first, then the dearest, by the days of the zone; together they are all."""
+
+    async def spend(user_id: str, at: datetime, dollars: float) -> None:
+        cost = {"calls": 1, "input_tokens": 300, "output_tokens": 20, "cost": dollars}
+        asked = verdict(Skip(reason="r"), user_id=user_id, name=dollars, at=at, cost=cost)
+        await base.apply(asked)
+
+    late = NOW.replace(hour=23, minute=30)  # there, the next day has begun
+    await spend("ann", NOW, 0.01)
+    await spend("ann", NOW, 0.02)
+    await spend("bob", NOW, 0.04)
+    await spend("ann", late, 0.08)
+    base.journal.record(turn("tea?", "ok"))
+    failed = {"calls": 2, "input_tokens": 50, "output_tokens": 5, "cost": 0.03}
+    await base.journal.mark(await base.journal.turns(), spent=failed)
+    found = await measure(base, NOW, zone=ZONE)
+    said = [(str(one.day), one.user_id, one.cost) for one in found.spending]
+    assert said == [
+        ("2026-01-04", "ann", Cost(1, 300, 20, 0.08)),
+        ("2026-01-03", "ann", Cost(4, 650, 45, 0.06)),
+        ("2026-01-03", "bob", Cost(1, 300, 20, 0.04)),
+    ]
+    assert sum(one.cost.dollars for one in found.spending) == pytest.approx(found.cost.dollars)
+    page = " ".join(" ".join(Tags(to_html(found, title="t", zone=ZONE)).words).split())
+    assert "Cost by day and user: 3 day user calls tokens in tokens out dollars" in page
+    assert "2026-01-03 bob 1 300 20 0.0400" in page
+    first = json.loads(json.dumps(to_json(found)))["spending"]["first"][0]
+    assert (first["day"], first["cost"]["calls"]) == ("2026-01-04", 1)
+
+
 async def test_one_user_alone(base: KnowledgeBase) -> None:
     """Asked about one user, nothing of another is told."""
     await keep_memories(base)
@@ -356,6 +388,7 @@ def well() -> Quality:
             "contradictions",
             "failures",
             "runs",
+            "spending",
         ),
         (),
     )

@@ -71,6 +71,7 @@ class CachedCollection:
             return await self.inner.get(ids, vectors=True)
         known = self.memo.find_all(ids)
         if known is not None:
+            self.memo.hits += len(known)
             return known
         (hits,) = await self._ask((), ids)
         return [hit.point for hit in hits]
@@ -260,6 +261,8 @@ class CachedCollection:
                 known[id] = kept.point
             else:
                 missing.append(id)
+        self.memo.hits += len(known)
+        self.memo.misses += len(missing)
         if missing:
             read = {point.id: point for point in await self.inner.get(missing)}
             for id in missing:

@@ -86,6 +86,10 @@ class Memo:
     ) -> None:
         self.life = life
         """Seconds for which something is believed; `None` means until it is written."""
+        self.hits = 0
+        """Number of points that were remembered when they were looked up."""
+        self.misses = 0
+        """Number of points that had to be read."""
         self._clock = clock
         self._points: OrderedDict[str, Kept] = OrderedDict()
         self._counts: _ByUser[Filter, tuple[int, float]] = _ByUser()

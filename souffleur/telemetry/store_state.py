@@ -71,11 +71,11 @@ class Gauges:
         self._up = of("up", "Whether a part works: judging, embedding, store", "part")
         self._cache = Counter(
             "souffleur_cache_requests",
-            "Texts to embed, by whether the cache had their vector",
+            "Texts to embed and points to read, by whether they were at hand",
             ("cache", "result"),
             registry=registry,
         )
-        self._counted = {"hit": 0, "miss": 0}
+        self._counted: dict[tuple[str, str], int] = {}
 
     def show(self, state: StoreState) -> None:
         """Show the state of the store."""
@@ -92,6 +92,12 @@ class Gauges:
         broken = endpoints.embedding and endpoints.embedding.outage
         self._up.labels("embedding").set(not broken)
         self._up.labels("store").set(store and not sources.knowledge.trouble)
-        for result, number in {"hit": embedder.hits, "miss": embedder.misses}.items():
-            self._cache.labels("embedding", result).inc(number - self._counted[result])
-            self._counted[result] = number
+        memos = sources.knowledge.memories.memo, sources.knowledge.journal.collection.memo
+        self._count("embedding", embedder.hits, embedder.misses)
+        self._count("points", sum(one.hits for one in memos), sum(one.misses for one in memos))
+
+    def _count(self, cache: str, hits: int, misses: int) -> None:
+        for result, number in {"hit": hits, "miss": misses}.items():
+            former = self._counted.get((cache, result), 0)
+            self._cache.labels(cache, result).inc(number - former)
+            self._counted[cache, result] = number

@@ -66,6 +66,7 @@ async def test_work_is_counted(tmp_path: Path) -> None:
     assert value(text, "souffleur_memories", kind="preference") == 1
     assert value(text, "souffleur_up", part="judging") == 1
     assert value(text, "souffleur_cache_requests_total", cache="embedding", result="hit") > 0
+    assert value(text, "souffleur_cache_requests_total", cache="points", result="miss") > 0
     for name in ("recall_seconds", "observe_seconds", "judgement_seconds"):
         assert value(text, f"souffleur_{name}_count") == (1 if name == "recall_seconds" else 3)
         assert f'souffleur_{name}_bucket{{le="+Inf"}}' in text

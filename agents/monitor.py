@@ -174,13 +174,14 @@ async def _known(knowledge: KnowledgeBase, turns: Sequence[Turn]) -> list[Memory
     texts = [text for turn in turns for text in (turn.user, turn.assistant) if text.strip()]
     await knowledge.embedder.embed_queries(texts)
     hand = knowledge.at_hand
-    known, best, *found = await asyncio.gather(
+    searches = [
+        hand.search(Query(user_id, text, now, sphere=sphere, limit=MOST_SHOWN // 2))
+        for text in texts
+    ]
+    known, best, found = await asyncio.gather(
         hand.get_many(user_id, whispered),
         hand.most_valuable(user_id, limit=4 * MOST_SHOWN, now=now, sphere=sphere),
-        *(
-            hand.search(Query(user_id, text, now, sphere=sphere, limit=MOST_SHOWN // 2))
-            for text in texts
-        ),
+        asyncio.gather(*searches),
     )
     chosen = [memory for memory in known if knows(sphere, memory.sphere)]
     chosen += [hit.memory for hits in found for hit in hits if hit.relevant]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         PromptError,
         QueryError,
         RecordingError,
+        RemoteError,
         SettingsError,
         SouffleurError,
         StoreBusyError,
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.policy import DecayRule, Policy
     from souffleur.knowledge.talk.turn import Turn, TurnState
     from souffleur.knowledge.users import UserSummary
+    from souffleur.lookup import Stats
     from souffleur.runs.run import RunItem, RunLimits, RunOptions, RunResult
     from souffleur.runtime import Souffleur
     from souffleur.settings import Settings
@@ -117,6 +119,7 @@ _HOMES = {
     "Recall": "souffleur.whispering.whisper",
     "Receipt": "souffleur.background.intake",
     "RecordingError": "souffleur.errors",
+    "RemoteError": "souffleur.errors",
     "Refusal": "souffleur.knowledge.operation",
     "Relation": "souffleur.knowledge.memory",
     "Reply": "souffleur.agents.chat",
@@ -132,6 +135,7 @@ _HOMES = {
     "SouffleurError": "souffleur.errors",
     "Source": "souffleur.knowledge.memory",
     "Speaker": "souffleur.knowledge.memory",
+    "Stats": "souffleur.lookup",
     "StoreBusyError": "souffleur.errors",
     "StoreError": "souffleur.errors",
     "StoreMismatchError": "souffleur.errors",
@@ -191,6 +195,7 @@ __all__ = [
     "RecordingError",
     "Refusal",
     "Relation",
+    "RemoteError",
     "Reply",
     "Request",
     "RunItem",
@@ -204,6 +209,7 @@ __all__ = [
     "SouffleurError",
     "Source",
     "Speaker",
+    "Stats",
     "StoreBusyError",
     "StoreError",
     "StoreMismatchError",

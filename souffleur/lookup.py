@@ -1,15 +1,18 @@
 """Lookup: what a host reads of a user's memories, by plain arguments."""
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 from zoneinfo import ZoneInfo
 
 from souffleur.agents.exchange import Persona
 from souffleur.errors import MessageError, QueryError
+from souffleur.field_docs import explain_fields
 from souffleur.knowledge.finding.search import Found, Query, Scope
 from souffleur.knowledge.identity import EVERY_SPHERE, check_id
-from souffleur.knowledge.memory import Category, Kind, Memories, MemoryState
+from souffleur.knowledge.memory import NARRATIVE, Category, Kind, Memories, MemoryState
 from souffleur.moments import Moment, moment
 from souffleur.time_source import Clock
 
@@ -24,6 +27,23 @@ MAX_LIMIT = 10_000
 """Maximum records of one search."""
 READABLE = (MemoryState.ACTIVE, MemoryState.PENDING)
 """States in which a memory can expire before a run archives it."""
+
+
+@explain_fields
+@dataclass(frozen=True)
+class Stats:
+    """How many memories a user has."""
+
+    user_id: str
+    """Whose they are."""
+    total: int
+    """Memories in force that have not expired; no episodes and no portraits."""
+    kinds: dict[str, int]
+    """The same by kind."""
+    categories: dict[str, int]
+    """The same by category, and the episodes and portraits in force."""
+    states: dict[str, int]
+    """All memories, episodes and portraits by state, also what has expired."""
 
 
 class Lookup:
@@ -86,6 +106,20 @@ class Lookup:
         now, limit = self._clock(), check_limit(limit)
         _, sphere = await self._place(user_id, agent_id)
         return await self._knowledge.episodes(user_id, limit=limit, now=now, sphere=sphere)
+
+    async def stats(self, user_id: str) -> Stats:
+        """Return how many memories a user has, by kind, category and state."""
+        states = tuple(MemoryState)
+        every = await self._knowledge.list(check_id(user_id), states=states)
+        in_force = await self._knowledge.list(user_id, now=self._clock())
+        told = [one for one in in_force if one.category not in NARRATIVE]
+        return Stats(
+            user_id,
+            total=len(told),
+            kinds=dict(Counter(one.kind.value for one in told)),
+            categories=dict(Counter(one.category.value for one in in_force)),
+            states=dict(Counter(one.state.value for one in every)),
+        )
 
     async def _place(self, user_id: str, agent_id: str | None) -> tuple[ZoneInfo, str | None]:
         """Return a user's time zone, and the sphere of a persona; every sphere if none is named."""

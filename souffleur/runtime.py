@@ -39,6 +39,7 @@ from souffleur.knowledge.operation import (
     LedgerEntries,
     LedgerEntry,
     Op,
+    Restore,
     Share,
     Verdict,
     derive_id,
@@ -46,8 +47,9 @@ from souffleur.knowledge.operation import (
 from souffleur.knowledge.people import Knows, Language, Person, PersonaCard, sphere_of
 from souffleur.knowledge.reading import describe_faults
 from souffleur.knowledge.talk.turn import MAX_MESSAGE_LENGTH, TurnState, turn_point_id
+from souffleur.knowledge.users import UserSummary
 from souffleur.knowledge.watching import Work
-from souffleur.lookup import Lookup
+from souffleur.lookup import Lookup, Stats
 from souffleur.messages import Messages, to_turns
 from souffleur.moments import Moment, lacks_zone, moment, moment_or_now, read_moment
 from souffleur.opening import Opening
@@ -385,6 +387,10 @@ class Souffleur:
         op, by = Share(target=memory.id, reason=reason), ActorKind.HOST
         return (await self._decide([op], user_id, memory.agent_id, None, by=by))[0]
 
+    async def users(self) -> list[UserSummary]:
+        """Return all users with a memory or a turn, those who were seen last first."""
+        return await self.knowledge.users()
+
     async def cast(self) -> Cast:
         """Return all users and personas that were introduced."""
         return Cast(self._usual, await self.knowledge.people.everybody())
@@ -525,6 +531,14 @@ class Souffleur:
             lambda: self.knowledge.edit(memory_id, content, user_id=user_id, by=by, now=now)
         )
 
+    async def restore_memory(
+        self, memory_id: str, *, user_id: str, reason: str = "told to restore"
+    ) -> LedgerEntry:
+        """Make a forgotten or archived memory active again; undoable. Raises NotFoundError."""
+        memory = await self.get(memory_id, user_id=user_id)
+        op = Restore(target=memory.id, reason=reason)
+        return (await self._decide([op], user_id, memory.agent_id, None))[0]
+
     async def erase_user(self, *, user_id: str) -> "Erased":
         """Erase everything of a user now, for good: memories, ledger, talk; return the numbers.
 
@@ -605,6 +619,10 @@ class Souffleur:
         return await self._backstage.do(
             lambda: self.knowledge.undo(entry_id, user_id=owner, by=by, now=self.clock())
         )
+
+    async def stats(self, *, user_id: str) -> Stats:
+        """Return how many memories a user has: in all, by kind, by category, by state."""
+        return await self._lookup.stats(user_id)
 
     async def episodes(
         self, *, user_id: str, agent_id: str | None = None, limit: int = 10

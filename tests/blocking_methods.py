@@ -94,21 +94,23 @@ def generate() -> str:
         homes = found.homes()
         methods = list(found.methods())
         for method in methods:
-            used |= {(homes[name], name) for name in _names(_defaults(method))}
-            used |= {(homes[name], name) for name in _names(_told(method))}
+            used |= {(homes[name], name) for name in names_in(defaults(method))}
+            used |= {(homes[name], name) for name in names_in(_told(method))}
             typed |= {(homes[name], name) for name in method_types(method)}
         written = "\n\n".join(write(method, found.text) for method in methods)
         what = f'"""The public methods of {source.name}, each of which waits for its result."""'
         bodies.append(f"class {source.made}(Face):\n    {what}\n\n{written}\n")
-    checked = "".join(f"    {line}\n" for line in _imports(typed - used))
-    return "\n".join([HEAD + "\n".join(_imports(used)), f"if TYPE_CHECKING:\n{checked}", *bodies])
+    checked = "".join(f"    {line}\n" for line in import_lines(typed - used))
+    return "\n".join(
+        [HEAD + "\n".join(import_lines(used)), f"if TYPE_CHECKING:\n{checked}", *bodies]
+    )
 
 
 def write(method: Method, text: str) -> str:
     """Return a method in blocking form; `text` is that of its file."""
-    result = ast.unparse(_unquoted(method.returns)) if method.returns else "None"
+    result = ast.unparse(unquoted(method.returns)) if method.returns else "None"
     lines = ["    @property"] if _is_property(method) else []
-    lines.append(f"    def {method.name}({_signature(method.args)}) -> {result}:")
+    lines.append(f"    def {method.name}({signature(method.args)}) -> {result}:")
     lines.append(f"        {ast.get_source_segment(text, method.body[0])}")
     if result == "None":
         return "\n".join([*lines, f"        {_call(method)}"])
@@ -120,21 +122,21 @@ def _call(method: Method) -> str:
     if _is_property(method):
         return inner
     for kind in _told(method):
-        given = [ast.unparse(kind), inner, *_given(method.args)]
-        return f"self._wait_or_report({', '.join(given)})"
+        passed = [ast.unparse(kind), inner, *given(method.args)]
+        return f"self._wait_or_report({', '.join(passed)})"
     if isinstance(method, ast.AsyncFunctionDef):
-        return f"self._wait({', '.join([inner, *_given(method.args)])})"
-    return f"{inner}({', '.join(_given(method.args))})"
+        return f"self._wait({', '.join([inner, *given(method.args)])})"
+    return f"{inner}({', '.join(given(method.args))})"
 
 
-def _signature(args: ast.arguments) -> str:
+def signature(args: ast.arguments) -> str:
     for one in ast.walk(args):
         if isinstance(one, ast.arg) and one.annotation:
-            one.annotation = _unquoted(one.annotation)
+            one.annotation = unquoted(one.annotation)
     return ast.unparse(args)
 
 
-def _given(args: ast.arguments) -> list[str]:
+def given(args: ast.arguments) -> list[str]:
     """The arguments as they are passed on."""
     by_place = [one.arg for one in [*args.posonlyargs, *args.args][1:]]
     by_name = [f"{one.arg}={one.arg}" for one in args.kwonlyargs]
@@ -147,38 +149,38 @@ def _told(method: Method) -> list[ast.expr]:
     """Return what a method that waits and never raises gives for an error; none if it may raise."""
     promise = "Never raises" in (ast.get_docstring(method) or "")
     waits = isinstance(method, ast.AsyncFunctionDef)
-    return [_unquoted(method.returns)] if promise and waits and method.returns else []
+    return [unquoted(method.returns)] if promise and waits and method.returns else []
 
 
 def _annotations(method: Method) -> list[ast.AST]:
     typed = [node.annotation for node in ast.walk(method.args) if isinstance(node, ast.arg)]
-    return [_unquoted(one) for one in [*typed, method.returns] if one]
+    return [unquoted(one) for one in [*typed, method.returns] if one]
 
 
 def method_types(method: Method) -> set[str]:
     """Return the names in the annotations of a method."""
-    return _names(_annotations(method))
+    return names_in(_annotations(method))
 
 
-def _defaults(method: Method) -> list[ast.AST]:
+def defaults(method: Method) -> list[ast.AST]:
     return [one for one in [*method.args.defaults, *method.args.kw_defaults] if one]
 
 
-def _names(parts: Iterable[ast.AST]) -> set[str]:
+def names_in(parts: Iterable[ast.AST]) -> set[str]:
     """The names that must be imported."""
     nodes = (node for part in parts for node in ast.walk(part))
     names = {node.id for node in nodes if isinstance(node, ast.Name)}
     return {name for name in names if not hasattr(builtins, name)}
 
 
-def _imports(names: Iterable[tuple[str, str]]) -> list[str]:
+def import_lines(names: Iterable[tuple[str, str]]) -> list[str]:
     by_module: dict[str, list[str]] = {}
     for module, name in sorted(names):
         by_module.setdefault(module, []).append(name)
     return [f"from {module} import {', '.join(found)}" for module, found in by_module.items()]
 
 
-def _unquoted(type_: ast.expr) -> ast.expr:
+def unquoted(type_: ast.expr) -> ast.expr:
     """The type, without quotes around it."""
     if isinstance(type_, ast.Constant) and isinstance(type_.value, str):
         return ast.parse(type_.value, mode="eval").body
@@ -187,6 +189,15 @@ def _unquoted(type_: ast.expr) -> ast.expr:
 
 def _is_property(method: Method) -> bool:
     return any(isinstance(one, ast.Name) and one.id == "property" for one in method.decorator_list)
+
+
+def shape(text: str) -> str:
+    """What a module says, however its lines are broken and its imports sorted."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            node.names.sort(key=lambda alias: alias.name)
+    return ast.dump(tree)
 
 
 if __name__ == "__main__":

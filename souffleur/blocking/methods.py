@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.people import Knows, Language, Person, PersonaCard
     from souffleur.knowledge.talk.turn import Turn
     from souffleur.knowledge.users import UserSummary
+    from souffleur.lookup import Stats
     from souffleur.messages import Messages
     from souffleur.moments import Moment
     from souffleur.runs.run import RunOptions, RunResult
@@ -241,6 +242,11 @@ class SouffleurMethods(Face):
         )
         return found
 
+    def users(self) -> list[UserSummary]:
+        """Return all users with a memory or a turn, those who were seen last first."""
+        found: list[UserSummary] = self._wait(self._inner.users)
+        return found
+
     def cast(self) -> Cast:
         """Return all users and personas that were introduced."""
         found: Cast = self._wait(self._inner.cast)
@@ -330,6 +336,15 @@ class SouffleurMethods(Face):
         found: LedgerEntry = self._wait(self._inner.edit, memory_id, content, user_id=user_id)
         return found
 
+    def restore_memory(
+        self, memory_id: str, *, user_id: str, reason: str = "told to restore"
+    ) -> LedgerEntry:
+        """Make a forgotten or archived memory active again; undoable. Raises NotFoundError."""
+        found: LedgerEntry = self._wait(
+            self._inner.restore_memory, memory_id, user_id=user_id, reason=reason
+        )
+        return found
+
     def erase_user(self, *, user_id: str) -> Erased:
         """Erase everything of a user now, for good: memories, ledger, talk; return the numbers.
 
@@ -401,6 +416,11 @@ class SouffleurMethods(Face):
         Raises NotFoundError if this user has no such entry, UndoError if it cannot be undone.
         """
         found: LedgerEntry = self._wait(self._inner.undo, entry_id, user_id=user_id)
+        return found
+
+    def stats(self, *, user_id: str) -> Stats:
+        """Return how many memories a user has: in all, by kind, by category, by state."""
+        found: Stats = self._wait(self._inner.stats, user_id=user_id)
         return found
 
     def episodes(self, *, user_id: str, agent_id: str | None = None, limit: int = 10) -> Memories:

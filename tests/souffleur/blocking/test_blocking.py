@@ -1,6 +1,5 @@
 """BlockingSouffleur: the same memory for hosts without an event loop."""
 
-import ast
 import asyncio
 import json
 import os
@@ -34,7 +33,7 @@ from souffleur.errors import BlockingError, MessageError, SettingsError, StoreBu
 from souffleur.health import Health
 from souffleur.knowledge.finding.search import Found, Query
 from souffleur.knowledge.operation import Actor, ActorKind
-from tests.blocking_methods import TARGET, generate
+from tests.blocking_methods import TARGET, generate, shape
 from tests.build import NOW
 from tests.faults.test_kill import ROOT, environment
 from tests.scripted import SKIP, Scripted, add, answer
@@ -55,15 +54,6 @@ def test_the_generated_file_is_what_the_methods_are() -> None:
     """After a change of a public method, `make methods` has been run."""
     committed, due = TARGET.read_text(encoding="utf-8"), generate()
     assert shape(committed) == shape(due), "run `make methods`"
-
-
-def shape(text: str) -> str:
-    """What a module says, however its lines are broken and its imports sorted."""
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom):
-            node.names.sort(key=lambda alias: alias.name)
-    return ast.dump(tree)
 
 
 def public(of: object) -> set[str]:

@@ -51,10 +51,11 @@ fix: $(READY)  ## Mend what can be mended by machine
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-methods: $(READY)  ## Write the blocking methods anew, from those of Souffleur
+methods: $(READY)  ## Write the methods of BlockingSouffleur and the clients anew, from those of Souffleur
 	@$(BIN)/python tests/blocking_methods.py
-	@$(BIN)/ruff check --quiet --select I --fix souffleur/blocking
-	@$(BIN)/ruff format --quiet souffleur/blocking
+	@$(BIN)/python -m tests.client_methods
+	@$(BIN)/ruff check --quiet --select I --fix souffleur/blocking souffleur/client
+	@$(BIN)/ruff format --quiet souffleur/blocking souffleur/client
 
 docs: $(READY)  ## Write the tables of docs/settings.md and docs/commands.md anew, from the code
 	@$(BIN)/python -m tests.reference_pages

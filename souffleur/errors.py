@@ -17,6 +17,7 @@ SouffleurError
 ├── AnswerError            the model answered, but not in the shape asked for
 ├── RecordingError         no recorded answer fits this request: recorded for other words
 ├── BlockingError          a blocking memory is closed, was forked, or is called by its own thread
+├── RemoteError            the server of a client cannot be reached, or refuses
 ├── MessageError           what was given to remember is no message
 ├── QueryError             no such kind, category, state or scope, or a limit that is none
 └── DialogueError          a dialogue file cannot be read
@@ -143,6 +144,20 @@ class RecordingError(SouffleurError):
 
 class BlockingError(SouffleurError):
     """A blocking memory is closed, was forked, or is called by its own thread."""
+
+
+@explain_fields
+class RemoteError(SouffleurError):
+    """The server of a client cannot be reached, or refuses."""
+
+    def __init__(
+        self, message: str, *, status: int | None = None, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        """The HTTP status; `None` if there was no answer."""
+        self.retry_after = retry_after
+        """Seconds that the server asked us to wait."""
 
 
 class MessageError(SouffleurError):

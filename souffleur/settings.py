@@ -164,6 +164,15 @@ class Settings(BaseModel):
     """Whether to write OpenTelemetry spans to the host's tracer provider."""
     trace_content: bool = False
     """Whether spans may hold what was said: messages, whispers, prompts and answers."""
+    tokens: Path | None = None
+    """File with the tokens of `souffleur serve`. `None` means `tokens.json` in `path`."""
+    cors_origins: str | None = None
+    """Origins of web pages that may call `souffleur serve`, separated by commas; `*` means all."""
+    max_body: int = Field(default=1 << 20, ge=1024)
+    """Maximum bytes of the body of a request to `souffleur serve`."""
+    rate_limit: int = Field(default=1200, ge=0)
+    """Requests per minute that `souffleur serve` takes from one token, or from one address if it
+    needs none. 0 means any number."""
 
     @field_validator("path", mode="before")
     @classmethod
@@ -258,6 +267,11 @@ class Settings(BaseModel):
 
         idle = timedelta(minutes=self.idle_minutes) if self.idle_minutes else None
         return WindowRule(size=self.window, keep=self.window_keep, idle=idle)
+
+    @property
+    def tokens_file(self) -> Path:
+        """The file with the tokens of `souffleur serve`."""
+        return self.tokens.expanduser() if self.tokens else self.folder / "tokens.json"
 
     @property
     def folder(self) -> Path:

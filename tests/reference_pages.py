@@ -29,6 +29,7 @@ SECTIONS = {
     "judge_every": "Judging, sessions, raw turns",
     "recall_limit": "What is whispered",
     "tries": "Work in the background",
+    "tokens": "Serving",
 }
 """Headings of the settings, by the first setting under each."""
 

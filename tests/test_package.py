@@ -26,6 +26,10 @@ HEAVY = (
     "jinja2",
     "numpy",
     "tiktoken",
+    "fastapi",
+    "starlette",
+    "uvicorn",
+    "httpx2",
 )
 
 

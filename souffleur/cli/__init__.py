@@ -20,6 +20,7 @@ from souffleur.cli import (
     report,
     run,
     schedule,
+    serve,
     store,
     talk,
 )
@@ -48,6 +49,7 @@ ROOMS = (
     people,
     run,
     schedule,
+    serve,
     report,
     config,
     store,
@@ -62,6 +64,7 @@ ORDER = (
     *("forget", "edit", "confirm", "reject", "history", "undo", "share"),
     *("users", "people", "personas"),
     *("run", "schedule", "report", "doctor", "config", "retry"),
+    *("serve", "token"),
     *("backup", "restore", "erase", "repair", "migrate"),
 )
 """Commands as `--help` lists them: in the order of their use; others follow."""

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from souffleur.client import AsyncClient
 from souffleur.errors import MessageError, NotFoundError, QueryError, UndoError
 from souffleur.knowledge.finding.search import Scope
 from souffleur.knowledge.memory import Evidence, Kind, Memory, MemoryState
@@ -15,14 +16,16 @@ from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, days, memory as made, verdict
 from tests.scripted import Scripted, add, answer, by_name
+from tests.served import served
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+Host = Souffleur | AsyncClient
 
 TEA = answer(add("Ann likes green tea.", "I like green tea"))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def memory(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Souffleur]:
+async def opened(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Souffleur]:
     """A store in which Ann has told one thing in session s1, and Ben and a persona others."""
     chosen = Settings(path=tmp_path_factory.mktemp("store"), embedder="hash:64", idle_minutes=0)
     chat = Scripted(by_name(monitor=TEA))
@@ -37,7 +40,17 @@ async def memory(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Souf
         yield opened
 
 
-async def test_search(memory: Souffleur) -> None:
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["here", "served"])
+async def memory(opened: Souffleur, request: pytest.FixtureRequest) -> AsyncIterator[Host]:
+    """The same store: in this process, and by the client of a server."""
+    if request.param == "here":
+        yield opened
+        return
+    async with served(opened) as url, AsyncClient(url) as client:
+        yield client
+
+
+async def test_search(memory: Host) -> None:
     """By a text, within a scope, for a persona; never what is another user's."""
     best = (await memory.search("what tea", user_id="ann"))[0]
     assert best.memory.content == "Ann likes green tea."
@@ -51,7 +64,7 @@ async def test_search(memory: Souffleur) -> None:
     assert [hit.text for hit in hers] == ["Ann fears dogs."]
 
 
-async def test_list(memory: Souffleur) -> None:
+async def test_list(memory: Host) -> None:
     """By kind, category, state and persona; a kind may be given by its name."""
 
     async def listed(**wanted: Any) -> list[str]:
@@ -64,10 +77,10 @@ async def test_list(memory: Souffleur) -> None:
     assert "Ann fears dogs." not in await listed(agent_id="mo")
 
 
-async def test_what_has_expired(memory: Souffleur) -> None:
+async def test_what_has_expired(memory: Host, opened: Souffleur) -> None:
     """It is listed only where any state is asked for, also before a run lets it go."""
     over = Add(reason="r", quote="", content="Exam.", kind=Kind.TODO, expires_at=NOW - days(1))
-    await memory.knowledge.apply(verdict(over, who=ActorKind.HOST, user_id="kim", name="over"))
+    await opened.knowledge.apply(verdict(over, who=ActorKind.HOST, user_id="kim", name="over"))
     assert await memory.list(user_id="kim") == []
     assert len(await memory.list(user_id="kim", state=None)) == 1
 
@@ -81,7 +94,7 @@ async def test_what_has_expired(memory: Souffleur) -> None:
     ],
     ids=str,
 )
-async def test_what_cannot_be_listed(memory: Souffleur, wanted: Any, why: str) -> None:
+async def test_what_cannot_be_listed(memory: Host, wanted: Any, why: str) -> None:
     """The error names what there is."""
     with pytest.raises(QueryError, match=why):
         await memory.list(user_id="ann", **wanted)
@@ -96,7 +109,7 @@ async def test_what_cannot_be_listed(memory: Souffleur, wanted: Any, why: str) -
     ],
     ids=str,
 )
-async def test_what_cannot_be_searched(memory: Souffleur, wanted: Any, why: str) -> None:
+async def test_what_cannot_be_searched(memory: Host, wanted: Any, why: str) -> None:
     """The error names what there is; a text that is none is a MessageError."""
     with pytest.raises(QueryError, match=why):
         await memory.search("tea", user_id="ann", **wanted)
@@ -104,29 +117,29 @@ async def test_what_cannot_be_searched(memory: Souffleur, wanted: Any, why: str)
         await memory.search(None, user_id="ann")  # type: ignore[arg-type]
 
 
-async def test_history_and_undo(memory: Souffleur) -> None:
+async def test_history_and_undo(memory: Host) -> None:
     """A change is found by its memory, undone by its entry, once, and for its own user alone."""
-    (entry,) = await memory.remember("Ann has a blue car.", user_id="ann")
+    (entry,) = await memory.remember("Zoe has a blue car.", user_id="zoe")
     (id,) = entry.memory_ids
-    assert [one.op for one in await memory.history(id, user_id="ann")] == ["ADD"]
-    for owner, wanted in (("ben", entry.id), ("ann", "no id"), ("ann", 7)):
+    assert [one.op for one in await memory.history(id, user_id="zoe")] == ["ADD"]
+    for owner, wanted in (("ben", entry.id), ("zoe", "no id"), ("zoe", 7)):
         with pytest.raises(NotFoundError):
             await memory.undo(wanted, user_id=owner)  # type: ignore[arg-type]
-    undone = await memory.undo(entry.id, user_id="ann")
+    undone = await memory.undo(entry.id, user_id="zoe")
     assert (undone.op, undone.undoes) == ("UNDO", entry.id)
-    assert (await memory.get(id, user_id="ann")).state is MemoryState.FORGOTTEN
+    assert (await memory.get(id, user_id="zoe")).state is MemoryState.FORGOTTEN
     for state, there in (("forgotten", True), (None, True), ("active", False)):
-        listed = [one.id for one in await memory.list(user_id="ann", state=state)]
+        listed = [one.id for one in await memory.list(user_id="zoe", state=state)]
         assert (id in listed) is there
     with pytest.raises(UndoError):
-        await memory.undo(entry.id, user_id="ann")
+        await memory.undo(entry.id, user_id="zoe")
     with pytest.raises(NotFoundError):
         await memory.get(id, user_id="ben")
 
 
-async def test_episodes_and_portrait(memory: Souffleur) -> None:
+async def test_episodes_and_portrait(memory: Host, opened: Souffleur) -> None:
     """None yet: an empty list, and no portrait; each is of one persona if it is named."""
-    await memory.knowledge.apply(
+    await opened.knowledge.apply(
         verdict(
             Add(reason="r", quote="", content="They talked about tea.", category="episode"),
             Add(reason="r", quote="", content="Ann, who likes tea.", category="profile"),
@@ -144,7 +157,7 @@ async def test_episodes_and_portrait(memory: Souffleur) -> None:
     assert await memory.portrait(user_id="ann") is None
 
 
-async def test_a_host_finds_its_message(memory: Souffleur) -> None:
+async def test_a_host_finds_its_message(memory: Host) -> None:
     """By session and its own id: in evidence, history, search, what was asked, and a recall."""
     (known,) = await memory.list(user_id="ann", kind="fact", agent_id="default")
     (evidence,) = known.evidence
@@ -185,3 +198,21 @@ async def test_records_of_earlier_versions_are_read() -> None:
     fields = LedgerEntry.model_fields
     assert not fields["host_turn_ids"].is_required()
     assert not fields["session_id"].is_required()
+
+
+async def test_stats_users_and_restoring(memory: Host) -> None:
+    """Counted by kind, category and state; what was forgotten is restored for its user alone."""
+    (entry,) = await memory.remember("Max sails.", user_id="max", kind=Kind.SKILL)
+    (id,) = entry.memory_ids
+    await memory.forget(id, user_id="max")
+    assert (await memory.stats(user_id="max")).total == 0
+    with pytest.raises(NotFoundError):
+        await memory.restore_memory(id, user_id="ben")
+    restored = await memory.restore_memory(id, user_id="max", reason="he does")
+    assert (restored.op, restored.reason) == ("RESTORE", "he does")
+    stats = await memory.stats(user_id="max")
+    assert (stats.total, stats.kinds, stats.categories) == (1, {"skill": 1}, {"skill": 1})
+    assert stats.states["active"] == 1
+    (known,) = [one for one in await memory.users() if one.user_id == "max"]
+    assert known.memories == 1
+    await memory.erase_user(user_id="max")

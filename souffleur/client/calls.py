@@ -1,0 +1,161 @@
+"""Calls: which request each method sends, and how its answer is read. Sends nothing itself."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+from pydantic import TypeAdapter
+
+from souffleur.background.intake import Receipt
+from souffleur.cast import Cast
+from souffleur.client import arguments
+from souffleur.client.run_results import to_result
+from souffleur.health import Health
+from souffleur.knowledge.erasing import Erased
+from souffleur.knowledge.finding.search import Found
+from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.operation import LedgerEntry
+from souffleur.knowledge.people import Person, PersonaCard
+from souffleur.knowledge.users import UserSummary
+from souffleur.lookup import Stats
+from souffleur.serving.schemas import Answered, Counted, Page, RunAnswer
+from souffleur.whispering.recollection import Past
+from souffleur.whispering.whisper import Recall
+
+Given = Mapping[str, Any]
+"""Arguments of a method, by name."""
+
+_WHO = ("user_id", "agent_id")
+"""Arguments that say whose memories are meant: always part of the query."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """How a method of Souffleur is called over HTTP."""
+
+    verb: str
+    path: str
+    """With the names of arguments in braces."""
+    answers: Any
+    """The type of the answer."""
+    prepare: Callable[[dict[str, Any]], dict[str, Any]] = arguments.checked
+    """Returns the arguments as they are sent. Raises what is wrong with them."""
+    result: Callable[[Any, Given], Any] = lambda answer, given: answer
+    """Returns what the method returns, of the answer and the arguments."""
+    failed: Callable[[str, Given], Any] | None = None
+    """Returns what a method that never raises returns for an error."""
+    timeout: Any = httpx2.USE_CLIENT_DEFAULT
+    """The time limit in seconds; `None` if it may take any time, as what asks a model may."""
+
+    @cached_property
+    def adapter(self) -> TypeAdapter[Any]:
+        """What reads the answer."""
+        return TypeAdapter(self.answers)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request, ready to be sent."""
+
+    verb: str
+    path: str
+    query: dict[str, Any]
+    body: dict[str, Any] | None
+
+
+def request_of(call: Call, sent: Mapping[str, Any]) -> Request:
+    """Return the request of a call with prepared arguments.
+
+    >>> request = request_of(CALLS["edit"], {"memory_id": "7", "user_id": "ann", "content": "Tea."})
+    >>> request.verb, request.path, request.query, request.body
+    ('PATCH', '/api/memories/7', {'user_id': 'ann'}, {'content': 'Tea.'})
+    """
+    in_path = re.findall(r"{(\w+)}", call.path)
+    path = call.path.format(**{name: quote(str(sent[name]), safe="") for name in in_path})
+    left = {name: value for name, value in sent.items() if name not in in_path}
+    if call.verb in ("GET", "DELETE"):
+        return Request(call.verb, path, _given(left), None)
+    body = {name: value for name, value in left.items() if name not in _WHO}
+    query = {name: value for name, value in left.items() if name in _WHO}
+    return Request(call.verb, path, _given(query), body)
+
+
+def _given(arguments: Given) -> dict[str, Any]:
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _value(answer: Answered | Counted, given: Given) -> Any:
+    return answer.value
+
+
+CALLS = {
+    "recall": Call(
+        "POST",
+        "/api/recall",
+        Recall,
+        prepare=arguments.of_recall,
+        failed=lambda error, given: Recall(error=error),
+        timeout=5.0,
+    ),
+    "observe": Call(
+        "POST",
+        "/api/turns",
+        Receipt,
+        prepare=arguments.of_observe,
+        failed=lambda error, given: Receipt(
+            str(given["turn_id"]), new=False, error=error, durable=False
+        ),
+    ),
+    "end_session": Call(
+        "POST", "/api/sessions/end", Answered, result=_value, failed=lambda error, given: False
+    ),
+    "health": Call("GET", "/api/health", Health),
+    "remember": Call("POST", "/api/memories", list[LedgerEntry], prepare=arguments.of_sentence),
+    "extract": Call(
+        "POST",
+        "/api/memories/extract",
+        list[LedgerEntry],
+        prepare=arguments.of_messages,
+        timeout=None,
+    ),
+    "ask": Call("POST", "/api/ask", Past),
+    "introduce": Call("PUT", "/api/person", Person),
+    "introduce_persona": Call("PUT", "/api/personas", PersonaCard),
+    "define": Call("PUT", "/api/personas/definition", list[LedgerEntry]),
+    "share": Call("POST", "/api/memories/{memory_id}/share", LedgerEntry),
+    "users": Call("GET", "/api/users", list[UserSummary]),
+    "cast": Call("GET", "/api/cast", Cast),
+    "write_portrait": Call("POST", "/api/profile", Memory, timeout=None),
+    "run": Call(
+        "POST",
+        "/api/runs/{name}",
+        RunAnswer,
+        prepare=arguments.of_run,
+        result=to_result,
+        timeout=None,
+    ),
+    "forget": Call("POST", "/api/memories/forget", list[LedgerEntry]),
+    "matches": Call("POST", "/api/memories/matches", list[Found]),
+    "proposals": Call("GET", "/api/pending", list[LedgerEntry]),
+    "confirm": Call("POST", "/api/pending/{id}/confirm", LedgerEntry),
+    "reject": Call("POST", "/api/pending/{id}/reject", LedgerEntry),
+    "retry": Call("POST", "/api/retry", Counted, prepare=arguments.of_retry, result=_value),
+    "edit": Call("PATCH", "/api/memories/{memory_id}", LedgerEntry),
+    "restore_memory": Call("POST", "/api/memories/{memory_id}/restore", LedgerEntry),
+    "erase_user": Call("DELETE", "/api/users", Erased),
+    "erase_turn": Call("DELETE", "/api/turns", Erased),
+    "flush": Call("POST", "/api/flush", Answered, result=_value, timeout=None),
+    "search": Call("POST", "/api/memories/search", list[Found]),
+    "get": Call("GET", "/api/memories/{memory_id}", Memory),
+    "history": Call("GET", "/api/memories/{memory_id}/history", list[LedgerEntry]),
+    "undo": Call("POST", "/api/ledger/{entry_id}/undo", LedgerEntry),
+    "stats": Call("GET", "/api/memories/stats", Stats),
+    "episodes": Call("GET", "/api/episodes", list[Memory]),
+    "portrait": Call("GET", "/api/profile", Memory | None),
+    "list": Call("GET", "/api/memories", Page, prepare=arguments.of_list),
+}
+"""The methods by name; `extract` is `remember` with messages."""

@@ -1,0 +1,142 @@
+"""Client and AsyncClient: a Souffleur that another process holds."""
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import httpx2
+from pydantic_core import to_json
+
+from souffleur.client.conversation import Asked, converse
+from souffleur.client.methods import AsyncMethods, Methods
+from souffleur.errors import RemoteError
+from souffleur.knowledge.privacy.addresses import bare_address
+
+DEFAULT_URL = "http://127.0.0.1:8321"
+_NO_HOST = "http://souffleur"
+"""The base of requests over a socket, whose path is their address."""
+
+
+class Client(Methods):
+    """The methods of Souffleur for programs without an event loop, over HTTP.
+
+    `recall`, `observe` and `end_session` never raise; all others raise what Souffleur raises, and
+    RemoteError if the server cannot be reached or refuses. May be used by any thread.
+    """
+
+    def __init__(
+        self,
+        url: str = DEFAULT_URL,
+        *,
+        token: str | None = None,
+        socket: Path | None = None,
+        timeout: float = 60.0,
+    ) -> None:
+        """Use the server at `url`, or the process that listens on `socket`.
+
+        `timeout` is the time limit of a call in seconds; `recall` has 5, and what asks a model any.
+        """
+        transport = httpx2.HTTPTransport(uds=str(socket)) if socket else None
+        self._http = httpx2.Client(
+            transport=transport, **_options(url, token, socket, timeout), trust_env=not socket
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _call(self, method: str, /, **given: Any) -> Any:
+        talk = converse(method, given)
+        try:
+            asked = next(talk)
+            while True:
+                try:
+                    response = self._http.send(_built(self._http, asked))
+                except httpx2.HTTPError as error:
+                    asked = talk.throw(_unreachable(self._http, error))
+                else:
+                    asked = talk.send(response)
+        except StopIteration as end:
+            return end.value
+
+
+class AsyncClient(AsyncMethods):
+    """The methods of Souffleur over HTTP, each awaited; otherwise as `Client`."""
+
+    def __init__(
+        self,
+        url: str = DEFAULT_URL,
+        *,
+        token: str | None = None,
+        socket: Path | None = None,
+        timeout: float = 60.0,
+    ) -> None:
+        """Use the server at `url`, or the process that listens on `socket`, as `Client` does."""
+        transport = httpx2.AsyncHTTPTransport(uds=str(socket)) if socket else None
+        self._http = httpx2.AsyncClient(
+            transport=transport, **_options(url, token, socket, timeout), trust_env=not socket
+        )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> "AsyncClient":
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def _call(self, method: str, /, **given: Any) -> Any:
+        talk = converse(method, given)
+        try:
+            asked = next(talk)
+            while True:
+                try:
+                    response = await self._http.send(_built(self._http, asked))
+                except httpx2.HTTPError as error:
+                    asked = talk.throw(_unreachable(self._http, error))
+                else:
+                    asked = talk.send(response)
+        except StopIteration as end:
+            return end.value
+
+
+def _options(url: str, token: str | None, socket: Path | None, timeout: float) -> dict[str, Any]:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    return {"base_url": _NO_HOST if socket else url, "headers": headers, "timeout": timeout}
+
+
+def _built(http: httpx2.Client | httpx2.AsyncClient, asked: Asked) -> httpx2.Request:
+    call, request = asked
+    body = None if request.body is None else to_json(request.body)
+    headers = {"Content-Type": "application/json"} if body else {}
+    return http.build_request(
+        request.verb,
+        request.path,
+        params=request.query,
+        content=body,
+        headers=headers,
+        timeout=call.timeout,
+    )
+
+
+def _unreachable(http: httpx2.Client | httpx2.AsyncClient, error: Exception) -> RemoteError:
+    why = str(error) or type(error).__name__
+    return RemoteError(f"the server at {bare_address(str(http.base_url))} does not answer: {why}")

@@ -1,0 +1,60 @@
+"""The conversation with a server that a call of a method is, without the sending."""
+
+from collections.abc import Generator
+from typing import Any
+
+import httpx2
+from loguru import logger
+from pydantic import ValidationError
+
+from souffleur.client.arguments import with_turn_id
+from souffleur.client.calls import CALLS, Call, Given, Request, request_of
+from souffleur.client.errors import error_of
+from souffleur.errors import RemoteError
+from souffleur.serving.schemas import Page
+
+Asked = tuple[Call, Request]
+
+
+def converse(method: str, given: dict[str, Any]) -> Generator[Asked, httpx2.Response, Any]:
+    """Yield the requests of a method, take the answers, and return what the method returns.
+
+    An error of sending is thrown in. Raises what Souffleur raises, and RemoteError.
+    """
+    if method == "remember" and not isinstance(given["what"], str):
+        method = "extract"
+    call = CALLS[method]
+    given = with_turn_id(given) if method == "observe" else given
+    if call.failed is None:
+        return (yield from _asked(call, given))
+    try:
+        return (yield from _asked(call, given))
+    except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
+        logger.error("{}: {}", method, error)
+        return call.failed(f"{type(error).__name__}: {error}", given)
+
+
+def _asked(call: Call, given: Given) -> Generator[Asked, httpx2.Response, Any]:
+    sent = call.prepare(dict(given))
+    answer = _read(call, (yield call, request_of(call, sent)))
+    if not isinstance(answer, Page):
+        return call.result(answer, given)
+    found = list(answer.items)
+    while answer.next:
+        following = request_of(call, {**sent, "cursor": answer.next})
+        answer = _read(call, (yield call, following))
+        found += answer.items
+    return found
+
+
+def _read(call: Call, response: httpx2.Response) -> Any:
+    if not response.is_success:
+        raise error_of(response.status_code, response.headers, response.content)
+    try:
+        return call.adapter.validate_json(response.content)
+    except ValidationError as error:
+        faults = error.error_count()
+        raise RemoteError(
+            f"the answer to {call.verb} {call.path} cannot be read ({faults} faults): server and "
+            "client need the same version of Souffleur"
+        ) from None

@@ -1,0 +1,812 @@
+"""Methods of the clients, those of Souffleur, written by `make methods`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from souffleur.knowledge.finding.search import Scope
+from souffleur.knowledge.memory import Kind, MemoryState
+from souffleur.knowledge.operation import Importance
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from souffleur.background.intake import Receipt
+    from souffleur.cast import Cast
+    from souffleur.contents import Content
+    from souffleur.health import Health
+    from souffleur.knowledge.erasing import Erased
+    from souffleur.knowledge.finding.search import Found
+    from souffleur.knowledge.memory import Category, Memories, Memory
+    from souffleur.knowledge.operation import LedgerEntries, LedgerEntry
+    from souffleur.knowledge.people import Knows, Language, Person, PersonaCard
+    from souffleur.knowledge.users import UserSummary
+    from souffleur.lookup import Stats
+    from souffleur.messages import Messages
+    from souffleur.moments import Moment
+    from souffleur.runs.run import RunOptions, RunResult
+    from souffleur.whispering.pairing import Whisper
+    from souffleur.whispering.recollection import Past
+    from souffleur.whispering.whisper import Recall
+
+
+class _Calls(Protocol):
+    def _call(self, method: str, /, **given: Any) -> Any: ...
+
+
+class _Awaits(Protocol):
+    async def _call(self, method: str, /, **given: Any) -> Any: ...
+
+
+class Methods(_Calls):
+    """The public methods of Souffleur, over HTTP."""
+
+    def recall(
+        self,
+        *,
+        user_id: str,
+        session_id: str = "default",
+        text: Content,
+        agent_id: str = "default",
+        at: Moment | None = None,
+        incognito: bool = False,
+    ) -> Recall:
+        """Return what to remember for the reply to `text`. Never raises: see `Recall.error`.
+
+        `text` may be content parts or a message, as for `observe`. All personas share what is known
+        of a user, except those that know only what they were told themselves: see
+        `introduce_persona`. With `incognito` nothing is looked up.
+        """
+        found: Recall = self._call(
+            "recall",
+            user_id=user_id,
+            session_id=session_id,
+            text=text,
+            agent_id=agent_id,
+            at=at,
+            incognito=incognito,
+        )
+        return found
+
+    def observe(
+        self,
+        *,
+        user_id: str,
+        session_id: str = "default",
+        user: Content = "",
+        assistant: Content = "",
+        whisper: Whisper = None,
+        agent_id: str = "default",
+        turn_id: str | None = None,
+        at: Moment | None = None,
+        incognito: bool = False,
+    ) -> Receipt:
+        """Store a turn durably, and have it judged in the background. Never raises.
+
+        `user` and `assistant` are texts, lists of content parts, or messages (see `remember`). The
+        same `turn_id` with the same words is one turn. With another reply (swipe, regenerate), the
+        changes made for the first are undone and the turn is judged again.
+        `whisper` is the recall that the reply was written with, or its `judgeable_ids`, which may
+        come from another process; by default, the latest recall of the session in this process.
+        May be called from any thread. With `incognito` nothing is stored.
+        """
+        found: Receipt = self._call(
+            "observe",
+            user_id=user_id,
+            session_id=session_id,
+            user=user,
+            assistant=assistant,
+            whisper=whisper,
+            agent_id=agent_id,
+            turn_id=turn_id,
+            at=at,
+            incognito=incognito,
+        )
+        return found
+
+    def end_session(
+        self, *, user_id: str, session_id: str = "default", agent_id: str = "default"
+    ) -> bool:
+        """End a session: the turns left in its window become an episode. Never raises.
+
+        A persona that knows only its own must be named: its talk is a separate session. Returns
+        whether any turns were left. A silence of `settings.idle_minutes` ends a session as well.
+        """
+        found: bool = self._call(
+            "end_session", user_id=user_id, session_id=session_id, agent_id=agent_id
+        )
+        return found
+
+    def health(self) -> Health:
+        """Return whether turns are judged and stored. Asks no endpoint. Raises StoreError."""
+        found: Health = self._call("health")
+        return found
+
+    def remember(
+        self,
+        what: str | Messages,
+        *,
+        user_id: str,
+        session_id: str = "default",
+        agent_id: str = "default",
+        kind: Kind = Kind.FACT,
+        importance: Importance = Importance.HIGH,
+        reason: str = "told to remember",
+        at: Moment | None = None,
+    ) -> list[LedgerEntry]:
+        """Remember a sentence as it is, or have messages judged now, whatever the cadence.
+
+        A sentence is refused if it is known or a secret. Messages are those of OpenAI or LangChain,
+        or pairs such as ("user", "hi"); system and tool messages are left out, an image becomes
+        "[image]" (docs/messages.md). They are observed as turns of the session, each once, however
+        often they are given; without a model they wait. `at` is a datetime, an ISO 8601 string or
+        seconds since 1970. Raises MessageError for an invalid message, sentence or time;
+        EndpointError or EmbedderError if nothing can be judged now, in which case the messages are
+        stored and wait.
+        """
+        found: list[LedgerEntry] = self._call(
+            "remember",
+            what=what,
+            user_id=user_id,
+            session_id=session_id,
+            agent_id=agent_id,
+            kind=kind,
+            importance=importance,
+            reason=reason,
+            at=at,
+        )
+        return found
+
+    def ask(
+        self,
+        text: str,
+        *,
+        user_id: str,
+        session_id: str = "default",
+        agent_id: str = "default",
+        at: Moment | None = None,
+        limit: int = 8,
+    ) -> Past:
+        """Find what was talked about at the time a text names ("上周", "last time"), or its topic.
+
+        Calls no model. Raises MessageError if `text` is not a string, StoreError, EmbedderError.
+        """
+        found: Past = self._call(
+            "ask",
+            text=text,
+            user_id=user_id,
+            session_id=session_id,
+            agent_id=agent_id,
+            at=at,
+            limit=limit,
+        )
+        return found
+
+    def introduce(
+        self,
+        *,
+        user_id: str,
+        title: str | None = None,
+        timezone: str | None = None,
+        language: Language | None = None,
+    ) -> Person:
+        """Set a user's display name, time zone and language.
+
+        `None` leaves a value as it was, or as in the settings. Older memories are not rewritten.
+        Raises SettingsError for an invalid value.
+        """
+        found: Person = self._call(
+            "introduce", user_id=user_id, title=title, timezone=timezone, language=language
+        )
+        return found
+
+    def introduce_persona(
+        self, *, agent_id: str, name: str | None = None, knows: Knows | None = None
+    ) -> PersonaCard:
+        """Set a persona's display name and what it knows; otherwise as `introduce`.
+
+        With `knows="own"`, no other persona knows what this one is told from now on, and it knows
+        only what `share` releases of what the others are told. Earlier memories stay as they are.
+        """
+        found: PersonaCard = self._call(
+            "introduce_persona", agent_id=agent_id, name=name, knows=knows
+        )
+        return found
+
+    def define(self, *, agent_id: str, what: Sequence[str]) -> list[LedgerEntry]:
+        """Define a persona: sentences that are whispered only with it, for every user.
+
+        Sentences that are no longer among them are forgotten, the others stay. No model changes
+        them. Raises MessageError for an invalid sentence.
+        """
+        found: list[LedgerEntry] = self._call("define", agent_id=agent_id, what=what)
+        return found
+
+    def share(
+        self, memory_id: str, *, user_id: str, reason: str = "shared by the host"
+    ) -> LedgerEntry:
+        """Let every persona know a memory or episode that one of them was told; undoable."""
+        found: LedgerEntry = self._call(
+            "share", memory_id=memory_id, user_id=user_id, reason=reason
+        )
+        return found
+
+    def users(self) -> list[UserSummary]:
+        """Return all users with a memory or a turn, those who were seen last first."""
+        found: list[UserSummary] = self._call("users")
+        return found
+
+    def cast(self) -> Cast:
+        """Return all users and personas that were introduced."""
+        found: Cast = self._call("cast")
+        return found
+
+    def write_portrait(self, *, user_id: str, agent_id: str = "default") -> Memory:
+        """Write a new portrait of a user, due or not. Raises SettingsError without a model.
+
+        A persona that knows only its own has a portrait of its own: name it.
+        """
+        found: Memory = self._call("write_portrait", user_id=user_id, agent_id=agent_id)
+        return found
+
+    def run(self, name: str, options: RunOptions | None = None) -> RunResult:
+        """Run what is due now of one kind.
+
+        `name` is decay, review, consolidate, profile, contradictions, cues, boundaries, purge or
+        report. Raises SettingsError for another name, or if a model is needed and none is
+        configured.
+        """
+        found: RunResult = self._call("run", name=name, options=options)
+        return found
+
+    def forget(
+        self,
+        query: str,
+        *,
+        user_id: str,
+        reason: str = "told to forget",
+        at: Moment | None = None,
+        dry_run: bool = False,
+    ) -> list[LedgerEntry]:
+        """Forget a memory by its id, or those that a text clearly means; undoable.
+
+        With `dry_run` nothing changes; `matches` with the same query returns what would go.
+        """
+        found: list[LedgerEntry] = self._call(
+            "forget", query=query, user_id=user_id, reason=reason, at=at, dry_run=dry_run
+        )
+        return found
+
+    def matches(self, query: str, *, user_id: str, at: Moment | None = None) -> list[Found]:
+        """Return the memories that `forget` would forget: by id, or by clear relevance."""
+        found: list[Found] = self._call("matches", query=query, user_id=user_id, at=at)
+        return found
+
+    def proposals(self, *, user_id: str) -> list[LedgerEntry]:
+        """Return the changes that wait for confirmation (see `auto_extract`), oldest first."""
+        found: list[LedgerEntry] = self._call("proposals", user_id=user_id)
+        return found
+
+    def confirm(self, id: str, *, user_id: str) -> LedgerEntry:
+        """Confirm, for the user, a proposal or a memory, by the id of either.
+
+        A confirmed memory is verified, and becomes active if it was pending.
+        """
+        found: LedgerEntry = self._call("confirm", id=id, user_id=user_id)
+        return found
+
+    def reject(self, id: str, *, user_id: str) -> LedgerEntry:
+        """Reject, for the user, a proposal or a memory; a rejected memory is forgotten."""
+        found: LedgerEntry = self._call("reject", id=id, user_id=user_id)
+        return found
+
+    def retry(self, *, user_id: str | None = None) -> int:
+        """Have turns that were set aside as failed judged again; return their number."""
+        found: int = self._call("retry", user_id=user_id)
+        return found
+
+    def edit(self, memory_id: str, content: str, *, user_id: str) -> LedgerEntry:
+        """Change, for the user, the words of a memory; undoable. Raises NotFoundError."""
+        found: LedgerEntry = self._call(
+            "edit", memory_id=memory_id, content=content, user_id=user_id
+        )
+        return found
+
+    def restore_memory(
+        self, memory_id: str, *, user_id: str, reason: str = "told to restore"
+    ) -> LedgerEntry:
+        """Make a forgotten or archived memory active again; undoable. Raises NotFoundError."""
+        found: LedgerEntry = self._call(
+            "restore_memory", memory_id=memory_id, user_id=user_id, reason=reason
+        )
+        return found
+
+    def erase_user(self, *, user_id: str) -> Erased:
+        """Erase everything of a user now, for good: memories, ledger, talk; return the numbers.
+
+        What is judged at that moment is broken off. Raises NotFoundError if nothing is known.
+        """
+        found: Erased = self._call("erase_user", user_id=user_id)
+        return found
+
+    def erase_turn(self, turn_id: str, *, user_id: str) -> Erased:
+        """Erase the words of one turn everywhere, and what rests on it alone, now and for good.
+
+        `turn_id` is that of `observe`, or the one in the evidence of a memory. What the turn had
+        replaced holds again; episodes are told anew without it. Raises NotFoundError.
+        """
+        found: Erased = self._call("erase_turn", turn_id=turn_id, user_id=user_id)
+        return found
+
+    def flush(self, seconds: float | None = None) -> bool:
+        """Wait until everything due is judged, summarised and on disk; return whether it is.
+
+        It is not if time ran out, or if an endpoint is in trouble: see `error`. `seconds` is the
+        time limit. Raises StoreError if the store is out of reach.
+        """
+        found: bool = self._call("flush", seconds=seconds)
+        return found
+
+    def search(
+        self,
+        text: str,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        scope: Scope | str | Sequence[Scope | str] = Scope.MEMORIES,
+        limit: int = 10,
+        at: Moment | None = None,
+    ) -> list[Found]:
+        """Return what matches a text, best first; unlike `recall`, also what matches weakly.
+
+        `scope` is memories, episodes, turns, or several of them. `agent_id` returns only what that
+        persona may know. Asks no model. Raises MessageError, QueryError, StoreError, EmbedderError.
+        """
+        found: list[Found] = self._call(
+            "search", text=text, user_id=user_id, agent_id=agent_id, scope=scope, limit=limit, at=at
+        )
+        return found
+
+    def get(self, memory_id: str, *, user_id: str) -> Memory:
+        """Return a memory of a user in any state. Raises NotFoundError, UnreadableError."""
+        found: Memory = self._call("get", memory_id=memory_id, user_id=user_id)
+        return found
+
+    def history(self, memory_id: str, *, user_id: str) -> LedgerEntries:
+        """Return all changes of a memory, oldest first: who, when, why, on which words.
+
+        Raises NotFoundError if this user has no such memory.
+        """
+        found: LedgerEntries = self._call("history", memory_id=memory_id, user_id=user_id)
+        return found
+
+    def undo(self, entry_id: str, *, user_id: str) -> LedgerEntry:
+        """Undo a change for a user, by the id of its ledger entry; return the UNDO entry.
+
+        Raises NotFoundError if this user has no such entry, UndoError if it cannot be undone.
+        """
+        found: LedgerEntry = self._call("undo", entry_id=entry_id, user_id=user_id)
+        return found
+
+    def stats(self, *, user_id: str) -> Stats:
+        """Return how many memories a user has: in all, by kind, by category, by state."""
+        found: Stats = self._call("stats", user_id=user_id)
+        return found
+
+    def episodes(self, *, user_id: str, agent_id: str | None = None, limit: int = 10) -> Memories:
+        """Return a user's latest episodes, newest first; `agent_id` as in `search`."""
+        found: Memories = self._call("episodes", user_id=user_id, agent_id=agent_id, limit=limit)
+        return found
+
+    def portrait(self, *, user_id: str, agent_id: str = "default") -> Memory | None:
+        """Return a user's current portrait, for a persona; `None` if there is none yet."""
+        found: Memory | None = self._call("portrait", user_id=user_id, agent_id=agent_id)
+        return found
+
+    def list(
+        self,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        kind: Kind | str | None = None,
+        category: Category | str | None = None,
+        state: MemoryState | str | None = MemoryState.ACTIVE,
+    ) -> Memories:
+        """Return a user's memories, episodes and portrait, oldest first; `None` means any.
+
+        Active and pending ones that have expired are left out, unless `state` is `None`. `agent_id`
+        returns only what that persona may know. Raises QueryError, StoreError.
+        """
+        found: Memories = self._call(
+            "list", user_id=user_id, agent_id=agent_id, kind=kind, category=category, state=state
+        )
+        return found
+
+
+class AsyncMethods(_Awaits):
+    """The public methods of Souffleur, over HTTP, awaited."""
+
+    async def recall(
+        self,
+        *,
+        user_id: str,
+        session_id: str = "default",
+        text: Content,
+        agent_id: str = "default",
+        at: Moment | None = None,
+        incognito: bool = False,
+    ) -> Recall:
+        """Return what to remember for the reply to `text`. Never raises: see `Recall.error`.
+
+        `text` may be content parts or a message, as for `observe`. All personas share what is known
+        of a user, except those that know only what they were told themselves: see
+        `introduce_persona`. With `incognito` nothing is looked up.
+        """
+        found: Recall = await self._call(
+            "recall",
+            user_id=user_id,
+            session_id=session_id,
+            text=text,
+            agent_id=agent_id,
+            at=at,
+            incognito=incognito,
+        )
+        return found
+
+    async def observe(
+        self,
+        *,
+        user_id: str,
+        session_id: str = "default",
+        user: Content = "",
+        assistant: Content = "",
+        whisper: Whisper = None,
+        agent_id: str = "default",
+        turn_id: str | None = None,
+        at: Moment | None = None,
+        incognito: bool = False,
+    ) -> Receipt:
+        """Store a turn durably, and have it judged in the background. Never raises.
+
+        `user` and `assistant` are texts, lists of content parts, or messages (see `remember`). The
+        same `turn_id` with the same words is one turn. With another reply (swipe, regenerate), the
+        changes made for the first are undone and the turn is judged again.
+        `whisper` is the recall that the reply was written with, or its `judgeable_ids`, which may
+        come from another process; by default, the latest recall of the session in this process.
+        May be called from any thread. With `incognito` nothing is stored.
+        """
+        found: Receipt = await self._call(
+            "observe",
+            user_id=user_id,
+            session_id=session_id,
+            user=user,
+            assistant=assistant,
+            whisper=whisper,
+            agent_id=agent_id,
+            turn_id=turn_id,
+            at=at,
+            incognito=incognito,
+        )
+        return found
+
+    async def end_session(
+        self, *, user_id: str, session_id: str = "default", agent_id: str = "default"
+    ) -> bool:
+        """End a session: the turns left in its window become an episode. Never raises.
+
+        A persona that knows only its own must be named: its talk is a separate session. Returns
+        whether any turns were left. A silence of `settings.idle_minutes` ends a session as well.
+        """
+        found: bool = await self._call(
+            "end_session", user_id=user_id, session_id=session_id, agent_id=agent_id
+        )
+        return found
+
+    async def health(self) -> Health:
+        """Return whether turns are judged and stored. Asks no endpoint. Raises StoreError."""
+        found: Health = await self._call("health")
+        return found
+
+    async def remember(
+        self,
+        what: str | Messages,
+        *,
+        user_id: str,
+        session_id: str = "default",
+        agent_id: str = "default",
+        kind: Kind = Kind.FACT,
+        importance: Importance = Importance.HIGH,
+        reason: str = "told to remember",
+        at: Moment | None = None,
+    ) -> list[LedgerEntry]:
+        """Remember a sentence as it is, or have messages judged now, whatever the cadence.
+
+        A sentence is refused if it is known or a secret. Messages are those of OpenAI or LangChain,
+        or pairs such as ("user", "hi"); system and tool messages are left out, an image becomes
+        "[image]" (docs/messages.md). They are observed as turns of the session, each once, however
+        often they are given; without a model they wait. `at` is a datetime, an ISO 8601 string or
+        seconds since 1970. Raises MessageError for an invalid message, sentence or time;
+        EndpointError or EmbedderError if nothing can be judged now, in which case the messages are
+        stored and wait.
+        """
+        found: list[LedgerEntry] = await self._call(
+            "remember",
+            what=what,
+            user_id=user_id,
+            session_id=session_id,
+            agent_id=agent_id,
+            kind=kind,
+            importance=importance,
+            reason=reason,
+            at=at,
+        )
+        return found
+
+    async def ask(
+        self,
+        text: str,
+        *,
+        user_id: str,
+        session_id: str = "default",
+        agent_id: str = "default",
+        at: Moment | None = None,
+        limit: int = 8,
+    ) -> Past:
+        """Find what was talked about at the time a text names ("上周", "last time"), or its topic.
+
+        Calls no model. Raises MessageError if `text` is not a string, StoreError, EmbedderError.
+        """
+        found: Past = await self._call(
+            "ask",
+            text=text,
+            user_id=user_id,
+            session_id=session_id,
+            agent_id=agent_id,
+            at=at,
+            limit=limit,
+        )
+        return found
+
+    async def introduce(
+        self,
+        *,
+        user_id: str,
+        title: str | None = None,
+        timezone: str | None = None,
+        language: Language | None = None,
+    ) -> Person:
+        """Set a user's display name, time zone and language.
+
+        `None` leaves a value as it was, or as in the settings. Older memories are not rewritten.
+        Raises SettingsError for an invalid value.
+        """
+        found: Person = await self._call(
+            "introduce", user_id=user_id, title=title, timezone=timezone, language=language
+        )
+        return found
+
+    async def introduce_persona(
+        self, *, agent_id: str, name: str | None = None, knows: Knows | None = None
+    ) -> PersonaCard:
+        """Set a persona's display name and what it knows; otherwise as `introduce`.
+
+        With `knows="own"`, no other persona knows what this one is told from now on, and it knows
+        only what `share` releases of what the others are told. Earlier memories stay as they are.
+        """
+        found: PersonaCard = await self._call(
+            "introduce_persona", agent_id=agent_id, name=name, knows=knows
+        )
+        return found
+
+    async def define(self, *, agent_id: str, what: Sequence[str]) -> list[LedgerEntry]:
+        """Define a persona: sentences that are whispered only with it, for every user.
+
+        Sentences that are no longer among them are forgotten, the others stay. No model changes
+        them. Raises MessageError for an invalid sentence.
+        """
+        found: list[LedgerEntry] = await self._call("define", agent_id=agent_id, what=what)
+        return found
+
+    async def share(
+        self, memory_id: str, *, user_id: str, reason: str = "shared by the host"
+    ) -> LedgerEntry:
+        """Let every persona know a memory or episode that one of them was told; undoable."""
+        found: LedgerEntry = await self._call(
+            "share", memory_id=memory_id, user_id=user_id, reason=reason
+        )
+        return found
+
+    async def users(self) -> list[UserSummary]:
+        """Return all users with a memory or a turn, those who were seen last first."""
+        found: list[UserSummary] = await self._call("users")
+        return found
+
+    async def cast(self) -> Cast:
+        """Return all users and personas that were introduced."""
+        found: Cast = await self._call("cast")
+        return found
+
+    async def write_portrait(self, *, user_id: str, agent_id: str = "default") -> Memory:
+        """Write a new portrait of a user, due or not. Raises SettingsError without a model.
+
+        A persona that knows only its own has a portrait of its own: name it.
+        """
+        found: Memory = await self._call("write_portrait", user_id=user_id, agent_id=agent_id)
+        return found
+
+    async def run(self, name: str, options: RunOptions | None = None) -> RunResult:
+        """Run what is due now of one kind.
+
+        `name` is decay, review, consolidate, profile, contradictions, cues, boundaries, purge or
+        report. Raises SettingsError for another name, or if a model is needed and none is
+        configured.
+        """
+        found: RunResult = await self._call("run", name=name, options=options)
+        return found
+
+    async def forget(
+        self,
+        query: str,
+        *,
+        user_id: str,
+        reason: str = "told to forget",
+        at: Moment | None = None,
+        dry_run: bool = False,
+    ) -> list[LedgerEntry]:
+        """Forget a memory by its id, or those that a text clearly means; undoable.
+
+        With `dry_run` nothing changes; `matches` with the same query returns what would go.
+        """
+        found: list[LedgerEntry] = await self._call(
+            "forget", query=query, user_id=user_id, reason=reason, at=at, dry_run=dry_run
+        )
+        return found
+
+    async def matches(self, query: str, *, user_id: str, at: Moment | None = None) -> list[Found]:
+        """Return the memories that `forget` would forget: by id, or by clear relevance."""
+        found: list[Found] = await self._call("matches", query=query, user_id=user_id, at=at)
+        return found
+
+    async def proposals(self, *, user_id: str) -> list[LedgerEntry]:
+        """Return the changes that wait for confirmation (see `auto_extract`), oldest first."""
+        found: list[LedgerEntry] = await self._call("proposals", user_id=user_id)
+        return found
+
+    async def confirm(self, id: str, *, user_id: str) -> LedgerEntry:
+        """Confirm, for the user, a proposal or a memory, by the id of either.
+
+        A confirmed memory is verified, and becomes active if it was pending.
+        """
+        found: LedgerEntry = await self._call("confirm", id=id, user_id=user_id)
+        return found
+
+    async def reject(self, id: str, *, user_id: str) -> LedgerEntry:
+        """Reject, for the user, a proposal or a memory; a rejected memory is forgotten."""
+        found: LedgerEntry = await self._call("reject", id=id, user_id=user_id)
+        return found
+
+    async def retry(self, *, user_id: str | None = None) -> int:
+        """Have turns that were set aside as failed judged again; return their number."""
+        found: int = await self._call("retry", user_id=user_id)
+        return found
+
+    async def edit(self, memory_id: str, content: str, *, user_id: str) -> LedgerEntry:
+        """Change, for the user, the words of a memory; undoable. Raises NotFoundError."""
+        found: LedgerEntry = await self._call(
+            "edit", memory_id=memory_id, content=content, user_id=user_id
+        )
+        return found
+
+    async def restore_memory(
+        self, memory_id: str, *, user_id: str, reason: str = "told to restore"
+    ) -> LedgerEntry:
+        """Make a forgotten or archived memory active again; undoable. Raises NotFoundError."""
+        found: LedgerEntry = await self._call(
+            "restore_memory", memory_id=memory_id, user_id=user_id, reason=reason
+        )
+        return found
+
+    async def erase_user(self, *, user_id: str) -> Erased:
+        """Erase everything of a user now, for good: memories, ledger, talk; return the numbers.
+
+        What is judged at that moment is broken off. Raises NotFoundError if nothing is known.
+        """
+        found: Erased = await self._call("erase_user", user_id=user_id)
+        return found
+
+    async def erase_turn(self, turn_id: str, *, user_id: str) -> Erased:
+        """Erase the words of one turn everywhere, and what rests on it alone, now and for good.
+
+        `turn_id` is that of `observe`, or the one in the evidence of a memory. What the turn had
+        replaced holds again; episodes are told anew without it. Raises NotFoundError.
+        """
+        found: Erased = await self._call("erase_turn", turn_id=turn_id, user_id=user_id)
+        return found
+
+    async def flush(self, seconds: float | None = None) -> bool:
+        """Wait until everything due is judged, summarised and on disk; return whether it is.
+
+        It is not if time ran out, or if an endpoint is in trouble: see `error`. `seconds` is the
+        time limit. Raises StoreError if the store is out of reach.
+        """
+        found: bool = await self._call("flush", seconds=seconds)
+        return found
+
+    async def search(
+        self,
+        text: str,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        scope: Scope | str | Sequence[Scope | str] = Scope.MEMORIES,
+        limit: int = 10,
+        at: Moment | None = None,
+    ) -> list[Found]:
+        """Return what matches a text, best first; unlike `recall`, also what matches weakly.
+
+        `scope` is memories, episodes, turns, or several of them. `agent_id` returns only what that
+        persona may know. Asks no model. Raises MessageError, QueryError, StoreError, EmbedderError.
+        """
+        found: list[Found] = await self._call(
+            "search", text=text, user_id=user_id, agent_id=agent_id, scope=scope, limit=limit, at=at
+        )
+        return found
+
+    async def get(self, memory_id: str, *, user_id: str) -> Memory:
+        """Return a memory of a user in any state. Raises NotFoundError, UnreadableError."""
+        found: Memory = await self._call("get", memory_id=memory_id, user_id=user_id)
+        return found
+
+    async def history(self, memory_id: str, *, user_id: str) -> LedgerEntries:
+        """Return all changes of a memory, oldest first: who, when, why, on which words.
+
+        Raises NotFoundError if this user has no such memory.
+        """
+        found: LedgerEntries = await self._call("history", memory_id=memory_id, user_id=user_id)
+        return found
+
+    async def undo(self, entry_id: str, *, user_id: str) -> LedgerEntry:
+        """Undo a change for a user, by the id of its ledger entry; return the UNDO entry.
+
+        Raises NotFoundError if this user has no such entry, UndoError if it cannot be undone.
+        """
+        found: LedgerEntry = await self._call("undo", entry_id=entry_id, user_id=user_id)
+        return found
+
+    async def stats(self, *, user_id: str) -> Stats:
+        """Return how many memories a user has: in all, by kind, by category, by state."""
+        found: Stats = await self._call("stats", user_id=user_id)
+        return found
+
+    async def episodes(
+        self, *, user_id: str, agent_id: str | None = None, limit: int = 10
+    ) -> Memories:
+        """Return a user's latest episodes, newest first; `agent_id` as in `search`."""
+        found: Memories = await self._call(
+            "episodes", user_id=user_id, agent_id=agent_id, limit=limit
+        )
+        return found
+
+    async def portrait(self, *, user_id: str, agent_id: str = "default") -> Memory | None:
+        """Return a user's current portrait, for a persona; `None` if there is none yet."""
+        found: Memory | None = await self._call("portrait", user_id=user_id, agent_id=agent_id)
+        return found
+
+    async def list(
+        self,
+        *,
+        user_id: str,
+        agent_id: str | None = None,
+        kind: Kind | str | None = None,
+        category: Category | str | None = None,
+        state: MemoryState | str | None = MemoryState.ACTIVE,
+    ) -> Memories:
+        """Return a user's memories, episodes and portrait, oldest first; `None` means any.
+
+        Active and pending ones that have expired are left out, unless `state` is `None`. `agent_id`
+        returns only what that persona may know. Raises QueryError, StoreError.
+        """
+        found: Memories = await self._call(
+            "list", user_id=user_id, agent_id=agent_id, kind=kind, category=category, state=state
+        )
+        return found

@@ -1,0 +1,1 @@
+"""The server: one process owns the store, and others reach it over HTTP."""

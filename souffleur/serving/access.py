@@ -1,0 +1,126 @@
+"""Access: what the caller of a request may do, and the dependencies by which routes ask for it.
+
+Every route depends on one of `Owner`, `Talker` and `Admin`, so that none can be called for another.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple, cast
+
+from fastapi import Depends, Query, Request
+
+from souffleur.knowledge.identity import MAX_ID_LENGTH, PERSONAS, check_id
+from souffleur.runtime import Souffleur
+from souffleur.serving.problems import RequestError
+from souffleur.serving.tokens import Role, Token
+
+_BROKEN = "\N{REPLACEMENT CHARACTER}"
+"""What stands for bytes of a URL that are no UTF-8."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a caller may do; by default everything, as over the owner's socket."""
+
+    role: Role = Role.ADMIN
+    who: str = ""
+    """The user or persona; empty for an admin."""
+
+    @classmethod
+    def by(cls, token: Token) -> "Access":
+        """Return what a token allows."""
+        return cls(token.role, token.who)
+
+    def user(self, named: str | None) -> str:
+        """Return the user whose memories are meant, with all that every persona knows.
+
+        Raises RequestError: 400 if nobody is named, 403 if the caller may not.
+        """
+        if self.role is Role.PERSONA:
+            raise RequestError(403, "this needs a token of the user or of an admin")
+        return self._of(named)
+
+    def talk(self, named: str | None, agent_id: str | None) -> tuple[str, str | None]:
+        """Return the user and the persona of a talk. Raises RequestError as `user` does."""
+        if self.role is not Role.PERSONA:
+            return self._of(named), agent_id
+        if agent_id not in (None, self.who):
+            raise RequestError(403, f"this token is for the persona {self.who!r} alone")
+        return self._of(named), self.who
+
+    def need_admin(self) -> None:
+        """Raise RequestError (403) if the caller is no admin."""
+        if self.role is not Role.ADMIN:
+            raise RequestError(403, "this needs a token of an admin: `souffleur token --admin`")
+
+    def _of(self, named: str | None) -> str:
+        if self.role is Role.USER and named in (None, self.who):
+            return self.who
+        if self.role is Role.USER:
+            raise RequestError(403, "this token is for another user")
+        if named is None:
+            raise RequestError(400, "say whose memories are meant: ?user_id=…")
+        if named == PERSONAS and self.role is not Role.ADMIN:
+            raise RequestError(403, "what personas are themselves belongs to admins")
+        if _BROKEN in named:  # two ids that are cut would be one
+            raise RequestError(400, "the user_id is no UTF-8: encode it whole")
+        return check_id(named)
+
+
+class Whose(NamedTuple):
+    """A user, and a persona if one is named."""
+
+    user_id: str
+    agent_id: str | None
+
+
+UserId = Annotated[
+    str | None,
+    Query(
+        max_length=MAX_ID_LENGTH,
+        description="Whose memories are meant; may be left out with a token of that user.",
+        examples=["ann"],
+    ),
+]
+AgentId = Annotated[
+    str | None,
+    Query(
+        max_length=MAX_ID_LENGTH,
+        description="The persona; a token of a persona names it already.",
+        examples=["luna"],
+    ),
+]
+
+
+def access_of(request: Request) -> Access:
+    """Return what the caller of a request may do; `guard` has found it out."""
+    return cast(Access, request.state.access)
+
+
+def memory_of(request: Request) -> Souffleur:
+    """Return the memory that the app serves."""
+    return cast(Souffleur, request.app.state.memory)
+
+
+Caller = Annotated[Access, Depends(access_of)]
+Memory = Annotated[Souffleur, Depends(memory_of)]
+
+
+def _owner(caller: Caller, user_id: UserId = None) -> str:
+    return caller.user(user_id)
+
+
+def _talker(caller: Caller, user_id: UserId = None, agent_id: AgentId = None) -> Whose:
+    user, agent = caller.talk(user_id, agent_id)
+    return Whose(user, check_id(agent, "agent_id") if agent is not None else None)
+
+
+def _admin(caller: Caller) -> None:
+    caller.need_admin()
+
+
+Owner = Annotated[str, Depends(_owner)]
+"""The id of the user whose memories are meant: for that user and admins."""
+Talker = Annotated[Whose, Depends(_talker)]
+"""The user and the persona of a talk: for that user, that persona and admins."""
+Admin = Annotated[None, Depends(_admin)]
+"""Nothing: for admins alone."""

@@ -1,0 +1,72 @@
+"""The app: all routes over one memory, behind the guard."""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+
+from fastapi import APIRouter, Depends, FastAPI
+from fastapi.security import HTTPBearer
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp, Lifespan
+
+import souffleur
+from souffleur.runtime import Souffleur
+from souffleur.serving.guard import Guard, Rate
+from souffleur.serving.problems import RESPONSES, handle
+from souffleur.serving.routes import changes, memories, people, store, talk
+from souffleur.serving.tokens import TokenFile
+from souffleur.settings import Settings
+
+ROUTERS: tuple[APIRouter, ...] = (
+    memories.router,
+    talk.router,
+    changes.router,
+    people.router,
+    store.router,
+)
+"""The routes of every server. A route of `routers` finds its user by `serving.access`, too."""
+
+_BEARER = HTTPBearer(auto_error=False, description="A token of `souffleur token`.")
+
+
+def make_app(
+    memory: Souffleur,
+    settings: Settings | None = None,
+    *,
+    tokens: TokenFile | None = None,
+    routers: Sequence[APIRouter] = (),
+    mounts: Mapping[str, ASGIApp] | None = None,
+    lifespan: Lifespan[FastAPI] | None = None,
+) -> FastAPI:
+    """Return an app that serves an open memory, which it does not close.
+
+    Without `tokens` every caller is an admin. `routers` and `mounts`, apps by their paths, come
+    behind the same guard: `request.state.access` says what the caller may do. `lifespan` runs while
+    the app does, for mounted apps that need it.
+    """
+    chosen = settings or memory.settings
+    app = FastAPI(
+        title="Souffleur",
+        summary="A memory worth having, for companion chatbots.",
+        version=souffleur.__version__,
+        docs_url=None,  # its page loads scripts from elsewhere
+        redoc_url=None,
+        lifespan=lifespan,
+        dependencies=[Depends(_BEARER)],
+        responses=RESPONSES,
+    )
+    app.state.memory = memory
+    app.state.stopping = asyncio.Event()
+    handle(app)
+    for router in (*ROUTERS, *routers):
+        app.include_router(router)
+    for path, mounted in (mounts or {}).items():
+        app.mount(path, mounted)
+    origins = [one.strip() for one in (chosen.cors_origins or "").split(",") if one.strip()]
+    rate = Rate(chosen.rate_limit, time.monotonic) if tokens and chosen.rate_limit else None
+    app.add_middleware(Guard, tokens=tokens, origins=origins, rate=rate, max_body=chosen.max_body)
+    if origins:  # outermost, so that pages can read refusals, too
+        app.add_middleware(
+            CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"]
+        )
+    return app

@@ -1,0 +1,175 @@
+"""The guard before every route: who is calling, from where, and how often."""
+
+import ipaddress
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Collection
+
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from souffleur.errors import SettingsError
+from souffleur.serving.access import Access
+from souffleur.serving.problems import TOO_LARGE, RequestError, answer
+from souffleur.serving.tokens import TokenFile
+
+OPEN_PATHS = frozenset({"/health"})
+"""Paths that anybody may ask for; they tell of nobody."""
+NO_TOKEN = "this needs a token: send `Authorization: Bearer TOKEN`; see `souffleur token`"
+UNKNOWN_TOKEN = "this token is unknown: it may be revoked; `souffleur token` makes another one"
+_HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]]*)(?::\d*)?")
+_SCHEMES = ("bearer", "token")
+MAX_CALLERS = 10_000
+"""Callers whose rate is remembered; those unheard of for longest are let go."""
+
+
+class Guard:
+    """Refuses requests without a valid token, and too many of one caller, before they are read."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        tokens: TokenFile | None,
+        origins: Collection[str],
+        rate: "Rate | None",
+        max_body: int,
+    ) -> None:
+        """Without `tokens` everybody is an admin: for a socket that only the owner can open.
+
+        Until a first one is made, who calls from this machine is an admin, unless a web page does.
+        """
+        self._app = app
+        self._tokens = tokens
+        self._origins = origins
+        self._rate = rate
+        self._max_body = max_body
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through, with `request.state.access`, or answer it."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        try:
+            scope.setdefault("state", {})["access"] = self._admit(scope)
+        except RequestError as problem:
+            refusal = answer(problem.status, str(problem), retry_after=problem.retry_after)
+            await refusal(scope, receive, send)
+        except SettingsError as error:
+            await answer(503, str(error), "SettingsError")(scope, receive, send)
+        else:
+            await self._app(scope, self._bounded(receive), send)
+
+    def _bounded(self, receive: Receive) -> Receive:
+        """Return what reads a body as long as it is not too large."""
+        size = 0
+
+        async def bounded() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > self._max_body:
+                raise HTTPException(413, TOO_LARGE)
+            return message
+
+        return bounded
+
+    def _admit(self, scope: Scope) -> Access | None:
+        headers = Headers(scope=scope)
+        length = headers.get("content-length", "")
+        if length.isdigit() and int(length) > self._max_body:
+            raise RequestError(413, TOO_LARGE)
+        if self._tokens is None:
+            return Access()
+        if scope["path"] in OPEN_PATHS:
+            return None
+        if not self._tokens.is_there:
+            self._check_local(scope, headers)
+            self._count(_address(scope))
+            return Access()
+        secret = _secret(headers)
+        token = self._tokens.find(secret) if secret else None
+        if token is None:
+            self._count(_address(scope))
+            raise RequestError(401, UNKNOWN_TOKEN if secret else NO_TOKEN)
+        self._count(token.digest)
+        return Access.by(token)
+
+    def _check_local(self, scope: Scope, headers: Headers) -> None:
+        """Raise RequestError for other machines, and for pages that a browser here shows."""
+        origin, client = headers.get("origin"), scope.get("client")
+        for host in (client[0] if client else "", named_host(headers.get("host", ""))):
+            if not is_local(host):
+                why = f"without tokens only this machine may call, not {host!r}"
+                raise RequestError(403, f"{why}: make one with `souffleur token`")
+        if origin and not {origin, "*"} & set(self._origins):
+            raise RequestError(403, f"pages of {origin} may not call: set SOUFFLEUR_CORS_ORIGINS")
+
+    def _count(self, caller: str) -> None:
+        wait = self._rate.take(caller) if self._rate else 0.0
+        if wait:
+            seconds = int(wait) + 1
+            raise RequestError(429, f"too many requests: wait {seconds} s", retry_after=seconds)
+
+
+class Rate:
+    """How often each caller may call: a token bucket that fills in a minute."""
+
+    def __init__(self, per_minute: int, steady: Callable[[], float]) -> None:
+        """`steady` returns seconds that only increase."""
+        self._room = float(per_minute)
+        self._per_second = per_minute / 60
+        self._steady = steady
+        self._callers: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, caller: str) -> float:
+        """Count a request of a caller; return the seconds to wait first, 0 if it may go on.
+
+        >>> times = iter([0.0, 0.0, 0.0, 30.0])
+        >>> rate = Rate(2, times.__next__)
+        >>> [rate.take("ann") for _ in range(4)]
+        [0.0, 0.0, 30.0, 0.0]
+        """
+        now = self._steady()
+        left, at = self._callers.pop(caller, (self._room, now))
+        left = min(self._room, left + (now - at) * self._per_second)
+        wait = 0.0 if left >= 1 else (1 - left) / self._per_second
+        self._callers[caller] = (left if wait else left - 1, now)
+        if len(self._callers) > MAX_CALLERS:
+            self._callers.popitem(last=False)
+        return wait
+
+
+def is_local(host: str) -> bool:
+    """Return whether a host name or address means this machine.
+
+    >>> is_local("localhost"), is_local("127.0.0.1"), is_local("[::1]"), is_local("0.0.0.0")
+    (True, True, True, False)
+    """
+    name = host.strip("[]").lower()
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost" or name.endswith(".localhost")
+
+
+def named_host(header: str) -> str:
+    """Return the host that a Host header names: a page on a name that leads here has another.
+
+    >>> named_host("localhost:80"), named_host("[::1]:80"), named_host("[::1"), named_host("")
+    ('localhost', '[::1]', '', '')
+    """
+    found = _HOST.fullmatch(header)
+    return found[1] if found else ""
+
+
+def _secret(headers: Headers) -> str:
+    scheme, _, secret = headers.get("authorization", "").partition(" ")
+    return secret.strip() if scheme.lower() in _SCHEMES else ""
+
+
+def _address(scope: Scope) -> str:
+    client = scope.get("client")
+    return f"address {client[0]}" if client else "address"

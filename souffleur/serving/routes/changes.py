@@ -1,0 +1,33 @@
+"""Routes on changes: undo, and proposals that wait for the user's consent."""
+
+from fastapi import APIRouter
+
+from souffleur.knowledge.operation import LedgerEntry
+from souffleur.serving.access import Memory, Owner
+from souffleur.serving.schemas import Entries
+
+router = APIRouter(prefix="/api", tags=["changes"])
+
+
+@router.post("/ledger/{entry_id}/undo")
+async def undo(memory: Memory, user_id: Owner, entry_id: str) -> LedgerEntry:
+    """Undo a change, by the id of its ledger entry; 409 if a later change depends on it."""
+    return await memory.undo(entry_id, user_id=user_id)
+
+
+@router.get("/pending")
+async def proposals(memory: Memory, user_id: Owner) -> Entries:
+    """List the changes that wait for the user's consent, oldest first."""
+    return await memory.proposals(user_id=user_id)
+
+
+@router.post("/pending/{id}/confirm")
+async def confirm(memory: Memory, user_id: Owner, id: str) -> LedgerEntry:
+    """Confirm a proposal, or a memory, by the id of either."""
+    return await memory.confirm(id, user_id=user_id)
+
+
+@router.post("/pending/{id}/reject")
+async def reject(memory: Memory, user_id: Owner, id: str) -> LedgerEntry:
+    """Reject a proposal, or forget a memory, by the id of either."""
+    return await memory.reject(id, user_id=user_id)

@@ -1,0 +1,94 @@
+"""Routes on the store: health, runs, what waits, and the export of a user's memories."""
+
+from collections.abc import AsyncIterator
+from datetime import UTC
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from fastapi.responses import StreamingResponse
+
+from souffleur.health import Health
+from souffleur.knowledge.memory import Memory as OneMemory
+from souffleur.moments import moment
+from souffleur.runs.run import RunLimits, RunOptions, RunResult
+from souffleur.serving.access import Admin, Memory, Owner
+from souffleur.serving.problems import RequestError
+from souffleur.serving.schemas import (
+    Alive,
+    Answered,
+    Counted,
+    FlushBody,
+    RetryBody,
+    RunAnswer,
+    RunBody,
+)
+
+router = APIRouter(tags=["store"])
+RunName = Annotated[str, Path(description="One of the runs of docs/decay.md.", examples=["decay"])]
+
+
+@router.get("/health")
+async def alive() -> Alive:
+    """Say that the server answers; needs no token and tells of nobody."""
+    return Alive()
+
+
+@router.get("/api/health")
+async def health(memory: Memory, _: Admin) -> Health:
+    """Show whether turns are judged and stored; asks no endpoint."""
+    return await memory.health()
+
+
+@router.post("/api/runs/{name}")
+async def run(memory: Memory, _: Admin, name: RunName, body: RunBody | None = None) -> RunAnswer:
+    """Do what is due now of one kind; waits until it is done."""
+    from souffleur.runs.jobs import RUNS
+
+    if name in RUNS and RUNS[name].asks and not memory.has_model:
+        raise RequestError(503, "no model is configured: set SOUFFLEUR_BASE_URL of the server")
+    asked = body or RunBody()
+    limits = RunLimits(asked.memories, asked.calls, asked.deletions, asked.parallel)
+    now = moment(asked.now, now=memory.clock(), zone=UTC)
+    options = RunOptions(now, asked.of_user, limits, asked.dry_run)
+    return _answer(await memory.run(name, options))
+
+
+@router.post("/api/retry")
+async def retry(memory: Memory, _: Admin, body: RetryBody | None = None) -> Counted:
+    """Have turns that were set aside as failed judged again; return their number."""
+    return Counted(await memory.retry(user_id=body.of_user if body else None))
+
+
+@router.post("/api/flush")
+async def flush(memory: Memory, _: Admin, body: FlushBody | None = None) -> Answered:
+    """Wait until everything due is judged, summarised and on disk. Whether it is."""
+    return Answered(await memory.flush(body.seconds if body else None))
+
+
+@router.get("/api/export")
+async def export(memory: Memory, user_id: Owner) -> StreamingResponse:
+    """Export a user's memories, episodes and portraits in every state, a JSON line for each."""
+    found = await memory.list(user_id=user_id, state=None)
+    return StreamingResponse(_lines(found), media_type="application/x-ndjson")
+
+
+async def _lines(memories: list[OneMemory]) -> AsyncIterator[str]:
+    for one in memories:
+        yield one.model_dump_json() + "\n"
+
+
+def _answer(result: RunResult) -> RunAnswer:
+    error = f"{type(result.error).__name__}: {result.error}" if result.error else ""
+    return RunAnswer(
+        name=result.name,
+        now=result.options.now,
+        due=result.due,
+        items=result.items,
+        calls=result.calls,
+        tokens=result.tokens,
+        cost=result.cost,
+        stopped=result.stopped,
+        outages=result.outages,
+        error=error,
+        data=result.data,
+    )

@@ -1,0 +1,211 @@
+"""What is asked of every request: tokens, rate, size, where it comes from."""
+
+import os
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import pytest_asyncio
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from souffleur.errors import IdentityError, SettingsError
+from souffleur.runtime import Souffleur
+from souffleur.serving.app import make_app
+from souffleur.serving.server import bind, check_exposure
+from souffleur.serving.tokens import Role, TokenFile
+from souffleur.settings import Settings, change_settings
+from tests.build import NOW
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+LIST = "/api/memories?user_id=ann"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def memory(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Souffleur]:
+    """An empty store."""
+    chosen = Settings(path=tmp_path_factory.mktemp("store"), embedder="hash:64")
+    async with Souffleur.open(chosen, clock=lambda: NOW) as opened:
+        yield opened
+
+
+def calling(
+    memory: Souffleur, tokens: TokenFile | None, *, at: str = "127.0.0.1", **settings: Any
+) -> httpx2.AsyncClient:
+    """Return a client of an app with these settings, from an address."""
+    mounts = {"/mounted": Starlette(routes=[Route("/", lambda _: PlainTextResponse("in"))])}
+    chosen = change_settings(memory.settings, **settings)
+    app = make_app(memory, chosen, tokens=tokens, mounts=mounts)
+    transport = httpx2.ASGITransport(app, client=(at, 1), raise_app_exceptions=False)
+    return httpx2.AsyncClient(transport=transport, base_url="http://localhost:8321")
+
+
+def bearer(secret: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {secret}"}
+
+
+async def test_before_there_is_a_token(memory: Souffleur, tmp_path: Path) -> None:
+    """This machine may call, no other one, and no web page, also not by a name that leads here."""
+    tokens = TokenFile(tmp_path / "tokens.json")
+    async with calling(memory, tokens) as http:
+        assert (await http.get(LIST)).status_code == 200
+        page = {"Origin": "https://evil.example"}
+        assert (await http.get(LIST, headers=page)).status_code == 403
+        assert (await http.get(LIST, headers={"Host": "evil.example"})).status_code == 403
+        assert (await http.get(LIST, headers={"Host": "[::1"})).status_code == 403
+        assert (await http.get("/mounted/")).text == "in"
+    async with calling(memory, tokens, at="10.0.0.7") as http:
+        refused = await http.get(LIST)
+        assert refused.status_code == 403
+        assert "make one with `souffleur token`" in refused.json()["error"]["message"]
+    async with calling(memory, tokens, cors_origins="https://ours.example") as http:
+        allowed = await http.get(LIST, headers={"Origin": "https://ours.example"})
+        assert allowed.status_code == 200
+        assert allowed.headers["access-control-allow-origin"] == "https://ours.example"
+
+
+async def test_a_token_holds_at_once_and_no_longer_when_revoked(
+    memory: Souffleur, tmp_path: Path
+) -> None:
+    """The file is read again when it changes; without any token left, nobody gets in."""
+    tokens = TokenFile(tmp_path / "tokens.json")
+    async with calling(memory, tokens) as http:
+        beside = TokenFile(tokens.file)
+        secret = beside.make(Role.ADMIN, now=NOW)
+        assert (await http.get(LIST)).status_code == 401
+        assert (await http.get("/mounted/")).status_code == 401
+        assert (await http.get(LIST, headers=bearer(secret))).status_code == 200
+        assert (await http.get("/mounted/", headers=bearer(secret))).text == "in"
+        assert (await http.get("/health")).json() == {"status": "ok"}
+        (gone,) = beside.revoke(beside.tokens[0].digest[:8])
+        assert gone.role is Role.ADMIN
+        assert (await http.get(LIST, headers=bearer(secret))).status_code == 401
+        assert (await http.get(LIST)).status_code == 401
+        tokens.file.write_text("{broken")
+        broken = await http.get(LIST, headers=bearer(secret))
+        assert (broken.status_code, broken.json()["error"]["type"]) == (503, "SettingsError")
+
+
+async def test_the_file_holds_no_token(tmp_path: Path) -> None:
+    """Only hashes, readable by the owner alone; a token of nobody is refused."""
+    tokens = TokenFile(tmp_path / "deep" / "tokens.json")
+    former = os.umask(0)
+    try:
+        secret = tokens.make(Role.USER, "ann", label="phone", now=NOW)
+    finally:
+        os.umask(former)
+    assert stat.S_IMODE(tokens.file.stat().st_mode) == 0o600
+    text = tokens.file.read_text()
+    assert secret not in text
+    assert secret.removeprefix("souffleur_") not in text
+    found = tokens.find(secret)
+    assert found
+    assert (found.role, found.who, found.label) == (Role.USER, "ann", "phone")
+    assert tokens.find(secret[:-1]) is None
+    assert tokens.find("\ud800") is None
+    with pytest.raises(IdentityError, match="agent_id is blank"):
+        tokens.make(Role.PERSONA, " ", now=NOW)
+
+
+async def test_too_many_requests(memory: Souffleur, tmp_path: Path) -> None:
+    """Of one token, or of one address without one: others go on."""
+    tokens = TokenFile(tmp_path / "tokens.json")
+    first, second = (tokens.make(Role.USER, "ann", now=NOW) for _ in range(2))
+    async with calling(memory, tokens, rate_limit=2) as http:
+        for wanted in (200, 200, 429):
+            answer = await http.get(LIST, headers=bearer(first))
+            assert answer.status_code == wanted
+        assert 1 <= int(answer.headers["retry-after"]) <= 31
+        assert answer.json()["error"]["message"].startswith("too many requests: wait")
+        assert (await http.get(LIST, headers=bearer(second))).status_code == 200
+        for wanted in (401, 401, 429):
+            assert (await http.get(LIST, headers=bearer("guess"))).status_code == wanted
+
+
+async def test_too_large_a_body(memory: Souffleur) -> None:
+    """Refused by its length, and while it streams in, before it is held."""
+    async with calling(memory, None, max_body=1024) as http:
+
+        async def stream() -> AsyncIterator[bytes]:
+            for _ in range(3):
+                yield b" " * 1000
+
+        for body in (b" " * 1025, stream()):
+            answer = await http.post("/api/recall?user_id=ann", content=body)
+            assert answer.status_code == 413
+            assert "SOUFFLEUR_MAX_BODY" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "path", "status", "why"),
+    [
+        ("GET", "/api/nothing", 404, "there is no such route"),
+        ("PUT", "/api/recall", 405, "does not take this method"),
+        ("GET", "/api/memories/7?user_id=ann", 404, "there is no memory with the id '7'"),
+        ("GET", "/api/memories?user_id=%FF", 400, "no UTF-8"),
+        ("GET", "/api/memories?user_id=ann&cursor=x", 422, "this is no cursor"),
+        ("GET", "/api/memories?user_id=ann&kind=x", 422, "query.kind: Input should be"),
+        ("POST", "/api/runs/dance", 422, "no run is called 'dance'"),
+        ("POST", "/api/runs/review", 503, "no model is configured"),
+        ("POST", "/api/profile?user_id=ann", 503, "no model is configured"),
+        ("DELETE", "/api/users?user_id=nobody", 404, "nothing is known of 'nobody'"),
+    ],
+)
+async def test_every_error_has_one_shape(
+    memory: Souffleur, verb: str, path: str, status: int, why: str
+) -> None:
+    """A type and a message that says what is wrong, with the status that fits."""
+    async with calling(memory, None) as http:
+        answer = await http.request(verb, path)
+    assert answer.status_code == status
+    told = answer.json()
+    assert told.keys() == {"error"}
+    assert told["error"].keys() == {"type", "message"}
+    assert why in told["error"]["message"]
+
+
+async def test_what_cannot_be_read_is_not_repeated(memory: Souffleur) -> None:
+    """A body that is no JSON is a 400, an invalid one a 422, and neither quotes it."""
+    async with calling(memory, None) as http:
+        path, head = "/api/memories?user_id=ann", {"Content-Type": "application/json"}
+        for body, status in ((b"{secret", 400), (b'{"content": ["secret"]}', 422)):
+            answer = await http.post(path, content=body, headers=head)
+            assert answer.status_code == status
+            assert "secret" not in answer.text
+
+
+async def test_pages(memory: Souffleur) -> None:
+    """Each memory is on one page, from either end, also if one is forgotten in between."""
+    for count in range(7):
+        await memory.remember(f"Pia has {count} cups.", user_id="pia")
+    every = [one.id for one in await memory.list(user_id="pia")]
+    async with calling(memory, None) as http:
+        for order in ("oldest", "newest"):
+            seen: list[str] = []
+            asked: dict[str, Any] = {"user_id": "pia", "limit": 3, "order": order}
+            while asked.get("cursor", "first"):
+                page = (await http.get("/api/memories", params=asked)).json()
+                seen += [one["id"] for one in page["items"]]
+                asked["cursor"] = page["next"]
+                assert page["total"] == 7
+            assert seen == (every if order == "oldest" else every[::-1])
+        lines = (await http.get("/api/export?user_id=pia")).text.splitlines()
+        assert len(lines) == 7
+        late = {"user_id": "pia", "since": "2026-01-03T10:00:01Z"}
+        assert (await http.get("/api/memories", params=late)).json()["total"] == 0
+
+
+async def test_beyond_this_machine_only_with_a_token(tmp_path: Path) -> None:
+    """Listening there is refused, with what to do; an address that is in use is told, too."""
+    tokens = TokenFile(tmp_path / "tokens.json")
+    check_exposure("127.0.0.1", tokens)
+    with pytest.raises(SettingsError, match="make one with `souffleur token --admin`"):
+        check_exposure("0.0.0.0", tokens)
+    tokens.make(Role.ADMIN, now=NOW)
+    check_exposure("0.0.0.0", tokens)
+    with bind("127.0.0.1", 0) as taken, pytest.raises(SettingsError, match="cannot listen at"):
+        bind("127.0.0.1", taken.getsockname()[1])

@@ -44,7 +44,7 @@ SOURCES = (
         ROOT / "knowledge" / "knowledge_base.py",
         "KnowledgeBase",
         "KnowledgeMethods",
-        frozenset({"close"}),
+        frozenset({"at_hand", "close"}),
     ),
 )
 

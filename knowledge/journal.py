@@ -7,7 +7,7 @@ the memories before and after. After a crash, the same `after` is written again.
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from threading import RLock
 from typing import Any
@@ -35,7 +35,7 @@ from souffleur.knowledge.identity import (
     user_conditions,
 )
 from souffleur.knowledge.language.plain_text import is_blank
-from souffleur.knowledge.operation import LedgerEntry, Said, derive_id, is_id
+from souffleur.knowledge.operation import LedgerEntry, Recorded, Said, derive_id, is_id
 from souffleur.knowledge.people import persona_id, to_persona
 from souffleur.knowledge.reading import read, read_each
 from souffleur.knowledge.talk.session import (
@@ -94,6 +94,7 @@ class Journal:
         Hosts call `observe` from several threads.
         """
         self._seq = itertools.count(last_seq + 1)
+        self._watchers: dict[object, Callable[[str], None]] = {}
 
     @classmethod
     async def open(cls, collection: Collection) -> "Journal":
@@ -238,6 +239,18 @@ class Journal:
     async def settle(self, entries: Sequence[LedgerEntry]) -> None:
         """Mark entries as applied."""
         await self.collection.merge_payload([entry.id for entry in entries], {"applied": True})
+        for user_id in {entry.user_id for entry in entries}:
+            for seen in list(self._watchers.values()):
+                seen(user_id)
+
+    def watch(self, seen: Callable[[str], None]) -> Callable[[], None]:
+        """Have `seen` called with the user of whatever is applied; return what ends that.
+
+        It is called in the event loop that writes, must return at once and must not raise.
+        """
+        token = object()
+        self._watchers[token] = seen
+        return lambda: self._watchers.pop(token, None) and None
 
     async def rewrite(self, entry: LedgerEntry) -> None:
         """Rewrite an entry whose op could not be carried out, or was undone."""
@@ -316,6 +329,20 @@ class Journal:
         must += [Is("waits", waits)] if waits is not None else []
         found = await read_all(self.collection, Filter(tuple(must)))
         return read_each(sorted(found, key=_seq), to_entry)
+
+    async def recorded(
+        self, user_id: str, *, after: int = 0, limit: int, newest_first: bool = False
+    ) -> list[Recorded]:
+        """Return the applied ledger entries of a user that come after a place in the ledger."""
+        must = (
+            Is("type", "entry"),
+            Is("applied", True),
+            Between("seq", low=after + 1),
+            *user_conditions(user_id),
+        )
+        order = Order("seq", descending=newest_first)
+        found, _ = await self.collection.scroll(Filter(must), limit=limit, order=order)
+        return read_each(found, lambda point: Recorded(seq=_seq(point), entry=to_entry(point)))
 
     async def meta(self) -> Payload | None:
         """Return what the store was made with; `None` if it is new."""

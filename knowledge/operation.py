@@ -472,3 +472,13 @@ class LedgerEntry(Frozen):
 
 
 LedgerEntries = list[LedgerEntry]
+
+
+@explain_fields
+class Recorded(Frozen):
+    """A ledger entry, and its place in the ledger of its store."""
+
+    seq: int
+    """The place: each later entry has a higher one, entries of other users lie between."""
+    entry: LedgerEntry
+    """The entry."""

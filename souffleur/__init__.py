@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         Change,
         Importance,
         LedgerEntry,
+        Recorded,
         Refusal,
         Verdict,
     )
@@ -118,6 +119,7 @@ _HOMES = {
     "QueryError": "souffleur.errors",
     "Recall": "souffleur.whispering.whisper",
     "Receipt": "souffleur.background.intake",
+    "Recorded": "souffleur.knowledge.operation",
     "RecordingError": "souffleur.errors",
     "RemoteError": "souffleur.errors",
     "Refusal": "souffleur.knowledge.operation",
@@ -192,6 +194,7 @@ __all__ = [
     "QueryError",
     "Recall",
     "Receipt",
+    "Recorded",
     "RecordingError",
     "Refusal",
     "Relation",

@@ -39,6 +39,7 @@ from souffleur.knowledge.operation import (
     LedgerEntries,
     LedgerEntry,
     Op,
+    Recorded,
     Restore,
     Share,
     Verdict,
@@ -49,7 +50,7 @@ from souffleur.knowledge.reading import describe_faults
 from souffleur.knowledge.talk.turn import MAX_MESSAGE_LENGTH, TurnState, turn_point_id
 from souffleur.knowledge.users import UserSummary
 from souffleur.knowledge.watching import Work
-from souffleur.lookup import Lookup, Stats
+from souffleur.lookup import Lookup, Stats, check_limit
 from souffleur.messages import Messages, to_turns
 from souffleur.moments import Moment, lacks_zone, moment, moment_or_now, read_moment
 from souffleur.opening import Opening
@@ -609,6 +610,18 @@ class Souffleur:
         Raises NotFoundError if this user has no such memory.
         """
         return await self.knowledge.history(memory_id, user_id=check_id(user_id))
+
+    async def ledger(
+        self, *, user_id: str, after: int = 0, limit: int = 100, newest_first: bool = False
+    ) -> list[Recorded]:
+        """Return a user's ledger entries after a place in the ledger, the earliest first.
+
+        `after` is the `seq` of the latest one that is known. Raises QueryError.
+        """
+        limit = check_limit(limit)
+        return await self.knowledge.journal.recorded(
+            check_id(user_id), after=after, limit=limit, newest_first=newest_first
+        )
 
     async def undo(self, entry_id: str, *, user_id: str) -> LedgerEntry:
         """Undo a change for a user, by the id of its ledger entry; return the UNDO entry.

@@ -14,11 +14,13 @@ from souffleur.settings import change_settings
 
 @asynccontextmanager
 async def served(
-    memory: Souffleur, *, tokens: Path | None = None, **settings: Any
+    memory: Souffleur, *, tokens: Path | None = None, heartbeat: float = 15.0, **settings: Any
 ) -> AsyncIterator[str]:
     """Yield the address of a server, which needs tokens if a file with them is named."""
     chosen = change_settings(memory.settings, **settings)
-    app = make_app(memory, chosen, tokens=TokenFile(tokens) if tokens else None)
+    app = make_app(
+        memory, chosen, tokens=TokenFile(tokens) if tokens else None, heartbeat=heartbeat
+    )
     at = bind("127.0.0.1", 0)
     async with listening(app, at, drain=1.0):
         host, port = at.getsockname()

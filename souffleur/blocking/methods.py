@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.erasing import Erased
     from souffleur.knowledge.finding.search import Found, Query
     from souffleur.knowledge.memory import Category, Due, Memories, Memory
-    from souffleur.knowledge.operation import Actor, LedgerEntries, LedgerEntry, Verdict
+    from souffleur.knowledge.operation import Actor, LedgerEntries, LedgerEntry, Recorded, Verdict
     from souffleur.knowledge.people import Knows, Language, Person, PersonaCard
     from souffleur.knowledge.talk.turn import Turn
     from souffleur.knowledge.users import UserSummary
@@ -408,6 +408,18 @@ class SouffleurMethods(Face):
         Raises NotFoundError if this user has no such memory.
         """
         found: LedgerEntries = self._wait(self._inner.history, memory_id, user_id=user_id)
+        return found
+
+    def ledger(
+        self, *, user_id: str, after: int = 0, limit: int = 100, newest_first: bool = False
+    ) -> list[Recorded]:
+        """Return a user's ledger entries after a place in the ledger, the earliest first.
+
+        `after` is the `seq` of the latest one that is known. Raises QueryError.
+        """
+        found: list[Recorded] = self._wait(
+            self._inner.ledger, user_id=user_id, after=after, limit=limit, newest_first=newest_first
+        )
         return found
 
     def undo(self, entry_id: str, *, user_id: str) -> LedgerEntry:

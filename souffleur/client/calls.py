@@ -18,7 +18,7 @@ from souffleur.health import Health
 from souffleur.knowledge.erasing import Erased
 from souffleur.knowledge.finding.search import Found
 from souffleur.knowledge.memory import Memory
-from souffleur.knowledge.operation import LedgerEntry
+from souffleur.knowledge.operation import LedgerEntry, Recorded
 from souffleur.knowledge.people import Person, PersonaCard
 from souffleur.knowledge.users import UserSummary
 from souffleur.lookup import Stats
@@ -152,6 +152,7 @@ CALLS = {
     "search": Call("POST", "/api/memories/search", list[Found]),
     "get": Call("GET", "/api/memories/{memory_id}", Memory),
     "history": Call("GET", "/api/memories/{memory_id}/history", list[LedgerEntry]),
+    "ledger": Call("GET", "/api/ledger", list[Recorded]),
     "undo": Call("POST", "/api/ledger/{entry_id}/undo", LedgerEntry),
     "stats": Call("GET", "/api/memories/stats", Stats),
     "episodes": Call("GET", "/api/episodes", list[Memory]),

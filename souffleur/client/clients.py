@@ -1,5 +1,6 @@
 """Client and AsyncClient: a Souffleur that another process holds."""
 
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -8,11 +9,16 @@ import httpx2
 from pydantic_core import to_json
 
 from souffleur.client.conversation import Asked, converse
+from souffleur.client.errors import error_of
 from souffleur.client.methods import AsyncMethods, Methods
 from souffleur.errors import RemoteError
+from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.privacy.addresses import bare_address
+from souffleur.serving.memory_events import MemoryEvent
 
 DEFAULT_URL = "http://127.0.0.1:8321"
+EVENTS = "/api/events"
+_PATIENT = httpx2.Timeout(60.0, read=None)
 _NO_HOST = "http://souffleur"
 """The base of requests over a socket, whose path is their address."""
 
@@ -55,6 +61,22 @@ class Client(Methods):
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def events(self, *, user_id: str, after: str | None = None) -> Iterator[MemoryEvent]:
+        """Yield what happens to a user's memories, after the event with an id, or from now on.
+
+        Ends when the server stops. Raises RemoteError if the connection breaks: the id of the
+        latest event resumes.
+        """
+        try:
+            with self._http.stream("GET", EVENTS, **_following(user_id, after)) as response:
+                if not response.is_success:
+                    raise error_of(response.status_code, response.headers, response.read())
+                for sent in httpx2.EventSource(response):
+                    if sent.data:  # the first ones only say where to resume
+                        yield MemoryEvent.model_validate_json(sent.data)
+        except httpx2.HTTPError as error:
+            raise _unreachable(self._http, error) from error
 
     def _call(self, method: str, /, **given: Any) -> Any:
         talk = converse(method, given)
@@ -103,6 +125,22 @@ class AsyncClient(AsyncMethods):
     ) -> None:
         await self.close()
 
+    async def events(self, *, user_id: str, after: str | None = None) -> AsyncIterator[MemoryEvent]:
+        """Yield what happens to a user's memories, after the event with an id, or from now on.
+
+        Ends when the server stops. Raises RemoteError if the connection breaks: the id of the
+        latest event resumes.
+        """
+        try:
+            async with self._http.stream("GET", EVENTS, **_following(user_id, after)) as response:
+                if not response.is_success:
+                    raise error_of(response.status_code, response.headers, await response.aread())
+                async for sent in httpx2.EventSource(response):
+                    if sent.data:  # the first ones only say where to resume
+                        yield MemoryEvent.model_validate_json(sent.data)
+        except httpx2.HTTPError as error:
+            raise _unreachable(self._http, error) from error
+
     async def _call(self, method: str, /, **given: Any) -> Any:
         talk = converse(method, given)
         try:
@@ -121,6 +159,11 @@ class AsyncClient(AsyncMethods):
 def _options(url: str, token: str | None, socket: Path | None, timeout: float) -> dict[str, Any]:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     return {"base_url": _NO_HOST if socket else url, "headers": headers, "timeout": timeout}
+
+
+def _following(user_id: str, after: str | None) -> dict[str, Any]:
+    headers = {"Last-Event-ID": after} if after is not None else {}
+    return {"params": {"user_id": check_id(user_id)}, "headers": headers, "timeout": _PATIENT}
 
 
 def _built(http: httpx2.Client | httpx2.AsyncClient, asked: Asked) -> httpx2.Request:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.erasing import Erased
     from souffleur.knowledge.finding.search import Found
     from souffleur.knowledge.memory import Category, Memories, Memory
-    from souffleur.knowledge.operation import LedgerEntries, LedgerEntry
+    from souffleur.knowledge.operation import LedgerEntries, LedgerEntry, Recorded
     from souffleur.knowledge.people import Knows, Language, Person, PersonaCard
     from souffleur.knowledge.users import UserSummary
     from souffleur.lookup import Stats
@@ -378,6 +378,18 @@ class Methods(_Calls):
         Raises NotFoundError if this user has no such memory.
         """
         found: LedgerEntries = self._call("history", memory_id=memory_id, user_id=user_id)
+        return found
+
+    def ledger(
+        self, *, user_id: str, after: int = 0, limit: int = 100, newest_first: bool = False
+    ) -> list[Recorded]:
+        """Return a user's ledger entries after a place in the ledger, the earliest first.
+
+        `after` is the `seq` of the latest one that is known. Raises QueryError.
+        """
+        found: list[Recorded] = self._call(
+            "ledger", user_id=user_id, after=after, limit=limit, newest_first=newest_first
+        )
         return found
 
     def undo(self, entry_id: str, *, user_id: str) -> LedgerEntry:
@@ -763,6 +775,18 @@ class AsyncMethods(_Awaits):
         Raises NotFoundError if this user has no such memory.
         """
         found: LedgerEntries = await self._call("history", memory_id=memory_id, user_id=user_id)
+        return found
+
+    async def ledger(
+        self, *, user_id: str, after: int = 0, limit: int = 100, newest_first: bool = False
+    ) -> list[Recorded]:
+        """Return a user's ledger entries after a place in the ledger, the earliest first.
+
+        `after` is the `seq` of the latest one that is known. Raises QueryError.
+        """
+        found: list[Recorded] = await self._call(
+            "ledger", user_id=user_id, after=after, limit=limit, newest_first=newest_first
+        )
         return found
 
     async def undo(self, entry_id: str, *, user_id: str) -> LedgerEntry:

@@ -24,11 +24,13 @@ class Access:
     role: Role = Role.ADMIN
     who: str = ""
     """The user or persona; empty for an admin."""
+    token: str | None = None
+    """The digest of the token; `None` if none was needed."""
 
     @classmethod
     def by(cls, token: Token) -> "Access":
         """Return what a token allows."""
-        return cls(token.role, token.who)
+        return cls(token.role, token.who, token.digest)
 
     def user(self, named: str | None) -> str:
         """Return the user whose memories are meant, with all that every persona knows.

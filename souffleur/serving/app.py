@@ -13,7 +13,7 @@ import souffleur
 from souffleur.runtime import Souffleur
 from souffleur.serving.guard import Guard, Rate
 from souffleur.serving.problems import RESPONSES, handle
-from souffleur.serving.routes import changes, memories, people, store, talk
+from souffleur.serving.routes import changes, events, memories, people, store, talk
 from souffleur.serving.tokens import TokenFile
 from souffleur.settings import Settings
 
@@ -21,6 +21,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     memories.router,
     talk.router,
     changes.router,
+    events.router,
     people.router,
     store.router,
 )
@@ -37,12 +38,14 @@ def make_app(
     routers: Sequence[APIRouter] = (),
     mounts: Mapping[str, ASGIApp] | None = None,
     lifespan: Lifespan[FastAPI] | None = None,
+    heartbeat: float = 15.0,
 ) -> FastAPI:
     """Return an app that serves an open memory, which it does not close.
 
     Without `tokens` every caller is an admin. `routers` and `mounts`, apps by their paths, come
     behind the same guard: `request.state.access` says what the caller may do. `lifespan` runs while
-    the app does, for mounted apps that need it.
+    the app does, for mounted apps that need it. `heartbeat`: seconds between the signs of life of a
+    stream without events.
     """
     chosen = settings or memory.settings
     app = FastAPI(
@@ -56,7 +59,9 @@ def make_app(
         responses=RESPONSES,
     )
     app.state.memory = memory
+    app.state.tokens = tokens
     app.state.stopping = asyncio.Event()
+    app.state.heartbeat = heartbeat
     handle(app)
     for router in (*ROUTERS, *routers):
         app.include_router(router)

@@ -100,6 +100,10 @@ class TokenFile:
         """Return the token of a secret; `None` if there is none. Raises SettingsError."""
         return find(self.tokens, secret)
 
+    def holds(self, digest: str) -> bool:
+        """Return whether a token with this digest has not been revoked. Raises SettingsError."""
+        return any(one.digest == digest for one in self.tokens)
+
     def make(self, role: Role, who: str = "", *, label: str = "", now: datetime) -> str:
         """Add a token and return its secret, which is stored nowhere. Raises IdentityError."""
         if role is not Role.ADMIN:

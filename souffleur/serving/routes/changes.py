@@ -1,12 +1,29 @@
 """Routes on changes: undo, and proposals that wait for the user's consent."""
 
-from fastapi import APIRouter
+from typing import Annotated
 
-from souffleur.knowledge.operation import LedgerEntry
+from fastapi import APIRouter, Query
+
+from souffleur.knowledge.operation import LedgerEntry, Recorded
+from souffleur.lookup import MAX_LIMIT
 from souffleur.serving.access import Memory, Owner
 from souffleur.serving.schemas import Entries
 
 router = APIRouter(prefix="/api", tags=["changes"])
+_MAX_SEQ = 1 << 62
+"""Numbers that the index of the store holds."""
+
+
+@router.get("/ledger")
+async def ledger(
+    memory: Memory,
+    user_id: Owner,
+    after: Annotated[int, Query(ge=0, le=_MAX_SEQ, description="`seq` of the last one known.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = 100,
+    newest_first: bool = False,
+) -> list[Recorded]:
+    """List what was decided on a user's memories, the earliest first."""
+    return await memory.ledger(user_id=user_id, after=after, limit=limit, newest_first=newest_first)
 
 
 @router.post("/ledger/{entry_id}/undo")

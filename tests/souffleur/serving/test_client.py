@@ -76,6 +76,7 @@ READS: dict[str, dict[str, Any]] = {
     "portrait": ANN,
     "proposals": ANN,
     "stats": ANN,
+    "ledger": {**ANN, "after": 1, "limit": 3, "newest_first": True},
     "users": {},
     "cast": {},
     "health": {},

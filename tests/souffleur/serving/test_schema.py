@@ -44,6 +44,8 @@ def try_all(api: Any, examples: int, **fields: Any) -> int:
     count = 0
     for found in api.get_all_operations():
         operation = found.ok()
+        if operation.path == "/api/events":  # it does not end
+            continue
         cases = st.one_of(
             [operation.as_strategy(generation_mode=mode) for mode in schemathesis.GenerationMode]
         )

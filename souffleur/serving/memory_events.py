@@ -1,0 +1,109 @@
+"""Memory events: what the ledger says has happened to memories, in the words of a front end."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from pydantic import AwareDatetime
+
+from souffleur.field_docs import explain_fields
+from souffleur.knowledge.memory import Frozen, Memory, MemoryState
+from souffleur.knowledge.operation import Actor, ActorKind, Change, LedgerEntry, Recorded
+
+
+@explain_fields
+class EventType(StrEnum):
+    """What has happened to a memory."""
+
+    CREATED = "memory.created"
+    """It is new; its state says whether it waits for consent."""
+    UPDATED = "memory.updated"
+    """Its words, its state or what is noted with it has changed in another way."""
+    DELETED = "memory.deleted"
+    """It was deleted or forgotten on request."""
+    FORGOTTEN = "memory.forgotten"
+    """It has faded, or a review let it go."""
+    RESTORED = "memory.restored"
+    """It holds again."""
+    BOOSTED = "memory.boosted"
+    """It shaped a reply and is stronger."""
+    PROMOTED = "memory.promoted"
+    """It is core now, and never fades."""
+
+
+@explain_fields
+class MemoryEvent(Frozen):
+    """Something that has happened to a memory."""
+
+    id: str
+    """Its place: events after it are those that are new to who has seen it."""
+    type: EventType
+    """What has happened."""
+    memory: Memory
+    """The memory afterwards."""
+    entry_id: str
+    """The ledger entry, which `undo` takes."""
+    op: str
+    """The op: ADD, UPDATE, … or UNDO."""
+    reason: str
+    """Why, in the words of its author."""
+    by: Actor
+    """Who decided it."""
+    at: AwareDatetime
+    """When it was decided."""
+
+
+_BY_OP = {
+    "BOOST": EventType.BOOSTED,
+    "PROMOTE": EventType.PROMOTED,
+    "DELETE": EventType.DELETED,
+    "RESTORE": EventType.RESTORED,
+}
+_ON_REQUEST = (ActorKind.USER, ActorKind.HOST, ActorKind.MONITOR)
+_GONE = (MemoryState.FORGOTTEN, MemoryState.ARCHIVED)
+
+
+def events_of(recorded: Recorded) -> Iterator[MemoryEvent]:
+    """Yield an event for each memory that a ledger entry changed; none if it was refused."""
+    entry = recorded.entry
+    if entry.refused is not None:
+        return
+    for index, change in enumerate(entry.changes):
+        yield MemoryEvent(
+            id=f"{recorded.seq}.{index}",
+            type=type_of(entry, change),
+            memory=change.after,
+            entry_id=entry.id,
+            op=entry.op,
+            reason=entry.reason,
+            by=entry.by,
+            at=entry.at,
+        )
+
+
+def type_of(entry: LedgerEntry, change: Change) -> EventType:
+    """Return what a change of an entry is to who watches the memory."""
+    if change.before is None:
+        return EventType.CREATED
+    goes = change.after.state in _GONE and change.before.state not in _GONE
+    if goes and entry.op not in ("MERGE", "CONTRADICT"):
+        asked = entry.by.who in _ON_REQUEST
+        return EventType.DELETED if asked else EventType.FORGOTTEN
+    if entry.op in _BY_OP:
+        return _BY_OP[entry.op]
+    holds_again = change.after.state is MemoryState.ACTIVE is not change.before.state
+    return EventType.RESTORED if holds_again and entry.op == "UNDO" else EventType.UPDATED
+
+
+def read_place(id: str) -> tuple[int, int]:
+    """Return the place in the ledger that an event's id names, and the memory within it.
+
+    Raises ValueError for what is no id of an event.
+
+    >>> read_place("17.2"), read_place("17")
+    ((17, 2), (17, 1000000))
+    """
+    seq, _, index = id.partition(".")
+    place = int(seq), int(index) if index else 1_000_000
+    if min(place) < 0 or place[0] >= 1 << 62:
+        raise ValueError(f"{id} is no place in a ledger")
+    return place

@@ -40,7 +40,7 @@ NO_MODEL = (
 
 _COMMAND_VARIABLES = frozenset({"SOUFFLEUR_USER"})
 """Variables that are options of commands, not settings."""
-_URL_FIELDS = frozenset({"base_url", "embedder_base_url", "qdrant_url"})
+_URL_FIELDS = frozenset({"base_url", "embedder_base_url", "qdrant_url", "upstream_url"})
 
 
 @explain_fields
@@ -145,6 +145,17 @@ class Settings(BaseModel):
     """Whether memories are one list, or grouped under headings by kind."""
     tokenizer: Path | None = None
     """The tokenizer.json of the companion's model; None: tiktoken's, if at hand, or an estimate."""
+    upstream_url: str | None = None
+    """URL of the endpoint behind `souffleur proxy`. `None` means `base_url`."""
+    upstream_api_key: SecretStr | None = None
+    """API key of that endpoint, in place of what clients send. `None` means that theirs is sent."""
+    proxy_user: str | None = "me"
+    """The user of a request to the proxy that names none. `None` means that it is refused."""
+    proxy_token: SecretStr | None = None
+    """Token that each request to the proxy must have. `None` means none, on the loopback only."""
+    proxy_recall_timeout: float = Field(default=2.0, gt=0)
+    """Seconds that a reply waits for what to whisper; after that, it goes on without."""
+
     tries: int = Field(default=3, ge=1)
     """Attempts to judge a turn before it is set aside as failed."""
     retry_pause: float = Field(default=2.0, ge=0)

@@ -17,6 +17,7 @@ from souffleur.cli import (
     memories,
     past,
     people,
+    proxy,
     report,
     run,
     schedule,
@@ -50,6 +51,7 @@ ROOMS = (
     run,
     schedule,
     serve,
+    proxy,
     report,
     config,
     store,
@@ -64,7 +66,7 @@ ORDER = (
     *("forget", "edit", "confirm", "reject", "history", "undo", "share"),
     *("users", "people", "personas"),
     *("run", "schedule", "report", "doctor", "config", "retry"),
-    *("serve", "token"),
+    *("serve", "proxy", "token"),
     *("backup", "restore", "erase", "repair", "migrate"),
 )
 """Commands as `--help` lists them: in the order of their use; others follow."""

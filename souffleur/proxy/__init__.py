@@ -1,0 +1,1 @@
+"""The proxy: an OpenAI-compatible endpoint that adds a memory to the one behind it."""

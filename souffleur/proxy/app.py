@@ -1,0 +1,180 @@
+"""The proxy itself, an ASGI application: it answers whatever is below `/v1`.
+
+It is written without a framework, so that bytes pass as they come and nothing stands between.
+"""
+
+import asyncio
+import hmac
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qsl, urlencode
+
+import httpx2
+from loguru import logger
+
+from souffleur.errors import IdentityError
+from souffleur.proxy.client import Client, ClientGoneError, Receive, Scope, Send
+from souffleur.proxy.exchange import APIS, Exchange, Prompter
+from souffleur.proxy.passage import pass_on, pass_reply, while_there
+from souffleur.proxy.speaker import QUERY_FIELDS, Admit, Headers, usually
+from souffleur.proxy.upstream import Asked, Upstream, find_url, readable
+
+if TYPE_CHECKING:
+    from souffleur.runtime import Souffleur
+    from souffleur.settings import Settings
+
+CLOSING = 5.0
+"""Seconds to wait at the end for turns that are being kept."""
+
+
+class Proxy:
+    """Answers as the upstream does, with a memory. Mount it anywhere; close it at the end."""
+
+    def __init__(
+        self,
+        upstream: Upstream,
+        prompter: Prompter,
+        admit: Callable[[Scope], Admit],
+        token: str | None = None,
+    ) -> None:
+        """With a `token`, only requests that have it are answered; `admit` says who is speaking."""
+        self._upstream = upstream
+        self._prompter = prompter
+        self._admit = admit
+        self._token = token
+        self._passages: set[asyncio.Future[None]] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1000, "reason": "not supported"})
+        if scope["type"] != "http":
+            return
+        client, headers = Client(receive, send), readable(scope["headers"])
+        path = _path(scope)
+        if not self._may(headers):
+            message = "the token is missing or wrong: send it in the header X-Souffleur-Token"
+            await client.refuse(401, message, "invalid_token")
+        elif path is None:
+            message = "this is a proxy of OpenAI's interface: its address ends with /v1"
+            await client.refuse(404, message, "no_such_path")
+        else:
+            await self._answer(scope, path, headers, client)
+
+    @property
+    def upstream(self) -> str:
+        """The upstream's URL, as it may be shown."""
+        return self._upstream.address
+
+    async def close(self) -> None:
+        """Wait for what is being kept of replies that were cut off, and close all connections."""
+        if self._passages:
+            await asyncio.wait(self._passages, timeout=CLOSING)
+        await self._upstream.close()
+
+    async def _answer(self, scope: Scope, path: str, headers: Headers, client: Client) -> None:
+        """Pass on the request, and the response; say so if the upstream cannot be reached."""
+
+        async def pass_it() -> None:
+            if scope["method"] == "POST" and path in APIS:
+                await self._reply(scope, path, headers, client)
+            else:
+                framed = "content-length" in headers or "transfer-encoding" in headers
+                body = client.hear() if framed else await client.hear_all()
+                asked = Asked(scope["method"], path, _query(scope), scope["headers"], body)
+                await pass_on(self._upstream, asked, client)
+
+        passage = asyncio.ensure_future(pass_it())
+        self._passages.add(passage)
+        passage.add_done_callback(self._passages.discard)
+        try:
+            await while_there(client, passage)
+        except ClientGoneError:
+            return
+        except IdentityError as error:
+            await client.refuse(400, str(error), "no_user")
+        except httpx2.HTTPError as error:
+            if client.has_response:  # its connection is closed as the upstream's was
+                return
+            what = f"{self._upstream.address} cannot be reached: {type(error).__name__}"
+            logger.error("{}", what)
+            await client.refuse(502, what, "upstream_unreachable")
+
+    async def _reply(self, scope: Scope, path: str, headers: Headers, client: Client) -> None:
+        """Pass on a request for a reply, with a whisper, and keep what is said."""
+        body, api, query = await client.hear_all(), APIS[path], _query(scope)
+        exchange = Exchange(body, api)
+        if "content-encoding" not in headers:
+            exchange = await self._prompter.begin(api, body, headers, query, self._admit(scope))
+        replaced = {b"content-length"} | ({b"accept-encoding"} if exchange.turn else set())
+        raw = [(name, value) for name, value in scope["headers"] if name not in replaced]
+        raw.append((b"content-length", str(len(exchange.body)).encode()))
+        if exchange.turn is None:
+            asked = Asked("POST", path, query, raw, exchange.body)
+            await pass_on(self._upstream, asked, client)
+            return
+        raw.append((b"accept-encoding", b"identity"))  # what comes back is read on its way
+        asked = Asked("POST", path, _without_own(query), raw, exchange.body)
+        await pass_reply(self._upstream, asked, client, exchange, self._prompter)
+
+    def _may(self, headers: Headers) -> bool:
+        """Return whether a request has the token: in our header, or as key if none is needed."""
+        if self._token is None:
+            return True
+        key = headers.get("authorization", "").removeprefix("Bearer ")
+        given = headers.get("x-souffleur-token") or (key if self._upstream.has_key else "")
+        return hmac.compare_digest(given.encode(), self._token.encode())
+
+
+def make_proxy(
+    memory: "Souffleur",
+    settings: "Settings",
+    *,
+    admit: Callable[[Scope], Admit] | None = None,
+) -> Proxy:
+    """Return the proxy that the settings describe. Raises SettingsError without an upstream.
+
+    `admit` is for a server that knows its callers by their tokens, and mounts the proxy: it says
+    for whom a request may speak, and keys of requests are then not passed to the upstream.
+    """
+    key, token = settings.upstream_api_key, settings.proxy_token
+    usual = usually(settings.proxy_user)
+    return Proxy(
+        Upstream(
+            find_url(settings), key.get_secret_value() if key else None, with_theirs=admit is None
+        ),
+        Prompter(memory, patience=settings.proxy_recall_timeout),
+        admit or (lambda _: usual),
+        token.get_secret_value() if token and admit is None else None,
+    )
+
+
+def _path(scope: Scope) -> str | None:
+    """Return the path behind `/v1`, as it was sent; `None` for any other path.
+
+    >>> _path({"path": "/v1/models"}), _path({"path": "/ai/v1/models", "root_path": "/ai/v1"})
+    ('/models', '/models')
+    >>> _path({"path": "/metrics"})
+    """
+    root = str(scope.get("root_path", ""))
+    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    path = raw.decode("latin-1")
+    inner = path.removeprefix(root)
+    if inner.startswith("/v1/"):
+        return inner.removeprefix("/v1")
+    return inner if root.endswith("/v1") else None
+
+
+def _query(scope: Scope) -> str:
+    return str(scope.get("query_string", b"").decode("latin-1"))
+
+
+def _without_own(query: str) -> str:
+    """Return a query without what it tells us alone.
+
+    >>> _without_own("user=ann&api-version=2"), _without_own("a=%20b")
+    ('api-version=2', 'a=%20b')
+    """
+    parts = parse_qsl(query, keep_blank_values=True)
+    others = [(name, value) for name, value in parts if name not in QUERY_FIELDS]
+    return query if others == parts else urlencode(others)

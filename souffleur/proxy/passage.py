@@ -1,0 +1,110 @@
+"""The passage: one request on its way to the upstream, and its response on the way back."""
+
+import asyncio
+from urllib.parse import quote
+
+import httpx2
+from loguru import logger
+
+from souffleur.proxy.client import Client
+from souffleur.proxy.exchange import Exchange, Prompter
+from souffleur.proxy.reply import Reply
+from souffleur.proxy.upstream import Asked, RawHeaders, Upstream, end_to_end
+
+
+async def pass_on(upstream: Upstream, asked: Asked, client: Client) -> None:
+    """Pass on a request that asks for no reply. Raises httpx2.HTTPError if nothing comes back."""
+    response = await upstream.send(asked)
+    try:
+        await client.begin(response.status_code, end_to_end(response.headers.raw))
+        async for part in response.aiter_raw():
+            await client.tell(part)
+        await client.tell(b"", more=False)
+    finally:
+        await response.aclose()
+
+
+async def pass_reply(
+    upstream: Upstream, asked: Asked, client: Client, exchange: Exchange, prompter: Prompter
+) -> None:
+    """Pass on a request for a reply; the turn is kept before the last of it is sent.
+
+    If client or upstream hang up on the way, as much is kept as was said. Raises httpx2.HTTPError
+    if nothing comes back.
+    """
+    response = await upstream.send(asked)
+    try:
+        await client.begin(
+            response.status_code, end_to_end(response.headers.raw) + headers_of(exchange)
+        )
+        kind = response.headers.get("content-type", "")
+        reply = Reply(exchange.api, kind, response.headers.get("content-encoding", ""))
+        if response.is_success:
+            await _bring(response, client, reply, exchange, prompter)
+        else:
+            async for part in response.aiter_raw():
+                await client.tell(part)
+        await client.tell(b"", more=False)
+    finally:
+        await response.aclose()
+
+
+async def while_there(client: Client, passage: "asyncio.Future[None]") -> None:
+    """Wait for a passage; end it if the client hangs up."""
+    gone = asyncio.ensure_future(client.wait_until_gone())
+    try:
+        await asyncio.wait({passage, gone}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        gone.cancel()
+        passage.cancel()
+        await asyncio.wait({passage, gone})
+    if not passage.cancelled():
+        passage.result()
+
+
+def headers_of(exchange: Exchange) -> RawHeaders:
+    """Return the headers that say which turn it is, how much was whispered, and how fast."""
+    turn = exchange.turn
+    if turn is None:
+        return []
+    return [
+        (b"x-souffleur-session", quote(turn.session_id).encode()),
+        (b"x-souffleur-turn", quote(turn.turn_id).encode()),
+        (b"x-souffleur-memories", str(len(exchange.whisper.ids)).encode()),
+        (b"server-timing", f"recall;dur={1000 * exchange.seconds:.1f}".encode()),
+    ]
+
+
+async def _bring(
+    response: httpx2.Response,
+    client: Client,
+    reply: Reply,
+    exchange: Exchange,
+    prompter: Prompter,
+) -> None:
+    held: list[bytes] = []
+    kept = False
+
+    async def keep() -> None:
+        nonlocal kept
+        kept = True
+        if said := prompter.end(exchange, reply):
+            await asyncio.to_thread(prompter.keep, said)
+
+    try:
+        async for part in response.aiter_raw():
+            reply.take(part)
+            if reply.complete and not kept:
+                await keep()
+            if reply.is_streamed:
+                await client.tell(part)
+            else:
+                held.append(part)
+        reply.finish()
+    except httpx2.HTTPError as error:
+        logger.warning("the upstream has broken off a reply: {}", type(error).__name__)
+        raise
+    finally:
+        if not kept:
+            await keep()
+    await client.tell(b"".join(held))

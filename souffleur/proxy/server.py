@@ -1,0 +1,98 @@
+"""The server of `souffleur proxy`: the proxy alone, at an address, until it is stopped."""
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from souffleur.errors import SettingsError
+from souffleur.proxy.app import make_proxy
+from souffleur.proxy.upstream import find_url
+
+if TYPE_CHECKING:
+    from souffleur.runtime import Souffleur
+    from souffleur.settings import Settings
+
+GRACE = 10
+"""Seconds that replies on their way are given when the server stops."""
+BACKLOG = 2048
+
+
+async def serve(
+    memory: "Souffleur",
+    settings: "Settings",
+    host: str,
+    port: int,
+    tell: Callable[[str], object],
+    stopping: asyncio.Event,
+) -> None:
+    """Serve until `stopping` is set; `tell` is called with where, once requests are taken.
+
+    Replies on their way have `GRACE` seconds then; of what is cut off, as much is kept as was said.
+
+    Raises SettingsError if the address cannot be listened on, and as `check_served`.
+    """
+    check_served(settings, host)
+    proxy = make_proxy(memory, settings)
+    listening = _listen(host, port)
+    address = f"http://{host if ':' not in host else f'[{host}]'}:{listening.getsockname()[1]}/v1"
+    config = uvicorn.Config(
+        proxy,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        timeout_graceful_shutdown=GRACE,
+    )
+    server = uvicorn.Server(config)
+    server = uvicorn.Server(config)
+    serving = asyncio.ensure_future(server.serve(sockets=[listening]))
+    ending = asyncio.ensure_future(stopping.wait())
+    tell(f"{address} -> {proxy.upstream}; stop it with an interrupt")
+    try:
+        await asyncio.wait({serving, ending}, return_when=asyncio.FIRST_COMPLETED)
+        server.should_exit = True
+        await serving
+    finally:
+        ending.cancel()
+        await proxy.close()
+
+
+def check_served(settings: "Settings", host: str) -> None:
+    """Raise SettingsError without an upstream, or if others could reach it without a token."""
+    find_url(settings)
+    if not is_loopback(host) and settings.proxy_token is None:
+        raise SettingsError(
+            f"{host} is open to others, who would read what is remembered: set "
+            "SOUFFLEUR_PROXY_TOKEN, or listen on 127.0.0.1"
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can reach an address.
+
+    >>> is_loopback("localhost"), is_loopback("::1"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # With its protocol named, so that asyncio sends each chunk at once (TCP_NODELAY).
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        raise SettingsError(f"{host}:{port} cannot be listened on: {error.strerror}") from None
+    listening.listen(BACKLOG)
+    return listening

@@ -1,0 +1,105 @@
+"""The speaker: whose request it is, of which session, persona and turn, by what it says itself."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs, unquote
+
+from souffleur.errors import IdentityError
+from souffleur.knowledge.identity import check_id
+
+Headers = Mapping[str, str]
+"""Headers of a request, with names in lower case; what is not ASCII may be percent-encoded."""
+
+USER_HEADERS = ("x-souffleur-user", "x-openwebui-user-id")
+SESSION_HEADERS = ("x-souffleur-session", "x-openwebui-chat-id")
+PERSONA_HEADERS = ("x-souffleur-persona",)
+TURN_HEADERS = ("x-souffleur-turn",)
+"""Headers that name each id, the first that is there counts."""
+USER_FIELDS = ("user_id", "user")
+SESSION_FIELDS = ("session_id", "chat_id", "conversation_id", "run_id")
+PERSONA_FIELDS = ("persona", "agent_id")
+TURN_FIELDS = ("turn_id",)
+"""Fields of a request's `metadata` that name each id, and parameters of its query."""
+QUERY_FIELDS = frozenset(USER_FIELDS + SESSION_FIELDS + PERSONA_FIELDS + TURN_FIELDS)
+"""Parameters of a query that are not the upstream's."""
+
+_UNFILLED = re.compile(r"\{\{.*\}\}")
+"""A placeholder such as {{USER_ID}} that a front end has sent as it is: it names nobody."""
+
+HOW_TO_SAY = (
+    "this proxy serves several users, and the request names none: send the header "
+    "X-Souffleur-User, or `user` or `metadata.user_id` in the body, or ?user=… in the address"
+)
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """Whose request it is."""
+
+    user_id: str
+    """Whose memories they are."""
+    agent_id: str
+    """The persona that replies."""
+    session_id: str | None
+    """`None` if the request names none."""
+    turn_id: str | None
+    """`None` if the request names none."""
+
+
+Admit = Callable[[str | None, str | None], tuple[str, str | None]]
+"""From the user and persona that a request names to those that it is about; it may raise."""
+
+
+def usually(usual: str | None) -> Admit:
+    """Return a rule that takes whom a request names, else the usual user.
+
+    It raises IdentityError if nobody is named and there is no usual user.
+    """
+
+    def admit(user_id: str | None, agent_id: str | None) -> tuple[str, str | None]:
+        if found := user_id or usual:
+            return found, agent_id
+        raise IdentityError(HOW_TO_SAY)
+
+    return admit
+
+
+def find_speaker(headers: Headers, body: Mapping[str, Any], query: str, admit: Admit) -> Speaker:
+    """Return who speaks: by headers, else by the body, else by the query, as far as admitted.
+
+    Raises IdentityError for an invalid id, and what `admit` raises.
+
+    >>> find_speaker({"x-souffleur-user": "ann"}, {"user": "bob"}, "", usually(None)).user_id
+    'ann'
+    >>> find_speaker({}, {"metadata": {"chat_id": "c1"}}, "user=cy", usually(None)).session_id
+    'c1'
+    """
+    given = body.get("metadata")
+    metadata = given if isinstance(given, Mapping) else {}
+    asked = {name: values[0] for name, values in parse_qs(query).items()}
+
+    def find(names: Iterable[str], fields: Iterable[str], own: str = "") -> str | None:
+        said = [unquote(headers[name]) for name in names if name in headers]
+        sources = ((body, (own,)), (metadata, fields), (asked, fields))
+        said += [str(source.get(name) or "") for source, every in sources for name in every]
+        return next((one for one in said if one and not _UNFILLED.search(one)), None)
+
+    user_id, agent_id = admit(
+        find(USER_HEADERS, USER_FIELDS, "user"), find(PERSONA_HEADERS, PERSONA_FIELDS)
+    )
+    session_id = find(SESSION_HEADERS, SESSION_FIELDS) or _conversation(body)
+    return Speaker(
+        check_id(user_id),
+        check_id(agent_id or "default", "agent_id"),
+        check_id(session_id, "session_id") if session_id else None,
+        find(TURN_HEADERS, TURN_FIELDS),
+    )
+
+
+def _conversation(body: Mapping[str, Any]) -> str | None:
+    """Return the id of the conversation that a request to `/responses` belongs to."""
+    given = body.get("conversation")
+    found = given.get("id") if isinstance(given, Mapping) else given
+    return found if isinstance(found, str) and found else None

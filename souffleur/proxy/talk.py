@@ -1,0 +1,119 @@
+"""The talk: what a request holds of a conversation, and which turn of it the reply will be."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from souffleur.contents import content_of, read_content
+from souffleur.errors import MessageError
+from souffleur.messages import Exchanged, to_turns
+
+GIST = 200
+"""Letters and digits by which a message is known again, though its end or its style changes."""
+NEAR = 2
+"""Earlier turns from which the id of a turn is derived."""
+
+
+@dataclass(frozen=True)
+class Talk:
+    """A conversation up to the reply that is asked for."""
+
+    user: str
+    """What the user says in this turn."""
+    so_far: str
+    """What the companion has said in this turn, which the reply will extend; usually nothing."""
+    joint: str
+    """What stands between `so_far` and the rest: nothing if the reply goes on in its midst."""
+    earlier: tuple[Exchanged, ...]
+    """The turns before, oldest first, as far as the request has them."""
+    opening: str
+    """A digest of the system's first words, and of the greeting."""
+    greeted: bool
+    """Whether the companion said something before the user did."""
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the user has said nothing before, as far as the request tells."""
+        return not any(turn.user for turn in self.earlier)
+
+    @property
+    def first_words(self) -> str:
+        """What the user said first, as far as the request tells."""
+        return next((turn.user for turn in self.earlier if turn.user), self.user)
+
+    @property
+    def place(self) -> str:
+        """A digest of the turns before; an edited, repeated or continued turn has the same."""
+        near = self.earlier[-NEAR:]
+        return digest(text for turn in near for text in (gist(turn.user), gist(turn.assistant)))
+
+
+def read_talk(messages: Sequence[Any]) -> Talk | None:
+    """Return the talk of the messages of a request; `None` if it has no word of a user.
+
+    Messages of tools are part of the turn that they serve. Raises MessageError for a message that
+    cannot be read.
+
+    >>> asked = {"role": "user", "content": "hi"}, {"role": "assistant", "content": "Well,"}
+    >>> (talk := read_talk(asked)).user, talk.so_far, talk.is_first
+    ('hi', 'Well,', True)
+    """
+    said = [one for one in messages if _role(one) in ("user", "assistant") and _has_content(one)]
+    turns = to_turns(said)
+    if not turns or not turns[-1].user:
+        return None
+    *earlier, now = turns
+    spoken = [one for one in messages if _role(one) not in ("", "system", "developer")]
+    goes_on = bool(now.assistant) and _role(spoken[-1]) == "assistant"
+    greeting = earlier[0].assistant if earlier and not earlier[0].user else ""
+    return Talk(
+        user=now.user,
+        so_far=now.assistant,
+        joint="" if goes_on or not now.assistant else "\n",
+        earlier=tuple(earlier),
+        opening=digest([gist(greeting), gist(_system(messages))]),
+        greeted=bool(greeting),
+    )
+
+
+def gist(text: str) -> str:
+    """Return what a text is known again by: its first letters and digits, in lower case.
+
+    >>> gist("*waves* Hello, Ann!"), gist("…")
+    ('waveshelloann', '…')
+    """
+    head = text[: 4 * GIST]
+    letters = "".join(letter for letter in head if letter.isalnum()).lower()[:GIST]
+    return letters or head.strip()[:GIST]
+
+
+def digest(texts: Iterable[str]) -> str:
+    """Return 16 hexadecimal digits for some texts.
+
+    >>> digest(["a", "b"]) == digest(["ab"])
+    False
+    """
+    return hashlib.sha256("\x1f".join(texts).encode()).hexdigest()[:16]
+
+
+def _role(message: Any) -> str:
+    """Return the role of a message; of what has none, such as the call of a tool, its type."""
+    if not isinstance(message, Mapping):
+        return ""
+    role = message.get("role") or message.get("type")
+    return role if isinstance(role, str) else ""
+
+
+def _has_content(message: Mapping[str, Any]) -> bool:
+    return content_of(message) is not None
+
+
+def _system(messages: Sequence[Any]) -> str:
+    """Return the first message, if it is the system's."""
+    if messages and _role(messages[0]) in ("system", "developer"):
+        try:
+            return read_content(messages[0])
+        except MessageError:
+            return ""
+    return ""

@@ -1,0 +1,153 @@
+"""Threads: to which session a request belongs if it names none, and which turn of it is meant."""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Generic, TypeVar
+
+from souffleur.proxy.speaker import Speaker
+from souffleur.proxy.talk import Talk, digest, gist
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+MAX_KNOWN = 10_000
+"""Replies, beginnings and responses that are remembered of all users."""
+MAX_BEGINNINGS = 8
+"""First messages that are remembered of one session or greeting."""
+ALIKE = 0.6
+"""How much of a first message stays the same if it was edited; by less, it is another message."""
+COMPARED = 500
+"""Characters of first messages that are compared."""
+
+
+@dataclass(frozen=True)
+class OpenTurn:
+    """A turn whose reply is being written."""
+
+    user_id: str
+    agent_id: str
+    session_id: str
+    turn_id: str
+    user: str
+    """What the user says."""
+    so_far: str = ""
+    """What the companion has said already."""
+    joint: str = ""
+    """What stands between that and the rest of the reply."""
+
+
+@dataclass(frozen=True)
+class _Beginning:
+    """The first message of a talk."""
+
+    user: str
+    session_id: str
+    turn_id: str
+
+
+class Latest(Generic[K, V]):
+    """The latest things of a kind: beyond `limit`, the oldest is dropped."""
+
+    def __init__(self, limit: int = MAX_KNOWN) -> None:
+        self._limit = limit
+        self._held: OrderedDict[K, V] = OrderedDict()
+
+    def get(self, key: K) -> V | None:
+        """Return what is held; `None` if nothing is."""
+        return self._held.get(key)
+
+    def put(self, key: K, value: V) -> None:
+        """Hold a value, as the latest."""
+        self._held[key] = value
+        self._held.move_to_end(key)
+        if len(self._held) > self._limit:
+            self._held.popitem(last=False)
+
+
+class Threads:
+    """Finds sessions and turns of requests, with the help of those before it.
+
+    Nothing of it needs to survive a restart: only a talk without a session's id, whose beginning a
+    front end has cut off or changes all the time, is another session then.
+    """
+
+    def __init__(self) -> None:
+        self._replies: Latest[tuple[str, str, str], str] = Latest()
+        """The session of each reply, by user, persona and gist."""
+        self._beginnings: Latest[tuple[str, str, str], tuple[_Beginning, ...]] = Latest()
+        self._responses: Latest[str, OpenTurn] = Latest()
+        """The turn of each response of `/responses`, by its id; `so_far` is all that was said."""
+
+    def open(self, speaker: Speaker, talk: Talk) -> OpenTurn:
+        """Return the turn that the reply to a request will complete."""
+        known = self._find_session(speaker, talk)
+        if talk.is_first and not known:
+            session_id, turn_id = self._begin(speaker, talk)
+        else:
+            session_id, turn_id = speaker.session_id or known or _derived(talk), talk.place
+        return _turn(speaker, talk, session_id, turn_id)
+
+    def follow(self, speaker: Speaker, talk: Talk | None, former: str) -> OpenTurn | None:
+        """Return the turn that follows a former response, or completes it after calls of tools.
+
+        `former` is the response's id. Returns `None` if nobody says anything in it.
+        """
+        known = self._responses.get(former)
+        if known and (known.user_id, known.agent_id) != (speaker.user_id, speaker.agent_id):
+            known = None
+        if talk is None:
+            return known
+        session_id = speaker.session_id or (known.session_id if known else digest([former]))
+        return _turn(speaker, talk, session_id, digest(["after", former]))
+
+    def close(self, turn: OpenTurn, response_id: str = "") -> None:
+        """Remember what was replied in a turn, so that what follows finds its session."""
+        if turn.so_far:
+            self._replies.put((turn.user_id, turn.agent_id, gist(turn.so_far)), turn.session_id)
+        if response_id:
+            self._responses.put(response_id, turn)
+
+    def _begin(self, speaker: Speaker, talk: Talk) -> tuple[str, str]:
+        """Return session and turn of a first message: the same as before if it was edited."""
+        session_id = speaker.session_id or _derived(talk)
+        fresh = _Beginning(talk.user, session_id, digest(["first", talk.user]))
+        if not (speaker.session_id or talk.greeted):
+            return fresh.session_id, fresh.turn_id  # a client without history: nothing is edited
+        key = (speaker.user_id, speaker.agent_id, speaker.session_id or talk.opening)
+        known = self._beginnings.get(key) or ()
+        former = next((one for one in known if _is_alike(one.user, talk.user)), None)
+        if former:
+            fresh = _Beginning(talk.user, former.session_id, former.turn_id)
+        kept = [one for one in known if one is not former][-MAX_BEGINNINGS + 1 :]
+        self._beginnings.put(key, (*kept, fresh))
+        return fresh.session_id, fresh.turn_id
+
+    def _find_session(self, speaker: Speaker, talk: Talk) -> str | None:
+        """Return the session of the talk's latest reply that is known; `None` if none is."""
+        said = (gist(turn.assistant) for turn in reversed(talk.earlier) if turn.assistant)
+        known = (self._replies.get((speaker.user_id, speaker.agent_id, one)) for one in said)
+        return next(filter(None, known), None)
+
+
+def _derived(talk: Talk) -> str:
+    """Return the id of a session by how its talk begins."""
+    return f"talk-{digest([talk.opening, talk.first_words])}"
+
+
+def _turn(speaker: Speaker, talk: Talk, session_id: str, turn_id: str) -> OpenTurn:
+    return OpenTurn(
+        user_id=speaker.user_id,
+        agent_id=speaker.agent_id,
+        session_id=session_id,
+        turn_id=speaker.turn_id or turn_id,
+        user=talk.user,
+        so_far=talk.so_far,
+        joint=talk.joint,
+    )
+
+
+def _is_alike(one: str, other: str) -> bool:
+    a, b = one[:COMPARED].casefold(), other[:COMPARED].casefold()
+    return SequenceMatcher(None, a, b, autojunk=False).ratio() >= ALIKE

@@ -1,0 +1,143 @@
+"""The upstream: the endpoint behind the proxy, and what passes between the two."""
+
+from collections.abc import AsyncIterable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import httpx2
+
+from souffleur.errors import SettingsError
+from souffleur.knowledge.privacy.addresses import bare_address, host_of
+
+if TYPE_CHECKING:
+    from souffleur.settings import Settings
+
+RawHeaders = list[tuple[bytes, bytes]]
+"""Headers as they are sent, in order."""
+
+CONNECT_TIMEOUT = 10.0
+"""Seconds to reach the upstream; how long a model thinks is the client's matter."""
+MAX_IDLE = 100
+"""Connections to the upstream that are kept open."""
+OWN = b"x-souffleur-"
+"""How the names of our own headers begin: the upstream does not see them."""
+_HOP_BY_HOP = frozenset(
+    {b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"te"}
+    | {b"trailer", b"transfer-encoding", b"upgrade", b"proxy-connection"}
+)
+"""Headers that concern one connection (RFC 9110, 7.6.1)."""
+
+
+NO_UPSTREAM = (
+    "the proxy has no endpoint behind it: give --upstream URL or set SOUFFLEUR_UPSTREAM_URL, such "
+    "as http://localhost:11434/v1"
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request to the upstream."""
+
+    method: str
+    path: str
+    """It begins behind the `/v1` of OpenAI's interface."""
+    query: str
+    """What follows the question mark; usually nothing."""
+    headers: RawHeaders
+    """The client's headers."""
+    body: bytes | AsyncIterable[bytes]
+
+
+class Upstream:
+    """Sends requests to the endpoint behind the proxy, and returns its responses as they begin."""
+
+    def __init__(self, url: str, key: str | None = None, *, with_theirs: bool = True) -> None:
+        """`key` replaces what clients send as theirs, which is sent only `with_theirs`."""
+        self._url = url.rstrip("/")
+        self._key = key
+        self._with_theirs = with_theirs and key is None
+        self._client = httpx2.AsyncClient(
+            timeout=httpx2.Timeout(None, connect=CONNECT_TIMEOUT),
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=MAX_IDLE),
+        )
+
+    @property
+    def address(self) -> str:
+        """The URL as it may be shown."""
+        return bare_address(self._url)
+
+    @property
+    def has_key(self) -> bool:
+        """Whether it has a key of its own, so that clients need none for it."""
+        return self._key is not None
+
+    async def send(self, asked: Asked) -> httpx2.Response:
+        """Return the response when its headers are there; close it when it is read.
+
+        Raises httpx2.HTTPError if the upstream cannot be reached.
+        """
+        url = f"{self._url}{asked.path}{'?' if asked.query else ''}{asked.query}"
+        headers = self._passed(asked.headers)
+        request = httpx2.Request(asked.method, url, headers=headers, content=asked.body)
+        return await self._client.send(request, stream=True, auth=None)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.aclose()
+
+    def _passed(self, headers: RawHeaders) -> RawHeaders:
+        kept = [
+            (name, value) for name, value in end_to_end(headers) if name not in (b"host", b"expect")
+        ]
+        if self._with_theirs:
+            return kept
+        own = [(b"authorization", f"Bearer {self._key}".encode())] if self._key else []
+        return [*((name, value) for name, value in kept if name != b"authorization"), *own]
+
+
+def find_url(settings: "Settings") -> str:
+    """Return the URL of the upstream. Raises SettingsError if there is none, or it is invalid."""
+    url = settings.upstream_url or settings.base_url
+    if url is None:
+        raise SettingsError(NO_UPSTREAM)
+    if not url.startswith(("http://", "https://")) or not host_of(url):
+        raise SettingsError(
+            f"{bare_address(url)!r} is no address of an endpoint: give one such as "
+            "http://localhost:11434/v1"
+        )
+    return url
+
+
+def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> RawHeaders:
+    """Return the headers that are passed on: names in lower case, none of one connection's, no own.
+
+    >>> end_to_end([(b"Accept", b"a"), (b"TE", b"b"), (b"X-Souffleur-User", b"ann")])
+    [(b'accept', b'a')]
+    """
+    lowered = [(name.lower(), value) for name, value in headers]
+    named = {
+        one.strip().lower()
+        for name, value in lowered
+        if name == b"connection"
+        for one in value.split(b",")
+    }
+    dropped = _HOP_BY_HOP | named
+    return [
+        (name, value) for name, value in lowered if name not in dropped and not name.startswith(OWN)
+    ]
+
+
+def readable(headers: Iterable[tuple[bytes, bytes]]) -> Mapping[str, str]:
+    """Return headers by name in lower case, as text; of two with one name, the last.
+
+    >>> readable([(b"X-A", "Ännchen".encode())])
+    {'x-a': 'Ännchen'}
+    """
+    return {name.decode("latin-1").lower(): _text(value) for name, value in headers}
+
+
+def _text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")

@@ -1,0 +1,84 @@
+"""The reply: what was said, from bytes that may be cut anywhere."""
+
+import json
+from typing import Any
+
+import pytest
+
+from souffleur.proxy.injection import Api
+from souffleur.proxy.reply import Reply
+from tests.souffleur.proxy.endpoint import (
+    Answer,
+    calling,
+    events,
+    responded,
+    response_events,
+    streamed,
+    whole,
+)
+
+
+def read(answer: Answer, api: Api = "chat", size: int = 10_000) -> Reply:
+    """Read an answer in pieces of so many bytes."""
+    reply = Reply(api, dict(answer.headers)["content-type"])
+    body = b"".join(answer.parts)
+    for place in range(0, len(body), size):
+        reply.take(body[place : place + size])
+    reply.finish()
+    return reply
+
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+@pytest.mark.parametrize(
+    ("answer", "api"),
+    [
+        (streamed("你", "好, ", "Ann é"), "chat"),
+        (whole("你好, Ann é"), "chat"),
+        (response_events("你", "好, ", "Ann é"), "responses"),
+        (responded("你好, Ann é"), "responses"),
+    ],
+)
+def test_however_it_is_cut(answer: Answer, api: Api, size: int) -> None:
+    """Bytes may be cut within a letter, and a reply is whole at its end."""
+    reply = read(answer, api, size)
+    assert (reply.text, reply.complete) == ("你好, Ann é", True)
+
+
+def test_calls_of_tools() -> None:
+    """A reply that calls tools is not the last word."""
+    assert read(calling("weather")).calls_tools
+    call = {"type": "function_call", "name": "f", "arguments": "{}", "call_id": "c"}
+    body = {"id": "r", "status": "completed", "output": [call]}
+    assert read(Answer((json.dumps(body).encode(),)), "responses").calls_tools
+    assert not read(streamed("Hi")).calls_tools
+
+
+def test_thoughts_are_not_said() -> None:
+    """Thoughts before a reply are left out, whether they have come to an end or not."""
+    assert read(streamed("<think>Who", "?</think>\n\nHi")).text == "Hi"
+    assert read(streamed("<think>Who")).text == ""
+
+
+def test_first_choice_counts() -> None:
+    """Of several choices the first is what was said."""
+    choices = [{"index": index, "delta": {"content": f"c{index}"}} for index in (1, 0)]
+    assert read(events({"choices": choices}, "[DONE]")).text == "c0"
+
+
+def test_refusal_is_said() -> None:
+    """A refusal is what the companion says."""
+    assert read(whole(None, refusal="I cannot")).text == "I cannot"
+
+
+@pytest.mark.parametrize("data", ["{", "[]", "7", '{"choices": 7}', '{"choices": [7]}'])
+def test_what_cannot_be_read(data: str) -> None:
+    """An odd event is left out, those around it are read."""
+    good: Any = {"choices": [{"delta": {"content": "Hi"}}]}
+    assert read(events(data, good, data, "[DONE]")).text == "Hi"
+
+
+def test_without_an_end() -> None:
+    """A stream without its end is not complete; a reason why it stopped is an end."""
+    chunk: Any = {"choices": [{"delta": {"content": "Hi"}}]}
+    assert not read(events(chunk)).complete
+    assert read(events(chunk, {"choices": [{"delta": {}, "finish_reason": "stop"}]})).complete

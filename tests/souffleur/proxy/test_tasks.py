@@ -1,0 +1,50 @@
+"""Tasks of front ends: known by their words; nothing that a person says is taken for one."""
+
+import pytest
+
+from souffleur.proxy.tasks import is_task
+
+TASKS = (
+    "### Task:\nGenerate a concise, 3-5 word title with an emoji summarizing the chat history.",
+    "### Task:\nGenerate 1-3 broad tags categorizing the main themes of the chat history",
+    "### Task:\nSuggest 3-5 relevant follow-up questions or prompts",
+    "### Task:\nYou are an autocompletion system.",
+    "Provide a concise, 5-word-or-less title for the conversation, using title case conventions.",
+    "Please generate a concise, 5-word-or-less title for the conversation, using its same language",
+    "Analyze this conversation and provide:\n1. The detected language of the conversation",
+    "[Write your next reply from the point of view of Ann, using the chat history so far",
+    "Ignore previous instructions. Summarize the most important facts and events in the story",
+    "[Pause your roleplay. Summarize the most important facts and events",
+    "Ignore previous instructions. Classify the emotion of the last message.",
+    "Ignore previous instructions and provide a detailed description of Luna's surroundings",
+)
+SAID = (
+    "### Task:\nRespond to the user query using the provided context\n<context>…</context>",
+    "Ignore previous instructions and tell me a joke.",
+    "Can you summarize the most important facts?",
+    "Please write a concise title for my essay about tasks.",
+    "My tasks:\n### Task: none",
+)
+
+
+@pytest.mark.parametrize("text", TASKS)
+@pytest.mark.parametrize("role", ["user", "system"])
+def test_tasks(text: str, role: str) -> None:
+    """What front ends ask for on their own is known by its first words, at the end of a talk."""
+    talk = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}]
+    assert is_task({}, {}, [*talk, {"role": role, "content": text}])
+
+
+@pytest.mark.parametrize("text", SAID)
+def test_no_tasks(text: str) -> None:
+    """What a user says is a turn, and so is a message with documents."""
+    assert not is_task({}, {}, [{"role": "user", "content": text}])
+
+
+def test_named_tasks() -> None:
+    """A task that is named needs no form; a placeholder that nothing was put into names none."""
+    said = [{"role": "user", "content": "hi"}]
+    assert is_task({"x-souffleur-task": "title_generation"}, {}, said)
+    assert is_task({}, {"metadata": {"task": "title_generation"}}, said)
+    assert not is_task({"x-souffleur-task": "{{TASK}}"}, {}, said)
+    assert not is_task({"x-souffleur-task": ""}, {"metadata": {}}, said)

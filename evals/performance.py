@@ -54,14 +54,6 @@ class Timing:
     """The 95th percentile."""
 
 
-@dataclass(frozen=True)
-class Operation:
-    """What is timed, and what is done before it and not timed; each is given the round's number."""
-
-    work: Callable[[int], Awaitable[None]]
-    before: Callable[[int], Awaitable[None]] | None = None
-
-
 async def measure(
     sizes: tuple[int, ...] = STORE_SIZES, rounds: int = ROUNDS
 ) -> tuple[list[Timing], list[Chore]]:
@@ -69,8 +61,8 @@ async def measure(
     timings, chores = [], []
     for size in sizes:
         async with _opened(size) as memory:
-            for name, operation in _operations(memory).items():
-                timings.append(await _time(name, size, rounds, operation))
+            for name, work in _operations(memory).items():
+                timings.append(await _time(name, size, rounds, work))
             with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
                 chores += await do_chores(memory, "ann", size, Path(folder))
     return timings, chores
@@ -84,15 +76,10 @@ def report(timings: list[Timing]) -> None:
     Console().print(table)
 
 
-def _operations(memory: Souffleur) -> dict[str, Operation]:
-    def message(count: int) -> str:
-        return f"{ASKED[count % len(ASKED)]} {count}"  # another text each time: nothing is cached
-
+def _operations(memory: Souffleur) -> dict[str, Callable[[int], Awaitable[None]]]:
     async def recall(count: int) -> None:
-        await memory.recall(user_id="ann", session_id="s", text=message(count), at=NOW)
-
-    async def embed(count: int) -> None:
-        await memory.knowledge.embedder.embed_queries([message(count)])
+        text = f"{ASKED[count % len(ASKED)]} {count}"  # another text each time: nothing is cached
+        await memory.recall(user_id="ann", session_id="s", text=text, at=NOW)
 
     async def past(count: int) -> None:
         text = f"what did we say about place {count} yesterday?"
@@ -107,21 +94,19 @@ def _operations(memory: Souffleur) -> dict[str, Operation]:
         await memory.flush()
 
     return {
-        "recall, less the embedding": Operation(recall, before=embed),
-        "recall": Operation(lambda count: recall(count + ROUNDS)),
-        "observe": Operation(observe),
-        "a judged turn, less the model": Operation(judged),
-        "recall, asked about yesterday": Operation(past),
+        "recall": recall,
+        "observe": observe,
+        "a judged turn, less the model": judged,
+        "recall, asked about yesterday": past,
     }
 
 
-async def _time(name: str, size: int, rounds: int, operation: Operation) -> Timing:
-    work, before = operation.work, operation.before
+async def _time(
+    name: str, size: int, rounds: int, work: Callable[[int], Awaitable[None]]
+) -> Timing:
     await work(-1)
     taken = []
     for count in range(rounds):
-        if before:
-            await before(count)
         start = time.perf_counter()
         await work(count)
         taken.append(1000 * (time.perf_counter() - start))

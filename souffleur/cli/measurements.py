@@ -15,6 +15,7 @@ MODULES = {
     "situations": "souffleur.evals.in_mind",
     "portraits": "souffleur.evals.portraits",
     "speed": "souffleur.evals.performance",
+    "proxy": "souffleur.evals.proxied",
 }
 """Module of each command, by name."""
 

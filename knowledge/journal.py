@@ -74,6 +74,7 @@ INDEXES: dict[str, IndexType] = {
     "expunged": "bool",
     "hidden": "bool",
     "waits": "bool",
+    "folders": "keyword",
 }
 
 META_ID = derive_id("meta")

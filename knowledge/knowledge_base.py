@@ -47,6 +47,7 @@ from souffleur.knowledge.identity import (
     user_conditions,
 )
 from souffleur.knowledge.introductions import People
+from souffleur.knowledge.items import Items
 from souffleur.knowledge.journal import Journal, to_entry
 from souffleur.knowledge.memory import NARRATIVE, Category, Due, Memories, Memory, MemoryState
 from souffleur.knowledge.memory_codec import fingerprint, to_memories, to_memory
@@ -112,6 +113,8 @@ class KnowledgeBase:
         """Introduced users and personas."""
         self.embedder = embedder
         """Turns texts into vectors."""
+        self.items = Items(journal.collection, embedder)
+        """The host's own records: JSON that is no memory."""
         self.policy = policy
         """How memories fade."""
         self.raw_days = raw_days

@@ -10,6 +10,7 @@ from souffleur.errors import NotFoundError
 from souffleur.knowledge import decay, memory_codec
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import Collection, Filter, Point, read_pages
+from souffleur.knowledge.items import to_item
 from souffleur.knowledge.journal import META_ID, Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
@@ -90,7 +91,7 @@ async def _copy(
             done += len(page)
             step(done, total)
         async for page in read_pages(journal, Filter(), size=POINTS_COPIED):
-            await new.journal.collection.put([_unembedded(p) for p in page if p.id != META_ID])
+            await put_records(new, [point for point in page if point.id != META_ID])
             done += len(page)
             step(done, total)
     finally:
@@ -105,6 +106,13 @@ async def put_memories(knowledge: KnowledgeBase, memories: Sequence[Memory]) -> 
     await knowledge.memories.put(
         [memory_codec.embedded_point(memory, vectors) for memory in memories]
     )
+
+
+async def put_records(knowledge: KnowledgeBase, points: Sequence[Point]) -> None:
+    """Write records of a journal that were made elsewhere; items are embedded anew."""
+    items = [to_item(point) for point in points if point.payload["type"] == "item"]
+    others = [_unembedded(point) for point in points if point.payload["type"] != "item"]
+    await knowledge.journal.collection.put([*others, *await knowledge.items.points(items)])
 
 
 def _unembedded(point: Point) -> Point:

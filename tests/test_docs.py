@@ -20,6 +20,7 @@ from souffleur.knowledge.policy import COMPANION
 from souffleur.runs.jobs import HOUR, RUNS
 from souffleur.settings import Settings, load_settings, variable_of
 from tests import reference_pages
+from tests.souffleur.langchain.agents import scripted
 from tests.stub import Stub, say
 
 ROOT = Path(__file__).parent.parent
@@ -54,6 +55,7 @@ class Host:
             "history": [{"role": "user", "content": "I like tea"}],
             "persona": "You are Mo.",
             "my_model": self._reply,
+            "my_chat_model": scripted("Noted."),
             "send": self._send,
         }
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from souffleur.errors import UnreadableError
 from souffleur.knowledge.engine.collection import Collection, Filter, Point, read_pages
+from souffleur.knowledge.items import to_item
 from souffleur.knowledge.journal import to_entry
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import MemoryState
@@ -41,6 +42,7 @@ _READERS: dict[str, Callable[[Point], object]] = {
     "person": to_person,
     "persona": to_persona,
     "entry": to_entry,
+    "item": to_item,
     "run": run_log.to_record,
     "watermark": watermarks.to_watermark,
     "lease": watermarks.to_lease,

@@ -1,14 +1,17 @@
 """BlockingSouffleur: a Souffleur whose calls wait for their results."""
 
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from souffleur.blocking.loop_thread import LoopThread
 from souffleur.blocking.methods import KnowledgeMethods, SouffleurMethods
 from souffleur.field_docs import explain_fields
 from souffleur.settings import Settings
 from souffleur.time_source import Clock
+
+T = TypeVar("T")
 
 
 class BlockingKnowledge(KnowledgeMethods):
@@ -39,6 +42,13 @@ class BlockingSouffleur(SouffleurMethods):
         """The settings in force."""
         self.clock: Clock = thread.held.clock
         """Returns the time."""
+
+    def call(self, work: Callable[[Any], Awaitable[T]]) -> T:
+        """Do work on the Souffleur inside, in its event loop, and return the result.
+
+        For what has no blocking form: `memory.call(lambda inner: inner.knowledge.people.…)`.
+        """
+        return self._thread.call(work, self._inner)
 
     def close(self) -> None:
         """Judge for `settings.shutdown_timeout` seconds, then close everything. Idempotent."""

@@ -57,6 +57,7 @@ class Host:
             "my_model": self._reply,
             "my_chat_model": scripted("Noted."),
             "send": self._send,
+            "users_by_token": {},
         }
 
     async def play(self, code: str) -> None:

@@ -14,6 +14,7 @@ from souffleur.cli import (
     corrections,
     demo,
     evaluate,
+    mcp,
     memories,
     past,
     people,
@@ -55,6 +56,7 @@ ROOMS = (
     report,
     config,
     store,
+    mcp,
     evaluate,
 )
 for room in ROOMS:
@@ -68,6 +70,7 @@ ORDER = (
     *("run", "schedule", "report", "doctor", "config", "retry"),
     *("serve", "proxy", "token"),
     *("backup", "restore", "erase", "repair", "migrate"),
+    *("mcp",),
 )
 """Commands as `--help` lists them: in the order of their use; others follow."""
 

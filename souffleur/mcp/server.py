@@ -1,0 +1,100 @@
+"""The MCP server: the tools over a memory, for stdio and for streamable HTTP."""
+
+from typing import Any
+
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp.types import ToolAnnotations
+
+import souffleur
+from souffleur.errors import IdentityError
+from souffleur.mcp.tools import Tools
+from souffleur.mcp.whose import Resolve, fixed, resolved, said
+
+INSTRUCTIONS = (
+    "A long-term memory of the user. Before you answer, search_memories for what could matter. "
+    "When the user tells you something lasting, or asks you to remember it, add_memory. When what "
+    "you remember is wrong, update_memory or delete_memory. Every change can be undone."
+)
+
+
+def _reads(title: str) -> ToolAnnotations:
+    return ToolAnnotations(title=title, read_only_hint=True, open_world_hint=False)
+
+
+def _changes(title: str, *, destroys: bool = False, again: bool = False) -> ToolAnnotations:
+    return ToolAnnotations(
+        title=title,
+        read_only_hint=False,
+        destructive_hint=destroys,
+        idempotent_hint=again,
+        open_world_hint=False,
+    )
+
+
+TOOLS: dict[str, ToolAnnotations] = {
+    "add_memory": _changes("Remember something", again=True),
+    "search_memories": _reads("Search memories"),
+    "get_memories": _reads("List memories"),
+    "get_memory": _reads("Get a memory"),
+    "update_memory": _changes("Correct a memory", destroys=True, again=True),
+    "delete_memory": _changes("Forget a memory", destroys=True, again=True),
+    "delete_all_memories": _changes("Forget everything", destroys=True, again=True),
+    "history": _reads("History of a memory"),
+    "undo": _changes("Undo a change", destroys=True),
+    "ask": _reads("Ask about the past"),
+}
+
+
+def make_server(
+    memory: Any,
+    *,
+    user_id: str | None = None,
+    agent_id: str | None = None,
+    resolve: Resolve | None = None,
+) -> MCPServer[Any]:
+    """Return a server with the tools over an opened memory, which it does not close.
+
+    `memory` is a Souffleur, or a client with its methods. All calls are about `user_id`; without
+    it, each call must name its user. `agent_id` is the persona that asks; `None` means all that is
+    known of a user. `resolve` finds both in the request instead, for many users behind tokens; a
+    call may then name a user. Raises IdentityError for an invalid id.
+    """
+    if resolve is not None and (user_id, agent_id) != (None, None):
+        raise IdentityError("`resolve` finds user and persona: give no ids beside it")
+    if resolve is not None:
+        whose = resolved(resolve)
+    else:
+        whose = said(agent_id) if user_id is None else fixed(user_id, agent_id)
+    server: MCPServer[Any] = MCPServer(
+        "souffleur",
+        title="Souffleur",
+        instructions=INSTRUCTIONS,
+        version=souffleur.__version__,
+        log_level="WARNING",
+    )
+    tools = Tools(memory)
+    for name, annotations in TOOLS.items():
+        server.add_tool(whose.bind(getattr(tools, name)), name=name, annotations=annotations)
+    return server
+
+
+def http_app(server: MCPServer[Any], *, path: str = "/mcp", guarded: bool = False) -> Any:
+    """Return a server as an ASGI app, of Starlette, for streamable HTTP at `path`.
+
+    Only requests to a loopback address are answered, unless the app is `guarded` by another that
+    checks who may call. Mounted in another app, its lifespan must run with that app's:
+    `app.router.lifespan_context(app)`.
+    """
+    open_to_all = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    return server.streamable_http_app(
+        streamable_http_path=path, transport_security=open_to_all if guarded else None
+    )
+
+
+def request_of(context: Context[Any, Any]) -> Any:
+    """Return the HTTP request of a call, for a `resolve`. Raises IdentityError if there is none."""
+    request = context.request_context.request
+    if request is None:
+        raise IdentityError("there is no HTTP request to find the user in: name the user")
+    return request

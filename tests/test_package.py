@@ -79,7 +79,7 @@ def test_the_source_distribution_is_complete(tmp_path: Path) -> None:
     wanted |= {"README.md", "LICENSE", "pyproject.toml"}
     wanted |= {
         file.relative_to(ROOT).as_posix()
-        for folder in ("docs", "tests")
+        for folder in ("docs", "examples", "tests")
         for file in (ROOT / folder).rglob("*.*")
         if file.is_file() and file.suffix != ".pyc"
     }

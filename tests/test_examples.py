@@ -1,5 +1,6 @@
 """The examples run as they are, against an endpoint on the loopback."""
 
+import asyncio
 import importlib.util
 import io
 import json
@@ -13,6 +14,8 @@ from starlette.testclient import TestClient
 
 from souffleur import Souffleur
 from souffleur.langchain import SouffleurStore, Talk
+from souffleur.settings import load_settings
+from tests.asgi import served
 from tests.scripted import add, answer
 from tests.stub import Body, Response, Stub, completion, say, send
 
@@ -146,11 +149,69 @@ def test_a_page_without_an_event_loop(endpoint: Stub) -> None:
     assert [one["role"] for one in endpoint.requests[-2]["messages"]][:2] == ["system", "user"]
 
 
+async def test_a_filter_of_open_webui(endpoint: Stub) -> None:
+    """It whispers in the system message, stores each turn once, and costs no reply."""
+    serving = pytest.importorskip("souffleur.serving.app")
+    made: Any = example("open_webui_filter").Filter()
+    ann = {"__user__": {"id": "ann"}, "__metadata__": {"chat_id": "c1", "task": None}}
+    async with Souffleur.open() as memory, served(serving.make_app(memory)) as url:
+        made.valves.url = url
+        first = {"messages": [{"role": "user", "content": "I like tea", "id": "m1"}]}
+        assert await made.inlet(first, **ann) is first
+        assert first["messages"][0]["role"] == "user"
+        for words in ("Fine.", '<details type="reasoning">Hm.\n</details>\nNoted.'):
+            reply = {"role": "assistant", "content": words, "id": "m2"}
+            out = {"chat_id": "c1", "messages": [*first["messages"], reply]}
+            assert await made.outlet(out, **ann) is out
+        await memory.flush(10)
+        (turn,) = await memory.knowledge.journal.turns()
+        assert (turn.session_id, turn.turn_id, turn.user) == ("c1", "m1", "I like tea")
+        assert (turn.assistant, turn.version) == ("Noted.", 1)
+        parts = [{"type": "text", "text": "Which drink do I like?"}]
+        said = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": parts}]
+        await made.inlet({"messages": said}, **ann)
+        assert said[0]["content"].startswith("Be kind.\n\n")
+        assert "The user likes tea." in said[0]["content"]
+        bob = [{"role": "user", "content": "Which drink do I like?"}]
+        await made.inlet({"messages": bob}, __user__={"id": "bob"}, __metadata__={})
+        title = {"messages": [{"role": "user", "content": "Which drink do I like?"}]}
+        await made.inlet(title, **{**ann, "__metadata__": {"task": "title_generation"}})
+        assert len(bob) == len(title["messages"]) == 1
+    gone = [{"role": "user", "content": "Which drink do I like?"}]
+    await made.inlet({"messages": gone}, **ann)
+    assert len(gone) == 1
+
+
+async def test_a_program_behind_the_proxy(
+    endpoint: Stub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It has a memory, and nothing of ours in it."""
+    proxy = pytest.importorskip("souffleur.proxy.app")
+    settings = load_settings(upstream_url=endpoint.base_url)
+    async with Souffleur.open(settings) as memory:
+        passing = proxy.make_proxy(memory, settings)
+        async with served(passing) as url:
+            monkeypatch.setenv("PROXY_URL", f"{url}/v1")
+            bot: Any = example("proxy_openai")
+            talk(monkeypatch, "I like tea")
+            await asyncio.to_thread(bot.main)
+            await memory.flush(10)
+            talk(monkeypatch, "Which drink do I like?")
+            await asyncio.to_thread(bot.main)
+        await passing.close()
+        assert [one.user for one in await memory.knowledge.journal.turns(user_id="me")] == [
+            "I like tea",
+            "Which drink do I like?",
+        ]
+    assert "mo: I like tea? Sure.\n" in capsys.readouterr().out
+    assert "The user likes tea." in prompts(endpoint)[-1]
+
+
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.py")), ids=lambda file: file.stem)
 def test_each_says_how_to_run_it(file: Path) -> None:
-    """In two lines at its head; it is short enough to be read at a glance."""
+    """In two lines at its head, or below that of a front end; it can be read at a glance."""
     lines = file.read_text(encoding="utf-8").splitlines()
-    assert [line[:2] for line in lines[:3]] == ["# ", "# ", lines[2][:2]]
-    assert lines[2][:1] != "#"
-    assert "Run: " in lines[1]
+    first, second, *_ = (at for at, line in enumerate(lines) if line.startswith("# "))
+    assert second == first + 1
+    assert lines[second].startswith("# Run: ")
     assert len(lines) <= 100

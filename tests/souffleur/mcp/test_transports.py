@@ -5,19 +5,17 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx2
-import uvicorn
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from souffleur import Settings, Souffleur
 from souffleur.mcp import Who, http_app, make_server, request_of
+from tests.asgi import served
 from tests.command import Run
 
 ADD = {"text": "Ann likes tea."}
@@ -65,19 +63,6 @@ async def test_a_signal_ends_the_process(tmp_path: Path) -> None:
     assert await process.stdout.read() == b""
     async with Souffleur.open(Settings(path=tmp_path, embedder="hash:64")) as memory:
         assert await memory.list(user_id="me") == []
-
-
-@asynccontextmanager
-async def served(app: Any) -> AsyncIterator[str]:
-    """The address of an app that is served on the loopback."""
-    at = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None))
-    running = asyncio.create_task(server.serve(sockets=[at]))
-    try:
-        yield f"http://127.0.0.1:{at.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        await running
 
 
 async def test_http(tmp_path: Path) -> None:

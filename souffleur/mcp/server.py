@@ -1,5 +1,8 @@
 """The MCP server: the tools over a memory, for stdio and for streamable HTTP."""
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -57,8 +60,9 @@ def make_server(
 
     `memory` is a Souffleur, or a client with its methods. All calls are about `user_id`; without
     it, each call must name its user. `agent_id` is the persona that asks; `None` means all that is
-    known of a user. `resolve` finds both in the request instead, for many users behind tokens; a
-    call may then name a user. Raises IdentityError for an invalid id.
+    known of a user. `resolve` finds both in the request instead, for many users behind tokens: a
+    call may then name a user, and is refused by any SouffleurError. Raises IdentityError for an
+    invalid id.
     """
     if resolve is not None and (user_id, agent_id) != (None, None):
         raise IdentityError("`resolve` finds user and persona: give no ids beside it")
@@ -66,17 +70,28 @@ def make_server(
         whose = resolved(resolve)
     else:
         whose = said(agent_id) if user_id is None else fixed(user_id, agent_id)
-    server: MCPServer[Any] = MCPServer(
-        "souffleur",
-        title="Souffleur",
-        instructions=INSTRUCTIONS,
-        version=souffleur.__version__,
-        log_level="WARNING",
-    )
+    with _logging_left_alone():
+        server: MCPServer[Any] = MCPServer(
+            "souffleur",
+            title="Souffleur",
+            instructions=INSTRUCTIONS,
+            version=souffleur.__version__,
+        )
     tools = Tools(memory)
     for name, annotations in TOOLS.items():
         server.add_tool(whose.bind(getattr(tools, name)), name=name, annotations=annotations)
     return server
+
+
+@contextmanager
+def _logging_left_alone() -> Iterator[None]:
+    """Keep a host's log as it is: without a handler, MCPServer would set up one for everybody."""
+    root, nobody = logging.getLogger(), logging.NullHandler()
+    root.addHandler(nobody)
+    try:
+        yield
+    finally:
+        root.removeHandler(nobody)
 
 
 def http_app(server: MCPServer[Any], *, path: str = "/mcp", guarded: bool = False) -> Any:

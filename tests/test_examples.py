@@ -168,7 +168,10 @@ async def test_a_filter_of_open_webui(endpoint: Stub) -> None:
         assert (turn.session_id, turn.turn_id, turn.user) == ("c1", "m1", "I like tea")
         assert (turn.assistant, turn.version) == ("Noted.", 1)
         parts = [{"type": "text", "text": "Which drink do I like?"}]
-        said = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": parts}]
+        said: list[Any] = [
+            {"role": "system", "content": "Be kind."},
+            {"role": "user", "content": parts},
+        ]
         await made.inlet({"messages": said}, **ann)
         assert said[0]["content"].startswith("Be kind.\n\n")
         assert "The user likes tea." in said[0]["content"]

@@ -14,6 +14,7 @@ from typing import Any
 
 from souffleur.errors import NotFoundError
 from souffleur.knowledge.engine.collection import (
+    POINTS_PER_PAGE,
     Between,
     Collection,
     Condition,
@@ -155,10 +156,15 @@ class Journal:
         state: TurnState | None = None,
         user_id: str | None = EVERYBODY,
         limit: int | None = None,
+        after: int = 0,
     ) -> list[Turn]:
-        """Return the turns in a state, in order of arrival: all, or the first `limit`."""
+        """Return the turns in a state, in order of arrival: all, or the first `limit`.
+
+        Those that arrived up to the number `after` are left out.
+        """
         must: list[Condition] = [Is("type", "turn"), *user_conditions(user_id)]
         must += [Is("state", state)] if state else []
+        must += [Between("seq", low=after + 1)] if after else []
         wanted = Filter(tuple(must))
         if limit is None:
             found = await read_all(self.collection, wanted)
@@ -166,12 +172,24 @@ class Journal:
             found, _ = await self.collection.scroll(wanted, limit=limit, order=Order("seq"))
         return sorted(read_each(found, to_turn), key=lambda turn: turn.seq)
 
-    async def users_with_pending_turns(self) -> set[str]:
-        """Return the ids of users with turns that wait to be judged."""
-        waiting = Filter((Is("type", "turn"), Is("state", TurnState.PENDING)))
-        points = await read_all(self.collection, waiting)
-        users = {str(point.payload.get("user_id", "")) for point in points}
-        return {user_id for user_id in users if not is_blank(user_id)}
+    async def users_waiting(self, *, after: int = 0) -> tuple[list[str], int | None]:
+        """Return the next users with turns that wait to be judged, the longest waiting first.
+
+        They are those of one page of turns, from the number `after` on. Also returns the number to
+        go on from; `None` if that was the last page.
+        """
+        wanted = Filter(
+            (
+                Is("type", "turn"),
+                Is("state", TurnState.PENDING),
+                Between("seq", low=after + 1),
+            )
+        )
+        page, _ = await self.collection.scroll(wanted, limit=POINTS_PER_PAGE, order=Order("seq"))
+        users = dict.fromkeys(str(point.payload.get("user_id", "")) for point in page)
+        last = max(map(_seq, page), default=after)
+        more = last if len(page) == POINTS_PER_PAGE else None
+        return [user_id for user_id in users if not is_blank(user_id)], more
 
     async def count_turns(self, state: TurnState) -> int:
         """Return the number of turns in a state."""

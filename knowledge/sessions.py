@@ -12,6 +12,7 @@ from souffleur.knowledge.engine.collection import (
     Order,
     Point,
     read_all,
+    read_pages,
 )
 from souffleur.knowledge.identity import (
     COMMON,
@@ -124,6 +125,14 @@ class Sessions:
         return sorted(
             read_each(found, to_segment), key=lambda segment: (segment.at, segment.number)
         )
+
+    async def users_waiting(self) -> list[str]:
+        """Return the users with segments that wait to be summarised."""
+        waiting = Filter((Is("type", "segment"), Is("state", SegmentState.WAITING)))
+        users: dict[str, None] = {}
+        async for page in read_pages(self._collection, waiting):
+            users |= dict.fromkeys(segment.user_id for segment in read_each(page, to_segment))
+        return list(users)
 
     async def segments(
         self,

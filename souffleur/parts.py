@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from souffleur.background.endpoints import Endpoints
+from souffleur.background.hands import Hands
 from souffleur.errors import SettingsError
 from souffleur.knowledge.breaker import Breaker
 from souffleur.knowledge.watching import UNWATCHED, Watch
@@ -52,6 +53,8 @@ class Parts:
     """Watches the work, for metrics and traces."""
     metrics: "Metrics | None" = None
     """The metrics; `None` if nothing is measured."""
+    hands: Hands = field(default_factory=Hands)
+    """How many judged turns compute at a time."""
 
     @property
     def clock(self) -> Clock:

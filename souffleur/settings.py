@@ -113,6 +113,9 @@ class Settings(BaseModel):
 
     judge_every: int = Field(default=1, ge=0, le=20)
     """Number of turns of a session judged together. 0 means all, when the session ends."""
+    turns_per_call: int = Field(default=10, ge=1, le=20)
+    """Maximum turns of a session judged in one call, if so many wait; 5 while little waits. Not
+    less than `judge_every`."""
     window: int = Field(default=30, ge=2)
     """Maximum messages of a session kept word for word; beyond, the oldest become an episode."""
     window_keep: int = Field(default=10, ge=1)

@@ -18,6 +18,7 @@ from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.agents.summarizer import ConversationSummarizer
 from souffleur.background.endpoints import Endpoints
+from souffleur.background.hands import HANDS, HANDS_OF_REMOTE, Hands
 from souffleur.background.narrator import Narrator
 from souffleur.cast import usual
 from souffleur.knowledge.breaker import Breaker
@@ -47,13 +48,15 @@ async def wire(
         judging = Breaker("judging", pause=settings.retry_pause, steady=times.steady, now=times.now)
         knowledge = await open_store(settings, times, embedder, watch)
         opening.push_async_callback(knowledge.close)
-        guard = guarded(watched_chat(chat, watch, settings), judging) if chat else None
+        hands = make_hands(settings, embedder)
+        watched = hands.lend(watched_chat(chat, watch, settings)) if chat else None
+        guard = guarded(watched, judging) if watched else None
         agents = make_agents(settings, knowledge, guard, times.now) if guard else None
-        endpoints = Endpoints(chat, judging, knowledge.embedder)
+        endpoints = Endpoints(hands.lend(chat) if chat else None, judging, knowledge.embedder)
         if metrics:
             metrics.watch_over(knowledge, endpoints, times.now, has_model=bool(agents))
         let_go = opening.pop_all().aclose
-        return Parts(knowledge, agents, times, endpoints, let_go, watch, metrics)
+        return Parts(knowledge, agents, times, endpoints, let_go, watch, metrics, hands)
 
 
 @asynccontextmanager
@@ -112,6 +115,12 @@ def make_endpoint(settings: Settings) -> Endpoint:
         extra_body=settings.extra_body,
         prices=Prices(input=settings.price_in, output=settings.price_out),
     )
+
+
+def make_hands(settings: Settings, embedder: Embedder | None) -> Hands:
+    """Return the hands: few if all but the model is computed in this process."""
+    here = not settings.qdrant_url and not embedder and settings.embedder.startswith("hash:")
+    return Hands(HANDS if here else HANDS_OF_REMOTE)
 
 
 def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock: Clock) -> Agents:

@@ -15,7 +15,8 @@ from loguru import logger
 from souffleur.background.caretaker import Caretaker
 from souffleur.background.home import Home
 from souffleur.background.intake import Intake, Receipt
-from souffleur.background.worker import Patience, Worker
+from souffleur.background.patience import Patience
+from souffleur.background.worker import Worker
 from souffleur.health import Health
 from souffleur.knowledge.breaker import Outage
 from souffleur.knowledge.operation import Actor, ActorKind
@@ -46,7 +47,9 @@ class Backstage:
             patience=Patience(settings.tries, settings.retry_pause),
             parallel=settings.parallel_users,
             every=settings.judge_every,
+            most=settings.turns_per_call,
             endpoints=self._endpoints,
+            hands=parts.hands,
             sleep=parts.times.sleep,
             steady=parts.times.steady,
         )
@@ -179,7 +182,7 @@ class Backstage:
         async with AsyncExitStack() as closing:  # last in, first out, whatever raises
             closing.push_async_callback(self._parts.close)
             closing.push_async_callback(self.worker.stop)
-            closing.push_async_callback(self.worker.drain, self._settings.shutdown_timeout)
+            closing.push_async_callback(self.worker.finish, self._settings.shutdown_timeout)
             closing.callback(self._intake.write_last)
             closing.push_async_callback(self._caretaker.stop)
             closing.push_async_callback(asyncio.to_thread, self._end_serving)

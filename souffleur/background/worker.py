@@ -1,6 +1,7 @@
 """The worker: judges observed turns in the background, in order per user, users concurrently.
 
 When no turn of a user is waiting, the talk is summarised: episodes, then the portrait.
+Users are served by turns, a call each: who has much waiting keeps nobody up.
 
 The queue is the journal: a turn waits there until it is judged, so a restart resumes where it
 stopped. An outage of an endpoint does not count against a turn: turns wait, one of them asks now
@@ -8,14 +9,22 @@ and then, and all resume when it answers. Only an answer that stays unusable set
 """
 
 import asyncio
-import itertools
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 from loguru import logger
 
+from souffleur.background.grouping import USUAL_TURNS_PER_CALL, alike, turns_per_call
+from souffleur.background.hands import Hands
+from souffleur.background.patience import (
+    MAX_STALL_PAUSE,
+    MIN_RETRY_PAUSE,
+    Patience,
+    Stall,
+    may_pass,
+)
 from souffleur.errors import (
     AnswerError,
     EmbedderError,
@@ -35,32 +44,10 @@ Tell = Callable[[str], Awaitable[float | None]]
 """Writes a user's episodes and portrait; returns the seconds until it should be called again."""
 Sleep = Callable[[float], Awaitable[None]]
 
-MAX_TURNS_PER_CALL = 5
-"""Maximum waiting turns of a session that are judged in one call."""
-MIN_RETRY_PAUSE = 1.0
-"""Minimum seconds before retrying what waits for an endpoint, or a failed episode or portrait,
-whatever the settings and the clock are."""
-MAX_TURN_PAUSE = 60.0
-"""Maximum seconds between two attempts at a turn."""
-MAX_STALL_PAUSE = 300.0
-"""Maximum seconds between two attempts for a user who waits for an endpoint or the store."""
-
-
-@dataclass(frozen=True)
-class Patience:
-    """How often a turn is attempted, and how long to wait in between."""
-
-    tries: int = 3
-    pause: float = 2.0
-    """Seconds before the second attempt; doubles with each further one."""
-
-    def wait(self, tries: int, longest: float = MAX_TURN_PAUSE) -> float:
-        """Return the seconds to wait after the n-th failed attempt.
-
-        >>> Patience().wait(1), Patience().wait(2), Patience().wait(99)
-        (2.0, 4.0, 60.0)
-        """
-        return min(self.pause * 2.0 ** min(tries - 1, 30), longest)
+MAX_QUEUED_USERS = 10_000
+"""Users of a backlog that are queued in memory; the others are read from the journal later."""
+TURNS_LOOKED_AT = 1000
+"""Waiting turns of a user that are read at once to find those that are due."""
 
 
 class Endpoints(Protocol):
@@ -76,18 +63,8 @@ class Endpoints(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Stall:
-    """A user whose turns wait for an endpoint or the store."""
-
-    times: int
-    """Number of failures in a row."""
-    ready_at: float
-    """The steady second from which it may be tried again."""
-
-
 class Worker:
-    """Runs one task per user with waiting work, at most `parallel` at once.
+    """Serves users with waiting work by turns, one call each, at most `parallel` at once.
 
     Turns of a session are judged when there are `every` of them; with 0, when the session has
     ended. `tell` is called when no turn is waiting. `finish` is called after the store was out of
@@ -104,11 +81,16 @@ class Worker:
         patience: Patience,
         parallel: int,
         every: int = 1,
+        most: int = USUAL_TURNS_PER_CALL,
         endpoints: Endpoints,
+        hands: Hands | None = None,
         sleep: Sleep = asyncio.sleep,
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`steady` counts seconds and never jumps; `sleep` waits for a number of them."""
+        """`steady` counts seconds and never jumps; `sleep` waits for a number of them.
+
+        `most` is the maximum number of turns that one call judges.
+        """
         self._judge = judge
         self._tell = tell
         self._finish = finish
@@ -117,10 +99,11 @@ class Worker:
         self._patience = patience
         self._parallel = parallel
         self._every = every
+        self._most = max(most, every)
         self._endpoints = endpoints
+        self._hands = hands or Hands()
         self._sleep = sleep
         self._steady = steady
-        self._again: set[str] = set()
         self._forced: set[str] = set()
         self._unfinished: set[str] = set()
         """Users during whose work the store went out of reach."""
@@ -131,10 +114,22 @@ class Worker:
     def adopt(self) -> None:
         """Work in the running event loop from now on; a former one is gone."""
         self._slots = asyncio.Semaphore(self._parallel)
+        self._hands.adopt()
+        self._line: dict[str, None] = {}
+        """Users who wait to be served, in order; a user comes last again after each call."""
+        self._again: set[str] = set()
+        """Users for whom there is more to do than their task knows."""
         self._tasks: dict[str, asyncio.Task[SouffleurError | None]] = {}
+        self._resting = 0
+        """Number of tasks that wait to attempt something again."""
+        self._awaited: dict[str, asyncio.Future[SouffleurError | None]] = {}
+        self._unread: int | None = None
+        """The turn from which on waiting users are not queued yet; `None` if all are."""
+        self._reading: asyncio.Task[None] | None = None
         self._later: dict[str, asyncio.TimerHandle] = {}
         self._probe: asyncio.Task[None] | None = None
         self._hurry = asyncio.Event()
+        self._closing = False
 
     @property
     def is_stalled(self) -> bool:
@@ -142,10 +137,10 @@ class Worker:
         return bool(self._stalled)
 
     async def resume(self) -> None:
-        """Resume what waits, from a former process or from an outage."""
-        users = await self._journal.users_with_pending_turns()
-        users |= {segment.user_id for segment in await self._sessions.waiting_segments()}
-        for user_id in sorted(users):
+        """Resume what waits, from a former process or from an outage, the oldest turns first."""
+        self._unread = 0
+        await self._read_on()
+        for user_id in await self._sessions.users_waiting():
             self.wake(user_id)
 
     def hurry(self) -> None:
@@ -160,19 +155,16 @@ class Worker:
         """
         self._forced.add(user_id)
         self.wake(user_id)
-        task = self._tasks[user_id]
-        await asyncio.wait([task])
-        error = None if task.cancelled() else task.result()
-        if error is not None:
+        if error := await self._served(user_id):
             raise error
 
     def wake(self, user_id: str) -> None:
-        """Start work for this user, unless it runs already. Must be called in the event loop."""
-        self._again.add(user_id)
-        if user_id not in self._tasks:
-            task = asyncio.get_running_loop().create_task(self._serve(user_id))
-            self._tasks[user_id] = task
-            task.add_done_callback(lambda done: self._ended(user_id, done))
+        """Have this user served, in line with the others. Must be called in the event loop."""
+        if user_id in self._tasks:
+            self._again.add(user_id)
+        else:
+            self._line.setdefault(user_id)
+            self._begin()
 
     def wake_stalled(self) -> None:
         """Resume the work of all users that waited for an endpoint: it answers again."""
@@ -183,44 +175,109 @@ class Worker:
         """Wait until no work is running; return `False` if the time was too short."""
         loop = asyncio.get_running_loop()
         deadline = None if seconds is None else loop.time() + seconds
-        while tasks := list(self._tasks.values()):
+        while tasks := self._running():
             left = None if deadline is None else deadline - loop.time()
             if left is not None and left <= 0:
                 return False
             await asyncio.wait(tasks, timeout=left)
         return True
 
+    async def finish(self, seconds: float) -> bool:
+        """Work on for half of these seconds, then only let calls end that have begun.
+
+        Returns whether all is done; what is not waits in the journal.
+        """
+        done = await self.drain(seconds / 2)
+        if not done:
+            self._close_line()
+            self.hurry()
+            await self.drain(seconds / 2)
+        return done
+
     async def halt(self, user_id: str) -> None:
         """Break off the work of a user; `wake` resumes what waits."""
         self._again.discard(user_id)
+        self._line.pop(user_id, None)
         if later := self._later.pop(user_id, None):
             later.cancel()
         if task := self._tasks.get(user_id):
             task.cancel()
             await asyncio.wait([task])
+        self._tell_awaiting(user_id, None)
 
     async def stop(self) -> None:
         """Stop at once; waiting turns stay in the journal."""
+        self._close_line()
         for handle in self._later.values():
             handle.cancel()
-        tasks: list[asyncio.Task[object]] = [*self._tasks.values()]
-        tasks += [self._probe] if self._probe else []
+        tasks = [*self._running(), *([self._probe] if self._probe else [])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _serve(self, user_id: str) -> SouffleurError | None:
-        """Do all work of a user; return the error that prevented it, if any."""
+    def _close_line(self) -> None:
+        """Begin nothing more."""
+        self._closing = True
+        for user_id in self._line:
+            self._tell_awaiting(user_id, None)
+        self._line.clear()
+
+    def _begin(self) -> None:
+        """Begin to serve those who are first in line, as far as there is room."""
+        loop = asyncio.get_running_loop()
+        # One who rests lets another work; not without end, as each is a task.
+        room = self._parallel + min(self._resting, self._parallel)
+        while self._line and len(self._tasks) < room and not self._closing:
+            user_id = next(iter(self._line))
+            del self._line[user_id]
+            task = loop.create_task(self._serve(user_id))
+            self._tasks[user_id] = task
+            task.add_done_callback(partial(self._ended, user_id))
+        idle = self._reading is None or self._reading.done()
+        if idle and self._unread is not None and len(self._line) < self._parallel:
+            self._reading = None if self._closing else loop.create_task(self._go_on_reading())
+
+    async def _read_on(self) -> None:
+        """Queue users of the turns that have waited longest, as far as there is room."""
+        while self._unread is not None and len(self._line) < MAX_QUEUED_USERS:
+            users, self._unread = await self._journal.users_waiting(after=self._unread)
+            for user_id in users:
+                self.wake(user_id)
+
+    async def _go_on_reading(self) -> None:
         try:
-            while user_id in self._again:
-                self._again.discard(user_id)
-                forced = user_id in self._forced
-                self._forced.discard(user_id)
-                await self._judge_due(user_id, forced)
-                async with self._slots:
+            await self._read_on()
+        except StoreError as error:
+            logger.warning("who else waits is not known, it is read again later: {}", error)
+
+    def _running(self) -> list[asyncio.Task[Any]]:
+        reading = [self._reading] if self._reading and not self._reading.done() else []
+        return [*self._tasks.values(), *reading]
+
+    async def _served(self, user_id: str) -> SouffleurError | None:
+        """Wait until nothing is left to do for a user; return the error that prevented it."""
+        loop = asyncio.get_running_loop()
+        served = self._awaited.setdefault(user_id, loop.create_future())
+        await asyncio.wait([served])
+        return served.result()
+
+    def _tell_awaiting(self, user_id: str, error: SouffleurError | None) -> None:
+        if (served := self._awaited.pop(user_id, None)) and not served.done():
+            served.set_result(error)
+
+    async def _serve(self, user_id: str) -> SouffleurError | None:
+        """Do the next piece of a user's work; return the error that prevented it, if any."""
+        forced = user_id in self._forced
+        self._forced.discard(user_id)
+        try:
+            if await self._judge_next(user_id, forced):
+                self._again.add(user_id)
+                self._forced |= {user_id} if forced else set()
+            else:
+                async with self._slots, self._hands.work():
                     wait = await self._tell(user_id)
-                self._stalled.pop(user_id, None)
                 self._wake_later(user_id, wait)
+            self._stalled.pop(user_id, None)
         except (EndpointError, EmbedderError, StoreError) as error:
             self._stall(user_id, error)
             return error
@@ -231,36 +288,45 @@ class Worker:
             trace_bug(bound, error)
         return None
 
-    async def _judge_due(self, user_id: str, forced: bool) -> None:
-        """Judge what is due, in order. Raises an outage that lasts."""
+    async def _judge_next(self, user_id: str, forced: bool) -> bool:
+        """Attempt the first turns that are due; return `False` if none is.
+
+        Raises an outage that lasts.
+        """
         outages = 0
         while True:
             try:
-                if user_id in self._unfinished:
-                    await self._finish(user_id)
-                    self._unfinished.discard(user_id)
-                if not (turns := await self._due(user_id, forced)):
-                    return
-                async with self._slots:
-                    pause = await self._try(_together(turns, max(MAX_TURNS_PER_CALL, self._every)))
-                outages = 0
+                async with self._slots, self._hands.work():
+                    if self._closing:
+                        return True
+                    if user_id in self._unfinished:
+                        await self._finish(user_id)
+                        self._unfinished.discard(user_id)
+                    if not (turns := await self._due(user_id, forced)):
+                        return False
+                    pause = await self._try(turns)
             except (EndpointError, EmbedderError, StoreError) as error:
                 outages += 1
                 if isinstance(error, StoreError):
                     self._unfinished.add(user_id)
-                if outages >= self._patience.tries or not _may_pass(error):
+                if outages >= self._patience.tries or not may_pass(error):
                     raise
-                pause = max(self._patience.wait(outages), self._endpoints.retry_in)
-            await self._rest(pause)
+                await self._rest(max(self._patience.wait(outages), self._endpoints.retry_in))
+            else:
+                await self._rest(pause)
+                return True
 
     async def _rest(self, seconds: float) -> None:
         """Wait for these seconds, or until `hurry` is called."""
-        if not seconds:
+        if not seconds or self._closing:
             return
         ends = [asyncio.ensure_future(end) for end in (self._sleep(seconds), self._hurry.wait())]
+        self._resting += 1
+        self._begin()
         try:
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            self._resting -= 1
             for end in ends:
                 end.cancel()
 
@@ -303,12 +369,22 @@ class Worker:
             await self._journal.mark([turn], spent=spent)
 
     async def _due(self, user_id: str, forced: bool) -> list[Turn]:
-        """Return the first waiting turns that must be judged now, in order."""
+        """Return the first waiting turns that must be judged now, as many as one call takes."""
         pending = TurnState.PENDING
         if self._every == 1 or forced:
-            limit = max(MAX_TURNS_PER_CALL, self._every)
-            return await self._journal.turns(state=pending, user_id=user_id, limit=limit)
-        waiting = await self._journal.turns(state=pending, user_id=user_id)
+            waiting = await self._journal.turns(state=pending, user_id=user_id, limit=self._most)
+            return self._together(waiting)
+        after = 0
+        while waiting := await self._journal.turns(
+            state=pending, user_id=user_id, limit=TURNS_LOOKED_AT, after=after
+        ):
+            if due := await self._due_of(user_id, waiting):
+                return self._together(due)
+            after = waiting[-1].seq
+        return []
+
+    async def _due_of(self, user_id: str, waiting: Sequence[Turn]) -> list[Turn]:
+        """Return those waiting turns whose session has enough of them, or has ended."""
         due: set[str] = set()
         for session in {(turn.session_id, turn.sphere) for turn in waiting}:
             ids = {turn.id for turn in waiting if (turn.session_id, turn.sphere) == session}
@@ -316,6 +392,14 @@ class Worker:
             enough = self._every and len(ids & window) >= self._every
             due |= ids if enough else ids - window
         return [turn for turn in waiting if turn.id in due or turn.tries]
+
+    def _together(self, turns: Sequence[Turn]) -> list[Turn]:
+        """Return the first of these turns, as many as one call takes."""
+        if not turns:
+            return []
+        own, rounds = alike(turns), len(self._line) // self._parallel
+        usual = max(USUAL_TURNS_PER_CALL, self._every)
+        return own[: turns_per_call(len(own), rounds, self._most, usual)]
 
     def _stall(self, user_id: str, error: SouffleurError) -> None:
         """Note that a user waits, and schedule another attempt."""
@@ -342,15 +426,20 @@ class Worker:
                 now = self._steady()
                 user_id = next(id for id, stall in self._stalled.items() if stall.ready_at <= now)
                 self.wake(user_id)
-                await asyncio.wait([self._tasks[user_id]])
+                await self._served(user_id)
             else:
                 await self._sleep(wait)
 
     def _ended(self, user_id: str, task: asyncio.Task[SouffleurError | None]) -> None:
         if self._tasks.get(user_id) is task:
             del self._tasks[user_id]
-        if user_id in self._again and not task.cancelled() and user_id not in self._stalled:
-            self.wake(user_id)
+        again = user_id in self._again and user_id not in self._stalled
+        self._again.discard(user_id)
+        if again and not task.cancelled() and not self._closing:
+            self._line.setdefault(user_id)
+        else:
+            self._tell_awaiting(user_id, None if task.cancelled() else task.result())
+        self._begin()
 
     def _wake_later(self, user_id: str, wait: float | None) -> None:
         former = self._later.pop(user_id, None)
@@ -364,23 +453,3 @@ class Worker:
     def _wake_due(self, user_id: str) -> None:
         self._later.pop(user_id, None)
         self.wake(user_id)
-
-
-def _together(turns: Sequence[Turn], limit: int) -> list[Turn]:
-    """Return the first turn and those directly after it that can be judged with it."""
-    first = turns[0]
-    if first.tries or first.version:
-        return [first]
-    alike = itertools.takewhile(lambda turn: _whereabouts(turn) == _whereabouts(first), turns)
-    return list(itertools.islice(alike, limit))
-
-
-def _whereabouts(turn: Turn) -> tuple[object, ...]:
-    return turn.user_id, turn.session_id, turn.agent_id, turn.tries, turn.version
-
-
-def _may_pass(error: EndpointError | EmbedderError | StoreError) -> bool:
-    """Return whether to try again soon: it may pass by itself, and failing takes little time."""
-    return isinstance(error, StoreError) or (
-        not error.slow and not (isinstance(error, EndpointError) and not error.retryable)
-    )

@@ -172,11 +172,13 @@ class Journal:
             found, _ = await self.collection.scroll(wanted, limit=limit, order=Order("seq"))
         return sorted(read_each(found, to_turn), key=lambda turn: turn.seq)
 
-    async def users_waiting(self, *, after: int = 0) -> tuple[list[str], int | None]:
+    async def users_waiting(
+        self, *, after: int = 0, limit: int = POINTS_PER_PAGE
+    ) -> tuple[list[str], int | None]:
         """Return the next users with turns that wait to be judged, the longest waiting first.
 
-        They are those of one page of turns, from the number `after` on. Also returns the number to
-        go on from; `None` if that was the last page.
+        They are those of `limit` turns that arrived after the number `after`. Also returns the
+        number to go on from; `None` if there are no more.
         """
         wanted = Filter(
             (
@@ -185,10 +187,10 @@ class Journal:
                 Between("seq", low=after + 1),
             )
         )
-        page, _ = await self.collection.scroll(wanted, limit=POINTS_PER_PAGE, order=Order("seq"))
+        page, _ = await self.collection.scroll(wanted, limit=limit, order=Order("seq"))
         users = dict.fromkeys(str(point.payload.get("user_id", "")) for point in page)
         last = max(map(_seq, page), default=after)
-        more = last if len(page) == POINTS_PER_PAGE else None
+        more = last if len(page) == limit else None
         return [user_id for user_id in users if not is_blank(user_id)], more
 
     async def count_turns(self, state: TurnState) -> int:

@@ -119,6 +119,10 @@ class OutageError(EndpointError):
     """An endpoint in trouble was not asked: it is tried only now and then."""
 
 
+class BudgetError(OutageError):
+    """The day's budget is used up: nothing is asked before midnight UTC."""
+
+
 def is_outage(error: Exception) -> bool:
     """Return whether an endpoint is in trouble, so that any other request would fail as well."""
     return isinstance(error, EndpointError | EmbedderError) and error.outage

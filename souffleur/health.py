@@ -29,11 +29,13 @@ class Health:
     """Number of turns whose answers stayed unusable; `retry` has them judged again."""
     judged_at: datetime | None
     """When the latest judgement ended; `None` if there was none yet."""
+    budget_error: str = ""
+    """Whose budget of the day is used up, so that turns wait for the next; empty if nobody's."""
 
     @property
     def error(self) -> str:
         """All errors in one line; empty if there are none."""
-        each = (self.judging_error, self.embedder_error, self.store_error)
+        each = (self.judging_error, self.budget_error, self.embedder_error, self.store_error)
         return "; ".join(filter(None, each))
 
     @property

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from souffleur.background.budget import Budget
 from souffleur.background.endpoints import Endpoints
 from souffleur.background.hands import Hands
 from souffleur.errors import SettingsError
@@ -55,6 +56,8 @@ class Parts:
     """The metrics; `None` if nothing is measured."""
     hands: Hands = field(default_factory=Hands)
     """How many judged turns compute at a time."""
+    budget: Budget | None = None
+    """What may be asked of the model on a day; `None` if nothing is limited."""
 
     @property
     def clock(self) -> Clock:

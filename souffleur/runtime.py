@@ -184,7 +184,7 @@ class Souffleur:
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
             return Recall(error=_describe(error))
         self._pairing.note(user_id, session_id, whisper)
-        return whisper.with_error(odd).with_error(self.error)
+        return whisper.with_error(odd).with_error(self._backstage.error_for(user_id))
 
     def observe(
         self,
@@ -229,7 +229,8 @@ class Souffleur:
             if turn is None:
                 return Receipt(name, new=False)
             work.note(turn=turn.id, user_said=lambda: turn.user, replied=lambda: turn.assistant)
-            return with_error(self._backstage.take(turn), odd, odd_whisper, self.error)
+            error = self._backstage.error_for(user_id)
+            return with_error(self._backstage.take(turn), odd, odd_whisper, error)
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
             bound = logger.bind(user=user_id, session=session_id, turn=name)
             bound.error("a turn cannot be kept: {}", describe(error))

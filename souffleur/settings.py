@@ -165,6 +165,16 @@ class Settings(BaseModel):
     """Seconds before the second attempt; doubles with each further one."""
     parallel_users: int = Field(default=8, ge=1)
     """Maximum number of users whose turns are judged at the same time."""
+    calls_per_day: int | None = Field(default=None, ge=1)
+    """Maximum calls of the model on a day, for all users together; days begin at midnight UTC.
+    Once a budget is used up, turns wait for the next day, and `recall` goes on."""
+    dollars_per_day: float | None = Field(default=None, gt=0)
+    """Maximum dollars on a day for all users together, as `price_in` and `price_out` say. What is
+    under way when it is reached may exceed it."""
+    user_calls_per_day: int | None = Field(default=None, ge=1)
+    """Maximum calls of the model on a day for each user."""
+    user_dollars_per_day: float | None = Field(default=None, gt=0)
+    """Maximum dollars on a day for each user."""
     schedule: bool = False
     """Whether to run decay, reviews and the other jobs in the host; see `souffleur schedule`."""
     shutdown_timeout: float = Field(default=10.0, ge=0)

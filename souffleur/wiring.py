@@ -17,10 +17,12 @@ from souffleur.agents.reviewer import MemoryReviewer
 from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.agents.summarizer import ConversationSummarizer
+from souffleur.background.budget import Budget, Limit
 from souffleur.background.endpoints import Endpoints
 from souffleur.background.hands import HANDS, HANDS_OF_REMOTE, Hands
 from souffleur.background.narrator import Narrator
 from souffleur.cast import usual
+from souffleur.errors import SettingsError
 from souffleur.knowledge.breaker import Breaker
 from souffleur.knowledge.embedding.embedder import Embedder, make_embedder
 from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -42,6 +44,7 @@ async def wire(
     watch = make_watch(settings, metrics)
     async with AsyncExitStack() as opening:
         if chat is None and settings.has_model:
+            check_prices(settings)
             endpoint = make_endpoint(settings)  # before the store: an address may be wrong
             opening.push_async_callback(endpoint.aclose)
             chat = endpoint
@@ -49,14 +52,17 @@ async def wire(
         knowledge = await open_store(settings, times, embedder, watch)
         opening.push_async_callback(knowledge.close)
         hands = make_hands(settings, embedder)
+        budget = make_budget(settings, knowledge, times.now)
         watched = hands.lend(watched_chat(chat, watch, settings)) if chat else None
-        guard = guarded(watched, judging) if watched else None
+        guard = budget.metered(guarded(watched, judging)) if watched else None
         agents = make_agents(settings, knowledge, guard, times.now) if guard else None
         endpoints = Endpoints(hands.lend(chat) if chat else None, judging, knowledge.embedder)
         if metrics:
             metrics.watch_over(knowledge, endpoints, times.now, has_model=bool(agents))
         let_go = opening.pop_all().aclose
-        return Parts(knowledge, agents, times, endpoints, let_go, watch, metrics, hands)
+        return Parts(
+            knowledge, agents, times, endpoints, let_go, watch, metrics, hands, budget
+        )
 
 
 @asynccontextmanager
@@ -121,6 +127,25 @@ def make_hands(settings: Settings, embedder: Embedder | None) -> Hands:
     """Return the hands: few if all but the model is computed in this process."""
     here = not settings.qdrant_url and not embedder and settings.embedder.startswith("hash:")
     return Hands(HANDS if here else HANDS_OF_REMOTE)
+
+
+def check_prices(settings: Settings) -> None:
+    """Raise SettingsError for a budget in dollars of a model without prices: it would not bite."""
+    dollars = settings.dollars_per_day or settings.user_dollars_per_day
+    if dollars and not (settings.price_in or settings.price_out):
+        raise SettingsError(
+            "a budget in dollars needs prices: set SOUFFLEUR_PRICE_IN and SOUFFLEUR_PRICE_OUT"
+        )
+
+
+def make_budget(settings: Settings, knowledge: KnowledgeBase, clock: Clock) -> Budget:
+    """Return the budget of each day."""
+    return Budget(
+        knowledge.journal,
+        store=Limit(settings.calls_per_day, settings.dollars_per_day),
+        user=Limit(settings.user_calls_per_day, settings.user_dollars_per_day),
+        clock=clock,
+    )
 
 
 def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock: Clock) -> Agents:

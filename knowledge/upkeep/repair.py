@@ -32,7 +32,7 @@ from souffleur.knowledge.talk.talk_codec import (
     to_session,
     to_turn,
 )
-from souffleur.knowledge.upkeep import run_log, watermarks
+from souffleur.knowledge.upkeep import run_log, spending, watermarks
 
 _READERS: dict[str, Callable[[Point], object]] = {
     "turn": to_turn,
@@ -46,6 +46,7 @@ _READERS: dict[str, Callable[[Point], object]] = {
     "run": run_log.to_record,
     "watermark": watermarks.to_watermark,
     "lease": watermarks.to_lease,
+    "spending": spending.to_spending,
     "meta": lambda point: point.payload["made_with"],
 }
 """The reader of each type of record in the journal."""

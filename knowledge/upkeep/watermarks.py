@@ -6,7 +6,7 @@ one of two writers succeeds. All times are in UTC.
 
 import asyncio
 from datetime import UTC, datetime, timedelta
-from typing import ClassVar
+from typing import Any, ClassVar, Literal, Protocol
 from uuid import uuid4
 
 from pydantic import AwareDatetime
@@ -85,14 +85,34 @@ async def read_lease(journal: Journal) -> Lease:
     return to_lease(found[0]) if found else Lease()
 
 
-async def save(journal: Journal, changed: Watermark | Lease, *, by: str) -> bool:
+class Revised(Protocol):
+    """A record that only overwrites the revision it was read with."""
+
+    type: ClassVar[str]
+
+    @property
+    def id(self) -> str:
+        """The id of its point."""
+        ...
+
+    @property
+    def revision(self) -> int:
+        """How often it was written."""
+        ...
+
+    def model_dump(self, *, mode: Literal["json"]) -> dict[str, Any]:
+        """Return its fields."""
+        ...
+
+
+async def save(journal: Journal, changed: Revised, *, by: str) -> bool:
     """Write a changed record; return False if another process has written it meanwhile.
 
     A new record is always written. `by` is the id of the writer, by which the write is recognised
     on a server.
     """
-    derived = {"type": changed.type, "user_id": "", "written_by": by}
-    payload = {**changed.model_dump(mode="json"), **derived, "revision": changed.revision + 1}
+    derived = {"type": changed.type, "written_by": by, "revision": changed.revision + 1}
+    payload = {"user_id": "", **changed.model_dump(mode="json"), **derived}
     point = Point(changed.id, payload)
     if changed.revision:
         return await journal.collection.replace(point, revision=changed.revision)

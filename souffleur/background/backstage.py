@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from loguru import logger
 
+from souffleur.agents.behalf import on_behalf_of
 from souffleur.background.caretaker import Caretaker
 from souffleur.background.home import Home
 from souffleur.background.intake import Intake, Receipt
@@ -38,6 +39,7 @@ class Backstage:
         self._knowledge = parts.knowledge
         self._settings = settings
         self._endpoints = parts.endpoints
+        self._budget = parts.budget
         self._pid = os.getpid()
         self.worker = Worker(
             self._judge,
@@ -65,6 +67,7 @@ class Backstage:
             times=parts.times,
             wake=self.wake,
             write_late=self._intake.write_late,
+            renew=self._renew,
         )
         self.schedule: Schedule | None = None
         self._end_serving: Callable[[], None] = lambda: None
@@ -92,6 +95,8 @@ class Backstage:
         if self._parts.metrics and self._settings.metrics_port is not None:
             port = self._settings.metrics_port
             self._end_serving = self._parts.metrics.serve(port, self._home.ask)
+        if self._budget:
+            await self._budget.open()
         await self._warn_of_neglect()
 
     def take(self, turn: Turn) -> Receipt:
@@ -143,8 +148,13 @@ class Backstage:
     @property
     def error(self) -> str:
         """Why turns cannot be judged, found or stored, and since when; empty if they can."""
+        return self.error_for()
+
+    def error_for(self, user_id: str = "") -> str:
+        """Likewise, for one user, whose budget of the day may be used up."""
         judging = self._endpoints.error if self._parts.has_model else ""
-        return "; ".join(filter(None, (judging, self._knowledge.trouble)))
+        spent = self._budget.trouble_of(user_id) if self._budget else ""
+        return "; ".join(filter(None, (judging, spent, self._knowledge.trouble)))
 
     async def health(self) -> Health:
         """Return whether turns are judged and stored. Asks no endpoint. Raises StoreError."""
@@ -164,6 +174,7 @@ class Backstage:
             waiting_since=waiting[0].at if waiting else None,
             set_aside=await journal.count_turns(TurnState.FAILED),
             judged_at=latest.at if latest else None,
+            budget_error=self._budget.summary if self._budget else "",
         )
 
     async def _flush(self, seconds: float | None) -> bool:
@@ -206,13 +217,21 @@ class Backstage:
         self.worker.adopt()
         self._caretaker.start()
 
+    async def _renew(self) -> None:
+        """Resume what waited for another day's budget, once that has begun."""
+        if self._budget and self._budget.take_renewal():
+            await self.worker.resume()
+
     async def _judge(self, waiting: Sequence[Turn]) -> None:
         first, ids = waiting[0], tuple(turn.id for turn in waiting)
+        if self._budget:  # before anything is looked up for a question that is not asked
+            await self._budget.check(first.user_id)
         named = {"user": first.user_id, "session": first.session_id, "turn_id": first.turn_id}
         bound = logger.contextualize(
             user=first.user_id, session=first.session_id, turn=first.turn_id
         )
-        with bound, self._parts.telemetry("judge", turns=len(ids), turn_ids=ids, **named):
+        watched = self._parts.telemetry("judge", turns=len(ids), turn_ids=ids, **named)
+        with on_behalf_of(first.user_id), bound, watched:
             await self._judge_together(waiting)
 
     async def _judge_together(self, waiting: Sequence[Turn]) -> None:
@@ -238,7 +257,8 @@ class Backstage:
         return turn.model_copy(update={"injected": own})
 
     async def _tell(self, user_id: str) -> float | None:
-        with logger.contextualize(user=user_id), self._parts.telemetry("tell", user=user_id):
+        bound = logger.contextualize(user=user_id)
+        with on_behalf_of(user_id), bound, self._parts.telemetry("tell", user=user_id):
             await self._caretaker.embed(user_id)
             return await self._parts.needed_agents.narrator.run(user_id)
 

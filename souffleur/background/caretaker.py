@@ -1,7 +1,7 @@
 """The caretaker: ends silent sessions, embeds raw turns, and lets them expire."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,8 @@ MAX_CLOCK_JUMP = timedelta(days=1)
 class Caretaker:
     """Does upkeep in the background; calls `wake(user_id)` for users whose session has ended.
 
-    `write_late` is called each round: it writes turns that are not on disk yet.
+    Each round, `write_late` writes turns that are not on disk yet, and `renew` resumes what waited
+    for another day.
     """
 
     def __init__(
@@ -37,12 +38,14 @@ class Caretaker:
         times: TimeSource,
         wake: Callable[[str], None],
         write_late: Callable[[], object],
+        renew: Callable[[], Awaitable[None]],
     ) -> None:
         self._knowledge = knowledge
         self._rule = rule
         self._times = times
         self._wake = wake
         self._write_late = write_late
+        self._renew = renew
         self._expired_at: datetime | None = None
         self._seen: tuple[datetime, float] | None = None
         """The clock and the steady seconds at the latest round."""
@@ -97,6 +100,7 @@ class Caretaker:
             await self._times.sleep(ROUND_SECONDS)
             try:
                 self._write_late()
+                await self._renew()
                 await self.tidy()
                 await self.embed()
             except Exception as error:  # noqa: BLE001  the worker's edge: there is a next round

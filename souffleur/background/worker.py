@@ -27,12 +27,14 @@ from souffleur.background.patience import (
 )
 from souffleur.errors import (
     AnswerError,
+    BudgetError,
     EmbedderError,
     EndpointError,
     OutageError,
     SouffleurError,
     StoreError,
 )
+from souffleur.knowledge.engine.collection import POINTS_PER_PAGE
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.language.plain_text import mend
 from souffleur.knowledge.sessions import Sessions
@@ -82,6 +84,7 @@ class Worker:
         parallel: int,
         every: int = 1,
         most: int = USUAL_TURNS_PER_CALL,
+        queued: int = MAX_QUEUED_USERS,
         endpoints: Endpoints,
         hands: Hands | None = None,
         sleep: Sleep = asyncio.sleep,
@@ -89,7 +92,8 @@ class Worker:
     ) -> None:
         """`steady` counts seconds and never jumps; `sleep` waits for a number of them.
 
-        `most` is the maximum number of turns that one call judges.
+        `most` is the maximum number of turns that one call judges, `queued` that of users of a
+        backlog in memory.
         """
         self._judge = judge
         self._tell = tell
@@ -100,6 +104,7 @@ class Worker:
         self._parallel = parallel
         self._every = every
         self._most = max(most, every)
+        self._queued = queued
         self._endpoints = endpoints
         self._hands = hands or Hands()
         self._sleep = sleep
@@ -107,6 +112,8 @@ class Worker:
         self._forced: set[str] = set()
         self._unfinished: set[str] = set()
         """Users during whose work the store went out of reach."""
+        self._is_poor = False
+        """Whether turns wait for the budget of another day; `resume` tries them again."""
         self._stalled: dict[str, Stall] = {}
         """Users whose work waits for an endpoint or the store, the longest waiting first."""
         self.adopt()
@@ -133,12 +140,12 @@ class Worker:
 
     @property
     def is_stalled(self) -> bool:
-        """Whether any user's turns wait for an endpoint or the store to come back."""
-        return bool(self._stalled)
+        """Whether any user's turns wait for an endpoint or the store, or for another day."""
+        return bool(self._stalled) or self._is_poor
 
     async def resume(self) -> None:
         """Resume what waits, from a former process or from an outage, the oldest turns first."""
-        self._unread = 0
+        self._unread, self._is_poor = 0, False
         await self._read_on()
         for user_id in await self._sessions.users_waiting():
             self.wake(user_id)
@@ -239,8 +246,9 @@ class Worker:
 
     async def _read_on(self) -> None:
         """Queue users of the turns that have waited longest, as far as there is room."""
-        while self._unread is not None and len(self._line) < MAX_QUEUED_USERS:
-            users, self._unread = await self._journal.users_waiting(after=self._unread)
+        while self._unread is not None and (room := self._queued - len(self._line)) > 0:
+            limit = min(room, POINTS_PER_PAGE)
+            users, self._unread = await self._journal.users_waiting(after=self._unread, limit=limit)
             for user_id in users:
                 self.wake(user_id)
 
@@ -278,6 +286,10 @@ class Worker:
                     wait = await self._tell(user_id)
                 self._wake_later(user_id, wait)
             self._stalled.pop(user_id, None)
+        except BudgetError as error:  # the turns wait in the journal, and nobody in memory
+            self._stalled.pop(user_id, None)
+            self._is_poor = True
+            return error
         except (EndpointError, EmbedderError, StoreError) as error:
             self._stall(user_id, error)
             return error

@@ -25,6 +25,7 @@ _NAMES = {
     "upkeep": ("note on a portrait", "notes on portraits"),
     "run": ("record of a run", "records of runs"),
     "watermark": ("watermark of a job", "watermarks of jobs"),
+    "spending": ("sum of a day's spending", "sums of a day's spending"),
 }
 _UNSAID = frozenset({"meta", "lease"})
 """Records that every store has."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from loguru import logger
 
+from souffleur.agents.behalf import on_behalf_of
 from souffleur.errors import (
     AnswerError,
     EndpointError,
@@ -204,23 +205,27 @@ async def side_by_side(
     slots = asyncio.Semaphore(result.options.limits.parallel)
     done = 0
 
-    async def user(mine: Sequence[T]) -> None:
-        nonlocal done
+    async def user(user_id: str, mine: Sequence[T]) -> None:
         async with slots:
-            for piece in mine:
-                if result.is_over():
-                    return
-                items = await one(piece)
-                result.items += items
-                if any(item.op != "FAILED" for item in items):
-                    result.outages = 0
-                done += 1
-                result.options.step(done, result.due)
+            with on_behalf_of(user_id):
+                await pieces(mine)
+
+    async def pieces(mine: Sequence[T]) -> None:
+        nonlocal done
+        for piece in mine:
+            if result.is_over():
+                return
+            items = await one(piece)
+            result.items += items
+            if any(item.op != "FAILED" for item in items):
+                result.outages = 0
+            done += 1
+            result.options.step(done, result.due)
 
     with result.until_the_store_fails():
         async with asyncio.TaskGroup() as group:  # one that fails ends the others
-            for mine in work.values():
-                group.create_task(user(mine))
+            for user_id, mine in work.items():
+                group.create_task(user(user_id, mine))
 
 
 def item_for(memory: Memory, entry: "LedgerEntry", trail: tuple[str, ...] = ()) -> RunItem:

@@ -79,7 +79,6 @@ def script_settings(script: Script, settings: Settings) -> Settings:
         update={
             "embedder": "hash:512",
             "policy": "companion",
-            "judge_every": 1,
             "user_title": script.user.title,
             "assistant_name": script.assistant.name,
             "timezone": script.timezone,

@@ -74,10 +74,14 @@ def run_recorded(
     recordings: Path,
     *,
     processes: int | None = None,
+    together: int = 1,
     step: Progress = lambda done, total: None,
 ) -> Run:
-    """Run a suite with recorded answers, in several processes; in this one if it takes only one."""
-    work = partial(_recorded, recordings=recordings)
+    """Run a suite with recorded answers, in several processes; in this one if it takes only one.
+
+    `together` is the number of turns of a session that are judged in one call.
+    """
+    work = partial(_recorded, recordings=recordings, together=together)
     count = processes or min(os.cpu_count() or 1, len(files))
     played: list[tuple[ScriptResult, Rules, str]] = []
     if count == 1:
@@ -190,7 +194,7 @@ def _stale(said: str, name: str) -> str:
     return f"{why}{seen}: record it with `souffleur eval record --only {name}` (see --recordings)"
 
 
-def _recorded(file: Path, recordings: Path) -> tuple[ScriptResult, Rules, str]:
+def _recorded(file: Path, recordings: Path, together: int) -> tuple[ScriptResult, Rules, str]:
     """Evaluate one recorded script in a process of its own."""
     path = recording_of(file, recordings)
 
@@ -200,7 +204,7 @@ def _recorded(file: Path, recordings: Path) -> tuple[ScriptResult, Rules, str]:
             return await evaluate(script, EvalSetup(settings, no_model, no_model))
         player = Player(path)
         # A recorded failure is the same at every try.
-        update = {**as_recorded(player), "tries": 1}
+        update = {**as_recorded(player), "tries": 1, "judge_every": together}
         settings = default_settings().model_copy(update=update)
         return await evaluate(script, EvalSetup(settings, player, player))
 

@@ -1,12 +1,14 @@
 """Playing a script through the real runtime, step by step."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from souffleur.evals.suite.fixture import Listener, open_fixture, perform_run, to_op_records
 from souffleur.evals.suite.result import ScriptResult, Step
 from souffleur.evals.suite.script import Ask, RunPart, Script, TalkPart
 from souffleur.knowledge.finding.search import Found
+from souffleur.knowledge.language.text_match import find_quote
 from souffleur.knowledge.memory import NARRATIVE, Category
+from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.talk.turn import Turn, TurnState
 from souffleur.replay import StageClock, replay
 from souffleur.runtime import Souffleur
@@ -57,20 +59,39 @@ class _Player:
             yield await self._ask(ask, place)
 
     async def _talk(self, part: TalkPart) -> AsyncIterator[Step]:
-        place = 0
+        steps: list[Step] = []
+        turns: list[Turn] = []
         async for played in replay(self._script.dialogue(part), self._memory, self._clock):
-            place += 1
             step = Step(
-                place=f"{part.id}.{place}",
+                place=f"{part.id}.{len(turns) + 1}",
                 at=played.exchange.at.isoformat(),
                 user=played.exchange.user,
                 assistant=played.exchange.assistant,
                 whisper=played.whisper.text,
                 ranked=_ranked((*played.whisper.found, *played.whisper.past)),
                 ops=to_op_records(played.outcomes),
-                trouble="" if played.turn.state is TurnState.JUDGED else played.turn.error,
+                trouble=_trouble(played.turn),
             )
-            yield await self._ended(step)
+            turns.append(played.turn)
+            steps.append(await self._ended(step))
+        together = self._memory.settings.judge_every > 1
+        for step in await self._shared_out(steps, turns) if together else steps:
+            yield step
+
+    async def _shared_out(self, steps: list[Step], turns: list[Turn]) -> list[Step]:
+        """Return the steps of turns judged together, each with the ops that quote it."""
+        journal, ids = self._memory.knowledge.journal, [turn.id for turn in turns]
+        entries = await journal.entries(self._script.user.id, turn_ids=ids)
+        judged = await journal.get_turns(ids)
+        return [
+            step.model_copy(
+                update={
+                    "ops": to_op_records([e for e in entries if told_in(e, turns).id == turn.id]),
+                    "trouble": _trouble(turn),
+                }
+            )
+            for step, turn in zip(steps, judged, strict=True)
+        ]
 
     async def _run(self, part: RunPart) -> Step:
         await self._go_to(part)
@@ -118,6 +139,16 @@ class _Player:
                 "untold": "; ".join(error for error in errors if error),
             }
         )
+
+
+def told_in(entry: LedgerEntry, turns: Sequence[Turn]) -> Turn:
+    """Return the turn that an entry quotes; the last one of those judged with it, if it is none."""
+    own = [turn for turn in turns if turn.id in entry.turn_ids]
+    return next((turn for turn in own if find_quote(entry.quote, turn.words)), own[-1])
+
+
+def _trouble(turn: Turn) -> str:
+    return "" if turn.state is TurnState.JUDGED else turn.error
 
 
 def _ranked(founds: tuple[Found, ...]) -> tuple[str, ...]:

@@ -27,6 +27,10 @@ Dialogues = Annotated[
 Recordings = Annotated[
     Path | None, typer.Option(help="Folder of recorded answers; by default the shipped ones.")
 ]
+Together = Annotated[
+    int,
+    typer.Option(min=1, max=20, help="Turns of a session judged in one call; default: one by one."),
+]
 Parallel = Annotated[int, typer.Option(min=1, help="Number of scripts played concurrently.")]
 Html = Annotated[Path | None, typer.Option(help="Write a page with plots here.")]
 Out = Annotated[Path | None, typer.Option(help="Write the result to this JSON file.")]
@@ -50,6 +54,7 @@ def run(
     dialogues: Dialogues = None,
     recordings: Recordings = None,
     parallel: Parallel = 8,
+    together: Together = 1,
     out: Out = None,
     brief: Annotated[
         bool, typer.Option("--brief", help="Write only what `compare` needs to --out.")
@@ -65,7 +70,10 @@ def run(
     if judge and not live:
         raise SettingsError("--judge names a model to ask: give --live as well")
     found = find_scripts(dialogues or _shipped("dialogues"), only)
-    runs = _live(found, judge, parallel) if live else [_recorded(found, recordings)]
+    if live:
+        runs = _live(found, judge, parallel, together)
+    else:
+        runs = [_recorded(found, recordings, together)]
     saved = result.ResultFile(runs=tuple(runs))
     if brief and out:
         out.write_text(result.to_text(result.brief(saved)), encoding="utf-8")
@@ -79,6 +87,7 @@ def record(
         Path | None, typer.Option(help="Folder for the answers; default: ./recordings.")
     ] = None,
     parallel: Parallel = 8,
+    together: Together = 1,
     out: Out = None,
     html: Html = None,
     as_json: AsJson = False,
@@ -90,7 +99,7 @@ def record(
     from souffleur.evals.suite.result import ResultFile
     from souffleur.evals.suite.script import find_scripts
 
-    settings = _endpoint_settings()
+    settings = _endpoint_settings(together)
     found = find_scripts(dialogues or _shipped("dialogues"), only)
     folder = recordings or Path("recordings")
     if "site-packages" in folder.resolve().parts:
@@ -145,7 +154,7 @@ def report(
     typer.echo(f"written to {html}")
 
 
-def _recorded(found: Sequence[Path], recordings: Path | None) -> "Run":
+def _recorded(found: Sequence[Path], recordings: Path | None, together: int) -> "Run":
     from souffleur.cli.console import progress
     from souffleur.cli.event_loop import set_up_log
     from souffleur.evals.suite.runner import run_recorded
@@ -153,11 +162,13 @@ def _recorded(found: Sequence[Path], recordings: Path | None) -> "Run":
     set_up_log()
     folder = recordings or _shipped("recordings") / "suite"
     with progress("playing") as step:
-        return run_recorded(found, folder, step=step)
+        return run_recorded(found, folder, together=together, step=step)
 
 
-def _live(found: Sequence[Path], judges: Sequence[str] | None, parallel: int) -> "list[Run]":
-    settings = _endpoint_settings()
+def _live(
+    found: Sequence[Path], judges: Sequence[str] | None, parallel: int, together: int
+) -> "list[Run]":
+    settings = _endpoint_settings(together)
     models = list(dict.fromkeys(judges or [settings.model]))
 
     async def work() -> "list[Run]":
@@ -199,11 +210,12 @@ def _write(saved: "ResultFile", out: Path | None, html: Path | None, *, as_json:
         raise typer.Exit(1)
 
 
-def _endpoint_settings() -> "Settings":
+def _endpoint_settings(together: int) -> "Settings":
     from souffleur.evals.suite.runner import eval_settings
     from souffleur.settings import load_settings, need_model
 
-    return eval_settings(need_model(load_settings()))
+    chosen = eval_settings(need_model(load_settings()))
+    return chosen.model_copy(update={"judge_every": together})
 
 
 def _shipped(name: str) -> Path:

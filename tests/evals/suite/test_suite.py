@@ -287,6 +287,31 @@ def test_a_recorded_run_is_the_same_as_the_recording_and_twice_the_same(
     assert (one.model, one.mode) == ("scripted", "recorded")
 
 
+def test_turns_judged_together_are_marked_each_by_itself(tmp_path: Path) -> None:
+    """Four turns in one call: each has the ops that quote it, and playing it back is the same."""
+
+    def judge(request: Request) -> Answer:
+        said = request.messages[1].content.partition("## The exchange to judge")[2]
+        assert all(words in said for words in ("moved to Jurong", "rocket", "smoking", "Nice"))
+        moved = update("m1", "Lin lives in Jurong East.", "moved to Jurong East")
+        return answer(moved, add("Lin quit smoking on 2 March.", "I quit smoking on Monday"))
+
+    files, folder = written(tmp_path, moving=MOVING), tmp_path / "recordings"
+    settings = default_settings().model_copy(update={"model": "scripted", "judge_every": 5})
+    chat = scripted(monitor=judge)
+    run = asyncio.run(record(files, folder, settings, chat, now=NOW))
+    (script,) = run.scripts
+    assert [[op.op for op in step.ops] for step in script.steps[:4]] == [
+        ["UPDATE"],
+        [],
+        ["ADD"],
+        [],
+    ]
+    assert script.counts["SKIP.right"] == 2
+    again = run_recorded(files, folder, processes=1, together=5)
+    assert to_text(ResultFile(runs=(again,))) == to_text(ResultFile(runs=(run,)))
+
+
 def test_what_a_recording_no_longer_holds_is_named(folder: Path, tmp_path: Path) -> None:
     """A script that was changed since is stale; one without a recording says so; others go on."""
     changed = MOVING.replace("Nice evening.", "Lovely evening.")

@@ -16,6 +16,7 @@ MODULES = {
     "portraits": "souffleur.evals.portraits",
     "speed": "souffleur.evals.performance",
     "proxy": "souffleur.evals.proxied",
+    "load": "souffleur.evals.load",
 }
 """Module of each command, by name."""
 

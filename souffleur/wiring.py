@@ -60,9 +60,7 @@ async def wire(
         if metrics:
             metrics.watch_over(knowledge, endpoints, times.now, has_model=bool(agents))
         let_go = opening.pop_all().aclose
-        return Parts(
-            knowledge, agents, times, endpoints, let_go, watch, metrics, hands, budget
-        )
+        return Parts(knowledge, agents, times, endpoints, let_go, watch, metrics, hands, budget)
 
 
 @asynccontextmanager

@@ -78,13 +78,12 @@ async def test_a_backlog_is_not_in_memory(base: KnowledgeBase) -> None:
     for user in range(60):
         say(base, f"u{user}", 2)
     judge, queued = Judge(base.journal), []
-    work = worker(base.journal, judge, queued=4)
 
     async def judged(turns: Sequence[Turn]) -> None:
-        queued.append(len(vars(work)["_line"]))  # what is held is nowhere else told
+        queued.append(len(work._line))  # what is held is nowhere else told
         await judge(turns)
 
-    vars(work)["_judge"] = judged
+    work = worker(base.journal, judged, queued=4)
     before = len(asyncio.all_tasks())
     await work.resume()
     assert await work.drain()

@@ -141,7 +141,7 @@ async def test_calls_under_way_count(base: KnowledgeBase) -> None:
 
     budget = Budget(base.journal, store=Limit(), user=Limit(calls=2), clock=lambda: NOW)
     with on_behalf_of("ann"):
-        tasks = [asyncio.create_task(budget.metered(chat)(QUESTION)) for _ in range(3)]
+        tasks = [asyncio.ensure_future(budget.metered(chat)(QUESTION)) for _ in range(3)]
     await asyncio.sleep(0.01)
     gate.set()
     done = await asyncio.gather(*tasks, return_exceptions=True)

@@ -113,26 +113,32 @@ async def test_the_more_waits_the_more_is_judged_at_once(base: KnowledgeBase) ->
 
 
 async def test_the_end_waits_for_calls_and_begins_none(tmp_path: Path) -> None:
-    """Time is short: the call under way is not in vain, and who is next waits in the journal."""
+    """Time is short: the call under way is not in vain; who rests or is next waits for a start."""
     base = await open_base(tmp_path)
-    say(base, "ann")
-    say(base, "bob")
+    for user_id in ("cid", "ann", "bob"):
+        say(base, user_id)
     asked, answered = asyncio.Event(), asyncio.Event()
     judge = Judge(base.journal)
 
     async def slow(turns: Sequence[Turn]) -> None:
+        if turns[0].user_id == "cid" and not turns[0].tries:
+            raise ValueError("no such answer")
         asked.set()
         await answered.wait()
         await judge(turns)
 
-    work = worker(base.journal, slow, parallel=1)
+    async def sleep(seconds: float) -> None:
+        await asyncio.Event().wait()
+
+    work = worker(base.journal, slow, parallel=1, sleep=sleep)
     await work.resume()
     await asked.wait()
     asyncio.get_running_loop().call_later(0.4, answered.set)
     assert not await work.finish(0.6)
     await work.stop()
     assert judge.users == ["ann"]
-    assert [turn.user_id for turn in await base.journal.turns(state=TurnState.PENDING)] == ["bob"]
+    left = await base.journal.turns(state=TurnState.PENDING)
+    assert [turn.user_id for turn in left] == ["cid", "bob"]
     await base.close()
 
 
@@ -154,5 +160,5 @@ async def test_one_who_waits_for_another_try_holds_no_place(base: KnowledgeBase)
 
     work = worker(base.journal, once_failing, parallel=1, sleep=sleep)
     await work.resume()
-    assert await work.drain()
+    assert await work.drain(10.0)
     assert judge.users == ["bob", "ann"]

@@ -66,6 +66,7 @@ async def test_times(stage: Stage) -> None:
     told = await looked_up(stage, query="what I told you", when="last week", scope="turns")
     assert "Lisbon" in told
     assert "rain" not in told
+    assert await looked_up(stage, query="what", when="last week", scope="episodes") == NOTHING
     assert "rain" in await looked_up(stage, query="what I told you", when="today")
     assert await looked_up(stage, query="shoes", when="when the moon was full") == NO_TIME
 

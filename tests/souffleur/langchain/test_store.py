@@ -186,6 +186,8 @@ def test_records_are_no_memories(store: SouffleurStore, memory: BlockingSouffleu
     words = {"text": "Ann likes green tea."}
     store.put((label(ann), "notes"), "tea", words)
     store.put((bob, "notes"), "tea", words)
+    memory.remember("Cy likes cocoa.", user_id="cy")
+    assert memory.call(lambda inner: inner.knowledge.items.count(())) == 2
     assert memory.recall(user_id=ann, text="green tea?").text == ""
     assert memory.search("green tea", user_id=ann, scope=["memories", "episodes", "turns"]) == []
     assert memory.list(user_id=ann) == []

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.people import Everybody, Person, PersonaCard
     from souffleur.knowledge.policy import DecayRule, Policy
     from souffleur.knowledge.talk.turn import Turn, TurnState
+    from souffleur.knowledge.upkeep.quality import Quality
     from souffleur.knowledge.users import UserSummary
     from souffleur.lookup import Stats
     from souffleur.runs.run import RunItem, RunLimits, RunOptions, RunResult
@@ -117,6 +118,7 @@ _HOMES = {
     "PersonaCard": "souffleur.knowledge.people",
     "Policy": "souffleur.knowledge.policy",
     "PromptError": "souffleur.errors",
+    "Quality": "souffleur.knowledge.upkeep.quality",
     "Query": "souffleur.knowledge.finding.search",
     "QueryError": "souffleur.errors",
     "Recall": "souffleur.whispering.whisper",
@@ -193,6 +195,7 @@ __all__ = [
     "PersonaCard",
     "Policy",
     "PromptError",
+    "Quality",
     "Query",
     "QueryError",
     "Recall",

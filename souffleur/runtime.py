@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.erasing import Erased
     from souffleur.knowledge.introductions import People
     from souffleur.knowledge.knowledge_base import KnowledgeBase
+    from souffleur.knowledge.upkeep.quality import Quality
     from souffleur.runs.run import RunOptions, RunResult
 
 FORGET_RELEVANCE = 0.45
@@ -392,6 +393,17 @@ class Souffleur:
     async def users(self) -> list[UserSummary]:
         """Return all users with a memory or a turn, those who were seen last first."""
         return await self.knowledge.users()
+
+    async def report(self, *, user_id: str | None = None) -> "Quality":
+        """Return the state of the store in numbers, or of one user's part of it.
+
+        Reads everything: the time grows with the store. Raises StoreError.
+        """
+        from souffleur.knowledge.upkeep.quality import measure
+
+        whose = None if user_id is None else check_id(user_id)
+        zone = (await self.cast()).zone(whose)
+        return await measure(self.knowledge, self.clock(), user_id=whose, zone=zone)
 
     async def cast(self) -> Cast:
         """Return all users and personas that were introduced."""

@@ -298,6 +298,11 @@ class Settings(BaseModel):
         return self.tokens.expanduser() if self.tokens else self.folder / "tokens.json"
 
     @property
+    def owner_socket(self) -> Path:
+        """Where `souffleur serve` listens for the commands of this machine."""
+        return self.folder / "owner.sock"
+
+    @property
     def folder(self) -> Path:
         """`path` with ~ expanded."""
         return self.path.expanduser()

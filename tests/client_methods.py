@@ -18,9 +18,7 @@ from tests.blocking_methods import (
 )
 
 TARGET = ROOT / "souffleur" / "client" / "methods.py"
-LEFT_OUT = frozenset(
-    {"open", "open_blocking", "restore", "start", "close", "backup", "has_model", "error"}
-)
+LEFT_OUT = frozenset({"open", "open_blocking", "restore", "start", "close", "has_model", "error"})
 """Methods that open or keep a store, and what only its own process knows at once."""
 HEAD = '''"""Methods of the clients, those of Souffleur, written by `make methods`."""
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 
+from souffleur.field_docs import explain_fields
 from souffleur.knowledge.engine.collection import (
     Collection,
     Filter,
@@ -55,23 +56,29 @@ _SEARCHES_PER_REQUEST = 50
 """Number of searches in one request; the event loop runs between requests."""
 
 
+@explain_fields
 @dataclass(frozen=True)
 class Quality:
     """The numbers of a store, or of one user in it, at one moment."""
 
     at: datetime
+    """When they were read."""
     user_id: str | None
     """The user; `None` means all users."""
     users: int
+    """The number of users with a memory."""
     states: Counts
     """All memories by state; the fields below count only active ones."""
     categories: Counts
+    """Active memories by category."""
     kinds: Counts
+    """Active memories by kind."""
     importance: tuple[int, ...]
     """The number of memories by effective value, in bins of `BIN`."""
     due_soon: Counts
     """Memories due within `SOON`, not yet overdue, by what they are due for."""
     overdue: Counts
+    """Memories that were due before, by what they are due for."""
     late: Counts
     """Memories overdue for more than a day, by what they are due for."""
     due_by_day: tuple[int, ...]
@@ -108,8 +115,11 @@ class Quality:
     verdicts: Counts
     """The number of ops carried out, including those undone later, by op."""
     refusals: Counts
+    """The number of ops refused, by reason."""
     undone: int
+    """The number of ops carried out and undone later."""
     cost: Cost
+    """What judging and the other work of models cost."""
     spending: tuple[Spending, ...]
     """The cost by user and day: the latest day first, of a day the dearest first."""
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.operation import Actor, LedgerEntries, LedgerEntry, Recorded, Verdict
     from souffleur.knowledge.people import Knows, Language, Person, PersonaCard
     from souffleur.knowledge.talk.turn import Turn
+    from souffleur.knowledge.upkeep.quality import Quality
     from souffleur.knowledge.users import UserSummary
     from souffleur.lookup import Stats
     from souffleur.messages import Messages
@@ -245,6 +246,14 @@ class SouffleurMethods(Face):
     def users(self) -> list[UserSummary]:
         """Return all users with a memory or a turn, those who were seen last first."""
         found: list[UserSummary] = self._wait(self._inner.users)
+        return found
+
+    def report(self, *, user_id: str | None = None) -> Quality:
+        """Return the state of the store in numbers, or of one user's part of it.
+
+        Reads everything: the time grows with the store. Raises StoreError.
+        """
+        found: Quality = self._wait(self._inner.report, user_id=user_id)
         return found
 
     def cast(self) -> Cast:

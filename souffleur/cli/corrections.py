@@ -9,8 +9,8 @@ from souffleur.cli.options import AsJson
 from souffleur.cli.short_ids import find_memory_id, find_proposal
 
 if TYPE_CHECKING:
+    from souffleur.cli.event_loop import Memory
     from souffleur.knowledge.operation import LedgerEntry
-    from souffleur.runtime import Souffleur
 
 ProposalId = Annotated[str, typer.Argument(help="Id of a proposal or memory, or its beginning.")]
 
@@ -28,9 +28,8 @@ def edit(
 ) -> None:
     """Change the words of a memory; can be undone."""
 
-    async def work(memory: "Souffleur") -> "list[LedgerEntry]":
-        found = await find_memory_id(memory.knowledge, id)
-        owner = (await memory.knowledge.get(found, user_id=None)).user_id
+    async def work(memory: "Memory") -> "list[LedgerEntry]":
+        found, owner = await find_memory_id(memory, id)
         return [await memory.edit(found, text, user_id=owner)]
 
     print_change(work, as_json=as_json)
@@ -39,8 +38,8 @@ def edit(
 def confirm(id: ProposalId, as_json: AsJson = False) -> None:
     """Agree to a proposal (see `list --proposals`), or say that a memory is right."""
 
-    async def work(memory: "Souffleur") -> "list[LedgerEntry]":
-        found, owner = await find_proposal(memory.knowledge, id)
+    async def work(memory: "Memory") -> "list[LedgerEntry]":
+        found, owner = await find_proposal(memory, id)
         return [await memory.confirm(found, user_id=owner)]
 
     print_change(work, as_json=as_json)
@@ -49,8 +48,8 @@ def confirm(id: ProposalId, as_json: AsJson = False) -> None:
 def reject(id: ProposalId, as_json: AsJson = False) -> None:
     """Decline a proposal (see `list --proposals`), or forget a memory."""
 
-    async def work(memory: "Souffleur") -> "list[LedgerEntry]":
-        found, owner = await find_proposal(memory.knowledge, id)
+    async def work(memory: "Memory") -> "list[LedgerEntry]":
+        found, owner = await find_proposal(memory, id)
         return [await memory.reject(found, user_id=owner)]
 
     print_change(work, as_json=as_json, refused_is_done=True)

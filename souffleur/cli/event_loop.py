@@ -4,10 +4,16 @@ import asyncio
 import signal
 import sys
 from collections.abc import Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from souffleur.client import AsyncClient
     from souffleur.runtime import Souffleur
+
+    Memory = Souffleur | AsyncClient
 
 T = TypeVar("T")
 
@@ -18,15 +24,42 @@ def run_async(work: Coroutine[Any, Any, T], tell: Callable[[str], None] | None =
     return asyncio.run(work)
 
 
-def with_memory(work: Callable[["Souffleur"], Coroutine[Any, Any, T]]) -> T:
-    """Open the store, run the work on it, and close it.
+def with_memory(work: Callable[["Memory"], Coroutine[Any, Any, T]]) -> T:
+    """Run the work on the store: through the process that serves it, or else opened for it.
 
     Turns that wait to be judged are left to the host's own process.
     """
     return run_async(_with_memory(work))
 
 
-async def _with_memory(work: Callable[["Souffleur"], Coroutine[Any, Any, T]]) -> T:
+def with_store(work: Callable[["Souffleur"], Coroutine[Any, Any, T]]) -> T:
+    """Open the store itself, run the work on it, and close it. Raises StoreBusyError."""
+    return run_async(_with_store(work))
+
+
+async def _with_memory(work: Callable[["Memory"], Coroutine[Any, Any, T]]) -> T:
+    async with find_owner() as owner:
+        if owner:
+            return await work(owner)
+    return await _with_store(work)
+
+
+@asynccontextmanager
+async def find_owner() -> "AsyncIterator[AsyncClient | None]":
+    """Yield a client of the process that serves the configured store; `None` if none does."""
+    from souffleur.settings import load_settings
+
+    settings = load_settings()
+    if settings.qdrant_url or not settings.owner_socket.exists():
+        yield None
+        return
+    from souffleur.client import AsyncClient
+
+    async with AsyncClient(socket=settings.owner_socket) as client:
+        yield client if await client.is_there() else None
+
+
+async def _with_store(work: Callable[["Souffleur"], Coroutine[Any, Any, T]]) -> T:
     from souffleur.parts import Parts
     from souffleur.runtime import Souffleur
     from souffleur.settings import load_settings

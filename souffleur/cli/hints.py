@@ -5,17 +5,17 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from souffleur.runtime import Souffleur
+    from souffleur.cli.event_loop import Memory
 
 MAX_NAMED = 3
 """Number of users that a hint names."""
 
 
-async def hint_at_others(memory: "Souffleur", user: str) -> None:
+async def hint_at_others(memory: "Memory", user: str) -> None:
     """Say on standard error which other users have memories or turns; nothing if none has."""
     from souffleur.reporting.report import count
 
-    others = [one for one in await memory.knowledge.users() if one.user_id != user]
+    others = [one for one in await memory.users() if one.user_id != user]
     for one in others[:MAX_NAMED]:
         numbers = [count(one.memories, "memory", "memories")] if one.memories else []
         numbers += [count(one.turns, "turn")] if one.turns else []

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from souffleur.cli.event_loop import with_memory
+from souffleur.cli.event_loop import with_store
 from souffleur.cli.options import ME, User
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def mcp(
         else:
             await serve_stdio(server, stop_on_signal())
 
-    with_memory(work)
+    with_store(work)
 
 
 async def _serve_http(server: Any, port: int) -> None:

@@ -4,15 +4,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from souffleur.cli.event_loop import with_memory
+from souffleur.cli.event_loop import with_memory, with_store
 from souffleur.cli.hints import hint_at_others
 from souffleur.cli.options import ME, AnyUser, AsJson, User, Yes
-from souffleur.cli.short_ids import find_entry_id, find_memory_id
+from souffleur.cli.short_ids import everyone, find_entry_id, find_memory_id
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from souffleur.cast import Cast
+    from souffleur.cli.event_loop import Memory
+    from souffleur.cli.format_memories import Worth
     from souffleur.knowledge.memory import Kind
     from souffleur.knowledge.operation import LedgerEntry
     from souffleur.runtime import Souffleur
@@ -36,7 +38,7 @@ def remember(
 ) -> None:
     """Store a sentence as it is, without asking a model."""
 
-    async def work(memory: "Souffleur") -> Any:
+    async def work(memory: "Memory") -> Any:
         chosen = _kind(kind)
         assert chosen is not None
         return await memory.remember(text, user_id=user, kind=chosen)
@@ -69,32 +71,46 @@ def list_(
 ) -> None:
     """List memories, the most valuable first."""
 
-    async def work(memory: "Souffleur") -> None:
-        if failed:
-            await _list_failed(memory, user, as_json=as_json)
-        elif proposals:
+    async def work(memory: "Memory") -> None:
+        if proposals:
             await _list_proposals(memory, user, as_json=as_json)
         else:
             whose = None if everybody else user or ME
             await _list_memories(memory, whose, _kind(kind), every=every, as_json=as_json)
 
-    with_memory(work)
+    if failed:
+        with_store(lambda memory: _list_failed(memory, user, as_json=as_json))
+    else:
+        with_memory(work)
 
 
 async def _list_memories(
-    memory: "Souffleur", user: str | None, kind: "Kind | None", *, every: bool, as_json: bool
+    memory: "Memory", user: str | None, kind: "Kind | None", *, every: bool, as_json: bool
 ) -> None:
     from souffleur.cli import format_memories
     from souffleur.knowledge.memory import MemoryState
 
-    states = tuple(MemoryState) if every else (MemoryState.ACTIVE, MemoryState.PENDING)
-    now = None if every else memory.clock()
-    found = await memory.knowledge.list(user, states=states, kind=kind, now=now)
-    worth = format_memories.Worth(memory.clock(), memory.knowledge.policy)
-    cast = await memory.cast()
+    states = [None] if every else [MemoryState.ACTIVE, MemoryState.PENDING]
+    users = await everyone(memory) if user is None else [user]
+    found = [
+        memory_
+        for one in users
+        for state in states
+        for memory_ in await memory.list(user_id=one, state=state, kind=kind)
+    ]
+    cast, worth = await memory.cast(), _worth(memory)
     format_memories.print_memories(found, worth, cast, as_json=as_json, owner=user is None)
     if not found and user is not None:
         await hint_at_others(memory, user)
+
+
+def _worth(memory: "Memory") -> "Worth":
+    """Return what memories are worth now."""
+    from souffleur.cli.format_memories import Worth
+    from souffleur.knowledge.policy import POLICIES
+    from souffleur.settings import load_settings
+
+    return Worth(memory.clock(), POLICIES[load_settings().policy])
 
 
 async def _list_failed(memory: "Souffleur", user: str | None, *, as_json: bool) -> None:
@@ -106,12 +122,11 @@ async def _list_failed(memory: "Souffleur", user: str | None, *, as_json: bool) 
     format_memories.print_failed_turns(masked, await memory.cast(), as_json=as_json)
 
 
-async def _list_proposals(memory: "Souffleur", user: str | None, *, as_json: bool) -> None:
+async def _list_proposals(memory: "Memory", user: str | None, *, as_json: bool) -> None:
     from souffleur.cli.format_ledger import print_entries
 
-    knowledge = memory.knowledge
-    users = [one.user_id for one in await knowledge.users()] if user is None else [user]
-    waiting = [entry for one in users for entry in await knowledge.proposals(one)]
+    users = await everyone(memory) if user is None else [user]
+    waiting = [entry for one in users for entry in await memory.proposals(user_id=one)]
     print_entries(waiting, await memory.cast(), as_json=as_json)
 
 
@@ -132,11 +147,10 @@ def show(
     """Show one memory with everything known about it."""
     from souffleur.cli import format_memories
 
-    async def work(memory: "Souffleur") -> None:
-        knowledge = memory.knowledge
-        one = await knowledge.get(await find_memory_id(knowledge, id), user_id=None)
-        worth = format_memories.Worth(memory.clock(), knowledge.policy)
-        format_memories.print_memory(one, worth, await memory.cast(), as_json=as_json)
+    async def work(memory: "Memory") -> None:
+        found, owner = await find_memory_id(memory, id)
+        one = await memory.get(found, user_id=owner)
+        format_memories.print_memory(one, _worth(memory), await memory.cast(), as_json=as_json)
 
     with_memory(work)
 
@@ -156,21 +170,16 @@ def search(
     """Search a user's memories, episodes and raw turns."""
     from souffleur.cli import format_memories
 
-    async def work(memory: "Souffleur") -> None:
-        from dataclasses import replace
-
+    async def work(memory: "Memory") -> None:
         from souffleur.errors import SettingsError
-        from souffleur.knowledge.finding.search import Query, Scope
-        from souffleur.knowledge.identity import EVERY_SPHERE
+        from souffleur.knowledge.finding.search import Scope
 
         wanted = scope or [Scope.MEMORIES]
         if not set(wanted) <= set(Scope):
             raise SettingsError(f"--scope must be one of {', '.join(Scope)}")
-        through = tuple(Scope(name) for name in wanted)
-        zone = (await memory.cast()).zone(user)
-        query = Query(user, text, memory.clock(), sphere=EVERY_SPHERE, limit=limit)
-        query = replace(query, scope=through, zone=zone)
-        found = [hit for hit in await memory.knowledge.search(query) if round(hit.score, 2) > 0]
+        through = [Scope(name) for name in wanted]
+        hits = await memory.search(text, user_id=user, scope=through, limit=limit)
+        found = [hit for hit in hits if round(hit.score, 2) > 0]
         format_memories.print_search_results(found, as_json=as_json, explain=explain)
         if not found:
             await hint_at_others(memory, user)
@@ -184,10 +193,9 @@ def history(
 ) -> None:
     """Show all changes of a memory: who, when, why, and on which words."""
 
-    async def work(memory: "Souffleur") -> Any:
-        return await memory.knowledge.history(
-            await find_memory_id(memory.knowledge, id), user_id=None
-        )
+    async def work(memory: "Memory") -> Any:
+        found, owner = await find_memory_id(memory, id)
+        return await memory.history(found, user_id=owner)
 
     print_change(work, as_json=as_json)
 
@@ -198,12 +206,9 @@ def undo(
 ) -> None:
     """Take back a change."""
 
-    async def work(memory: "Souffleur") -> Any:
-        from souffleur.knowledge.operation import Actor, ActorKind
-
-        entry = await find_entry_id(memory.knowledge, id)
-        by, now = Actor(who=ActorKind.USER), memory.clock()
-        return [await memory.knowledge.undo(entry, by=by, now=now, user_id=None)]
+    async def work(memory: "Memory") -> Any:
+        entry, owner = await find_entry_id(memory, id)
+        return [await memory.undo(entry, user_id=owner)]
 
     print_change(work, as_json=as_json)
 
@@ -218,7 +223,7 @@ def forget(
     from souffleur.cli import format_memories
     from souffleur.errors import NotFoundError
 
-    async def work(memory: "Souffleur") -> Any:
+    async def work(memory: "Memory") -> Any:
         from souffleur.reporting.report import MEMORIES, count
 
         meant = await memory.matches(query, user_id=user)
@@ -239,10 +244,9 @@ def share(
 ) -> None:
     """Share a persona's own memory with all personas; can be undone."""
 
-    async def work(memory: "Souffleur") -> Any:
-        found = await find_memory_id(memory.knowledge, id)
-        one = await memory.knowledge.get(found, user_id=None)
-        return [await memory.share(one.id, user_id=one.user_id)]
+    async def work(memory: "Memory") -> Any:
+        found, owner = await find_memory_id(memory, id)
+        return [await memory.share(found, user_id=owner)]
 
     print_change(work, as_json=as_json)
 
@@ -309,7 +313,7 @@ def migrate(
 
 
 def print_change(
-    work: "Callable[[Souffleur], Awaitable[list[LedgerEntry]]]",
+    work: "Callable[[Memory], Awaitable[list[LedgerEntry]]]",
     *,
     as_json: bool,
     refused_is_done: bool = False,
@@ -320,7 +324,7 @@ def print_change(
     """
     from souffleur.cli.format_ledger import print_entries
 
-    async def both(memory: "Souffleur") -> "tuple[list[LedgerEntry], Cast]":
+    async def both(memory: "Memory") -> "tuple[list[LedgerEntry], Cast]":
         return await work(memory), await memory.cast()
 
     outcomes, cast = with_memory(both)

@@ -4,11 +4,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from souffleur.cli.event_loop import with_memory
+from souffleur.cli.event_loop import find_owner, with_memory, with_store
 from souffleur.cli.hints import hint_at_others
 from souffleur.cli.options import ME, AsJson, User
 
 if TYPE_CHECKING:
+    from souffleur.cli.event_loop import Memory
+    from souffleur.knowledge.memory import Memory as OneMemory
     from souffleur.runtime import Souffleur
 
 Agent = Annotated[str, typer.Option("--agent", "-a", help="The persona they talked with.")]
@@ -30,7 +32,7 @@ def ask(
     """Search what was talked about at a time, or on a topic; asks no model."""
     from souffleur.cli import format_past
 
-    async def work(memory: "Souffleur") -> None:
+    async def work(memory: "Memory") -> None:
         past = await memory.ask(text, user_id=user, agent_id=agent, limit=limit)
         format_past.print_past(past, (await memory.cast()).persona(user, agent), as_json=as_json)
         if not past.found:
@@ -59,7 +61,7 @@ def episodes(
         if not told and not waiting:
             await hint_at_others(memory, user)
 
-    with_memory(work)
+    with_store(work)
 
 
 def profile(
@@ -78,9 +80,8 @@ def profile(
     from souffleur.cli import format_past
     from souffleur.cli.event_loop import run_async
 
-    async def work(memory: "Souffleur") -> None:
-        sphere = (await memory.cast()).sphere(agent)
-        versions = await memory.knowledge.portraits(user, sphere)
+    async def work(memory: "Memory") -> None:
+        versions = await _versions(memory, user, agent)
         if diff:
             format_past.print_difference(versions, as_json=as_json)
         elif history:
@@ -88,7 +89,7 @@ def profile(
                 versions, (await memory.cast()).persona(user), as_json=as_json
             )
         else:
-            portrait = await memory.knowledge.portrait(user, sphere)
+            portrait = await memory.portrait(user_id=user, agent_id=agent)
             format_past.print_portrait(
                 portrait, (await memory.cast()).persona(user), as_json=as_json
             )
@@ -100,9 +101,21 @@ def profile(
     with_memory(work)
 
 
+async def _versions(memory: "Memory", user: str, agent: str) -> "list[OneMemory]":
+    """Return all versions of a portrait, the latest first."""
+    from souffleur.knowledge.memory import Category
+
+    every = await memory.list(user_id=user, agent_id=agent, category=Category.PROFILE, state=None)
+    return sorted(every, key=lambda one: -int(one.data.get("version", 0)))
+
+
 async def _write_portrait(user: str, agent: str) -> None:
     from souffleur.runtime import Souffleur
     from souffleur.settings import load_settings, need_model
 
+    async with find_owner() as owner:
+        if owner:
+            await owner.write_portrait(user_id=user, agent_id=agent)
+            return
     async with Souffleur.open(need_model(load_settings())) as memory:
         await memory.write_portrait(user_id=user, agent_id=agent)

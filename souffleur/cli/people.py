@@ -8,7 +8,7 @@ from souffleur.cli.event_loop import with_memory
 from souffleur.cli.options import AsJson
 
 if TYPE_CHECKING:
-    from souffleur.runtime import Souffleur
+    from souffleur.cli.event_loop import Memory
 
 
 def register(app: typer.Typer) -> None:
@@ -32,7 +32,7 @@ def people(
     fields = {"title": title, "timezone": timezone, "language": language}
     given = {key: value for key, value in fields.items() if value is not None}
 
-    async def work(memory: "Souffleur") -> None:
+    async def work(memory: "Memory") -> None:
         if given:
             _need(user, "--user")
             await memory.introduce(user_id=str(user), **given)  # type: ignore[arg-type]
@@ -63,7 +63,7 @@ def personas(
     fields = {"name": name, "knows": knows}
     given = {key: value for key, value in fields.items() if value is not None}
 
-    async def work(memory: "Souffleur") -> None:
+    async def work(memory: "Memory") -> None:
         if given:
             _need(agent, "--agent")
             await memory.introduce_persona(agent_id=str(agent), **given)  # type: ignore[arg-type]

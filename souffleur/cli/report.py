@@ -1,15 +1,15 @@
 """Commands about the whole store: report, doctor, repair."""
 
-from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from souffleur.cli.event_loop import with_memory
+from souffleur.cli.event_loop import with_memory, with_store
 from souffleur.cli.options import AnyUser, AsJson
 
 if TYPE_CHECKING:
+    from souffleur.cli.event_loop import Memory
     from souffleur.knowledge.operation import LedgerEntry
     from souffleur.knowledge.upkeep.quality import Quality
     from souffleur.knowledge.upkeep.repair import Broken
@@ -33,21 +33,26 @@ def report(
     """Report on the store: counts, values, what is due, duplicates, failures, cost."""
     from souffleur.cli import format_report
 
-    async def work(memory: "Souffleur") -> None:
+    async def work(memory: "Memory") -> None:
+        zone = (await memory.cast()).zone(user)
+        quality = await memory.report(user_id=user)
+        format_report.print_report(quality, zone, as_json=as_json)
+
+    async def write(memory: "Souffleur") -> None:
         from souffleur.reporting.page import to_html
         from souffleur.reporting.remembered import read_memories
 
+        assert html is not None
+        shown = await read_memories(memory.knowledge, memory.clock(), user_id=user)
         zone = (await memory.cast()).zone(user)
-        quality = await _measured(memory, user, zone)
-        if html:
-            shown = await read_memories(memory.knowledge, memory.clock(), user_id=user)
-            page = to_html(quality, shown, title="Souffleur", zone=zone)
-            html.write_text(page, encoding="utf-8")
-            typer.echo(f"written to {html}")
-        else:
-            format_report.print_report(quality, zone, as_json=as_json)
+        page = to_html(await memory.report(user_id=user), shown, title="Souffleur", zone=zone)
+        html.write_text(page, encoding="utf-8")
+        typer.echo(f"written to {html}")
 
-    with_memory(work)
+    if html:
+        with_store(write)
+    else:
+        with_memory(work)
 
 
 def doctor(as_json: AsJson = False) -> None:
@@ -58,8 +63,8 @@ def doctor(as_json: AsJson = False) -> None:
     from souffleur.cli import format_report
     from souffleur.reporting.report import Status, health
 
-    async def work(memory: "Souffleur") -> "tuple[Quality, list[Finding]]":
-        return await _measured(memory, None), [*await _asked(memory), *await _neglected(memory)]
+    async def work(memory: "Memory") -> "tuple[Quality, list[Finding]]":
+        return await memory.report(), [*await _asked(), *await _neglected(memory)]
 
     quality, others = with_memory(work)
     state, findings = health(quality, others)
@@ -84,7 +89,7 @@ def repair(
             return broken, []
         return broken, await take_out(memory.knowledge, broken, out, now=memory.clock())
 
-    broken, restored = with_memory(work)
+    broken, restored = with_store(work)
     _tell_repaired(broken, restored, "" if dry_run else str(out))
 
 
@@ -102,14 +107,15 @@ def _tell_repaired(broken: "list[Broken]", restored: "list[LedgerEntry]", file: 
         typer.echo(f"holds again: {entry.changes[0].after.content}")
 
 
-async def _asked(memory: "Souffleur") -> "list[Finding]":
+async def _asked() -> "list[Finding]":
     """Ask model and embedder once each, and return what is wrong with them."""
     from souffleur.errors import EmbedderError, EndpointError
     from souffleur.reporting.report import Status
-    from souffleur.wiring import make_endpoints
+    from souffleur.settings import load_settings
+    from souffleur.wiring import make_endpoints, settings_embedder
 
-    settings, found = memory.settings, []
-    async with make_endpoints(settings, memory.knowledge.embedder) as endpoints:
+    settings, found = load_settings(), []
+    async with make_endpoints(settings, settings_embedder(settings)) as endpoints:
         if not settings.has_model:
             advice = "set SOUFFLEUR_BASE_URL, or SOUFFLEUR_API_KEY for OpenAI's own."
             found.append((Status.WARNING, f"No model judges what is said, it only waits: {advice}"))
@@ -125,19 +131,16 @@ async def _asked(memory: "Souffleur") -> "list[Finding]":
     return found
 
 
-async def _neglected(memory: "Souffleur") -> "list[Finding]":
-    """Return what is due while nothing will ever do it."""
+async def _neglected(memory: "Memory") -> "list[Finding]":
+    """Return what is due while nothing will ever do it; whoever serves a store says so itself."""
     from souffleur.reporting.report import Status
     from souffleur.runs.neglect import find_neglect
+    from souffleur.runtime import Souffleur
 
+    if not isinstance(memory, Souffleur):
+        return []
     settings = memory.settings
     neglect = await find_neglect(
         memory.knowledge, settings, memory.clock(), has_model=settings.has_model
     )
     return [(Status.WARNING, neglect.text)] if neglect else []
-
-
-async def _measured(memory: "Souffleur", user: str | None, zone: tzinfo = UTC) -> "Quality":
-    from souffleur.knowledge.upkeep.quality import measure
-
-    return await measure(memory.knowledge, memory.clock(), user_id=user, zone=zone)

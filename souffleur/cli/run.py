@@ -58,12 +58,15 @@ def run(
 
 async def _run(name: RunName, user: str | None, dry_run: bool, limits: "RunLimits") -> "RunResult":
     from souffleur.cli.console import progress
-    from souffleur.cli.event_loop import stop_on_signal
+    from souffleur.cli.event_loop import find_owner, stop_on_signal
     from souffleur.runs.jobs import RUNS
     from souffleur.runs.run import RunOptions
     from souffleur.runtime import Souffleur
     from souffleur.settings import load_settings, need_model
 
+    async with find_owner() as owner:
+        if owner:
+            return await owner.run(name, RunOptions(owner.clock(), user, limits, dry_run))
     settings = load_settings()
     if RUNS[name].asks:
         need_model(settings)

@@ -43,7 +43,7 @@ async def _serve(host: str, port: int, *, schedule: bool) -> None:
     from souffleur.cli.event_loop import stop_on_signal
     from souffleur.runtime import Souffleur
     from souffleur.serving.app import make_app
-    from souffleur.serving.server import address, bind, check_exposure, listening
+    from souffleur.serving.server import address, bind, check_exposure, listening, owned
     from souffleur.settings import load_settings
 
     settings, tokens = load_settings(), _tokens()
@@ -52,7 +52,7 @@ async def _serve(host: str, port: int, *, schedule: bool) -> None:
     with bind(host, port) as at:
         async with Souffleur.open(settings, schedule=schedule) as memory:
             app = make_app(memory, settings, tokens=tokens)
-            async with listening(app, at, drain=settings.shutdown_timeout):
+            async with owned(memory), listening(app, at, drain=settings.shutdown_timeout):
                 free = at.getsockname()[1]
                 who = "with a token" if tokens.is_there else "from this machine, without a token"
                 typer.echo(f"serving at {address(host, free)} {who}; stop it with an interrupt")

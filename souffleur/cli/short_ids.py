@@ -3,26 +3,45 @@
 from typing import TYPE_CHECKING
 
 from souffleur.errors import NotFoundError, SettingsError
+from souffleur.knowledge.identity import PERSONAS
 
 if TYPE_CHECKING:
+    from souffleur.cli.event_loop import Memory
     from souffleur.knowledge.knowledge_base import KnowledgeBase
+    from souffleur.knowledge.memory import Memory as OneMemory
+
+_PAGE = 1000
+"""Ledger entries that are read at a time."""
 
 
-async def find_memory_id(knowledge: "KnowledgeBase", prefix: str) -> str:
-    """Return the id of the one memory whose id has a prefix. Raises NotFoundError."""
-    from souffleur.knowledge.memory import MemoryState
-
-    memories = await knowledge.list(None, states=tuple(MemoryState))
-    return _only([memory.id for memory in memories], prefix, "memory")
+async def everyone(memory: "Memory") -> list[str]:
+    """Return the ids of all users, and that under which personas are defined."""
+    return [*(one.user_id for one in await memory.users()), PERSONAS]
 
 
-async def find_entry_id(knowledge: "KnowledgeBase", prefix: str) -> str:
-    """Return the id of the one ledger entry whose id has a prefix. Raises NotFoundError."""
-    entries = await knowledge.journal.entries()
-    return _only([entry.id for entry in entries], prefix, "ledger entry")
+async def find_memory_id(memory: "Memory", prefix: str) -> tuple[str, str]:
+    """Return the id of the one memory whose id has a prefix, and its user. Raises NotFoundError."""
+    owners = {one.id: one.user_id for one in await _every_memory(memory)}
+    found = _only(list(owners), prefix, "memory")
+    return found, owners[found]
 
 
-async def find_proposal(knowledge: "KnowledgeBase", prefix: str) -> tuple[str, str]:
+async def find_entry_id(memory: "Memory", prefix: str) -> tuple[str, str]:
+    """Return the id of the one ledger entry whose id has a prefix, and its user.
+
+    Raises NotFoundError.
+    """
+    owners: dict[str, str] = {}
+    for user_id in await everyone(memory):
+        after = 0
+        while page := await memory.ledger(user_id=user_id, after=after, limit=_PAGE):
+            owners |= {one.entry.id: user_id for one in page}
+            after = page[-1].seq
+    found = _only(list(owners), prefix, "ledger entry")
+    return found, owners[found]
+
+
+async def find_proposal(memory: "Memory", prefix: str) -> tuple[str, str]:
     """Return the id of a waiting proposal, or else of a memory, and its user.
 
     An added memory that waits is meant by its own id and by that of its ledger entry. Raises
@@ -30,13 +49,19 @@ async def find_proposal(knowledge: "KnowledgeBase", prefix: str) -> tuple[str, s
     """
     from souffleur.knowledge.memory import MemoryState
 
-    waiting = await knowledge.journal.entries(waits=True)
-    memories = await knowledge.list(None, states=tuple(MemoryState))
+    memories = await _every_memory(memory)
+    users = {one.user_id for one in memories} | set(await everyone(memory))
+    waiting = [one for user in users for one in await memory.proposals(user_id=user) if one.waits]
     owners = {entry.id: (entry.id, entry.user_id) for entry in waiting}
     owners |= {one.id: (one.id, one.user_id) for one in memories}
     pending = (one for one in memories if one.state is MemoryState.PENDING)
     owners |= {one.written_by: (one.id, one.user_id) for one in pending}
     return owners[_only(list(owners), prefix, "proposal or memory")]
+
+
+async def _every_memory(memory: "Memory") -> "list[OneMemory]":
+    users = await everyone(memory)
+    return [one for user in users for one in await memory.list(user_id=user, state=None)]
 
 
 async def find_turn_id(

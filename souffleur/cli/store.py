@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from souffleur.cli.event_loop import run_async, with_memory
+from souffleur.cli.event_loop import find_owner, run_async, with_memory, with_store
 from souffleur.cli.options import AsJson, Yes
 from souffleur.cli.short_ids import find_turn_id
 
 if TYPE_CHECKING:
+    from souffleur.cli.event_loop import Memory
     from souffleur.knowledge.backup_file import BackupManifest
     from souffleur.knowledge.erasing import Erased
     from souffleur.runtime import Souffleur
@@ -25,8 +26,8 @@ def users(as_json: AsJson = False) -> None:
     """List the users of the store: their memories and turns, and when each was last seen."""
     from souffleur.cli import format_store
 
-    async def work(memory: "Souffleur") -> None:
-        found = await memory.knowledge.users()
+    async def work(memory: "Memory") -> None:
+        found = await memory.users()
         format_store.print_users(found, await memory.cast(), as_json=as_json)
 
     with_memory(work)
@@ -48,6 +49,9 @@ def backup(
         from souffleur.settings import load_settings
         from souffleur.wiring import make_place
 
+        async with find_owner() as owner:
+            if owner:
+                return await owner.backup(file)
         place = make_place(load_settings())
         try:
             with progress("saving") as step:
@@ -102,16 +106,19 @@ def erase(
     if turn is None and user is None:
         raise SettingsError("say what to erase: --user ID, or --turn ID")
 
-    async def work(memory: "Souffleur") -> "Erased":
-        if turn is not None:
-            found, owner = await find_turn_id(memory.knowledge, turn, user)
-            _ask(f"Erase the turn {found[:8]} of {owner!r}", yes=yes)
-            return await memory.erase_turn(found, user_id=owner)
+    async def erase_user(memory: "Memory") -> "Erased":
         assert user is not None
         _ask(f"Erase everything of {user!r}", yes=yes)
         return await memory.erase_user(user_id=user)
 
-    format_store.print_erased(with_memory(work), as_json=as_json)
+    async def erase_turn(memory: "Souffleur") -> "Erased":
+        assert turn is not None
+        found, owner = await find_turn_id(memory.knowledge, turn, user)
+        _ask(f"Erase the turn {found[:8]} of {owner!r}", yes=yes)
+        return await memory.erase_turn(found, user_id=owner)
+
+    erased = with_memory(erase_user) if turn is None else with_store(erase_turn)
+    format_store.print_erased(erased, as_json=as_json)
 
 
 def _ask(what: str, *, yes: bool) -> None:

@@ -1,7 +1,9 @@
 """Arguments of methods as they are sent: checked as Souffleur checks them, and plain."""
 
 import uuid
+from collections.abc import Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from souffleur.background.intake import words
@@ -22,11 +24,12 @@ _ENUMS: dict[str, type[StrEnum]] = {
     "state": MemoryState,
     "importance": Importance,
 }
+_WHO = ("user_id", "session_id", "agent_id")
 _TEXTS = ("text", "query", "content")
 _IDS = ("memory_id", "entry_id", "id")
 
 
-def checked(given: dict[str, Any]) -> dict[str, Any]:
+def checked(given: dict[str, Any], optional: Sequence[str] = ("agent_id",)) -> dict[str, Any]:
     """Return the arguments of a method. Raises what Souffleur raises for invalid ones.
 
     >>> checked({"user_id": "ann", "limit": 3, "state": None})
@@ -34,7 +37,7 @@ def checked(given: dict[str, Any]) -> dict[str, Any]:
     """
     sent = dict(given)
     for name, value in given.items():
-        if name in ("user_id", "session_id") or (name == "agent_id" and value is not None):
+        if name in _WHO and not (value is None and name in optional):
             check_id(value, name)
         elif name in _IDS and not is_id(value):
             raise NotFoundError(f"there is nothing with the id {value!r}")
@@ -116,6 +119,16 @@ def of_run(given: dict[str, Any]) -> dict[str, Any]:
         "deletions": limits.deletions,
         "parallel": limits.parallel,
     }
+
+
+def of_report(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `report`, which may be about everybody."""
+    return checked(given, optional=("user_id",))
+
+
+def of_backup(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `backup`, with the file as the server finds it."""
+    return {"file": str(Path(given["file"]).absolute())}
 
 
 def of_retry(given: dict[str, Any]) -> dict[str, Any]:

@@ -15,11 +15,13 @@ from souffleur.cast import Cast
 from souffleur.client import arguments
 from souffleur.client.run_results import to_result
 from souffleur.health import Health
+from souffleur.knowledge.backup_file import BackupManifest
 from souffleur.knowledge.erasing import Erased
 from souffleur.knowledge.finding.search import Found
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import LedgerEntry, Recorded
 from souffleur.knowledge.people import Person, PersonaCard
+from souffleur.knowledge.upkeep.quality import Quality
 from souffleur.knowledge.users import UserSummary
 from souffleur.lookup import Stats
 from souffleur.serving.schemas import Answered, Counted, Page, RunAnswer
@@ -146,6 +148,10 @@ CALLS = {
     "retry": Call("POST", "/api/retry", Counted, prepare=arguments.of_retry, result=_value),
     "edit": Call("PATCH", "/api/memories/{memory_id}", LedgerEntry),
     "restore_memory": Call("POST", "/api/memories/{memory_id}/restore", LedgerEntry),
+    "backup": Call(
+        "POST", "/api/backup", BackupManifest, prepare=arguments.of_backup, timeout=None
+    ),
+    "report": Call("GET", "/api/report", Quality, prepare=arguments.of_report, timeout=None),
     "erase_user": Call("DELETE", "/api/users", Erased),
     "erase_turn": Call("DELETE", "/api/turns", Erased),
     "flush": Call("POST", "/api/flush", Answered, result=_value, timeout=None),

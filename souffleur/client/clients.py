@@ -15,9 +15,11 @@ from souffleur.errors import RemoteError
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.privacy.addresses import bare_address
 from souffleur.serving.memory_events import MemoryEvent
+from souffleur.time_source import Clock, TimeSource
 
 DEFAULT_URL = "http://127.0.0.1:8321"
 EVENTS = "/api/events"
+_QUICK = 5.0
 _PATIENT = httpx2.Timeout(60.0, read=None)
 _NO_HOST = "http://souffleur"
 """The base of requests over a socket, whose path is their address."""
@@ -46,6 +48,15 @@ class Client(Methods):
         self._http = httpx2.Client(
             transport=transport, **_options(url, token, socket, timeout), trust_env=not socket
         )
+        self.clock: Clock = TimeSource().now
+        """Returns the time of this machine."""
+
+    def is_there(self) -> bool:
+        """Return whether the server answers."""
+        try:
+            return self._http.get("/health", timeout=_QUICK).is_success
+        except httpx2.HTTPError:
+            return False
 
     def close(self) -> None:
         """Close the connections."""
@@ -109,6 +120,15 @@ class AsyncClient(AsyncMethods):
         self._http = httpx2.AsyncClient(
             transport=transport, **_options(url, token, socket, timeout), trust_env=not socket
         )
+        self.clock: Clock = TimeSource().now
+        """Returns the time of this machine."""
+
+    async def is_there(self) -> bool:
+        """Return whether the server answers."""
+        try:
+            return (await self._http.get("/health", timeout=_QUICK)).is_success
+        except httpx2.HTTPError:
+            return False
 
     async def close(self) -> None:
         """Close the connections."""

@@ -10,16 +10,19 @@ from souffleur.knowledge.operation import Importance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from souffleur.background.intake import Receipt
     from souffleur.cast import Cast
     from souffleur.contents import Content
     from souffleur.health import Health
+    from souffleur.knowledge.backup_file import BackupManifest
     from souffleur.knowledge.erasing import Erased
     from souffleur.knowledge.finding.search import Found
     from souffleur.knowledge.memory import Category, Memories, Memory
     from souffleur.knowledge.operation import LedgerEntries, LedgerEntry, Recorded
     from souffleur.knowledge.people import Knows, Language, Person, PersonaCard
+    from souffleur.knowledge.upkeep.quality import Quality
     from souffleur.knowledge.users import UserSummary
     from souffleur.lookup import Stats
     from souffleur.messages import Messages
@@ -236,6 +239,14 @@ class Methods(_Calls):
         found: list[UserSummary] = self._call("users")
         return found
 
+    def report(self, *, user_id: str | None = None) -> Quality:
+        """Return the state of the store in numbers, or of one user's part of it.
+
+        Reads everything: the time grows with the store. Raises StoreError.
+        """
+        found: Quality = self._call("report", user_id=user_id)
+        return found
+
     def cast(self) -> Cast:
         """Return all users and personas that were introduced."""
         found: Cast = self._call("cast")
@@ -303,6 +314,15 @@ class Methods(_Calls):
     def retry(self, *, user_id: str | None = None) -> int:
         """Have turns that were set aside as failed judged again; return their number."""
         found: int = self._call("retry", user_id=user_id)
+        return found
+
+    def backup(self, file: str | Path) -> BackupManifest:
+        """Save the whole store to one file, readable by its owner alone; return what is in it.
+
+        The memory may be used meanwhile. A former backup of that name is replaced when the new one
+        is whole. Raises BackupError if the file cannot be made there, OSError, StoreError.
+        """
+        found: BackupManifest = self._call("backup", file=file)
         return found
 
     def edit(self, memory_id: str, content: str, *, user_id: str) -> LedgerEntry:
@@ -633,6 +653,14 @@ class AsyncMethods(_Awaits):
         found: list[UserSummary] = await self._call("users")
         return found
 
+    async def report(self, *, user_id: str | None = None) -> Quality:
+        """Return the state of the store in numbers, or of one user's part of it.
+
+        Reads everything: the time grows with the store. Raises StoreError.
+        """
+        found: Quality = await self._call("report", user_id=user_id)
+        return found
+
     async def cast(self) -> Cast:
         """Return all users and personas that were introduced."""
         found: Cast = await self._call("cast")
@@ -700,6 +728,15 @@ class AsyncMethods(_Awaits):
     async def retry(self, *, user_id: str | None = None) -> int:
         """Have turns that were set aside as failed judged again; return their number."""
         found: int = await self._call("retry", user_id=user_id)
+        return found
+
+    async def backup(self, file: str | Path) -> BackupManifest:
+        """Save the whole store to one file, readable by its owner alone; return what is in it.
+
+        The memory may be used meanwhile. A former backup of that name is replaced when the new one
+        is whole. Raises BackupError if the file cannot be made there, OSError, StoreError.
+        """
+        found: BackupManifest = await self._call("backup", file=file)
         return found
 
     async def edit(self, memory_id: str, content: str, *, user_id: str) -> LedgerEntry:

@@ -172,6 +172,13 @@ class FlushBody(Body):
     seconds: float | None = Field(default=None, ge=0, le=86_400, examples=[10])
 
 
+class BackupBody(Body):
+    """Where a backup is written."""
+
+    file: str = Field(examples=["/backups/monday.zip"])
+    """An absolute path on the machine of the server."""
+
+
 class RetryBody(Body):
     """Whose turns are judged again."""
 

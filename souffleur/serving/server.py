@@ -4,12 +4,17 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
+from loguru import logger
 
 from souffleur.errors import SettingsError
+from souffleur.runtime import Souffleur
+from souffleur.serving.app import make_app
 from souffleur.serving.guard import is_local
+from souffleur.serving.routes import owner
 from souffleur.serving.tokens import TokenFile
 
 
@@ -53,6 +58,46 @@ def bind(host: str, port: int) -> socket.socket:
         raise SettingsError(
             f"cannot listen at {address(host, port)} ({error}): name another --host or --port"
         ) from None
+
+
+@asynccontextmanager
+async def owned(memory: Souffleur) -> AsyncIterator[None]:
+    """Serve the commands of this machine, by a socket in the store's folder, within the block."""
+    settings = memory.settings
+    if settings.qdrant_url:  # they can open it themselves
+        yield
+        return
+    app = make_app(memory, settings, routers=[owner.router])
+    with owner_socket(settings.owner_socket) as at:
+        if at is None:
+            yield
+            return
+        async with listening(app, at, drain=settings.shutdown_timeout):
+            yield
+
+
+@contextmanager
+def owner_socket(path: Path) -> Iterator[socket.socket | None]:
+    """Yield a socket in a store's folder that its owner alone can open; `None` if it cannot be.
+
+    Whoever holds the lock on the folder may replace a socket that a former process left there.
+    """
+    at = socket.socket(socket.AF_UNIX)
+    try:
+        path.unlink(missing_ok=True)
+        at.bind(str(path))
+        path.chmod(0o600)  # nobody gets in before `listen`
+        at.listen()
+    except OSError as error:  # a path may be too long, a file system without sockets
+        at.close()
+        logger.warning("commands cannot reach this process by {}: {}", path, error)
+        yield None
+        return
+    try:
+        yield at
+    finally:
+        at.close()
+        path.unlink(missing_ok=True)
 
 
 def check_exposure(host: str, tokens: TokenFile) -> None:

@@ -9,9 +9,10 @@ from fastapi.responses import StreamingResponse
 
 from souffleur.health import Health
 from souffleur.knowledge.memory import Memory as OneMemory
+from souffleur.knowledge.upkeep.quality import Quality
 from souffleur.moments import moment
 from souffleur.runs.run import RunLimits, RunOptions, RunResult
-from souffleur.serving.access import Admin, Memory, Owner
+from souffleur.serving.access import Admin, Memory, Owner, UserId
 from souffleur.serving.problems import RequestError
 from souffleur.serving.schemas import (
     Alive,
@@ -37,6 +38,12 @@ async def alive() -> Alive:
 async def health(memory: Memory, _: Admin) -> Health:
     """Show whether turns are judged and stored; asks no endpoint."""
     return await memory.health()
+
+
+@router.get("/api/report")
+async def report(memory: Memory, _: Admin, user_id: UserId = None) -> Quality:
+    """Report on the store, or one user's part of it, in numbers: reads all of it."""
+    return await memory.report(user_id=user_id)
 
 
 @router.post("/api/runs/{name}")

@@ -78,6 +78,7 @@ READS: dict[str, dict[str, Any]] = {
     "stats": ANN,
     "ledger": {**ANN, "after": 1, "limit": 3, "newest_first": True},
     "users": {},
+    "report": {},
     "cast": {},
     "health": {},
 }
@@ -148,7 +149,7 @@ async def test_personas_and_runs(memory: Souffleur, client: AsyncClient) -> None
     result = await client.run("purge", options)
     assert result == await memory.run("purge", options)
     assert (result.due, result.items[0].memory.id) == (1, own.id)
-    assert (await client.run("report")).data["users"] == 2
+    assert (await client.run("report")).data["health"] == "ok"
     with pytest.raises(SettingsError, match="no run is called 'dance'"):
         await client.run("dance")
 
@@ -199,7 +200,8 @@ async def test_every_method_has_its_route(memory: Souffleur) -> None:
     assert names == public - client_methods.LEFT_OUT
     paths = make_app(memory).openapi()["paths"]
     for name, call in CALLS.items():
-        assert call.verb.lower() in paths[call.path], name
+        if name != "backup":  # it names a file, so it is for the owner's socket alone
+            assert call.verb.lower() in paths[call.path], name
     for name in names:
         wanted = list(inspect.signature(getattr(Souffleur, name)).parameters)
         for kind in (Client, AsyncClient):

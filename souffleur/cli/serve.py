@@ -23,6 +23,10 @@ def serve(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")
     ] = PORT,
+    upstream: Annotated[
+        str | None,
+        typer.Option(help="URL of the model's endpoint for the proxy, which is then at /v1."),
+    ] = None,
     schedule: Annotated[
         bool, typer.Option("--schedule/--no-schedule", help="Whether to run the jobs, too.")
     ] = True,
@@ -36,22 +40,23 @@ def serve(
         import uvicorn  # noqa: F401
     except ImportError:
         raise SettingsError("serving needs more: pip install 'souffleur[serve]'") from None
-    run_async(_serve(host, port, schedule=schedule))
+    run_async(_serve(host, port, upstream, schedule=schedule))
 
 
-async def _serve(host: str, port: int, *, schedule: bool) -> None:
+async def _serve(host: str, port: int, upstream: str | None, *, schedule: bool) -> None:
     from souffleur.cli.event_loop import stop_on_signal
     from souffleur.runtime import Souffleur
-    from souffleur.serving.app import make_app
     from souffleur.serving.server import address, bind, check_exposure, listening, owned
+    from souffleur.serving.whole import make_whole_app
     from souffleur.settings import load_settings
 
-    settings, tokens = load_settings(), _tokens()
+    chosen = {"upstream_url": upstream} if upstream else {}
+    settings, tokens = load_settings(**chosen), _tokens()
     check_exposure(host, tokens)
     stopping = stop_on_signal()
     with bind(host, port) as at:
         async with Souffleur.open(settings, schedule=schedule) as memory:
-            app = make_app(memory, settings, tokens=tokens)
+            app = make_whole_app(memory, settings, tokens=tokens)
             async with owned(memory), listening(app, at, drain=settings.shutdown_timeout):
                 free = at.getsockname()[1]
                 who = "with a token" if tokens.is_there else "from this machine, without a token"

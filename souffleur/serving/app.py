@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Lifespan
 import souffleur
 from souffleur.runtime import Souffleur
 from souffleur.serving.guard import Guard, Rate
+from souffleur.serving.mem0 import routes as mem0
 from souffleur.serving.problems import RESPONSES, handle
 from souffleur.serving.routes import changes, events, memories, people, store, talk
 from souffleur.serving.tokens import TokenFile
@@ -24,6 +25,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     events.router,
     people.router,
     store.router,
+    mem0.router,
 )
 """The routes of every server. A route of `routers` finds its user by `serving.access`, too."""
 

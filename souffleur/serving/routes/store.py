@@ -5,7 +5,7 @@ from datetime import UTC
 from typing import Annotated
 
 from fastapi import APIRouter, Path
-from fastapi.responses import StreamingResponse
+from fastapi.responses import PlainTextResponse, StreamingResponse
 
 from souffleur.health import Health
 from souffleur.knowledge.memory import Memory as OneMemory
@@ -38,6 +38,16 @@ async def alive() -> Alive:
 async def health(memory: Memory, _: Admin) -> Health:
     """Show whether turns are judged and stored; asks no endpoint."""
     return await memory.health()
+
+
+@router.get("/metrics", response_class=PlainTextResponse)
+async def metrics(memory: Memory, _: Admin) -> PlainTextResponse:
+    """Show the metrics, as Prometheus reads them."""
+    kept = memory.parts.metrics
+    if kept is None:
+        raise RequestError(404, "nothing is measured: set SOUFFLEUR_METRICS=true")
+    await kept.refresh()
+    return PlainTextResponse(kept.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 @router.get("/api/report")

@@ -114,6 +114,7 @@ async def attempts(scene: Scene) -> list[tuple[str, str, str, dict[str, Any] | N
     every: list[Memory] = await scene.memory.list(user_id="ann")
     (entry, *_) = await scene.memory.history(every[0].id, user_id="ann")
     ids = {"memory_id": every[0].id, "entry_id": entry.id, "id": every[0].id, "name": "decay"}
+    ids["entity_type"] = "user"
     found = []
     for route in routes(scene.app):
         path = str(route.path)

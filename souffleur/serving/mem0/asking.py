@@ -1,0 +1,43 @@
+"""Asking: for whom a request of mem0's interface is, which often names its user in the body."""
+
+from typing import Annotated
+
+from fastapi import Depends
+
+from souffleur.runtime import Souffleur
+from souffleur.serving.access import Access, Caller, UserId
+from souffleur.serving.mem0.filters import user_in
+from souffleur.serving.mem0.shapes import Named
+from souffleur.serving.problems import RequestError
+from souffleur.serving.tokens import Role
+
+
+class Asker:
+    """Who asks, and for whom the address says that it is."""
+
+    def __init__(self, access: Access, named: str | None) -> None:
+        if named is not None or access.role is Role.PERSONA:
+            access.user(named)
+        self.access = access
+        self._named = named
+
+    def user(self, body: Named | None = None) -> str:
+        """Return the user whose memories are meant. Raises RequestError (400, 403)."""
+        in_body = (body.user_id or user_in(body.filters)) if body else None
+        if in_body and self._named and in_body != self._named:
+            raise RequestError(400, "the address and the body name two users: name one")
+        return self.access.user(in_body or self._named)
+
+    async def owner(self, memory: Souffleur, memory_id: str) -> str:
+        """Return the user of a memory, whom mem0's client does not name. Raises NotFoundError."""
+        if self._named is None and self.access.role is Role.ADMIN:
+            return (await memory.knowledge.get(memory_id, user_id=None)).user_id
+        return (await memory.get(memory_id, user_id=self.access.user(self._named))).user_id
+
+
+def _asker(caller: Caller, user_id: UserId = None) -> Asker:
+    return Asker(caller, user_id)
+
+
+Ask = Annotated[Asker, Depends(_asker)]
+"""Who asks; tokens of a persona are refused."""

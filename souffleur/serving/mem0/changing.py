@@ -1,0 +1,61 @@
+"""Changing and choosing memories as mem0's interface asks for it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from souffleur.knowledge.memory import Category, Memory as OneMemory, MemoryState
+from souffleur.runtime import Souffleur
+from souffleur.serving.mem0.filters import is_met
+from souffleur.serving.mem0.own_fields import find_own, keep_own
+from souffleur.serving.mem0.shapes import ListBody, SearchBody, UpdateBody, show
+from souffleur.serving.problems import RequestError
+
+HIDDEN = (Category.EPISODE, Category.PROFILE)
+"""What mem0 does not know: it has sentences only."""
+
+
+async def show_one(memory: Souffleur, user_id: str, memory_id: str) -> dict[str, Any]:
+    """Return a memory as mem0 shows it. Raises NotFoundError."""
+    found = await memory.get(memory_id, user_id=user_id)
+    return show(found, (await find_own(memory, [found]))[found.id])
+
+
+async def change(
+    memory: Souffleur, user_id: str, memory_id: str, body: UpdateBody
+) -> dict[str, Any]:
+    """Change the words or the metadata of a memory, and return it. Raises RequestError (400)."""
+    text = body.text if body.text is not None else body.data
+    if text is None and body.metadata is None:
+        raise RequestError(400, "say what to change: text, metadata or both")
+    if text is not None:
+        await memory.edit(memory_id, text, user_id=user_id)
+    if body.metadata is not None:
+        await keep_own(memory, user_id, [memory_id], {"metadata": body.metadata})
+    return await show_one(memory, user_id, memory_id)
+
+
+async def find_all(memory: Souffleur, user_id: str, body: ListBody) -> list[dict[str, Any]]:
+    """Return the memories that a body asks for, newest first."""
+    found = await memory.list(user_id=user_id, state=MemoryState.ACTIVE)
+    lines = await choose(memory, [(one, None) for one in reversed(found)], body)
+    since, until = body.start_date or "", body.end_date
+    dated = [one for one in lines if one["created_at"] >= since]
+    return [one for one in dated if until is None or one["created_at"][: len(until)] <= until]
+
+
+async def choose(
+    memory: Souffleur,
+    found: Sequence[tuple[OneMemory, float | None]],
+    body: ListBody | SearchBody,
+) -> list[dict[str, Any]]:
+    """Return the memories, each with its score, that meet what a body asks for."""
+    kept = [(one, score) for one, score in found if one.category not in HIDDEN]
+    own = await find_own(memory, [one for one, _ in kept])
+    lines = [show(one, own[one.id], score) for one, score in kept]
+    asked: list[Any] = [body.filters or {}]
+    asked.append(body.model_dump(include={"agent_id", "run_id", "app_id"}, exclude_none=True))
+    if isinstance(body, SearchBody) and body.metadata:
+        asked.append({"metadata": body.metadata})
+    if body.categories:
+        asked.append({"categories": {"in": body.categories}})
+    return [one for one in lines if all(is_met(part, one) for part in asked)]

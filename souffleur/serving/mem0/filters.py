@@ -1,0 +1,114 @@
+"""Filters: the conditions of mem0's `filters`, tried on a memory as mem0 shows it."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from souffleur.serving.problems import RequestError
+
+Shown = Mapping[str, Any]
+"""A memory as mem0 shows it."""
+
+ANY = "*"
+"""As a value: the field is there, whatever it is."""
+_TEXT = "keywords"
+"""The field of a filter that means the words of a memory."""
+_COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
+    "eq": lambda held, wanted: held == wanted,
+    "ne": lambda held, wanted: held != wanted,
+    "gt": lambda held, wanted: held > wanted,
+    "gte": lambda held, wanted: held >= wanted,
+    "lt": lambda held, wanted: held < wanted,
+    "lte": lambda held, wanted: held <= wanted,
+    "in": lambda held, wanted: any(one in wanted for one in _each(held)),
+    "nin": lambda held, wanted: not any(one in wanted for one in _each(held)),
+    "contains": lambda held, wanted: wanted in held,
+    "icontains": lambda held, wanted: str(wanted).lower() in str(held).lower(),
+}
+
+
+def user_in(filters: Any) -> str | None:
+    """Return the one user that a filter asks for; `None` if it names none.
+
+    Raises RequestError (400) if it could mean several.
+
+    >>> user_in({"AND": [{"user_id": "ann"}, {"categories": {"contains": "fact"}}]})
+    'ann'
+    """
+    named = {str(one) for one in _users(filters)}
+    if len(named) > 1 or ANY in named or (named and _users_in_or(filters)):
+        raise RequestError(400, "ask for one user at a time: filters={'user_id': '…'}")
+    return next(iter(named), None)
+
+
+def is_met(filters: Any, shown: Shown) -> bool:
+    """Return whether a memory meets a filter. Raises RequestError (400) for one that is none.
+
+    >>> is_met({"OR": [{"run_id": "r1"}, {"metadata": {"n": 2}}]}, {"metadata": {"n": 2}})
+    True
+    """
+    if not isinstance(filters, Mapping):
+        raise RequestError(400, "a filter is an object such as {'user_id': 'ann'}")
+    return all(_is_one_met(key, wanted, shown) for key, wanted in filters.items())
+
+
+def _is_one_met(key: str, wanted: Any, shown: Shown) -> bool:
+    if key in ("AND", "OR", "NOT"):
+        parts = [is_met(part, shown) for part in _parts(wanted)]
+        return {"AND": all(parts), "OR": any(parts), "NOT": not any(parts)}[key]
+    if key == "metadata" and isinstance(wanted, Mapping):
+        held = shown.get("metadata") or {}
+        return all(_fits(held.get(name), value) for name, value in wanted.items())
+    return _fits(shown.get("memory" if key == _TEXT else key), wanted)
+
+
+def _fits(held: Any, wanted: Any) -> bool:
+    if wanted == ANY:
+        return held is not None
+    if not isinstance(wanted, Mapping):
+        return bool(held == wanted or (isinstance(held, list) and wanted in held))
+    unknown = wanted.keys() - _COMPARED.keys()
+    if unknown:
+        known = ", ".join(_COMPARED)
+        raise RequestError(400, f"a filter knows no {sorted(unknown)[0]!r}: use one of {known}")
+    try:
+        return held is not None and all(_COMPARED[op](held, w) for op, w in wanted.items())
+    except TypeError:  # such as a text beside a number
+        return False
+
+
+def _users(filters: Any) -> Iterable[Any]:
+    """Yield the users that a filter names, wherever in it."""
+    if not isinstance(filters, Mapping):
+        return
+    for key, wanted in filters.items():
+        if key in ("AND", "OR", "NOT"):
+            for part in _parts(wanted):
+                yield from _users(part)
+        elif key == "user_id":
+            yield from _values(wanted)
+
+
+def _users_in_or(filters: Any) -> bool:
+    """Return whether a user is named in an alternative, whose other half could be anybody's."""
+    if not isinstance(filters, Mapping):
+        return False
+    either = _parts(filters.get("OR", ()))
+    doubtful = [*_parts(filters.get("NOT", ())), *(either if len(either) > 1 else ())]
+    named = any(any(True for _ in _users(part)) for part in doubtful)
+    return named or any(_users_in_or(part) for part in _parts(filters.get("AND", ())))
+
+
+def _values(wanted: Any) -> Iterable[Any]:
+    if isinstance(wanted, Mapping):
+        for value in wanted.values():
+            yield from _each(value)
+    else:
+        yield wanted
+
+
+def _parts(wanted: Any) -> Sequence[Any]:
+    return wanted if isinstance(wanted, list | tuple) else [wanted]
+
+
+def _each(held: Any) -> Sequence[Any]:
+    return held if isinstance(held, list | tuple) else [held]

@@ -1,0 +1,203 @@
+"""Routes of mem0's hosted interface, which `MemoryClient` calls, and of its open server.
+
+Every change goes through Souffleur: it has a reason, can be undone, and is judged where mem0
+infers.
+"""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+
+from souffleur.knowledge.operation import LedgerEntry
+from souffleur.messages import to_turns
+from souffleur.serving.access import Memory
+from souffleur.serving.mem0.asking import Ask
+from souffleur.serving.mem0.changing import change, choose, find_all, show_one
+from souffleur.serving.mem0.own_fields import FIELDS, keep_own
+from souffleur.serving.mem0.shapes import (
+    DEFAULT,
+    AddBody,
+    BatchBody,
+    ListBody,
+    SearchBody,
+    UpdateBody,
+    show_history,
+    show_results,
+    written,
+)
+from souffleur.serving.problems import RequestError
+from souffleur.serving.tokens import Role
+
+router = APIRouter(tags=["mem0"])
+FOUND = 10
+"""Number of results of a search that names none."""
+MAX_FOUND = 100
+"""Number of results among which a filter chooses."""
+
+
+@router.get("/v1/ping/")
+async def ping(ask: Ask) -> dict[str, str]:
+    """Say that the server is there, as the client wants when it is made."""
+    return {"status": "ok", "org_id": "souffleur", "project_id": "souffleur"}
+
+
+@router.post("/v3/memories/add/")
+@router.post("/v1/memories/")
+@router.post("/memories")
+async def add(memory: Memory, ask: Ask, body: AddBody) -> dict[str, Any]:
+    """Have messages judged now or, with `infer` false, remember each of them as it is."""
+    user_id = ask.user(body)
+    filters = body.filters or {}
+    given = [body.messages] if isinstance(body.messages, dict) else body.messages
+    messages = [{"role": "user", "content": given}] if isinstance(given, str) else given
+    said = [text for turn in to_turns(messages) for text in (turn.user, turn.assistant) if text]
+    entries: list[LedgerEntry] = []
+    for what in said if body.infer is False else [messages]:
+        entries += await memory.remember(
+            what,
+            user_id=user_id,
+            agent_id=body.agent_id or filters.get("agent_id") or DEFAULT,
+            session_id=body.run_id or filters.get("run_id") or DEFAULT,
+            at=body.timestamp,
+        )
+    kept = [written(one).id for one in entries if one.changes and one.op in ("ADD", "UPDATE")]
+    own = body.model_dump(include=set(FIELDS), exclude_none=True)
+    await keep_own(memory, user_id, kept, {**filters, **own})
+    return {"results": show_results(entries)}
+
+
+@router.post("/v3/memories/search/")
+@router.post("/v2/memories/search/")
+@router.post("/search")
+async def search(memory: Memory, ask: Ask, body: SearchBody) -> dict[str, Any]:
+    """Search a user's memories, best first."""
+    user_id, wanted = ask.user(body), body.top_k or body.limit or FOUND
+    hits = await memory.search(body.query, user_id=user_id, limit=MAX_FOUND)
+    lines = await choose(memory, [(hit.memory, hit.score) for hit in hits], body)
+    enough = [one for one in lines if body.threshold is None or one["score"] >= body.threshold]
+    return {"results": enough[:wanted]}
+
+
+@router.post("/v3/memories/")
+@router.post("/v2/memories/")
+async def list_memories(
+    memory: Memory,
+    ask: Ask,
+    body: ListBody,
+    page: Annotated[int, Query(ge=1)] = 1,
+    page_size: Annotated[int, Query(ge=1, le=500)] = 100,
+) -> dict[str, Any]:
+    """List a user's memories, newest first, in pages."""
+    lines = await find_all(memory, ask.user(body), body)
+    first, last = (page - 1) * page_size, page * page_size
+
+    def address(number: int) -> str:
+        return f"/v3/memories/?page={number}&page_size={page_size}"
+
+    return {
+        "count": len(lines),
+        "next": address(page + 1) if last < len(lines) else None,
+        "previous": address(page - 1) if page > 1 else None,
+        "results": lines[first:last],
+    }
+
+
+@router.get("/v1/memories/")
+@router.get("/memories")
+async def list_all(
+    memory: Memory, ask: Ask, agent_id: str | None = None, run_id: str | None = None
+) -> dict[str, Any]:
+    """List a user's memories, newest first."""
+    body = ListBody(agent_id=agent_id, run_id=run_id)
+    return {"results": await find_all(memory, ask.user(), body)}
+
+
+@router.get("/v1/memories/{memory_id}/")
+@router.get("/memories/{memory_id}")
+async def get(memory: Memory, ask: Ask, memory_id: str) -> dict[str, Any]:
+    """Show one memory. One that was replaced is shown as it was."""
+    user_id = await ask.owner(memory, memory_id)
+    return await show_one(memory, user_id, memory_id)
+
+
+@router.put("/v1/memories/{memory_id}/")
+@router.put("/memories/{memory_id}")
+async def update(memory: Memory, ask: Ask, memory_id: str, body: UpdateBody) -> dict[str, Any]:
+    """Change the words or the metadata of a memory; can be undone."""
+    user_id = await ask.owner(memory, memory_id)
+    return await change(memory, user_id, memory_id, body)
+
+
+@router.delete("/v1/memories/{memory_id}/")
+@router.delete("/memories/{memory_id}")
+async def delete(memory: Memory, ask: Ask, memory_id: str) -> dict[str, str]:
+    """Forget a memory; can be undone."""
+    user_id = await ask.owner(memory, memory_id)
+    await memory.forget(memory_id, user_id=user_id)
+    return {"message": "Memory deleted successfully!"}
+
+
+@router.delete("/v1/memories/")
+@router.delete("/memories")
+async def delete_all(
+    memory: Memory, ask: Ask, agent_id: str | None = None, run_id: str | None = None
+) -> dict[str, str]:
+    """Forget all memories of a user; each can be restored. `delete_users` erases for good."""
+    user_id = ask.user()
+    for line in await find_all(memory, user_id, ListBody(agent_id=agent_id, run_id=run_id)):
+        await memory.forget(line["id"], user_id=user_id)
+    return {"message": "Memories deleted successfully!"}
+
+
+@router.get("/v1/memories/{memory_id}/history/")
+@router.get("/memories/{memory_id}/history")
+async def history(memory: Memory, ask: Ask, memory_id: str) -> list[dict[str, Any]]:
+    """Show all changes of a memory, oldest first."""
+    user_id = await ask.owner(memory, memory_id)
+    entries = await memory.history(memory_id, user_id=user_id)
+    return [show_history(one, memory_id) for one in entries if memory_id in one.memory_ids]
+
+
+@router.put("/v1/batch/")
+async def update_batch(memory: Memory, ask: Ask, body: BatchBody) -> dict[str, str]:
+    """Change several memories."""
+    for one in body.memories:
+        await change(memory, await ask.owner(memory, one.memory_id), one.memory_id, one)
+    return {"message": f"Successfully updated {len(body.memories)} memories"}
+
+
+@router.delete("/v1/batch/")
+async def delete_batch(memory: Memory, ask: Ask, body: BatchBody) -> dict[str, str]:
+    """Forget several memories."""
+    for one in body.memories:
+        await memory.forget(one.memory_id, user_id=await ask.owner(memory, one.memory_id))
+    return {"message": f"Successfully deleted {len(body.memories)} memories"}
+
+
+@router.get("/v1/entities/")
+async def users(memory: Memory, ask: Ask) -> dict[str, Any]:
+    """List users: all of them for an admin, otherwise the caller alone."""
+    known = await memory.users()
+    if ask.access.role is not Role.ADMIN:
+        known = [one for one in known if one.user_id == ask.user()]
+    lines = [
+        {
+            "id": one.user_id,
+            "name": one.user_id,
+            "type": "user",
+            "total_memories": one.memories,
+            "updated_at": one.last_seen and one.last_seen.isoformat(),
+        }
+        for one in known
+    ]
+    return {"count": len(lines), "next": None, "previous": None, "results": lines}
+
+
+@router.delete("/v2/entities/{entity_type}/{name}/")
+async def erase_user(memory: Memory, ask: Ask, entity_type: str, name: str) -> dict[str, str]:
+    """Erase everything of a user, for good."""
+    user_id = ask.access.user(name)
+    if entity_type != "user":
+        raise RequestError(400, "only users can be erased: agents and runs share their memories")
+    await memory.erase_user(user_id=user_id)
+    return {"message": "Entity deleted successfully!"}

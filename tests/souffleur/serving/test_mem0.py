@@ -1,0 +1,150 @@
+"""mem0's interface: what its client sends, and what it expects back."""
+
+import os
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import pytest_asyncio
+
+from souffleur.runtime import Souffleur
+from souffleur.serving.app import make_app
+from souffleur.serving.mem0.filters import is_met, user_in
+from souffleur.serving.problems import RequestError
+from souffleur.settings import Settings
+from tests.build import NOW
+from tests.scripted import SKIP, Scripted
+from tests.served import served
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+THEIRS = os.environ.get("SOUFFLEUR_TEST_MEM0_PYTHON", "")
+"""A Python that has the package mem0ai, which does not go with ours into one environment."""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def memory(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Souffleur]:
+    """A store whose judge keeps nothing."""
+    chosen = Settings(path=tmp_path_factory.mktemp("store"), embedder="hash:64")
+    async with Souffleur.open(chosen, chat=Scripted(lambda _: SKIP), clock=lambda: NOW) as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def http(memory: Souffleur) -> AsyncIterator[httpx2.AsyncClient]:
+    """A client of its app."""
+    transport = httpx2.ASGITransport(make_app(memory))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        yield client
+
+
+async def added(http: httpx2.AsyncClient, user: str, text: str, **more: Any) -> str:
+    """Add a sentence as it is, and return its id."""
+    body = {"messages": text, "user_id": user, "infer": False, **more}
+    answer = await http.post("/v3/memories/add/", json=body)
+    (line,) = answer.json()["results"]
+    assert (line["memory"], line["event"]) == (text, "ADD")
+    return str(line["id"])
+
+
+async def test_what_is_added_is_found_with_its_metadata(http: httpx2.AsyncClient) -> None:
+    """Search, list and get show the sentence, its run and its metadata; so do filters on them."""
+    kept = await added(http, "ann", "Ann loves hiking.", metadata={"topic": "sport"}, run_id="r1")
+    await added(http, "ann", "Ann plays chess.")
+    within = {"AND": [{"user_id": "ann"}, {"metadata": {"topic": {"in": ["sport"]}}}]}
+    for path, body in (
+        ("/v3/memories/search/", {"query": "hiking", "filters": within}),
+        ("/v3/memories/", {"filters": {"user_id": "ann", "run_id": "r1"}}),
+    ):
+        (line,) = (await http.post(path, json=body)).json()["results"]
+        assert (line["id"], line["metadata"]) == (kept, {"topic": "sport"})
+    shown = (await http.get(f"/v1/memories/{kept}/")).json()
+    assert (shown["memory"], shown["run_id"], shown["user_id"]) == (
+        "Ann loves hiking.",
+        "r1",
+        "ann",
+    )
+
+
+async def test_pages(http: httpx2.AsyncClient) -> None:
+    """A list tells how many there are, and where the next page is."""
+    for count in range(3):
+        await added(http, "pia", f"Pia has been to place {count}.")
+    body = {"filters": {"user_id": "pia"}}
+    first = (await http.post("/v3/memories/", json=body, params={"page_size": 2})).json()
+    assert (first["count"], len(first["results"]), first["previous"]) == (3, 2, None)
+    rest = (await http.post(first["next"], json=body)).json()
+    assert (len(rest["results"]), rest["next"]) == (1, None)
+
+
+async def test_a_change_is_kept_in_the_history(http: httpx2.AsyncClient) -> None:
+    """After an update and a deletion the history names all three, and the memory is in no list."""
+    kept = await added(http, "bob", "Bob drinks tea.")
+    changed = await http.put(f"/v1/memories/{kept}/", json={"text": "Bob drinks mate."})
+    assert changed.json()["memory"] == "Bob drinks mate."
+    assert (await http.delete(f"/v1/memories/{kept}/")).status_code == 200
+    told = (await http.get(f"/v1/memories/{kept}/history/")).json()
+    assert [one["event"] for one in told] == ["ADD", "UPDATE", "DELETE"]
+    assert (told[1]["old_memory"], told[2]["new_memory"]) == ("Bob drinks tea.", None)
+    assert (await http.get("/memories", params={"user_id": "bob"})).json() == {"results": []}
+
+
+async def test_messages_are_judged(http: httpx2.AsyncClient, memory: Souffleur) -> None:
+    """Where mem0 infers, the turn is observed and judged; a judge that skips keeps nothing."""
+    body = {"messages": [{"role": "user", "content": "I am vegan."}], "user_id": "cy"}
+    assert (await http.post("/memories", json=body)).json() == {"results": []}
+    (turn,) = await memory.knowledge.journal.turns(user_id="cy")
+    assert (turn.user, turn.state) == ("I am vegan.", "judged")
+
+
+async def test_users_are_listed_and_erased(http: httpx2.AsyncClient) -> None:
+    """An erased user is in no list any more, nor is what mem0 kept beside the memories."""
+    await added(http, "dora", "Dora sings.", metadata={"secret": 1})
+    names = [one["name"] for one in (await http.get("/v1/entities/")).json()["results"]]
+    assert "dora" in names
+    assert (await http.delete("/v2/entities/user/dora/")).status_code == 200
+    names = [one["name"] for one in (await http.get("/v1/entities/")).json()["results"]]
+    assert "dora" not in names
+    assert (await http.delete("/v2/entities/agent/dora/")).status_code == 400
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [{"user_id": "*"}, {"OR": [{"user_id": "ann"}, {"user_id": "bob"}]}, {"NOT": {"user_id": "a"}}],
+)
+async def test_several_users_are_refused(http: httpx2.AsyncClient, filters: Any) -> None:
+    """A filter that could mean anybody is a 400 that says to name one."""
+    answer = await http.post("/v3/memories/", json={"filters": filters})
+    assert (answer.status_code, "one user" in answer.text) == (400, True)
+
+
+async def test_filters() -> None:
+    """Operators and alternatives are those of mem0; an unknown one is refused."""
+    shown = {"memory": "Likes Tea", "categories": ["fact"], "metadata": {"n": 2}, "run_id": None}
+    assert is_met({"keywords": {"icontains": "tea"}, "categories": {"contains": "fact"}}, shown)
+    assert is_met({"OR": [{"run_id": "*"}, {"metadata": {"n": {"gt": 1, "lte": 2}}}]}, shown)
+    assert not is_met({"NOT": [{"metadata": {"n": 2}}]}, shown)
+    assert not is_met({"metadata": {"n": {"gt": "a text"}}}, shown)
+    assert user_in({"AND": [{"user_id": {"in": ["ann"]}}]}) == "ann"
+    with pytest.raises(RequestError, match="knows no 'like'"):
+        is_met({"memory": {"like": "x"}}, shown)
+
+
+@pytest.mark.skipif(not THEIRS, reason="SOUFFLEUR_TEST_MEM0_PYTHON names no Python with mem0ai")
+async def test_their_client(memory: Souffleur) -> None:
+    """The published client, unmodified, adds, finds, changes, deletes and lists."""
+    async with served(memory) as url:
+        script = Path(__file__).parent / "mem0_client.py"
+        done = await _run([THEIRS, "-P", "-W", "ignore", str(script), url])
+    assert (done.returncode, done.stdout.split()[-1:]) == (0, ["done"]), done.stderr
+
+
+async def _run(command: list[str]) -> "subprocess.CompletedProcess[str]":
+    import asyncio
+
+    env = {**os.environ, "MEM0_TELEMETRY": "False"}
+    return await asyncio.to_thread(
+        subprocess.run, command, capture_output=True, text=True, env=env, timeout=120, check=False
+    )

@@ -95,7 +95,7 @@ class Prompter:
         if whole_said:
             return Said(turn, whole, exchange.whisper)
         logger.info("turn {} was aborted: what was said so far is kept", turn.turn_id)
-        return Said(turn, f"{whole} {ABORTED}", exchange.whisper)
+        return Said(turn, f"{whole.rstrip()} {ABORTED}", exchange.whisper)
 
     def keep(self, said: Said) -> None:
         """Store a turn durably. May be called from any thread."""

@@ -8,6 +8,7 @@ from typing import Any
 from souffleur.contents import content_of, read_content
 from souffleur.errors import MessageError
 from souffleur.messages import Exchanged, to_turns
+from souffleur.proxy.injection import SYSTEM_ROLES
 
 GIST = 200
 """Letters and digits by which a message is known again, though its end or its style changes."""
@@ -59,18 +60,17 @@ def read_talk(messages: Sequence[Any]) -> Talk | None:
     >>> (talk := read_talk(asked)).user, talk.so_far, talk.is_first
     ('hi', 'Well,', True)
     """
-    said = [one for one in messages if _role(one) in ("user", "assistant") and _has_content(one)]
+    said = [one for one in messages if role_of(one) in ("user", "assistant") and _has_content(one)]
     turns = to_turns(said)
     if not turns or not turns[-1].user:
         return None
     *earlier, now = turns
-    spoken = [one for one in messages if _role(one) not in ("", "system", "developer")]
-    goes_on = bool(now.assistant) and _role(spoken[-1]) == "assistant"
+    in_its_midst = is_reply(last_said(messages)) and not _is_by_another(messages[-1])
     greeting = earlier[0].assistant if earlier and not earlier[0].user else ""
     return Talk(
         user=now.user,
         so_far=now.assistant,
-        joint="" if goes_on or not now.assistant else "\n",
+        joint="" if in_its_midst or not now.assistant else "\n",
         earlier=tuple(earlier),
         opening=digest([gist(greeting), gist(_system(messages))]),
         greeted=bool(greeting),
@@ -97,12 +97,33 @@ def digest(texts: Iterable[str]) -> str:
     return hashlib.sha256("\x1f".join(texts).encode()).hexdigest()[:16]
 
 
-def _role(message: Any) -> str:
-    """Return the role of a message; of what has none, such as the call of a tool, its type."""
+def last_said(messages: Sequence[Any]) -> Any:
+    """Return the last message that is not the system's; `None` if there is none."""
+    others = (one for one in reversed(messages) if role_of(one) not in ("", *SYSTEM_ROLES))
+    return next(others, None)
+
+
+def is_reply(message: Any) -> bool:
+    """Return whether a message is a reply, and not the call of a tool."""
+    return role_of(message) == "assistant" and not message.get("tool_calls")
+
+
+def role_of(message: Any) -> str:
+    """Return the role of a message; of what has none, such as the call of a tool, its type.
+
+    >>> role_of({"role": "user"}), role_of({"type": "function_call"}), role_of(None)
+    ('user', 'function_call', '')
+    """
     if not isinstance(message, Mapping):
         return ""
     role = message.get("role") or message.get("type")
     return role if isinstance(role, str) else ""
+
+
+def _is_by_another(last: Any) -> bool:
+    """Return whether the last message asks another persona of a group to reply."""
+    asked = _text(last) if role_of(last) in SYSTEM_ROLES else ""
+    return asked.lstrip("[").startswith("Write the next reply only as")
 
 
 def _has_content(message: Mapping[str, Any]) -> bool:
@@ -111,9 +132,11 @@ def _has_content(message: Mapping[str, Any]) -> bool:
 
 def _system(messages: Sequence[Any]) -> str:
     """Return the first message, if it is the system's."""
-    if messages and _role(messages[0]) in ("system", "developer"):
-        try:
-            return read_content(messages[0])
-        except MessageError:
-            return ""
-    return ""
+    return _text(messages[0]) if role_of(messages[0]) in SYSTEM_ROLES else ""
+
+
+def _text(message: Any) -> str:
+    try:
+        return read_content(message)
+    except MessageError:
+        return ""

@@ -6,7 +6,9 @@ from typing import Any
 
 from souffleur.contents import read_content
 from souffleur.errors import MessageError
+from souffleur.proxy.injection import SYSTEM_ROLES
 from souffleur.proxy.speaker import Headers
+from souffleur.proxy.talk import is_reply, last_said, role_of
 
 TASK_HEADERS = ("x-souffleur-task", "x-openwebui-task")
 """Headers that name a task; empty, or a placeholder that nothing was put into, they name none."""
@@ -29,6 +31,8 @@ _OPENINGS = (
     r"provide ONLY the last|Your next response must be formatted|choose a location ONLY|"
     r"generate a list of tasks|Determine if this task|provide an exhaustive)",
 )
+_GOES_ON = re.compile(r"\bcontinue\b|\bnext reply\b|继续|繼續|接着|続き|続け", re.IGNORECASE)
+"""What the system says after a reply to have it continued, or to have another persona reply."""
 _TASK = re.compile("|".join(_OPENINGS), re.IGNORECASE | re.DOTALL)
 
 
@@ -36,7 +40,8 @@ def is_task(headers: Headers, body: Mapping[str, Any], messages: Sequence[Any]) 
     r"""Return whether a request is a front end's own: by header, by metadata, or by its form.
 
     Its form tells if its last message, or its only message besides the system's, begins with the
-    words that a known front end has for it.
+    words that a known front end has for it; or if the system asks for something after the reply,
+    other than to go on.
 
     >>> said = [{"role": "user", "content": "### Task:\nGenerate a title"}]
     >>> is_task({}, {}, said), is_task({"x-souffleur-task": "tags"}, {}, [])
@@ -50,7 +55,10 @@ def is_task(headers: Headers, body: Mapping[str, Any], messages: Sequence[Any]) 
     if any(one and "{{" not in str(one) for one in named):
         return True
     asking = [*messages[-1:], *(messages[:1] if len(messages) <= 2 else ())]
-    return any(_TASK.match(_text(message).lstrip()) for message in asking)
+    if any(_TASK.match(_text(message).lstrip()) for message in asking):
+        return True
+    after_reply = role_of(messages[-1]) in SYSTEM_ROLES and is_reply(last_said(messages))
+    return after_reply and not _GOES_ON.search(_text(messages[-1]))
 
 
 def _text(message: Any) -> str:

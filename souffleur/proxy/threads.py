@@ -1,8 +1,9 @@
 """Threads: to which session a request belongs if it names none, and which turn of it is meant."""
 
+import time
 from collections import OrderedDict
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Generic, TypeVar
 
@@ -18,6 +19,8 @@ MAX_BEGINNINGS = 8
 """First messages that are remembered of one session or greeting."""
 ALIKE = 0.6
 """How much of a first message stays the same if it was edited; by less, it is another message."""
+EDITED_WITHIN = 3600.0
+"""Seconds after a first message in which one that is alike is taken for its edited form."""
 COMPARED = 500
 """Characters of first messages that are compared."""
 
@@ -45,6 +48,8 @@ class _Beginning:
     user: str
     session_id: str
     turn_id: str
+    at: float
+    """When it was said, in steady seconds."""
 
 
 class Latest(Generic[K, V]):
@@ -73,7 +78,9 @@ class Threads:
     front end has cut off or changes all the time, is another session then.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, steady: Callable[[], float] = time.monotonic) -> None:
+        """`steady` counts seconds and never jumps."""
+        self._steady = steady
         self._replies: Latest[tuple[str, str, str], str] = Latest()
         """The session of each reply, by user, persona and gist."""
         self._beginnings: Latest[tuple[str, str, str], tuple[_Beginning, ...]] = Latest()
@@ -87,6 +94,7 @@ class Threads:
             session_id, turn_id = self._begin(speaker, talk)
         else:
             session_id, turn_id = speaker.session_id or known or _derived(talk), talk.place
+            self._go_on(speaker, talk, session_id)
         return _turn(speaker, talk, session_id, turn_id)
 
     def follow(self, speaker: Speaker, talk: Talk | None, former: str) -> OpenTurn | None:
@@ -111,18 +119,26 @@ class Threads:
 
     def _begin(self, speaker: Speaker, talk: Talk) -> tuple[str, str]:
         """Return session and turn of a first message: the same as before if it was edited."""
-        session_id = speaker.session_id or _derived(talk)
-        fresh = _Beginning(talk.user, session_id, digest(["first", talk.user]))
+        session_id, now = speaker.session_id or _derived(talk), self._steady()
+        fresh = _Beginning(talk.user, session_id, digest(["first", talk.user]), now)
         if not (speaker.session_id or talk.greeted):
             return fresh.session_id, fresh.turn_id  # a client without history: nothing is edited
-        key = (speaker.user_id, speaker.agent_id, speaker.session_id or talk.opening)
-        known = self._beginnings.get(key) or ()
+        key = _key(speaker, talk)
+        known = [one for one in self._beginnings.get(key) or () if now - one.at < EDITED_WITHIN]
         former = next((one for one in known if _is_alike(one.user, talk.user)), None)
         if former:
-            fresh = _Beginning(talk.user, former.session_id, former.turn_id)
+            fresh = replace(former, user=talk.user)
         kept = [one for one in known if one is not former][-MAX_BEGINNINGS + 1 :]
         self._beginnings.put(key, (*kept, fresh))
         return fresh.session_id, fresh.turn_id
+
+    def _go_on(self, speaker: Speaker, talk: Talk, session_id: str) -> None:
+        """Note that a session has gone on: its first message is not edited any more."""
+        key = _key(speaker, talk)
+        known = self._beginnings.get(key)
+        if known:
+            kept = tuple(one for one in known if one.session_id != session_id)
+            self._beginnings.put(key, kept)
 
     def _find_session(self, speaker: Speaker, talk: Talk) -> str | None:
         """Return the session of the talk's latest reply that is known; `None` if none is."""
@@ -146,6 +162,11 @@ def _turn(speaker: Speaker, talk: Talk, session_id: str, turn_id: str) -> OpenTu
         so_far=talk.so_far,
         joint=talk.joint,
     )
+
+
+def _key(speaker: Speaker, talk: Talk) -> tuple[str, str, str]:
+    """Return what first messages that may be forms of one another have in common."""
+    return (speaker.user_id, speaker.agent_id, speaker.session_id or talk.opening)
 
 
 def _is_alike(one: str, other: str) -> bool:

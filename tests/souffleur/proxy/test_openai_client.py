@@ -151,7 +151,7 @@ async def test_endpoint_breaks_off(scene: Scene) -> None:
     scene.endpoint.will(streamed("Once ", "upon", break_after=1))
     with pytest.raises(openai.APIConnectionError):
         await hear(scene, "u8", user("A story!"))
-    await until(scene, "u8", [("A story!", "Once  [aborted]")])
+    await until(scene, "u8", [("A story!", "Once [aborted]")])
 
 
 async def test_regenerated(scene: Scene) -> None:

@@ -48,3 +48,19 @@ def test_named_tasks() -> None:
     assert is_task({}, {"metadata": {"task": "title_generation"}}, said)
     assert not is_task({"x-souffleur-task": "{{TASK}}"}, {}, said)
     assert not is_task({"x-souffleur-task": ""}, {"metadata": {}}, said)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "task"),
+    [
+        ("List what is on the table.", True),
+        ("[Continue the following message.]", False),
+        ("[Write the next reply only as Luna.]", False),
+        ("继续。", False),
+    ],
+)
+def test_what_the_system_asks_after_a_reply(prompt: str, task: bool) -> None:
+    """It is a task, unless it has the reply go on, or another persona reply."""
+    talk = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}]
+    assert is_task({}, {}, [*talk, {"role": "system", "content": prompt}]) is task
+    assert not is_task({}, {}, [talk[0], {"role": "system", "content": prompt}])

@@ -1,0 +1,58 @@
+"""Threads: which session and which turn a request means."""
+
+from typing import Any
+
+from souffleur.proxy.speaker import Speaker
+from souffleur.proxy.talk import Talk, read_talk
+from souffleur.proxy.threads import EDITED_WITHIN, Threads
+
+ANN = Speaker("ann", "default", "s", None)
+
+
+def talk(*texts: str) -> Talk:
+    """A talk in which user and companion take turns; the user begins."""
+    roles = ("user", "assistant")
+    said: list[Any] = [{"role": roles[n % 2], "content": text} for n, text in enumerate(texts)]
+    found = read_talk(said)
+    assert found
+    return found
+
+
+def test_a_first_message_alike_is_edited() -> None:
+    """A message that differs in a word is the same turn; an hour later it is another one."""
+    now = [0.0]
+    threads = Threads(lambda: now[0])
+    first = threads.open(ANN, talk("I had pasta for lunch"))
+    assert threads.open(ANN, talk("I had pizza for lunch")).turn_id == first.turn_id
+    now[0] = EDITED_WITHIN
+    assert threads.open(ANN, talk("I had pasta for dinner")).turn_id != first.turn_id
+
+
+def test_what_has_gone_on_is_not_edited() -> None:
+    """A message like the first one of a session that has gone on since is another turn."""
+    threads = Threads()
+    first = threads.open(ANN, talk("I had pasta for lunch"))
+    threads.open(ANN, talk("I had pasta for lunch", "Nice.", "Yes."))
+    assert threads.open(ANN, talk("I had pizza for lunch")).turn_id != first.turn_id
+
+
+def test_same_turns_before_same_turn() -> None:
+    """The turn after the same two turns is the same one, whatever was said long before or in it."""
+    threads = Threads()
+    long = threads.open(ANN, talk("0", "a", "1", "b", "2", "c", "now"))
+    short = threads.open(ANN, talk("1", "b", "2", "c", "now, edited"))
+    other = threads.open(ANN, talk("0", "a", "2", "c", "now"))
+    assert long.turn_id == short.turn_id != other.turn_id
+
+
+def test_responses_of_others_are_unknown() -> None:
+    """The id of somebody else's response does not lead into their session."""
+    threads = Threads()
+    turn = threads.open(ANN, talk("Hi"))
+    threads.close(turn, "resp_1")
+    eve = Speaker("eve", "default", None, None)
+    followed = threads.follow(eve, talk("So?"), "resp_1")
+    assert followed
+    assert followed.user_id == "eve"
+    assert followed.session_id != turn.session_id
+    assert threads.follow(eve, None, "resp_1") is None

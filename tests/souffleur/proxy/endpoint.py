@@ -161,7 +161,8 @@ def calling(name: str) -> Answer:
         "type": "function",
         "function": {"name": name, "arguments": "{}"},
     }
-    return events(_chunk({"tool_calls": [call]}), _chunk({}, "tool_calls"), "[DONE]")
+    asked = {"role": "assistant", "content": None, "tool_calls": [call]}
+    return events(_chunk(asked), _chunk({}, "tool_calls"), "[DONE]")
 
 
 def responded(text: str, id: str = "resp_1") -> Answer:

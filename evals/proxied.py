@@ -12,7 +12,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -183,7 +183,8 @@ def _process(work: Callable[..., None], *given: Any) -> Iterator[Connection]:
             raise RuntimeError("a process of the measurement did not start")
         yield ours
     finally:
-        ours.send("end")
+        with suppress(OSError):  # it has ended already
+            ours.send("end")
         process.join(10)
         process.kill()
 

@@ -153,7 +153,9 @@ def _request(text: str, chunks: int, pause: float, user: str = "ann") -> bytes:
     said = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": text}]
     asked = {"model": "m", "stream": True, "messages": said, "chunks": chunks, "pause": pause}
     body = json.dumps(asked).encode()
-    head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n"
+    head = (
+        f"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n"
+    )
     return f"{head}x-souffleur-user: {user}\r\n\r\n".encode() + body
 
 

@@ -28,7 +28,11 @@ DOCS = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")] + DOCS
 README = PAGES[0].read_text(encoding="utf-8")
 
-OTHER_VARIABLES = {"SOUFFLEUR_USER", "SOUFFLEUR_TEST_QDRANT_URL"}
+OTHER_VARIABLES = {
+    "SOUFFLEUR_USER",
+    "SOUFFLEUR_TEST_QDRANT_URL",
+    "SOUFFLEUR_TEST_MEM0_PYTHON",
+}
 """Variables that are no settings: of commands, and of the tests."""
 
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

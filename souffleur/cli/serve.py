@@ -25,7 +25,7 @@ def serve(
     ] = PORT,
     upstream: Annotated[
         str | None,
-        typer.Option(help="URL of the model's endpoint for the proxy, which is then at /v1."),
+        typer.Option(help="URL of the model's endpoint for the proxy, then at /proxy/v1."),
     ] = None,
     schedule: Annotated[
         bool, typer.Option("--schedule/--no-schedule", help="Whether to run the jobs, too.")

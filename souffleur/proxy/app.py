@@ -13,11 +13,13 @@ import httpx2
 from loguru import logger
 
 from souffleur.errors import IdentityError
+from souffleur.knowledge.privacy.addresses import host_of
 from souffleur.proxy.client import Client, ClientGoneError, Receive, Scope, Send
 from souffleur.proxy.exchange import APIS, Exchange, Prompter
 from souffleur.proxy.passage import pass_on, pass_reply, while_there
 from souffleur.proxy.speaker import QUERY_FIELDS, Admit, Headers, usually
 from souffleur.proxy.upstream import Asked, Upstream, find_url, readable
+from souffleur.serving.guard import is_local, named_host
 
 if TYPE_CHECKING:
     from souffleur.runtime import Souffleur
@@ -36,8 +38,14 @@ class Proxy:
         prompter: Prompter,
         admit: Callable[[Scope], Admit],
         token: str | None = None,
+        *,
+        local_only: bool = False,
     ) -> None:
-        """With a `token`, only requests that have it are answered; `admit` says who is speaking."""
+        """With a `token`, only requests that have it are answered; `admit` says who is speaking.
+
+        With `local_only`, pages from elsewhere are refused that a browser on this machine shows.
+        """
+        self._local_only = local_only
         self._upstream = upstream
         self._prompter = prompter
         self._admit = admit
@@ -55,6 +63,9 @@ class Proxy:
         if not self._may(headers):
             message = "the token is missing or wrong: send it in the header X-Souffleur-Token"
             await client.refuse(401, message, "invalid_token")
+        elif self._local_only and (stranger := _stranger(headers)):
+            message = f"{stranger!r} is not this machine: set SOUFFLEUR_PROXY_TOKEN for others"
+            await client.refuse(403, message, "not_local")
         elif path is None:
             message = "this is a proxy of OpenAI's interface: its address ends with /v1"
             await client.refuse(404, message, "no_such_path")
@@ -146,6 +157,7 @@ def make_proxy(
         Prompter(memory, patience=settings.proxy_recall_timeout),
         admit or (lambda _: usual),
         token.get_secret_value() if token and admit is None else None,
+        local_only=token is None and admit is None,
     )
 
 
@@ -163,6 +175,20 @@ def _path(scope: Scope) -> str | None:
     if inner.startswith("/v1/"):
         return inner.removeprefix("/v1")
     return inner if root.endswith("/v1") else None
+
+
+def _stranger(headers: Headers) -> str:
+    """Return the host or the page that is not of this machine; empty if all are.
+
+    >>> _stranger({"host": "evil.example"}), _stranger({"host": "[::1]:80"})
+    ('evil.example', '')
+    >>> _stranger({"host": "localhost:80", "origin": "https://evil.example"})
+    'https://evil.example'
+    """
+    if not is_local(named_host(headers.get("host", ""))):
+        return headers.get("host", "")
+    origin = headers.get("origin", "")
+    return "" if not origin or is_local(host_of(origin)) else origin
 
 
 def _query(scope: Scope) -> str:

@@ -1,8 +1,6 @@
 """The server of `souffleur proxy`: the proxy alone, at an address, until it is stopped."""
 
 import asyncio
-import ipaddress
-import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -11,6 +9,8 @@ import uvicorn
 from souffleur.errors import SettingsError
 from souffleur.proxy.app import make_proxy
 from souffleur.proxy.upstream import find_url
+from souffleur.serving.guard import is_local
+from souffleur.serving.server import address, bind
 
 if TYPE_CHECKING:
     from souffleur.runtime import Souffleur
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 GRACE = 10
 """Seconds that replies on their way are given when the server stops."""
-BACKLOG = 2048
 
 
 async def serve(
@@ -37,8 +36,7 @@ async def serve(
     """
     check_served(settings, host)
     proxy = make_proxy(memory, settings)
-    listening = _listen(host, port)
-    address = f"http://{host if ':' not in host else f'[{host}]'}:{listening.getsockname()[1]}/v1"
+    at = bind(host, port)
     config = uvicorn.Config(
         proxy,
         lifespan="off",
@@ -50,9 +48,10 @@ async def serve(
     )
     server = uvicorn.Server(config)
     server = uvicorn.Server(config)
-    serving = asyncio.ensure_future(server.serve(sockets=[listening]))
+    serving = asyncio.ensure_future(server.serve(sockets=[at]))
     ending = asyncio.ensure_future(stopping.wait())
-    tell(f"{address} -> {proxy.upstream}; stop it with an interrupt")
+    where = address(host, at.getsockname()[1])
+    tell(f"{where}/v1 -> {proxy.upstream}; stop it with an interrupt")
     try:
         await asyncio.wait({serving, ending}, return_when=asyncio.FIRST_COMPLETED)
         server.should_exit = True
@@ -65,34 +64,8 @@ async def serve(
 def check_served(settings: "Settings", host: str) -> None:
     """Raise SettingsError without an upstream, or if others could reach it without a token."""
     find_url(settings)
-    if not is_loopback(host) and settings.proxy_token is None:
+    if not is_local(host) and settings.proxy_token is None:
         raise SettingsError(
             f"{host} is open to others, who would read what is remembered: set "
             "SOUFFLEUR_PROXY_TOKEN, or listen on 127.0.0.1"
         )
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach an address.
-
-    >>> is_loopback("localhost"), is_loopback("::1"), is_loopback("0.0.0.0")
-    (True, True, False)
-    """
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With its protocol named, so that asyncio sends each chunk at once (TCP_NODELAY).
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listening.bind((host, port))
-    except OSError as error:
-        listening.close()
-        raise SettingsError(f"{host}:{port} cannot be listened on: {error.strerror}") from None
-    listening.listen(BACKLOG)
-    return listening

@@ -53,7 +53,9 @@ def bind(host: str, port: int) -> socket.socket:
     """Return a socket bound to an address; port 0 takes a free one. Raises SettingsError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family)
+        at = socket.create_server((host, port), family=family)
+        at.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # each event is sent at once
+        return at
     except (OSError, OverflowError) as error:
         raise SettingsError(
             f"cannot listen at {address(host, port)} ({error}): name another --host or --port"

@@ -1,28 +1,26 @@
 """The whole server: the routes and, behind the same guard, the proxy and the tools of MCP."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
-from starlette.types import ASGIApp, Scope
+from starlette.types import ASGIApp
 
 from souffleur.errors import IdentityError
-from souffleur.proxy.app import make_proxy
-from souffleur.proxy.speaker import Admit
 from souffleur.runtime import Souffleur
-from souffleur.serving.access import Access
 from souffleur.serving.app import make_app
 from souffleur.serving.problems import RequestError
-from souffleur.serving.tokens import Role, TokenFile
+from souffleur.serving.proxied import make_mounted
+from souffleur.serving.tokens import TokenFile
 from souffleur.settings import Settings
 
 if TYPE_CHECKING:
     from souffleur.mcp import Who
 
-PROXY, TOOLS = "/v1", "/mcp"
-"""Where they are mounted."""
+PROXY = "/proxy"
+"""Where the proxy is mounted; its own address ends with /v1."""
 
 
 def make_whole_app(memory: Souffleur, settings: Settings, *, tokens: TokenFile | None) -> FastAPI:
@@ -30,8 +28,7 @@ def make_whole_app(memory: Souffleur, settings: Settings, *, tokens: TokenFile |
 
     The proxy is there if an upstream is set, the tools if the package mcp is installed.
     """
-    admitting = _admitting(settings.proxy_user)
-    proxy = make_proxy(memory, settings, admit=admitting) if settings.upstream_url else None
+    proxy = make_mounted(memory, settings) if settings.upstream_url else None
     tools = _make_tools(memory) if find_spec("mcp") else None
     mounts: dict[str, ASGIApp] = {PROXY: proxy} if proxy else {}
     if tools is not None:
@@ -49,36 +46,13 @@ def make_whole_app(memory: Souffleur, settings: Settings, *, tokens: TokenFile |
     return make_app(memory, settings, tokens=tokens, mounts=mounts, lifespan=running)
 
 
-def _admitting(usual: str | None) -> Callable[[Scope], Admit]:
-    """Return how the proxy learns for whom a request may speak; `usual` is whom admins mean."""
-
-    def admitted(scope: Scope) -> Admit:
-        access: Access = scope["state"]["access"]
-
-        def talk(user_id: str | None, agent_id: str | None) -> tuple[str, str | None]:
-            named = user_id or (usual if access.role is Role.ADMIN else None)
-            with _told_to_front_ends():
-                return access.talk(named, agent_id)
-
-        return talk
-
-    return admitted
-
-
-@contextmanager
-def _told_to_front_ends() -> Iterator[None]:
-    """Raise what a caller may not do as an error that front ends and agents are told of."""
-    try:
-        yield
-    except RequestError as error:
-        raise IdentityError(str(error)) from None
-
-
 def _make_tools(memory: Souffleur) -> Any:
     from souffleur.mcp import Who, http_app, make_server, request_of
 
     def whose(context: Any, named: str | None) -> "Who":
-        with _told_to_front_ends():
+        try:
             return Who(*request_of(context).state.access.talk(named, None))
+        except RequestError as error:  # the model is told, as of any id that is wrong
+            raise IdentityError(str(error)) from None
 
     return http_app(make_server(memory, resolve=whose), guarded=True)

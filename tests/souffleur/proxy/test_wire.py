@@ -46,7 +46,7 @@ async def talk(url: str, raw: bytes) -> bytes:
 
 def request(body: bytes, path: str = "/v1/chat/completions", **headers: str) -> bytes:
     """A request; underscores in a header's name are hyphens."""
-    usual = {"Host": "x", "Connection": "close", "Content-Length": str(len(body))}
+    usual = {"Host": "localhost", "Connection": "close", "Content-Length": str(len(body))}
     named = usual | {name.replace("_", "-"): value for name, value in headers.items()}
     lines = (f"POST {path} HTTP/1.1", *(f"{name}: {value}" for name, value in named.items()), "")
     return "".join(f"{line}\r\n" for line in lines).encode() + body
@@ -156,6 +156,23 @@ async def test_other_addresses(scene: Scene) -> None:
     """What is not below /v1 is no path of the interface."""
     answered = await talk(scene.url, request(b"", "/metrics"))
     assert status_of(answered) == 404
+
+
+@pytest.mark.parametrize(
+    "named", [{"Host": "evil.example"}, {"Origin": "https://evil.example"}, {"Origin": "null"}]
+)
+async def test_pages_from_elsewhere(scene: Scene, named: dict[str, str]) -> None:
+    """A page that a browser shows cannot use a proxy without a token, by whatever name."""
+    scene.endpoint.will(whole("ok"))
+    assert status_of(await talk(scene.url, request(ODD, X_Souffleur_User="ann", **named))) == 403
+    assert scene.endpoint.sent == []
+
+
+async def test_pages_of_this_machine(scene: Scene) -> None:
+    """A front end that runs in a browser on this machine may."""
+    scene.endpoint.will(whole("ok"))
+    named = {"X_Souffleur_User": "pia", "Origin": "http://localhost:5173"}
+    assert status_of(await talk(scene.url, request(ODD, **named))) == 200
 
 
 async def test_incognito(scene: Scene) -> None:

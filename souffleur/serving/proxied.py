@@ -1,0 +1,27 @@
+"""The proxy as a part of the server: requests speak for whom their token allows."""
+
+from typing import TYPE_CHECKING
+
+from souffleur.proxy.app import Proxy, make_proxy
+from souffleur.proxy.client import Scope
+from souffleur.proxy.speaker import Admit
+from souffleur.serving.access import Access
+from souffleur.serving.tokens import Role
+
+if TYPE_CHECKING:
+    from souffleur.runtime import Souffleur
+    from souffleur.settings import Settings
+
+
+def make_mounted(memory: "Souffleur", settings: "Settings") -> Proxy:
+    """Return the proxy behind the guard of the server, whose tokens it takes as API keys.
+
+    They are not passed to the upstream. Raises SettingsError without an upstream.
+    """
+
+    def admit(scope: Scope) -> Admit:
+        access: Access = scope["state"]["access"]
+        usual = None if access.role is Role.USER else settings.proxy_user
+        return lambda user_id, agent_id: access.talk(user_id or usual, agent_id)
+
+    return make_proxy(memory, settings, admit=admit)

@@ -31,7 +31,7 @@ README = PAGES[0].read_text(encoding="utf-8")
 OTHER_VARIABLES = {
     "SOUFFLEUR_USER",
     "SOUFFLEUR_TEST_QDRANT_URL",
-    "SOUFFLEUR_TEST_MEM0_PYTHON",
+    "SOUFFLEUR_TEST_MEM_ZERO",
 }
 """Variables that are no settings: of commands, and of the tests."""
 

@@ -20,7 +20,7 @@ from tests.scripted import SKIP, Scripted
 from tests.served import served
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-THEIRS = os.environ.get("SOUFFLEUR_TEST_MEM0_PYTHON", "")
+THEIRS = os.environ.get("SOUFFLEUR_TEST_MEM_ZERO", "")
 """A Python that has the package mem0ai, which does not go with ours into one environment."""
 
 
@@ -132,7 +132,7 @@ async def test_filters() -> None:
         is_met({"memory": {"like": "x"}}, shown)
 
 
-@pytest.mark.skipif(not THEIRS, reason="SOUFFLEUR_TEST_MEM0_PYTHON names no Python with mem0ai")
+@pytest.mark.skipif(not THEIRS, reason="SOUFFLEUR_TEST_MEM_ZERO names no Python with mem0ai")
 async def test_their_client(memory: Souffleur) -> None:
     """The published client, unmodified, adds, finds, changes, deletes and lists."""
     async with served(memory) as url:

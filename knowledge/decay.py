@@ -56,11 +56,17 @@ def base_value(memory: Memory, policy: Policy) -> float:
 
 def effective(memory: Memory, now: datetime, policy: Policy) -> float:
     """Return the value of a memory at `now`, 0 or more, in the policy's unit."""
+    value = base_value(memory, policy)
     if never_fades(memory, policy):
-        return base_value(memory, policy)
-    faded = max(0.0, memory.since(now) - memory.grace_days)
-    value = base_value(memory, policy) * math.pow(policy.rule(memory.category).rate, faded)
-    return max(value, _floor(memory, policy))
+        return value
+    rule = policy.rule(memory.category)
+    faded = memory.since(now) - memory.grace_days
+    if faded > 0:
+        value *= math.pow(rule.rate, faded)
+    below = rule.review_below
+    if below is not None and value < below and awaits_reviewer(memory, policy):
+        return below
+    return value
 
 
 def falls_below_at(memory: Memory, below: float, policy: Policy) -> datetime | None:

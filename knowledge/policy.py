@@ -86,7 +86,7 @@ class Policy(Frozen):
         >>> COMPANION.rule("episode").rate, COMPANION.rule("recipe").rate
         (0.8, 0.95)
         """
-        return self.rules.get(category, self.rules[Category.FACT])
+        return self.rules.get(category) or self.rules[Category.FACT]
 
 
 FOREVER = DecayRule()

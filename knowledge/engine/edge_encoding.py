@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
+from functools import lru_cache
 
 import numpy as np
 import qdrant_edge as qdrant
@@ -168,9 +169,17 @@ def encode_order(order: Order) -> qdrant.OrderBy:
 def encode_filter(filter: Filter) -> qdrant.Filter:
     """Return the engine's filter."""
     return qdrant.Filter(
-        must=[encode_condition(condition) for condition in filter.must],
-        must_not=[encode_condition(condition) for condition in filter.must_not],
+        must=[_encode_often(condition) for condition in filter.must],
+        must_not=[_encode_often(condition) for condition in filter.must_not],
     )
+
+
+def _encode_often(condition: Condition) -> "qdrant.ConditionType":
+    """Return the engine's condition; those that come again with each query are encoded once."""
+    match condition:
+        case AnyOf() | Is(_, str()):  # True equals 1, so that neither can be looked up
+            return _encode_once(condition)
+    return encode_condition(condition)
 
 
 def encode_condition(condition: Condition) -> "qdrant.ConditionType":
@@ -190,6 +199,9 @@ def encode_condition(condition: Condition) -> "qdrant.ConditionType":
             # Unlike `should`, this matches nothing if there are no conditions.
             encoded = [encode_condition(condition) for condition in conditions]
             return qdrant.Filter(min_should=qdrant.MinShould(encoded, 1))
+
+
+_encode_once = lru_cache(maxsize=1024)(encode_condition)
 
 
 def encode_value(value: Scalar) -> qdrant.MatchValue:

@@ -8,7 +8,7 @@ from threading import Lock
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
-from souffleur.knowledge.engine.points import Filter, Listing, Payload, Point
+from souffleur.knowledge.engine.points import Filter, Listing, Payload, Point, can_match
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
@@ -52,6 +52,8 @@ class Write:
         """Return whether a list may change of which these are the points."""
         if self.points is None and self.fields is None:
             return not self.ids.isdisjoint(ids)
+        if self.points is not None and not ids:  # nothing was in it, so only what is new can be
+            return any(can_match(listing.filter, point.payload) for point in self.points)
         ordered = listing.order is not None and listing.order.key in (self.fields or ())
         return ordered or self.changes(listing.filter)
 

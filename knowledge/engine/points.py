@@ -1,6 +1,6 @@
 """What is stored and asked for: points with their vectors, conditions, filters, queries, hits."""
 
-from collections.abc import Collection as Some, Iterable
+from collections.abc import Collection as Some, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -174,3 +174,37 @@ def is_between(condition: Between, payload: Payload) -> bool:
     return (not isinstance(low, datetime) or low <= at) and (
         not isinstance(high, datetime) or at < high
     )
+
+
+def can_match(filter: Filter, payload: Payload) -> bool:
+    """Return whether a point may match; only the engine knows what a range of values holds.
+
+    >>> common = AnyOf((Missing("sphere"), OneOf("sphere", ("", "*"))))
+    >>> here = Filter((common,), (Is("state", "off"),))
+    >>> can_match(here, {}), can_match(here, {"sphere": "@mo"}), can_match(here, {"state": "off"})
+    (True, False, False)
+    >>> can_match(Filter((Between("rank", low=1.0),)), {"rank": 0.0})
+    True
+    """
+    return all(_holds(one, payload) is not False for one in filter.must) and not any(
+        _holds(one, payload) for one in filter.must_not
+    )
+
+
+def _holds(condition: Condition, payload: Payload) -> bool | None:
+    """Return whether a payload meets a condition; `None` if only the engine knows."""
+    match condition:
+        case Is(key, str() as value):
+            return _has_any(payload.get(key), (value,))
+        case OneOf(key, values):
+            return _has_any(payload.get(key), values)
+        case Missing(key):
+            return payload.get(key) in (None, [])
+        case AnyOf(conditions):
+            each = [_holds(one, payload) for one in conditions]
+            return True if True in each else None if None in each else False
+    return None
+
+
+def _has_any(field: object, values: Sequence[str]) -> bool:
+    return any(one in values for one in (field if isinstance(field, list | tuple) else (field,)))

@@ -10,12 +10,15 @@ import pytest
 from souffleur.errors import StoreError
 from souffleur.knowledge.engine.cached import CachedCollection
 from souffleur.knowledge.engine.collection import (
+    AnyOf,
     Between,
     CollectionSchema,
     Filter,
     Hit,
     Is,
     Listing,
+    Missing,
+    OneOf,
     Order,
     Payload,
     Point,
@@ -121,6 +124,40 @@ async def test_what_ends_with_time_is_left_out(tripped: Tripped) -> None:
             left = Filter(ANN.must, (ended,))
             expected = await tripped.scroll(left, limit=2, order=order)
             assert await cached.scroll(left, limit=2, order=order) == expected
+
+
+async def test_alternatives_that_all_points_meet_are_not_tested(
+    edge: EdgeCollection, tripped: Tripped
+) -> None:
+    """A search is spared them until a point is written that does not meet them."""
+    filters: list[Filter] = []
+
+    class Heard(Tripped):
+        async def search(self, queries: Sequence[Search | Listing]) -> list[list[Hit]]:
+            filters.append(queries[0].filter)
+            found: list[list[Hit]] = await super().search(queries)
+            return found
+
+    here = AnyOf((Missing("state"), OneOf("state", ("on", "up"))))
+    mine = Is("user_id", "ann")
+    cached = CachedCollection(Heard(edge))
+
+    async def nearest() -> list[int]:
+        ((*hits,),) = await cached.search([Search(UP, Filter((mine, here)))])
+        return sorted(numbers([hit.point for hit in hits]))
+
+    await tripped.put([point(0), point(1, state="up"), point(2, "bob", state="off")])
+    assert [await nearest(), await nearest()] == [[0, 1], [0, 1]]
+    await tripped.put([point(3), point(4, "bob", state="off")])
+    assert await nearest() == [0, 1, 3]
+    await tripped.merge_payload([point(1).id], {"state": "off"})
+    assert await nearest() == [0, 3]
+    await tripped.put([point(1, state="up")])
+    assert await nearest() == [0, 1, 3]
+    await tripped.put([point(5, state="off")])
+    assert await nearest() == [0, 1, 3]
+    shorter = [here not in asked.must for asked in filters]
+    assert shorter == [False, True, True, False, False, False]
 
 
 async def test_what_is_written_during_a_read_is_not_remembered_as_it_was(

@@ -210,13 +210,16 @@ class CachedCollection:
         probes = self._probes(queries)
         vain = [self._finds_nothing(one) for one in queries]
         wanted = [one for one, nothing in zip(queries, vain, strict=True) if not nothing]
-        lighter, exceptions = self._lighten(wanted)
+        lighter, exceptions = self._lighten(wanted) if self.memo.life is None else ({}, [])
         asked = [
             replace(query, fields=fields, filter=lighter.get(query.filter, query.filter))
             for query in wanted
         ]
         also: list[Search | Listing] = [*probes.values(), *exceptions]
         found = await self.inner.search([*asked, *also]) if asked else []
+        if lighter and reading.writes:  # by another thread: a point may not meet what was left out
+            asked = [replace(query, fields=fields) for query in wanted]
+            found = await self.inner.search([*asked, *also])
         for user_id, hits in zip(probes, found[len(asked) :], strict=False):
             self.memo.keep_cued(user_id, bool(hits), reading)
         for query, hits in zip([*wanted, *also], found, strict=False):
@@ -262,7 +265,8 @@ class CachedCollection:
                     if known is None:
                         exceptions[others] = None
                 must.append(condition)
-            lighter[filter] = Filter(tuple(must), filter.must_not)
+            if len(must) < len(filter.must):
+                lighter[filter] = Filter(tuple(must), filter.must_not)
         return lighter, list(exceptions)
 
     def _finds_nothing(self, query: Search | Listing) -> bool:

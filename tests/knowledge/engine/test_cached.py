@@ -160,6 +160,26 @@ async def test_alternatives_that_all_points_meet_are_not_tested(
     assert shorter == [False, True, True, False, False, False]
 
 
+async def test_alternatives_are_tested_again_if_a_point_comes_meanwhile(
+    edge: EdgeCollection, tripped: Tripped
+) -> None:
+    """What another thread writes during a search is not found unless it meets all conditions."""
+
+    class Slow(Tripped):
+        async def search(self, queries: Sequence[Search | Listing]) -> list[list[Hit]]:
+            if self.trips:
+                edge.put_now([point(self.trips, state="off")])
+            found: list[list[Hit]] = await super().search(queries)
+            return found
+
+    here = AnyOf((Missing("state"), OneOf("state", ("on", "up"))))
+    cached = CachedCollection(Slow(edge))
+    await tripped.put([point(0)])
+    for _ in range(3):
+        ((*hits,),) = await cached.search([Search(UP, Filter((Is("user_id", "ann"), here)))])
+        assert numbers([hit.point for hit in hits]) == [0]
+
+
 async def test_what_is_written_during_a_read_is_not_remembered_as_it_was(
     edge: EdgeCollection, tripped: Tripped
 ) -> None:

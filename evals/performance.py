@@ -8,8 +8,9 @@ import json
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,10 +22,18 @@ from rich.table import Table
 from souffleur import Importance, Kind, Reply, Request, Settings, Souffleur
 from souffleur.evals.chores import Chore, do_chores, report_chores
 from souffleur.evals.command import make_app
+from souffleur.knowledge.memory_codec import embedded_point
 
-STORE_SIZES = (100, 1_000, 10_000)
+STORE_SIZES = (1_000, 10_000, 100_000)
 """Number of memories of the measured user."""
+MOST_IN_CHORES = 10_000
+"""Memories up to which a store is saved, restored and erased."""
 ROUNDS = 100
+USERS_AT_ONCE = 8
+MEMORIES_PER_WRITE = 500
+PAUSE = 0.1
+"""Seconds between what several users say at once."""
+TICK = 0.001
 NOW = datetime(2026, 1, 3, tzinfo=UTC)
 
 PLACES = ("Lyon", "Berlin", "Osaka", "成都", "Lisbon", "杭州", "Oslo", "京都")
@@ -52,6 +61,16 @@ class Timing:
     median: float
     slow: float
     """The 95th percentile."""
+    slowest: float
+    """The 99th percentile."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What is timed, and what is done before it and not timed; each is given the round's number."""
+
+    work: Callable[[int], Awaitable[None]]
+    before: Callable[[int], Awaitable[None]] | None = None
 
 
 async def measure(
@@ -60,26 +79,35 @@ async def measure(
     """Time every operation and chore at every size, on a fresh store for each size."""
     timings, chores = [], []
     for size in sizes:
-        async with _opened(size) as memory:
-            for name, work in _operations(memory).items():
-                timings.append(await _time(name, size, rounds, work))
-            with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
-                chores += await do_chores(memory, "ann", size, Path(folder))
+        async with _opened(size) as (memory, opening):
+            for name, operation in _operations(memory).items():
+                timings.append(await _time(name, size, rounds, operation))
+            timings += await _time_together(memory, size, rounds)
+            chores.append(opening)
+            if size <= MOST_IN_CHORES:
+                with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
+                    chores += await do_chores(memory, "ann", size, Path(folder))
     return timings, chores
 
 
 def report(timings: list[Timing]) -> None:
     """Print one line for each operation and size."""
-    table = Table("operation", "memories of the user", "median ms", "p95 ms")
+    table = Table("operation", "memories of the user", "median ms", "p95 ms", "p99 ms")
     for one in timings:
-        table.add_row(one.name, f"{one.size:,}", f"{one.median:.2f}", f"{one.slow:.2f}")
+        times = (f"{time:.2f}" for time in (one.median, one.slow, one.slowest))
+        table.add_row(one.name, f"{one.size:,}", *times)
     Console().print(table)
 
 
-def _operations(memory: Souffleur) -> dict[str, Callable[[int], Awaitable[None]]]:
+def _operations(memory: Souffleur) -> dict[str, Operation]:
+    def message(count: int) -> str:
+        return f"{ASKED[count % len(ASKED)]} {count}"  # another text each time: nothing is cached
+
     async def recall(count: int) -> None:
-        text = f"{ASKED[count % len(ASKED)]} {count}"  # another text each time: nothing is cached
-        await memory.recall(user_id="ann", session_id="s", text=text, at=NOW)
+        await memory.recall(user_id="ann", session_id="s", text=message(count), at=NOW)
+
+    async def embed(count: int) -> None:
+        await memory.knowledge.embedder.embed_queries([message(count)])
 
     async def past(count: int) -> None:
         text = f"what did we say about place {count} yesterday?"
@@ -88,46 +116,105 @@ def _operations(memory: Souffleur) -> dict[str, Callable[[int], Awaitable[None]]
     async def observe(count: int) -> None:
         memory.observe(user_id="bob", session_id=str(count), user=f"hi {count}", at=NOW)
 
-    async def judged(count: int) -> None:
-        said = f"I like place {count}"
-        memory.observe(user_id="ann", session_id="s", user=said, assistant="ok", at=NOW)
+    async def say(text: str) -> None:
+        memory.observe(user_id="ann", session_id="s", user=text, assistant="ok", at=NOW)
         await memory.flush()
 
     return {
-        "recall": recall,
-        "observe": observe,
-        "a judged turn, less the model": judged,
-        "recall, asked about yesterday": past,
+        "recall, less the embedding": Operation(recall, before=embed),
+        "recall": Operation(lambda count: recall(count + ROUNDS)),
+        "observe": Operation(observe),
+        "a turn that changes nothing, less the model": Operation(lambda count: say(f"hm {count}")),
+        "a turn that adds a memory, less the model": Operation(
+            lambda count: say(f"I like place {count}")
+        ),
+        "recall, asked about yesterday": Operation(past),
     }
 
 
-async def _time(
-    name: str, size: int, rounds: int, work: Callable[[int], Awaitable[None]]
-) -> Timing:
+async def _time(name: str, size: int, rounds: int, operation: Operation) -> Timing:
+    work, before = operation.work, operation.before
     await work(-1)
     taken = []
     for count in range(rounds):
+        if before:
+            await before(count)
         start = time.perf_counter()
         await work(count)
         taken.append(1000 * (time.perf_counter() - start))
-    slow = statistics.quantiles(taken, n=20)[-1]
-    return Timing(name, size, statistics.median(taken), slow)
+    return _timing(name, size, taken)
+
+
+def _timing(name: str, size: int, taken: Sequence[float]) -> Timing:
+    hundredths = statistics.quantiles(taken, n=100, method="inclusive")
+    return Timing(name, size, statistics.median(taken), hundredths[94], hundredths[98])
+
+
+async def _time_together(memory: Souffleur, size: int, rounds: int) -> list[Timing]:
+    """Time `observe`, and how late the event loop is, while several users are judged."""
+    taken, late = [], []
+
+    async def watch() -> None:
+        while True:
+            start = time.perf_counter()
+            await asyncio.sleep(TICK)
+            late.append(1000 * (time.perf_counter() - start - TICK))
+
+    watching = asyncio.create_task(watch())
+    for count in range(rounds):
+        for user in range(USERS_AT_ONCE):
+            start = time.perf_counter()
+            memory.observe(user_id=f"user {user}", user=f"I like place {count}", at=NOW)
+            taken.append(1000 * (time.perf_counter() - start))
+        await asyncio.sleep(PAUSE)
+    await memory.flush()
+    watching.cancel()
+    with suppress(asyncio.CancelledError):
+        await watching
+    while_judged = f"while {USERS_AT_ONCE} users are judged"
+    return [
+        _timing(f"observe, {while_judged}", size, taken),
+        _timing(f"how late the event loop is, {while_judged}", size, late),
+    ]
 
 
 @asynccontextmanager
-async def _opened(size: int) -> AsyncIterator[Souffleur]:
+async def _opened(size: int) -> AsyncIterator[tuple[Souffleur, Chore]]:
+    """Open a store that exists, of that many memories; say how long that took."""
     with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
         settings = Settings(path=Path(folder), user_title="Ann", assistant_name="Mo")
         async with Souffleur.open(settings, chat=_instant, clock=lambda: NOW) as memory:
-            for count in range(size):
-                await memory.remember(
-                    f"Ann likes {THINGS[count % 10]} in {PLACES[count % 8]}, {count} times.",
-                    user_id="ann",
-                    kind=Kind.PREFERENCE,
-                    importance=Importance.MEDIUM,
-                    at=NOW,
-                )
-            yield memory
+            await _fill(memory, size)
+        megabytes = _megabytes(Path(folder))
+        begun = time.perf_counter()
+        async with Souffleur.open(settings, chat=_instant, clock=lambda: NOW) as memory:
+            taken = time.perf_counter() - begun
+            yield memory, Chore("open it again", size, taken, megabytes)
+
+
+def _megabytes(folder: Path) -> float:
+    return sum(512 * file.stat().st_blocks for file in folder.rglob("*")) / 1e6
+
+
+async def _fill(memory: Souffleur, size: int) -> None:
+    """Write memories as `remember` does, many at once and without a ledger."""
+    await memory.remember(
+        _liking(0), user_id="ann", kind=Kind.PREFERENCE, importance=Importance.MEDIUM, at=NOW
+    )
+    (first,) = await memory.knowledge.list("ann")
+    numbers = range(1, size)
+    for start in range(0, len(numbers), MEMORIES_PER_WRITE):
+        batch = [
+            first.model_copy(update={"id": str(uuid.UUID(int=one)), "content": _liking(one)})
+            for one in numbers[start : start + MEMORIES_PER_WRITE]
+        ]
+        texts = [memory.content for memory in batch]
+        vectors = dict(zip(texts, await memory.knowledge.embedder.embed(texts), strict=True))
+        await memory.knowledge.memories.put([embedded_point(one, vectors) for one in batch])
+
+
+def _liking(count: int) -> str:
+    return f"Ann likes {THINGS[count % 10]} in {PLACES[count % 8]}, {count} times."
 
 
 async def _instant(request: Request) -> Reply:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from souffleur.errors import NotFoundError, StoreError, StoreMismatchError
+from souffleur.errors import NotFoundError, StoreError
 from souffleur.knowledge.backup_file import (
     BackupManifest,
     BackupWriter,
@@ -23,7 +23,6 @@ from souffleur.knowledge.engine.checksums import move_collection
 from souffleur.knowledge.engine.collection import Collection, Filter, Point, read_pages
 from souffleur.knowledge.engine.folder_lock import locked_folder
 from souffleur.knowledge.journal import META_ID, Journal
-from souffleur.knowledge.memory import SCHEMA_VERSION
 from souffleur.knowledge.store import (
     COLLECTIONS,
     StoreLocation,
@@ -32,6 +31,7 @@ from souffleur.knowledge.store import (
     open_collections,
     stored_dimension,
 )
+from souffleur.knowledge.upkeep import schema
 
 POINTS_PER_PAGE = 256
 """Number of points read or written at once."""
@@ -92,15 +92,10 @@ async def restore(file: Path, target: StoreLocation, *, step: Step = _silently) 
     """Restore a backup to an empty place; the file is read to its end before anything is written.
 
     A folder shows the store only when all of it is there. Raises BackupError if the file is
-    damaged, StoreMismatchError if `target` is not empty or the backup is of another schema.
+    damaged, StoreMismatchError if `target` is not empty or a newer version made the backup.
     """
     manifest = await asyncio.to_thread(verify, file)
-    schema = manifest.made_with.get("schema")
-    if schema != SCHEMA_VERSION:
-        raise StoreMismatchError(
-            f"{file} has schema {schema} and this version reads {SCHEMA_VERSION}: restore it with "
-            f"Souffleur {manifest.made_by}, and copy that store with `souffleur migrate NEW_PATH`."
-        )
+    schema.check(manifest.made_with.get("schema"), f"{file}, by Souffleur {manifest.made_by},")
     if target.url or target.folder is None:
         async with AsyncExitStack() as closing:
             both = await open_collections(target, manifest.dimension, closing)

@@ -19,9 +19,6 @@ NEAR = timedelta(days=3)
 PLAN_FOLLOW_UP = timedelta(days=7)
 """How long a plan is kept after its day, so that one can ask how it went."""
 
-DUE_RULES = 2
-"""Version of the rules in `due`: due times stored by another version are computed anew."""
-
 _LASTING = frozenset({Category.SYSTEM, Category.CORE, Category.PROFILE})
 
 

@@ -79,9 +79,6 @@ INDEXES: dict[str, IndexType] = {
 }
 
 META_ID = derive_id("meta")
-OUTAGES_RETRIED_KEY = "outages_taken_up"
-"""Key in the store's metadata: turns that an older version set aside for outages were retried."""
-_OUTAGES = ("EndpointError", "EmbedderError")
 _DERIVED = frozenset({"type", "seq", "applied", "memory_ids", "expunged"})
 
 
@@ -203,20 +200,6 @@ class Journal:
         newest = Order("at", descending=True)
         page, _ = await self.collection.scroll(judged, limit=1, order=newest)
         return next(iter(read_each(page, to_turn)), None)
-
-    async def retry_outages(self) -> int:
-        """Queue the turns again that an older version set aside because of an outage.
-
-        Returns their number. This is done once per store.
-        """
-        made_with = await self.meta()
-        if made_with is None or made_with.get(OUTAGES_RETRIED_KEY):
-            return 0
-        failed = await self.turns(state=TurnState.FAILED)
-        again = [turn for turn in failed if turn.error.startswith(_OUTAGES)]
-        await self.mark(again, state=TurnState.PENDING, tries=0)
-        await self.set_meta({**made_with, OUTAGES_RETRIED_KEY: True})
-        return len(again)
 
     async def messages_before(self, turn: Turn, *, limit: int) -> list[Said]:
         """Return the latest messages before a turn in the same session, oldest first."""
@@ -374,6 +357,13 @@ class Journal:
         """Write what the store is made with."""
         payload = {"type": "meta", "user_id": "", "made_with": made_with}
         await self.collection.put([Point(META_ID, payload)])
+
+    async def note_meta(self, fields: Payload, *, drop: Sequence[str] = ()) -> Payload:
+        """Change some of what the store is made with, and return all of it."""
+        latest = {**(await self.meta() or {}), **fields}
+        kept = {key: value for key, value in latest.items() if key not in drop}
+        await self.set_meta(kept)
+        return kept
 
     async def _count(self, verdict_id: str) -> int:
         ids = OneOf("verdict_id", (verdict_id,))

@@ -65,6 +65,8 @@ from souffleur.knowledge.reading import read_each
 from souffleur.knowledge.sessions import Sessions
 from souffleur.knowledge.talk.talk_codec import to_masked_turn
 from souffleur.knowledge.talk.turn import Turn
+from souffleur.knowledge.upkeep.embedding_anew import fill
+from souffleur.knowledge.upkeep.schema import Brought, Progress, bring_up
 from souffleur.knowledge.users import UserSummary, list_users
 from souffleur.knowledge.watching import UNWATCHED, Watch
 from souffleur.knowledge.writer import Writer
@@ -329,14 +331,18 @@ class KnowledgeBase:
         page, _ = await self.memories.scroll(Filter(must), limit=1, order=latest)
         return next(iter(to_memories(page)), None)
 
-    async def embed_turns(self, user_id: str | None = None) -> int:
+    async def embed_turns(
+        self, user_id: str | None = None, *, progress: Progress | None = None
+    ) -> int:
         """Embed raw turns so that they can be found; return their number."""
-        count = 0
+        count, total = 0, await self.sessions.count_unembedded(user_id) if progress else 0
         while turns := await self.sessions.unembedded(user_id, limit=TURNS_PER_REQUEST):
             texts = list(dict.fromkeys(said.text for turn in turns for said in turn.said()))
             vectors = await self.embedder.embed(texts)
             self.sessions.embed(turns, dict(zip(texts, vectors, strict=True)))
             count += len(turns)
+            if progress:
+                progress(count, max(count, total))
         return count
 
     def _raw_since(self, now: datetime) -> datetime | None:
@@ -503,6 +509,17 @@ class KnowledgeBase:
             return await self.writer.finish()
         async with self._alone(user_id):
             return await self.writer.finish(user_id)
+
+    async def bring_up(self, progress: Progress = lambda done, total: None) -> Brought:
+        """Bring an older store up to this version; it may be used meanwhile. Raises StoreError."""
+        return await bring_up(self.memories, self.journal, self.policy, progress=progress)
+
+    async def embed_anew(self, progress: Progress = lambda done, total: None) -> int:
+        """Embed memories whose vectors went when the embedder was changed; return their number.
+
+        The store may be used meanwhile. Raises EmbedderError, StoreError.
+        """
+        return await fill(self.memories, self.journal, self.embedder, progress=progress)
 
     async def flush(self) -> None:
         """Return once everything written would survive a power cut."""

@@ -94,6 +94,7 @@ async def _copy(
             await put_records(new, [point for point in page if point.id != META_ID])
             done += len(page)
             step(done, total)
+        await new.journal.note_meta({"schema": made_with["schema"]})  # brought up when it is opened
     finally:
         await new.close()
     return count

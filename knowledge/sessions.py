@@ -192,11 +192,12 @@ class Sessions:
 
     async def unembedded(self, user_id: str | None = EVERYBODY, *, limit: int) -> list[Turn]:
         """Return turns that are not embedded yet, with their secrets masked."""
-        must: list[Condition] = [Is("type", "turn"), Is("embedded", False), Is("expunged", False)]
-        page, _ = await self._collection.scroll(
-            Filter((*must, *user_conditions(user_id))), limit=limit
-        )
+        page, _ = await self._collection.scroll(_unembedded(user_id), limit=limit)
         return read_each(page, to_masked_turn)
+
+    async def count_unembedded(self, user_id: str | None = EVERYBODY) -> int:
+        """Return the number of turns that are not embedded yet."""
+        return await self._collection.count(_unembedded(user_id))
 
     def embed(self, turns: Sequence[Turn], vectors: Mapping[str, Vector]) -> None:
         """Store the vectors of turns; turns whose words have changed meanwhile are skipped.
@@ -340,3 +341,8 @@ def _embedded(turn: Turn, read: Turn, vectors: Mapping[str, Vector]) -> Point:
         (vectors[reply],) if reply else (),
         encode_document(reply) if reply else None,
     )
+
+
+def _unembedded(user_id: str | None) -> Filter:
+    must = (Is("type", "turn"), Is("embedded", False), Is("expunged", False))
+    return Filter((*must, *user_conditions(user_id)))

@@ -4,21 +4,19 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from loguru import logger
 from pydantic import SecretStr
 
 from souffleur.errors import EmbedderError, StoreError, StoreMismatchError
-from souffleur.knowledge import decay, memory_codec
+from souffleur.knowledge import memory_codec
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import Collection, CollectionSchema, Filter, Payload
 from souffleur.knowledge.engine.folder_lock import locked_folder
 from souffleur.knowledge.engine.watched import watched
-from souffleur.knowledge.journal import INDEXES as JOURNAL_INDEXES, OUTAGES_RETRIED_KEY, Journal
+from souffleur.knowledge.journal import INDEXES as JOURNAL_INDEXES, Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.memory import SCHEMA_VERSION
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.addresses import bare_address
-from souffleur.knowledge.upkeep import due_times
+from souffleur.knowledge.upkeep import schema
 from souffleur.knowledge.watching import UNWATCHED, Watch
 
 COLLECTIONS = {"memories": memory_codec.INDEXES, "journal": JOURNAL_INDEXES}
@@ -67,7 +65,6 @@ async def open_knowledge(
         journal = await Journal.open(talk)
         await _check_whole(memories, journal, location)
         made_with = await _check_made_with(journal, location, embedder, dimension, policy)
-        await _renew_due_times(memories, journal, made_with, policy)
         embedder.assume(dimension, made_with.get("floor"))
         if watch is not UNWATCHED:
             memories, journal.collection = watched(memories, watch), watched(talk, watch)
@@ -84,15 +81,18 @@ async def open_knowledge(
     )
 
 
-async def stored_dimension(location: StoreLocation) -> int | None:
-    """Return the dimension of the vectors of a store; None if there is no store."""
+async def stored_dimension(location: StoreLocation, name: str = "memories") -> int | None:
+    """Return the dimension of the vectors of a store; None if there is no store.
+
+    It is 0 if they were dropped, and a process was killed before it could make others.
+    """
     if location.url:
         from souffleur.knowledge.engine import server
 
-        return await server.stored_dimension(location.url, location.plain_key, "memories")
+        return await server.stored_dimension(location.url, location.plain_key, name)
     from souffleur.knowledge.engine import edge
 
-    return edge.stored_dimension((location.folder or Path()) / "memories")
+    return edge.stored_dimension((location.folder or Path()) / name)
 
 
 async def _find_dimension(location: StoreLocation, embedder: Embedder) -> int:
@@ -123,9 +123,8 @@ async def open_both(
 ) -> tuple[Collection, Collection]:
     """Open memories and journal as `open_collections` does, in a folder that is locked already."""
     opened = []
-    for name, indexes in COLLECTIONS.items():
-        schema = CollectionSchema(name, dimension, indexes, cues=True)
-        collection = await _open_collection(location, schema)
+    for name in COLLECTIONS:
+        collection = await open_collection(location, name, dimension)
         opening.push_async_callback(collection.close)
         opened.append(collection)
     return opened[0], opened[1]
@@ -137,7 +136,9 @@ async def check_empty(memories: Collection, journal: Collection, location: Store
         raise StoreMismatchError(f"{location} holds memories already: name an empty place.")
 
 
-async def _open_collection(location: StoreLocation, schema: CollectionSchema) -> Collection:
+async def open_collection(location: StoreLocation, name: str, dimension: int) -> Collection:
+    """Open memories or journal alone, in a folder that is locked already."""
+    schema = CollectionSchema(name, dimension, COLLECTIONS[name], cues=True)
     if location.url:
         from souffleur.knowledge.engine.server import ServerCollection
 
@@ -152,6 +153,20 @@ async def _open_collection(location: StoreLocation, schema: CollectionSchema) ->
 
     assert location.folder is not None
     return EdgeCollection.open(location.folder, schema, power_safe=location.power_safe)
+
+
+async def resize_vectors(location: StoreLocation, name: str, dimension: int) -> None:
+    """Drop all dense vectors of a closed collection, which then takes others. Idempotent."""
+    schema = CollectionSchema(name, dimension, COLLECTIONS[name], cues=True)
+    if location.url:
+        from souffleur.knowledge.engine import server
+
+        await server.resize_vectors(location.url, location.plain_key, schema)
+    else:
+        from souffleur.knowledge.engine import edge
+
+        assert location.folder is not None
+        edge.resize_vectors(location.folder, schema)
 
 
 async def _check_whole(memories: Collection, journal: Journal, location: StoreLocation) -> None:
@@ -172,26 +187,20 @@ async def _check_made_with(
     made_with = await journal.meta()
     if made_with is None:
         made_with = {
-            "schema": SCHEMA_VERSION,
+            "schema": schema.SCHEMA,
             "embedder": embedder.name,
             "dimension": dimension,
             "policy": policy.name,
             "floor": embedder.floor,
-            OUTAGES_RETRIED_KEY: True,
-            due_times.DUE_RULES_KEY: decay.DUE_RULES,
         }
         await journal.set_meta(made_with)
         return made_with
-    if made_with["schema"] != SCHEMA_VERSION:
-        raise StoreMismatchError(
-            f"The store at {location} has schema {made_with['schema']} and this version reads "
-            f"{SCHEMA_VERSION}: copy it with `souffleur migrate NEW_PATH`."
-        )
+    schema.check(made_with["schema"], f"The store at {location}")
     if made_with["embedder"] != embedder.name:
         raise StoreMismatchError(
             f"The store at {location} was made with the embedder {made_with['embedder']!r}, not "
-            f"{embedder.name!r}: set SOUFFLEUR_EMBEDDER={made_with['embedder']}, or copy and "
-            "re-embed it with `souffleur migrate NEW_PATH`."
+            f"{embedder.name!r}: set SOUFFLEUR_EMBEDDER={made_with['embedder']}, or embed it anew "
+            "with `souffleur reembed`."
         )
     if made_with["policy"] != policy.name:
         raise StoreMismatchError(
@@ -200,16 +209,3 @@ async def _check_made_with(
             "policy with `souffleur migrate NEW_PATH`."
         )
     return made_with
-
-
-async def _renew_due_times(
-    memories: Collection, journal: Journal, made_with: Payload, policy: Policy
-) -> None:
-    """Compute the due times of a store anew if they follow the rules of another version."""
-    if made_with.get(due_times.DUE_RULES_KEY) == decay.DUE_RULES:
-        return
-    changed = await due_times.recompute(memories, policy)
-    latest = await journal.meta() or made_with
-    await journal.set_meta({**latest, due_times.DUE_RULES_KEY: decay.DUE_RULES})
-    if changed:
-        logger.info("{} memories are due at other times by the rules of this version", changed)

@@ -92,6 +92,9 @@ class Settings(BaseModel):
 
     embedder: str = "hash:512"
     """The embedder: `openai:MODEL`, `fastembed:MODEL` or `hash:DIMENSION`."""
+    reembed: bool = False
+    """Whether a store that another embedder made is embedded anew, in place, when it is opened.
+    Until that is done, memories are found by words. Nobody else may have it open at the start."""
     embedder_base_url: str | None = None
     """URL of an `openai:` embedder. `None` means the same as `base_url`."""
     embedder_api_key: SecretStr | None = None

@@ -84,6 +84,10 @@ async def open_store(
     """Open the configured store, with `embedder` instead of the configured one if it is given."""
     policy, embedder = POLICIES[settings.policy], embedder or settings_embedder(settings, times)
     embedder.watch = watch
+    if settings.reembed:
+        from souffleur.knowledge.reembedding import take_over
+
+        await take_over(make_place(settings), embedder)
     require_confirmation = not settings.auto_extract
     return await open_knowledge(
         make_place(settings),

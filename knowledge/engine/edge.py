@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from souffleur.knowledge.engine.collection import (
     Search,
 )
 from souffleur.knowledge.engine.edge_encoding import (
+    NEAREST,
     SCHEMAS,
     encode_config,
     encode_cues,
@@ -36,6 +38,7 @@ from souffleur.knowledge.engine.edge_encoding import (
 )
 from souffleur.knowledge.engine.memo import Memo
 from souffleur.knowledge.engine.vectors import (
+    CUES,
     DENSE,
     Record,
     check_given,
@@ -338,8 +341,33 @@ def stored_dimension(path: Path) -> int | None:
         config = _stored_config(path)
         if config is None:
             return None
-        size: int = config["vectors"][DENSE]["size"]
+        size: int = config["vectors"].get(DENSE, {}).get("size", 0)
     return size
+
+
+def resize_vectors(folder: Path, schema: CollectionSchema) -> None:
+    """Drop the dense vectors of a closed collection, which from then on has the schema's dimension.
+
+    The payloads and words stay. May be killed at any moment, and done again. Raises StoreError.
+    """
+    path, make = folder / schema.name, qdrant.UpdateOperation
+    size, stored = stored_dimension(path) or schema.dimension, stored_vectors(path)
+    with engine_errors("open", path):
+        checksums.check_sums(path)
+        checksums.drop_sums(path)
+        config = encode_config(replace(schema, dimension=size), stored)
+        shard = qdrant.EdgeShard.load(str(path), config)
+        try:
+            shard.flush()  # replayed after a kill, older points would not fit
+            dropped = [name for name in (CUES, DENSE) if name in (stored or ())]
+            for name in dropped:
+                shard.update(make.delete_vector_name(name))
+            cosine = qdrant.Distance.Cosine
+            shard.update(make.create_dense_vector(DENSE, schema.dimension, cosine))
+            shard.update(make.create_dense_vector(CUES, schema.dimension, cosine, NEAREST))
+            shard.flush()
+        finally:
+            shard.close()
 
 
 def stored_vectors(path: Path) -> set[str] | None:

@@ -50,7 +50,9 @@ def encode_config(
 
     `stored` names the vectors of an existing collection; `None` means a new one.
     """
-    dense = {DENSE: qdrant.EdgeVectorParams(schema.dimension, qdrant.Distance.Cosine)}
+    dense = {}
+    if stored is None or DENSE in stored:
+        dense[DENSE] = qdrant.EdgeVectorParams(schema.dimension, qdrant.Distance.Cosine)
     sparse = {LEXICAL: qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)}
     if schema.cues and (stored is None or CUES in stored):
         dense[CUES] = qdrant.EdgeVectorParams(

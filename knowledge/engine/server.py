@@ -28,12 +28,14 @@ from souffleur.knowledge.engine.server_encoding import (
     encode_dense,
     encode_filter,
     encode_index,
+    encode_named,
     encode_order,
     encode_point,
     encode_query,
     encode_words,
 )
 from souffleur.knowledge.engine.vectors import (
+    CUES,
     DENSE,
     check_given,
     check_stored,
@@ -305,11 +307,34 @@ async def stored_dimension(url: str, api_key: str | None, name: str) -> int | No
                 if not client.collection_exists(name):
                     return None
                 vectors = client.get_collection(name).config.params.vectors
-                return vectors[DENSE].size if isinstance(vectors, dict) else None
+                if not isinstance(vectors, dict):
+                    return None
+                return vectors[DENSE].size if DENSE in vectors else 0
             finally:
                 client.close()
 
     return await asyncio.to_thread(look)
+
+
+async def resize_vectors(url: str, api_key: str | None, schema: CollectionSchema) -> None:
+    """Drop the dense vectors of a collection, which from then on has the schema's dimension.
+
+    The payloads and words stay. May be killed at any moment, and done again. Raises StoreError.
+    """
+
+    def resize() -> None:
+        client = connect(url, api_key, timeout=60)
+        with client_errors("change", schema.name, bare_address(url)):
+            try:
+                stored = client.get_collection(schema.name).config.params.vectors
+                for name in {CUES, DENSE} & set(stored if isinstance(stored, dict) else ()):
+                    client.delete_vector_name(schema.name, name)
+                for name, params in encode_named(schema).items():
+                    client.create_vector_name(schema.name, name, params)
+            finally:
+                client.close()
+
+    await asyncio.to_thread(resize)
 
 
 def is_local(client: QdrantClient) -> bool:

@@ -67,6 +67,14 @@ def encode_cues(schema: CollectionSchema, stored: Container[str]) -> dict[str, N
     return {name: one for name, one in wanted.items() if schema.cues and name not in stored}
 
 
+def encode_named(schema: CollectionSchema) -> dict[str, NamedVector]:
+    """Return the dense vectors of an existing collection that lost its own, by name."""
+    cosine = models.Distance.COSINE
+    dense = models.DenseVectorConfig(size=schema.dimension, distance=cosine)
+    cues = encode_cues(schema, {CUE_WORDS})
+    return {DENSE: models.DenseVectorNameConfig(dense=dense), **cues}
+
+
 def encode_index(kind: IndexType) -> models.PayloadSchemaType | models.KeywordIndexParams:
     """Return the index of a payload field; the points of one tenant are stored together."""
     if kind == "tenant":

@@ -78,13 +78,12 @@ class Backstage:
         finished = await self._knowledge.recover()
         if finished:
             logger.info("finished {} verdicts that a crash had interrupted", finished)
-        if again := await self._knowledge.journal.retry_outages():
-            logger.info("{} turns that an outage had set aside are judged again", again)
         if self._parts.has_model:
             await self.worker.resume()
         else:
             logger.info("no model is configured: turns are kept and wait to be judged")
         self._caretaker.start()
+        await self._caretaker.settle()
         if self._settings.schedule:
             from souffleur.runs.jobs import jobs_of
             from souffleur.runs.schedule import Schedule

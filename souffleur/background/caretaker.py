@@ -1,4 +1,4 @@
-"""The caretaker: ends silent sessions, embeds raw turns, and lets them expire."""
+"""The caretaker: ends silent sessions, embeds raw turns, lets them expire, renews old stores."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,6 +19,8 @@ ROUND_SECONDS = 60.0
 """Seconds between two rounds."""
 EXPIRY_INTERVAL = timedelta(hours=1)
 """The pause between two deletions of expired words, which no read path returns anyway."""
+MAX_START = 0.5
+"""Seconds that a start waits for an older store to be brought up, which goes on behind the talk."""
 MAX_CLOCK_JUMP = timedelta(days=1)
 """A clock that differs by this much from the seconds that passed was set, maybe wrongly."""
 
@@ -51,18 +53,23 @@ class Caretaker:
         """The clock and the steady seconds at the latest round."""
         self._trusted_from = 0.0
         """The steady second from which the clock is trusted again."""
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
         """Work in the running event loop until `stop` is called."""
-        self._task = asyncio.get_running_loop().create_task(self._keep_going())
+        loop = asyncio.get_running_loop()
+        self._tasks = [loop.create_task(self._bring_up()), loop.create_task(self._keep_going())]
+
+    async def settle(self) -> None:
+        """Wait until the store is of this version, for a moment at most."""
+        await asyncio.wait(self._tasks[:1], timeout=MAX_START)
 
     async def stop(self) -> None:
         """Stop, and wait until it has stopped."""
-        if self._task:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
 
     async def tidy(self) -> None:
         """Do one round of upkeep, without embedding raw turns."""
@@ -94,6 +101,27 @@ class Caretaker:
                 logger.warning("the clock jumped by {}: no words expire for a day", jumped)
                 self._trusted_from = steady + MAX_CLOCK_JUMP.total_seconds()
         return steady >= self._trusted_from
+
+    async def _bring_up(self) -> None:
+        """Bring the store up to this version, however often that fails."""
+        while True:
+            try:
+                if await self._knowledge.bring_up():
+                    await self._wake_all()
+                if count := await self._knowledge.embed_anew():
+                    logger.info("{} memories are embedded anew", count)
+                return
+            except Exception as error:  # noqa: BLE001  the worker's edge: there is a next try
+                logger.error("the store is not brought up yet: {}", describe(error))
+                trace_bug(logger, error)
+            await self._times.sleep(ROUND_SECONDS)
+
+    async def _wake_all(self) -> None:
+        after: int | None = 0
+        while after is not None:
+            users, after = await self._knowledge.journal.users_waiting(after=after)
+            for user_id in users:
+                self._wake(user_id)
 
     async def _keep_going(self) -> None:
         while True:

@@ -69,7 +69,7 @@ ORDER = (
     *("users", "people", "personas"),
     *("run", "schedule", "report", "doctor", "config", "retry"),
     *("serve", "proxy", "token"),
-    *("backup", "restore", "erase", "repair", "migrate"),
+    *("backup", "restore", "erase", "repair", "migrate", "reembed"),
     *("mcp",),
 )
 """Commands as `--help` lists them: in the order of their use; others follow."""

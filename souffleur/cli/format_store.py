@@ -74,6 +74,16 @@ def print_restored(made: BackupManifest, place: str, *, as_json: bool) -> None:
         print(format_counts(made.counts))
 
 
+def print_reembedded(memories: int, turns: int, *, as_json: bool) -> None:
+    """Print how much was embedded anew."""
+    if as_json:
+        print_json({"memories": memories, "turns": turns})
+    elif done := {kind: n for kind, n in {"memory": memories, "turn": turns}.items() if n}:
+        print(f"embedded anew: {format_counts(done)}")
+    else:
+        print("nothing to do: the store is of this embedder")
+
+
 def format_counts(counts: Mapping[str, int]) -> str:
     """Return the number of records of each kind, in words.
 

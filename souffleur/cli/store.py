@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the app."""
-    for command in (users, backup, restore, erase):
+    for command in (users, backup, restore, erase, reembed):
         app.command()(command)
 
 
@@ -86,6 +86,27 @@ def restore(
             return await restored(file, place, step=step)
 
     format_store.print_restored(run_async(work()), str(place), as_json=as_json)
+
+
+def reembed(as_json: AsJson = False) -> None:
+    """Embed a store anew, in place, with the embedder that is set now; it can be interrupted."""
+    from souffleur.cli import format_store
+
+    async def work() -> tuple[int, int]:
+        from souffleur.cli.console import progress
+        from souffleur.settings import load_settings
+        from souffleur.wiring import open_store
+
+        knowledge = await open_store(load_settings(reembed=True))
+        try:
+            with progress("memories") as step:
+                memories = await knowledge.embed_anew(step)
+            with progress("turns") as step:
+                return memories, await knowledge.embed_turns(progress=step)
+        finally:
+            await knowledge.close()
+
+    format_store.print_reembedded(*run_async(work()), as_json=as_json)
 
 
 def erase(

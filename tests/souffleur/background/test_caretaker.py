@@ -12,6 +12,7 @@ from souffleur.settings import Settings
 from tests.build import NOW, days
 from tests.scripted import Scripted, by_name, episode
 from tests.simulated_time import SimulatedTime
+from tests.stage import staged
 
 TEA = episode("Ann talked about tea.")
 
@@ -87,3 +88,19 @@ async def test_nobody_who_has_gone_is_remembered_by_the_worker(tmp_path: Path) -
             if isinstance(value, dict | set) or name == "_locks"
         }
         assert set(sizes.values()) == {0}
+
+
+async def test_another_embedder_takes_over_behind_the_talk(tmp_path: Path) -> None:
+    """Opened with `reembed`, a store is used at once, and has all its new vectors soon."""
+    async with staged(tmp_path, by_name()) as stage:
+        await stage.memory.remember("Ann likes green tea.", user_id="ann")
+        await stage.say("hello there")
+    async with staged(tmp_path, by_name(), embedder="hash:32", reembed=True) as stage:
+        whisper = await stage.memory.recall(user_id="ann", text="Which green tea do I like?")
+        assert "green tea" in whisper.text
+        await stage.memory.flush()
+        (known,) = await stage.memory.list(user_id="ann")
+        (point,) = await stage.knowledge.memories.get([known.id], vectors=True)
+        assert len(point.dense) == 32
+        assert [one.embedded for one in await stage.knowledge.journal.turns()] == [True]
+        assert "reembedding" not in await stage.knowledge.journal.meta()

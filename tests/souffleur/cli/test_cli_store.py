@@ -126,3 +126,16 @@ def test_proposals_are_confirmed_and_rejected(run: Run, tmp_path: Path) -> None:
     assert data(run, "list", "--proposals") == []
     code, _, err = run("edit", left["id"], " ")
     assert (code, "must not be blank" in err) == (1, True)
+
+
+def test_a_store_is_embedded_anew(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With another embedder it is refused, until `reembed` has computed all vectors anew."""
+    run("remember", "Ann likes green tea.", *ME)
+    monkeypatch.setenv("SOUFFLEUR_EMBEDDER", "hash:32")
+    code, _, error = run("list", *ME)
+    assert code == 1
+    assert "souffleur reembed" in " ".join(error.split())
+    assert run("reembed")[1] == "embedded anew: 1 memory\n"
+    assert run("reembed")[1] == "nothing to do: the store is of this embedder\n"
+    assert data(run, "reembed") == {"memories": 0, "turns": 0}
+    assert "green tea" in run("search", "Which tea does Ann like?", *ME)[1]

@@ -1,0 +1,30 @@
+"""A process that is killed: it brings an older store up, and embeds it anew."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from souffleur.knowledge.embedding.embedder import make_embedder
+from souffleur.knowledge.policy import COMPANION
+from souffleur.knowledge.reembedding import take_over
+from souffleur.knowledge.store import StoreLocation, open_knowledge
+
+NEW = "hash:32"
+"""The embedder that takes over."""
+
+
+async def renew(folder: Path) -> None:
+    """All that an older store with another embedder needs."""
+    place, embedder = StoreLocation(folder=folder), make_embedder(NEW)
+    await take_over(place, embedder)
+    base = await open_knowledge(place, embedder, COMPANION)
+    await base.bring_up()
+    await base.embed_anew()
+    await base.embed_turns()
+    await base.close()
+
+
+if __name__ == "__main__":
+    print("open", flush=True)
+    asyncio.run(renew(Path(sys.argv[1])))
+    print("done", flush=True)

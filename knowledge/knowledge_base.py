@@ -539,6 +539,11 @@ class KnowledgeBase:
         """Why recent writes may not survive a power cut; empty if all is well."""
         return self.memories.trouble or self.journal.collection.trouble
 
+    @property
+    def remark(self) -> str:
+        """What the engine lacks and what to do about it; empty if it lacks nothing."""
+        return self.memories.remark
+
 
 def _reads(hand: Collection, collection: Collection) -> bool:
     return isinstance(hand, CachedCollection) and hand.inner is collection

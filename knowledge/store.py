@@ -66,6 +66,8 @@ async def open_knowledge(
         await _check_whole(memories, journal, location)
         made_with = await _check_made_with(journal, location, embedder, dimension, policy)
         embedder.assume(dimension, made_with.get("floor"))
+        if memories.remark:
+            logger.info("{}", memories.remark)
         if watch is not UNWATCHED:
             memories, journal.collection = watched(memories, watch), watched(talk, watch)
         aclose = opening.pop_all().aclose

@@ -55,6 +55,7 @@ class CachedCollection:
         self.schema = collection.schema
         self.trouble = ""
         """Empty: the collection itself knows what its writes are in for."""
+        self.remark = collection.remark
         self.changes = collection.changes
         self.memo: Memo = collection.memo
         self.inner = collection

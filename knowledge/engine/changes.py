@@ -8,10 +8,13 @@ class Changes:
     """The writes to one collection by this process."""
 
     def __init__(self) -> None:
+        self.count = 0
+        """Number of writes so far."""
         self._noting: list[set[str]] = []
 
     def note(self, ids: Sequence[str]) -> None:
         """Note that these points are written or deleted."""
+        self.count += 1
         for noted in self._noting:
             noted.update(ids)
 

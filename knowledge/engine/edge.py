@@ -79,6 +79,7 @@ class EdgeCollection:
         self.schema = schema
         self.trouble = ""
         """Why recent writes could not be flushed; empty if they were or are about to be."""
+        self.remark = ""
         self.changes = Changes()
         self.memo = Memo()
         """What readers remember; nobody else writes here."""

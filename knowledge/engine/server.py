@@ -1,6 +1,7 @@
 """Collections on a Qdrant server or cluster, which several processes may share."""
 
 import asyncio
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -22,6 +23,7 @@ from souffleur.knowledge.engine.collection import (
     Search,
 )
 from souffleur.knowledge.engine.memo import SHARED_LIFE, Memo
+from souffleur.knowledge.engine.rarity import Rarity, Words, is_rescored, widened
 from souffleur.knowledge.engine.server_encoding import (
     SCHEMAS,
     encode_cues,
@@ -32,6 +34,7 @@ from souffleur.knowledge.engine.server_encoding import (
     encode_order,
     encode_point,
     encode_query,
+    encode_widened,
     encode_words,
 )
 from souffleur.knowledge.engine.vectors import (
@@ -50,10 +53,14 @@ Answer = TypeVar("Answer")
 
 CONFLICT = 409
 REFUSED = (401, 403)
+OLDEST = (1, 18)
+"""The first version that can add vectors to a collection. Some before ignore `update_mode`."""
+COUNTS_RARITY = (1, 19)
+"""The first version that counts the rarity of terms within a user's points."""
 
 
 class ServerCollection:
-    """A collection on a server of version 1.19 or later: older ones cannot count rarity per user.
+    """A collection on a server of version 1.18 or later.
 
     The blocking client is called in threads; an in-memory client, which is not thread-safe and has
     no indexes, is called under a lock.
@@ -64,9 +71,11 @@ class ServerCollection:
     ) -> None:
         self.schema = schema
         self.trouble = ""
+        self.remark = ""
         self.changes = Changes()
         self.memo = Memo(life=SHARED_LIFE)
         """What readers remember, for a short time: other processes may write here."""
+        self._rarity: Rarity | None = None
         self._client = client
         self._url = bare_address(url)
         self._owned = owned
@@ -91,13 +100,15 @@ class ServerCollection:
         """Open the collection on the server at `url`; create it if there is none.
 
         If `client` is given, it is used instead of connecting, and `close` leaves it open. Raises
-        StoreMismatchError if the collection was made with another dimension.
+        StoreMismatchError if the collection was made with another dimension, StoreError if the
+        server is older than 1.18.
         """
         owned = client is None
         if client is None:
             client = await asyncio.to_thread(connect, url, api_key, timeout)
         collection = cls(client, schema, url, owned=owned)
         try:
+            collection._fit(await collection._ask("open", collection._find_version))
             await collection._ask("open", lambda: collection._prepare(shards, replicas))
             stored = await collection._ask("open", collection._build_indexes)
             check_stored(schema, stored, bare_address(url))
@@ -182,17 +193,20 @@ class ServerCollection:
         if not queries:
             return []
         check_given(self.schema, [one.vector for one in queries if isinstance(one, Search)])
-        batch = [encode_query(query) for query in queries]
+        batch = [self._encode(query) for query in queries]
         answers = await self._ask(
             "search", lambda: self._client.query_batch_points(self.schema.name, batch)
         )
-        return [
+        hits = [
             [
                 Hit(to_point(found), found.score if isinstance(query, Search) else 0.0)
                 for found in a.points
             ]
             for query, a in zip(queries, answers, strict=True)
         ]
+        if self._rarity is None:
+            return hits
+        return await self._rarity.rescore(queries, hits, writes=self.changes.count)
 
     async def count(self, filter: Filter) -> int:
         """Return the number of matching points."""
@@ -225,6 +239,51 @@ class ServerCollection:
     def _call(self, doing: str, call: Callable[[], Answer]) -> Answer:
         with self._lock, client_errors(doing, self.schema.name, self._url):
             return call()
+
+    def _find_version(self) -> tuple[int, ...]:
+        """Return the server's version; empty if it does not tell."""
+        try:
+            told = self._client.info().version
+        except UnexpectedResponse:  # a proxy may offer collections only
+            return ()
+        return tuple(map(int, re.findall(r"\d+", told)[:3]))
+
+    def _fit(self, version: tuple[int, ...]) -> None:
+        """Do without what a server of this version lacks. Raises StoreError."""
+        named = ".".join(map(str, version))
+        if version and version < OLDEST:
+            raise StoreError(
+                f"Qdrant at {self._url} has version {named}, which does not keep the conditions of "
+                "writes: upgrade it to 1.19 or later (1.18 will do)."
+            )
+        if version < COUNTS_RARITY:
+            self._rarity = Rarity(self._read_words)
+            known = f"version {named}" if named else "an unknown version"
+            self.remark = (
+                f"Qdrant at {self._url} has {known} and cannot count how rare words are among one "
+                "user's memories: this is counted here, so recall takes longer. Upgrade it to 1.19 "
+                "or later."
+            )
+
+    def _encode(self, query: Search | Listing) -> models.QueryRequest:
+        if self._rarity is not None and is_rescored(query):
+            return encode_widened(widened(query))
+        return encode_query(query)
+
+    async def _read_words(self, corpus: Filter, limit: int) -> Words:
+        condition, names = encode_filter(corpus), [*encode_words(self.schema)]
+        records, following = await self._ask(
+            "read",
+            lambda: self._client.scroll(
+                self.schema.name,
+                scroll_filter=condition,
+                limit=limit,
+                with_payload=False,
+                with_vectors=names,
+            ),
+        )
+        total = len(records) if following is None else await self.count(corpus)
+        return Words([to_point(record) for record in records], total)
 
     def _prepare(self, shards: int, replicas: int) -> None:
         name = self.schema.name

@@ -143,6 +143,11 @@ def encode_search(search: Search) -> models.QueryRequest:
     )
 
 
+def encode_widened(search: Search) -> models.QueryRequest:
+    """Return the client's query, whose hits have the vector they are found by."""
+    return encode_search(search).model_copy(update={"with_vector": [vector_name(search)]})
+
+
 def encode_order(order: Order) -> models.OrderBy:
     """Return the client's order."""
     direction = models.Direction.DESC if order.descending else models.Direction.ASC

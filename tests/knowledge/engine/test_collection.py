@@ -20,7 +20,7 @@ from uuid import UUID, uuid4
 import pytest
 import qdrant_edge
 from hypothesis import given, settings, strategies as st
-from qdrant_client import QdrantClient
+from qdrant_client import QdrantClient, models
 
 from souffleur.errors import StoreBusyError, StoreError, StoreMismatchError
 from souffleur.knowledge.engine.collection import (
@@ -116,22 +116,31 @@ async def empty(collection: Collection) -> None:
     await collection.delete([p.id for p in left])
 
 
-@pytest.fixture(params=["edge", "memory", "server"])
+class Older(QdrantClient):
+    """The client's in-memory mode, which says to be a server of another version."""
+
+    told = "1.18.1"
+
+    def info(self) -> models.VersionInfo:
+        return models.VersionInfo(title="qdrant", version=self.told)
+
+
+@pytest.fixture(params=["edge", "memory", "older", "server"])
 async def collection(
     request: pytest.FixtureRequest, edge: EdgeCollection
 ) -> AsyncIterator[Collection]:
     """An empty collection of each engine."""
     engine = request.param
     test = request.node.originalname
-    if engine == "memory" and test in LACKING:
+    if engine in ("memory", "older") and test in LACKING:
         pytest.skip(LACKING[test])
     if engine == "server" and SERVER is None:
         pytest.skip("SOUFFLEUR_TEST_QDRANT_URL does not name a server to test with")
     if engine == "edge":
         await empty(edge)
         yield edge
-    elif engine == "memory":
-        client = QdrantClient(":memory:")
+    elif engine in ("memory", "older"):
+        client = (Older if engine == "older" else QdrantClient)(":memory:")
         yield await ServerCollection.open(":memory:", LAYOUT, client=client)
         client.close()
     else:

@@ -33,6 +33,8 @@ class StoreLocation:
     url: str | None = field(default=None, repr=False)
     """The address of a server; may contain a user name and a password."""
     api_key: SecretStr | None = None
+    prefix: str = ""
+    """How the names of its collections on a server begin."""
     shards: int = 1
     replicas: int = 1
 
@@ -91,7 +93,9 @@ async def stored_dimension(location: StoreLocation, name: str = "memories") -> i
     if location.url:
         from souffleur.knowledge.engine import server
 
-        return await server.stored_dimension(location.url, location.plain_key, name)
+        return await server.stored_dimension(
+            location.url, location.plain_key, f"{location.prefix}{name}"
+        )
     from souffleur.knowledge.engine import edge
 
     return edge.stored_dimension((location.folder or Path()) / name)
@@ -147,6 +151,7 @@ async def open_collection(location: StoreLocation, name: str, dimension: int) ->
         return await ServerCollection.open(
             location.url,
             schema,
+            prefix=location.prefix,
             api_key=location.plain_key,
             shards=location.shards,
             replicas=location.replicas,
@@ -163,7 +168,9 @@ async def resize_vectors(location: StoreLocation, name: str, dimension: int) -> 
     if location.url:
         from souffleur.knowledge.engine import server
 
-        await server.resize_vectors(location.url, location.plain_key, schema)
+        await server.resize_vectors(
+            location.url, location.plain_key, schema, f"{location.prefix}{name}"
+        )
     else:
         from souffleur.knowledge.engine import edge
 

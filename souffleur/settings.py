@@ -58,6 +58,8 @@ class Settings(BaseModel):
     """URL of a Qdrant server to use instead of `path`, to share memories between processes."""
     qdrant_api_key: SecretStr | None = None
     """API key of the Qdrant server."""
+    qdrant_prefix: str = Field(default="", pattern=r"^[A-Za-z0-9._-]{0,200}$")
+    """How the names of this store's collections begin, so that several stores share a server."""
     shards: int = Field(default=1, ge=1)
     """Shards of new collections on a Qdrant server."""
     replicas: int = Field(default=1, ge=1)

@@ -106,6 +106,7 @@ def make_place(settings: Settings) -> StoreLocation:
         power_safe=settings.durability == "power",
         url=settings.qdrant_url,
         api_key=settings.qdrant_api_key,
+        prefix=settings.qdrant_prefix,
         shards=settings.shards,
         replicas=settings.replicas,
     )

@@ -22,8 +22,9 @@ from souffleur.knowledge.operation import (
     derive_id,
 )
 from souffleur.knowledge.policy import COMPANION, Policy
-from souffleur.knowledge.store import StoreLocation, open_knowledge
+from souffleur.knowledge.store import open_knowledge
 from souffleur.knowledge.talk.turn import Turn, turn_point_id
+from tests.place import located
 
 NOW = datetime(2026, 1, 3, 10, 0, tzinfo=UTC)
 
@@ -93,7 +94,7 @@ async def open_base(
     """A store in a folder, with the embedder that needs no model."""
     embedder = make_embedder(f"hash:{dimension}")
     return await open_knowledge(
-        StoreLocation(folder=folder), embedder, policy, require_confirmation=require_confirmation
+        located(folder), embedder, policy, require_confirmation=require_confirmation
     )
 
 

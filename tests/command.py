@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from souffleur import cli
+from tests.place import variables
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -24,7 +25,8 @@ def runner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> Run:
     """Runs a command on a store in a folder: exit code, standard output, standard error."""
-    monkeypatch.setenv("SOUFFLEUR_PATH", str(tmp_path / "store"))
+    for name, value in variables(tmp_path / "store").items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setenv("SOUFFLEUR_EMBEDDER", "hash:64")
     monkeypatch.setenv("COLUMNS", "160")
 

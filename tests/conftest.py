@@ -14,6 +14,7 @@ from hypothesis import settings
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from tests.build import open_base
 from tests.command import Run, runner
+from tests.place import SERVER, drop
 from tests.stub import Behaviour, Stub
 
 for name in list(os.environ):
@@ -65,6 +66,21 @@ def stub() -> Iterator[Callable[..., Stub]]:
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
     """Runs a command on a store of this test: exit code, standard output, standard error."""
     return runner(tmp_path, monkeypatch, capfd)
+
+
+@pytest.fixture(autouse=SERVER is not None, scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Leaves nothing on the server."""
+    drop(tmp_path_factory.getbasetemp())
+    yield
+    drop(tmp_path_factory.getbasetemp())
+
+
+@pytest.fixture(autouse=SERVER is not None)
+def own_collections(tmp_path: Path) -> Iterator[None]:
+    """Deletes what a test has on the server."""
+    yield
+    drop(tmp_path)
 
 
 @pytest.fixture

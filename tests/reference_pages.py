@@ -66,7 +66,7 @@ def values(field: FieldInfo) -> str:
 
 def default_of(field: FieldInfo) -> str:
     """Return the default of a setting; a dash if there is none."""
-    if field.default is None:
+    if field.default in (None, ""):
         return "-"
     text = str(field.default)
     return f"`{text.lower() if isinstance(field.default, bool) else text}`"

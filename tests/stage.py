@@ -12,6 +12,7 @@ from souffleur.replay import StageClock
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW
+from tests.place import where
 from tests.scripted import Scripted
 
 
@@ -46,7 +47,7 @@ class Stage:
 
 @asynccontextmanager
 async def staged(folder: Path, script: Any, **fields: Any) -> AsyncIterator[Stage]:
-    base: dict[str, Any] = {"path": folder, "embedder": "hash:128", "retry_pause": 60.0}
+    base: dict[str, Any] = {**where(folder), "embedder": "hash:128", "retry_pause": 60.0}
     names = {"user_title": "Ann", "assistant_name": "Mo", "timezone": "Europe/Paris"}
     clock, chat = StageClock(NOW), Scripted(script)
     settings = Settings(**{**base, **names, **fields})

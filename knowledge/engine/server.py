@@ -67,9 +67,16 @@ class ServerCollection:
     """
 
     def __init__(
-        self, client: QdrantClient, schema: CollectionSchema, url: str, *, owned: bool
+        self,
+        client: QdrantClient,
+        schema: CollectionSchema,
+        url: str,
+        *,
+        owned: bool,
+        prefix: str = "",
     ) -> None:
         self.schema = schema
+        self._name = prefix + schema.name
         self.trouble = ""
         self.remark = ""
         self.changes = Changes()
@@ -91,6 +98,7 @@ class ServerCollection:
         url: str,
         schema: CollectionSchema,
         *,
+        prefix: str = "",
         api_key: str | None = None,
         timeout: int = 10,  # noqa: ASYNC109 of one request, in seconds, and so the client's to keep
         shards: int = 1,
@@ -99,6 +107,7 @@ class ServerCollection:
     ) -> "ServerCollection":
         """Open the collection on the server at `url`; create it if there is none.
 
+        On the server, its name begins with `prefix`.
         If `client` is given, it is used instead of connecting, and `close` leaves it open. Raises
         StoreMismatchError if the collection was made with another dimension, StoreError if the
         server is older than 1.18.
@@ -106,7 +115,7 @@ class ServerCollection:
         owned = client is None
         if client is None:
             client = await asyncio.to_thread(connect, url, api_key, timeout)
-        collection = cls(client, schema, url, owned=owned)
+        collection = cls(client, schema, url, owned=owned, prefix=prefix)
         try:
             collection._fit(await collection._ask("open", collection._find_version))
             await collection._ask("open", lambda: collection._prepare(shards, replicas))
@@ -155,7 +164,7 @@ class ServerCollection:
         with self.memo.writing(ids, fields=payload):
             await self._ask(
                 "change points of",
-                lambda: self._client.set_payload(self.schema.name, payload, points, wait=True),
+                lambda: self._client.set_payload(self._name, payload, points, wait=True),
             )
 
     async def get(self, ids: Sequence[str], *, vectors: bool = False) -> list[Point]:
@@ -177,7 +186,7 @@ class ServerCollection:
         records, following = await self._ask(
             "read",
             lambda: self._client.scroll(
-                self.schema.name,
+                self._name,
                 scroll_filter=encode_filter(filter),
                 limit=limit,
                 order_by=encode_order(order) if order else None,
@@ -195,7 +204,7 @@ class ServerCollection:
         check_given(self.schema, [one.vector for one in queries if isinstance(one, Search)])
         batch = [self._encode(query) for query in queries]
         answers = await self._ask(
-            "search", lambda: self._client.query_batch_points(self.schema.name, batch)
+            "search", lambda: self._client.query_batch_points(self._name, batch)
         )
         hits = [
             [
@@ -211,7 +220,7 @@ class ServerCollection:
     async def count(self, filter: Filter) -> int:
         """Return the number of matching points."""
         condition = encode_filter(filter)
-        answer = await self._ask("count", lambda: self._client.count(self.schema.name, condition))
+        answer = await self._ask("count", lambda: self._client.count(self._name, condition))
         return answer.count
 
     async def delete(self, ids: Sequence[str]) -> None:
@@ -221,7 +230,7 @@ class ServerCollection:
             points = models.PointIdsList(points=list(ids))
             with self.memo.writing(ids):
                 await self._ask(
-                    "delete from", lambda: self._client.delete(self.schema.name, points, wait=True)
+                    "delete from", lambda: self._client.delete(self._name, points, wait=True)
                 )
 
     async def flush(self) -> None:
@@ -237,7 +246,7 @@ class ServerCollection:
         return await asyncio.to_thread(self._call, doing, call)
 
     def _call(self, doing: str, call: Callable[[], Answer]) -> Answer:
-        with self._lock, client_errors(doing, self.schema.name, self._url):
+        with self._lock, client_errors(doing, self._name, self._url):
             return call()
 
     def _find_version(self) -> tuple[int, ...]:
@@ -275,7 +284,7 @@ class ServerCollection:
         records, following = await self._ask(
             "read",
             lambda: self._client.scroll(
-                self.schema.name,
+                self._name,
                 scroll_filter=condition,
                 limit=limit,
                 with_payload=False,
@@ -286,7 +295,7 @@ class ServerCollection:
         return Words([to_point(record) for record in records], total)
 
     def _prepare(self, shards: int, replicas: int) -> None:
-        name = self.schema.name
+        name = self._name
         if self._client.collection_exists(name):
             return
         try:
@@ -302,25 +311,25 @@ class ServerCollection:
                 raise
 
     def _build_indexes(self) -> int:
-        info = self._client.get_collection(self.schema.name)
+        info = self._client.get_collection(self._name)
         for key, kind in self.schema.indexes.items():
             present = info.payload_schema.get(key)
             if not self._local and (present is None or present.data_type != SCHEMAS[kind]):
-                self._client.create_payload_index(self.schema.name, key, encode_index(kind))
+                self._client.create_payload_index(self._name, key, encode_index(kind))
         vectors, words = info.config.params.vectors, info.config.params.sparse_vectors
         stored = {*(vectors if isinstance(vectors, dict) else ()), *(words or ())}
         for vector, params in encode_cues(self.schema, stored).items():
-            self._client.create_vector_name(self.schema.name, vector, params)
+            self._client.create_vector_name(self._name, vector, params)
         return vectors[DENSE].size if isinstance(vectors, dict) else 0
 
     def _upsert(self, points: Sequence[Point]) -> None:
-        self._client.upsert(self.schema.name, [encode_point(point) for point in points], wait=True)
+        self._client.upsert(self._name, [encode_point(point) for point in points], wait=True)
 
     def _replace(self, point: Point, revision: int) -> list[Point]:
         condition = models.FieldCondition(key="revision", match=models.MatchValue(value=revision))
         # Strong, so that all replicas see rival writes in the same order.
         self._client.upsert(
-            self.schema.name,
+            self._name,
             [encode_point(point)],
             wait=True,
             ordering=models.WriteOrdering.STRONG,
@@ -337,7 +346,7 @@ class ServerCollection:
         consistency: models.ReadConsistencyType | None = None,
     ) -> list[Point]:
         records = self._client.retrieve(
-            self.schema.name, list(ids), with_vectors=vectors, consistency=consistency
+            self._name, list(ids), with_vectors=vectors, consistency=consistency
         )
         found = {str(record.id): record for record in records}
         return [to_point(found[point_id]) for point_id in ids if point_id in found]
@@ -375,21 +384,23 @@ async def stored_dimension(url: str, api_key: str | None, name: str) -> int | No
     return await asyncio.to_thread(look)
 
 
-async def resize_vectors(url: str, api_key: str | None, schema: CollectionSchema) -> None:
-    """Drop the dense vectors of a collection, which from then on has the schema's dimension.
+async def resize_vectors(
+    url: str, api_key: str | None, schema: CollectionSchema, name: str
+) -> None:
+    """Drop the dense vectors of the collection `name`, which from then on has the schema's dimension.
 
     The payloads and words stay. May be killed at any moment, and done again. Raises StoreError.
     """
 
     def resize() -> None:
         client = connect(url, api_key, timeout=60)
-        with client_errors("change", schema.name, bare_address(url)):
+        with client_errors("change", name, bare_address(url)):
             try:
-                stored = client.get_collection(schema.name).config.params.vectors
-                for name in {CUES, DENSE} & set(stored if isinstance(stored, dict) else ()):
-                    client.delete_vector_name(schema.name, name)
-                for name, params in encode_named(schema).items():
-                    client.create_vector_name(schema.name, name, params)
+                stored = client.get_collection(name).config.params.vectors
+                for kind in {CUES, DENSE} & set(stored if isinstance(stored, dict) else ()):
+                    client.delete_vector_name(name, kind)
+                for kind, params in encode_named(schema).items():
+                    client.create_vector_name(name, kind, params)
             finally:
                 client.close()
 

@@ -14,6 +14,7 @@ from souffleur.evals.questions import Question, Told, read_questions, report, ru
 from souffleur.knowledge.memory import MemoryState
 from souffleur.replay import as_recorded, settings_for
 from souffleur.settings import Settings
+from tests.place import where
 
 EVALS = Path(__file__).parent.parent.parent / "evals"
 FILE = EVALS / "dialogues" / "three_evenings.yaml"
@@ -34,7 +35,7 @@ def player() -> Player:
 def told(dialogue: Dialogue, player: Player, tmp_path_factory: pytest.TempPathFactory) -> Told:
     """Replayed once for all tests."""
     folder = tmp_path_factory.mktemp("questions")
-    settings = settings_for(dialogue, Settings(path=folder, **as_recorded(player)))
+    settings = settings_for(dialogue, Settings(**where(folder), **as_recorded(player)))
     return asyncio.run(run(dialogue, read_questions(FILE), settings, player))
 
 

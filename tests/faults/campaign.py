@@ -31,6 +31,7 @@ from tests.faults.invariants import (
 )
 from tests.faults.mutations import Family, respond
 from tests.faults.scene import API_KEY, BOBS, furnish
+from tests.place import where
 from tests.scripted import SKIP
 from tests.stub import Behaviour, Body, Response, Stub, say
 
@@ -164,7 +165,7 @@ async def running(kind: type[C], folder: Path, at: datetime = NOW) -> AsyncItera
     async with AsyncExitStack() as stack:
         endpoint = stack.enter_context(Stub(model))
         settings = Settings(
-            path=folder,
+            **where(folder),
             embedder="hash:64",
             base_url=endpoint.base_url,
             api_key=API_KEY,

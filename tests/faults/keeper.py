@@ -18,6 +18,7 @@ from souffleur.settings import Settings
 from souffleur.time_source import from_clock
 from tests.build import NOW, days, memory, open_base
 from tests.faults.reviewing import deadly, fill
+from tests.place import where
 
 JOB = "decay"
 PLANS = 10
@@ -59,7 +60,7 @@ async def prepare(folder: Path, now: datetime) -> list[Memory]:
 async def _main(folder: Path, writes: int, minutes: int) -> None:
     now = NOW + timedelta(minutes=minutes)
     knowledge = await deadly(folder, writes)
-    memory = Souffleur(Parts(knowledge, times=from_clock(lambda: now)), Settings(path=folder))
+    memory = Souffleur(Parts(knowledge, times=from_clock(lambda: now)), Settings(**where(folder)))
     keeping = Schedule(knowledge.journal, jobs_of(memory.parts), clock=memory.clock)
     print("open", flush=True)
     await keeping.run_due()

@@ -9,6 +9,7 @@ from typing import Any
 from souffleur.agents.chat import Reply, Request
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
+from tests.place import where
 from tests.scripted import SKIP, Scripted, add, answer, boost, delete, update
 
 TURNS = 200
@@ -54,7 +55,7 @@ async def talk(folder: Path) -> None:
         await asyncio.sleep(0.002)
         return await Scripted([judge(request)])(request)
 
-    settings = Settings(path=folder, embedder="hash:64", user_title="Ann", assistant_name="Mo")
+    settings = Settings(**where(folder), embedder="hash:64", user_title="Ann", assistant_name="Mo")
     async with Souffleur.open(settings, chat=chat) as memory:
         print("open", flush=True)
         for place in range(TURNS):

@@ -20,6 +20,7 @@ from souffleur.settings import Settings
 from souffleur.time_source import from_clock
 from souffleur.wiring import make_agents
 from tests.build import open_base
+from tests.place import where
 from tests.scripted import SKIP, Answer, Scripted, episode, portrait
 
 TURNS = 100
@@ -103,7 +104,7 @@ async def opened(folder: Path, writes: int, seed: int) -> Souffleur:
     knowledge = KnowledgeBase(
         Deadly(base.memories, count), base.journal, base.embedder, base.policy
     )
-    settings = Settings(path=folder, user_title="Ann", assistant_name="Mo", retry_pause=0.0)
+    settings = Settings(**where(folder), user_title="Ann", assistant_name="Mo", retry_pause=0.0)
     agents = make_agents(settings, knowledge, model(random.Random(seed)), _now)
     memory = Souffleur(Parts(knowledge, agents, times=from_clock(_now)), settings)
     await memory.start()

@@ -11,6 +11,7 @@ from souffleur.knowledge.talk.turn import Turn, TurnState
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW
+from tests.place import where
 from tests.scripted import add, answer, boost
 from tests.stub import (
     Behaviour,
@@ -57,7 +58,7 @@ BROKEN: dict[str, Behaviour] = {
 
 
 def settings(folder: Path, endpoint: Stub, **fields: Any) -> Settings:
-    base: dict[str, Any] = {"path": folder, "embedder": "hash:64", "retry_pause": 0.0}
+    base: dict[str, Any] = {**where(folder), "embedder": "hash:64", "retry_pause": 0.0}
     names = {"user_title": "Ann", "assistant_name": "Mo"}
     there = {"base_url": endpoint.base_url, "model": "stub", "timeout": 10.0}
     return Settings(**{**base, **names, **there, **fields})

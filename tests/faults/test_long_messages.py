@@ -10,6 +10,7 @@ from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW
 from tests.counted import Counted
+from tests.place import where
 from tests.scripted import SKIP, Scripted, add, answer, by_name, episode
 
 BOOK = "chapter one: sencha. " + "All work and no play. " * 50_000 + " The end: matcha."
@@ -17,7 +18,7 @@ BOOK = "chapter one: sencha. " + "All work and no play. " * 50_000 + " The end: 
 
 
 def settings(folder: Path, **fields: Any) -> Settings:
-    return Settings(path=folder, embedder="hash:64", user_title="Ann", **fields)
+    return Settings(**where(folder), embedder="hash:64", user_title="Ann", **fields)
 
 
 async def test_a_book_is_kept_whole_and_read_in_part(tmp_path: Path) -> None:

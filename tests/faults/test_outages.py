@@ -18,6 +18,7 @@ from souffleur.opening import Opening
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, verdict
+from tests.place import where
 from tests.scripted import SKIP, Scripted, add, answer
 from tests.simulated_time import SimulatedTime
 from tests.stub import Behaviour, Response, Stub, fail, hang_up, say, send, slow
@@ -42,7 +43,7 @@ TROUBLES: dict[str, Behaviour] = {
 
 
 def settings(folder: Path, **fields: Any) -> Settings:
-    base: dict[str, Any] = {"path": folder, "embedder": "hash:64", "user_title": "Ann"}
+    base: dict[str, Any] = {**where(folder), "embedder": "hash:64", "user_title": "Ann"}
     return Settings(**{**base, **fields})
 
 

@@ -23,6 +23,7 @@ from souffleur.settings import Settings
 from souffleur.time_source import from_clock
 from souffleur.wiring import make_agents
 from tests.build import NOW, open_base, verdict
+from tests.place import where
 from tests.scripted import SKIP, Scripted, add, answer
 
 
@@ -85,7 +86,7 @@ async def test_a_turn_is_judged_once_although_the_store_failed(tmp_path: Path) -
     """The judge is asked again, but the first verdict stands, and the memory is there once."""
     base, memories = await unsteady(tmp_path)
     answers = [answer(add("Ann likes tea.", "tea")), answer(add("Ann loves tea.", "tea"))]
-    settings = Settings(path=tmp_path, retry_pause=0.0)
+    settings = Settings(**where(tmp_path), retry_pause=0.0)
     agents = make_agents(settings, base, Scripted(answers), lambda: NOW)
     memory = Souffleur(Parts(base, agents, times=from_clock(lambda: NOW)), settings)
     memories.refusals = 1
@@ -103,7 +104,7 @@ async def test_the_worker_outlives_a_store_out_of_reach(tmp_path: Path) -> None:
     base, _ = await unsteady(tmp_path)
     journal = Unsteady(base.journal.collection)
     base.journal.collection = journal
-    settings = Settings(path=tmp_path, retry_pause=0.0)
+    settings = Settings(**where(tmp_path), retry_pause=0.0)
     agents = make_agents(settings, base, Scripted(lambda _: SKIP), lambda: NOW)
     memory = Souffleur(Parts(base, agents, times=from_clock(lambda: NOW)), settings)
     memory.observe(user_id="ann", user="tea", assistant="ok")
@@ -122,7 +123,7 @@ async def test_a_turn_that_could_not_be_written_is_written_later(tmp_path: Path)
     base = await open_base(tmp_path)
     journal = Unsteady(base.journal.collection)
     base.journal.collection = journal
-    memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings(path=tmp_path))
+    memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings(**where(tmp_path)))
     journal.refusals = 1
     assert "out of reach" in memory.observe(user_id="ann", user="tea").error
     assert await base.journal.turns() == []
@@ -145,7 +146,7 @@ async def test_a_flush_that_fails_is_told_and_made_good(tmp_path: Path) -> None:
         power_safe=False,
         room=free_bytes,
     )
-    memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings(path=tmp_path))
+    memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings(**where(tmp_path)))
     loop_errors: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, what: loop_errors.append(what))
     shard.refuses = True
@@ -196,7 +197,7 @@ async def test_a_panic_of_the_engine_is_an_error_of_ours(tmp_path: Path) -> None
 
 async def test_flush_says_so_while_a_turn_is_not_on_disk(tmp_path: Path) -> None:
     """It is False while the journal is out of reach, and True once the turn is written."""
-    settings = Settings(path=tmp_path, embedder="hash:128")
+    settings = Settings(**where(tmp_path), embedder="hash:128")
     async with Souffleur.open(settings, clock=lambda: NOW) as memory:
         journal = Unsteady(memory.knowledge.journal.collection)
         memory.knowledge.journal.collection = journal

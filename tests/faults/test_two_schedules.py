@@ -25,13 +25,14 @@ from tests.faults.keeper import JOB, let_pass, plans, prepare
 from tests.faults.reviewing import fill
 from tests.faults.test_kill import ROOT, environment
 from tests.faults.test_kill_runs import live
+from tests.place import variables
 
 COMMAND = [sys.executable, "-P", "-m", "souffleur.cli", "schedule"]
 
 
 def beside(folder: Path) -> dict[str, str]:
     """The environment of a command over the store in a folder."""
-    return {**environment(), "SOUFFLEUR_PATH": str(folder), "SOUFFLEUR_EMBEDDER": "hash:64"}
+    return {**environment(), **variables(folder), "SOUFFLEUR_EMBEDDER": "hash:64"}
 
 
 @contextmanager

@@ -41,6 +41,7 @@ from souffleur.knowledge.portrait import PortraitStatus
 from souffleur.knowledge.store import COLLECTIONS, StoreLocation, open_collections, stored_dimension
 from souffleur.knowledge.upkeep import run_log, watermarks
 from tests.build import NOW, by_hand, keep, open_base, turn
+from tests.place import located
 
 UGLY = ("猫 🐱 \u2028 x", 'a "quote" \\ {}', "é\u0301\u200b", "\x7f tab\tand\nline")
 Points = dict[tuple[str, str], Point]
@@ -58,7 +59,7 @@ async def points(*collections: Collection) -> Points:
 
 async def points_in(folder: Path) -> Points:
     """Everything in a store that nobody has open."""
-    location = StoreLocation(folder=folder)
+    location = located(folder)
     dimension = await stored_dimension(location)
     assert dimension
     async with AsyncExitStack() as closing:
@@ -102,7 +103,7 @@ async def filled(folder: Path) -> KnowledgeBase:
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
     """A closed store, and a backup of it."""
     folder = tmp_path_factory.mktemp("backup")
-    store, file = StoreLocation(folder=folder / "store"), folder / "backup.zip"
+    store, file = located(folder / "store"), folder / "backup.zip"
 
     async def make() -> Kept:
         base = await filled(folder / "store")
@@ -116,7 +117,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Kept:
 
 async def test_restored_equals_saved(kept: Kept, tmp_path: Path) -> None:
     """Every record with its vectors is there again, and the store opens as before."""
-    assert await restore(kept.file, StoreLocation(folder=tmp_path / "new")) == kept.made
+    assert await restore(kept.file, located(tmp_path / "new")) == kept.made
     base = await open_base(tmp_path / "new", dimension=16)
     assert await points(base.memories, base.journal.collection) == kept.points
     assert len(await base.list("ann", states=tuple(MemoryState))) == len(UGLY)
@@ -165,7 +166,7 @@ async def test_what_changes_during_the_copy_is_in_it(tmp_path: Path) -> None:
     made = await save(base.memories, base.journal, file, now=NOW, step=change)
     assert (made.counts["turn"], made.counts.get("memory", 0)) == (2, 0)
     await base.close()
-    await restore(file, StoreLocation(folder=tmp_path / "new"))
+    await restore(file, located(tmp_path / "new"))
     there = await points_in(tmp_path / "new")
     assert {"before", "meanwhile"} <= {one.payload.get("user") for one in there.values()}
     assert ("memories", first.id) not in there
@@ -193,7 +194,7 @@ async def test_a_server_is_saved_the_same_way(kept: Kept, tmp_path: Path) -> Non
 async def test_only_an_empty_place_is_restored_to(kept: Kept, tmp_path: Path) -> None:
     """One that was only opened is empty, whatever its embedder; what holds a memory stays."""
     await (await open_base(tmp_path / "store", dimension=32)).close()
-    target = StoreLocation(folder=tmp_path / "store")
+    target = located(tmp_path / "store")
     await restore(kept.file, target)
     with pytest.raises(StoreMismatchError, match="name an empty place"):
         await restore(kept.file, target)
@@ -203,7 +204,7 @@ async def test_only_an_empty_place_is_restored_to(kept: Kept, tmp_path: Path) ->
 async def test_an_open_store_is_restored_over_by_nobody(kept: Kept, tmp_path: Path) -> None:
     """Nor saved by another than its owner."""
     base = await open_base(tmp_path / "store", dimension=16)
-    place = StoreLocation(folder=tmp_path / "store")
+    place = located(tmp_path / "store")
     with pytest.raises(StoreBusyError):
         await restore(kept.file, place)
     with pytest.raises(StoreBusyError):
@@ -265,7 +266,7 @@ async def test_a_broken_file_changes_nothing(
     file = Path(shutil.copy(kept.file, tmp_path / "b.zip"))
     broken(file, how)
     with pytest.raises(error, match=message):
-        await restore(file, StoreLocation(folder=tmp_path / "new"))
+        await restore(file, located(tmp_path / "new"))
     assert not (tmp_path / "new").exists()
 
 
@@ -285,7 +286,7 @@ async def test_a_backup_takes_no_other_files_place(kept: Kept, tmp_path: Path) -
 
 async def test_what_is_not_there_is_told(tmp_path: Path) -> None:
     """Neither a store nor a backup is made by looking for one."""
-    place = StoreLocation(folder=tmp_path / "none")
+    place = located(tmp_path / "none")
     with pytest.raises(NotFoundError, match="there is no store at"):
         await save_store(place, tmp_path / "b.zip", now=NOW)
     with pytest.raises(NotFoundError, match="there is no backup at"):
@@ -352,7 +353,7 @@ def test_backup_and_restore_are_the_identity(
         await save(base.memories, base.journal, run / "b.zip", now=NOW)
         saved = await points(base.memories, base.journal.collection)
         await base.close()
-        await restore(run / "b.zip", StoreLocation(folder=run / "new"))
+        await restore(run / "b.zip", located(run / "new"))
         return saved, await points_in(run / "new")
 
     with TemporaryDirectory(dir=tmp_path_factory.getbasetemp()) as folder:

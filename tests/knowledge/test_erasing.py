@@ -17,6 +17,7 @@ from souffleur.knowledge.upkeep import run_log
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, by_hand, keep, open_base, turn
+from tests.place import where
 from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name, episode, portrait, update
 from tests.stage import Stage, staged
 
@@ -188,7 +189,7 @@ async def test_what_is_judged_at_that_moment_is_not_kept(tmp_path: Path) -> None
         return await Scripted(monitor)(request)
 
     names = {"user_title": "Ann", "assistant_name": "Mo", "retry_pause": 0.0}
-    settings = Settings(path=tmp_path, embedder="hash:16", **names)
+    settings = Settings(**where(tmp_path), embedder="hash:16", **names)
     async with Souffleur.open(settings, chat=chat, clock=lambda: NOW) as memory:
         opened.append(memory)
         memory.observe(user_id="ann", user="I like tea")

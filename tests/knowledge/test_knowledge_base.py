@@ -40,8 +40,9 @@ from souffleur.knowledge.operation import (
     Update,
 )
 from souffleur.knowledge.policy import COMPANION, EVERBOT
-from souffleur.knowledge.store import StoreLocation, open_knowledge
+from souffleur.knowledge.store import open_knowledge
 from tests.build import NOW, an_add, by_hand, days, keep, open_base, turn, verdict
+from tests.place import located
 
 USER = Actor(who=ActorKind.USER)
 
@@ -436,7 +437,7 @@ async def test_another_embedder_is_a_plain_error(tmp_path: Path) -> None:
     other = make_embedder("hash:128")
     other.name = "openai:other"
     with pytest.raises(StoreMismatchError, match="SOUFFLEUR_EMBEDDER=hash:128"):
-        await open_knowledge(StoreLocation(folder=tmp_path), other, COMPANION)
+        await open_knowledge(located(tmp_path), other, COMPANION)
 
 
 async def test_another_policy_is_a_plain_error(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from souffleur.knowledge.memory import MemoryState
 from souffleur.knowledge.migration import carried, copy_store
 from souffleur.knowledge.operation import ActorKind, Add, Boost, Update
 from souffleur.knowledge.policy import COMPANION, EVERBOT
-from souffleur.knowledge.store import StoreLocation
 from tests.build import NOW, memory, open_base, turn, verdict
+from tests.place import located
 
 
 async def fill(folder: Path) -> None:
@@ -36,8 +36,8 @@ async def test_everything_comes_along_but_the_vectors(tmp_path: Path) -> None:
     await fill(tmp_path / "old")
     steps: list[tuple[int, int]] = []
     copied = await copy_store(
-        StoreLocation(folder=tmp_path / "old"),
-        StoreLocation(folder=tmp_path / "new"),
+        located(tmp_path / "old"),
+        located(tmp_path / "new"),
         make_embedder("hash:64"),
         COMPANION,
         step=lambda done, total: steps.append((done, total)),
@@ -68,8 +68,8 @@ async def test_a_place_that_holds_something_is_left_alone(tmp_path: Path) -> Non
     await fill(tmp_path / "new")
     with pytest.raises(StoreMismatchError, match="name an empty place"):
         await copy_store(
-            StoreLocation(folder=tmp_path / "old"),
-            StoreLocation(folder=tmp_path / "new"),
+            located(tmp_path / "old"),
+            located(tmp_path / "new"),
             make_embedder("hash:128"),
             COMPANION,
         )
@@ -79,8 +79,8 @@ async def test_nothing_to_copy_is_a_plain_error(tmp_path: Path) -> None:
     """A source that is no store is named."""
     with pytest.raises(NotFoundError, match="there is no store at"):
         await copy_store(
-            StoreLocation(folder=tmp_path / "old"),
-            StoreLocation(folder=tmp_path / "new"),
+            located(tmp_path / "old"),
+            located(tmp_path / "new"),
             make_embedder("hash:64"),
             COMPANION,
         )

@@ -26,6 +26,7 @@ from souffleur.runs import RunOptions
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, days, open_base, verdict
+from tests.place import where
 from tests.scripted import Scripted, add, answer, by_name, delete, episode, portrait, update
 
 ME: dict[str, Any] = {"user_id": "ann"}
@@ -34,7 +35,7 @@ ME: dict[str, Any] = {"user_id": "ann"}
 @asynccontextmanager
 async def opened(folder: Path, script: Any = None, **fields: Any) -> AsyncIterator[Souffleur]:
     settings = Settings(
-        path=folder, embedder="hash:64", auto_extract=False, user_title="Ann", **fields
+        **where(folder), embedder="hash:64", auto_extract=False, user_title="Ann", **fields
     )
     chat = Scripted(script) if script else None
     async with Souffleur.open(settings, chat=chat, clock=lambda: NOW) as memory:

@@ -12,10 +12,11 @@ from souffleur.knowledge.finding.search import Query, Scope
 from souffleur.knowledge.journal import INDEXES
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.privacy.secrets import MASK
-from souffleur.knowledge.store import StoreLocation, open_knowledge
+from souffleur.knowledge.store import open_knowledge
 from souffleur.knowledge.talk.session import WindowRule
 from souffleur.knowledge.talk.turn import TurnState, turn_point_id
 from tests.build import NOW, days, open_base, turn
+from tests.place import located
 
 
 class Listening(Embeddings):
@@ -58,7 +59,7 @@ async def test_secrets_are_not_embedded(tmp_path: Path) -> None:
     A label in one half and its password in the other are one secret.
     """
     listening = Listening()
-    base = await open_knowledge(StoreLocation(folder=tmp_path), make_embedder(listening), COMPANION)
+    base = await open_knowledge(located(tmp_path), make_embedder(listening), COMPANION)
     listening.heard.clear()
     base.journal.record(turn("密码是hunter2024!，喝茶吗", "sk-live-9f8e7d6c5b4a3210?", turn_id="1"))
     base.journal.record(turn("tell me my wifi password", "tea4two!2024, as always", turn_id="2"))
@@ -149,9 +150,7 @@ async def test_a_journal_of_an_older_version_takes_replies(tmp_path: Path) -> No
     """Its collection is given what replies are found by when it is opened."""
     older = EdgeCollection.open(tmp_path, CollectionSchema("journal", 128, INDEXES))
     await older.close()
-    base = await open_knowledge(
-        StoreLocation(folder=tmp_path), make_embedder("hash:128"), COMPANION
-    )
+    base = await open_knowledge(located(tmp_path), make_embedder("hash:128"), COMPANION)
     base.journal.record(turn("Something to read, please!", "Take Walden.", turn_id="1"))
     assert await base.embed_turns() == 1
     (hit,) = await base.search(Query("ann", "Walden", NOW, scope=(Scope.TURNS,)))

@@ -10,9 +10,10 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Speaker
 from souffleur.knowledge.operation import ActorKind, Boost, Delete, Refusal, Said
 from souffleur.knowledge.policy import COMPANION
-from souffleur.knowledge.store import StoreLocation, open_knowledge
+from souffleur.knowledge.store import open_knowledge
 from souffleur.knowledge.talk.turn import verdict_id
 from tests.build import NOW, Sulking, an_add, by_hand, keep, turn, verdict
+from tests.place import located
 
 
 async def test_a_verdict_is_paid_for_once(base: KnowledgeBase) -> None:
@@ -90,7 +91,7 @@ async def test_without_the_embedder_nothing_is_written_down(tmp_path: Path) -> N
     """A verdict that cannot be embedded leaves no entry, and its turn waits to be judged."""
     embeddings = Sulking()
     embedder = Embedder(embeddings, "sulking", dimension=64, floor=0.2)
-    base = await open_knowledge(StoreLocation(folder=tmp_path), embedder, COMPANION)
+    base = await open_knowledge(located(tmp_path), embedder, COMPANION)
     one = turn("I like green tea", "noted")
     base.journal.record(one)
     judged_so = verdict(an_add(quote="green tea"), user=one.user)

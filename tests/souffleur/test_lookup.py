@@ -15,6 +15,7 @@ from souffleur.knowledge.operation import ActorKind, Add, LedgerEntry
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, days, memory as made, verdict
+from tests.place import where
 from tests.scripted import Scripted, add, answer, by_name
 from tests.served import served
 
@@ -27,7 +28,7 @@ TEA = answer(add("Ann likes green tea.", "I like green tea"))
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def opened(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Souffleur]:
     """A store in which Ann has told one thing in session s1, and Ben and a persona others."""
-    chosen = Settings(path=tmp_path_factory.mktemp("store"), embedder="hash:64", idle_minutes=0)
+    chosen = Settings(**where(tmp_path_factory.mktemp("store")), embedder="hash:64", idle_minutes=0)
     chat = Scripted(by_name(monitor=TEA))
     async with Souffleur.open(chosen, chat=chat, clock=lambda: NOW) as opened:
         said: dict[str, Any] = {"user": "I like green tea.", "assistant": "Noted."}
@@ -178,7 +179,7 @@ async def test_a_host_finds_its_message(memory: Host) -> None:
 
 async def test_an_undone_change_names_the_message(tmp_path: Path) -> None:
     """The UNDO entry points at the same message as the change."""
-    chosen = Settings(path=tmp_path, embedder="hash:64")
+    chosen = Settings(**where(tmp_path), embedder="hash:64")
     async with Souffleur.open(chosen, chat=Scripted([TEA]), clock=lambda: NOW) as opened:
         said = [("user", "I like green tea.")]
         (entry,) = await opened.remember(said, user_id="ann", session_id="s1")

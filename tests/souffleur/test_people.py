@@ -14,10 +14,10 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.migration import copy_store
 from souffleur.knowledge.people import person_id
 from souffleur.knowledge.policy import COMPANION
-from souffleur.knowledge.store import StoreLocation
 from souffleur.knowledge.upkeep.repair import find_broken
 from tests.build import NOW, days, keep, open_base
 from tests.command import Run, data
+from tests.place import located
 from tests.scripted import SKIP, add, answer, episode
 from tests.stage import Stage, staged
 
@@ -167,7 +167,7 @@ async def test_introductions_are_migrated_and_can_be_read(tmp_path: Path) -> Non
     assert await find_broken(old) == []
     introduced = await old.people.everybody()
     await old.close()
-    places = StoreLocation(folder=tmp_path / "old"), StoreLocation(folder=tmp_path / "new")
+    places = located(tmp_path / "old"), located(tmp_path / "new")
     await copy_store(*places, make_embedder("hash:64"), COMPANION)
     new = await open_base(tmp_path / "new", dimension=64)
     assert await new.people.everybody() == introduced

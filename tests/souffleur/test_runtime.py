@@ -17,6 +17,7 @@ from souffleur.opening import Opening
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, days
+from tests.place import where
 from tests.scripted import SKIP, Script, Scripted, add, answer, boost
 from tests.simulated_time import SimulatedTime
 from tests.stub import Stub, say
@@ -25,7 +26,7 @@ ME: dict[str, Any] = {"user_id": "ann", "session_id": "s1"}
 
 
 def settings(folder: Path, **fields: Any) -> Settings:
-    base: dict[str, Any] = {"path": folder, "embedder": "hash:128", "retry_pause": 0.0}
+    base: dict[str, Any] = {**where(folder), "embedder": "hash:128", "retry_pause": 0.0}
     names = {"user_title": "Ann", "assistant_name": "Mo"}
     return Settings(**{**base, **names, **fields})
 

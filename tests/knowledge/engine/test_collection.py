@@ -584,6 +584,19 @@ async def test_another_dimension_is_refused_at_opening_a_server() -> None:
     client.close()
 
 
+async def test_several_stores_share_a_server() -> None:
+    """By the beginning of its name each has its own points, and its schema keeps the plain name."""
+    client = QdrantClient(":memory:")
+    mine, yours = [
+        await ServerCollection.open("http://q", LAYOUT, prefix=prefix, client=client)
+        for prefix in ("my.", "your.")
+    ]
+    await mine.put([point(1)])
+    assert (await matching(mine), await matching(yours)) == ({1}, set())
+    assert mine.schema == yours.schema == LAYOUT
+    client.close()
+
+
 async def test_no_ids_are_no_request_to_a_server() -> None:
     """Without an id, nothing is found even if the server cannot be asked."""
     client = QdrantClient(":memory:")

@@ -10,6 +10,7 @@ from souffleur.opening import Opening
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, days
+from tests.place import where
 from tests.scripted import Scripted, by_name, episode
 from tests.simulated_time import SimulatedTime
 from tests.stage import staged
@@ -19,7 +20,7 @@ TEA = episode("Ann talked about tea.")
 
 @asynccontextmanager
 async def opened(folder: Path, time: SimulatedTime, script: Any) -> AsyncIterator[Souffleur]:
-    settings = Settings(path=folder, embedder="hash:64", retry_pause=60.0)
+    settings = Settings(**where(folder), embedder="hash:64", retry_pause=60.0)
     async with Opening(Souffleur, settings, Scripted(script), time.source) as memory:
         yield memory
 

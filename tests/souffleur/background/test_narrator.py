@@ -15,7 +15,7 @@ from souffleur.knowledge.finding.search import Query, Scope
 from souffleur.knowledge.memory import Category, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind
 from souffleur.knowledge.policy import COMPANION
-from souffleur.knowledge.store import StoreLocation, open_knowledge
+from souffleur.knowledge.store import open_knowledge
 from souffleur.knowledge.talk.session import SegmentState
 from souffleur.knowledge.talk.turn import TurnState
 from souffleur.parts import Parts
@@ -23,6 +23,7 @@ from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.time_source import from_clock
 from tests.build import NOW, Sulking, days
+from tests.place import located, where
 from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name, delete, episode, portrait
 from tests.stage import staged
 
@@ -346,7 +347,7 @@ async def test_what_is_forgotten_while_it_is_told_is_told_anew(tmp_path: Path) -
         told = episode("Ann met Tom." if tom else "Ann drank tea.")
         return await Scripted([SKIP if request.name == "monitor" else told])(request)
 
-    settings = Settings(path=tmp_path, embedder="hash:128", user_title="Ann")
+    settings = Settings(**where(tmp_path), embedder="hash:128", user_title="Ann")
     async with Souffleur.open(settings, chat=chat, clock=lambda: NOW) as memory:
         await memory.remember("Ann met Tom.", user_id="ann")
         for line in ("Ann met Tom", "tea", "tea again"):
@@ -506,10 +507,10 @@ async def test_without_the_embedder_words_wait(tmp_path: Path) -> None:
     """Talk goes on; what was said is found as soon as the embedder is back."""
     embeddings = Sulking()
     embedder = Embedder(embeddings, "sulking", dimension=64, floor=0.2)
-    base = await open_knowledge(StoreLocation(folder=tmp_path), embedder, COMPANION)
+    base = await open_knowledge(located(tmp_path), embedder, COMPANION)
     async with AsyncExitStack() as closing:
         times = from_clock(lambda: NOW + days(1))
-        memory = Souffleur(Parts(base, times=times), Settings(path=tmp_path))
+        memory = Souffleur(Parts(base, times=times), Settings(**where(tmp_path)))
         closing.push_async_callback(memory.close)
         memory.observe(**ME, user="sencha", assistant="ok", at=NOW)
         embeddings.well = False
@@ -523,7 +524,7 @@ async def test_without_the_embedder_words_wait(tmp_path: Path) -> None:
 
 async def test_no_model_no_portrait(tmp_path: Path) -> None:
     """Asked for a portrait without a model, the error says what to set."""
-    settings = Settings(path=tmp_path, embedder="hash:128")
+    settings = Settings(**where(tmp_path), embedder="hash:128")
     async with Souffleur.open(settings, clock=lambda: datetime.now(NOW.tzinfo)) as memory:
         with pytest.raises(SettingsError, match="SOUFFLEUR_BASE_URL"):
             await memory.write_portrait(user_id="ann")

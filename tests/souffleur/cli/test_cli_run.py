@@ -17,6 +17,7 @@ from souffleur.knowledge.memory import Kind
 from souffleur.knowledge.operation import ActorKind, Add
 from tests.build import NOW, days, open_base, verdict
 from tests.command import Run, data
+from tests.place import variables
 from tests.stub import Body, Stub, fail, say
 
 
@@ -112,7 +113,7 @@ def test_an_interrupt_ends_it_cleanly(store: Path, stub: Callable[..., Stub]) ->
 
     endpoint = stub(say(slow))
     settings: dict[str, Any] = {
-        "SOUFFLEUR_PATH": str(store),
+        **variables(store),
         "SOUFFLEUR_EMBEDDER": "hash:64",
         "SOUFFLEUR_BASE_URL": endpoint.base_url,
     }

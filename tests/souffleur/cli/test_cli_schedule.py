@@ -12,12 +12,13 @@ from souffleur.runs.jobs import RUNS, jobs_of
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, days, verdict
+from tests.place import variables, where
 from tests.scripted import by_name
 
 
 async def test_a_scheduled_run_lets_go_what_is_over(tmp_path: Path) -> None:
     """Without a model there is decay alone, and it does what `run decay` does."""
-    settings = Settings(path=tmp_path, embedder="hash:64")
+    settings = Settings(**where(tmp_path), embedder="hash:64")
     async with Souffleur.open(settings, clock=lambda: NOW) as memory:
         plan = Add(reason="r", quote="", content="Exam.", kind=Kind.TODO, expires_at=NOW + days(1))
         await memory.knowledge.apply(verdict(plan, who=ActorKind.HOST))
@@ -36,7 +37,7 @@ def test_it_runs_until_it_is_stopped(tmp_path: Path) -> None:
         [sys.executable, "-P", "-m", "souffleur.cli", "schedule"],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "SOUFFLEUR_PATH": str(tmp_path), "SOUFFLEUR_EMBEDDER": "hash:64"},
+        env={**os.environ, **variables(tmp_path), "SOUFFLEUR_EMBEDDER": "hash:64"},
     )
     assert child.stdout is not None
     assert child.stdout.readline().startswith("scheduled: decay, purge, report;")

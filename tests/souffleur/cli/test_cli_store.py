@@ -10,6 +10,7 @@ from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, an_add, keep, open_base, turn, verdict
 from tests.command import Run, data
+from tests.place import where
 from tests.souffleur.cli.test_cli import process
 
 ME = ("--user", "ann")
@@ -37,7 +38,7 @@ async def test_a_store_in_use_is_saved_by_its_owner(run: Run, tmp_path: Path) ->
     assert done.returncode == 4
     assert "in use by process" in done.stderr
     assert done.stderr.endswith("UTC: stop it first, or call memory.backup in it\n")
-    place = Settings(path=tmp_path / "store", embedder="hash:64")
+    place = Settings(**where(tmp_path / "store"), embedder="hash:64")
     async with Souffleur.open(place, clock=lambda: NOW) as memory:
         made = await memory.backup(tmp_path / "b.zip")
         memory.observe(user_id="ann", user="later")
@@ -72,7 +73,7 @@ def test_users_are_listed_with_numbers(run: Run) -> None:
 
 async def said(folder: Path) -> None:
     """A turn in the store."""
-    async with Souffleur.open(Settings(path=folder, embedder="hash:64")) as memory:
+    async with Souffleur.open(Settings(**where(folder), embedder="hash:64")) as memory:
         memory.observe(user_id="ann", user="I live in Ulm", turn_id="msg-1", at=NOW)
 
 

@@ -17,6 +17,7 @@ from souffleur.evals.chores import report_chores
 from souffleur.evals.performance import measure, report
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
+from tests.place import where
 from tests.scripted import SKIP, SMALL_TALK, add, answer
 from tests.stub import Behaviour, Body, Response, Stub, fail, say, slow
 
@@ -79,7 +80,7 @@ def keeps_tea(body: Body) -> Any:
 
 
 def settings(folder: Path, server: Stub, **more: Any) -> Settings:
-    usual = {"path": folder, "embedder": "hash:64", "base_url": server.base_url}
+    usual = {**where(folder), "embedder": "hash:64", "base_url": server.base_url}
     return Settings(**{**usual, "user_title": "Ann", "retry_pause": 0.0, **more})
 
 
@@ -122,7 +123,7 @@ async def test_commands_look_at_memories_and_change_them(
     assert "Ann likes tea." in capsys.readouterr().out
     sent = [body["messages"][-1]["content"] for body in server.requests]
     assert [text for text in sent if "##" not in text] == ["I like tea", "some tea?"]
-    async with Souffleur.open(Settings(path=tmp_path, embedder="hash:64")) as memory:
+    async with Souffleur.open(Settings(**where(tmp_path), embedder="hash:64")) as memory:
         assert await memory.knowledge.list("ann") == []
 
 
@@ -133,7 +134,7 @@ async def test_a_talk_goes_on_when_the_endpoint_fails(tmp_path: Path, stub: Star
     typist = Typist("one", "two", "three", re.compile("SKIP"))
     await converse(settings(tmp_path, server), "ann", "s", typist)
     assert typist.saw("no such luck(.|\n)*The answer was empty(.|\n)*Noted.")
-    async with Souffleur.open(Settings(path=tmp_path, embedder="hash:64")) as memory:
+    async with Souffleur.open(Settings(**where(tmp_path), embedder="hash:64")) as memory:
         assert [turn.user for turn in await memory.knowledge.journal.turns()] == ["three"]
 
 

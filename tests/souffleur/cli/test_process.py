@@ -14,6 +14,7 @@ from rich.table import Table
 
 from souffleur.cli.tables import print_table
 from tests.command import Run
+from tests.place import variables
 
 WORDS = "Ann likes green tea, 猫 and long sentences that no narrow terminal shows on one line."
 SOUFFLEUR = (sys.executable, "-P", "-m", "souffleur")
@@ -21,7 +22,7 @@ SOUFFLEUR = (sys.executable, "-P", "-m", "souffleur")
 
 def start(folder: Path, *words: str, **env: str) -> subprocess.Popen[bytes]:
     """A command as a process of its own, with a folder for its temporary files."""
-    given = {**os.environ, "TMPDIR": str(folder), "SOUFFLEUR_PATH": str(folder / "store"), **env}
+    given = {**os.environ, "TMPDIR": str(folder), **variables(folder / "store"), **env}
     pipe = subprocess.PIPE
     return subprocess.Popen([*SOUFFLEUR, *words], stdout=pipe, stderr=pipe, env=given)
 

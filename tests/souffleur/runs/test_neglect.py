@@ -16,6 +16,7 @@ from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, days, open_base, verdict
 from tests.command import Run
+from tests.place import where
 
 PLAN = Add(reason="r", quote="", content="Exam.", kind=Kind.TODO, expires_at=NOW + days(1))
 TOLD = verdict(PLAN, who=ActorKind.HOST)
@@ -27,7 +28,7 @@ async def test_it_is_told_at_opening(tmp_path: Path, caplog: pytest.LogCaptureFi
     """Once it was due for two days, by each opening until a run was there, or a host knows."""
 
     async def opened(now: datetime, **fields: Any) -> Souffleur:
-        chosen = Settings(path=tmp_path, embedder="hash:64", **fields)
+        chosen = Settings(**where(tmp_path), embedder="hash:64", **fields)
         return await Souffleur.open(chosen, clock=lambda: now)
 
     def warnings() -> list[str]:

@@ -18,6 +18,7 @@ from souffleur.settings import Settings
 from souffleur.whispering.pairing import MAX_WHISPERED_IDS, Pairing
 from souffleur.whispering.whisper import Recall
 from tests.build import NOW
+from tests.place import where
 from tests.scripted import SKIP, Scripted
 
 ME: dict[str, Any] = {"user_id": "ann", "session_id": "s1"}
@@ -25,7 +26,7 @@ TEA, CAT = derive_id("tea"), derive_id("cat")
 
 
 def open_memory(folder: Path, chat: Any = None) -> Any:
-    chosen = Settings(path=folder, embedder="hash:64", retry_pause=0.0)
+    chosen = Settings(**where(folder), embedder="hash:64", retry_pause=0.0)
     return Souffleur.open(chosen, chat=chat, clock=lambda: NOW)
 
 

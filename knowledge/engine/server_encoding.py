@@ -175,8 +175,10 @@ def encode_condition(condition: Condition) -> models.Condition:
             return models.FieldCondition(key=key, range=encode_range(low, high))
         case Missing(key):
             return models.FieldCondition(key=key, is_empty=True)
+        case AnyOf(()):
+            # Without conditions, the server reads `should` and `min_should` as no filter at all.
+            return models.HasIdCondition(has_id=[])
         case AnyOf(conditions):
-            # Unlike `should`, this matches nothing if there are no conditions.
             encoded = [encode_condition(condition) for condition in conditions]
             return models.Filter(min_should=models.MinShould(conditions=encoded, min_count=1))
 

@@ -965,3 +965,6 @@ async def test_a_server_s_collection_without_cues_gets_them() -> None:
     (hits,) = await served.search([Search((0.0, 1.0, 0.0), Filter(), by_cues=True)])
     assert [number(hit.point) for hit in hits] == [2]
     await served.close()
+    client = QdrantClient(url=SERVER, check_compatibility=False)
+    client.delete_collection(schema.name)
+    client.close()

@@ -115,6 +115,7 @@ class Worker:
         await self._line.read()
         for user_id in await self._sessions.users_waiting():
             self.wake(user_id)
+        self.wake_stalled()  # their turns may have been judged before the store went
 
     def hurry(self) -> None:
         """Cut short every pause after a failure: a caller waits, or an endpoint was repaired."""

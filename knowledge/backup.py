@@ -29,6 +29,7 @@ from souffleur.knowledge.store import (
     check_empty,
     open_both,
     open_collections,
+    remove_collections,
     stored_dimension,
 )
 from souffleur.knowledge.upkeep import schema
@@ -97,6 +98,7 @@ async def restore(file: Path, target: StoreLocation, *, step: Step = _silently) 
     manifest = await asyncio.to_thread(verify, file)
     schema.check(manifest.made_with.get("schema"), f"{file}, by Souffleur {manifest.made_by},")
     if target.url or target.folder is None:
+        await _make_room(target, manifest.dimension)
         async with AsyncExitStack() as closing:
             both = await open_collections(target, manifest.dimension, closing)
             await check_empty(*both, target)
@@ -117,6 +119,15 @@ async def _write_again(writer: BackupWriter, collection: Collection, ids: set[st
         there = {point.id for point in found}
         # Not in a thread: nothing else may be written before all of them are read.
         writer.write(collection.schema.name, found, [id for id in named if id not in there])
+
+
+async def _make_room(target: StoreLocation, dimension: int) -> None:
+    """Remove the empty collections of a server that were made for another embedder."""
+    stored = await stored_dimension(target)
+    if stored not in (None, dimension):
+        async with AsyncExitStack() as closing:
+            await check_empty(*await open_collections(target, stored, closing), target)
+        await remove_collections(target)
 
 
 async def _restore_folder(

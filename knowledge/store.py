@@ -4,6 +4,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from loguru import logger
 from pydantic import SecretStr
 
 from souffleur.errors import EmbedderError, StoreError, StoreMismatchError
@@ -134,6 +135,15 @@ async def open_both(
         opening.push_async_callback(collection.close)
         opened.append(collection)
     return opened[0], opened[1]
+
+
+async def remove_collections(location: StoreLocation) -> None:
+    """Remove the collections of a store on a server, and all that is in them."""
+    from souffleur.knowledge.engine import server
+
+    assert location.url is not None
+    names = [f"{location.prefix}{name}" for name in COLLECTIONS]
+    await server.remove(location.url, location.plain_key, names)
 
 
 async def check_empty(memories: Collection, journal: Collection, location: StoreLocation) -> None:

@@ -387,7 +387,7 @@ async def stored_dimension(url: str, api_key: str | None, name: str) -> int | No
 async def resize_vectors(
     url: str, api_key: str | None, schema: CollectionSchema, name: str
 ) -> None:
-    """Drop the dense vectors of the collection `name`, which from then on has the schema's dimension.
+    """Drop the dense vectors of the collection `name`, which then has the schema's dimension.
 
     The payloads and words stay. May be killed at any moment, and done again. Raises StoreError.
     """
@@ -405,6 +405,21 @@ async def resize_vectors(
                 client.close()
 
     await asyncio.to_thread(resize)
+
+
+async def remove(url: str, api_key: str | None, names: Sequence[str]) -> None:
+    """Remove these collections from the server, and all that is in them."""
+
+    def drop() -> None:
+        client = connect(url, api_key, timeout=10)
+        try:
+            for name in names:
+                with client_errors("remove", name, bare_address(url)):
+                    client.delete_collection(name)
+        finally:
+            client.close()
+
+    await asyncio.to_thread(drop)
 
 
 def is_local(client: QdrantClient) -> bool:

@@ -41,7 +41,7 @@ from souffleur.knowledge.portrait import PortraitStatus
 from souffleur.knowledge.store import COLLECTIONS, StoreLocation, open_collections, stored_dimension
 from souffleur.knowledge.upkeep import run_log, watermarks
 from tests.build import NOW, by_hand, keep, open_base, turn
-from tests.place import located
+from tests.place import in_folder, located
 
 UGLY = ("猫 🐱 \u2028 x", 'a "quote" \\ {}', "é\u0301\u200b", "\x7f tab\tand\nline")
 Points = dict[tuple[str, str], Point]
@@ -201,6 +201,7 @@ async def test_only_an_empty_place_is_restored_to(kept: Kept, tmp_path: Path) ->
     assert await points_in(tmp_path / "store") == kept.points
 
 
+@in_folder
 async def test_an_open_store_is_restored_over_by_nobody(kept: Kept, tmp_path: Path) -> None:
     """Nor saved by another than its owner."""
     base = await open_base(tmp_path / "store", dimension=16)

@@ -25,7 +25,7 @@ from tests.faults.keeper import JOB, let_pass, plans, prepare
 from tests.faults.reviewing import fill
 from tests.faults.test_kill import ROOT, environment
 from tests.faults.test_kill_runs import live
-from tests.place import variables
+from tests.place import in_folder, variables
 
 COMMAND = [sys.executable, "-P", "-m", "souffleur.cli", "schedule"]
 
@@ -96,6 +96,7 @@ async def two_hours_later(folder: Path, now: datetime, *more: Memory) -> Waterma
     return mark
 
 
+@in_folder
 async def test_a_second_process_is_turned_away_and_a_third_takes_over(tmp_path: Path) -> None:
     """The first goes on; after kill -9 nothing is done again, and what comes due is done."""
     made = await prepare(tmp_path, datetime.now(UTC))

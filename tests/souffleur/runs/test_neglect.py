@@ -16,7 +16,7 @@ from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, days, open_base, verdict
 from tests.command import Run
-from tests.place import where
+from tests.place import in_folder, where
 
 PLAN = Add(reason="r", quote="", content="Exam.", kind=Kind.TODO, expires_at=NOW + days(1))
 TOLD = verdict(PLAN, who=ActorKind.HOST)
@@ -24,6 +24,7 @@ LATE = NOW + days(1) + NEGLECTED_AFTER + timedelta(minutes=1)
 """When the plan has been over for two days."""
 
 
+@in_folder
 async def test_it_is_told_at_opening(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Once it was due for two days, by each opening until a run was there, or a host knows."""
 
@@ -77,6 +78,7 @@ async def test_when_it_is_neglect(tmp_path: Path) -> None:
     await base.close()
 
 
+@in_folder
 def test_the_doctor_says_it(run: Run, tmp_path: Path) -> None:
     """In the same words, until a run was there."""
 

@@ -5,7 +5,7 @@ not read and decoded again. What is asked for within one turn of the event loop 
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NoReturn
@@ -57,6 +57,7 @@ class CachedCollection:
         """Empty: the collection itself knows what its writes are in for."""
         self.remark = collection.remark
         self.changes = collection.changes
+        self.shared = collection.shared
         self.memo: Memo = collection.memo
         self.inner = collection
         """The collection that is asked."""
@@ -147,7 +148,27 @@ class CachedCollection:
         """Raise StoreError."""
         self.put_now([point])
 
-    async def merge_payload(self, ids: Sequence[str], payload: Payload) -> NoReturn:
+    async def merge_payload(
+        self, ids: Sequence[str], payload: Payload, *, where: Condition | None = None
+    ) -> NoReturn:
+        """Raise StoreError."""
+        self.put_now([])
+
+    def merge_now(
+        self, ids: Sequence[str], payload: Payload, *, where: Condition | None = None
+    ) -> NoReturn:
+        """Raise StoreError."""
+        self.put_now([])
+
+    def swap_now(self, points: Sequence[Point], revisions: Mapping[str, int | None]) -> NoReturn:
+        """Raise StoreError."""
+        self.put_now([])
+
+    async def swap(self, points: Sequence[Point], revisions: Mapping[str, int | None]) -> NoReturn:
+        """Raise StoreError."""
+        self.put_now([])
+
+    async def set_vectors(self, points: Sequence[Point]) -> NoReturn:
         """Raise StoreError."""
         self.put_now([])
 

@@ -86,6 +86,8 @@ class Collection(Protocol):
     """Tells which points this process writes."""
     memo: Memo
     """What readers remember of it; every write drops what it may change."""
+    shared: bool
+    """Whether other processes may write to it, and a call may take as long as a network does."""
 
     def put_now(self, points: Sequence[Point]) -> None:
         """Insert or replace whole points before returning, without an event loop.
@@ -96,6 +98,26 @@ class Collection(Protocol):
 
     def get_now(self, ids: Sequence[str]) -> list[Point]:
         """Return the existing points in the order of `ids`, without vectors or an event loop."""
+        ...
+
+    def swap_now(self, points: Sequence[Point], revisions: Mapping[str, int | None]) -> set[str]:
+        """Insert the points that are new, and replace those whose stored revision is as given.
+
+        `revisions` has an entry for each point that may exist: its revision, 0 if it may have none,
+        or `None` to replace it whatever is stored. Returns the ids of those points with a
+        `revision` that are now as given; they need another `revision`, and in `written_by` an id
+        of this one write. They are written in one request, and each for itself.
+        """
+        ...
+
+    async def swap(self, points: Sequence[Point], revisions: Mapping[str, int | None]) -> set[str]:
+        """Do what `swap_now` does, in an event loop."""
+        ...
+
+    def merge_now(
+        self, ids: Sequence[str], payload: Payload, *, where: Condition | None = None
+    ) -> None:
+        """Do what `merge_payload` does, without an event loop."""
         ...
 
     async def put(self, points: Sequence[Point]) -> None:
@@ -110,8 +132,20 @@ class Collection(Protocol):
         """
         ...
 
-    async def merge_payload(self, ids: Sequence[str], payload: Payload) -> None:
-        """Set these payload fields on the points; the other fields and the vectors stay."""
+    async def merge_payload(
+        self, ids: Sequence[str], payload: Payload, *, where: Condition | None = None
+    ) -> None:
+        """Set these payload fields on the points; the other fields and the vectors stay.
+
+        `where` restricts it to the points that match when it is carried out.
+        """
+        ...
+
+    async def set_vectors(self, points: Sequence[Point]) -> None:
+        """Set the vectors of existing points; their payloads stay as they are in the store.
+
+        The payloads given say whose they are, and of what type.
+        """
         ...
 
     async def get(self, ids: Sequence[str], *, vectors: bool = False) -> list[Point]:

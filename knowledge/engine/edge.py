@@ -3,7 +3,7 @@
 import asyncio
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from souffleur.knowledge.engine import checksums, disk
 from souffleur.knowledge.engine.changes import Changes
 from souffleur.knowledge.engine.collection import (
     CollectionSchema,
+    Condition,
     Filter,
     Hit,
     Listing,
@@ -28,6 +29,7 @@ from souffleur.knowledge.engine.collection import (
 from souffleur.knowledge.engine.edge_encoding import (
     NEAREST,
     SCHEMAS,
+    encode_condition,
     encode_config,
     encode_cues,
     encode_filter,
@@ -35,6 +37,7 @@ from souffleur.knowledge.engine.edge_encoding import (
     encode_listing,
     encode_searches,
     encode_upsert,
+    encode_vectors,
 )
 from souffleur.knowledge.engine.memo import Memo
 from souffleur.knowledge.engine.vectors import (
@@ -62,6 +65,8 @@ class EdgeCollection:
     them to the disk; this happens automatically within `flush_every` seconds of a write made in an
     event loop, or with `power_safe` before each write returns.
     """
+
+    shared = False
 
     # The engine holds the GIL while it works, mostly for less than a few milliseconds, so async
     # methods and the timer call it directly: a thread would not free the loop.
@@ -153,6 +158,24 @@ class EdgeCollection:
         """Return the existing points in the order of `ids`, without vectors."""
         return self._get(ids, vectors=False)
 
+    def swap_now(self, points: Sequence[Point], revisions: Mapping[str, int | None]) -> set[str]:
+        """Insert the points that are new, and replace those whose stored revision is as given."""
+        stored = {one.id: one.payload for one in self.get_now([point.id for point in points])}
+
+        def may_write(point: Point) -> bool:
+            if point.id not in stored:
+                return True
+            wanted = revisions.get(point.id, -1)
+            return wanted is None or wanted == (stored[point.id].get("revision") or 0)
+
+        written = [point for point in points if may_write(point)]
+        self.put_now(written)
+        return {point.id for point in written if "revision" in point.payload}
+
+    async def swap(self, points: Sequence[Point], revisions: Mapping[str, int | None]) -> set[str]:
+        """Do what `swap_now` does."""
+        return self.swap_now(points, revisions)
+
     async def put(self, points: Sequence[Point]) -> None:
         """Insert or replace whole points."""
         self.put_now(points)
@@ -169,18 +192,35 @@ class EdgeCollection:
         self.put_now([point])
         return True
 
-    async def merge_payload(self, ids: Sequence[str], payload: Payload) -> None:
+    async def merge_payload(
+        self, ids: Sequence[str], payload: Payload, *, where: Condition | None = None
+    ) -> None:
+        """Set these payload fields on the existing points; `None` removes a field."""
+        self.merge_now(ids, payload, where=where)
+
+    def merge_now(
+        self, ids: Sequence[str], payload: Payload, *, where: Condition | None = None
+    ) -> None:
         """Set these payload fields on the existing points; `None` removes a field."""
         if not ids:
             return
         # By filter: given ids, the engine refuses all of them if one is unknown.
-        points = qdrant.Filter(must=[qdrant.HasIdCondition(set(ids))])
+        such = [encode_condition(where)] if where else []
+        points = qdrant.Filter(must=[qdrant.HasIdCondition(set(ids)), *such])
         with self.memo.writing(ids, fields=payload):
             self._write(
                 "change points of",
                 ids,
                 lambda: qdrant.UpdateOperation.set_payload_by_filter(points, payload),
             )
+
+    async def set_vectors(self, points: Sequence[Point]) -> None:
+        """Set the vectors of existing points."""
+        if points:
+            check_given(self.schema, dense_vectors(points))
+            ids = [point.id for point in points]
+            with self.memo.writing(points=points):
+                self._write("change points of", ids, lambda: encode_vectors(points))
 
     async def get(self, ids: Sequence[str], *, vectors: bool = False) -> list[Point]:
         """Return the existing points in the order of `ids`."""

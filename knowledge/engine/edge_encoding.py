@@ -95,8 +95,19 @@ def encode_upsert(points: Sequence[Point]) -> qdrant.UpdateOperation:
     return qdrant.UpdateOperation.upsert_points([encode_point(point) for point in points])
 
 
+def encode_vectors(points: Sequence[Point]) -> qdrant.UpdateOperation:
+    """Return the operation that sets the vectors of points."""
+    return qdrant.UpdateOperation.update_vectors(
+        [qdrant.PointVectors(point.id, _named_vectors(point)) for point in points]
+    )
+
+
 def encode_point(point: Point) -> qdrant.Point:
     """Return the engine's point."""
+    return qdrant.Point(point.id, _named_vectors(point), point.payload)
+
+
+def _named_vectors(point: Point) -> dict[str, "qdrant.NamedVector"]:
     vectors: dict[str, qdrant.NamedVector] = {}
     if point.dense is not None:
         vectors[DENSE] = list(point.dense)
@@ -106,7 +117,7 @@ def encode_point(point: Point) -> qdrant.Point:
         vectors[CUES] = [list(cue) for cue in point.cues]
     if point.cue_words is not None:
         vectors[CUE_WORDS] = encode_sparse(point.cue_words)
-    return qdrant.Point(point.id, vectors, point.payload)
+    return vectors
 
 
 def encode_sparse(sparse: Sparse) -> qdrant.SparseVector:

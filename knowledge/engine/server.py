@@ -3,9 +3,12 @@
 import asyncio
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
 from typing import TypeVar
+from weakref import WeakKeyDictionary
 
 from qdrant_client import QdrantClient, models
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
@@ -14,6 +17,7 @@ from souffleur.errors import StoreError
 from souffleur.knowledge.engine.changes import Changes
 from souffleur.knowledge.engine.collection import (
     CollectionSchema,
+    Condition,
     Filter,
     Hit,
     Listing,
@@ -26,6 +30,7 @@ from souffleur.knowledge.engine.memo import SHARED_LIFE, Memo
 from souffleur.knowledge.engine.rarity import Rarity, Words, is_rescored, widened
 from souffleur.knowledge.engine.server_encoding import (
     SCHEMAS,
+    encode_condition,
     encode_cues,
     encode_dense,
     encode_filter,
@@ -34,6 +39,8 @@ from souffleur.knowledge.engine.server_encoding import (
     encode_order,
     encode_point,
     encode_query,
+    encode_swap,
+    encode_vectors,
     encode_widened,
     encode_words,
 )
@@ -57,6 +64,11 @@ OLDEST = (1, 18)
 """The first version that can add vectors to a collection. Some before ignore `update_mode`."""
 COUNTS_RARITY = (1, 19)
 """The first version that counts the rarity of terms within a user's points."""
+MAX_REQUESTS = 32
+"""Maximum requests to servers that one process has under way; each takes a thread."""
+
+_in_memory: WeakKeyDictionary[QdrantClient, threading.Lock] = WeakKeyDictionary()
+"""The lock of each in-memory client, which several collections may share."""
 
 
 class ServerCollection:
@@ -65,6 +77,8 @@ class ServerCollection:
     The blocking client is called in threads; an in-memory client, which is not thread-safe and has
     no indexes, is called under a lock.
     """
+
+    shared = True
 
     def __init__(
         self,
@@ -89,7 +103,7 @@ class ServerCollection:
         self._closed = False
         self._local = is_local(client)
         self._lock: AbstractContextManager[object] = (
-            threading.Lock() if self._local else nullcontext()
+            _in_memory.setdefault(client, threading.Lock()) if self._local else nullcontext()
         )
 
     @classmethod
@@ -138,9 +152,26 @@ class ServerCollection:
         """Return the existing points in the order of `ids`, without vectors."""
         return self._call("read", lambda: self._retrieve(ids)) if ids else []
 
+    def swap_now(self, points: Sequence[Point], revisions: Mapping[str, int | None]) -> set[str]:
+        """Insert the points that are new, and replace those whose stored revision is as given."""
+        if not points:
+            return set()
+        check_given(self.schema, dense_vectors(points))
+        self.changes.note([point.id for point in points])
+        given = {point.id: writing(point) for point in points if "revision" in point.payload}
+        with self.memo.writing(points=points):
+            found = self._call(
+                "change points of", lambda: self._swap(points, revisions, list(given))
+            )
+        return {one.id for one in found if writing(one) == given[one.id]}
+
+    async def swap(self, points: Sequence[Point], revisions: Mapping[str, int | None]) -> set[str]:
+        """Do what `swap_now` does, in a thread."""
+        return await _in_thread(lambda: self.swap_now(points, revisions))
+
     async def put(self, points: Sequence[Point]) -> None:
         """Insert or replace whole points."""
-        await asyncio.to_thread(self.put_now, points)
+        await _in_thread(lambda: self.put_now(points))
 
     async def replace(self, point: Point, *, revision: int) -> bool:
         """Replace the point if its stored `revision` equals the given one; return whether it did.
@@ -154,17 +185,39 @@ class ServerCollection:
             stored = await self._ask("replace a point of", lambda: self._replace(point, revision))
         return any(writing(found) == writing(point) for found in stored)
 
-    async def merge_payload(self, ids: Sequence[str], payload: Payload) -> None:
+    async def merge_payload(
+        self, ids: Sequence[str], payload: Payload, *, where: Condition | None = None
+    ) -> None:
+        """Set these payload fields on the existing points; `None` removes a field."""
+        await _in_thread(lambda: self.merge_now(ids, payload, where=where))
+
+    def merge_now(
+        self, ids: Sequence[str], payload: Payload, *, where: Condition | None = None
+    ) -> None:
         """Set these payload fields on the existing points; `None` removes a field."""
         if not ids:
             return
         self.changes.note(ids)
         # By filter: given ids, the server answers 404 if one is unknown.
-        points = models.Filter(must=[models.HasIdCondition(has_id=list(ids))])
+        such = [encode_condition(where)] if where else []
+        points = models.Filter(must=[models.HasIdCondition(has_id=list(ids)), *such])
         with self.memo.writing(ids, fields=payload):
-            await self._ask(
+            self._call(
                 "change points of",
                 lambda: self._client.set_payload(self._name, payload, points, wait=True),
+            )
+
+    async def set_vectors(self, points: Sequence[Point]) -> None:
+        """Set the vectors of existing points."""
+        if not points:
+            return
+        check_given(self.schema, dense_vectors(points))
+        self.changes.note([point.id for point in points])
+        vectors = [models.PointVectors(id=one.id, vector=encode_vectors(one)) for one in points]
+        with self.memo.writing(points=points):
+            await self._ask(
+                "change points of",
+                lambda: self._client.update_vectors(self._name, vectors, wait=True),
             )
 
     async def get(self, ids: Sequence[str], *, vectors: bool = False) -> list[Point]:
@@ -243,7 +296,7 @@ class ServerCollection:
             await self._ask("close", self._client.close)
 
     async def _ask(self, doing: str, call: Callable[[], Answer]) -> Answer:
-        return await asyncio.to_thread(self._call, doing, call)
+        return await _in_thread(lambda: self._call(doing, call))
 
     def _call(self, doing: str, call: Callable[[], Answer]) -> Answer:
         with self._lock, client_errors(doing, self._name, self._url):
@@ -338,18 +391,50 @@ class ServerCollection:
         )
         return self._retrieve([point.id], consistency=models.ReadConsistencyType.MAJORITY)
 
+    def _swap(
+        self, points: Sequence[Point], revisions: Mapping[str, int | None], ids: Sequence[str]
+    ) -> list[Point]:
+        replaces = {point.id: revisions[point.id] for point in points if point.id in revisions}
+        mode = models.UpdateMode.UPSERT if replaces else models.UpdateMode.INSERT_ONLY
+        self._client.upsert(
+            self._name,
+            [encode_point(point) for point in points],
+            wait=True,
+            ordering=models.WriteOrdering.STRONG,
+            update_filter=encode_swap(replaces) if replaces else None,
+            update_mode=mode,
+        )
+        if not ids:
+            return []
+        majority = models.ReadConsistencyType.MAJORITY
+        return self._retrieve(ids, consistency=majority, fields=["revision", "written_by"])
+
     def _retrieve(
         self,
         ids: Sequence[str],
         *,
         vectors: bool = False,
         consistency: models.ReadConsistencyType | None = None,
+        fields: list[str] | bool = True,
     ) -> list[Point]:
         records = self._client.retrieve(
-            self._name, list(ids), with_vectors=vectors, consistency=consistency
+            self._name,
+            list(ids),
+            with_payload=fields,
+            with_vectors=vectors,
+            consistency=consistency,
         )
         found = {str(record.id): record for record in records}
         return [to_point(found[point_id]) for point_id in ids if point_id in found]
+
+
+async def _in_thread(call: Callable[[], Answer]) -> Answer:
+    return await asyncio.get_running_loop().run_in_executor(_threads(), call)
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(MAX_REQUESTS, "souffleur-qdrant")
 
 
 def connect(url: str, api_key: str | None, timeout: int) -> QdrantClient:

@@ -1,6 +1,6 @@
 """Conversion of points, filters and queries to those of a Qdrant server."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import datetime
 
 from qdrant_client import models
@@ -82,8 +82,27 @@ def encode_index(kind: IndexType) -> models.PayloadSchemaType | models.KeywordIn
     return SCHEMAS[kind]
 
 
+def encode_swap(revisions: Mapping[str, int | None]) -> models.Filter:
+    """Return what a stored point must match to be replaced: see `Collection.swap_now`."""
+
+    def one(id: str, revision: int | None) -> models.Filter:
+        must: list[models.Condition] = [models.HasIdCondition(has_id=[id])]
+        if revision is not None:
+            is_it = encode_condition(Is("revision", revision))
+            has_none = encode_condition(Missing("revision"))
+            must.append(models.Filter(should=[is_it] if revision else [is_it, has_none]))
+        return models.Filter(must=must)
+
+    return models.Filter(should=[one(id, revision) for id, revision in revisions.items()])
+
+
 def encode_point(point: Point) -> models.PointStruct:
     """Return the client's point."""
+    return models.PointStruct(id=point.id, vector=encode_vectors(point), payload=point.payload)
+
+
+def encode_vectors(point: Point) -> dict[str, models.Vector]:
+    """Return the vectors of a point by name."""
     vectors: dict[str, models.Vector] = {}
     if point.dense is not None:
         vectors[DENSE] = list(point.dense)
@@ -93,7 +112,7 @@ def encode_point(point: Point) -> models.PointStruct:
         vectors[CUES] = [list(cue) for cue in point.cues]
     if point.cue_words is not None:
         vectors[CUE_WORDS] = encode_sparse(point.cue_words)
-    return models.PointStruct(id=point.id, vector=vectors, payload=point.payload)
+    return vectors
 
 
 def encode_sparse(sparse: Sparse) -> models.SparseVector:

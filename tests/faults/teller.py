@@ -6,13 +6,13 @@ import random
 import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from souffleur.agents.chat import Request
 from souffleur.errors import AnswerError, EndpointError
-from souffleur.knowledge.engine.collection import Collection, Point
+from souffleur.knowledge.engine.collection import Collection, Payload, Point
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.parts import Parts
 from souffleur.runtime import Souffleur
@@ -71,9 +71,17 @@ class Deadly:
         self._count()
         await self._collection.put(points)
 
-    async def merge_payload(self, ids: Sequence[str], payload: dict[str, Any]) -> None:
+    async def merge_payload(self, ids: Sequence[str], payload: Payload, **more: Any) -> None:
         self._count()
-        await self._collection.merge_payload(ids, payload)
+        await self._collection.merge_payload(ids, payload, **more)
+
+    async def set_vectors(self, points: Sequence[Point]) -> None:
+        self._count()
+        await self._collection.set_vectors(points)
+
+    async def swap(self, points: Sequence[Point], revisions: Mapping[str, int | None]) -> set[str]:
+        self._count()
+        return await self._collection.swap(points, revisions)
 
     async def replace(self, point: Point, *, revision: int) -> bool:
         self._count()

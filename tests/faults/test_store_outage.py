@@ -1,7 +1,7 @@
 """A store that is out of reach for a moment: what was written down is done later, and once."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from qdrant_edge import EdgeShard
 
 from souffleur.errors import StoreError
 from souffleur.knowledge.engine.checksums import sums_file
-from souffleur.knowledge.engine.collection import Collection, Point
+from souffleur.knowledge.engine.collection import Collection, Payload, Point
 from souffleur.knowledge.engine.disk import free_bytes
 from souffleur.knowledge.engine.edge import EdgeCollection
 from souffleur.knowledge.engine.edge_encoding import encode_config
@@ -45,9 +45,17 @@ class Unsteady:
         self._refuse()
         await self._collection.put(points)
 
-    async def merge_payload(self, ids: Sequence[str], payload: dict[str, Any]) -> None:
+    async def merge_payload(self, ids: Sequence[str], payload: Payload, **more: Any) -> None:
         self._refuse()
-        await self._collection.merge_payload(ids, payload)
+        await self._collection.merge_payload(ids, payload, **more)
+
+    async def set_vectors(self, points: Sequence[Point]) -> None:
+        self._refuse()
+        await self._collection.set_vectors(points)
+
+    async def swap(self, points: Sequence[Point], revisions: Mapping[str, int | None]) -> set[str]:
+        self._refuse()
+        return await self._collection.swap(points, revisions)
 
     async def replace(self, point: Point, *, revision: int) -> bool:
         self._refuse()

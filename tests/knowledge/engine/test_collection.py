@@ -265,6 +265,61 @@ async def test_rival_replacements_have_one_winner(collection: Collection) -> Non
     assert await collection.get([name(1)]) == [rivals[won.index(True)]]
 
 
+async def test_a_swap_writes_what_is_new_and_what_has_the_revision_named(
+    collection: Collection,
+) -> None:
+    """Points of one swap are written each for itself, and only those written are named."""
+    await collection.put([point(1, {"revision": 1}), point(2, {"revision": 1}), point(3, {"a": 1})])
+    mine = {"revision": 2, "written_by": "me"}
+    given = [point(n, mine) for n in (1, 2, 3, 4)]
+    won = await collection.swap(given, {name(1): 1, name(2): 7})
+    assert won == {name(1), name(4)}
+    assert [p.payload for p in await collection.get([name(n) for n in (1, 2, 3, 4)])] == [
+        mine,
+        {"revision": 1},
+        {"a": 1},
+        mine,
+    ]
+
+
+async def test_a_swap_of_any_revision_or_of_none(collection: Collection) -> None:
+    """None replaces whatever is stored, 0 what has no revision yet; without both, nothing is."""
+    await collection.put([point(n, {"a": n, "state": "old"}) for n in (1, 2, 3)])
+    mine = {"revision": 1, "written_by": "me"}
+    given = [point(1, {"a": 9}), point(2, mine), point(3, mine)]
+    assert collection.swap_now(given, {name(1): None, name(2): 0}) == {name(2)}
+    stored = await collection.get([name(1), name(2), name(3)])
+    assert [p.payload for p in stored] == [{"a": 9}, mine, {"a": 3, "state": "old"}]
+
+
+async def test_rival_swaps_have_one_winner(collection: Collection) -> None:
+    """Of many that insert or replace one point exactly one is told that it won, and it did."""
+    for revision in (0, 1):
+        rivals = [point(1, {"revision": revision + 1, "written_by": f"w{n}"}) for n in range(8)]
+        swaps = (collection.swap([p], {name(1): revision} if revision else {}) for p in rivals)
+        won = [bool(ids) for ids in await asyncio.gather(*swaps)]
+        assert won.count(True) == 1
+        assert await collection.get([name(1)]) == [rivals[won.index(True)]]
+
+
+async def test_merging_where_something_matches(collection: Collection) -> None:
+    """Only points that match the condition are changed."""
+    await collection.put([point(1, {"revision": 1}), point(2, {"revision": 2})])
+    await collection.merge_payload([name(1), name(2)], {"a": 1}, where=Is("revision", 2))
+    payloads = [p.payload for p in await collection.get([name(1), name(2)])]
+    assert payloads == [{"revision": 1}, {"revision": 2, "a": 1}]
+
+
+async def test_vectors_are_set_beside_the_payload(collection: Collection) -> None:
+    """The payload stays as it was, and the point is found by its new vectors."""
+    await collection.put([point(1, {"a": 1})])
+    lexical = Sparse((3,), (1.0,))
+    vectors = Point(name(1), {}, (0.0, 1.0, 0.0), lexical, ((1.0, 0.0, 0.0),), lexical)
+    await collection.set_vectors([vectors])
+    (stored,) = await collection.get([name(1)], vectors=True)
+    assert stored == replace(vectors, payload={"a": 1})
+
+
 async def test_merging_keeps_the_rest(collection: Collection) -> None:
     """merge_payload sets the named fields of the points that exist; None removes a field."""
     lexical = Sparse((1,), (1.0,))

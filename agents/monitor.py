@@ -137,7 +137,7 @@ async def apply(state: MonitorState, runtime: Runtime[Context]) -> Update:
     knowledge, turns, verdict = runtime.context.knowledge, state["turns"], state["verdict"]
     outcomes = await knowledge.apply(verdict, turns=turns)
     if likely := _likely(state["answer"], verdict):
-        knowledge.sessions.note_likely(turns[-1], likely)
+        await knowledge.sessions.note_likely(turns[-1], likely)
     return {"outcomes": outcomes}
 
 

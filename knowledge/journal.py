@@ -6,11 +6,12 @@ A verdict is written here completely before any memory changes (a redo log): eac
 the memories before and after. After a crash, the same `after` is written again.
 """
 
+import asyncio
 import itertools
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from threading import RLock
-from typing import Any
+from typing import Any, TypeVar
 
 from souffleur.errors import NotFoundError
 from souffleur.knowledge.engine.collection import (
@@ -28,23 +29,19 @@ from souffleur.knowledge.engine.collection import (
     Point,
     read_all,
 )
-from souffleur.knowledge.identity import (
-    COMMON,
-    EVERYBODY,
-    own_sphere,
-    sphere_conditions,
-    user_conditions,
-)
+from souffleur.knowledge.identity import EVERYBODY, sphere_conditions, user_conditions
 from souffleur.knowledge.language.plain_text import is_blank
 from souffleur.knowledge.operation import LedgerEntry, Recorded, Said, derive_id, is_id
-from souffleur.knowledge.people import persona_id, to_persona
 from souffleur.knowledge.reading import read, read_each
+from souffleur.knowledge.sharing import drafts
+from souffleur.knowledge.sharing.arrivals import Arrivals
+from souffleur.knowledge.sharing.recording import Change, Recorder
+from souffleur.knowledge.sharing.user_leases import UserLeases
+from souffleur.knowledge.talk.recording import ids_around, recorded, scene_of
 from souffleur.knowledge.talk.session import (
     USUAL,
-    Segment,
     Session,
     WindowRule,
-    append_turn,
     segment_id,
     session_point_id,
 )
@@ -55,7 +52,7 @@ from souffleur.knowledge.talk.talk_codec import (
     to_turn,
     turn_point,
 )
-from souffleur.knowledge.talk.turn import Turn, TurnState, digest_of, verdict_id
+from souffleur.knowledge.talk.turn import Turn, TurnState, verdict_id
 
 INDEXES: dict[str, IndexType] = {
     "user_id": "tenant",
@@ -78,8 +75,10 @@ INDEXES: dict[str, IndexType] = {
     "folders": "keyword",
 }
 
+T = TypeVar("T")
+
 META_ID = derive_id("meta")
-_DERIVED = frozenset({"type", "seq", "applied", "memory_ids", "expunged"})
+_DERIVED = frozenset({"type", "seq", "applied", "memory_ids", "expunged"}) | drafts.DERIVED
 
 
 class Journal:
@@ -92,6 +91,9 @@ class Journal:
 
         Hosts call `observe` from several threads.
         """
+        self.leases = UserLeases(collection, first_seq=last_seq)
+        """Who judges whom, on a store of several processes."""
+        self._recorder = Recorder(collection, self._new_session, first_seq=last_seq)
         self._seq = itertools.count(last_seq + 1)
         self._watchers: dict[object, Callable[[str], None]] = {}
 
@@ -107,38 +109,52 @@ class Journal:
         The same id with different words becomes the next version, which is judged again. The turn,
         the window that contains it and the segments that leave the window are one write.
         """
+        if self.collection.shared:
+            return self._recorder.record(turn, rule)
         with self.lock:
-            return self._record(turn, rule)
+            found = {point.id: point for point in self.collection.get_now(ids_around(turn))}
+            scene = scene_of(turn, found)
+            if scene.is_known:
+                return None
+            seq = 0 if scene.old else next(self._seq)
+            kept, session, segments = recorded(scene, seq, rule, self._new_session)
+            points = [turn_point(kept), session_point(session)]
+            self.collection.put_now([*points, *map(segment_point, segments)])
+            return kept
 
-    def _record(self, turn: Turn, rule: WindowRule) -> Turn | None:
-        card, own = persona_id(turn.agent_id), own_sphere(turn.agent_id)
-        sessions = {
-            sphere: session_point_id(turn.user_id, turn.session_id, sphere)
-            for sphere in (COMMON, own)
-        }
-        ids = [turn.id, card, *sessions.values()]
-        found = {point.id: point for point in self.collection.get_now(ids)}
-        old = to_turn(found[turn.id]) if turn.id in found else None
-        current = to_persona(found[card]).sphere if card in found else COMMON
-        sphere = old.sphere if old else current
-        session_id = sessions[sphere]
-        turn = turn.model_copy(update={"digest": digest_of(turn), "sphere": sphere})
-        if old and old.digest == turn.digest:
-            return None
-        session = to_session(found[session_id]) if session_id in found else self._new_session(turn)
-        if old:
-            numbers = {"version": old.version + 1, "seq": old.seq, "place": old.place}
-        else:
-            session = session.model_copy(update={"turns": session.turns + 1})
-            numbers = {"seq": next(self._seq), "place": session.turns}
-        turn = turn.model_copy(update=numbers)
-        segments: list[Segment] = []
-        if old is None or any(held.id == turn.id for held in session.window):
-            session = session.model_copy(update={"agent_id": turn.agent_id})
-            session, segments = append_turn(session, turn.window_entry, rule)
-        points = [turn_point(turn), session_point(session)]
-        self.collection.put_now([*points, *map(segment_point, segments)])
-        return turn
+    def change_session(self, id: str, change: Change) -> Session | None:
+        """Write what `change` makes of a session, with the segments that leave it.
+
+        Returns the session, or `None` if there is none or `change` makes nothing of it.
+        """
+        if self.collection.shared:
+            return self._recorder.change_session(id, change)
+        with self.lock:
+            found = self.collection.get_now([id])
+            changed = change(to_session(found[0])) if found else None
+            if changed is None:
+                return None
+            session, segments = changed
+            self.collection.put_now([session_point(session), *map(segment_point, segments)])
+            return session
+
+    async def waiting(self, user_id: str, *, limit: int | None = None) -> list[Turn]:
+        """Return a user's turns that wait to be judged, in order: all, or the first `limit`.
+
+        On a store of several processes, a turn that was cut off while it was recorded is listed.
+        """
+        found = await self.turns(state=TurnState.PENDING, user_id=user_id, limit=limit)
+        if not self.collection.shared or not found:
+            return found
+        return await self.calling(lambda: self._recorder.in_order(user_id, found))
+
+    def arrivals(self, user_id: str) -> Arrivals:
+        """Return the list of a user's turns, on a store of several processes."""
+        return self._recorder.arrivals(user_id)
+
+    async def calling(self, call: Callable[[], T]) -> T:
+        """Call what asks the store without an event loop, in a thread if it takes long."""
+        return await asyncio.to_thread(call) if self.collection.shared else call()
 
     async def turn(self, point_id: str) -> Turn:
         """Return a turn by the id of its point. Raises NotFoundError."""
@@ -186,9 +202,19 @@ class Journal:
         )
         page, _ = await self.collection.scroll(wanted, limit=limit, order=Order("seq"))
         users = dict.fromkeys(str(point.payload.get("user_id", "")) for point in page)
-        last = max(map(_seq, page), default=after)
+        last = max((_seq(point)[0] for point in page), default=after)
         more = last if len(page) == limit else None
         return [user_id for user_id in users if not is_blank(user_id)], more
+
+    async def users_with_pending_turns(self) -> dict[str, int]:
+        """Return the users with turns that wait to be judged, each with the latest number."""
+        waiting = Filter((Is("type", "turn"), Is("state", TurnState.PENDING)))
+        users: dict[str, int] = {}
+        for point in await read_all(self.collection, waiting):
+            user_id, (seq, _) = str(point.payload.get("user_id", "")), _seq(point)
+            if not is_blank(user_id):
+                users[user_id] = max(seq, users.get(user_id, 0))
+        return users
 
     async def count_turns(self, state: TurnState) -> int:
         """Return the number of turns in a state."""
@@ -221,10 +247,9 @@ class Journal:
 
         A turn whose reply was replaced in the meantime is skipped: it waits to be judged again.
         """
-        stored = await self.collection.get([turn.id for turn in turns])
-        versions = {turn.id: turn.version for turn in turns}
-        same = [point.id for point in stored if point.payload["version"] == versions[point.id]]
-        await self.collection.merge_payload(same, fields)
+        for version in sorted({turn.version for turn in turns}):
+            ids = [turn.id for turn in turns if turn.version == version]
+            await self.collection.merge_payload(ids, fields, where=Is("version", version))
 
     async def mark_judged(self, entries: Sequence[LedgerEntry]) -> None:
         """Mark the turns of a written verdict as judged; for recovery after a crash."""
@@ -235,17 +260,36 @@ class Journal:
         await self.mark(judged, state=TurnState.JUDGED, error="")
 
     async def write(self, entries: Sequence[LedgerEntry]) -> None:
-        """Write entries that are about to be applied; see `settle`."""
+        """Write the entries of a verdict that is about to be applied; see `settle`.
+
+        Raises LeaseLostError if the running task judges the user and another process has taken the
+        lease meanwhile; then nothing holds.
+        """
+        if self.collection.shared:
+            user_id, name = entries[0].user_id, entries[0].verdict_id
+            payloads = {entry.id: self._entry_payload(entry, 0) for entry in entries}
+            await drafts.write_drafts(self.collection, user_id, payloads, entries[0].at)
+            await self._promote(list(payloads), await self.leases.commit(user_id, name))
+            return
         await self.collection.put(
             [Point(entry.id, self._entry_payload(entry, next(self._seq))) for entry in entries]
         )
 
     async def settle(self, entries: Sequence[LedgerEntry]) -> None:
-        """Mark entries as applied."""
+        """Mark the entries of a verdict as applied."""
         await self.collection.merge_payload([entry.id for entry in entries], {"applied": True})
+        if self.collection.shared:
+            await self.leases.note_done(entries[0].user_id, entries[0].verdict_id)
         for user_id in {entry.user_id for entry in entries}:
             for seen in list(self._watchers.values()):
                 seen(user_id)
+
+    async def _promote(self, ids: Sequence[str], seq: int) -> None:
+        await self.collection.merge_payload(ids, {"type": "entry", "seq": seq})
+
+    async def is_settled(self, entry_id: str) -> bool:
+        """Return whether an entry is applied, by whichever process."""
+        return any(one.payload["applied"] for one in await self.collection.get([entry_id]))
 
     def watch(self, seen: Callable[[str], None]) -> Callable[[], None]:
         """Have `seen` called with the user of whatever is applied; return what ends that.
@@ -280,8 +324,10 @@ class Journal:
         """Return the verdicts that are written and not fully applied, in order.
 
         Incompletely written verdicts are deleted first. A verdict with an entry that cannot be read
-        is left as it is.
+        is left as it is. On a store of several processes, the users' leases name the verdicts.
         """
+        if self.collection.shared:
+            return await self._open_verdicts(user_id)
         wanted = Filter((Is("type", "entry"), Is("applied", False), *user_conditions(user_id)))
         found = await read_all(self.collection, wanted)
         found.sort(key=_seq)
@@ -297,6 +343,24 @@ class Journal:
                 whole.append(entries)
             else:
                 await self.collection.delete([entry.id for entry in entries])
+        return whole
+
+    async def _open_verdicts(self, user_id: str | None) -> list[list[LedgerEntry]]:
+        leases = self.leases
+        if user_id is None:  # everybody
+            found = await leases.with_open_verdicts()
+        else:
+            found = [await leases.read(user_id)]
+        whole = []
+        for lease in found:
+            for verdict in lease.open:
+                points = await drafts.read_verdict(self.collection, verdict.id)
+                entries = read_each(points, to_entry)
+                if all(point.payload["applied"] for point in points):
+                    await leases.note_done(lease.user_id, verdict.id)
+                elif len(entries) == len(points):
+                    await self._promote([point.id for point in points], verdict.seq)
+                    whole.append(entries)
         return whole
 
     async def entry(self, entry_id: str) -> LedgerEntry:
@@ -397,6 +461,9 @@ def to_entry(point: Point) -> LedgerEntry:
     return read(point, LedgerEntry, derived=_DERIVED)
 
 
-def _seq(point: Point) -> int:
-    seq = point.payload.get("seq")
-    return seq if isinstance(seq, int) else 0
+def _seq(point: Point) -> tuple[int, int]:
+    seq, position = point.payload.get("seq"), point.payload.get("position")
+    return (
+        seq if isinstance(seq, int) else 0,
+        position if isinstance(position, int) else 0,
+    )

@@ -339,7 +339,7 @@ class KnowledgeBase:
         while turns := await self.sessions.unembedded(user_id, limit=TURNS_PER_REQUEST):
             texts = list(dict.fromkeys(said.text for turn in turns for said in turn.said()))
             vectors = await self.embedder.embed(texts)
-            self.sessions.embed(turns, dict(zip(texts, vectors, strict=True)))
+            await self.sessions.embed(turns, dict(zip(texts, vectors, strict=True)))
             count += len(turns)
             if progress:
                 progress(count, max(count, total))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
 from souffleur.knowledge.engine.collection import (
     Between,
@@ -9,6 +10,7 @@ from souffleur.knowledge.engine.collection import (
     Condition,
     Filter,
     Is,
+    OneOf,
     Order,
     Point,
     read_all,
@@ -40,7 +42,6 @@ from souffleur.knowledge.talk.session import (
 from souffleur.knowledge.talk.talk_codec import (
     portrait_status_point,
     segment_point,
-    session_point,
     to_masked_turn,
     to_portrait_status,
     to_segment,
@@ -79,13 +80,15 @@ class Sessions:
         """Return the turns in the window of a session, oldest first; long messages clipped."""
         return await self._turns([entry.id for entry in session.window]) if session else []
 
-    def note_likely(self, turn: Turn, memory_ids: Sequence[str]) -> None:
+    async def note_likely(self, turn: Turn, memory_ids: Sequence[str]) -> None:
         """Keep with the session of a turn which memories will likely be needed next."""
-        with self._journal.lock:
-            id = session_point_id(turn.user_id, turn.session_id, turn.sphere)
-            for session in read_each(self._collection.get_now([id]), to_session):
-                likely = {"next_ids": tuple(memory_ids), "next_at": turn.at}
-                self._collection.put_now([session_point(session.model_copy(update=likely))])
+        id = session_point_id(turn.user_id, turn.session_id, turn.sphere)
+        likely = {"next_ids": tuple(memory_ids), "next_at": turn.at}
+
+        def noted(session: Session) -> tuple[Session, list[Segment]]:
+            return session.model_copy(update=likely), []
+
+        await self._journal.calling(lambda: self._journal.change_session(id, noted))
 
     def end(self, user_id: str, session_id: str, agent_id: str = "default") -> bool:
         """Close a session durably: its window becomes a segment. Return False if it was empty.
@@ -98,13 +101,10 @@ class Sessions:
         return any(ended)
 
     def _end(self, id: str) -> bool:
-        with self._journal.lock:
-            found = self._collection.get_now([id])
-            session, segments = close_window(to_session(found[0])) if found else (None, [])
-            if session is None or not segments:
-                return False
-            self._collection.put_now([session_point(session), *map(segment_point, segments)])
-            return True
+        def closed(session: Session) -> tuple[Session, list[Segment]] | None:
+            return close_window(session) if session.window or session.left else None
+
+        return self._journal.change_session(id, closed) is not None
 
     async def end_idle(self, now: datetime, rule: WindowRule) -> set[str]:
         """Close every session that has been idle for too long; return their users' ids."""
@@ -114,7 +114,10 @@ class Sessions:
         late = (Is("state", "open"), Between("at", high=now - rule.idle + _INSTANT))
         silent = await self._all(Is("type", "session"), *late)
         for session in read_each(silent, to_session):
-            if is_idle(session, now, rule) and self._end(session.id):
+            id = session.id
+            if not is_idle(session, now, rule):
+                continue
+            if await self._journal.calling(partial(self._end, id)):
                 users.add(session.user_id)
         return users
 
@@ -199,25 +202,28 @@ class Sessions:
         """Return the number of turns that are not embedded yet."""
         return await self._collection.count(_unembedded(user_id))
 
-    def embed(self, turns: Sequence[Turn], vectors: Mapping[str, Vector]) -> None:
+    async def embed(self, turns: Sequence[Turn], vectors: Mapping[str, Vector]) -> None:
         """Store the vectors of turns; turns whose words have changed meanwhile are skipped.
 
         `vectors` has the embedding of each message. A turn that contains a secret is found by its
         other words.
         """
-        given = {turn.id: (turn.digest, turn) for turn in turns}
-        with self._journal.lock:
-            found = read_each(self._collection.get_now(list(given)), to_turn)
-            self._collection.put_now(
-                [
-                    _embedded(turn, given[turn.id][1], vectors)
-                    for turn in found
-                    if turn.digest == given[turn.id][0] and not turn.expunged
-                ]
-            )
+        given = {turn.id: turn for turn in turns}
+        found = read_each(await self._collection.get(list(given)), to_turn)
+        same = [
+            turn for turn in found if turn.digest == given[turn.id].digest and not turn.expunged
+        ]
+        points = [_embedded(turn.id, given[turn.id], vectors) for turn in same]
+        await self._collection.set_vectors([one for one in points if one.dense or one.cues])
+        words = OneOf("digest", tuple({turn.digest for turn in same}))
+        ids = [turn.id for turn in same]
+        await self._collection.merge_payload(ids, {"embedded": True}, where=words)
 
-    def expunge(self, turn_ids: Sequence[str]) -> None:
+    async def expunge(self, turn_ids: Sequence[str]) -> None:
         """Delete the words and vectors of turns for good; the records themselves are kept."""
+        await self._journal.calling(lambda: self._expunge(turn_ids))
+
+    def _expunge(self, turn_ids: Sequence[str]) -> None:
         gone = {"user": "", "assistant": "", "expunged": True, "embedded": False}
         with self._journal.lock:
             found = read_each(self._collection.get_now(list(turn_ids)), to_turn)
@@ -230,17 +236,22 @@ class Sessions:
 
         The episode of its segment, which must be deleted, is told anew if words are left.
         """
-        with self._journal.lock:
-            id = session_point_id(turn.user_id, turn.session_id, turn.sphere)
-            for session in read_each(self._collection.get_now([id]), to_session):
-                window = tuple(held for held in session.window if held.id != turn.id)
-                shorter = session.model_copy(update={"window": window})
-                self._collection.put_now([session_point(shorter)])
-            bare = {"user": "", "assistant": "", "expunged": True, "embedded": False, "tries": 0}
-            over = {"state": TurnState.JUDGED, "version": turn.version + 1, **_wordless(turn)}
-            self._collection.put_now([turn_point(turn.model_copy(update={**bare, **over}))])
+        await self._journal.calling(lambda: self._erase(turn))
         for segment in await self.segments_with([turn.id]):
             await self._shorten(segment, turn)
+
+    def _erase(self, turn: Turn) -> None:
+        id = session_point_id(turn.user_id, turn.session_id, turn.sphere)
+
+        def shorter(session: Session) -> tuple[Session, list[Segment]]:
+            window = tuple(held for held in session.window if held.id != turn.id)
+            return session.model_copy(update={"window": window}), []
+
+        bare = {"user": "", "assistant": "", "expunged": True, "embedded": False, "tries": 0}
+        over = {"state": TurnState.JUDGED, "version": turn.version + 1, **_wordless(turn)}
+        with self._journal.lock:
+            self._journal.change_session(id, shorter)
+            self._collection.put_now([turn_point(turn.model_copy(update={**bare, **over}))])
 
     async def _shorten(self, segment: Segment, turn: Turn) -> None:
         """Take a turn out of a segment, and have what is left of it told anew."""
@@ -272,7 +283,7 @@ class Sessions:
             turns = await self._turns(segment.turn_ids)
             if any(turn.state is not TurnState.JUDGED for turn in turns):
                 continue
-            self.expunge(segment.turn_ids)
+            await self.expunge(segment.turn_ids)
             await self.save([segment.model_copy(update={"expunged": True})])
             dropped += len(turns)
         return dropped
@@ -329,13 +340,12 @@ def _wordless(turn: Turn) -> dict[str, object]:
     return {"judged": judged, "error": ""}
 
 
-def _embedded(turn: Turn, read: Turn, vectors: Mapping[str, Vector]) -> Point:
-    """Return the point of a turn: the user's message, and the reply as its cue."""
-    payload = turn_point(turn.model_copy(update={"embedded": True})).payload
+def _embedded(id: str, read: Turn, vectors: Mapping[str, Vector]) -> Point:
+    """Return the vectors of a turn: the user's message, and the reply as its cue."""
     user, reply = read.user, read.assistant
     return Point(
-        turn.id,
-        payload,
+        id,
+        {"user_id": read.user_id, "type": "turn"},
         vectors[user] if user else None,
         encode_document(user) if user else None,
         (vectors[reply],) if reply else (),

@@ -100,8 +100,7 @@ class Writer:
         ids = [
             PlanContext(verdict, index, self._policy).entry_id for index in range(len(verdict.ops))
         ]
-        found = await self._journal.collection.get(ids)
-        return [await self._journal.entry(point.id) for point in found]
+        return await self._journal.get_entries(ids)
 
     async def plan(self, verdict: Verdict, turns: Sequence[Turn]) -> LedgerEntries:
         """Return an entry for each op: its changes, or why it is refused. Nothing is written."""
@@ -184,9 +183,12 @@ class Writer:
         for entry in entries:
             lost = None
             for change in entry.changes:
-                if not await self._write(embedded_point(change.after, vectors), change):
-                    lost = await self._conflict(entry, change)
-                    break
+                if await self._write(embedded_point(change.after, vectors), change):
+                    continue
+                if await self._journal.is_settled(entry.id):  # another process was faster
+                    return list(entries)
+                lost = await self._conflict(entry, change)
+                break
             if entry.undoes and lost is None:
                 undone = await self._journal.entry(entry.undoes)
                 await self._journal.rewrite(undone.model_copy(update={"undone_by": entry.id}))
@@ -214,9 +216,7 @@ class Writer:
 
     async def _write(self, point: Point, change: Change) -> bool:
         if change.before is None:
-            there = await self._memories.get([point.id])
-            if not there:
-                await self._memories.put([point])
+            await self._memories.swap([point], {})  # what is there has been written from it
             return True
         if await self._memories.replace(point, revision=change.before.revision):
             return True

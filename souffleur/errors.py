@@ -4,6 +4,7 @@ SouffleurError
 ├── SettingsError          a setting is missing or cannot be right
 ├── StoreError             Qdrant refused, or could not be reached
 │   ├── StoreBusyError     the path is in use by another process
+│   ├── LeaseLostError     another process judges this user now
 │   ├── StoreMismatchError the data were written by another schema, embedder or dimension
 │   └── UnreadableError    one record of the store is no valid one
 ├── IdentityError          an id is blank, or cannot tell its owner from others
@@ -42,6 +43,10 @@ class StoreError(SouffleurError):
 
 class StoreBusyError(StoreError):
     """The path is in use by another process."""
+
+
+class LeaseLostError(StoreError):
+    """Another process judges this user now; what was decided here does not hold."""
 
 
 class StoreMismatchError(StoreError):

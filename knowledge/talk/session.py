@@ -44,39 +44,6 @@ class WindowEntry(Frozen):
     messages: int
 
 
-class Session(Frozen):
-    """One session of a user: its window, and the number of segments that have left it."""
-
-    id: str
-    user_id: str
-    session_id: str
-    agent_id: str = "default"
-    """The persona of the latest turn."""
-    sphere: str = ""
-    """The sphere of the session; each sphere has its own session, even if the ids are the same."""
-    window: tuple[WindowEntry, ...] = ()
-    """The turns in the window, oldest first."""
-    since: AwareDatetime
-    at: AwareDatetime
-    """When the latest turn was said."""
-    segments: int = 0
-    turns: int = 0
-    """Turns said so far, whether or not they have left the window."""
-    next_ids: tuple[str, ...] = ()
-    """Memories that the judge of the latest turns found likely to be needed next."""
-    next_at: AwareDatetime | None = None
-    """When those turns were said."""
-
-    def likely(self, now: datetime) -> tuple[str, ...]:
-        """Return what is likely to be needed now: for half an hour after it was named."""
-        return self.next_ids if self.next_at and now - self.next_at < LIKELY else ()
-
-    @property
-    def messages(self) -> int:
-        """The number of messages in the window."""
-        return sum(held.messages for held in self.window)
-
-
 class SegmentState(StrEnum):
     """The state of a segment."""
 
@@ -114,6 +81,43 @@ class Segment(Frozen):
     """The error of the latest failed try."""
     expunged: bool = False
     """Whether the words of its turns have expired."""
+
+
+class Session(Frozen):
+    """One session of a user: its window, and the number of segments that have left it."""
+
+    id: str
+    user_id: str
+    session_id: str
+    agent_id: str = "default"
+    """The persona of the latest turn."""
+    sphere: str = ""
+    """The sphere of the session; each sphere has its own session, even if the ids are the same."""
+    window: tuple[WindowEntry, ...] = ()
+    """The turns in the window, oldest first."""
+    since: AwareDatetime
+    at: AwareDatetime
+    """When the latest turn was said."""
+    segments: int = 0
+    turns: int = 0
+    """Turns said so far, whether or not they have left the window."""
+    next_ids: tuple[str, ...] = ()
+    """Memories that the judge of the latest turns found likely to be needed next."""
+    next_at: AwareDatetime | None = None
+    """When those turns were said."""
+    left: tuple[Segment, ...] = ()
+    """Segments that left with the latest write, on a store of several processes: written next."""
+    revision: int = 0
+    """How often it was written, on a store of several processes."""
+
+    def likely(self, now: datetime) -> tuple[str, ...]:
+        """Return what is likely to be needed now: for half an hour after it was named."""
+        return self.next_ids if self.next_at and now - self.next_at < LIKELY else ()
+
+    @property
+    def messages(self) -> int:
+        """The number of messages in the window."""
+        return sum(held.messages for held in self.window)
 
 
 def session_point_id(user_id: str, session_id: str, sphere: str = "") -> str:

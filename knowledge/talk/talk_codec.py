@@ -29,15 +29,15 @@ def to_masked_turn(point: Point) -> Turn:
 
 
 def session_point(session: Session) -> Point:
-    """Return the point of a session; its state says whether the window has any turns."""
-    state = "open" if session.window else "closed"
+    """Return the point of a session; its state says whether it has turns to be looked after."""
+    state = "open" if session.window or session.left else "closed"
     payload = {**session.model_dump(mode="json"), "type": "session", "state": state}
     return Point(session.id, payload)
 
 
 def to_session(point: Point) -> Session:
     """Return the session of a point. Raises UnreadableError."""
-    return read(point, Session, derived={"type", "state"})
+    return read(point, Session, derived={"type", "state", "written_by"})
 
 
 def segment_point(segment: Segment) -> Point:

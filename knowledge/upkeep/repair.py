@@ -26,6 +26,8 @@ from souffleur.knowledge.operation import (
     is_id,
 )
 from souffleur.knowledge.people import to_person, to_persona
+from souffleur.knowledge.sharing.arrivals import to_arrivals
+from souffleur.knowledge.sharing.user_lease import to_user_lease
 from souffleur.knowledge.talk.talk_codec import (
     to_portrait_status,
     to_segment,
@@ -47,6 +49,9 @@ _READERS: dict[str, Callable[[Point], object]] = {
     "watermark": watermarks.to_watermark,
     "lease": watermarks.to_lease,
     "spending": spending.to_spending,
+    "arrivals": to_arrivals,
+    "user lease": to_user_lease,
+    "draft": to_entry,
     "meta": lambda point: point.payload["made_with"],
 }
 """The reader of each type of record in the journal."""

@@ -46,10 +46,15 @@ class Watermark(Frozen):
 
 
 class Lease(Frozen):
-    """Who may run the jobs of this store, and until when. Hosts' clocks must agree to a minute."""
+    """Who may do what one process does for a store, and until when.
+
+    Hosts' clocks must agree to a minute.
+    """
 
     type: ClassVar = "lease"
 
+    name: str = ""
+    """What is done; empty for the jobs."""
     holder: str = ""
     """The id of the leader; empty if there is none."""
     until: AwareDatetime | None = None
@@ -59,7 +64,7 @@ class Lease(Frozen):
     @property
     def id(self) -> str:
         """The id of its point."""
-        return derive_id(self.type)
+        return derive_id(self.type, *filter(None, [self.name]))
 
 
 def to_watermark(point: Point) -> Watermark:
@@ -79,10 +84,11 @@ async def read(journal: Journal, name: str) -> Watermark:
     return to_watermark(found[0]) if found else fresh
 
 
-async def read_lease(journal: Journal) -> Lease:
+async def read_lease(journal: Journal, name: str = "") -> Lease:
     """Return the current lease; a free one if there is none."""
-    found = await journal.collection.get([Lease().id])
-    return to_lease(found[0]) if found else Lease()
+    free = Lease(name=name)
+    found = await journal.collection.get([free.id])
+    return to_lease(found[0]) if found else free
 
 
 class Revised(Protocol):
@@ -195,9 +201,10 @@ def claim(lease: Lease, holder: str, now: datetime) -> Lease | None:
 class Leader:
     """A candidate for the lease of a store. At most one holds it and runs the jobs."""
 
-    def __init__(self, journal: Journal, holder: str | None = None) -> None:
-        """Create a candidate. `holder` is its id, which must be unique."""
+    def __init__(self, journal: Journal, holder: str | None = None, *, name: str = "") -> None:
+        """Create a candidate for the lease `name`. `holder` is its id, which must be unique."""
         self.holder = holder or str(uuid4())
+        self._name = name
         self.until: datetime | None = None
         """The known end of the lease; `None` if another leads."""
         self._journal = journal
@@ -206,7 +213,7 @@ class Leader:
     async def lead(self, now: datetime) -> bool:
         """Take or renew the lease; return whether it is held for at least the next 90 seconds."""
         async with self._alone:
-            lease = await read_lease(self._journal)
+            lease = await read_lease(self._journal, self._name)
             if not lease.revision:
                 # Two processes may create it at once, so it stays free until the next call.
                 await save(self._journal, lease, by=self.holder)
@@ -221,7 +228,7 @@ class Leader:
     async def release(self) -> None:
         """Release the lease so that another can lead at once; do nothing if it is not held."""
         async with self._alone:
-            lease, self.until = await read_lease(self._journal), None
+            lease, self.until = await read_lease(self._journal, self._name), None
             if lease.holder == self.holder:
                 free = lease.model_copy(update={"holder": "", "until": None})
                 await save(self._journal, free, by=self.holder)

@@ -44,8 +44,8 @@ async def test_words_that_changed_meanwhile_are_embedded_later(tmp_path: Path) -
     texts = [said.text for one in turns for said in one.said()]
     vectors = dict(zip(texts, await base.embedder.embed(texts), strict=True))
     base.journal.record(turn("tea?", "black", turn_id="1"))
-    base.sessions.expunge([one.id for one in turns if one.turn_id == "2"])
-    base.sessions.embed(turns, vectors)
+    await base.sessions.expunge([one.id for one in turns if one.turn_id == "2"])
+    await base.sessions.embed(turns, vectors)
     assert [one.assistant for one in await base.sessions.unembedded(limit=9)] == ["black"]
     assert [one.embedded for one in await base.journal.turns()] == [False, False]
     assert await base.embed_turns() == 1

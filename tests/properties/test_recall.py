@@ -177,7 +177,7 @@ class Recalls(RuleBasedStateMachine):
         at = NOW + days(int(number) / 1000)
         said = turn(text, "Tea it is.", turn_id=number, user_id=name, at=at)
         self.base.journal.record(said)
-        self.base.sessions.note_likely(said, self.ids[-2:])
+        self.do(self.base.sessions.note_likely(said, self.ids[-2:]))
         self.turns.append(turn_point_id(name, "default", "s1", number))
         if embedded:
             self.do(self.base.embed_turns(name))
@@ -193,7 +193,7 @@ class Recalls(RuleBasedStateMachine):
     @rule(which=numbers)
     def expunge(self, which: int) -> None:
         if self.turns:
-            self.base.sessions.expunge([self.turns[which % len(self.turns)]])
+            self.do(self.base.sessions.expunge([self.turns[which % len(self.turns)]]))
 
     @invariant()
     def it_does_not_show(self) -> None:

@@ -91,7 +91,7 @@ async def test_what_may_not_be_read_lends_nothing(tmp_path: Path, way: str) -> N
     if way == "hidden":
         await base.sessions.hide([asked.id])
     elif way == "expunged":
-        base.sessions.expunge([asked.id])
+        await base.sessions.expunge([asked.id])
     else:
         base.journal.record(asked.model_copy(update={"user": "Never mind."}))
         await base.embed_turns()

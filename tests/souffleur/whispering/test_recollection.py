@@ -157,7 +157,7 @@ async def test_words_are_read_for_thirty_days(tmp_path: Path) -> None:
             stage.memory.observe(user_id="ann", turn_id=name, **said)
         await stage.knowledge.embed_turns()
         turns = {turn.turn_id: turn.id for turn in await stage.knowledge.journal.turns()}
-        stage.knowledge.sessions.expunge([turns["expunged"]])
+        await stage.knowledge.sessions.expunge([turns["expunged"]])
         query = Query("ann", "sencha", NOW, scope=(Scope.TURNS,))
         assert [hit.item.id for hit in await stage.knowledge.search(query)] == [turns["kept"]]
         assert [one.id for one in await stage.knowledge.turns_and_episodes_between(query)] == [

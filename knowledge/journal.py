@@ -138,12 +138,17 @@ class Journal:
             self.collection.put_now([session_point(session), *map(segment_point, segments)])
             return session
 
-    async def waiting(self, user_id: str, *, limit: int | None = None) -> list[Turn]:
+    async def waiting(
+        self, user_id: str, *, limit: int | None = None, after: int = 0
+    ) -> list[Turn]:
         """Return a user's turns that wait to be judged, in order: all, or the first `limit`.
+
+        Those up to the number `after` are left out.
 
         On a store of several processes, a turn that was cut off while it was recorded is listed.
         """
-        found = await self.turns(state=TurnState.PENDING, user_id=user_id, limit=limit)
+        pending = TurnState.PENDING
+        found = await self.turns(state=pending, user_id=user_id, limit=limit, after=after)
         if not self.collection.shared or not found:
             return found
         return await self.calling(lambda: self._recorder.in_order(user_id, found))

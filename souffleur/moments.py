@@ -1,6 +1,7 @@
 """Moments: when something was said, as hosts write it."""
 
 from datetime import UTC, datetime, tzinfo
+from zoneinfo import ZoneInfo
 
 from souffleur.errors import MessageError
 
@@ -9,7 +10,26 @@ Moment = datetime | str | float
 
 YEARS = range(1900, 2200)
 """Calendar years in which something can have been said."""
+MAX_ZONES = 10_000
+"""Number of users whose time zone is remembered."""
 _FORMS = "a datetime, an ISO 8601 string or seconds since 1970"
+
+
+class KnownZones:
+    """The time zones of the users seen last, so that a turn need not wait for a server. Bounded."""
+
+    def __init__(self) -> None:
+        self._zones: dict[str, ZoneInfo] = {}
+
+    def note(self, user_id: str, zone: ZoneInfo) -> None:
+        """Remember the zone of a user."""
+        if len(self._zones) >= MAX_ZONES:
+            self._zones = {}
+        self._zones[user_id] = zone
+
+    def of(self, user_id: str) -> ZoneInfo | None:
+        """Return the zone of a user, if it is known."""
+        return self._zones.get(user_id)
 
 
 def read_moment(value: object) -> datetime:

@@ -52,7 +52,7 @@ from souffleur.knowledge.users import UserSummary
 from souffleur.knowledge.watching import Work
 from souffleur.lookup import Lookup, Stats, check_limit
 from souffleur.messages import Messages, to_turns
-from souffleur.moments import Moment, lacks_zone, moment, moment_or_now, read_moment
+from souffleur.moments import KnownZones, Moment, lacks_zone, moment, moment_or_now, read_moment
 from souffleur.opening import Opening
 from souffleur.parts import Parts
 from souffleur.settings import Settings, change_settings, load_settings
@@ -104,6 +104,7 @@ class Souffleur:
         self._backstage = Backstage(parts, settings)
         self._count = counter_for(settings.model, settings.tokenizer)
         self._pairing = Pairing()
+        self._zones = KnownZones()
         self._lookup = Lookup(parts.knowledge, self._who, parts.clock)
 
     @classmethod
@@ -245,19 +246,18 @@ class Souffleur:
         """End a session: the turns left in its window become an episode. Never raises.
 
         A persona that knows only its own must be named: its talk is a separate session. Returns
-        whether any turns were left. A silence of `settings.idle_minutes` ends a session as well.
+        whether any turns were left; on a server that is not known yet, and `True`. A silence of
+        `settings.idle_minutes` ends a session as well.
         """
         try:
-            ended = self.knowledge.sessions.end(
-                check_id(user_id), check_id(session_id, "session_id"), agent_id
+            check_id(user_id)
+            return self._backstage.end_session(
+                user_id, check_id(session_id, "session_id"), agent_id
             )
         except SouffleurError as error:  # it will be found silent later
             bound = logger.bind(user=user_id, session=session_id)
             bound.error("a session is not closed yet: {}", error)
             return False
-        if ended:
-            self._backstage.wake(user_id)
-        return ended
 
     @property
     def error(self) -> str:
@@ -351,7 +351,9 @@ class Souffleur:
         people, now = self.knowledge.people, self.clock()
         known = await self.knowledge.count(user_id=check_id(user_id))
         called = self.settings.user_title if known else None
-        return people.introduce(user_id, now=now, called=called, **fields)
+        return await self.knowledge.journal.calling(
+            lambda: people.introduce(user_id, now=now, called=called, **fields)
+        )
 
     async def introduce_persona(
         self, *, agent_id: str, name: str | None = None, knows: Knows | None = None
@@ -364,7 +366,11 @@ class Souffleur:
         people, now = self.knowledge.people, self.clock()
         known = await self.knowledge.count(agent_id=agent_id)
         called = self.settings.assistant_name if known else None
-        return people.introduce_persona(agent_id, now=now, called=called, name=name, knows=knows)
+        return await self.knowledge.journal.calling(
+            lambda: people.introduce_persona(
+                agent_id, now=now, called=called, name=name, knows=knows
+            )
+        )
 
     async def define(self, *, agent_id: str, what: Sequence[str]) -> list[LedgerEntry]:
         """Define a persona: sentences that are whispered only with it, for every user.
@@ -730,7 +736,9 @@ class Souffleur:
         """Return the names, zone and language of the two, and the sphere of the persona."""
         known = people or self.knowledge.people
         person, card = await known.find(user_id, agent_id)
-        return persona_of(self._usual, person, card), sphere_of(card)
+        persona = persona_of(self._usual, person, card)
+        self._zones.note(user_id, persona.zone)
+        return persona, sphere_of(card)
 
     def _moment(self, at: Moment | None, persona: Persona) -> datetime:
         return moment(at, now=self.clock(), zone=persona.zone)
@@ -739,6 +747,8 @@ class Souffleur:
         """Return the zone for a time without one: the user's, if it can be read."""
         if not lacks_zone(at):
             return self._usual.zone
+        if self.knowledge.journal.collection.shared and (known := self._zones.of(user_id)):
+            return known
         try:
             person, _ = self.knowledge.people.find_now(user_id, "default")
         except StoreError:  # the turn itself is held until the store is back

@@ -64,6 +64,12 @@ class Settings(BaseModel):
     """Shards of new collections on a Qdrant server."""
     replicas: int = Field(default=1, ge=1)
     """Replicas of each shard on a Qdrant server."""
+    judge: bool = True
+    """Whether this process judges turns. If `False`, it records and recalls only, and others at the
+    same Qdrant server judge: see `souffleur worker`."""
+    lease_seconds: float = Field(default=30.0, ge=1)
+    """Seconds after which the users of a process that died are judged by another one, on a Qdrant
+    server. The same for all processes, whose clocks must agree to a few seconds."""
     durability: Literal["process", "power"] = "process"
     """What a finished write survives: `kill -9` (a power cut loses a second), or a power cut."""
 

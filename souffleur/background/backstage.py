@@ -7,7 +7,8 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from loguru import logger
@@ -16,12 +17,19 @@ from souffleur.agents.behalf import on_behalf_of
 from souffleur.background.caretaker import Caretaker
 from souffleur.background.home import Home
 from souffleur.background.intake import Intake, Receipt
+from souffleur.background.leases import Leases
+from souffleur.background.lookout import LOOK_SECONDS, Lookout
+from souffleur.background.outbox import Outbox
 from souffleur.background.patience import Patience
+from souffleur.background.spool import Spool
 from souffleur.background.worker import Worker
+from souffleur.errors import StoreError
 from souffleur.health import Health
 from souffleur.knowledge.breaker import Outage
 from souffleur.knowledge.operation import Actor, ActorKind
+from souffleur.knowledge.talk.session import WindowRule
 from souffleur.knowledge.talk.turn import Turn, TurnState
+from souffleur.knowledge.upkeep.watermarks import Leader
 from souffleur.parts import Parts
 from souffleur.settings import Settings
 
@@ -41,6 +49,13 @@ class Backstage:
         self._endpoints = parts.endpoints
         self._budget = parts.budget
         self._pid = os.getpid()
+        self._judges = parts.has_model and settings.judge
+        self._leases = Leases(
+            self._knowledge,
+            seconds=settings.lease_seconds,
+            parallel=settings.parallel_users,
+            times=parts.times,
+        )
         self.worker = Worker(
             self._judge,
             self._tell,
@@ -52,6 +67,7 @@ class Backstage:
             most=settings.turns_per_call,
             endpoints=self._endpoints,
             hands=parts.hands,
+            claim=self._leases.hold,
             sleep=parts.times.sleep,
             steady=parts.times.steady,
         )
@@ -60,7 +76,9 @@ class Backstage:
             breaker.on_outage = _warn
             breaker.on_return = lambda: self._home.call(self.worker.wake_stalled)
         rule = settings.window_rule
-        self._intake = Intake(self._knowledge.journal, rule, self.wake)
+        self._intake = Intake(self._knowledge.journal, rule, self.wake, self._make_outbox(rule))
+        self._shared = self._knowledge.journal.collection.shared
+        self._upkeep = Leader(self._knowledge.journal, name="upkeep") if self._shared else None
         self._caretaker = Caretaker(
             self._knowledge,
             rule,
@@ -68,6 +86,14 @@ class Backstage:
             wake=self.wake,
             write_late=self._intake.write_late,
             renew=self._renew,
+            leads=self._upkeep.lead if self._upkeep else None,
+        )
+        self._lookout = Lookout(
+            self._knowledge,
+            period=timedelta(seconds=settings.lease_seconds),
+            times=parts.times,
+            wake=lambda users: self.worker.wake_idle(users) if self._judges else None,
+            first=self._intake.write_late,
         )
         self.schedule: Schedule | None = None
         self._end_serving: Callable[[], None] = lambda: None
@@ -75,14 +101,12 @@ class Backstage:
     async def start(self) -> None:
         """Finish what a crash interrupted, and resume what waits."""
         self._home.settle()
-        finished = await self._knowledge.recover()
-        if finished:
-            logger.info("finished {} verdicts that a crash had interrupted", finished)
-        if self._parts.has_model:
+        await self._recover()
+        if self._judges and not self._shared:
             await self.worker.resume()
-        else:
-            logger.info("no model is configured: turns are kept and wait to be judged")
-        self._caretaker.start()
+        elif not self._judges:
+            logger.info("no turn is judged here: they are kept and wait")
+        self._start_tasks()
         await self._caretaker.settle()
         if self._settings.schedule:
             from souffleur.runs.jobs import jobs_of
@@ -102,14 +126,40 @@ class Backstage:
         """Store a turn durably, and have it judged. Raises SouffleurError."""
         return self._intake.take(turn)
 
+    def end_session(self, user_id: str, session_id: str, agent_id: str) -> bool:
+        """Close a session, after what was said in it; return whether any turns were left.
+
+        On a server this is done in the background, and the answer is yes. Raises SouffleurError.
+        """
+
+        def end() -> bool:
+            ended = self._knowledge.sessions.end(user_id, session_id, agent_id)
+            if ended:
+                self.wake(user_id)
+            return ended
+
+        if self._intake.outbox is None:
+            return end()
+        self._intake.outbox.then(user_id, end)
+        return True
+
     def wake(self, user_id: str) -> None:
         """Have waiting work of a user done."""
-        if self._parts.has_model:
+        if self._judges:
             self._home.call(self.worker.wake, user_id)
 
     async def judge_now(self, user_id: str) -> None:
-        """Judge the waiting turns of a user, whatever the cadence. Raises what prevents it."""
-        if self._parts.has_model:
+        """Judge the waiting turns of a user, whatever the cadence. Raises what prevents it.
+
+        If another process judges this user, wait for it.
+        """
+        if not self._judges:
+            return
+        if self._shared and not await self._intake.arrived(user_id=user_id):
+            raise StoreError(self._intake.write_late() or "the turns are not on the server yet")
+        await self.do(lambda: self.worker.judge_now(user_id))
+        while await self._leases.is_elsewhere(user_id):
+            await self._parts.times.sleep(LOOK_SECONDS)
             await self.do(lambda: self.worker.judge_now(user_id))
 
     async def do(self, work: Callable[[], Awaitable[T]]) -> T:
@@ -120,9 +170,10 @@ class Backstage:
         """Run work while nothing of a user is judged or told."""
 
         async def alone() -> T:
+            await self._intake.arrived(user_id=user_id)
             await self.worker.halt(user_id)
             try:
-                return await work()
+                return await self._leases.wait_for(user_id, work)
             finally:
                 self.wake(user_id)
 
@@ -151,9 +202,9 @@ class Backstage:
 
     def error_for(self, user_id: str = "") -> str:
         """Likewise, for one user, whose budget of the day may be used up."""
-        judging = self._endpoints.error if self._parts.has_model else ""
+        judging = self._endpoints.error if self._judges else ""
         spent = self._budget.trouble_of(user_id) if self._budget else ""
-        return "; ".join(filter(None, (judging, spent, self._knowledge.trouble)))
+        return "; ".join(filter(None, (judging, spent, self._knowledge.trouble, self._delivery)))
 
     async def health(self) -> Health:
         """Return whether turns are judged and stored. Asks no endpoint. Raises StoreError."""
@@ -162,7 +213,8 @@ class Backstage:
         waiting = await journal.turns(state=TurnState.PENDING, limit=1)
         latest = await journal.latest_judged()
         endpoint = "failing" if judging.outage else "ok"
-        late = "turns are held in memory until the store is back" if self._intake.is_late else ""
+        held = "turns are held in memory until the store is back"
+        late = held if self._intake.is_late and not self._shared else self._delivery
         return Health(
             at=self._parts.clock(),
             endpoint=endpoint if self._parts.has_model else "none",
@@ -177,15 +229,18 @@ class Backstage:
         )
 
     async def _flush(self, seconds: float | None) -> bool:
-        self._intake.write_late()
+        await self._intake.arrived(seconds)
         await self._caretaker.tidy()
         self._endpoints.let_try()
         self.worker.hurry()
-        if self._parts.has_model:
+        if self._judges:
             await self.worker.resume()
         done = await self.worker.drain(seconds)
         await self._caretaker.embed()
         await self._knowledge.flush()
+        everything = self._shared and self._settings.judge_every == 1
+        if everything and await self._knowledge.journal.count_turns(TurnState.PENDING):
+            return False  # another process judges, or is to judge
         return done and not self._intake.is_late and not self.worker.is_stalled
 
     async def _close(self) -> None:
@@ -193,9 +248,11 @@ class Backstage:
             closing.push_async_callback(self._parts.close)
             closing.push_async_callback(self.worker.stop)
             closing.push_async_callback(self.worker.finish, self._settings.shutdown_timeout)
-            closing.callback(self._intake.write_last)
+            closing.push_async_callback(self._intake.write_last, self._settings.shutdown_timeout)
+            closing.push_async_callback(self._end_upkeep)
             closing.push_async_callback(self._caretaker.stop)
             closing.push_async_callback(asyncio.to_thread, self._end_serving)
+            closing.push_async_callback(self._lookout.stop)
             if self.schedule:
                 closing.push_async_callback(self.schedule.stop)
 
@@ -212,9 +269,45 @@ class Backstage:
         if neglect:
             logging.getLogger("souffleur").warning("%s", neglect.text)
 
+    async def _recover(self) -> None:
+        """Finish what a crash interrupted. Verdicts on a server are left to who judges the user."""
+        outbox = self._intake.outbox
+        if outbox:
+            left = await asyncio.to_thread(outbox.take_up, lambda kept: self.wake(kept.user_id))
+            if left:
+                logger.info("{} turns of processes that are gone go to the server", left)
+        elif finished := await self._knowledge.recover():
+            logger.info("finished {} verdicts that a crash had interrupted", finished)
+
+    def _make_outbox(self, rule: WindowRule) -> Outbox | None:
+        journal, settings = self._knowledge.journal, self._settings
+        if not journal.collection.shared:
+            return None
+        spool = Spool(settings.folder / "outbox", power_safe=settings.durability == "power")
+        return Outbox(spool, lambda turn: journal.record(turn, rule))
+
+    @property
+    def _delivery(self) -> str:
+        """Why turns are not on the server yet; empty if they are, or about to be."""
+        outbox = self._intake.outbox
+        if outbox is None or not outbox.error:
+            return ""
+        return f"{outbox.waiting} turns wait on this machine for the server: {outbox.error}"
+
+    def _start_tasks(self) -> None:
+        self._caretaker.start()
+        if self._shared:
+            self._lookout.start()
+
+    async def _end_upkeep(self) -> None:
+        if self._upkeep:
+            with suppress(StoreError):  # the lease runs out by itself
+                await self._upkeep.release()
+
     def _move(self) -> None:
         self.worker.adopt()
-        self._caretaker.start()
+        self._leases.adopt()
+        self._start_tasks()
 
     async def _renew(self) -> None:
         """Resume what waited for another day's budget, once that has begun."""

@@ -41,7 +41,10 @@ class Caretaker:
         wake: Callable[[str], None],
         write_late: Callable[[], object],
         renew: Callable[[], Awaitable[None]],
+        leads: Callable[[datetime], Awaitable[bool]] | None = None,
     ) -> None:
+        """`leads` says whether a round is this process's to do; without it, every round is."""
+        self._leads = leads
         self._knowledge = knowledge
         self._rule = rule
         self._times = times
@@ -129,8 +132,9 @@ class Caretaker:
             try:
                 self._write_late()
                 await self._renew()
-                await self.tidy()
-                await self.embed()
+                if self._leads is None or await self._leads(self._times.now()):
+                    await self.tidy()
+                    await self.embed()
             except Exception as error:  # noqa: BLE001  the worker's edge: there is a next round
                 logger.error("a round of upkeep failed: {}", describe(error))
                 trace_bug(logger, error)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from souffleur.background.grouping import USUAL_TURNS_PER_CALL, alike, turns_per_call
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.sessions import Sessions
-from souffleur.knowledge.talk.turn import Turn, TurnState
+from souffleur.knowledge.talk.turn import Turn
 
 TURNS_LOOKED_AT = 1000
 """Waiting turns of a user that are read at once to find those that are due."""
@@ -29,14 +29,11 @@ class DueTurns:
         If `forced`, all are due that wait. `rounds` is how many calls others are ahead of this
         user's next one.
         """
-        pending = TurnState.PENDING
         if self._every == 1 or forced:
-            waiting = await self._journal.turns(state=pending, user_id=user_id, limit=self._most)
+            waiting = await self._journal.waiting(user_id, limit=self._most)
             return self._together(waiting, rounds)
         after = 0
-        while waiting := await self._journal.turns(
-            state=pending, user_id=user_id, limit=TURNS_LOOKED_AT, after=after
-        ):
+        while waiting := await self._journal.waiting(user_id, limit=TURNS_LOOKED_AT, after=after):
             if due := await self._due_of(user_id, waiting):
                 return self._together(due, rounds)
             after = waiting[-1].seq

@@ -1,5 +1,6 @@
 """The intake: stores turns durably as they come, or as soon as the store is back."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
@@ -18,6 +19,7 @@ from souffleur.knowledge.talk.turn import Turn, turn_point_id
 from souffleur.moments import moment_or_now
 
 if TYPE_CHECKING:
+    from souffleur.background.outbox import Outbox
     from souffleur.knowledge.journal import Journal
 
 
@@ -29,11 +31,17 @@ class Receipt:
     turn_id: str
     """The host's id of the turn, or a generated one."""
     new: bool = True
-    """`False` if the same turn was observed before, or if there is nothing to store."""
+    """`False` if the same turn was observed before, or if there is nothing to store.
+
+    On a server, the former is not known yet: it is `True`.
+    """
     error: str = ""
     """What is wrong with this turn, the store or the judging; empty if nothing is."""
     durable: bool = True
-    """Whether the turn is on disk. If not, and `new`, it is held until the store is back."""
+    """Whether the turn is on disk. If not, and `new`, it is held until the store is back.
+
+    With a Qdrant server this is the disk of this machine, until the server has it.
+    """
 
 
 @dataclass(frozen=True)
@@ -52,7 +60,15 @@ class Said:
 class Intake:
     """Writes turns; `wake(user_id)` is called for each new one."""
 
-    def __init__(self, journal: "Journal", rule: WindowRule, wake: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        journal: "Journal",
+        rule: WindowRule,
+        wake: Callable[[str], None],
+        outbox: "Outbox | None" = None,
+    ) -> None:
+        """Turns for a store that takes long to answer go into an `outbox`."""
+        self.outbox = outbox
         self._journal = journal
         self._rule = rule
         self._wake = wake
@@ -62,11 +78,14 @@ class Intake:
 
     @property
     def is_late(self) -> bool:
-        """Whether a turn is not on disk yet."""
-        return bool(self._late)
+        """Whether a turn is not in the store yet."""
+        return bool(self.outbox.waiting if self.outbox else self._late)
 
     def take(self, turn: Turn) -> Receipt:
         """Write a turn before returning; hold it in memory if the store fails. Never raises."""
+        if self.outbox:
+            why = self.outbox.put(turn, lambda kept: self._wake(kept.user_id))
+            return Receipt(turn.turn_id, error=why, durable=not why)
         with self._alone:
             late = self.write_late()
             if late:  # what was said before must be written before
@@ -76,6 +95,9 @@ class Intake:
 
     def write_late(self) -> str:
         """Try again to write what is held, in order; return why it failed, empty if it did not."""
+        if self.outbox:
+            self.outbox.retry()
+            return self.outbox.error
         with self._alone:
             late, self._late = self._late, []
             for index, turn in enumerate(late):
@@ -85,8 +107,30 @@ class Intake:
                     return receipt.error
         return ""
 
-    def write_last(self) -> None:
-        """Write what is held for the last time. Raises StoreError if it cannot be written."""
+    async def arrived(self, seconds: float | None = None, user_id: str | None = None) -> bool:
+        """Wait until turns (of a user) are in the store, for a time; return whether they are.
+
+        Ends early if the store cannot be written to.
+        """
+        if self.outbox is None:
+            return not self.write_late()
+        self.outbox.retry()
+        return await asyncio.to_thread(self.outbox.settle, seconds, user_id)
+
+    async def write_last(self, seconds: float) -> None:
+        """Write what is held for the last time. Raises StoreError if some of it is lost.
+
+        What an outbox has on this machine's disk is not lost; `seconds` is the time for the rest.
+        """
+        if self.outbox is None:
+            self._write_last()
+            return
+        await self.arrived(seconds)
+        await asyncio.to_thread(self.outbox.close)
+        if lost := self.outbox.unsafe:
+            raise StoreError(f"What was held in memory is lost, turns: {lost}. {self.outbox.error}")
+
+    def _write_last(self) -> None:
         with self._alone:
             if why := self.write_late():
                 lost, self._late = len(self._late), []

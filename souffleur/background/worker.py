@@ -10,7 +10,8 @@ and then, and all resume when it answers. Only an answer that stays unusable set
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any
 
@@ -34,6 +35,8 @@ from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.sessions import Sessions
 from souffleur.telemetry.log_lines import describe, trace_bug
 
+Claim = Callable[[str], AbstractAsyncContextManager[bool]]
+"""Holds a user while work for the user is done; yields whether this process may work."""
 Tell = Callable[[str], Awaitable[float | None]]
 """Writes a user's episodes and portrait; returns the seconds until it should be called again."""
 
@@ -60,14 +63,16 @@ class Worker:
         queued: int = MAX_QUEUED_USERS,
         endpoints: Endpoints,
         hands: Hands | None = None,
+        claim: Claim | None = None,
         sleep: Sleep = asyncio.sleep,
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
         """`steady` counts seconds and never jumps; `sleep` waits for a number of them.
 
         `most` is the maximum number of turns that one call judges, `queued` that of users of a
-        backlog in memory.
+        backlog in memory. Without a `claim`, every user is this process's own.
         """
+        self._claim = claim or _own
         self._tell = tell
         self._finish = finish
         self._sessions = Sessions(journal)
@@ -138,6 +143,12 @@ class Worker:
         else:
             self._line.add(user_id)
             self._begin()
+
+    def wake_idle(self, users: Iterable[str]) -> None:
+        """Serve those of the users for whom nothing is under way, planned or stalled here."""
+        for user_id in users:
+            if not any(user_id in busy for busy in (self._tasks, self._later, self._stalls.users)):
+                self.wake(user_id)
 
     def wake_stalled(self) -> None:
         """Resume the work of all users that waited for an endpoint: it answers again."""
@@ -228,13 +239,9 @@ class Worker:
         forced = user_id in self._forced
         self._forced.discard(user_id)
         try:
-            if await self._judge_next(user_id, forced):
-                self._again.add(user_id)
-                self._forced |= {user_id} if forced else set()
-            else:
-                async with self._slots, self._hands.work():
-                    wait = await self._tell(user_id)
-                self._wake_later(user_id, wait)
+            async with self._claim(user_id) as mine:
+                if mine:
+                    await self._do_next(user_id, forced)
             self._stalls.settle(user_id)
         except BudgetError as error:  # the turns wait in the journal, and nobody in memory
             self._stalls.settle(user_id)
@@ -249,6 +256,16 @@ class Worker:
             bound.error("work was broken off: {}", describe(error))
             trace_bug(bound, error)
         return None
+
+    async def _do_next(self, user_id: str, forced: bool) -> None:
+        """Attempt the turns that are due next; if none is, have what is left told."""
+        if await self._judge_next(user_id, forced):
+            self._again.add(user_id)
+            self._forced |= {user_id} if forced else set()
+            return
+        async with self._slots, self._hands.work():
+            wait = await self._tell(user_id)
+        self._wake_later(user_id, wait)
 
     async def _judge_next(self, user_id: str, forced: bool) -> bool:
         """Attempt the first turns that are due; return `False` if none is.
@@ -317,3 +334,8 @@ class Worker:
     def _wake_due(self, user_id: str) -> None:
         self._later.pop(user_id, None)
         self.wake(user_id)
+
+
+@asynccontextmanager
+async def _own(user_id: str) -> AsyncIterator[bool]:
+    yield True

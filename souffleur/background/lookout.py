@@ -1,0 +1,92 @@
+"""The lookout: on a store of several processes, sees what others recorded or left undone."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from loguru import logger
+
+from souffleur.time_source import TimeSource
+
+if TYPE_CHECKING:
+    from souffleur.knowledge.knowledge_base import KnowledgeBase
+
+LOOK_SECONDS = 1.0
+"""Minimum seconds between two looks."""
+SHARE_OF_TIME = 0.1
+"""Share of the time that looking may take, as the queue grows."""
+
+
+class Lookout:
+    """Looks for users with work, and calls `wake` with those for whom something is new."""
+
+    def __init__(
+        self,
+        knowledge: "KnowledgeBase",
+        *,
+        period: timedelta,
+        times: TimeSource,
+        wake: Callable[[Iterable[str]], object],
+        first: Callable[[], object],
+    ) -> None:
+        """`period` is that of the leases; `first` is called before each look."""
+        self._knowledge = knowledge
+        self._period = period
+        self._times = times
+        self._wake = wake
+        self._first = first
+        self._seen: dict[str, tuple[int, float]] = {}
+        """For each user with work, what was there at the latest wake, and its steady second."""
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Look in the running event loop until `stop` is called."""
+        self._task = asyncio.get_running_loop().create_task(self._keep_going())
+
+    async def stop(self) -> None:
+        """Stop, and wait until it has stopped."""
+        if self._task:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    async def look(self) -> None:
+        """Wake the users with new work, and the others every third of a lease's period."""
+        self._first()
+        found, now = await self._work(), self._times.steady()
+        again = self._period.total_seconds() / 3
+        due = {
+            user_id: (mark, now)
+            for user_id, mark in found.items()
+            if (seen := self._seen.get(user_id)) is None
+            or seen[0] != mark
+            or now - seen[1] >= again
+        }
+        self._seen = {id: seen for id, seen in self._seen.items() if id in found} | due
+        self._wake(sorted(due))
+
+    async def _work(self) -> Mapping[str, int]:
+        """Return the users with work, each with a number that changes when work is added."""
+        journal = self._knowledge.journal
+        marks = await journal.users_with_pending_turns()
+        for segment in await self._knowledge.sessions.waiting_segments():
+            marks.setdefault(segment.user_id, 0)
+        for lease in await journal.leases.with_open_verdicts():
+            if not lease.is_held(self._times.now(), self._period):
+                marks.setdefault(lease.user_id, 0)
+        return marks
+
+    async def _keep_going(self) -> None:
+        failed = False
+        while True:
+            begun = self._times.steady()
+            try:
+                await self.look()
+                failed = False
+            except Exception as error:  # noqa: BLE001  the worker's edge: there is a next look
+                level = "DEBUG" if failed else "WARNING"  # once per outage
+                logger.log(level, "what waits could not be read: {}", error)
+                failed = True
+            took = self._times.steady() - begun
+            await self._times.sleep(max(LOOK_SECONDS, took / SHARE_OF_TIME))

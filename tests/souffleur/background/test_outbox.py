@@ -1,0 +1,154 @@
+"""The outbox and its spool: nothing waits for a server, and what was taken is not lost."""
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from souffleur.background.outbox import Outbox
+from souffleur.background.spool import COMPACT_BYTES, Spool
+from souffleur.errors import StoreError
+from souffleur.knowledge.talk.turn import Turn
+from tests.build import turn
+
+Record = Callable[[Turn], Turn | None]
+
+
+class Server:
+    """What records turns: late, or not at all."""
+
+    def __init__(self, *, delay: float = 0.0) -> None:
+        self.delay, self.is_down = delay, False
+        self.said: list[tuple[str, str]] = []
+        self._alone = threading.Lock()
+
+    def record(self, turn: Turn) -> Turn | None:
+        time.sleep(self.delay)
+        if self.is_down:
+            raise StoreError("the server is out of reach")
+        with self._alone:
+            known = (turn.user_id, turn.user) in self.said
+            self.said.append((turn.user_id, turn.user))
+        return None if known else turn
+
+    def of(self, user_id: str) -> list[str]:
+        """What it was told of a user."""
+        return [words for user, words in self.said if user == user_id]
+
+
+def outbox(folder: Path, record: Record) -> Outbox:
+    """One over a folder."""
+    return Outbox(Spool(folder, power_safe=False), record)
+
+
+def files(folder: Path) -> list[Path]:
+    """The files of the spool."""
+    return list(folder.glob("*.jsonl"))
+
+
+def test_putting_waits_for_nobody_and_keeps_the_order(tmp_path: Path) -> None:
+    """With a slow server, turns are taken at once, and arrive in order."""
+    server, arrived = Server(delay=0.05), list[Turn]()
+    box = outbox(tmp_path, server.record)
+    begun = time.perf_counter()
+    for number in range(10):
+        for user_id in ("ann", "bob"):
+            said = turn(f"{number}", user_id=user_id, turn_id=str(number))
+            assert box.put(said, arrived.append) == ""
+    assert time.perf_counter() - begun < 0.1
+    assert box.settle(20)
+    assert server.of("ann") == server.of("bob") == [str(number) for number in range(10)]
+    assert len(arrived) == 20
+    assert files(tmp_path)[0].stat().st_size == 0
+    box.close()
+    assert files(tmp_path) == []
+
+
+def test_what_fails_is_tried_again_in_order_and_waits_on_the_disk(tmp_path: Path) -> None:
+    """A server out of reach is told; a later start over the same folder delivers what is left."""
+    server = Server()
+    server.is_down = True
+    box = outbox(tmp_path, server.record)
+    for number in range(3):
+        box.put(turn(f"{number}"), print)
+    assert not box.settle(20)
+    assert "out of reach" in box.error
+    assert (box.waiting, box.unsafe) == (3, 0)
+    box.retry()
+    assert not box.settle(20)
+    box.close()
+    server.is_down = False
+    again, arrived = outbox(tmp_path, server.record), list[Turn]()
+    assert again.take_up(arrived.append) == 3
+    assert again.settle(20)
+    assert server.of("ann") == ["0", "1", "2"]
+    assert [one.user for one in arrived] == ["0", "1", "2"]
+    again.close()
+    assert files(tmp_path) == []
+
+
+def test_what_a_living_process_has_is_left_to_it(tmp_path: Path) -> None:
+    """Another process at the same folder takes up nothing of one that lives."""
+    server = Server()
+    server.is_down = True
+    first, second = outbox(tmp_path, server.record), outbox(tmp_path, server.record)
+    first.put(turn("mine"), print)
+    assert second.take_up(print) == 0
+    first.settle(20)
+    first.close()
+    assert second.take_up(print) == 1
+    second.close()
+
+
+def test_what_has_arrived_is_not_delivered_again(tmp_path: Path) -> None:
+    """The file names what has arrived while other turns wait, and half a line is left out."""
+    spool = Spool(tmp_path, power_safe=True)
+    numbers = [spool.add(turn(words)) for words in ("a", "b", "c")]
+    spool.drop(numbers[1])
+    spool.close()
+    with files(tmp_path)[0].open("a") as file:
+        file.write('{"number": 4, "tu')
+    left = Spool(tmp_path, power_safe=False)
+    assert [one.user for one in left.take_up()] == ["a", "c"]
+    left.drop_taken()
+    assert files(tmp_path) == []
+
+
+def test_a_file_that_grows_is_written_anew(tmp_path: Path) -> None:
+    """Words that have arrived do not stay on the disk for as long as anything waits."""
+    spool = Spool(tmp_path, power_safe=False)
+    spool.add(turn("waits"))
+    for number in range(4):
+        spool.drop(spool.add(turn(f"{number}" * (COMPACT_BYTES // 3), turn_id=str(number))))
+    spool.close()
+    (file,) = files(tmp_path)
+    assert file.stat().st_size < COMPACT_BYTES
+    left = Spool(tmp_path, power_safe=False)
+    assert [one.user for one in left.take_up()] == ["waits"]
+    left.drop_taken()
+
+
+def test_a_turn_that_cannot_be_spooled_is_told_and_delivered(tmp_path: Path) -> None:
+    """Without a place on the disk a turn is in memory only, until the server has it."""
+    (tmp_path / "file").write_text("")
+    server = Server()
+    box = outbox(tmp_path / "file", server.record)
+    assert "memory only" in box.put(turn("hello"), print)
+    assert box.settle(20)
+    assert (server.of("ann"), box.unsafe) == (["hello"], 0)
+    box.close()
+
+
+def test_an_end_comes_after_what_was_said(tmp_path: Path) -> None:
+    """What is to be done after a user's turns is done when they have arrived."""
+    server = Server(delay=0.02)
+    box = outbox(tmp_path, server.record)
+    box.put(turn("first"), print)
+    box.then("ann", lambda: server.said.append(("ann", "end")))
+    assert box.settle(20, "ann")
+    assert server.of("ann") == ["first", "end"]
+    box.close()
+    with pytest.raises(RuntimeError):
+        box.then("bob", print)

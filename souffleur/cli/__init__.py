@@ -25,6 +25,7 @@ from souffleur.cli import (
     serve,
     store,
     talk,
+    worker,
 )
 from souffleur.cli.process import prepared
 from souffleur.errors import (
@@ -51,6 +52,7 @@ ROOMS = (
     people,
     run,
     schedule,
+    worker,
     serve,
     proxy,
     report,
@@ -67,7 +69,7 @@ ORDER = (
     *("remember", "list", "search", "show", "ask", "episodes", "profile"),
     *("forget", "edit", "confirm", "reject", "history", "undo", "share"),
     *("users", "people", "personas"),
-    *("run", "schedule", "report", "doctor", "config", "retry"),
+    *("run", "schedule", "worker", "report", "doctor", "config", "retry"),
     *("serve", "proxy", "token"),
     *("backup", "restore", "erase", "repair", "migrate", "reembed"),
     *("mcp",),

@@ -1,0 +1,143 @@
+"""Hosts that only record, and workers that only judge, as processes at one real server."""
+
+import asyncio
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from qdrant_client import QdrantClient
+
+from souffleur.knowledge.store import COLLECTIONS
+from souffleur.runtime import Souffleur
+from souffleur.settings import Settings
+from tests.faults.test_kill import ROOT, environment
+from tests.scripted import SKIP, add, answer
+from tests.stub import Behaviour, Body, Response, say, slow
+
+SERVER = os.environ.get("SOUFFLEUR_TEST_QDRANT_URL", "")
+COMMAND = [sys.executable, "-P", "-m", "tests.faults.nursery"]
+LEASE = 2.0
+LINE = re.compile(r"I like thing (\w+)\.")
+
+
+def judge(body: Body) -> Response:
+    """Keep each thing that is liked; everything else is small talk."""
+    asked = body["messages"][:2][-1]["content"]  # asked again, it says the same again
+    names = dict.fromkeys(LINE.findall(asked.rpartition("\n## ")[2]))
+    ops = [add(f"Ann likes thing {name}.", f"I like thing {name}") for name in names]
+    return say(json.dumps(answer(*ops[:8]) if ops else SKIP))(body)
+
+
+def unhurried(seconds: float, seed: int) -> Behaviour:
+    """The same judge, which takes up to that long."""
+    chance = random.Random(seed)
+    return lambda body: slow(chance.uniform(0.0, seconds), judge)(body)
+
+
+def empty_server() -> None:
+    """Delete the collections of a store."""
+    client = QdrantClient(url=SERVER, check_compatibility=False, timeout=60)
+    for name in COLLECTIONS:
+        client.delete_collection(name)
+    client.close()
+
+
+@asynccontextmanager
+async def recording(folder: Path, **fields: Any) -> AsyncIterator[Souffleur]:
+    """A host that records and does not judge."""
+    settings = Settings(
+        path=folder,
+        qdrant_url=SERVER,
+        embedder="hash:64",
+        judge=False,
+        lease_seconds=LEASE,
+        window=1000,
+        **fields,
+    )
+    async with Souffleur.open(settings) as memory:
+        yield memory
+
+
+class Workers:
+    """`souffleur worker` processes, of which one is killed now and then."""
+
+    def __init__(self, folder: Path, base_url: str, log: Path) -> None:
+        self._log = log.open("ab")
+        self._environment = {
+            **environment(),
+            "SOUFFLEUR_PATH": str(folder),
+            "SOUFFLEUR_QDRANT_URL": SERVER,
+            "SOUFFLEUR_EMBEDDER": "hash:64",
+            "SOUFFLEUR_BASE_URL": base_url,
+            "SOUFFLEUR_MODEL": "stub",
+            "SOUFFLEUR_LEASE_SECONDS": str(LEASE),
+            "SOUFFLEUR_RETRY_PAUSE": "0.1",
+            "SOUFFLEUR_WINDOW": "1000",
+        }
+        self._nurseries: dict[tuple[str, ...], subprocess.Popen[str]] = {}
+        """What starts workers, by what stands before its command."""
+        self.running: list[int] = []
+        """The ids of the workers."""
+
+    async def start(self, count: int, *prefix: str, **env: str) -> None:
+        """Start more, with what stands before their command, and wait until they judge."""
+        for _ in range(count):
+            self.running.append(await asyncio.to_thread(self._start, prefix, env))
+
+    def kill(self, place: int) -> None:
+        """End one as a crash does."""
+        os.kill(self.running.pop(place), signal.SIGKILL)
+
+    async def stop(self) -> None:
+        """End all of them as a service manager does, and wait until they are gone."""
+        for pid in self.running:
+            os.kill(pid, signal.SIGTERM)
+        await asyncio.wait_for(asyncio.to_thread(self._wait), 60)
+        self.running = []
+
+    def close(self) -> None:
+        """End what still runs."""
+        while self.running:
+            self.kill(0)
+        for nursery in self._nurseries.values():
+            nursery.communicate()
+        self._log.close()
+
+    def _wait(self) -> None:
+        while any(Path(f"/proc/{pid}").exists() for pid in self.running):
+            time.sleep(0.1)
+
+    def _start(self, prefix: tuple[str, ...], env: Mapping[str, str]) -> int:
+        nursery = self._nurseries.get(prefix) or self._open(prefix, env)
+        assert nursery.stdin is not None
+        assert nursery.stdout is not None
+        nursery.stdin.write("\n")
+        nursery.stdin.flush()
+        said = {nursery.stdout.readline(), nursery.stdout.readline()}
+        (number,) = (line for line in said if line.strip().isdigit())
+        assert any(line.startswith("judging") for line in said), said
+        return int(number)
+
+    def _open(self, prefix: tuple[str, ...], env: Mapping[str, str]) -> subprocess.Popen[str]:
+        nursery = subprocess.Popen(
+            [*prefix, *COMMAND],
+            cwd=ROOT,
+            env={**self._environment, **env},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+        )
+        self._nurseries[prefix] = nursery
+        assert nursery.stdout is not None
+        assert nursery.stdout.readline() == "ready\n"
+        return nursery

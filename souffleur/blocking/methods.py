@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.people import Knows, Language, Person, PersonaCard
     from souffleur.knowledge.talk.turn import Turn
     from souffleur.knowledge.upkeep.quality import Quality
+    from souffleur.knowledge.upkeep.schema import Brought, Progress
     from souffleur.knowledge.users import UserSummary
     from souffleur.lookup import Stats
     from souffleur.messages import Messages
@@ -604,9 +605,9 @@ class KnowledgeMethods(Face):
         found: Memory | None = self._wait(self._inner.portrait, user_id, sphere)
         return found
 
-    def embed_turns(self, user_id: str | None = None) -> int:
+    def embed_turns(self, user_id: str | None = None, *, progress: Progress | None = None) -> int:
         """Embed raw turns so that they can be found; return their number."""
-        found: int = self._wait(self._inner.embed_turns, user_id)
+        found: int = self._wait(self._inner.embed_turns, user_id, progress=progress)
         return found
 
     def get(self, memory_id: str, *, user_id: str | None) -> Memory:
@@ -746,6 +747,19 @@ class KnowledgeMethods(Face):
         found: int = self._wait(self._inner.recover, user_id)
         return found
 
+    def bring_up(self, progress: Progress = lambda done, total: None) -> Brought:
+        """Bring an older store up to this version; it may be used meanwhile. Raises StoreError."""
+        found: Brought = self._wait(self._inner.bring_up, progress)
+        return found
+
+    def embed_anew(self, progress: Progress = lambda done, total: None) -> int:
+        """Embed memories whose vectors went when the embedder was changed; return their number.
+
+        The store may be used meanwhile. Raises EmbedderError, StoreError.
+        """
+        found: int = self._wait(self._inner.embed_anew, progress)
+        return found
+
     def flush(self) -> None:
         """Return once everything written would survive a power cut."""
         self._wait(self._inner.flush)
@@ -754,4 +768,10 @@ class KnowledgeMethods(Face):
     def trouble(self) -> str:
         """Why recent writes may not survive a power cut; empty if all is well."""
         found: str = self._inner.trouble
+        return found
+
+    @property
+    def remark(self) -> str:
+        """What the engine lacks and what to do about it; empty if it lacks nothing."""
+        found: str = self._inner.remark
         return found

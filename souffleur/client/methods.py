@@ -113,7 +113,8 @@ class Methods(_Calls):
         """End a session: the turns left in its window become an episode. Never raises.
 
         A persona that knows only its own must be named: its talk is a separate session. Returns
-        whether any turns were left. A silence of `settings.idle_minutes` ends a session as well.
+        whether any turns were left; on a server that is not known yet, and `True`. A silence of
+        `settings.idle_minutes` ends a session as well.
         """
         found: bool = self._call(
             "end_session", user_id=user_id, session_id=session_id, agent_id=agent_id
@@ -527,7 +528,8 @@ class AsyncMethods(_Awaits):
         """End a session: the turns left in its window become an episode. Never raises.
 
         A persona that knows only its own must be named: its talk is a separate session. Returns
-        whether any turns were left. A silence of `settings.idle_minutes` ends a session as well.
+        whether any turns were left; on a server that is not known yet, and `True`. A silence of
+        `settings.idle_minutes` ends a session as well.
         """
         found: bool = await self._call(
             "end_session", user_id=user_id, session_id=session_id, agent_id=agent_id

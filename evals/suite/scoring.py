@@ -31,7 +31,7 @@ class Scored:
 
 def meets(sought: Expectation, done: OpRecord, entailments: Entailments) -> bool:
     """Tell whether an op meets an expectation."""
-    if not _could_meet(sought, done):
+    if not could_meet(sought, done):
         return False
     return not sought.says or entailments.get((sought.says, done.words), False)
 
@@ -42,7 +42,7 @@ def list_entailment_pairs(
     """List the pairs (sentence, content) that an LLM judge must decide before scoring a step."""
     asking = [one for one in (*part.expect, *part.may, *part.never) if one.says]
     acted = [done for done in ops if not done.refused]
-    pairs = [(one.says, done.words) for one in asking for done in acted if _could_meet(one, done)]
+    pairs = [(one.says, done.words) for one in asking for done in acted if could_meet(one, done)]
     return list(dict.fromkeys(pairs))
 
 
@@ -173,7 +173,7 @@ def _error_type(part: ScriptTurn | RunPart, done: OpRecord) -> ErrorType:
     return ErrorType.NONE
 
 
-def _could_meet(sought: Expectation, done: OpRecord) -> bool:
+def could_meet(sought: Expectation, done: OpRecord) -> bool:
     """Tell whether an op meets an expectation as far as patterns can decide."""
     return done.op in sought.op and _fits(sought, done)
 

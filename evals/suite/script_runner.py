@@ -1,14 +1,13 @@
 """Playing a script through the real runtime, step by step."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 
+from souffleur.evals.suite.attribution import share_out
 from souffleur.evals.suite.fixture import Listener, open_fixture, perform_run, to_op_records
 from souffleur.evals.suite.result import ScriptResult, Step
 from souffleur.evals.suite.script import Ask, RunPart, Script, TalkPart
 from souffleur.knowledge.finding.search import Found
-from souffleur.knowledge.language.text_match import find_quote
 from souffleur.knowledge.memory import NARRATIVE, Category
-from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.talk.turn import Turn, TurnState
 from souffleur.replay import StageClock, replay
 from souffleur.runtime import Souffleur
@@ -75,22 +74,18 @@ class _Player:
             turns.append(played.turn)
             steps.append(await self._ended(step))
         together = self._memory.settings.judge_every > 1
-        for step in await self._shared_out(steps, turns) if together else steps:
+        for step in await self._shared_out(part, steps, turns) if together else steps:
             yield step
 
-    async def _shared_out(self, steps: list[Step], turns: list[Turn]) -> list[Step]:
-        """Return the steps of turns judged together, each with the ops that quote it."""
+    async def _shared_out(self, part: TalkPart, steps: list[Step], turns: list[Turn]) -> list[Step]:
+        """Return the steps of turns judged together, each with its own ops."""
         journal, ids = self._memory.knowledge.journal, [turn.id for turn in turns]
         entries = await journal.entries(self._script.user.id, turn_ids=ids)
         judged = await journal.get_turns(ids)
+        shared = share_out(entries, judged, part.turns)
         return [
-            step.model_copy(
-                update={
-                    "ops": to_op_records([e for e in entries if told_in(e, turns).id == turn.id]),
-                    "trouble": _trouble(turn),
-                }
-            )
-            for step, turn in zip(steps, judged, strict=True)
+            step.model_copy(update={"ops": ops, "trouble": _trouble(turn)})
+            for step, ops, turn in zip(steps, shared, judged, strict=True)
         ]
 
     async def _run(self, part: RunPart) -> Step:
@@ -139,12 +134,6 @@ class _Player:
                 "untold": "; ".join(error for error in errors if error),
             }
         )
-
-
-def told_in(entry: LedgerEntry, turns: Sequence[Turn]) -> Turn:
-    """Return the turn that an entry quotes; the last one of those judged with it, if it is none."""
-    own = [turn for turn in turns if turn.id in entry.turn_ids]
-    return next((turn for turn in own if find_quote(entry.quote, turn.words)), own[-1])
 
 
 def _trouble(turn: Turn) -> str:

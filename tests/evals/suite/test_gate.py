@@ -1,7 +1,8 @@
 """The gate: the recorded suite is as good as it must be, and no worse than it was.
 
 Any change of a prompt or a rule comes by here. After one that is meant, record the suite anew, look
-at what moved, and keep the result: `souffleur eval run --brief --out evals/baseline.json`.
+at what moved, and keep the result: `souffleur eval run --brief --out evals/baseline.json`. What is
+judged several turns to a call has its own recording: docs/evals.md says how it is made.
 """
 
 from pathlib import Path
@@ -63,6 +64,17 @@ def test_it_is_no_worse_than_it_was(suite: Run) -> None:
     """Against the kept result, no metric fell beyond noise, and no fault is new."""
     compared = compare(read_result(EVALS / "baseline.json").runs[0], suite)
     assert (compared.regressions, compared.only_a, compared.only_b) == ([], (), ())
+
+
+def test_turns_judged_together_are_judged_as_well() -> None:
+    """Eleven turns in three calls, by a recording of its own: nothing is missed or wrong."""
+    files = [EVALS / "dialogues" / "echo_en.yaml"]
+    run = run_recorded(files, EVALS / "recordings" / "together", processes=1, together=10)
+    assert run.troubles == []
+    (script,) = run.scripts
+    assert all(one.judged.is_clean and not one.judged.breaches for one in script.steps)
+    calls = [call for step in script.steps for call in step.calls if call.name == "monitor"]
+    assert (script.counts["turns"], len(calls), script.counts["BOOST.met"]) == (11, 3, 4)
 
 
 def test_a_careless_judge_does_no_harm() -> None:

@@ -415,7 +415,7 @@ class Journal:
         )
         order = Order("seq", descending=newest_first)
         found, _ = await self.collection.scroll(Filter(must), limit=limit, order=order)
-        return read_each(found, lambda point: Recorded(seq=_seq(point), entry=to_entry(point)))
+        return read_each(found, lambda point: Recorded(seq=_seq(point)[0], entry=to_entry(point)))
 
     async def meta(self) -> Payload | None:
         """Return what the store was made with; `None` if it is new."""

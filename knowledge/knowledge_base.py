@@ -136,8 +136,10 @@ class KnowledgeBase:
         """The same store to read from quickly, before each reply: what was read is remembered.
 
         Its results are those of the store itself; on a server, what another process has written is
-        seen within `memo.SHARED_LIFE` seconds. Every write raises StoreError.
+        seen within `memo.SHARED_LIFE` seconds. Every write raises StoreError, and so does this
+        if the store is closed or belongs to another process.
         """
+        self.memories.check_usable()
         memories, journal = self.memories, self.journal.collection
         hand = self._at_hand
         if hand is None or not (

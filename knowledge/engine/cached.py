@@ -130,6 +130,10 @@ class CachedCollection:
             self.memo.keep_count(filter, count, reading)
         return count
 
+    def check_usable(self) -> None:
+        """Raise StoreError if the collection itself cannot be used."""
+        self.inner.check_usable()
+
     async def flush(self) -> None:
         """Do nothing: there is nothing to write."""
 

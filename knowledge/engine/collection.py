@@ -182,6 +182,10 @@ class Collection(Protocol):
         """Remove the points for good; unknown ids are ignored."""
         ...
 
+    def check_usable(self) -> None:
+        """Raise StoreError if it is closed, or was opened before this process was forked."""
+        ...
+
     async def flush(self) -> None:
         """Return once everything written so far would survive a power cut."""
         ...

@@ -273,6 +273,10 @@ class EdgeCollection:
                     "delete from", ids, lambda: qdrant.UpdateOperation.delete_points(list(ids))
                 )
 
+    def check_usable(self) -> None:
+        """Raise StoreError if it is closed, or was opened before this process was forked."""
+        _ = self._shard
+
     async def flush(self) -> None:
         """Return once everything written so far would survive a power cut."""
         self._flush()

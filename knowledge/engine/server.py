@@ -286,6 +286,11 @@ class ServerCollection:
                     "delete from", lambda: self._client.delete(self._name, points, wait=True)
                 )
 
+    def check_usable(self) -> None:
+        """Raise StoreError if it is closed."""
+        if self._closed:
+            raise StoreError(f"The connection to {self._url} is closed: open it again.")
+
     async def flush(self) -> None:
         """Do nothing: every write is in the server's log, which the server itself syncs."""
 

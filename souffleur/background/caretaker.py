@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from loguru import logger
 
 from souffleur.errors import EmbedderError
+from souffleur.knowledge.upkeep.schema import is_current
 from souffleur.telemetry.log_lines import describe, trace_bug
 from souffleur.time_source import TimeSource
 
@@ -64,7 +65,10 @@ class Caretaker:
         self._tasks = [loop.create_task(self._bring_up()), loop.create_task(self._keep_going())]
 
     async def settle(self) -> None:
-        """Wait until the store is of this version, for a moment at most."""
+        """Wait, for a moment at most, until the store is of this version; if it is, go on at once."""
+        made_with = await self._knowledge.journal.meta()
+        if made_with and is_current(made_with):
+            return  # without a turn of the event loop, in which what waits would begin
         await asyncio.wait(self._tasks[:1], timeout=MAX_START)
 
     async def stop(self) -> None:

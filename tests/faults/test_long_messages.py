@@ -71,5 +71,5 @@ async def test_a_backlog_is_read_a_little_at_a_time(tmp_path: Path) -> None:
         memory.knowledge.journal.collection = counted
         await memory.flush()
         judged = [request for request in chat.requests if request.name == "monitor"]
-        assert len(judged) == 60
-        assert counted.read < 60 * 90
+        assert len(judged) == 30
+        assert counted.read < 30 * 150

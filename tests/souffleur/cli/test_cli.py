@@ -254,12 +254,12 @@ def test_a_bad_dialogue_says_where(
 def test_a_store_is_copied_for_another_embedder(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The mismatch names the command, and the command gives a store that opens."""
+    """The mismatch says what to do, and `migrate` gives a store that opens."""
     data(run, "remember", "Ann likes green tea.", *ME)
     monkeypatch.setenv("SOUFFLEUR_EMBEDDER", "hash:256")
     code, _, err = run("list")
     assert code == 1
-    assert "souffleur migrate" in err
+    assert "souffleur reembed" in err
     code, out, err = run("migrate", str(tmp_path / "new"))
     assert (code, err) == (0, "")
     assert out.strip().endswith(f"set SOUFFLEUR_PATH={tmp_path / 'new'} to use them")

@@ -293,7 +293,7 @@ async def test_a_job_that_fails_is_tried_again(journal: Journal, told: list[str]
     assert await stage.wake(2 * HOUR) == ["purge"]
     assert await stage.wake(MINUTE) == []
     assert "the job review failed" in told[0]
-    assert "review is out of order" in told[0]
+    assert "ValueError" in told[0]
     assert (await watermarks.read(journal, "review")).done_at is None
     stage.broken.clear()
     assert await stage.wake(MINUTE) == []  # it failed twice, and rests for two minutes

@@ -136,7 +136,7 @@ async def test_filters() -> None:
 async def test_their_client(memory: Souffleur) -> None:
     """The published client, unmodified, adds, finds, changes, deletes and lists."""
     async with served(memory) as url:
-        script = Path(__file__).parent / "mem0_client.py"
+        script = Path(__file__).parent / "mem0_client.txt"
         done = await _run([THEIRS, "-P", "-W", "ignore", str(script), url])
     assert (done.returncode, done.stdout.split()[-1:]) == (0, ["done"]), done.stderr
 

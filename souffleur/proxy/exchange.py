@@ -11,7 +11,7 @@ from loguru import logger
 
 from souffleur.proxy.injection import Api, inject
 from souffleur.proxy.reply import ABORTED, Reply
-from souffleur.proxy.speaker import Admit, Headers, Speaker, find_speaker
+from souffleur.proxy.speaker import Admit, Headers, Speaker, find_speaker, is_incognito
 from souffleur.proxy.talk import Talk, read_talk
 from souffleur.proxy.tasks import is_task
 from souffleur.proxy.threads import OpenTurn, Threads
@@ -64,8 +64,9 @@ class Prompter:
         """Return the request with its whisper. Raises what `find_speaker` raises."""
         asked = _parse(body)
         messages = _messages(asked, api)
-        incognito = headers.get("x-souffleur-incognito", "").lower() in ("1", "true", "yes")
-        if asked is None or messages is None or incognito or is_task(headers, asked, messages):
+        if asked is None or messages is None or is_incognito(headers):
+            return Exchange(body, api)
+        if is_task(headers, asked, messages):
             return Exchange(body, api)
         speaker = find_speaker(headers, asked, query, admit)
         try:

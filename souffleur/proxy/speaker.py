@@ -22,6 +22,8 @@ SESSION_FIELDS = ("session_id", "chat_id", "conversation_id", "run_id")
 PERSONA_FIELDS = ("persona", "agent_id")
 TURN_FIELDS = ("turn_id",)
 """Fields of a request's `metadata` that name each id, and parameters of its query."""
+TEMPORARY_CHATS = ("temporary:", "local:")
+"""How the ids of chats begin that Open WebUI does not save."""
 QUERY_FIELDS = frozenset(USER_FIELDS + SESSION_FIELDS + PERSONA_FIELDS + TURN_FIELDS)
 """Parameters of a query that are not the upstream's."""
 
@@ -96,6 +98,20 @@ def find_speaker(headers: Headers, body: Mapping[str, Any], query: str, admit: A
         check_id(session_id, "session_id") if session_id else None,
         find(TURN_HEADERS, TURN_FIELDS),
     )
+
+
+def is_incognito(headers: Headers) -> bool:
+    """Return whether nothing is to be looked up or kept: by our header, else by the chat's id.
+
+    >>> is_incognito({"x-openwebui-chat-id": "temporary:a1"})
+    True
+    >>> is_incognito({"x-openwebui-chat-id": "temporary:a1", "x-souffleur-incognito": "false"})
+    False
+    """
+    asked = headers.get("x-souffleur-incognito", "").lower()
+    if asked:
+        return asked in ("1", "true", "yes")
+    return headers.get("x-openwebui-chat-id", "").startswith(TEMPORARY_CHATS)
 
 
 def _conversation(body: Mapping[str, Any]) -> str | None:

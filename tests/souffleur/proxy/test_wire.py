@@ -185,6 +185,17 @@ async def test_incognito(scene: Scene) -> None:
     assert len(await scene.said("ann")) == before
 
 
+async def test_a_chat_that_is_not_saved(scene: Scene) -> None:
+    """What is said in a temporary chat of Open WebUI leaves no trace, unless the header says so."""
+    scene.endpoint.will(whole("ok"))
+    named = {"X_OpenWebUI_User_Id": "tim", "X_OpenWebUI_Chat_Id": "temporary:c1"}
+    await talk(scene.url, request(ODD, **named))
+    assert await scene.said("tim") == []
+    scene.endpoint.will(whole("ok"))
+    await talk(scene.url, request(ODD, **named, X_Souffleur_Incognito="false"))
+    assert len(await scene.said("tim")) == 1
+
+
 async def test_many_at_once(scene: Scene) -> None:
     """Streams of several users at once are not mixed up."""
     names = [f"many{number}" for number in range(20)]

@@ -16,10 +16,14 @@ HEAD = 4000
 """Characters of a message that are looked at."""
 
 _OPENINGS = (
-    # Open WebUI: titles, tags, follow-ups, queries, completion, image prompts, emoji
+    # Open WebUI: titles, tags, follow-ups, queries, completion, image prompts, emoji, merged
+    # replies, choice of tools, its own memory
     r"#{2,3} Task:(?!\s*Respond to the user)",
     r"Your task is to reflect the speaker's likely facial expression through a fitting emoji",
     r"(?:Create|Generate) a concise,? 3-5 word (?:title|phrase)",
+    r"You have been provided with a set of responses from various models to the latest user query",
+    r"Available Tools: .*Your task is to choose and return the correct tool",
+    r"You are Open WebUI's private memory reviewer\b",
     # LibreChat: titles
     r"(?:Please )?(?:provide|generate|write) a(?: short and)? concise,? "
     r"(?:5-word-or-less title|title \(max)",

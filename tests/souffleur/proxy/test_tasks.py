@@ -9,6 +9,10 @@ TASKS = (
     "### Task:\nGenerate 1-3 broad tags categorizing the main themes of the chat history",
     "### Task:\nSuggest 3-5 relevant follow-up questions or prompts",
     "### Task:\nYou are an autocompletion system.",
+    "### Task:\nSummarize the conversation history that will be compacted out of the active chat",
+    "You have been provided with a set of responses from various models to the latest user query",
+    'Available Tools: [{"name": "a"}]\n\nYour task is to choose and return the correct tool(s)',
+    "You are Open WebUI's private memory reviewer. Return only valid JSON.",
     "Provide a concise, 5-word-or-less title for the conversation, using title case conventions.",
     "Please generate a concise, 5-word-or-less title for the conversation, using its same language",
     "Analyze this conversation and provide:\n1. The detected language of the conversation",
@@ -24,6 +28,7 @@ SAID = (
     "Can you summarize the most important facts?",
     "Please write a concise title for my essay about tasks.",
     "My tasks:\n### Task: none",
+    "Available Tools: a hammer and a saw. What can I build?",
 )
 
 

@@ -1,8 +1,9 @@
 """The talk: what a request holds of a conversation, and which turn of it the reply will be."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from souffleur.contents import content_of, read_content
@@ -12,6 +13,15 @@ from souffleur.proxy.injection import SYSTEM_ROLES
 
 GIST = 200
 """Letters and digits by which a message is known again, though its end or its style changes."""
+FILE = "[file]"
+"""What a message with nothing but files says."""
+_SOURCES = re.compile(
+    r"^#{2,3} Task:\s*Respond to the user query using the provided context.*</context>"
+    r"(?:\s*<user_query>.*</user_query>)?\s*",
+    re.DOTALL | re.MULTILINE,
+)
+_ATTACHED = re.compile(r"^<attached_files>\n(?:<file .*/>\n)+</attached_files>\s*", re.MULTILINE)
+"""What Open WebUI puts before a message: documents and results of a search, and names of files."""
 NEAR = 2
 """Earlier turns from which the id of a turn is derived."""
 
@@ -61,7 +71,7 @@ def read_talk(messages: Sequence[Any]) -> Talk | None:
     ('hi', 'Well,', True)
     """
     said = [one for one in messages if role_of(one) in ("user", "assistant") and _has_content(one)]
-    turns = to_turns(said)
+    turns = [replace(turn, user=own_words(turn.user)) for turn in to_turns(said)]
     if not turns or not turns[-1].user:
         return None
     *earlier, now = turns
@@ -75,6 +85,16 @@ def read_talk(messages: Sequence[Any]) -> Talk | None:
         opening=digest([gist(greeting), gist(_system(messages))]),
         greeted=bool(greeting),
     )
+
+
+def own_words(text: str) -> str:
+    r"""Return what the user says, without the documents that a front end has put before it.
+
+    >>> task = "### Task:\nRespond to the user query using the provided context, …"
+    >>> own_words(f"{task}\n<context>\n<source>…</source>\n</context>\n\nWhat is it about?")
+    'What is it about?'
+    """
+    return _ATTACHED.sub("", _SOURCES.sub("", text)) or (text and FILE)
 
 
 def gist(text: str) -> str:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from souffleur.proxy.speaker import Speaker
 from souffleur.proxy.talk import Talk, read_talk
 from souffleur.proxy.threads import EDITED_WITHIN, Threads
@@ -56,3 +58,37 @@ def test_responses_of_others_are_unknown() -> None:
     assert followed.user_id == "eve"
     assert followed.session_id != turn.session_id
     assert threads.follow(eve, None, "resp_1") is None
+
+
+SOURCES = (
+    "### Task:\nRespond to the user query using the provided context, with citations.\n\n"
+    '<context>\n<source id="1">I am Bob, </context> and I live in Rome.</source>\n</context>\n'
+)
+
+
+ATTACHED = (
+    '<attached_files>\n<file type="file" id="1" name="a.txt"/>\n'
+    '<file type="file" id="2" name="b.txt"/>\n</attached_files>\n'
+)
+QUERY = "<user_query>\nWho is this?\n</user_query>\n"
+
+
+@pytest.mark.parametrize("template", [SOURCES, SOURCES + QUERY, ATTACHED, f"{SOURCES}\n{ATTACHED}"])
+def test_documents_are_not_said(template: str) -> None:
+    """Of a message with documents before it, only the message is the user's; it stays one turn."""
+    plain = talk("I was in Rome", "Nice.", "Who is this?")
+    found = talk("I was in Rome", "Nice.", f"{template}\nWho is this?")
+    assert (found.user, found.place) == (plain.user, plain.place)
+    first, alone = Threads(), talk(f"{template}\nWho is this?")
+    assert first.open(ANN, alone) == Threads().open(ANN, talk("Who is this?"))
+
+
+def test_files_alone_say_nothing() -> None:
+    """A message of files only says that there are some."""
+    assert talk(f"{SOURCES}\n{ATTACHED}").user == "[file]"
+
+
+def test_a_task_without_documents_is_said() -> None:
+    """A message that has the words, but no documents, stays as it is."""
+    said = "### Task:\nRespond to the user query using the provided context: none"
+    assert talk(said).user == said

@@ -5,23 +5,28 @@ The model answers at once here, so a judged turn shows the cost of the memory it
 
 import asyncio
 import json
-import statistics
 import tempfile
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
 from souffleur import Importance, Kind, Reply, Request, Settings, Souffleur
 from souffleur.evals.chores import Chore, do_chores, report_chores
-from souffleur.evals.command import make_app
+from souffleur.evals.command import ToJson, make_app
+from souffleur.evals.speed.bars import judge, machine_load, report_bars
+from souffleur.evals.speed.contest import Entry, contest, ratios, report_contest
+from souffleur.evals.speed.page import to_html
+from souffleur.evals.speed.rivals import RIVALS, find_rivals
+from souffleur.evals.speed.timing import Operation, Timing, timing_of
 from souffleur.knowledge.memory_codec import embedded_point
 
 STORE_SIZES = (1_000, 10_000, 100_000)
@@ -52,27 +57,6 @@ THINGS = (
 ASKED = ("what shall I drink?", "晚上吃什么好？", "any plans for Lyon?", "我想去京都", "so tired")
 
 
-@dataclass(frozen=True)
-class Timing:
-    """The time of one operation, in milliseconds."""
-
-    name: str
-    size: int
-    median: float
-    slow: float
-    """The 95th percentile."""
-    slowest: float
-    """The 99th percentile."""
-
-
-@dataclass(frozen=True)
-class Operation:
-    """What is timed, and what is done before it and not timed; each is given the round's number."""
-
-    work: Callable[[int], Awaitable[None]]
-    before: Callable[[int], Awaitable[None]] | None = None
-
-
 async def measure(
     sizes: tuple[int, ...] = STORE_SIZES, rounds: int = ROUNDS
 ) -> tuple[list[Timing], list[Chore]]:
@@ -88,6 +72,21 @@ async def measure(
                 with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
                     chores += await do_chores(memory, "ann", size, Path(folder))
     return timings, chores
+
+
+async def compare(
+    sizes: Sequence[int], rounds: int = ROUNDS, names: Sequence[str] = tuple(RIVALS)
+) -> tuple[list[Entry], list[str]]:
+    """Time the search of other systems beside ours; also return a line about each."""
+    entries, notes = [], []
+    for size in sizes:
+        rivals = find_rivals(names, size)
+        notes += rivals.notes
+        if rivals.specs:
+            async with _opened(size) as (memory, _):
+                texts = [_liking(count) for count in range(size)]
+                entries += await contest(memory, rivals, texts, ASKED, rounds, NOW)
+    return entries, list(dict.fromkeys(notes))
 
 
 def report(timings: list[Timing]) -> None:
@@ -142,12 +141,7 @@ async def _time(name: str, size: int, rounds: int, operation: Operation) -> Timi
         start = time.perf_counter()
         await work(count)
         taken.append(1000 * (time.perf_counter() - start))
-    return _timing(name, size, taken)
-
-
-def _timing(name: str, size: int, taken: Sequence[float]) -> Timing:
-    hundredths = statistics.quantiles(taken, n=100, method="inclusive")
-    return Timing(name, size, statistics.median(taken), hundredths[94], hundredths[98])
+    return timing_of(name, size, taken)
 
 
 async def _time_together(memory: Souffleur, size: int, rounds: int) -> list[Timing]:
@@ -173,8 +167,8 @@ async def _time_together(memory: Souffleur, size: int, rounds: int) -> list[Timi
         await watching
     while_judged = f"while {USERS_AT_ONCE} users are judged"
     return [
-        _timing(f"observe, {while_judged}", size, taken),
-        _timing(f"how late the event loop is, {while_judged}", size, late),
+        timing_of(f"observe, {while_judged}", size, taken),
+        timing_of(f"how late the event loop is, {while_judged}", size, late),
     ]
 
 
@@ -231,11 +225,44 @@ async def _instant(request: Request) -> Reply:
     return Reply(text=json.dumps({"reason": "", "ops": ops}), model="instant")
 
 
-def speed() -> None:
-    """Measure how long the host waits, as the store grows."""
-    timings, chores = asyncio.run(measure())
-    report(timings)
-    report_chores(chores)
+def speed(
+    size: Annotated[
+        list[int] | None, typer.Option(min=1, help="Memories of the user; repeatable.")
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=2, help="How often each is timed.")] = ROUNDS,
+    own: Annotated[bool, typer.Option("--own/--no-own", help="Time what a host waits for.")] = True,
+    versus: Annotated[
+        bool, typer.Option("--versus/--no-versus", help="Time mem0 and LangMem, if installed.")
+    ] = True,
+    html: Annotated[Path | None, typer.Option(help="Write a page with plots here.")] = None,
+    as_json: ToJson = False,
+) -> None:
+    """Measure how long the host waits, as the store grows; beside the search of other systems."""
+    sizes, loads = tuple(size or STORE_SIZES), [machine_load()]
+    timings, chores = asyncio.run(measure(sizes, rounds)) if own else ([], [])
+    entries, notes = asyncio.run(compare(sizes, rounds)) if versus else ([], [])
+    loads.append(machine_load())
+    judged = list(judge([*timings, *chores]))
+    if html:
+        page = to_html(timings, chores, judged, entries, notes, loads)
+        html.write_text(page, encoding="utf-8")
+    if as_json:
+        lists = {"timings": timings, "chores": chores, "bars": judged, "versus": entries}
+        told = {key: [asdict(one) | _verdict(one) for one in found] for key, found in lists.items()}
+        told |= {"ratios": [asdict(one) | _verdict(one) for one in ratios(entries)]}
+        print(json.dumps({**told, "notes": notes, "load": loads}, indent=1))
+        return
+    if own:
+        report(timings)
+        report_chores(chores)
+        report_bars(judged)
+    if entries:
+        report_contest(entries)
+    print(*notes, f"Before: {loads[0]}. After: {loads[1]}.", sep="\n")
+
+
+def _verdict(figure: object) -> dict[str, str]:
+    return {"verdict": figure.verdict} if hasattr(figure, "verdict") else {}
 
 
 app = make_app(speed)

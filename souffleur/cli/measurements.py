@@ -17,6 +17,7 @@ MODULES = {
     "speed": "souffleur.evals.performance",
     "proxy": "souffleur.evals.proxied",
     "load": "souffleur.evals.load",
+    "sizing": "souffleur.evals.speed.sizing",
 }
 """Module of each command, by name."""
 

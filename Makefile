@@ -57,7 +57,7 @@ methods: $(READY)  ## Write the methods of BlockingSouffleur and the clients ane
 	@$(BIN)/ruff check --quiet --select I --fix souffleur/blocking souffleur/client
 	@$(BIN)/ruff format --quiet souffleur/blocking souffleur/client
 
-docs: $(READY)  ## Write the tables of docs/settings.md and docs/commands.md anew, from the code
+docs: $(READY)  ## Write the tables of docs/settings.md, commands.md and sizing.md anew, from the code
 	@$(BIN)/python -m tests.reference_pages
 
 evals: $(READY)  ## Play the recorded suite, mark it, write its page (no key, no network)
@@ -66,7 +66,7 @@ evals: $(READY)  ## Play the recorded suite, mark it, write its page (no key, no
 	@$(BIN)/souffleur eval run --out build/evals.json --html build/evals.html
 	@$(BIN)/souffleur eval compare evals/baseline.json build/evals.json
 
-speed: $(READY)  ## Measure: how long the host waits, as the store grows
+speed: $(READY)  ## Measure how long the host waits, as the store grows; mem0 and LangMem, if installed
 	@$(BIN)/souffleur eval speed
 
 lowest:  ## Tests with the lowest versions that pyproject.toml allows

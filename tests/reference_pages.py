@@ -1,4 +1,4 @@
-"""Writes the tables of docs/settings.md and docs/commands.md from the code, for `make docs`.
+"""Writes the tables of docs/settings.md, commands.md and sizing.md from the code, for `make docs`.
 
 Each page has a part written by hand, down to `MARK`; all below is replaced.
 """
@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from typer.main import get_command
 
 from souffleur.cli import app
+from souffleur.evals.speed import sizing
 from souffleur.field_docs import fields_in
 from souffleur.settings import Settings, variable_of
 
@@ -155,7 +156,11 @@ def _told(settings: type) -> Iterator[tuple[str, str]]:
         yield signature.partition(":")[0], " ".join(text.split())
 
 
-PAGES = {"settings.md": settings_tables, "commands.md": command_sections}
+PAGES = {
+    "settings.md": settings_tables,
+    "commands.md": command_sections,
+    "sizing.md": sizing.tables,
+}
 
 
 def current(page: str) -> str:

@@ -78,7 +78,8 @@ async def compare(
     sizes: Sequence[int], rounds: int = ROUNDS, names: Sequence[str] = tuple(RIVALS)
 ) -> tuple[list[Entry], list[str]]:
     """Time the search of other systems beside ours; also return a line about each."""
-    entries, notes = [], []
+    entries: list[Entry] = []
+    notes: list[str] = []
     for size in sizes:
         rivals = find_rivals(names, size)
         notes += rivals.notes
@@ -247,7 +248,12 @@ def speed(
         page = to_html(timings, chores, judged, entries, notes, loads)
         html.write_text(page, encoding="utf-8")
     if as_json:
-        lists = {"timings": timings, "chores": chores, "bars": judged, "versus": entries}
+        lists: dict[str, Sequence[Any]] = {
+            "timings": timings,
+            "chores": chores,
+            "bars": judged,
+            "versus": entries,
+        }
         told = {key: [asdict(one) | _verdict(one) for one in found] for key, found in lists.items()}
         told |= {"ratios": [asdict(one) | _verdict(one) for one in ratios(entries)]}
         print(json.dumps({**told, "notes": notes, "load": loads}, indent=1))

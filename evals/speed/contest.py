@@ -96,7 +96,7 @@ async def contest(
 
 
 def ratios(entries: Sequence[Entry]) -> list[Ratio]:
-    """Return the ratio of each other system to each of our operations."""
+    """Return the ratio of each other system to each of our operations, at the same size."""
     ours = [one for one in entries if one.name in (RECALL, BARE, SEARCH)]
     return [
         Ratio(
@@ -111,6 +111,7 @@ def ratios(entries: Sequence[Entry]) -> list[Ratio]:
         for their in entries
         if their not in ours
         for our in ours
+        if our.wall.size == their.wall.size
     ]
 
 

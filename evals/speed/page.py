@@ -38,7 +38,7 @@ def to_html(
     )
 
 
-def plots(timings: Sequence[Timing], *, by_size: bool) -> dict[str, Plot]:
+def plots(timings: Sequence[Timing], *, by_size: bool) -> Mapping[str, Plot]:
     """Return the medians as plots: of operations at one size, or of one operation as it grows.
 
     >>> found = [Timing("a", 10, 1.234, 2, 3), Timing("a", 1_000, 4, 5, 6)]

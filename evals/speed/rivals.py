@@ -47,7 +47,7 @@ def _open_mem0(fill: Fill) -> Iterator[Search]:
     from souffleur.evals.systems.mem0 import library
 
     embeddings = fill.embeddings
-    vectors = {
+    store = {
         "collection_name": "memories",
         "embedding_model_dims": embeddings.dimension,
         "path": str(fill.folder / "mem0"),
@@ -58,7 +58,7 @@ def _open_mem0(fill: Fill) -> Iterator[Search]:
             "provider": "langchain",
             "config": {"model": embeddings, "embedding_dims": embeddings.dimension},
         },
-        "vector_store": {"provider": "qdrant", "config": vectors},
+        "vector_store": {"provider": "qdrant", "config": store},
         "history_db_path": ":memory:",
     }
     memory = library().Memory.from_config(config)
@@ -82,10 +82,10 @@ def _open_mem0(fill: Fill) -> Iterator[Search]:
 @contextmanager
 def _open_langmem(fill: Fill) -> Iterator[Search]:
     """Open LangGraph's store in memory, LangMem's default, with these memories of one user."""
-    from langgraph.store.base import PutOp
+    from langgraph.store.base import IndexConfig, PutOp
     from langgraph.store.memory import InMemoryStore
 
-    index = {"dims": fill.embeddings.dimension, "embed": fill.embeddings}
+    index = IndexConfig(dims=fill.embeddings.dimension, embed=fill.embeddings)
     store = InMemoryStore(index=index)
     namespace = ("memories", USER)
     for batch in _batches(fill.texts):

@@ -52,8 +52,16 @@ def test_ratios_stand_beside_their_bars() -> None:
         ("x", RECALL): (2.0, 2.0, ""),
         ("x", BARE): (4.0, 4.0, ""),
     }
-    (none,) = ratios([entry(RECALL, 2.0, size=50), entry("mem0 2", 10.0, size=50)])
-    assert none.bar is None
+
+
+def test_ratios_are_of_one_size() -> None:
+    """Each system is compared with ours over as many memories; a size without a bar has none."""
+    sizes = (50, 10_000)
+    found = ratios([entry(name, 2.0, size) for name in (RECALL, "mem0 2") for size in sizes])
+    assert [(one.size, one.wall, one.verdict) for one in found] == [
+        (50, 1.0, ""),
+        (10_000, 1.0, "missed"),
+    ]
 
 
 def test_systems_are_named_or_refused() -> None:

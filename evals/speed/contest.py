@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from random import Random
 
 from rich.console import Console
 from rich.table import Table
@@ -58,13 +59,13 @@ class Ratio:
 
 
 async def interleave(operations: Mapping[str, Operation], size: int, rounds: int) -> list[Entry]:
-    """Time each operation once a round, each round beginning with another one."""
+    """Time each operation once a round, in another order each round, the same in every run."""
     names = list(operations)
     wall: dict[str, list[float]] = {name: [] for name in names}
     cpu: dict[str, list[float]] = {name: [] for name in names}
     for count in range(-1, rounds):
-        first = count % len(names)
-        for name in names[first:] + names[:first]:
+        # In a fixed order, what follows the system that touches most memory would always be slow.
+        for name in Random(count).sample(names, len(names)):
             operation = operations[name]
             if operation.before:
                 await operation.before(count)

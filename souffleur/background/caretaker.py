@@ -65,7 +65,7 @@ class Caretaker:
         self._tasks = [loop.create_task(self._bring_up()), loop.create_task(self._keep_going())]
 
     async def settle(self) -> None:
-        """Wait, for a moment at most, until the store is of this version; if it is, go on at once."""
+        """Wait, for a moment at most, until the store is of this version; if it is, go on."""
         made_with = await self._knowledge.journal.meta()
         if made_with and is_current(made_with):
             return  # without a turn of the event loop, in which what waits would begin

@@ -1,6 +1,7 @@
 """A pydantic model's JSON schema, reduced to what every strict endpoint accepts."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 from functools import cache
 from typing import Any
 
@@ -11,7 +12,6 @@ Schema = dict[str, Any]
 _COPIED = ("type", "enum", "description")
 
 
-@cache
 def portable_schema(model: type[BaseModel]) -> Schema:
     """Return the model's JSON schema in the dialect that OpenAI, vLLM, llama.cpp and Ollama share.
 
@@ -19,7 +19,8 @@ def portable_schema(model: type[BaseModel]) -> Schema:
     references are replaced by what they refer to (`$defs` stay only for a model that holds
     itself). Defaults, titles, formats, bounds and a class's docstring go: a date is a string, and
     what is not in the schema is checked by the model afterwards. A field's own description stays.
-    It is worked out once for each model: do not change it.
+    It is worked out once for each model; what is returned is the caller's own, as clients of
+    endpoints change the schemas that they are given.
 
     Raises ValueError for types that no strict schema can express: free keys, tuples and
     values of any type.
@@ -31,6 +32,11 @@ def portable_schema(model: type[BaseModel]) -> Schema:
     >>> portable_schema(Note)["properties"]
     {'text': {'type': 'string'}, 'rank': {'anyOf': [{'type': 'integer'}, {'type': 'null'}]}}
     """
+    return deepcopy(_portable_schema(model))
+
+
+@cache
+def _portable_schema(model: type[BaseModel]) -> Schema:
     raw = model.model_json_schema()
     definitions = raw.pop("$defs", {})
     held = {name for name in definitions if name in _reached(name, definitions)}

@@ -167,3 +167,14 @@ def test_plain_union_and_empty_object() -> None:
         "required": [],
         "additionalProperties": False,
     }
+
+
+def test_a_schema_is_its_caller_s_own() -> None:
+    """What a client changes in the schema that it was given is in no later request."""
+
+    class Line(BaseModel):
+        text: str
+
+    given = portable_schema(Line)
+    given["properties"].clear()
+    assert portable_schema(Line)["properties"] == {"text": {"type": "string"}}

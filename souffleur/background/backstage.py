@@ -233,15 +233,39 @@ class Backstage:
         await self._caretaker.tidy()
         self._endpoints.let_try()
         self.worker.hurry()
-        if self._judges:
-            await self.worker.resume()
-        done = await self.worker.drain(seconds)
+        done = await self._work_off(seconds)
         await self._caretaker.embed()
         await self._knowledge.flush()
         everything = self._shared and self._settings.judge_every == 1
         if everything and await self._knowledge.journal.count_turns(TurnState.PENDING):
-            return False  # another process judges, or is to judge
+            return False  # another process is to judge
         return done and not self._intake.is_late and not self.worker.is_stalled
+
+    async def _work_off(self, seconds: float | None) -> bool:
+        """Do what is due, and wait for what other processes do; return `False` if time ran out."""
+        if not self._judges:
+            return await self.worker.drain(seconds)
+        loop = asyncio.get_running_loop()
+        end = None if seconds is None else loop.time() + seconds
+        elsewhere = await self._is_work_elsewhere()
+        while True:
+            await self.worker.resume()
+            done = await self.worker.drain(None if end is None else max(0.0, end - loop.time()))
+            before, elsewhere = elsewhere, await self._is_work_elsewhere()
+            if not done or not (before or elsewhere):
+                return done
+            if end is not None and loop.time() >= end:
+                return False
+            await self._parts.times.sleep(LOOK_SECONDS / 10)
+
+    async def _is_work_elsewhere(self) -> bool:
+        """Return whether another process works for a user for whom there is something to do."""
+        if not self._shared:
+            return False
+        for user_id in await self._lookout.find_work():
+            if await self._leases.is_elsewhere(user_id):
+                return True
+        return False
 
     async def _close(self) -> None:
         async with AsyncExitStack() as closing:  # last in, first out, whatever raises

@@ -54,7 +54,7 @@ class Lookout:
     async def look(self) -> None:
         """Wake the users with new work, and the others every third of a lease's period."""
         self._first()
-        found, now = await self._work(), self._times.steady()
+        found, now = await self.find_work(), self._times.steady()
         again = self._period.total_seconds() / 3
         due = {
             user_id: (mark, now)
@@ -66,7 +66,7 @@ class Lookout:
         self._seen = {id: seen for id, seen in self._seen.items() if id in found} | due
         self._wake(sorted(due))
 
-    async def _work(self) -> Mapping[str, int]:
+    async def find_work(self) -> Mapping[str, int]:
         """Return the users with work, each with a number that changes when work is added."""
         journal = self._knowledge.journal
         marks = await journal.users_with_pending_turns()

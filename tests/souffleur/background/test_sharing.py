@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from datetime import timedelta
 from pathlib import Path
 
 from qdrant_client import QdrantClient
@@ -110,6 +111,22 @@ async def test_a_reply_replaced_elsewhere_is_judged_again(tmp_path: Path) -> Non
         assert [one.content for one in await first.list(user_id="ann")] == ["Ann likes thing b."]
         (kept,) = await first.knowledge.journal.turns()
         assert (kept.version, kept.seq) == (1, 1)
+
+
+async def test_flush_waits_for_what_another_process_judges(tmp_path: Path) -> None:
+    """While another holds the user, it waits as long as it may; it is done once that one is."""
+    async with hosts(tmp_path, 2) as (first, second):
+        leases = first.knowledge.journal.leases
+        held = await leases.take("ann", "another", second.clock(), timedelta(minutes=1))
+        assert held is not None
+        second.observe(user_id="ann", user="I like thing a.")
+        assert not await second.flush(0.3)
+        waiting = asyncio.create_task(second.flush())
+        await asyncio.sleep(0.2)
+        assert not waiting.done()
+        await leases.change("ann", lambda lease: lease.released(held.fence))
+        assert await waiting
+        assert len(await second.list(user_id="ann")) == 1
 
 
 async def test_observing_holds_the_loop_no_longer_than_a_moment(tmp_path: Path) -> None:

@@ -20,14 +20,14 @@ LOCK_NAME = "owner.lock"
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Hold the lock on a folder; create the folder if it does not exist.
+    """Hold the lock on a folder; create it, for its owner alone, if it does not exist.
 
     The system releases the lock when the process ends, however it ends; a forked child does not own
     it. Raises StoreBusyError, which names the owner, if it is held; StoreError if the folder is not
     writable.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = (folder / LOCK_NAME).open("a+", encoding="utf-8")
     except OSError as error:
         raise StoreError(

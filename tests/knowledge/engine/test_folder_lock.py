@@ -1,5 +1,6 @@
 """The lock on a store's folder: one owner, named to the others, gone with its process."""
 
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -58,3 +59,12 @@ def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     there = tmp_path / "file" / "store"
     with pytest.raises(StoreError, match=f"'{there}' cannot be used"), locked_folder(there):
         pass
+
+
+def test_a_new_folder_is_its_owners_alone(tmp_path: Path) -> None:
+    """Nobody else can look into a store made here; a folder that was there keeps its mode."""
+    shown = tmp_path / "shown"
+    shown.mkdir(mode=0o755)
+    for folder, mode in ((tmp_path / "store", 0o700), (shown, 0o755)):
+        with locked_folder(folder):
+            assert stat.S_IMODE(folder.stat().st_mode) == mode

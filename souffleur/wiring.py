@@ -58,7 +58,10 @@ async def wire(
         agents = make_agents(settings, knowledge, guard, times.now) if guard else None
         endpoints = Endpoints(hands.lend(chat) if chat else None, judging, knowledge.embedder)
         if metrics:
-            metrics.watch_over(knowledge, endpoints, times.now, has_model=bool(agents))
+            from souffleur.telemetry.store_state import Sources
+
+            sources = Sources(knowledge, endpoints, times.now, budget, has_model=bool(agents))
+            metrics.watch_over(sources)
         let_go = opening.pop_all().aclose
         return Parts(knowledge, agents, times, endpoints, let_go, watch, metrics, hands, budget)
 

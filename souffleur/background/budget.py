@@ -101,8 +101,23 @@ class Budget:
         whose = "1 user" if poor == 1 else f"{poor:,} users"
         return f"the budget of the day is used up for {whose}" if poor else ""
 
+    @property
+    def used(self) -> dict[str, tuple[float, float]]:
+        """What all users spent today, as last read, and the limit, for each unit that has one."""
+        key, limits = EVERY_USER, asdict(self._store)
+        known = self._tallies.get(key) if self._day == self._today() else None
+        spent = asdict(Limit())
+        if known:
+            now = known.plus(*self._unwritten.get(key, (0, 0.0)))
+            spent = {"calls": now.calls, "dollars": now.dollars}
+        return {
+            unit: (float(spent[unit] or 0), float(limit))
+            for unit, limit in limits.items()
+            if limit is not None
+        }
+
     async def open(self) -> None:
-        """Read what was spent today, so that `trouble` is known."""
+        """Read what was spent today, so that `trouble` and `used` are known."""
         if self.is_set:
             await self._open(EVERY_USER)
 

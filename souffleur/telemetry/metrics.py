@@ -13,9 +13,7 @@ from souffleur.telemetry.measures import Measures
 from souffleur.telemetry.store_state import Gauges, Sources, read_state
 
 if TYPE_CHECKING:
-    from souffleur.background.endpoints import Endpoints
-    from souffleur.knowledge.knowledge_base import KnowledgeBase
-    from souffleur.time_source import Clock, TimeSource
+    from souffleur.time_source import TimeSource
 
 LOOPBACK = "127.0.0.1"
 PATIENCE = 5.0
@@ -37,11 +35,9 @@ class Metrics:
         self._gauges = Gauges(self.registry)
         self._alone = Lock()
 
-    def watch_over(
-        self, knowledge: "KnowledgeBase", endpoints: "Endpoints", clock: "Clock", *, has_model: bool
-    ) -> None:
+    def watch_over(self, sources: Sources) -> None:
         """Read the gauges from these."""
-        self._sources = Sources(knowledge, endpoints, clock, has_model)
+        self._sources = sources
 
     async def refresh(self) -> None:
         """Read the state of the store; if it is out of reach, the former state stays."""
@@ -49,6 +45,7 @@ class Metrics:
             return
         try:
             state = await read_state(self._sources.knowledge, self._sources.clock())
+            await self._sources.budget.open()
         except SouffleurError:
             state = None
         with self._alone:

@@ -13,6 +13,7 @@ from souffleur.knowledge.memory import Kind, MemoryState
 from souffleur.knowledge.talk.turn import TurnState
 
 if TYPE_CHECKING:
+    from souffleur.background.budget import Budget
     from souffleur.background.endpoints import Endpoints
     from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.time_source import Clock
@@ -25,6 +26,7 @@ class Sources:
     knowledge: "KnowledgeBase"
     endpoints: "Endpoints"
     clock: "Clock"
+    budget: "Budget"
     has_model: bool
 
 
@@ -69,6 +71,8 @@ class Gauges:
         self._set_aside = of("turns_set_aside", "Turns whose judging failed for good")
         self._memories = of("memories", "Active memories by kind", "kind")
         self._up = of("up", "Whether a part works: judging, embedding, store", "part")
+        self._spent = of("budget_spent_today", "Spent since midnight UTC, where limited", "unit")
+        self._limit = of("budget_limit", "What may be spent on a day, by all users", "unit")
         self._cache = Counter(
             "souffleur_cache_requests",
             "Texts to embed and points to read, by whether they were at hand",
@@ -86,12 +90,15 @@ class Gauges:
             self._memories.labels(kind).set(number)
 
     def show_parts(self, sources: Sources, *, store: bool) -> None:
-        """Show what works, and the embedder's cache."""
+        """Show what works, what is left of the budget, and the caches."""
         endpoints, embedder = sources.endpoints, sources.knowledge.embedder
         self._up.labels("judging").set(sources.has_model and not endpoints.judging.outage)
         broken = endpoints.embedding and endpoints.embedding.outage
         self._up.labels("embedding").set(not broken)
         self._up.labels("store").set(store and not sources.knowledge.trouble)
+        for unit, (spent, limit) in sources.budget.used.items():
+            self._spent.labels(unit).set(spent)
+            self._limit.labels(unit).set(limit)
         memos = sources.knowledge.memories.memo, sources.knowledge.journal.collection.memo
         self._count("embedding", embedder.hits, embedder.misses)
         self._count("points", sum(one.hits for one in memos), sum(one.misses for one in memos))

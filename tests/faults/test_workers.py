@@ -17,7 +17,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from souffleur.runtime import Souffleur
-from tests.faults.workers import SERVER, Workers, empty_server, recording, unhurried
+from tests.faults.workers import Workers, recording, unhurried
+from tests.place import SERVER, drop
 from tests.shared import assert_judged_once, assert_ledger_agrees, until_judged
 from tests.stub import Stub
 
@@ -70,12 +71,12 @@ async def test_workers_that_die_lose_nothing_and_judge_nothing_twice(
     tmp_path: Path, stub: Callable[..., Stub], count: int
 ) -> None:
     """50 times one of them is killed at a random moment, and another takes over."""
-    empty_server()
+    drop(tmp_path)
     kills, chance, model = 50, random.Random(count), stub(unhurried(0.3, count))
-    workers = Workers(tmp_path / "workers", model.base_url, tmp_path / "log")
+    workers = Workers(tmp_path, model.base_url)
     with closing(workers):
         await workers.start(count)
-        async with recording(tmp_path / "host") as memory:
+        async with recording(tmp_path) as memory:
             talk = Talk(memory, chance)
             async with talk.going_on():
                 for _ in range(kills):
@@ -142,9 +143,9 @@ async def test_workers_that_are_cut_off_judge_nothing_twice(
     tmp_path: Path, stub: Callable[..., Stub]
 ) -> None:
     """20 times the network between a worker and all else is down, mostly longer than a lease."""
-    empty_server()
+    drop(tmp_path)
     cuts, chance, model = 20, random.Random(5), stub(unhurried(0.3, 5))
-    workers = Workers(tmp_path / "workers", "", tmp_path / "log")
+    workers = Workers(tmp_path, "")
     port = urlsplit(SERVER).port or 6333
     async with AsyncExitStack() as stack:
         spaces = [stack.enter_context(linked(number)) for number in (1, 2)]
@@ -158,7 +159,7 @@ async def test_workers_that_are_cut_off_judge_nothing_twice(
                 "SOUFFLEUR_BASE_URL": f"http://{address}:{at}/v1",
             }
             await workers.start(1, "ip", "netns", "exec", space, **urls)
-        async with recording(tmp_path / "host") as memory:
+        async with recording(tmp_path) as memory:
             talk = Talk(memory, chance)
             async with talk.going_on():
                 for _ in range(cuts):

@@ -14,16 +14,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from qdrant_client import QdrantClient
-
-from souffleur.knowledge.store import COLLECTIONS
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.faults.test_kill import ROOT, environment
+from tests.place import SERVER, prefix
 from tests.scripted import SKIP, add, answer
 from tests.stub import Behaviour, Body, Response, say, slow
 
-SERVER = os.environ.get("SOUFFLEUR_TEST_QDRANT_URL", "")
 COMMAND = [sys.executable, "-P", "-m", "tests.faults.nursery"]
 LEASE = 2.0
 LINE = re.compile(r"I like thing (\w+)\.")
@@ -43,20 +40,13 @@ def unhurried(seconds: float, seed: int) -> Behaviour:
     return lambda body: slow(chance.uniform(0.0, seconds), judge)(body)
 
 
-def empty_server() -> None:
-    """Delete the collections of a store."""
-    client = QdrantClient(url=SERVER, check_compatibility=False, timeout=60)
-    for name in COLLECTIONS:
-        client.delete_collection(name)
-    client.close()
-
-
 @asynccontextmanager
-async def recording(folder: Path, **fields: Any) -> AsyncIterator[Souffleur]:
-    """A host that records and does not judge."""
+async def recording(store: Path, **fields: Any) -> AsyncIterator[Souffleur]:
+    """A host that records and does not judge; the store's collections are named by its folder."""
     settings = Settings(
-        path=folder,
+        path=store / "host",
         qdrant_url=SERVER,
+        qdrant_prefix=prefix(store),
         embedder="hash:64",
         judge=False,
         lease_seconds=LEASE,
@@ -70,12 +60,13 @@ async def recording(folder: Path, **fields: Any) -> AsyncIterator[Souffleur]:
 class Workers:
     """`souffleur worker` processes, of which one is killed now and then."""
 
-    def __init__(self, folder: Path, base_url: str, log: Path) -> None:
-        self._log = log.open("ab")
+    def __init__(self, store: Path, base_url: str) -> None:
+        self._log = (store / "log").open("ab")
         self._environment = {
             **environment(),
-            "SOUFFLEUR_PATH": str(folder),
-            "SOUFFLEUR_QDRANT_URL": SERVER,
+            "SOUFFLEUR_PATH": str(store / "workers"),
+            "SOUFFLEUR_QDRANT_URL": str(SERVER),
+            "SOUFFLEUR_QDRANT_PREFIX": prefix(store),
             "SOUFFLEUR_EMBEDDER": "hash:64",
             "SOUFFLEUR_BASE_URL": base_url,
             "SOUFFLEUR_MODEL": "stub",

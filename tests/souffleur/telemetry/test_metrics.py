@@ -141,3 +141,13 @@ async def test_nothing_is_measured_unasked(tmp_path: Path) -> None:
     async with staged(tmp_path, []) as stage:
         with pytest.raises(SettingsError, match="SOUFFLEUR_METRICS=true"):
             await metrics_text(stage.memory)
+
+
+async def test_what_is_left_of_the_budget_is_told(tmp_path: Path) -> None:
+    """The limit of a day and what was spent of it; nothing where nothing is limited."""
+    async with staged(tmp_path, [TEA, SKIP], metrics=True, calls_per_day=9) as stage:
+        assert value(await metrics_text(stage.memory), "souffleur_budget_limit", unit="calls") == 9
+        await stage.say("I like green tea")
+        text = await metrics_text(stage.memory)
+    assert value(text, "souffleur_budget_spent_today", unit="calls") == 1
+    assert 'unit="dollars"' not in text

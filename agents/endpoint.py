@@ -18,6 +18,7 @@ from souffleur.agents.extra_body import check_extra_body
 from souffleur.agents.failures import Call, translate, unreadable
 from souffleur.agents.fields import shorten
 from souffleur.errors import AnswerError, EndpointError, SettingsError
+from souffleur.knowledge.certificates import trusted
 from souffleur.knowledge.language.plain_text import mend
 
 _MILLION = 1_000_000
@@ -81,6 +82,7 @@ class Endpoint:
         self._extra = {**limit, **extra}
         # A connection kept alive belongs to the event loop that opened it, and kills the next one.
         self._http = httpx2.AsyncClient(
+            verify=trusted(),
             timeout=timeout,
             limits=httpx2.Limits(max_keepalive_connections=0),
             auth=httpx2.BasicAuth(*login) if login else None,
@@ -98,6 +100,7 @@ class Endpoint:
             cache=False,
             openai_proxy="",
             http_async_client=self._http,
+            http_client=httpx2.Client(verify=trusted()),  # never used; its own would read them anew
         )
         # Its advice is for with_structured_output, which is not used here.
         advice = "(This model does not support|Invalid schema for) OpenAI's structured output"

@@ -9,6 +9,7 @@ from langchain_core.embeddings import Embeddings
 from pydantic import SecretStr
 
 from souffleur.errors import EmbedderError, SettingsError, is_outage_status
+from souffleur.knowledge.certificates import trusted
 from souffleur.knowledge.http_failures import causes_of, hint_for, is_time_out, is_unreachable
 from souffleur.knowledge.privacy.addresses import bare_address
 from souffleur.knowledge.privacy.redaction import redact
@@ -52,7 +53,8 @@ def openai_embeddings(
     message = "(?s:Pydantic serializer warnings:.*field_name='embedding')"
     warnings.filterwarnings("ignore", message=message, category=UserWarning)
     # A connection kept alive belongs to the event loop that opened it, and kills the next one.
-    http = httpx2.AsyncClient(timeout=timeout, limits=httpx2.Limits(max_keepalive_connections=0))
+    limits = httpx2.Limits(max_keepalive_connections=0)
+    http = httpx2.AsyncClient(verify=trusted(), timeout=timeout, limits=limits)
     return OpenAIEmbeddings(
         model=model,
         openai_api_base=base_url or OPENAI,
@@ -65,6 +67,7 @@ def openai_embeddings(
         model_kwargs={"encoding_format": "float"},
         openai_proxy="",
         http_async_client=http,
+        http_client=httpx2.Client(verify=trusted()),  # never used; its own would read them anew
     )
 
 

@@ -86,9 +86,13 @@ def host(folder: Path) -> Iterator[Host]:
 
 
 def fill(ballast: Path, left: int) -> None:
-    """Write until no more than so many bytes are left."""
+    """Write until no more than so many bytes are left; what has begun has a second to end."""
+    paused = False
     with ballast.open("ab", buffering=0) as data:
         while (free := disk_usage(ballast.parent).free) > left:
+            if free < BYTES_TO_WRITE and not paused:
+                time.sleep(1.0)
+                paused = True
             data.write(bytes(min(STEP, free - left)))
             time.sleep(0.001)
 

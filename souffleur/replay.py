@@ -74,12 +74,17 @@ def settings_for(dialogue: Dialogue, settings: Settings) -> Settings:
     )
 
 
+AS_SAID: dict[str, Any] = {"secrets": "refuse", "documents": "refuse"}
+"""Settings with which turns are stored with their secrets, so that a judge is tested on them."""
+
+
 def as_recorded(player: Player) -> dict[str, Any]:
     """Return the settings with which a recording must be replayed, else it looks stale.
 
-    These are the form of the answers, and the model, whose name decides how tokens are counted.
+    These are the form of the answers, the model, whose name decides how tokens are counted, and
+    that the model was shown what was said with its secrets.
     """
-    return {"answer_form": player.form, "model": player.model}
+    return {"answer_form": player.form, "model": player.model, **AS_SAID}
 
 
 async def replay(dialogue: Dialogue, memory: Souffleur, clock: StageClock) -> AsyncIterator[Played]:

@@ -227,7 +227,13 @@ class Souffleur:
         try:
             zone = self._zone_now(user_id, at)
             injected, odd_whisper = self._pairing.take(user_id, session_id, whisper)
-            turn, odd = turn_of(said, now=self.clock(), zone=zone, injected=injected)
+            turn, odd = turn_of(
+                said,
+                now=self.clock(),
+                zone=zone,
+                injected=injected,
+                redacted=self.settings.redacted,
+            )
             if turn is None:
                 return Receipt(name, new=False)
             work.note(turn=turn.id, user_said=lambda: turn.user, replied=lambda: turn.assistant)

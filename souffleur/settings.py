@@ -23,6 +23,7 @@ from souffleur.agents.extra_body import check_extra_body, parse_extra_body
 from souffleur.errors import SettingsError
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge.privacy.addresses import bare_address, host_of
+from souffleur.knowledge.privacy.handling import Group
 
 # What only some settings need is loaded with them, so that `souffleur config` is quick.
 if TYPE_CHECKING:
@@ -119,6 +120,14 @@ class Settings(BaseModel):
     """The user's time zone as an IANA name; it decides what "tomorrow" means."""
     language: Literal["en", "zh", "ja"] | None = None
     """Language of the whispered block, and of prompts that exist in it. `None` means as spoken."""
+    secrets: Literal["redact", "refuse"] = "redact"
+    """What is done about passwords, keys and codes: `redact` masks them before anything is stored;
+    `refuse` stores what was said and judges it, but keeps them out of memories and of what is
+    found or shown."""
+    documents: Literal["redact", "refuse"] = "redact"
+    """The same for the numbers of cards, accounts and documents of identity."""
+    contacts: Literal["redact", "keep"] = "keep"
+    """What is done about telephone numbers and e-mail addresses."""
     auto_extract: bool = True
     """If `False`, every change to memories by a model waits for the user's confirmation."""
 
@@ -302,6 +311,16 @@ class Settings(BaseModel):
 
         idle = timedelta(minutes=self.idle_minutes) if self.idle_minutes else None
         return WindowRule(size=self.window, keep=self.window_keep, idle=idle)
+
+    @property
+    def redacted(self) -> frozenset[Group]:
+        """The groups of sensitive data that are masked before anything is stored."""
+        treated = {
+            Group.SECRET: self.secrets,
+            Group.DOCUMENT: self.documents,
+            Group.CONTACT: self.contacts,
+        }
+        return frozenset(group for group, treatment in treated.items() if treatment == "redact")
 
     @property
     def tokens_file(self) -> Path:

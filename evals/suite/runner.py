@@ -23,7 +23,7 @@ from souffleur.evals.suite.result import Run, ScriptResult
 from souffleur.evals.suite.script import Script, read_script
 from souffleur.evals.suite.script_runner import play
 from souffleur.evals.suite.scripted_chat import BY_HAND, ScriptedChat, no_model
-from souffleur.replay import as_recorded
+from souffleur.replay import AS_SAID, as_recorded
 from souffleur.settings import Settings, default_settings
 
 ENDPOINT_SETTINGS = (
@@ -61,7 +61,7 @@ async def evaluate(script: Script, setup: EvalSetup) -> Evaluated:
 def eval_settings(settings: Settings) -> Settings:
     """Return the defaults with the endpoint of these settings, so that recordings fit."""
     chosen = {name: getattr(settings, name) for name in ENDPOINT_SETTINGS}
-    return default_settings().model_copy(update=chosen)
+    return default_settings().model_copy(update={**chosen, **AS_SAID})
 
 
 def recording_of(file: Path, recordings: Path) -> Path:
@@ -200,7 +200,9 @@ def _recorded(file: Path, recordings: Path, together: int) -> tuple[ScriptResult
 
     async def one(script: Script) -> Evaluated:
         if script.answers_itself:
-            settings = default_settings().model_copy(update={"model": BY_HAND, "retry_pause": 0.0})
+            settings = default_settings().model_copy(
+                update={"model": BY_HAND, "retry_pause": 0.0, **AS_SAID}
+            )
             return await evaluate(script, EvalSetup(settings, no_model, no_model))
         player = Player(path)
         # A recorded failure is the same at every try.

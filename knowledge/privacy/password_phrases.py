@@ -12,9 +12,9 @@ _SIGN = r"[!#-&(-+\--_a-~]"
 _TOKEN = rf"(?>{_SIGN}|,(?={_SIGN}))"
 _TO_END = r"(?![^\"'\s;,)])"
 
-_MEASURE = (
+MEASURE = (
     r"[0-9]{1,4}+(?:[-~][0-9]{1,4}+)?+[ -]?+(?:%|[位个個字桁年月日号號次回天秒种種人元円倍岁歳]"
-    r"|分[钟間]|小?[时時]|文字|通り|(?:st|nd|rd|th|am|pm)(?![a-z0-9])"
+    r"|分[钟間]|小?[时時]|文字|通り|자리?|번|년|개|월|일|회|(?:st|nd|rd|th|am|pm)(?![a-z0-9])"
     r"|(?:bit|byte|char|character|digit|letter|word|symbol|time|attempt|day|week|month|year|hour"
     r"|minute|min|second|sec|user|account|people|percent)s?(?![a-z0-9]))"
 )
@@ -31,7 +31,7 @@ _CODE = (
     rf"|(?:your|my)_(?:[a-z0-9]{{1,16}}+_){{0,3}}?(?:key|password|token|secret)(?:_here)?{_TO_END})"
 )
 """Code that reads a password, an address that contains one, or a placeholder for one."""
-_NO_PASSWORD = rf"(?!{_MEASURE}|{_TECHNICAL}|{_CODE})"
+_NO_PASSWORD = rf"(?!{MEASURE}|{_TECHNICAL}|{_CODE})"
 _NO_ADJECTIVE = (
     r"(?!(?:wrong|incorrect|invalid|weak|strong|required|optional|expired|missing|null|none|string"
     r"|text|true|false|undefined|important|secure|hidden|错误|不正确|正确)[\"'」』》])"
@@ -41,22 +41,26 @@ _LABEL = (
     r"(?>pass(?:word|code|phrase|wd)s?"
     r"|(?:api|secret|access|auth|refresh|client)[ _-]?(?:access[ _-]?)?(?:key|token|secret)"
     r"|密[码碼钥鑰]|秘[钥鑰]|口令|令牌|暗証番号|パス(?:ワード|コード|フレーズ)|APIキー"
-    r"|アクセストークン|秘密鍵)(?>[ _-]?[0-9](?![0-9]))?+"
+    r"|アクセストークン|秘密鍵|passwort|passwörter|kennwort|mots?\sde\spasse|mdp(?![a-z])"
+    r"|codes?\sd'acc(?:è|e)s|contrase(?:ñ|n)as?|clave\sde\sacceso|senha(?![a-z])"
+    r"|비밀 ?번호|비번|패스워드|암호)"
+    r"(?>[ _-]?[0-9](?![0-9]))?+"
 )
 _CLOSED = r"[\"'*_\])]{0,3}+"
 _ABOUT = (
     rf"(?:\s?\([^()\n{HIDDEN}]{{1,30}}+\))?+"
-    r"(?:\s{1,2}+(?>for|of|on|at|in)\s(?:[a-z0-9'.@&-]{1,24}+\s){0,4}?[a-z0-9'.@&-]{1,24}+)?"
+    r"(?:\s{1,2}+(?>for|of|on|at|in|du|del?|pour|para|zu[mr]|vom|(?:für|fuer)s?)\s"
+    r"(?:[a-z0-9'.@&-]{1,24}+\s){0,4}?[a-z0-9'.@&-]{1,24}+)?"
 )
 """What the password opens: "(at home)", "for the wifi"."""
 _FILLER = (
     r"(?>(?:now|still|just|currently|actually|always|probably|again|also|has|been|will|would|it's|it"
-    r"|changed(?!\sto))(?![a-z0-9])|[,了我也已经經现現在目前还還就又被都呢啊吧今新的话話])"
+    r"|changed(?!\sto)|maintenant|toujours|ahora|jetzt|immer)(?![a-z0-9])|[,了我也已经經现現在目前还還就又被都呢啊吧今新的话話])"
 )
 _BECOMES = r"(?:改|换|換|变|變|设|設|设置|設置|設定|设定|更新|重置|修改|更改)[成为為到]"
 _LINK = (
-    r"(?>(?:is|was|are|be|(?:changed|(?:re-?)?set|updated|switched)\sto)(?![a-z0-9])|[:=]{1,3}>?"
-    rf"|[-=]>|→|(?<=\s)-(?=\s)|叫做?|[是为為用はをに]|が|{_BECOMES})"
+    r"(?>(?:is|was|are|be|est|c'est|es|era|é|ist|lautet|(?:changed|(?:re-?)?set|updated|switched)\sto)(?![a-z0-9])|[:=]{1,3}>?"
+    rf"|[-=]>|→|(?<=\s)-(?=\s)|叫做?|[是为為用はをに]|が|은|는|이|가|을|를|{_BECOMES})"
 )
 _LINKED = (
     rf"(?>'s(?![a-z0-9])(?:\s{{1,3}}+{_FILLER}){{0,3}}+\s{{1,3}}+"
@@ -92,11 +96,11 @@ _LONE_VALUE = (
 """A value directly after a label, which must look more like a password than a linked one."""
 
 _PIN_VALUE = (
-    rf"[\"']?+(?!{_MEASURE}|(?:19|20)[0-9]{{2}}-[01][0-9]-[0-3][0-9])"
+    rf"[\"']?+(?!{MEASURE}|(?:19|20)[0-9]{{2}}-[01][0-9]-[0-3][0-9])"
     r"([0-9](?:[ -]?+[0-9]){3,7}+)(?![a-z0-9]|[.,:][0-9])"
 )
 _PLACE = r"(?>door|gate|locker|lock|entry|alarm|safe|vault|garage|keypad)"
-_LOCK_VALUE = rf"(?!{_MEASURE})([#*]?[0-9](?:[ -]?+[0-9]){{3,11}}+[a-z#*]?+)"
+_LOCK_VALUE = rf"(?!{MEASURE})([#*]?[0-9](?:[ -]?+[0-9]){{3,11}}+[a-z#*]?+)"
 _WORDS = r"(?:[a-z0-9'-]{1,20}+\s){0,4}?"
 
 _FIRST = (
@@ -108,9 +112,14 @@ _FIRST = (
 )
 """A value named before its label: "sunny_77x is the new password"."""
 
+_TURNED = r"\s(?>en|à|auf|a|zu|in|por|to)\s"
+"""A change to a new password, in languages that say it with a preposition."""
+
 PASSWORDS = (
     rf"(?i:{_FIRST})",
     rf"(?i:{_LABEL}(?:{_CHANGED}{_VALUE}|{_LINKED}{_VALUE}|{_ADJOINED}{_LONE_VALUE}))",
+    rf"(?i:{_LABEL}{_TURNED}{_LONE_VALUE})",
+    rf"(?i:密[码碼]{_NO_PASSWORD}(?=[a-z]{{4,24}}+[0-9]{{2}})([a-z]{{4,24}}+[0-9]{{2,12}}+)(?![a-z0-9]))",
     rf"(?i:(?>chang|set|reset|updat|switch)[a-z]{{0,4}}+\s{_WORDS}{_LABEL}{_ABOUT}"
     rf"\sto\s(?:now\s)?+{_VALUE})",
     r"(?i:(?<![a-z0-9])pin(?:[ -]?(?:code|number|[码碼]|番号|コード))?+(?![a-z0-9])"

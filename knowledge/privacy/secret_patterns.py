@@ -1,4 +1,4 @@
-"""Patterns of secrets, for text that `secrets` has converted to plain ASCII signs.
+"""Patterns of sensitive data, for text that `secrets` has converted to plain ASCII signs.
 
 A pattern may be tried at every position of a text of any length, so each repetition has an upper
 bound, except for a possessive run of single characters at the very end of a pattern.
@@ -9,56 +9,36 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from stdnum import luhn
-from stdnum.cn import ric
-from stdnum.exceptions import ValidationError
-
+from souffleur.knowledge.privacy.code_phrases import (
+    ACCOUNT,
+    CODES,
+    LICENCE,
+    PASSPORT,
+    SEED_PHRASE,
+    TAX,
+)
+from souffleur.knowledge.privacy.contact_patterns import EMAILS, PHONES
+from souffleur.knowledge.privacy.document_numbers import CHECKED, is_card_number, is_resident_id
+from souffleur.knowledge.privacy.handling import Group
+from souffleur.knowledge.privacy.key_formats import IN_ADDRESS, PREFIXED, WALLET
 from souffleur.knowledge.privacy.password_phrases import HIDDEN, LOCK_CODES, PASSWORDS
 
 
 @dataclass(frozen=True)
 class Secret:
-    """A kind of secret, and how it is found."""
+    """A kind of sensitive data, and how it is found."""
 
     name: str
     """The name of the kind, in words."""
     pattern: re.Pattern[str]
     """The pattern; its groups match the secret, or the whole match if there are no groups."""
     check: Callable[[str], bool] | None = None
-    """A function that checks the digits; `None` if the pattern is sufficient."""
+    """A function that checks what was found; `None` if the pattern is sufficient."""
+    group: Group = Group.SECRET
+    """What it is, which decides what is done about it."""
+    hint: re.Pattern[str] | None = None
+    """What every text that holds one has, found quickly; `None` if there is no such sign."""
 
-
-def is_card_number(digits: str) -> bool:
-    """Return whether these may be the digits of a payment card: issuer, length, check digit.
-
-    >>> is_card_number("4111111111111111"), is_card_number("4111111111111112")
-    (True, False)
-    """
-    return _ISSUED.fullmatch(digits) is not None and luhn.is_valid(digits)
-
-
-def is_resident_id(digits: str) -> bool:
-    """Return whether this is a Chinese resident identity number: date of birth, check character.
-
-    The place of birth is not checked: the tables list a county only from its founding year, but
-    people born there earlier are registered there too.
-
-    >>> is_resident_id("11010519491231002X"), is_resident_id("110105194912310021")
-    (True, False)
-    """
-    try:
-        ric.get_birth_date(digits)
-    except ValidationError:
-        return False
-    return bool(ric.calc_check_digit(digits) == digits[-1].upper())
-
-
-# ISO/IEC 7812 issuers by length; 16 digits of an issuer not listed count too, save what begins
-# like a year, as order numbers do.
-_ISSUED = re.compile(
-    r"4(?:\d{12}|\d{15}|\d{18})|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|(?:50|5[6-9]|6\d)\d{11,17}"
-    r"|9558\d{15}|(?!0|19|20)\d{16}"
-)
 
 _L = r"(?<![A-Za-z0-9])"
 _R = r"(?![A-Za-z0-9])"
@@ -72,8 +52,25 @@ _WORDS = r"(?!(?!proj-|ant-|live|test)[a-z]{1,15}+(?:[-_][a-z]{1,15}+){1,8}+(?![
 """Excludes joined words, such as names of packages and columns: sk-learn-contrib, pk_user_id."""
 
 
-def _secret(name: str, *sources: str, check: Callable[[str], bool] | None = None) -> list[Secret]:
-    return [Secret(name, re.compile(_apart(one), re.ASCII), check) for one in sources]
+_LONG_RUN = re.compile(r"[\w./+=:~-]{14}", re.ASCII)
+_DIGIT = re.compile("[0-9]")
+_DIGITS = re.compile(
+    "[0-9][A-Za-z ,-]{0,3}[0-9]{2}|[0-9]{2}[A-Za-z ,-]{0,3}[0-9]"
+    "|-[A-Za-z]{0,9}[0-9]|[0-9][A-Za-z]{0,9}-"
+)
+_MANY_DIGITS = re.compile("[0-9](?:[A-Za-z]?[ .,/()-]{0,2}[0-9]){5}")
+_VALUE_SIGN = re.compile("=|WIFI:")
+_AT = re.compile("@")
+
+
+def _secret(
+    name: str,
+    *sources: str,
+    check: Callable[[str], bool] | None = None,
+    hint: re.Pattern[str] | None = None,
+    group: Group = Group.SECRET,
+) -> list[Secret]:
+    return [Secret(name, re.compile(_apart(one), re.ASCII), check, group, hint) for one in sources]
 
 
 def _apart(source: str) -> str:
@@ -88,15 +85,16 @@ SECRETS = (
         r"-----BEGIN (?:[A-Z0-9]{2,10}+ ){0,2}?PRIVATE KEY(?: BLOCK)?+(?:-----)?+"
         rf"(?>{_KEY_BODY}{{0,16384}}+{_KEY_END}|(?:(?:\s|\\n){{0,4}}+[\w+/=]{{20,400}}+){{0,60}}+)",
     ),
-    *_secret("an API key", rf"{_L}(?:sk|pk|rk)[-_]{_WORDS}[A-Za-z0-9_-]{{12,}}+"),
+    *_secret("an API key", rf"{_L}(?:sk|pk|rk)[-_]{_WORDS}[A-Za-z0-9_-]{{12,}}+", hint=_LONG_RUN),
     *_secret(
         "an AWS key",
-        rf"{_L}(?:AKIA|ASIA)[A-Z0-9]{{16}}{_R}",
+        rf"{_L}(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{{16}}{_R}",
         rf"(?i:aws[^\n{HIDDEN}]{{0,16}}?(?:secret|key|密[钥鑰]|シークレット|キー)"
         r"|secret[ _-]?(?:access[ _-]?)?key|シークレットアクセスキー)[a-z_]{0,12}+"
         rf"(?>[^A-Za-z0-9/+\n{HIDDEN}]|(?<![A-Za-z])(?:is|was|now)(?![A-Za-z])){{0,12}}+"
         rf"(?![0-9a-f]{{40}}{_R})(?=[A-Za-z0-9/+]{{0,39}}?[A-Z])"
         r"([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
+        hint=_LONG_RUN,
     ),
     *_secret(
         "an access token",
@@ -109,20 +107,31 @@ SECRETS = (
         rf"{_L}(?i:bearer(?:\stoken)?+\s{{0,2}}+[:=]?+\s{{0,2}}+[\"']?+{_EXAMPLE})"
         r"(?=[\w.~+/=-]{0,64}?[0-9])([\w.~+/=-]{16,}+)",
     ),
-    *_secret("a Google API key", rf"{_L}AIza[\w-]{{30,}}+"),
-    *_secret("a JSON web token", rf"{_L}eyJ[\w-]{{8,1024}}+\.[\w-]{{8,8192}}+\.[\w-]{{4,}}+"),
+    *_secret("an access token", rf"{_L}(?:{'|'.join(PREFIXED)})", hint=_LONG_RUN),
+    *_secret("a secret in an address", *IN_ADDRESS, hint=_VALUE_SIGN),
+    *_secret("a wallet key", *WALLET, hint=_LONG_RUN),
+    *_secret("a Google API key", rf"{_L}AIza[\w-]{{30,}}+", hint=_LONG_RUN),
+    *_secret(
+        "a JSON web token",
+        rf"{_L}eyJ[\w-]{{8,1024}}+\.[\w-]{{8,8192}}+\.[\w-]{{4,}}+",
+        hint=_LONG_RUN,
+    ),
     *_secret(
         "a password in an address",
         rf"(?<=[a-z0-9])://[^\s:/@\"'<>{HIDDEN}]{{0,64}}+:(?i:{_EXAMPLE})"
         rf"([^\s/\"'<>{HIDDEN}]{{1,128}})@(?=[A-Za-z0-9\[])",
     ),
     *_secret("a password", *PASSWORDS),
-    *_secret("a door or lock code", *LOCK_CODES),
+    *_secret("a door or lock code", *LOCK_CODES, hint=_DIGIT),
+    *_secret("a recovery phrase", SEED_PHRASE),
+    *_secret("a code", *CODES, hint=_DIGITS),
     *_secret(
         "an identity card number",
         r"(?<![A-Za-z0-9])(?<![0-9]\.)(?=([1-9][0-9]{5}[ .-]?[0-9]{4}[ .-]?[0-9]{2}[ .-]?"
         rf"[0-9]{{2}}[ .-]?[0-9]{{3}}[ .-]?[0-9Xx]){_R})",
         check=is_resident_id,
+        group=Group.DOCUMENT,
+        hint=_MANY_DIGITS,
     ),
     *_secret(
         "a payment card number",
@@ -132,5 +141,23 @@ SECRETS = (
         rf"(?<![A-Za-z0-9])(?=([0-9]{{4}}(?:[ .-][0-9]{{4}}){{3}}[ .-][0-9]{{3}}){_R})",
         rf"(?<![A-Za-z0-9])(?=([0-9]{{4}}[ .-][0-9]{{6}}[ .-][0-9]{{4,5}}){_R})",
         check=is_card_number,
+        group=Group.DOCUMENT,
+        hint=_MANY_DIGITS,
     ),
+    *(
+        found
+        for name, source, check in CHECKED
+        for found in _secret(name, source, check=check, group=Group.DOCUMENT, hint=_MANY_DIGITS)
+    ),
+    *_secret("a passport number", PASSPORT, group=Group.DOCUMENT, hint=_MANY_DIGITS),
+    *_secret("a driving licence number", LICENCE, group=Group.DOCUMENT, hint=_MANY_DIGITS),
+    *_secret("a tax number", TAX, group=Group.DOCUMENT, hint=_MANY_DIGITS),
+    *_secret("a bank account number", ACCOUNT, group=Group.DOCUMENT, hint=_MANY_DIGITS),
 )
+"""What is never kept unless the settings say so."""
+
+CONTACTS = (
+    *_secret("a telephone number", *PHONES, group=Group.CONTACT, hint=_MANY_DIGITS),
+    *_secret("an e-mail address", *EMAILS, group=Group.CONTACT, hint=_AT),
+)
+"""Contact data, which is kept unless the settings say otherwise."""

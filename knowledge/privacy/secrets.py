@@ -2,10 +2,12 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set as AbstractSet
+from functools import cache
 
+from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.password_phrases import HIDDEN
-from souffleur.knowledge.privacy.secret_patterns import SECRETS, Secret
+from souffleur.knowledge.privacy.secret_patterns import CONTACTS, SECRETS, Secret
 
 MASK = "[secret]"
 """The text shown instead of a secret."""
@@ -27,7 +29,6 @@ class _Plain(dict[int, str]):
 _PLAIN_OF = {"Zs": " ", "Zl": "\n", "Zp": "\n", "Pd": "-"}
 _PLAIN = _Plain(dict.fromkeys(map(ord, "‘’ʼ`"), "'") | dict.fromkeys(map(ord, "“”„"), '"'))
 _PLAIN[ord("−")] = "-"
-_NO_DIGIT = re.compile("[^0-9Xx]")
 
 
 def find_secret(text: str) -> str | None:
@@ -58,13 +59,18 @@ def mask(text: str) -> str:
     return mask_together(text)[0]
 
 
-def mask_together(*texts: str) -> tuple[str, ...]:
+def mask_together(*texts: str, groups: AbstractSet[Group] = NEVER_KEPT) -> tuple[str, ...]:
     """Return consecutive texts with secrets masked, even if the label is in an earlier text.
+
+    `groups` are those that are masked.
 
     >>> mask_together("tell me my wifi password", "tea4two!2024, as always")
     ('tell me my wifi password', '[secret], as always')
+    >>> mask_together("write to ann@example.org", groups={Group.CONTACT})
+    ('write to [secret]',)
     """
-    while spans := sorted(span for _, span in _find("\n".join(texts))):
+    kinds = _kinds(frozenset(groups))
+    while spans := sorted(span for _, span in _find("\n".join(texts), kinds)):
         start, masked = 0, []
         for text in texts:
             masked.append(_cover(text, [(low - start, high - start) for low, high in spans]))
@@ -86,14 +92,24 @@ def _cover(text: str, spans: Sequence[Span]) -> str:
     return MASK.join([*kept, text[end:]])
 
 
-def _find(text: str) -> Iterator[tuple[Secret, Span]]:
-    """Yield every secret in the text with its span, kind by kind; masked ones are skipped."""
+@cache
+def _kinds(groups: frozenset[Group]) -> tuple[Secret, ...]:
+    return tuple(kind for kind in (*SECRETS, *CONTACTS) if kind.group in groups)
+
+
+def _find(text: str, kinds: Sequence[Secret] = SECRETS) -> Iterator[tuple[Secret, Span]]:
+    """Yield what is found in the text with its span, kind by kind; masked parts are skipped."""
     plain = text.replace(MASK, HIDDEN * len(MASK)).translate(_PLAIN)
-    for secret in SECRETS:
+    hinted: dict[re.Pattern[str] | None, bool] = {None: True}
+    for secret in kinds:
+        hint = secret.hint
+        if hint not in hinted:
+            hinted[hint] = hint is None or hint.search(plain) is not None
+        if not hinted[hint]:
+            continue
         for match in secret.pattern.finditer(plain):
             for span in _spans(match):
-                found = plain[slice(*span)]
-                if secret.check is None or secret.check(_NO_DIGIT.sub("", found)):
+                if secret.check is None or secret.check(plain[slice(*span)]):
                     yield secret, span
 
 

@@ -1,7 +1,7 @@
 """A turn: one exchange as it was said, and the state of its judgement."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Sequence, Set as AbstractSet
 from enum import StrEnum
 from typing import Any
 
@@ -11,6 +11,7 @@ from souffleur.field_docs import explain_fields
 from souffleur.knowledge.language.plain_text import clip
 from souffleur.knowledge.memory import Frozen, Speaker, Text
 from souffleur.knowledge.operation import Said, derive_id
+from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.secrets import mask_together
 from souffleur.knowledge.talk.session import WindowEntry
 
@@ -102,9 +103,9 @@ class Turn(Frozen):
         }
         return self.model_copy(update=both)
 
-    def masked(self) -> "Turn":
-        """Return the turn with every secret in its words masked, as it is found and shown."""
-        user, assistant = mask_together(self.user, self.assistant)
+    def masked(self, groups: AbstractSet[Group] = NEVER_KEPT) -> "Turn":
+        """Return the turn with all sensitive data of these groups in its words masked."""
+        user, assistant = mask_together(self.user, self.assistant, groups=groups)
         return self.model_copy(update={"user": user, "assistant": assistant})
 
     def said(self) -> tuple[Said, ...]:

@@ -1,7 +1,7 @@
 """The intake: stores turns durably as they come, or as soon as the store is back."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from threading import RLock
@@ -14,6 +14,7 @@ from souffleur.errors import MessageError, SouffleurError, StoreError
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.language.plain_text import is_blank
+from souffleur.knowledge.privacy.handling import Group
 from souffleur.knowledge.talk.session import WindowRule
 from souffleur.knowledge.talk.turn import Turn, turn_point_id
 from souffleur.moments import moment_or_now
@@ -151,9 +152,16 @@ class Intake:
 
 
 def turn_of(
-    said: Said, *, now: datetime, zone: tzinfo, injected: tuple[str, ...]
+    said: Said,
+    *,
+    now: datetime,
+    zone: tzinfo,
+    injected: tuple[str, ...],
+    redacted: AbstractSet[Group],
 ) -> tuple[Turn | None, str]:
     """Return the checked turn, and warnings about it; `None` if it is blank.
+
+    Sensitive data of the `redacted` groups is masked.
 
     Raises IdentityError for an invalid id, MessageError for contents that cannot be read.
     """
@@ -176,7 +184,7 @@ def turn_of(
         assistant=assistant,
         injected=injected,
     )
-    return turn, odd
+    return turn.masked(redacted) if redacted else turn, odd
 
 
 def words(value: Content, what: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
-from souffleur.knowledge.privacy.secret_patterns import SECRETS, Secret
+from souffleur.knowledge.privacy.secret_patterns import CONTACTS, SECRETS, Secret
 from souffleur.knowledge.privacy.secrets import MASK, find_secret, mask
 from tests.knowledge.privacy.secret_cases import AWS_ID, CASES, JWT, KEY, LONG
 
@@ -63,8 +63,8 @@ def test_what_only_looks_like_a_secret_is_none(text: str) -> None:
 
 
 def test_each_kind_has_a_dozen_of_both() -> None:
-    """No kind of secret is without its table."""
-    assert set(CASES) == set(BARE) == {secret.name for secret in SECRETS}
+    """No kind that was found first is without its table; the others are in `sensitive_kinds`."""
+    assert set(CASES) == set(BARE) <= {secret.name for secret in SECRETS}
     for cases in CASES.values():
         assert min(len(set(cases.secrets)), len(set(cases.lookalikes))) >= 12
 
@@ -108,7 +108,7 @@ def test_overlapping_secrets_are_one_mask() -> None:
     assert mask("password is sk-live-9f8e7d6c5b4a3210!x9 now") == f"password is {MASK} now"
 
 
-@pytest.mark.parametrize("secret", SECRETS, ids=lambda secret: secret.name)
+@pytest.mark.parametrize("secret", [*SECRETS, *CONTACTS], ids=lambda secret: secret.name)
 def test_no_pattern_looks_far(secret: Secret) -> None:
     """At each place of a text the steps are bounded, so that all of them grow as the text does."""
     tree = import_module("re._parser").parse(secret.pattern.pattern, secret.pattern.flags)
@@ -148,6 +148,8 @@ def test_what_backtracks_far_is_noticed(source: str) -> None:
             "\0",
         ),
         *("changed my password to ", "tea4two! password: ", "pin is 1", f"sk-{KEY} "),
+        *("seed phrase ", "seed phrase tea ", "otp 1 ", "1234 is your ", "passport ", "tax id 1 "),
+        *("account no 1-", "?token=a1", "Pwd=a1b2c3;", "WIFI:S:a;", "DE12 ABCD ", "cpf 1.1", "a1-"),
     ],
 )
 def test_the_work_on_a_hostile_text_grows_with_its_length(shape: str) -> None:

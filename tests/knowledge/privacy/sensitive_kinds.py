@@ -19,7 +19,7 @@ from stdnum.de import idnr
 from stdnum.es import dni
 from stdnum.fr import nir
 from stdnum.in_ import aadhaar
-from stdnum.iso7064 import mod_97_10
+from stdnum.iso7064 import mod_11_10, mod_97_10
 from stdnum.jp import in_ as my_number
 from stdnum.kr import rrn
 from stdnum.pl import pesel
@@ -694,7 +694,7 @@ def _nir(chance: random.Random) -> str:
 def _idnr(chance: random.Random) -> str:
     while True:
         body = _digits(chance, 10)
-        number = body + str(idnr.mod_11_10.calc_check_digit(body))
+        number = body + str(mod_11_10.calc_check_digit(body))
         if idnr.is_valid(number):
             return number
 

@@ -9,6 +9,7 @@ SouffleurError
 │   └── UnreadableError    one record of the store is no valid one
 ├── IdentityError          an id is blank, or cannot tell its owner from others
 ├── BackupError            a backup file is damaged, of another format, or cannot be made there
+├── MirrorError            a mirror's file cannot be read, is another user's, or lost most entries
 ├── NotFoundError          no memory, turn or ledger entry has that id
 ├── UndoError              the change cannot be taken back as things stand
 ├── EmbedderError          the embedder failed, or answered with other rows than asked for
@@ -63,6 +64,10 @@ class IdentityError(SouffleurError):
 
 class BackupError(SouffleurError):
     """A backup file is damaged, of another format, or cannot be made there."""
+
+
+class MirrorError(SouffleurError):
+    """A mirror's file cannot be read or written, is another user's, or has lost most entries."""
 
 
 class NotFoundError(SouffleurError):

@@ -56,6 +56,7 @@ from souffleur.moments import KnownZones, Moment, lacks_zone, moment, moment_or_
 from souffleur.opening import Opening
 from souffleur.parts import Parts
 from souffleur.settings import Settings, change_settings, load_settings
+from souffleur.skills import skill_op
 from souffleur.telemetry.log_lines import describe, trace_bug
 from souffleur.time_source import Clock, TimeSource, from_clock
 from souffleur.whispering.pairing import Pairing, Whisper
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.introductions import People
     from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.knowledge.upkeep.quality import Quality
+    from souffleur.mirror.keeping import Keeper
     from souffleur.runs.run import RunOptions, RunResult
 
 FORGET_RELEVANCE = 0.45
@@ -104,6 +106,7 @@ class Souffleur:
         self._backstage = Backstage(parts, settings)
         self._count = counter_for(settings.model, settings.tokenizer)
         self._pairing = Pairing()
+        self._keeper: Keeper | None = None
         self._zones = KnownZones()
         self._lookup = Lookup(parts.knowledge, self._who, parts.clock)
 
@@ -320,6 +323,26 @@ class Souffleur:
             ids.append(turn_point_id(user_id, agent_id, session_id, receipt.turn_id))
         await self._backstage.judge_now(user_id)
         return await self.knowledge.journal.entries(user_id, turn_ids=ids)
+
+    async def record_skill(
+        self,
+        name: str,
+        workflow: Sequence[str],
+        outcome: str = "",
+        *,
+        user_id: str,
+        agent_id: str = "default",
+    ) -> LedgerEntry:
+        """Record the steps by which something was done, and how it went, as a skill.
+
+        The same steps again strengthen it, other steps under that name replace it. Raises
+        MessageError if there is no name or no step, or if it is too long.
+        """
+        data = {"skill": name.strip(), "workflow": [*workflow], "outcome": outcome.strip()}
+        known = await self.list(user_id=user_id, agent_id=agent_id, kind=Kind.SKILL)
+        former = next((one for one in known if one.data.get("skill") == data["skill"]), None)
+        op = skill_op(data, former)
+        return (await self._decide([op], user_id, agent_id, None, by=ActorKind.HOST))[0]
 
     async def ask(
         self,
@@ -597,6 +620,13 @@ class Souffleur:
     async def start(self) -> None:
         """Finish what a crash interrupted, and resume what waits. `open` calls it."""
         await self._backstage.start()
+        if self.settings.mirror:
+            from souffleur.knowledge.policy import POLICIES
+            from souffleur.mirror.keeping import Keeper
+
+            folder, policy = self.settings.mirror.expanduser(), POLICIES[self.settings.policy]
+            self._keeper = Keeper(self, folder, policy)
+            self._keeper.start()
 
     async def close(self) -> None:
         """Judge for `settings.shutdown_timeout` seconds, then close everything. Idempotent.
@@ -604,6 +634,8 @@ class Souffleur:
         What is left waits for the next start. The rest is closed even if closing one part fails.
         Raises StoreError if the store cannot be written and turns held in memory are lost.
         """
+        if self._keeper:
+            await self._keeper.stop()
         await self._backstage.close()
 
     async def search(

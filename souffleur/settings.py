@@ -197,6 +197,9 @@ class Settings(BaseModel):
     """Maximum dollars on a day for each user."""
     schedule: bool = False
     """Whether to run decay, reviews and the other jobs in the host; see `souffleur schedule`."""
+    mirror: Path | None = None
+    """A folder in which the memories of each user are kept as files to read and to edit, see
+    mirror.md. `None` means none."""
     shutdown_timeout: float = Field(default=10.0, ge=0)
     """Seconds `close` waits for turns that are being judged."""
 

@@ -167,6 +167,25 @@ class SouffleurMethods(Face):
         )
         return found
 
+    def record_skill(
+        self,
+        name: str,
+        workflow: Sequence[str],
+        outcome: str = "",
+        *,
+        user_id: str,
+        agent_id: str = "default",
+    ) -> LedgerEntry:
+        """Record the steps by which something was done, and how it went, as a skill.
+
+        The same steps again strengthen it, other steps under that name replace it. Raises
+        MessageError if there is no name or no step, or if it is too long.
+        """
+        found: LedgerEntry = self._wait(
+            self._inner.record_skill, name, workflow, outcome, user_id=user_id, agent_id=agent_id
+        )
+        return found
+
     def ask(
         self,
         text: str,

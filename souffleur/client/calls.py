@@ -124,6 +124,7 @@ CALLS = {
         prepare=arguments.of_messages,
         timeout=None,
     ),
+    "record_skill": Call("POST", "/api/memories/skills", LedgerEntry),
     "ask": Call("POST", "/api/ask", Past),
     "introduce": Call("PUT", "/api/person", Person),
     "introduce_persona": Call("PUT", "/api/personas", PersonaCard),

@@ -161,6 +161,30 @@ class Methods(_Calls):
         )
         return found
 
+    def record_skill(
+        self,
+        name: str,
+        workflow: Sequence[str],
+        outcome: str = "",
+        *,
+        user_id: str,
+        agent_id: str = "default",
+    ) -> LedgerEntry:
+        """Record the steps by which something was done, and how it went, as a skill.
+
+        The same steps again strengthen it, other steps under that name replace it. Raises
+        MessageError if there is no name or no step, or if it is too long.
+        """
+        found: LedgerEntry = self._call(
+            "record_skill",
+            name=name,
+            workflow=workflow,
+            outcome=outcome,
+            user_id=user_id,
+            agent_id=agent_id,
+        )
+        return found
+
     def ask(
         self,
         text: str,
@@ -573,6 +597,30 @@ class AsyncMethods(_Awaits):
             importance=importance,
             reason=reason,
             at=at,
+        )
+        return found
+
+    async def record_skill(
+        self,
+        name: str,
+        workflow: Sequence[str],
+        outcome: str = "",
+        *,
+        user_id: str,
+        agent_id: str = "default",
+    ) -> LedgerEntry:
+        """Record the steps by which something was done, and how it went, as a skill.
+
+        The same steps again strengthen it, other steps under that name replace it. Raises
+        MessageError if there is no name or no step, or if it is too long.
+        """
+        found: LedgerEntry = await self._call(
+            "record_skill",
+            name=name,
+            workflow=workflow,
+            outcome=outcome,
+            user_id=user_id,
+            agent_id=agent_id,
         )
         return found
 

@@ -85,6 +85,14 @@ class ExtractBody(Body):
     at: At = None
 
 
+class SkillBody(Body):
+    """How something was done."""
+
+    name: str = Field(examples=["Release"])
+    workflow: list[str] = Field(examples=[["run the tests", "tag it", "publish"]])
+    outcome: str = Field(default="", examples=["It took ten minutes."])
+
+
 class SearchBody(Body):
     """What to look for."""
 

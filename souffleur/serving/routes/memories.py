@@ -21,6 +21,7 @@ from souffleur.serving.schemas import (
     ReasonBody,
     RememberBody,
     SearchBody,
+    SkillBody,
 )
 
 router = APIRouter(prefix="/api/memories", tags=["memories"])
@@ -78,6 +79,18 @@ async def extract(memory: Memory, whose: Talker, body: ExtractBody) -> Entries:
         agent_id=whose.agent_id or "default",
         session_id=body.session_id,
         at=body.at,
+    )
+
+
+@router.post("/skills")
+async def record_skill(memory: Memory, whose: Talker, body: SkillBody) -> LedgerEntry:
+    """Record how something was done; the same steps again strengthen it, others replace it."""
+    return await memory.record_skill(
+        body.name,
+        body.workflow,
+        body.outcome,
+        user_id=whose.user_id,
+        agent_id=whose.agent_id or "default",
     )
 
 

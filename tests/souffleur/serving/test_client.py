@@ -125,6 +125,20 @@ async def test_a_talk(client: AsyncClient) -> None:
     assert await client.retry() == 0
 
 
+async def test_a_skill(client: AsyncClient) -> None:
+    """The same steps again strengthen it, other steps replace it, and the old ones are history."""
+    who = {"user_id": "sam"}
+    (steps, other) = (["test", "tag"], ["test", "sign", "tag"])
+    assert (await client.record_skill("Release", steps, "It went well.", **who)).op == "ADD"
+    assert (await client.record_skill("Release", steps, **who)).op == "BOOST"
+    assert (await client.record_skill("Release", other, "Signed.", **who)).op == "UPDATE"
+    (known,) = await client.list(**who, kind="skill")
+    assert known.content == "Release: 1. test 2. sign 3. tag. Signed."
+    assert known.data == {"skill": "Release", "workflow": other, "outcome": "Signed."}
+    with pytest.raises(MessageError, match="needs the steps"):
+        await client.record_skill("Release", [" "], **who)
+
+
 async def test_messages_are_judged(client: AsyncClient) -> None:
     """As `remember` judges them: each turn once, however often it is given."""
     said = [("user", "I like green tea"), {"role": "assistant", "content": "Noted.", "at": NOW}]

@@ -30,6 +30,7 @@ BODY: dict[str, Any] = {
     "messages": [{"role": "user", "content": "Ann likes beer."}],
     "what": ["Ann likes beer."],
     "title": "Nobody",
+    "workflow": ["run"],
     "name": "Nobody",
     "reason": "mine",
     "session_id": "s1",

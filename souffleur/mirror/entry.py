@@ -1,0 +1,141 @@
+"""Entries: one memory as Markdown, and back.
+
+    ### [a1b2c3d4] preference | 0.92 | 2026-02-20 | 12 <!-- a1b2c3d4-… 9f86d081884c -->
+    Ann likes short answers.
+
+The heading has the beginning of the id, the kind, the value now, the day of its last use and the
+number of uses. Its comment, which is not shown, has the whole id and a digest of the words as they
+were written: other words under the same digest were changed by hand.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from hashlib import sha256
+
+from souffleur.knowledge.memory import Kind
+
+NEW = "new"
+"""What stands in place of an id in an entry written by hand; nothing does as well."""
+
+_HEADING = re.compile(
+    r"###(?!#)\s*(?:\[(?P<short>[^\]]*)\])?(?P<rest>.*?)"
+    r"(?:<!--\s*(?P<id>[0-9a-f-]{36})(?:\s+(?P<mark>[0-9a-f]{12}))?\s*-->)?\s*"
+)
+_KINDS = ", ".join(Kind)
+
+# Editors trim lines, and take some characters for the end of a line.
+_DELICATE = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029\ufeff]|[^\S\n](?=\n|\Z)|&(?=(?:amp;)*#x[0-9a-f]+;)"
+)
+_ENCODED = re.compile(r"&amp;(?=(?:amp;)*#x[0-9a-f]+;)|&#x(?P<code>[0-9a-f]{1,6});")
+_STRUCTURE = re.compile(r"^(?=\\*(?:#|<!--))", re.MULTILINE)
+_ESCAPED = re.compile(r"^\\(?=\\*(?:#|<!--))", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One memory as it stands in a file."""
+
+    content: str
+    kind: Kind
+    id: str = ""
+    """The whole id, or its beginning if the comment is gone; empty if it was written by hand."""
+    value: float = 0.0
+    """What it is worth now."""
+    used_on: date | None = None
+    """The day on which it was last used or learned, in UTC."""
+    uses: int = 0
+    mark: str = ""
+    """The digest of its words when they were last written; empty if that is not known."""
+    archived: bool = False
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether its words are other ones than were last written."""
+        return self.mark != mark_of(self.content)
+
+
+def mark_of(content: str) -> str:
+    """Return the digest of words."""
+    return sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def is_heading(line: str) -> bool:
+    """Return whether an entry begins with this line."""
+    return line.startswith("###") and not line.startswith("####")
+
+
+def render(entry: Entry) -> str:
+    """Return an entry as Markdown, without an empty line at its end."""
+    day = entry.used_on.isoformat() if entry.used_on else ""
+    heading = f"### [{entry.id[:8]}] {entry.kind} | {entry.value:.2f} | {day} | {entry.uses}"
+    return f"{heading} <!-- {entry.id} {mark_of(entry.content)} -->\n{escape(entry.content)}"
+
+
+def parse(heading: str, body: str, *, archived: bool = False) -> Entry:
+    """Return the entry of a heading and the lines below it. Raises ValueError, which says why.
+
+    >>> parse("### fact", "Ann has a dog.").content
+    'Ann has a dog.'
+    """
+    found = _HEADING.fullmatch(heading)
+    if found is None:
+        raise ValueError("the heading is not of the form '### [id] kind'")
+    word, *rest = (part.strip() for part in found["rest"].split("|"))
+    if word.lower() not in list(Kind):
+        raise ValueError(f"{word!r} is no kind of memory: write one of {_KINDS}")
+    content = unescape(body).strip()
+    if not content:
+        raise ValueError("there are no words below the heading")
+    short = (found["short"] or "").strip()
+    value, day, uses = [*rest, "", "", ""][:3]
+    return Entry(
+        content,
+        Kind(word.lower()),
+        id=found["id"] or ("" if short.lower() == NEW else short),
+        value=float(value) if re.fullmatch(r"\d+(\.\d+)?", value) else 0.0,
+        used_on=_day(day),
+        uses=int(uses) if re.fullmatch(r"\d{1,9}", uses) else 0,
+        mark=found["mark"] or "",
+        archived=archived,
+    )
+
+
+def escape(content: str) -> str:
+    r"""Return words so that no line of them is a heading or a comment, and no editor changes them.
+
+    >>> print(escape("one\n### two\n<!-- three"))
+    one
+    \### two
+    \<!-- three
+    """
+    safe = _DELICATE.sub(_encode, content)
+    return _STRUCTURE.sub(r"\\", safe)
+
+
+def unescape(text: str) -> str:
+    r"""Return the words of what `escape` returned.
+
+    >>> unescape(escape("\\# &#xd; &amp;#xd; \r")) == "\\# &#xd; &amp;#xd; \r"
+    True
+    """
+    return _ENCODED.sub(_decode, _ESCAPED.sub("", text))
+
+
+def _encode(found: re.Match[str]) -> str:
+    return "&amp;" if found[0] == "&" else f"&#x{ord(found[0]):x};"
+
+
+def _decode(found: re.Match[str]) -> str:
+    if found["code"] is None:
+        return "&"
+    code = int(found["code"], 16)
+    return chr(code) if code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF else found[0]
+
+
+def _day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None

@@ -1,0 +1,114 @@
+"""The files of a mirror: where they are, and how they are replaced, never half written."""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from souffleur.errors import MirrorError
+
+RECORD = ".mirror.json"
+"""Name of the file that says what was last written, so that a removal by hand is seen."""
+_PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)", re.IGNORECASE)
+"""Names that Windows keeps for devices."""
+
+
+@dataclass(frozen=True)
+class Last:
+    """An entry as it was last written."""
+
+    mark: str
+    """The digest of its words."""
+    archived: bool = False
+
+
+Written = Mapping[str, Mapping[str, Last]]
+"""For each file, its entries by their ids, as last written."""
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """What tells that a file was written: time in nanoseconds, size, number."""
+
+    time: int
+    size: int
+    inode: int
+
+
+def folder_name(user_id: str) -> str:
+    """Return a name for the folder of a user that any file system takes, and no two users share.
+
+    >>> folder_name("ann"), folder_name("../Ann"), folder_name("con")
+    ('ann', 'Ann-7d05aa6e74', 'con-5f5ae28e82')
+    """
+    if _PLAIN.fullmatch(user_id) and not _RESERVED.fullmatch(user_id):
+        return user_id
+    slug = re.sub(r"[^A-Za-z0-9_-]+", "", user_id)[:40] or "user"
+    return f"{slug}-{sha256(user_id.encode()).hexdigest()[:10]}"
+
+
+def read_text(file: Path) -> str | None:
+    """Return what is in a file; `None` if there is none, or nothing in it. Raises MirrorError."""
+    try:
+        return file.read_text("utf-8-sig") or None
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise MirrorError(f"'{file}' cannot be read as UTF-8 text: {error}") from error
+
+
+def stamp_of(file: Path) -> Stamp | None:
+    """Return what changes when the file is written; `None` if there is none."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return Stamp(found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def replace(file: Path, text: str, *, keep: bool = True) -> None:
+    """Write a file as a whole; with `keep`, what was there is in `.bak` before.
+
+    A process killed at any moment leaves the old file or the new one. Raises MirrorError.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if keep and file.exists():
+            _write(file.with_name(f"{file.name}.bak"), file.read_bytes())
+        _write(file, text.encode("utf-8"))
+    except OSError as error:
+        raise MirrorError(f"'{file}' cannot be written: {error.strerror}") from error
+
+
+def read_record(folder: Path) -> Written:
+    """Return what was last written into a folder; nothing if that is not known."""
+    try:
+        found = json.loads((folder / RECORD).read_text("utf-8"))
+        return {
+            name: {id: Last(mark, archived) for id, (mark, archived) in entries.items()}
+            for name, entries in found.items()
+        }
+    except (OSError, ValueError, AttributeError, TypeError):
+        return {}
+
+
+def write_record(folder: Path, written: Written) -> None:
+    """Note what was written into a folder. Raises MirrorError."""
+    told = {
+        name: {id: astuple(last) for id, last in entries.items()}
+        for name, entries in written.items()
+    }
+    replace(folder / RECORD, json.dumps(told), keep=False)
+
+
+def _write(file: Path, data: bytes) -> None:
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+        out.write(data)
+        out.flush()
+        os.fsync(out.fileno())
+    beside.replace(file)

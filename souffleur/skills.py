@@ -1,0 +1,39 @@
+"""Skills: how something was done, told by the host that did it."""
+
+from typing import Any
+
+from pydantic import ValidationError
+
+from souffleur.errors import MessageError
+from souffleur.knowledge.memory import Kind, Memory
+from souffleur.knowledge.operation import Add, Boost, Importance, Op, Update
+from souffleur.knowledge.reading import describe_faults
+
+
+def skill_op(data: dict[str, Any], former: Memory | None) -> Op:
+    """Return the op that records a skill: `skill`, `workflow`, `outcome`. Raises MessageError."""
+    if not data["skill"]:
+        raise MessageError("a skill needs a name")
+    if not [step for step in data["workflow"] if step.strip()]:
+        raise MessageError("a skill needs the steps of its workflow")
+    if former and former.data.get("workflow") == data["workflow"]:
+        return Boost(target=former.id, reason="it was done this way again")
+    content = sentence(data["skill"], data["workflow"], data["outcome"])
+    given: dict[str, Any] = {"quote": "", "content": content, "data": data}
+    try:
+        if former:
+            return Update(target=former.id, reason="it was done another way", **given)
+        reason, high = "recorded by the host", Importance.HIGH
+        return Add(reason=reason, kind=Kind.SKILL, importance=high, **given)
+    except ValidationError as error:
+        raise MessageError(f"this skill cannot be recorded: {describe_faults(error)}") from None
+
+
+def sentence(name: str, workflow: list[str], outcome: str) -> str:
+    """Return a skill as a text of one line.
+
+    >>> sentence("Release", ["run the tests", "tag it "], "It went well.")
+    'Release: 1. run the tests 2. tag it. It went well.'
+    """
+    steps = " ".join(f"{number}. {step.strip()}" for number, step in enumerate(workflow, 1))
+    return f"{name}: {steps}" + (f". {outcome}" if outcome else "")

@@ -1,0 +1,276 @@
+"""The mirror: what a person writes into the files happens to the memories, and the other way."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from hypothesis import HealthCheck, given, settings as hypothesis_settings, strategies as st
+
+from souffleur.errors import MirrorError
+from souffleur.knowledge.memory import Kind, MemoryState
+from souffleur.knowledge.operation import Actor, ActorKind, Archive, Verdict
+from souffleur.mirror.files import folder_name
+from souffleur.mirror.mirror import Mirror
+from souffleur.runtime import Souffleur
+from souffleur.settings import Settings
+from tests.build import NOW
+from tests.souffleur.mirror.test_page import CONTENTS
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+KEY = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 2
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def memory(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Souffleur]:
+    """A memory without a model."""
+    folder = tmp_path_factory.mktemp("store")
+    async with Souffleur.open(path=folder, embedder="hash:64", clock=lambda: NOW) as opened:
+        yield opened
+
+
+Make = Callable[[str], Mirror]
+
+
+@pytest.fixture
+def mirror(memory: Souffleur, tmp_path: Path) -> Make:
+    """Makes the mirror of a user in the test's folder."""
+    policy = memory.knowledge.policy
+    return lambda user: Mirror(memory, tmp_path, user_id=user, policy=policy)
+
+
+def change(file: Path, old: str, new: str) -> None:
+    """Edit a file by hand."""
+    text = file.read_text("utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), "utf-8")
+
+
+def files_in(folder: Path) -> list[Path]:
+    """All files below a folder."""
+    return [one for one in folder.rglob("*") if one.is_file()]
+
+
+async def until(there: Callable[[], bool]) -> None:
+    """Wait until it is so, 20 s at most."""
+    for _ in range(1000):
+        if there():
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError("it did not become so")
+
+
+async def contents(memory: Souffleur, user: str) -> list[str]:
+    """What is known of a user."""
+    return [one.content for one in await memory.list(user_id=user)]
+
+
+async def test_hand_edits_become_changes(memory: Souffleur, mirror: Make, tmp_path: Path) -> None:
+    """Other words, a new entry and a missing one are an EDIT, an ADD and a FORGET by the user."""
+    for line in ("Ann likes tea.", "Ann has a dog.", "Ann lives in Oslo."):
+        await memory.remember(line, user_id="ann")
+    file, one = tmp_path / "MEMORY.md", mirror("ann")
+    assert (await one.sync()).written == ("MEMORY.md", "LEARNINGS.md")
+    assert (await one.sync()).is_silent
+    change(file, "Ann likes tea.", "Ann likes green tea.\nWith milk.")
+    text = file.read_text("utf-8")
+    before = {m.content: m.id for m in await memory.list(user_id="ann")}
+    lines = text.replace("Ann has a dog.", "").split("\n")
+    lines = [line for line in lines if before["Ann has a dog."] not in line]
+    lines.insert(lines.index("## Archived"), "### [new] preference\nAnn loves rain.\n")
+    file.write_text("\n".join(lines), "utf-8")
+    done = await one.sync()
+    assert (done.added, done.edited, done.removed, done.aside) == (1, 1, 1, ())
+    told = ["Ann likes green tea.\nWith milk.", "Ann lives in Oslo.", "Ann loves rain."]
+    assert sorted(await contents(memory, "ann")) == told
+    entries = [one.entry for one in await memory.ledger(user_id="ann")]
+    assert [(e.op, e.by.who) for e in entries[3:]] == [
+        ("FORGET", "user"),
+        ("EDIT", "user"),
+        ("ADD", "user"),
+    ]
+    assert "Ann loves rain." in (tmp_path / "MEMORY.md.bak").read_text("utf-8")
+    await memory.undo(entries[3].id, user_id="ann")
+    await one.sync()
+    assert "Ann has a dog." in file.read_text("utf-8")
+    assert (await one.sync()).is_silent
+
+
+async def test_know_how_has_a_file_of_its_own(
+    memory: Souffleur, mirror: Make, tmp_path: Path
+) -> None:
+    """LEARNINGS.md has the skills, MEMORY.md the rest."""
+    await memory.record_skill("Release", ["test", "tag"], user_id="bob")
+    await memory.remember("Bob likes tea.", user_id="bob")
+    await mirror("bob").sync()
+    learnings = (tmp_path / "LEARNINGS.md").read_text("utf-8")
+    assert "Release: 1. test 2. tag" in learnings
+    assert "Release" not in (tmp_path / "MEMORY.md").read_text("utf-8")
+    assert "Bob likes tea." not in learnings
+
+
+async def test_what_cannot_be_taken_over_stays_in_the_file(
+    memory: Souffleur, mirror: Make, tmp_path: Path
+) -> None:
+    """A broken entry, a secret and a conflict are told and kept; mended, they are taken over."""
+    await memory.remember("Cid likes tea.", user_id="cid")
+    (known,) = await memory.list(user_id="cid")
+    file, one = tmp_path / "MEMORY.md", mirror("cid")
+    await one.sync()
+    change(file, "Cid likes tea.", "Cid likes rum.")
+    change(
+        file, "## Archived", f"### hobby\nCid sails.\n\n### fact\nMy key is {KEY}\n\n## Archived"
+    )
+    await memory.edit(known.id, "Cid likes milk.", user_id="cid")
+    done = await one.sync()
+    assert (done.added, done.edited, len(done.aside)) == (0, 0, 3)
+    assert await contents(memory, "cid") == ["Cid likes milk."]
+    for kept in ("Cid likes rum.", "Cid sails.", KEY, "## Not taken over", "Cid likes milk."):
+        assert kept in file.read_text("utf-8")
+    first = file.read_text("utf-8")
+    await one.sync()
+    assert file.read_text("utf-8") == first
+    change(file, "### hobby", "### pattern")
+    change(file, "conflict fact", "fact")
+    done = await one.sync()
+    assert (done.added, len(done.aside)) == (2, 1)
+    assert sorted(await contents(memory, "cid")) == [
+        "Cid likes milk.",
+        "Cid likes rum.",
+        "Cid sails.",
+    ]
+
+
+async def test_a_file_that_lost_most_of_it_forgets_nothing(
+    memory: Souffleur, mirror: Make, tmp_path: Path
+) -> None:
+    """It is an error that says what to do; a file that is gone or empty is written anew."""
+    for number in range(8):
+        await memory.remember(f"Dan owns boat number {number * 37}.", user_id="dan")
+    file, one = tmp_path / "MEMORY.md", mirror("dan")
+    await one.sync()
+    whole = file.read_text("utf-8")
+    file.write_text(whole[: len(whole) // 8], "utf-8")
+    with pytest.raises(MirrorError, match=r"entries are gone from MEMORY.md.*--removals"):
+        await one.sync()
+    assert len(await memory.list(user_id="dan")) == 8
+    for empty in (lambda: file.unlink(), lambda: file.write_text("")):
+        empty()
+        assert (await one.sync()).removed == 0
+        assert file.read_text("utf-8") == whole
+    file.write_text(whole[: whole.index("###")], "utf-8")
+    assert (await one.sync(removals=True)).removed == 8
+
+
+async def test_archived_ones_come_back_by_hand(
+    memory: Souffleur, mirror: Make, tmp_path: Path
+) -> None:
+    """An entry that is moved to the active ones is restored; the other way is told."""
+    await memory.remember("Eli likes tea.", user_id="eli")
+    await memory.remember("Eli has a horse.", user_id="eli")
+    known = {one.content: one.id for one in await memory.list(user_id="eli")}
+    verdict = Verdict(
+        id="archived",
+        user_id="eli",
+        by=Actor(who=ActorKind.SCHEDULE),
+        at=NOW,
+        ops=(Archive(target=known["Eli likes tea."], reason="old"),),
+    )
+    await memory.knowledge.apply(verdict)
+    file, one = tmp_path / "MEMORY.md", mirror("eli")
+    await one.sync()
+    text = file.read_text("utf-8")
+    assert text.index("## Archived") < text.index("Eli likes tea.")
+    head = text[: text.index("## Active")]
+    moved = text[text.index("### ", text.index("## Archived")) :]
+    active = text[text.index("### ") : text.index("## Archived")]
+    file.write_text(f"{head}## Active\n\n{moved}\n## Archived\n\n{active}", "utf-8")
+    done = await one.sync()
+    assert (done.restored, done.removed) == (1, 0)
+    assert "moved to Archived stays active" in done.remarks[0]
+    assert {m.id for m in await memory.list(user_id="eli")} == set(known.values())
+
+
+async def test_a_folder_is_one_users(memory: Souffleur, mirror: Make) -> None:
+    """Another user's mirror there is refused, and nothing is taken over or written."""
+    await memory.remember("Fay likes tea.", user_id="fay")
+    await mirror("fay").sync()
+    with pytest.raises(MirrorError, match="mirrors the user 'fay', not 'gus'"):
+        await mirror("gus").sync()
+    assert await memory.list(user_id="gus") == []
+
+
+async def test_what_is_erased_is_in_no_copy(
+    memory: Souffleur, mirror: Make, tmp_path: Path
+) -> None:
+    """After erasing a user neither the files nor their copies have a word of it."""
+    await memory.remember("Hal owns a yacht.", user_id="hal")
+    one = mirror("hal")
+    await one.sync()
+    await memory.remember("Hal owns a plane.", user_id="hal")
+    await one.sync()
+    await memory.erase_user(user_id="hal")
+    await one.sync()
+    assert [one for one in files_in(tmp_path) if b"Hal owns" in one.read_bytes()] == []
+
+
+async def test_both_sides_are_watched(memory: Souffleur, mirror: Make, tmp_path: Path) -> None:
+    """A change of either side shows on the other within a moment."""
+    file = tmp_path / "MEMORY.md"
+
+    watching = asyncio.create_task(mirror("ida").watch(0.02))
+    await memory.remember("Ida likes tea.", user_id="ida")
+    await until(lambda: file.exists() and "Ida likes tea." in file.read_text("utf-8"))
+    change(file, "Ida likes tea.", "Ida likes cocoa.")
+    for _ in range(1000):
+        if await contents(memory, "ida") == ["Ida likes cocoa."]:
+            break
+        await asyncio.sleep(0.02)
+    assert await contents(memory, "ida") == ["Ida likes cocoa."]
+    watching.cancel()
+    with suppress(asyncio.CancelledError):
+        await watching
+
+
+async def test_a_host_keeps_a_mirror_of_everybody(tmp_path: Path) -> None:
+    """With the setting, each user has files in a folder of their own."""
+    chosen = Settings(path=tmp_path / "store", embedder="hash:64", mirror=tmp_path / "mirror")
+    async with Souffleur.open(chosen) as memory:
+        await memory.remember("Jo likes tea.", user_id="jo")
+        await memory.remember("Someone likes rum.", user_id="../JO")
+    async with Souffleur.open(chosen) as memory:
+        await until(lambda: len(list((tmp_path / "mirror").glob("*/MEMORY.md"))) == 2)
+    assert {one.parent.name for one in files_in(tmp_path / "mirror")} == {
+        "jo",
+        folder_name("../JO"),
+    }
+    assert "Jo likes tea." in (tmp_path / "mirror" / "jo" / "MEMORY.md").read_text("utf-8")
+
+
+@hypothesis_settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.lists(st.tuples(CONTENTS, st.sampled_from(Kind)), max_size=5), st.uuids().map(str))
+async def test_there_and_back_changes_nothing(
+    memory: Souffleur,
+    tmp_path_factory: pytest.TempPathFactory,
+    told: list[tuple[str, Kind]],
+    user: str,
+) -> None:
+    """Whatever memories say, reading the files back is no change of any of them."""
+    for content, kind in told:
+        await memory.remember(content, user_id=user, kind=kind)
+    before = await memory.list(user_id=user, state=None)
+    folder = tmp_path_factory.mktemp("mirror")
+    one = Mirror(memory, folder, user_id=user, policy=memory.knowledge.policy)
+    await one.sync()
+    again = await one.sync()
+    assert (again.is_silent, again.aside) == (True, ())
+    (folder / ".mirror.json").unlink()
+    assert (await one.sync()).is_silent
+    assert await memory.list(user_id=user, state=None) == before
+    shown = [m for m in before if m.state is MemoryState.ACTIVE]
+    words = (folder / "MEMORY.md").read_text("utf-8") + (folder / "LEARNINGS.md").read_text("utf-8")
+    assert all(m.id in words for m in shown)

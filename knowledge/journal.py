@@ -270,7 +270,7 @@ class Journal:
         Raises LeaseLostError if the running task judges the user and another process has taken the
         lease meanwhile; then nothing holds.
         """
-        if self.collection.shared:
+        if self.collection.shared and entries:
             user_id, name = entries[0].user_id, entries[0].verdict_id
             payloads = {entry.id: self._entry_payload(entry, 0) for entry in entries}
             await drafts.write_drafts(self.collection, user_id, payloads, entries[0].at)
@@ -331,9 +331,9 @@ class Journal:
         Incompletely written verdicts are deleted first. A verdict with an entry that cannot be read
         is left as it is. On a store of several processes, the users' leases name the verdicts.
         """
+        wanted = Filter((Is("type", "entry"), Is("applied", False), *user_conditions(user_id)))
         if self.collection.shared:
             return await self._open_verdicts(user_id)
-        wanted = Filter((Is("type", "entry"), Is("applied", False), *user_conditions(user_id)))
         found = await read_all(self.collection, wanted)
         found.sort(key=_seq)
         groups: dict[str, list[Point]] = {}

@@ -17,6 +17,11 @@ SERVER = os.environ.get("SOUFFLEUR_TEST_QDRANT_URL")
 in_folder = pytest.mark.skipif(SERVER is not None, reason="about the folder of an embedded store")
 """Marks a test of what only an embedded store has: files, a lock, an owner."""
 
+at_once = pytest.mark.skipif(
+    SERVER is not None, reason="reads at once what a server has a moment later"
+)
+"""Marks a test that looks at the store right after `observe`; servers have tests of their own."""
+
 
 def prefix(folder: Path) -> str:
     """How the names of collections of a folder's store begin."""

@@ -106,10 +106,15 @@ def fence_of(user_id: str) -> Fence | None:
     return fence if fence and fence.user_id == user_id else None
 
 
-def lease_point(lease: UserLease, by: str) -> Point:
-    """Return the point of a lease, written by the write `by`; open verdicts make it unapplied."""
+def lease_point(lease: UserLease, by: str, *, first_seq: int = 0) -> Point:
+    """Return the point of a lease, written by the write `by`; open verdicts make it unapplied.
+
+    A free lease under which nothing was decided, no number after the first one, names nobody: its
+    user may have been erased.
+    """
     derived = {"type": lease.type, "written_by": by, "applied": not lease.open}
-    return Point(lease.id, {**lease.model_dump(mode="json"), **derived})
+    named = {} if lease.holder or lease.seq > first_seq or lease.open else {"user_id": ""}
+    return Point(lease.id, {**lease.model_dump(mode="json"), **derived, **named})
 
 
 def to_user_lease(point: Point) -> UserLease:

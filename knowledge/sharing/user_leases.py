@@ -37,7 +37,7 @@ class UserLeases:
         """Return the lease of a user; a free one if there is none."""
         free = UserLease(user_id=user_id, seq=self._first_seq)
         found = await self._collection.get([free.id])
-        return to_user_lease(found[0]) if found else free
+        return to_user_lease(found[0]).model_copy(update={"user_id": user_id}) if found else free
 
     async def with_open_verdicts(self) -> list[UserLease]:
         """Return the leases of all users with verdicts that may not be carried out."""
@@ -64,7 +64,7 @@ class UserLeases:
                     "revision": lease.revision + 1,
                 }
             )
-            point = lease_point(new, by=str(uuid4()))
+            point = lease_point(new, by=str(uuid4()), first_seq=self._first_seq)
             revisions = {point.id: lease.revision} if lease.revision else {}
             if await self._collection.swap([point], revisions):
                 self._forget(user_id, done)

@@ -114,16 +114,14 @@ class Revised(Protocol):
 async def save(journal: Journal, changed: Revised, *, by: str) -> bool:
     """Write a changed record; return False if another process has written it meanwhile.
 
-    A new record is always written. `by` is the id of the writer, by which the write is recognised
-    on a server.
+    `by` is the id of the writer, by which the write is recognised on a server.
     """
     derived = {"type": changed.type, "written_by": by, "revision": changed.revision + 1}
     payload = {"user_id": "", **changed.model_dump(mode="json"), **derived}
     point = Point(changed.id, payload)
     if changed.revision:
         return await journal.collection.replace(point, revision=changed.revision)
-    await journal.collection.put([point])
-    return True
+    return point.id in await journal.collection.swap([point], {})
 
 
 def due(mark: Watermark, every: timedelta, at_hour: int | None, now: datetime) -> datetime | None:

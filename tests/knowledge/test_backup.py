@@ -129,7 +129,9 @@ def test_the_manifest_tells_what_is_in_it(kept: Kept) -> None:
     """Kinds with their numbers, what it was made with; only its owner may read the file."""
     _, file, made, _ = kept
     assert made.made_with["embedder"] == "hash:16"
-    assert made.counts == {
+    counted = {**made.counts}
+    counted.pop("arrivals", None)  # of a store on a server
+    assert counted == {
         "memory": 4,
         "entry": 5,
         "turn": 5,

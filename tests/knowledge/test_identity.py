@@ -127,6 +127,7 @@ async def test_every_method_refuses_what_names_nobody(tmp_path: Path, user: str)
     base = await open_base(tmp_path, dimension=16)
     memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings())
     memory.observe(user_id="bob", user="bob's secret")
+    await memory.flush()
     took = [name for name, call in calls(memory, user).items() if not await is_refused(call)]
     assert took == []
     whisper = await memory.recall(user_id=user, text="secret")

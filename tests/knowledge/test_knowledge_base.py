@@ -42,7 +42,7 @@ from souffleur.knowledge.operation import (
 from souffleur.knowledge.policy import COMPANION, EVERBOT
 from souffleur.knowledge.store import open_knowledge
 from tests.build import NOW, an_add, by_hand, days, keep, open_base, turn, verdict
-from tests.place import located
+from tests.place import at_once, located
 
 USER = Actor(who=ActorKind.USER)
 
@@ -404,6 +404,7 @@ async def test_a_crash_between_ledger_and_memory_is_finished(base: KnowledgeBase
     assert (await base.journal.turn(one.id)).state == "judged"
 
 
+@at_once
 async def test_half_a_verdict_is_as_none(base: KnowledgeBase) -> None:
     """A verdict that was not written down whole is dropped, and its turn still waits."""
     one = turn("green tea, cats", "noted")

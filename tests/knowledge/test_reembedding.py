@@ -24,6 +24,7 @@ from souffleur.knowledge.upkeep.embedding_anew import KEY
 from tests.build import NOW, Sulking, keep, memory, open_base, turn
 from tests.faults.reviewing import fill
 from tests.faults.teller import Deadly, Dying, Gone
+from tests.place import in_folder
 
 MANY = [memory(f"Ann likes thing {place}.", cues=(f"thing {place}?",)) for place in range(200)]
 
@@ -45,6 +46,7 @@ async def points(base: KnowledgeBase) -> dict[str, Point]:
     return {point.id: point async for page in pages for point in page}
 
 
+@in_folder
 async def test_all_vectors_are_those_of_the_new_embedder(tmp_path: Path) -> None:
     """As if the store had been copied for it; payloads, words, ledger and talk are as before."""
     place = await filled(tmp_path / "old")
@@ -91,6 +93,7 @@ async def test_meanwhile_words_find(tmp_path: Path) -> None:
     await base.close()
 
 
+@in_folder
 async def test_what_is_changed_meanwhile_stays_changed(tmp_path: Path) -> None:
     """A memory that is edited while its page is embedded keeps its new words and vector."""
     place = await filled(tmp_path)
@@ -119,6 +122,7 @@ async def test_what_is_changed_meanwhile_stays_changed(tmp_path: Path) -> None:
     await base.close()
 
 
+@in_folder
 async def test_it_goes_on_where_it_stopped(tmp_path: Path) -> None:
     """Killed before any of its writes, it ends as it would have, and embeds no page twice."""
     base = await open_base(tmp_path)
@@ -143,6 +147,7 @@ async def test_it_goes_on_where_it_stopped(tmp_path: Path) -> None:
     await base.close()
 
 
+@in_folder
 @pytest.mark.parametrize("gone", [["cues"], ["cues", "dense"]], ids=len)
 async def test_a_resize_that_was_killed_halfway_is_done_again(
     tmp_path: Path, gone: list[str]
@@ -161,6 +166,7 @@ async def test_a_resize_that_was_killed_halfway_is_done_again(
     await base.close()
 
 
+@in_folder
 async def test_another_embedder_is_told_what_to_do(tmp_path: Path) -> None:
     """The error names the command; while the store is in use, nothing is touched."""
     place = await filled(tmp_path)

@@ -13,7 +13,7 @@ from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.store import open_knowledge
 from souffleur.knowledge.talk.turn import verdict_id
 from tests.build import NOW, Sulking, an_add, by_hand, keep, turn, verdict
-from tests.place import located
+from tests.place import at_once, located
 
 
 async def test_a_verdict_is_paid_for_once(base: KnowledgeBase) -> None:
@@ -61,6 +61,7 @@ async def test_after_a_crash_a_reply_is_judged_by_its_own_verdict(
     assert (await base.journal.turn(one.id)).state == state
 
 
+@at_once
 async def test_what_was_done_before_a_crash_is_not_done_again(base: KnowledgeBase) -> None:
     """Where only the note is missing that it was, later changes of the memory stay."""
     outcome = await by_hand(base, an_add())

@@ -17,7 +17,7 @@ from souffleur.opening import Opening
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, days
-from tests.place import where
+from tests.place import at_once, where
 from tests.scripted import SKIP, Script, Scripted, add, answer, boost
 from tests.simulated_time import SimulatedTime
 from tests.stub import Stub, say
@@ -84,6 +84,7 @@ async def test_recall_calls_no_model_and_a_turn_calls_it_once(
             assert len(endpoint.requests) == count
 
 
+@at_once
 async def test_a_turn_seen_twice_is_one_turn(tmp_path: Path) -> None:
     """The same turn id with the same words is judged once."""
     chat = Scripted([SKIP])
@@ -134,6 +135,7 @@ async def test_observed_from_another_thread_a_turn_waits_for_flush(tmp_path: Pat
         assert len(await memory.knowledge.list("ann")) == 1
 
 
+@at_once
 async def test_waiting_turns_of_a_session_are_judged_together(tmp_path: Path) -> None:
     """Turns that queued up behind a busy judge cost one call, and each is marked judged."""
     chat = Scripted(lambda _: SKIP)
@@ -243,6 +245,7 @@ async def test_observe_raises_nothing(tmp_path: Path) -> None:
         assert not receipt.durable
 
 
+@at_once
 async def test_a_broken_store_does_not_fail_a_reply(tmp_path: Path) -> None:
     """Recall on a store that is gone gives an empty block and says why; observe and close too."""
     memory = await Souffleur.open(settings(tmp_path))

@@ -16,6 +16,7 @@ from souffleur.runtime import Souffleur
 from tests.build import NOW, days, keep, verdict
 from tests.command import Run, data
 from tests.counted import Counted
+from tests.place import at_once
 from tests.scripted import Answer, add, answer, by_name, episode, portrait, update
 from tests.stage import Stage, staged
 
@@ -196,6 +197,7 @@ async def test_odd_ids_are_no_other_sphere(tmp_path: Path, odd: str) -> None:
         assert (brought.text, brought.error) == ("", "")
 
 
+@at_once
 async def test_a_turn_is_kept_apart_also_if_the_store_was_away(tmp_path: Path) -> None:
     """What a persona knows is looked up when its turn is written, not when it was said."""
     async with staged(tmp_path, lambda _: answer({"op": "SKIP", "reason": "-"})) as stage:

@@ -18,6 +18,7 @@ from souffleur.knowledge.engine.edge import EdgeCollection
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.store import StoreLocation, stored_dimension
 from tests.build import keep, open_base
+from tests.place import in_folder
 
 LAYOUT = CollectionSchema("memories", 4)
 HOLE = 10 << 20
@@ -84,6 +85,7 @@ def test_sums_that_cannot_be_read_are_named(tmp_path: Path, sums: bytes) -> None
         check_sums(folder)
 
 
+@in_folder
 async def test_a_store_that_lost_its_memories_is_not_made_anew(tmp_path: Path) -> None:
     """A folder taken out of a closed store is an error, and no empty collection takes its place."""
     base = await open_base(tmp_path)
@@ -95,6 +97,7 @@ async def test_a_store_that_lost_its_memories_is_not_made_anew(tmp_path: Path) -
     assert not (tmp_path / "memories").exists()
 
 
+@in_folder
 async def test_memories_without_a_journal_are_no_new_store(tmp_path: Path) -> None:
     """A store that was killed, and lost its journal, is an error; an empty one can be made anew."""
     for kept in (0, 1):
@@ -109,6 +112,7 @@ async def test_memories_without_a_journal_are_no_new_store(tmp_path: Path) -> No
         await open_base(tmp_path)
 
 
+@in_folder
 @pytest.mark.parametrize("config", ["", "{", "{}", '{"vectors": 3}'], ids=repr)
 async def test_a_damaged_description_is_an_error_of_ours(tmp_path: Path, config: str) -> None:
     """Whoever asks which vectors a store has, before it is opened, gets a StoreError."""

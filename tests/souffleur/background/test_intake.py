@@ -17,6 +17,7 @@ from souffleur.settings import Settings
 from souffleur.time_source import from_clock
 from tests.build import NOW, open_base
 from tests.command import Run
+from tests.place import at_once
 
 PARIS = ZoneInfo("Europe/Paris")
 NOON = datetime(2026, 1, 3, 12, tzinfo=PARIS)
@@ -66,6 +67,7 @@ def test_when_something_was_said(given_: Any, at: datetime, odd: str) -> None:
     assert bool(odd) == bool(why)
 
 
+@at_once
 async def test_half_an_emoji_loses_no_turn(tmp_path: Path) -> None:
     """The words are kept, with the halves marked; recall and remember take them as well."""
     memory = await opened(tmp_path)
@@ -90,6 +92,7 @@ async def test_nothing_said_is_nothing_kept(tmp_path: Path) -> None:
     await memory.close()
 
 
+@at_once
 async def test_parts_and_messages_are_read(tmp_path: Path) -> None:
     """What a chat interface holds can be given as it is: to recall by, and to observe."""
     memory = await opened(tmp_path)
@@ -144,6 +147,7 @@ async def tried(memory: Souffleur, said: dict[str, Any]) -> None:
     await memory.recall(user_id="ann", text=said.get("user", ""), at=said.get("at"))
 
 
+@at_once
 @pytest.mark.parametrize(
     ("given_", "why"),
     [

@@ -23,7 +23,7 @@ from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.time_source import from_clock
 from tests.build import NOW, Sulking, days
-from tests.place import located, where
+from tests.place import at_once, located, where
 from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name, delete, episode, portrait
 from tests.stage import staged
 
@@ -39,6 +39,7 @@ def said(request: Request) -> str:
     return request.messages[1].content.rpartition("Ann: ")[2]
 
 
+@at_once
 async def test_a_session_that_ends_becomes_an_episode(tmp_path: Path) -> None:
     """It has the dated line in the user's time, its facts, and a ledger entry by its writer."""
     async with staged(tmp_path, by_name(episode=TEA)) as stage:
@@ -405,6 +406,7 @@ async def test_expired_words_are_looked_for_once_an_hour(tmp_path: Path) -> None
         assert [len(left) for left in words] == [2, 2, 0]
 
 
+@at_once
 async def test_without_raw_days_words_go_with_their_summary(tmp_path: Path) -> None:
     """With 0 days, raw words are gone once they are told, and a retry is still known."""
     async with staged(tmp_path, by_name(episode=TEA), raw_days=0) as stage:
@@ -503,6 +505,7 @@ async def test_of_a_stranger_there_is_no_portrait(tmp_path: Path) -> None:
         assert stage.chat.requests == []
 
 
+@at_once
 async def test_without_the_embedder_words_wait(tmp_path: Path) -> None:
     """Talk goes on; what was said is found as soon as the embedder is back."""
     embeddings = Sulking()

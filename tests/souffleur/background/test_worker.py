@@ -12,6 +12,7 @@ from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.talk.turn import Turn, TurnState
 from tests.build import open_base, turn
+from tests.place import at_once
 
 
 class Answering:
@@ -73,6 +74,7 @@ async def test_one_with_much_waiting_keeps_nobody_up(base: KnowledgeBase) -> Non
     assert own == sorted(own)
 
 
+@at_once
 async def test_a_backlog_is_not_in_memory(base: KnowledgeBase) -> None:
     """Of sixty users' turns, four users are queued and two served at a time; all are judged."""
     for user in range(60):
@@ -112,6 +114,7 @@ async def test_the_more_waits_the_more_is_judged_at_once(base: KnowledgeBase) ->
     assert sum(len(turns) for turns in judge.calls) == 64
 
 
+@at_once
 async def test_the_end_waits_for_calls_and_begins_none(tmp_path: Path) -> None:
     """Time is short: the call under way is not in vain; who rests or is next waits for a start."""
     base = await open_base(tmp_path)

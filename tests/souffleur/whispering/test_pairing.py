@@ -18,7 +18,7 @@ from souffleur.settings import Settings
 from souffleur.whispering.pairing import MAX_WHISPERED_IDS, Pairing
 from souffleur.whispering.whisper import Recall
 from tests.build import NOW
-from tests.place import where
+from tests.place import at_once, where
 from tests.scripted import SKIP, Scripted
 
 ME: dict[str, Any] = {"user_id": "ann", "session_id": "s1"}
@@ -40,6 +40,7 @@ async def turns(memory: Souffleur) -> list[Turn]:
     return await memory.knowledge.journal.turns(user_id="ann")
 
 
+@at_once
 async def test_two_recalls_of_a_session_overlap(tmp_path: Path) -> None:
     """Each turn holds what was whispered before its own reply, in whatever order they end."""
     async with open_memory(tmp_path) as memory:
@@ -51,6 +52,7 @@ async def test_two_recalls_of_a_session_overlap(tmp_path: Path) -> None:
         assert [turn.injected for turn in await turns(memory)] == [(milk_id,), ()]
 
 
+@at_once
 @pytest.mark.parametrize("form", [lambda recall: recall, lambda recall: carried(recall)])
 async def test_a_whisper_of_another_process(tmp_path: Path, form: Any) -> None:
     """Given by name or carried as JSON, a whisper makes the turn that pairing makes."""
@@ -70,6 +72,7 @@ def carried(recall: Recall) -> Any:
     return json.loads(json.dumps(recall.judgeable_ids))
 
 
+@at_once
 async def test_a_regenerated_reply_keeps_its_whisper(tmp_path: Path) -> None:
     """Observed again under its turn id with the same whisper, the turn holds it as before."""
     async with open_memory(tmp_path) as memory:
@@ -81,6 +84,7 @@ async def test_a_regenerated_reply_keeps_its_whisper(tmp_path: Path) -> None:
         assert (turn.version, turn.injected) == (1, (tea,))
 
 
+@at_once
 async def test_messages_to_remember_take_no_whisper(tmp_path: Path) -> None:
     """Past talk that is given to `remember` answers nothing: the next turn has the whisper."""
     async with open_memory(tmp_path) as memory:

@@ -14,6 +14,7 @@ from souffleur.knowledge.operation import ActorKind, Add
 from souffleur.knowledge.privacy.secrets import MASK
 from souffleur.knowledge.talk.turn import Turn
 from tests.build import NOW, days, verdict
+from tests.place import at_once
 from tests.scripted import SKIP, Answer, by_name, episode, portrait
 from tests.stage import Stage, staged
 
@@ -144,6 +145,7 @@ async def test_long_ago_brings_what_was_learnt_then(tmp_path: Path) -> None:
         assert texts(past.found) == ["Ann's exam is hard."]
 
 
+@at_once
 async def test_words_are_read_for_thirty_days(tmp_path: Path) -> None:
     """Neither by words nor by time does a read bring what is older, expunged or said later."""
     async with staged(tmp_path, by_name()) as stage:

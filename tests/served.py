@@ -7,7 +7,7 @@ from typing import Any
 
 from souffleur.runtime import Souffleur
 from souffleur.serving.app import make_app
-from souffleur.serving.server import bind, listening
+from souffleur.serving.listening import bind, listening
 from souffleur.serving.tokens import TokenFile
 from souffleur.settings import change_settings
 
@@ -22,6 +22,6 @@ async def served(
         memory, chosen, tokens=TokenFile(tokens) if tokens else None, heartbeat=heartbeat
     )
     at = bind("127.0.0.1", 0)
-    async with listening(app, at, drain=1.0):
+    async with listening(app, at, drain=1.0, stopping=app.state.stopping):
         host, port = at.getsockname()
         yield f"http://{host}:{port}"

@@ -8,6 +8,8 @@ from souffleur.cli.event_loop import with_store
 from souffleur.cli.options import ME, User
 
 if TYPE_CHECKING:
+    import asyncio
+
     from souffleur.runtime import Souffleur
 
 LOOPBACK = "127.0.0.1"
@@ -40,28 +42,19 @@ def mcp(
     async def work(memory: "Souffleur") -> None:
         server = make_server(memory, user_id=None if any_user else user, agent_id=agent)
         if http:
-            await _serve_http(server, port)
+            await _serve_http(server, port, stop_on_signal())
         else:
             await serve_stdio(server, stop_on_signal())
 
     with_store(work)
 
 
-async def _serve_http(server: Any, port: int) -> None:
-    import socket
-
-    import uvicorn
-
-    from souffleur.errors import SettingsError
+async def _serve_http(server: Any, port: int, stopping: "asyncio.Event") -> None:
     from souffleur.mcp import http_app
+    from souffleur.serving.listening import address, bind, listening
 
-    try:
-        at = socket.create_server((LOOPBACK, port))
-    except OSError as error:
-        raise SettingsError(
-            f"cannot listen at port {port} ({error}): name another --port"
-        ) from None
-    url = f"http://{LOOPBACK}:{at.getsockname()[1]}/mcp"
-    typer.echo(f"listening: {url}; stop it with an interrupt")
-    config = uvicorn.Config(http_app(server), log_config=None, access_log=False)
-    await uvicorn.Server(config).serve(sockets=[at])
+    with bind(LOOPBACK, port) as at:
+        async with listening(http_app(server), at):
+            where = address(LOOPBACK, at.getsockname()[1])
+            typer.echo(f"listening: {where}/mcp; stop it with an interrupt")
+            await stopping.wait()

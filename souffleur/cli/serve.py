@@ -46,7 +46,8 @@ def serve(
 async def _serve(host: str, port: int, upstream: str | None, *, schedule: bool) -> None:
     from souffleur.cli.event_loop import stop_on_signal
     from souffleur.runtime import Souffleur
-    from souffleur.serving.server import address, bind, check_exposure, listening, owned
+    from souffleur.serving.listening import address, bind, listening
+    from souffleur.serving.server import check_exposure, owned
     from souffleur.serving.whole import make_whole_app
     from souffleur.settings import load_settings
 
@@ -57,7 +58,8 @@ async def _serve(host: str, port: int, upstream: str | None, *, schedule: bool) 
     with bind(host, port) as at:
         async with Souffleur.open(settings, schedule=schedule) as memory:
             app = make_whole_app(memory, settings, tokens=tokens)
-            async with owned(memory), listening(app, at, drain=settings.shutdown_timeout):
+            drain, ending = settings.shutdown_timeout, app.state.stopping
+            async with owned(memory), listening(app, at, drain=drain, stopping=ending):
                 free = at.getsockname()[1]
                 who = "with a token" if tokens.is_there else "from this machine, without a token"
                 typer.echo(f"serving at {address(host, free)} {who}; stop it with an interrupt")

@@ -4,13 +4,11 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import uvicorn
-
 from souffleur.errors import SettingsError
 from souffleur.proxy.app import make_proxy
 from souffleur.proxy.upstream import find_url
 from souffleur.serving.guard import is_local
-from souffleur.serving.server import address, bind
+from souffleur.serving.listening import address, bind, listening
 
 if TYPE_CHECKING:
     from souffleur.runtime import Souffleur
@@ -37,27 +35,12 @@ async def serve(
     check_served(settings, host)
     proxy = make_proxy(memory, settings)
     at = bind(host, port)
-    config = uvicorn.Config(
-        proxy,
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        date_header=False,
-        timeout_graceful_shutdown=GRACE,
-    )
-    server = uvicorn.Server(config)
-    server = uvicorn.Server(config)
-    serving = asyncio.ensure_future(server.serve(sockets=[at]))
-    ending = asyncio.ensure_future(stopping.wait())
     where = address(host, at.getsockname()[1])
-    tell(f"{where}/v1 -> {proxy.upstream}; stop it with an interrupt")
     try:
-        await asyncio.wait({serving, ending}, return_when=asyncio.FIRST_COMPLETED)
-        server.should_exit = True
-        await serving
+        async with listening(proxy, at, drain=GRACE, dated=False):
+            tell(f"{where}/v1 -> {proxy.upstream}; stop it with an interrupt")
+            await stopping.wait()
     finally:
-        ending.cancel()
         await proxy.close()
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 import socket
 import sys
@@ -118,3 +119,20 @@ def test_a_port_that_is_taken(run: Run) -> None:
         code, _, errors = run("mcp", "--http", "--port", str(taken.getsockname()[1]))
     assert code == 2
     assert "name another --port" in errors
+
+
+async def test_http_needs_this_extra_alone(tmp_path: Path) -> None:
+    """The command serves without FastAPI, answers a session, and ends with 0 at a signal."""
+    code = "import sys; sys.modules['fastapi'] = None; from souffleur.cli import main; main()"
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", code, "mcp", "--http", "--port", "0"),
+        env={**os.environ, **settings(tmp_path)},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout
+    said = (await asyncio.wait_for(process.stdout.readline(), 30)).decode()
+    (url,) = re.findall(r"listening: (http://127\.0\.0\.1:\d+/mcp);", said)
+    async with Client(url) as client:
+        assert not (await client.call_tool("add_memory", ADD)).is_error
+        process.send_signal(signal.SIGTERM)
+        assert await asyncio.wait_for(process.wait(), 20) == 0

@@ -16,7 +16,8 @@ from starlette.routing import Route
 from souffleur.errors import IdentityError, SettingsError
 from souffleur.runtime import Souffleur
 from souffleur.serving.app import make_app
-from souffleur.serving.server import bind, check_exposure
+from souffleur.serving.listening import bind
+from souffleur.serving.server import check_exposure
 from souffleur.serving.tokens import Role, TokenFile
 from souffleur.settings import Settings, change_settings
 from tests.build import NOW

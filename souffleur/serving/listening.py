@@ -1,0 +1,74 @@
+"""Listening: an ASGI app at a socket, in the event loop of whoever runs it."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from souffleur.errors import SettingsError
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves the signals to whoever runs it: there may be two in one loop."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@asynccontextmanager
+async def listening(
+    app: ASGIApp,
+    at: socket.socket,
+    *,
+    drain: float = 10.0,
+    stopping: asyncio.Event | None = None,
+    dated: bool = True,
+) -> AsyncIterator[None]:
+    """Serve an app at a bound socket within the block; at its end, answer what was begun.
+
+    `stopping` is set then, for streams that do not end by themselves; what is not answered after
+    `drain` seconds is broken off. `dated`: answers get a `Date`, which those of a proxy have.
+    """
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=dated,
+        timeout_graceful_shutdown=max(1, round(drain)),
+    )
+    server = _Server(config)
+    running = asyncio.create_task(server.serve(sockets=[at]))
+    try:
+        yield  # who connects before the server has begun is served as soon as it has
+    finally:
+        if stopping:
+            stopping.set()
+        server.should_exit = True
+        await running
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Return a socket bound to an address; port 0 takes a free one. Raises SettingsError."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        at = socket.create_server((host, port), family=family)
+        at.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # each event is sent at once
+        return at
+    except (OSError, OverflowError) as error:
+        raise SettingsError(
+            f"cannot listen at {address(host, port)} ({error}): name another --port or address"
+        ) from None
+
+
+def address(host: str, port: int) -> str:
+    """Return the URL of a host and port.
+
+    >>> address("127.0.0.1", 8321), address("::1", 80)
+    ('http://127.0.0.1:8321', 'http://[::1]:80')
+    """
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

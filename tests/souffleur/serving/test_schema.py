@@ -12,12 +12,14 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import response_schema_conformance
 
 from souffleur.blocking.loop_thread import LoopThread
+from souffleur.client import Client
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.scripted import SKIP, Scripted, by_name, portrait
 from tests.served import served
 
 FEW, MANY = 4, 300
+PORTRAIT = ("Ann is one of us.", "Ann likes tea.", "Ann is well.")
 CHECKS = [not_a_server_error, response_schema_conformance]
 
 
@@ -25,23 +27,44 @@ CHECKS = [not_a_server_error, response_schema_conformance]
 async def serving(folder: Path) -> AsyncIterator[str]:
     """Open a store with a scripted model, serve it, and yield the address."""
     chosen = Settings(path=folder, embedder="hash:64", retry_pause=0.0, rate_limit=0)
-    chat = Scripted(by_name(monitor=SKIP, portrait=portrait("Ann is one of us.")))
+    chat = Scripted(by_name(monitor=SKIP, portrait=portrait(*PORTRAIT)))
     async with Souffleur.open(chosen, chat=chat) as memory, served(memory) as url:
-        await memory.remember("Ann likes tea.", user_id="ann")
         yield url
 
 
 @pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """The schema of a server that runs in a thread."""
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server that runs in a thread."""
     thread: LoopThread[str] = LoopThread(serving(tmp_path_factory.mktemp("store")))
-    yield schemathesis.openapi.from_url(f"{thread.held}/openapi.json")
+    yield thread.held
     thread.close()
 
 
-def try_all(api: Any, examples: int, **fields: Any) -> int:
-    """Send what the schema allows, and what it does not, to each operation; return their number."""
-    count = 0
+def something(client: Client) -> dict[str, str]:
+    """Let Ann be known, with a memory, and return the parameters that name her and it."""
+    (told,) = client.remember("Ann likes tea.", user_id="ann")
+    tea = client.list(user_id="ann")[0]
+    ids = {"memory_id": tea.id, "entry_id": told.id, "id": told.id}
+    return {**ids, "user_id": "ann", "entity_type": "user", "name": "ann"}
+
+
+def about(case: Any, known: dict[str, str]) -> Any:
+    """Let a request be about what there is, wherever it can name anything of the kind."""
+    takes = {parameter.name for parameter in case.operation.query}
+    case.query.update({name: known[name] for name in takes & known.keys()})
+    for place in (case.path_parameters, case.body):
+        if isinstance(place, dict):
+            place.update({name: known[name] for name in place.keys() & known.keys()})
+    return case
+
+
+def try_all(url: str, examples: int, **fields: Any) -> int:
+    """Send what the schema allows, and what it does not, to each operation; return their number.
+
+    Half of the requests are about what there is.
+    """
+    api: Any = schemathesis.openapi.from_url(f"{url}/openapi.json")
+    count, client = 0, Client(url)
     for found in api.get_all_operations():
         operation = found.ok()
         if operation.path == "/api/events":  # it does not end
@@ -51,21 +74,22 @@ def try_all(api: Any, examples: int, **fields: Any) -> int:
         )
 
         @settings(max_examples=examples, suppress_health_check=list(HealthCheck), **fields)
-        @given(case=cases)
+        @given(case=st.builds(about, cases, st.sampled_from([{}, something(client)])))
         def send(case: Any) -> None:
             case.call_and_validate(checks=CHECKS)
 
         send()
         count += 1
+    client.close()
     return count
 
 
-def test_whatever_is_sent(api: Any) -> None:
+def test_whatever_is_sent(url: str) -> None:
     """No answer is a 5xx, and each is as the schema says."""
-    assert try_all(api, FEW) > 30
+    assert try_all(url, FEW) > 30
 
 
 @pytest.mark.soak
-def test_whatever_is_sent_at_length(api: Any) -> None:
+def test_whatever_is_sent_at_length(url: str) -> None:
     """No answer is a 5xx, and each is as the schema says."""
-    assert try_all(api, MANY) > 30
+    assert try_all(url, MANY) > 30

@@ -89,7 +89,9 @@ async def write(state: MergeState, runtime: Runtime[Context]) -> Update:
 async def check(state: MergeState, runtime: Runtime[Context]) -> Update:
     """Find what is unusable, lost or invented; report it to the model, once."""
     answer, shown, persona = state["answer"], state["shown"], state["persona"]
-    problem = state["problem"] or (faults(answer, shown) if answer else "")
+    problem = state["problem"] or (
+        faults(answer, shown, runtime.context.knowledge.withheld) if answer else ""
+    )
     if answer and not problem:  # long texts take a while
         called = "\n".join(persona.called)
         problem = await asyncio.to_thread(unfaithful, answer, shown, persona.zone, called)

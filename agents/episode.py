@@ -1,5 +1,6 @@
 """What the summarizer may answer, what is wrong with it, and the operation it becomes."""
 
+from collections.abc import Set as AbstractSet
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -10,6 +11,7 @@ from souffleur.knowledge.language import counting
 from souffleur.knowledge.language.plain_text import is_blank, single_line
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.operation import Add, Forget, Op, Update
+from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.secrets import find_secret
 from souffleur.knowledge.talk.session import Segment
 
@@ -35,8 +37,11 @@ class EpisodeAnswer(BaseModel):
     cues: Cues = []
 
 
-def faults(answer: EpisodeAnswer) -> str:
-    """Return what makes the answer unusable, one fault per line; empty if nothing does."""
+def faults(answer: EpisodeAnswer, withheld: AbstractSet[Group] = NEVER_KEPT) -> str:
+    """Return what makes the answer unusable, one fault per line; empty if nothing does.
+
+    It may hold no sensitive data of the `withheld` groups.
+    """
     if answer.small_talk:
         return ""
     texts = (
@@ -44,7 +49,7 @@ def faults(answer: EpisodeAnswer) -> str:
         *answer.key_facts,
         *answer.topics,
     )
-    secrets = {secret for text in texts if (secret := find_secret(text))}
+    secrets = {secret for text in texts if (secret := find_secret(text, withheld))}
     found = [f"it holds {secret}: leave it out" for secret in sorted(secrets)]
     if is_blank(answer.line):
         found.append("line: is empty, and it is no small talk")

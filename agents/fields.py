@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, BeforeValidator
 
 from souffleur.knowledge.language.plain_text import is_blank, single_line
+from souffleur.knowledge.privacy.handling import EVERYTHING
 from souffleur.knowledge.privacy.secrets import find_secret
 
 MAX_QUOTE_LENGTH = 2000
@@ -96,7 +97,7 @@ def _names(names: list[str]) -> list[str]:
 def _cues(cues: list[str]) -> list[str]:
     plain = dict.fromkeys(single_line(cue) for cue in cues)
     fit = [cue for cue in plain if not is_blank(cue) and len(cue) <= MAX_CUE_LENGTH]
-    return [cue for cue in fit if find_secret(cue) is None][:MAX_CUES]
+    return [cue for cue in fit if find_secret(cue, EVERYTHING) is None][:MAX_CUES]
 
 
 def _handle(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set as AbstractSet
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -16,6 +16,7 @@ from souffleur.knowledge.language.plain_text import is_blank, single_line
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.operation import Importance, Merge, Op, Skip
 from souffleur.knowledge.policy import Policy
+from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.secrets import find_secret
 
 MAX_MERGED = 3
@@ -71,8 +72,11 @@ def list_memories(shown: Shown, zone: ZoneInfo) -> str:
     return "\n".join(lines)
 
 
-def faults(answer: MergingAnswer, shown: Shown) -> str:
-    """Return what makes the answer unusable, one fault per line; empty if nothing does."""
+def faults(answer: MergingAnswer, shown: Shown, withheld: AbstractSet[Group] = NEVER_KEPT) -> str:
+    """Return what makes the answer unusable, one fault per line; empty if nothing does.
+
+    It may hold no sensitive data of the `withheld` groups.
+    """
     found = _handle_faults(answer, shown)
     if len(answer.merged) > MAX_MERGED:
         found.append(f"merged: at most {MAX_MERGED} (there are {len(answer.merged)})")
@@ -86,7 +90,7 @@ def faults(answer: MergingAnswer, shown: Shown) -> str:
             found.append(f"{where}: content is empty")
         if len(one.text) > MAX_MERGED_LENGTH:
             found.append(f"{where}: content is longer than {MAX_MERGED_LENGTH} characters")
-        if secret := find_secret(one.text):
+        if secret := find_secret(one.text, withheld):
             found.append(f"{where}: it holds {secret}: leave it out")
     return "\n".join(f"- {fault}" for fault in found)
 

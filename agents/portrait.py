@@ -1,5 +1,6 @@
 """What the profile writer may answer, what is wrong with it, and the operation it becomes."""
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,6 +16,7 @@ from souffleur.knowledge.language.plain_text import is_blank
 from souffleur.knowledge.language.text_match import normalize_text
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import Add, Importance, Op, Update
+from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.secrets import find_secret
 
 MAX_PORTRAIT_LENGTH = 1900
@@ -81,8 +83,13 @@ class Sources:
         return tuple(self.former.data.get("without", ())) if self.former else ()
 
 
-def faults(answer: PortraitAnswer, sources: Sources) -> str:
-    """Return what makes the answer unusable, one fault per line; empty if nothing does."""
+def faults(
+    answer: PortraitAnswer, sources: Sources, withheld: AbstractSet[Group] = NEVER_KEPT
+) -> str:
+    """Return what makes the answer unusable, one fault per line; empty if nothing does.
+
+    It may hold no sensitive data of the `withheld` groups.
+    """
     found = []
     if len(answer.paragraphs) not in PARAGRAPHS:
         found.append(f"paragraphs: must be three to five (there are {len(answer.paragraphs)})")
@@ -90,7 +97,7 @@ def faults(answer: PortraitAnswer, sources: Sources) -> str:
         found.append("paragraphs: one is empty")
     if len(answer.text) > MAX_PORTRAIT_LENGTH:
         found.append(f"paragraphs: longer than {MAX_PORTRAIT_LENGTH} characters in all")
-    if secret := find_secret(answer.words):
+    if secret := find_secret(answer.words, withheld):
         found.append(f"it holds {secret}: leave it out")
     found += [
         f"it still tells what was to be forgotten: {content!r}"

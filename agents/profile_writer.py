@@ -118,7 +118,9 @@ async def write(state: PortraitState, runtime: Runtime[Context]) -> Update:
 async def check(state: PortraitState, runtime: Runtime[Context]) -> Update:
     """Find what is unusable, lost or invented; say so to the model, once."""
     answer, sources, language = state["answer"], state["sources"], state["language"]
-    problem = state["problem"] or (faults(answer, sources) if answer else "")
+    problem = state["problem"] or (
+        faults(answer, sources, runtime.context.knowledge.withheld) if answer else ""
+    )
     gone = await asyncio.to_thread(lost, answer, sources) if answer and not problem else ""
     if problem:
         return settled(state, problem, "repair_task")

@@ -84,7 +84,9 @@ async def write(state: SummaryState, runtime: Runtime[Context]) -> Update:
 async def check(state: SummaryState, runtime: Runtime[Context]) -> Update:
     """Find what makes the answer unusable, or what nobody said; report it to the model, once."""
     answer, language, first = state["answer"], state["language"], state["rounds"] == 1
-    problem = state["problem"] or (faults(answer) if answer else "")
+    problem = state["problem"] or (
+        faults(answer, runtime.context.knowledge.withheld) if answer else ""
+    )
     if problem:
         return settled(state, problem)
     if answer and first:

@@ -26,6 +26,7 @@ from souffleur.knowledge.operation import (
     Update,
     Verdict,
 )
+from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.secrets import find_secret
 
 MAX_OPS = 8
@@ -68,6 +69,8 @@ class CheckContext:
     """Number of earlier deletions in this verdict that the user did not ask for."""
     touched: frozenset[str] = field(default_factory=frozenset)
     """Ids of the memories that earlier ops of this verdict named."""
+    withheld: frozenset[Group] = NEVER_KEPT
+    """Groups of sensitive data that no memory may hold."""
 
     @property
     def by_person(self) -> bool:
@@ -171,7 +174,7 @@ def _sensitive(op: Op, context: CheckContext) -> Refused | None:
     texts = list(op.cues) if isinstance(op, Cue) else [op.content]
     texts += [op.quote, *op.entities, *op.topics, *op.cues] if isinstance(op, Add | Update) else []
     for text in texts:
-        if secret := find_secret(text):
+        if secret := find_secret(text, context.withheld):
             return Refusal.SENSITIVE, f"it holds {secret}"
     return None
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from souffleur.errors import SettingsError
 from souffleur.knowledge.engine.collection import Filter, Is, Point, read_all
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.journal import Journal
@@ -19,6 +20,7 @@ from souffleur.knowledge.people import (
     to_person,
     to_persona,
 )
+from souffleur.knowledge.privacy.secrets import find_secret
 from souffleur.knowledge.reading import read_each
 
 
@@ -53,7 +55,7 @@ class People:
         """Write the next version of a user; a field that is `None` keeps its value.
 
         `called` is the title used in memories written before the user had one. Raises
-        IdentityError, and SettingsError if a field is invalid.
+        IdentityError, and SettingsError if a field is invalid or holds a secret.
         """
         with self._journal.lock:
             old, _ = self.find_now(check_id(user_id), "")
@@ -72,6 +74,9 @@ class People:
     def _write(
         self, old: Introduced, fields: Mapping[str, str | None], now: datetime
     ) -> Introduced:
+        for name, words in fields.items():
+            if words and (secret := find_secret(words)):
+                raise SettingsError(f"this introduction is invalid: {name} holds {secret}")
         new = next_version(old, fields, now)
         if new is not old:
             point = person_point(new) if isinstance(new, Person) else persona_point(new)

@@ -1,7 +1,7 @@
 """KnowledgeBase: reading and changing memories. Every change goes through `apply`."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence, Set as AbstractSet
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -60,10 +60,11 @@ from souffleur.knowledge.operation import (
     is_id,
 )
 from souffleur.knowledge.policy import Policy
+from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.proposals import agreed, declined, edited
 from souffleur.knowledge.reading import read_each
 from souffleur.knowledge.sessions import Sessions
-from souffleur.knowledge.talk.talk_codec import to_masked_turn
+from souffleur.knowledge.talk.talk_codec import masked_reader
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.knowledge.upkeep.embedding_anew import fill
 from souffleur.knowledge.upkeep.schema import Brought, Progress, bring_up
@@ -96,6 +97,7 @@ class KnowledgeBase:
         *,
         require_confirmation: bool = False,
         raw_days: int = 30,
+        withheld: AbstractSet[Group] = NEVER_KEPT,
         aclose: Callable[[], Awaitable[None]] | None = None,
         watch: Watch = UNWATCHED,
     ) -> None:
@@ -103,7 +105,8 @@ class KnowledgeBase:
 
         If `require_confirmation` is set, changes proposed by a model wait for the user's consent:
         see `proposals`. Raw turns can be found for `raw_days` days; 0 means until they are
-        summarised. `aclose` closes the store; by default the collections are closed.
+        summarised. Sensitive data of the `withheld` groups is in no memory, and masked where raw
+        turns are found or shown. `aclose` closes the store; by default the collections are closed.
         """
         self.memories = memories
         """The collection of memories."""
@@ -121,11 +124,18 @@ class KnowledgeBase:
         """How memories fade."""
         self.raw_days = raw_days
         """Days for which raw turns can be found."""
+        self.withheld = withheld
+        """Groups of sensitive data that no memory may hold."""
         self.watch = watch
         """Watches the changes that are carried out."""
         self._aclose = aclose
         self.writer = Writer(
-            memories, journal, embedder, policy, require_confirmation=require_confirmation
+            memories,
+            journal,
+            embedder,
+            policy,
+            require_confirmation=require_confirmation,
+            withheld=withheld,
         )
         """Carries out verdicts."""
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -151,6 +161,7 @@ class KnowledgeBase:
                 self.embedder,
                 self.policy,
                 raw_days=self.raw_days,
+                withheld=self.withheld,
             )
         return hand
 
@@ -271,7 +282,7 @@ class KnowledgeBase:
         found = await search(self.memories, self.embedder, self.policy, query)
         if Scope.TURNS in query.scope:
             raw = replace(query, raw_since=self._raw_since(query.now))
-            found += await search_turns(self.journal.collection, self.embedder, raw)
+            found += await search_turns(self.journal.collection, self.embedder, raw, self.withheld)
         return sorted(found, key=ranking_key)[: query.limit]
 
     async def turns_and_episodes_between(self, query: Query) -> list[Memory | Turn]:
@@ -290,7 +301,7 @@ class KnowledgeBase:
             ),
         )
         told_then = to_memories(reversed(episodes))
-        said_then = read_each(reversed(turns), to_masked_turn)
+        said_then = read_each(reversed(turns), masked_reader(self.withheld))
         return [*told_then, *said_then]
 
     async def memories_learned_between(self, query: Query) -> list[Found]:
@@ -338,7 +349,9 @@ class KnowledgeBase:
     ) -> int:
         """Embed raw turns so that they can be found; return their number."""
         count, total = 0, await self.sessions.count_unembedded(user_id) if progress else 0
-        while turns := await self.sessions.unembedded(user_id, limit=TURNS_PER_REQUEST):
+        while turns := await self.sessions.unembedded(
+            user_id, limit=TURNS_PER_REQUEST, withheld=self.withheld
+        ):
             texts = list(dict.fromkeys(said.text for turn in turns for said in turn.said()))
             vectors = await self.embedder.embed(texts)
             await self.sessions.embed(turns, dict(zip(texts, vectors, strict=True)))

@@ -1,6 +1,6 @@
 """Sessions: their windows, the segments that have left them, and the expiry of raw turns."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set as AbstractSet
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -28,6 +28,7 @@ from souffleur.knowledge.identity import (
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.language.lexical import encode_document
 from souffleur.knowledge.portrait import PortraitStatus
+from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.reading import read_each
 from souffleur.knowledge.talk.session import (
     TALK_PAUSE,
@@ -40,9 +41,9 @@ from souffleur.knowledge.talk.session import (
     session_point_id,
 )
 from souffleur.knowledge.talk.talk_codec import (
+    masked_reader,
     portrait_status_point,
     segment_point,
-    to_masked_turn,
     to_portrait_status,
     to_segment,
     to_session,
@@ -193,10 +194,16 @@ class Sessions:
             for turn in read_each(await self._collection.get(list(turn_ids)), to_turn):
                 await self._collection.merge_payload([turn.id], _wordless(turn))
 
-    async def unembedded(self, user_id: str | None = EVERYBODY, *, limit: int) -> list[Turn]:
-        """Return turns that are not embedded yet, with their secrets masked."""
+    async def unembedded(
+        self,
+        user_id: str | None = EVERYBODY,
+        *,
+        limit: int,
+        withheld: AbstractSet[Group] = NEVER_KEPT,
+    ) -> list[Turn]:
+        """Return turns that are not embedded yet, with sensitive data of these groups masked."""
         page, _ = await self._collection.scroll(_unembedded(user_id), limit=limit)
-        return read_each(page, to_masked_turn)
+        return read_each(page, masked_reader(withheld))
 
     async def count_unembedded(self, user_id: str | None = EVERYBODY) -> int:
         """Return the number of turns that are not embedded yet."""

@@ -1,5 +1,6 @@
 """The store: where its two collections are, how they are opened, and what they were made with."""
 
+from collections.abc import Set as AbstractSet
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from souffleur.knowledge.journal import INDEXES as JOURNAL_INDEXES, Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.addresses import bare_address
+from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.upkeep import schema
 from souffleur.knowledge.watching import UNWATCHED, Watch
 
@@ -55,6 +57,7 @@ async def open_knowledge(
     *,
     require_confirmation: bool = False,
     raw_days: int = 30,
+    withheld: AbstractSet[Group] = NEVER_KEPT,
     watch: Watch = UNWATCHED,
 ) -> KnowledgeBase:
     """Open a store; create it if there is none.
@@ -81,6 +84,7 @@ async def open_knowledge(
         policy,
         require_confirmation=require_confirmation,
         raw_days=raw_days,
+        withheld=withheld,
         aclose=aclose,
         watch=watch,
     )

@@ -1,6 +1,6 @@
 """The writer: turns verdicts into ledger entries, and entries into memories, once each."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set as AbstractSet
 from typing import Any
 
 from souffleur.errors import NotFoundError
@@ -27,6 +27,7 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.plan import NO_MODELS, PlanContext, needs_confirmation, plan
 from souffleur.knowledge.policy import Policy
+from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.secrets import mask
 from souffleur.knowledge.sessions import Sessions
 from souffleur.knowledge.talk.turn import Turn, TurnState
@@ -50,6 +51,7 @@ class Writer:
         policy: Policy,
         *,
         require_confirmation: bool = False,
+        withheld: AbstractSet[Group] = NEVER_KEPT,
     ) -> None:
         self._memories = memories
         self._journal = journal
@@ -57,6 +59,7 @@ class Writer:
         self._embedder = embedder
         self._policy = policy
         self._require_confirmation = require_confirmation
+        self._withheld = frozenset(withheld)
 
     async def apply(self, verdict: Verdict, turns: Sequence[Turn]) -> LedgerEntries:
         """Write a verdict to the ledger and carry it out; one already written is only returned."""
@@ -123,6 +126,7 @@ class Writer:
                 taken=index,
                 deletions=deletions,
                 touched=touched,
+                withheld=self._withheld,
             )
             refused = check.refuse(op, check_context) or _said_twice(op, added)
             plan_context = PlanContext(
@@ -134,7 +138,7 @@ class Writer:
                 and needs_confirmation(op, targets, verdict)
             )
             changes = () if refused or waits else plan(op, targets, plan_context)
-            entry = _ledger_entry(op, plan_context, turns, changes, refused)
+            entry = _ledger_entry(op, plan_context, turns, changes, refused, self._withheld)
             entry = entry.model_copy(update={"waits": waits})
             if changes and check.was_asked_for(op, verdict):
                 entry = await with_dependents(
@@ -173,7 +177,7 @@ class Writer:
     async def _judge(self, turns: Sequence[Turn], verdict: Verdict) -> None:
         if turns:
             by = verdict.by.model_dump(mode="json")
-            judged = {"reason": mask(verdict.reason), **by, **verdict.cost}
+            judged = {"reason": mask(verdict.reason, self._withheld), **by, **verdict.cost}
             await self._journal.mark(turns, state=TurnState.JUDGED, error="", judged=judged)
 
     async def carry_out(self, entries: Sequence[LedgerEntry]) -> LedgerEntries:
@@ -242,6 +246,7 @@ def _ledger_entry(
     turns: Sequence[Turn],
     changes: tuple[Change, ...],
     refused: check.Refused | None,
+    withheld: frozenset[Group],
 ) -> LedgerEntry:
     verdict = plan_context.verdict
     harmless = refused is None or refused[0] is not Refusal.SENSITIVE
@@ -258,9 +263,9 @@ def _ledger_entry(
         by=verdict.by,
         at=verdict.at,
         op=op.op,
-        details=_details(op, verdict) if harmless else {"withheld": "it held a secret"},
-        reason=mask(op.reason) if harmless else "",
-        quote=mask(getattr(op, "quote", "")) if harmless else "",
+        details=_details(op, verdict, withheld) if harmless else {"withheld": "it held a secret"},
+        reason=mask(op.reason, withheld) if harmless else "",
+        quote=mask(getattr(op, "quote", ""), withheld) if harmless else "",
         changes=changes,
         refused=refused[0] if refused else None,
         detail=refused[1] if refused else "",
@@ -268,15 +273,16 @@ def _ledger_entry(
     )
 
 
-def _details(op: Op, verdict: Verdict) -> dict[str, Any]:
-    """Return the op as requested, with real ids in place of handles and secrets masked.
+def _details(op: Op, verdict: Verdict, withheld: frozenset[Group]) -> dict[str, Any]:
+    """Return the op as requested, with real ids in place of handles and sensitive data masked.
 
-    Secrets are masked even if the op was refused for another reason.
+    It is masked even if the op was refused for another reason.
     """
     asked = op.model_dump(mode="json", exclude_defaults=True, exclude={"reason", "quote"})
     for name in _WORDS & asked.keys():
         words = asked[name]
-        asked[name] = mask(words) if isinstance(words, str) else [mask(part) for part in words]
+        alone = isinstance(words, str)
+        asked[name] = mask(words, withheld) if alone else [mask(part, withheld) for part in words]
     for name in ("target", "stays", "ends"):
         if isinstance(asked.get(name), str) and verdict.shown:
             asked[name] = verdict.shown.get(asked[name], asked[name])

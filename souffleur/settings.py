@@ -41,6 +41,10 @@ NO_MODEL = (
 
 _COMMAND_VARIABLES = frozenset({"SOUFFLEUR_USER"})
 """Variables that are options of commands, not settings."""
+
+Treatment = Literal["redact", "refuse", "keep"]
+"""What is done about a group of sensitive data."""
+
 _URL_FIELDS = frozenset({"base_url", "embedder_base_url", "qdrant_url", "upstream_url"})
 
 
@@ -120,14 +124,14 @@ class Settings(BaseModel):
     """The user's time zone as an IANA name; it decides what "tomorrow" means."""
     language: Literal["en", "zh", "ja"] | None = None
     """Language of the whispered block, and of prompts that exist in it. `None` means as spoken."""
-    secrets: Literal["redact", "refuse"] = "redact"
+    secrets: Treatment = "redact"
     """What is done about passwords, keys and codes: `redact` masks them before anything is stored;
     `refuse` stores what was said and judges it, but keeps them out of memories and of what is
-    found or shown."""
-    documents: Literal["redact", "refuse"] = "redact"
+    found or shown; `keep` treats them as other words."""
+    documents: Treatment = "redact"
     """The same for the numbers of cards, accounts and documents of identity."""
-    contacts: Literal["redact", "keep"] = "keep"
-    """What is done about telephone numbers and e-mail addresses."""
+    contacts: Treatment = "keep"
+    """The same for telephone numbers and e-mail addresses."""
     auto_extract: bool = True
     """If `False`, every change to memories by a model waits for the user's confirmation."""
 
@@ -318,12 +322,20 @@ class Settings(BaseModel):
     @property
     def redacted(self) -> frozenset[Group]:
         """The groups of sensitive data that are masked before anything is stored."""
-        treated = {
+        return frozenset(group for group, how in self._treated.items() if how == "redact")
+
+    @property
+    def withheld(self) -> frozenset[Group]:
+        """The groups of sensitive data that no memory may hold, redacted or refused."""
+        return frozenset(group for group, how in self._treated.items() if how != "keep")
+
+    @property
+    def _treated(self) -> dict[Group, Treatment]:
+        return {
             Group.SECRET: self.secrets,
             Group.DOCUMENT: self.documents,
             Group.CONTACT: self.contacts,
         }
-        return frozenset(group for group, treatment in treated.items() if treatment == "redact")
 
     @property
     def tokens_file(self) -> Path:

@@ -98,6 +98,7 @@ async def open_store(
         policy,
         require_confirmation=require_confirmation,
         raw_days=settings.raw_days,
+        withheld=settings.withheld,
         watch=watch,
     )
 

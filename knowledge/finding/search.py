@@ -7,7 +7,7 @@ score was also better than reciprocal rank fusion on dialogue turns.
 
 import asyncio
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -32,8 +32,9 @@ from souffleur.knowledge.language.times import Period, find_period
 from souffleur.knowledge.memory import GUARDS, NARRATIVE, Category, Memory, MemoryState
 from souffleur.knowledge.memory_codec import to_memories
 from souffleur.knowledge.policy import Policy
+from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.reading import read_each
-from souffleur.knowledge.talk.talk_codec import to_masked_turn
+from souffleur.knowledge.talk.talk_codec import masked_reader
 from souffleur.knowledge.talk.turn import Turn
 
 if TYPE_CHECKING:
@@ -241,8 +242,13 @@ async def search(
     return sorted(ranked, key=ranking_key)[: query.limit]
 
 
-async def search_turns(collection: Collection, embedder: "Embedder", query: Query) -> list[Found]:
-    """Return up to `query.limit` raw turns, best first."""
+async def search_turns(
+    collection: Collection,
+    embedder: "Embedder",
+    query: Query,
+    withheld: AbstractSet[Group] = NEVER_KEPT,
+) -> list[Found]:
+    """Return up to `query.limit` raw turns, best first, with data of these groups masked."""
     corpus = Filter((Is("user_id", query.user_id), Is("type", "turn"), Is("embedded", True)))
     near = await hybrid_search_turns(
         collection, _encoder(embedder, query), _texts(query), turns_filter(query), corpus
@@ -250,7 +256,7 @@ async def search_turns(collection: Collection, embedder: "Embedder", query: Quer
     period = await asyncio.to_thread(_named_time, query)
     ranked = [(_rank(one, query.now, period), one) for one in near]
     ranked.sort(key=_turn_order)
-    found = read_each((one.point for _, one in ranked[: query.limit]), to_masked_turn)
+    found = read_each((one.point for _, one in ranked[: query.limit]), masked_reader(withheld))
     turns = {turn.id: turn for turn in found}
     return [
         _found_turn(score, one, turns[one.point.id], query.now)

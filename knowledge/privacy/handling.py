@@ -15,4 +15,6 @@ class Group(StrEnum):
 
 
 NEVER_KEPT = frozenset({Group.SECRET, Group.DOCUMENT})
-"""What no memory may hold, and what is masked wherever raw turns are found or shown."""
+"""What by default no memory may hold, and what is masked wherever raw turns are found or shown."""
+EVERYTHING = frozenset(Group)
+"""All that is recognised."""

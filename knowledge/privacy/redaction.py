@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from urllib.parse import unquote
 
 from souffleur.knowledge.language.plain_text import mend, single_line
+from souffleur.knowledge.privacy.secrets import MASK, mask
 
 QUOTATION_LENGTH = 12
 """Number of consecutive characters in common with private text that count as a quotation."""
@@ -21,19 +22,24 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|([bfnrt])|(.))", re.DOTALL)
 _TAG = re.compile(r"<[^<>]*+>")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _CUTS = re.compile(r"…(?:\s?…)++")
-_KEYS = (
+_SHORTENED = (
     re.compile(r"(?<![A-Za-z0-9])(?:sk|pk|rk)[-_][A-Za-z0-9*_.…-]{4,}+"),
-    re.compile(r"(?<![A-Za-z0-9])(?:gsk|hf|xai|nvapi|pplx|AIza)[-_]?[A-Za-z0-9*_-]{16,}+"),
+    re.compile(
+        r"(?<![A-Za-z0-9])(?:gsk|hf|xai|nvapi|pplx|AIza)[-_]?(?=[A-Za-z0-9_-]{0,64}\*)"
+        r"[A-Za-z0-9*_-]{8,}+"
+    ),
     re.compile(r"(?<=(?i:bearer))(?:\s++token)?+[\s:=]++[^\s,;\"'<>]{4,}+"),
     re.compile(r"(?<=://)[^/\s@]*+@"),
     re.compile(r"(?<=[?&])[^?=&\s]*?(?:key|token|secret|password|sig)[^?=&\s]*+=[^&\s\"'<>]++"),
 )
+"""What endpoints tell of a key, cut or starred, and what may be a key in an address or header."""
 
 
 def redact(words: str, private: Sequence[str] = (), secrets: Sequence[str] = ()) -> str:
     """Return the words on one line, with "…" for secrets, keys and quotations of private text.
 
-    Escapes and tags are removed first, as quotations may be embedded in JSON or HTML.
+    Escapes and tags are removed first, as quotations may be embedded in JSON or HTML. Secrets and
+    document numbers are those that `secrets` finds, whatever the settings say about memories.
 
     >>> redact("policy: 'I hate my boss, Tom' (key sk-1234567)", ["Well, I hate my boss, Tom."])
     "policy: '…' (key …)"
@@ -44,7 +50,9 @@ def redact(words: str, private: Sequence[str] = (), secrets: Sequence[str] = ())
     # A tag may be part of the private text, or be inside the quotation of it.
     words = _one_line(_TAG.sub(" ", _without_runs(words, known)))
     words = _without_runs(words, known)
-    for key in _KEYS:
+    while (masked := mask(words)) != words:
+        words = masked.replace(MASK, "…")
+    for key in _SHORTENED:
         words = key.sub("…", words)
     return _CUTS.sub("…", words)
 

@@ -31,8 +31,10 @@ _PLAIN = _Plain(dict.fromkeys(map(ord, "‘’ʼ`"), "'") | dict.fromkeys(map(or
 _PLAIN[ord("−")] = "-"
 
 
-def find_secret(text: str) -> str | None:
-    """Return the kind of secret in the text, in words; `None` if no known kind is found.
+def find_secret(text: str, groups: AbstractSet[Group] = NEVER_KEPT) -> str | None:
+    """Return the kind of sensitive data in the text, in words; `None` if none is found.
+
+    `groups` are those that are looked for.
 
     >>> find_secret("my key is sk-live-9f8e7d6c5b4a3210")
     'an API key'
@@ -45,18 +47,19 @@ def find_secret(text: str) -> str | None:
     >>> find_secret("The password is important. He forgot his 3 keys, 忘了密码") is None
     True
     """
-    return next((secret.name for secret, _ in _find(text)), None)
+    kinds = _kinds(frozenset(groups))
+    return next((secret.name for secret, _ in _find(text, kinds)), None)
 
 
-def mask(text: str) -> str:
-    """Return the text with each secret in it replaced by `MASK`.
+def mask(text: str, groups: AbstractSet[Group] = NEVER_KEPT) -> str:
+    """Return the text with all sensitive data of these groups in it replaced by `MASK`.
 
     >>> mask("密码是hunter2024!，别告诉别人")
     '密码是[secret]，别告诉别人'
     >>> mask("postgres://ann:tea4two@db.example.org/tea")
     'postgres://ann:[secret]@db.example.org/tea'
     """
-    return mask_together(text)[0]
+    return mask_together(text, groups=groups)[0]
 
 
 def mask_together(*texts: str, groups: AbstractSet[Group] = NEVER_KEPT) -> tuple[str, ...]:
@@ -97,7 +100,7 @@ def _kinds(groups: frozenset[Group]) -> tuple[Secret, ...]:
     return tuple(kind for kind in (*SECRETS, *CONTACTS) if kind.group in groups)
 
 
-def _find(text: str, kinds: Sequence[Secret] = SECRETS) -> Iterator[tuple[Secret, Span]]:
+def _find(text: str, kinds: Sequence[Secret]) -> Iterator[tuple[Secret, Span]]:
     """Yield what is found in the text with its span, kind by kind; masked parts are skipped."""
     plain = text.replace(MASK, HIDDEN * len(MASK)).translate(_PLAIN)
     hinted: dict[re.Pattern[str] | None, bool] = {None: True}

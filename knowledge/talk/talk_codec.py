@@ -1,7 +1,10 @@
 """How turns, sessions, segments and portrait notes are stored in the journal's collection."""
 
+from collections.abc import Callable, Set as AbstractSet
+
 from souffleur.knowledge.engine.collection import Point
 from souffleur.knowledge.portrait import PortraitStatus
+from souffleur.knowledge.privacy.handling import Group
 from souffleur.knowledge.reading import read
 from souffleur.knowledge.talk.session import Segment, Session
 from souffleur.knowledge.talk.turn import Turn
@@ -20,12 +23,12 @@ def to_turn(point: Point) -> Turn:
     return read(point, Turn, derived={"type"})
 
 
-def to_masked_turn(point: Point) -> Turn:
-    """Return the turn of a point, clipped and with its secrets masked: to be searched or shown.
+def masked_reader(withheld: AbstractSet[Group]) -> Callable[[Point], Turn]:
+    """Return what reads the turn of a point to be searched or shown: clipped, `withheld` masked.
 
-    Raises UnreadableError.
+    It raises UnreadableError.
     """
-    return to_turn(point).clipped().masked()
+    return lambda point: to_turn(point).clipped().masked(withheld)
 
 
 def session_point(session: Session) -> Point:

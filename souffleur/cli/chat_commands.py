@@ -71,7 +71,8 @@ class ChatCommands:
         if self.judgement is None:
             self._say("nothing has been judged yet")
             return
-        self._say(f"judged last, “{escape(self.judgement.turn.masked().user)}”:")
+        judged = self.judgement.turn.masked(self._memory.knowledge.withheld)
+        self._say(f"judged last, “{escape(judged.user)}”:")
         for entry in self.judgement.entries:
             self._say("\n      ".join([f"  {format_op(entry)}", *format_story(entry)]))
 

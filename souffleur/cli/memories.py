@@ -118,7 +118,7 @@ async def _list_failed(memory: "Souffleur", user: str | None, *, as_json: bool) 
     from souffleur.knowledge.talk.turn import TurnState
 
     waiting = await memory.knowledge.journal.turns(state=TurnState.FAILED, user_id=user)
-    masked = [turn.masked() for turn in waiting]
+    masked = [turn.masked(memory.knowledge.withheld) for turn in waiting]
     format_memories.print_failed_turns(masked, await memory.cast(), as_json=as_json)
 
 

@@ -160,8 +160,10 @@ def _name(what: str, about: Mapping[str, Note]) -> str:
 
 
 def _told(words: Callable[[], str]) -> str | None:
+    from souffleur.knowledge.privacy.secrets import mask  # its tables take a while to load
+
     try:
-        return words()
+        return mask(words())
     except Exception:  # noqa: BLE001  a host may have given anything as words
         return None
 

@@ -54,7 +54,7 @@ def test_short_words_stay() -> None:
     ("words", "told"),
     [
         ("Incorrect API key: sk-proj-abc*****wxyz.", "Incorrect API key: …"),
-        ("header 'Authorization: Bearer abcdefgh12345678'", "header 'Authorization: Bearer…'"),
+        ("header 'Authorization: Bearer abcdefgh12345678'", "header 'Authorization: Bearer …'"),
         ("bad key hunter2hunter2", "bad key …"),
         (
             "moved to https://me:pw@a.example/v1?key=K1234&x=1",

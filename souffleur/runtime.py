@@ -46,6 +46,8 @@ from souffleur.knowledge.operation import (
     derive_id,
 )
 from souffleur.knowledge.people import Knows, Language, Person, PersonaCard, sphere_of
+from souffleur.knowledge.privacy.handling import Group
+from souffleur.knowledge.privacy.secrets import without_secret
 from souffleur.knowledge.reading import describe_faults
 from souffleur.knowledge.talk.turn import MAX_MESSAGE_LENGTH, TurnState, turn_point_id
 from souffleur.knowledge.users import UserSummary
@@ -211,9 +213,10 @@ class Souffleur:
         changes made for the first are undone and the turn is judged again.
         `whisper` is the recall that the reply was written with, or its `judgeable_ids`, which may
         come from another process; by default, the latest recall of the session in this process.
-        May be called from any thread. With `incognito` nothing is stored.
+        May be called from any thread. With `incognito` nothing is stored. A secret in `turn_id` is
+        stored as a hash; other ids are stored as they are.
         """
-        name = turn_id or uuid.uuid4().hex
+        name = self._stored_id(turn_id) if turn_id else uuid.uuid4().hex
         if incognito:
             return Receipt(name, new=False)
         named = {"user": user_id, "session": session_id, "persona": agent_id, "turn_id": name}
@@ -222,6 +225,11 @@ class Souffleur:
             receipt = self._observe(user_id, session_id, said, whisper, work)
             work.note(new=receipt.new, durable=receipt.durable, error=receipt.error)
         return receipt
+
+    def _stored_id(self, turn_id: str) -> str:
+        """Return the id of a turn as it is stored; one that is no string is refused elsewhere."""
+        redacts = Group.SECRET in self.settings.redacted and isinstance(turn_id, str)
+        return without_secret(turn_id) if redacts else turn_id
 
     def _observe(
         self, user_id: str, session_id: str, said: Said, whisper: Whisper, work: Work
@@ -606,7 +614,9 @@ class Souffleur:
         check_id(user_id)
         return await self._backstage.do_alone(
             user_id,
-            lambda: self.knowledge.erase_turn(turn_id, user_id=user_id, by=by, now=now),
+            lambda: self.knowledge.erase_turn(
+                self._stored_id(turn_id), user_id=user_id, by=by, now=now
+            ),
         )
 
     async def flush(self, seconds: float | None = None) -> bool:

@@ -89,7 +89,8 @@ class SouffleurMethods(Face):
         changes made for the first are undone and the turn is judged again.
         `whisper` is the recall that the reply was written with, or its `judgeable_ids`, which may
         come from another process; by default, the latest recall of the session in this process.
-        May be called from any thread. With `incognito` nothing is stored.
+        May be called from any thread. With `incognito` nothing is stored. A secret in `turn_id` is
+        stored as a hash; other ids are stored as they are.
         """
         found: Receipt = self._inner.observe(
             user_id=user_id,

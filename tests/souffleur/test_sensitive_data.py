@@ -6,6 +6,7 @@ import pytest
 
 from souffleur import Souffleur
 from souffleur.errors import SettingsError
+from souffleur.knowledge.operation import Refusal
 from souffleur.knowledge.privacy.handling import Group
 from souffleur.settings import Settings, check_settings
 
@@ -41,10 +42,36 @@ async def test_what_is_only_refused_is_stored_as_it_was_said(tmp_path: Path) -> 
     assert PHONE.encode() not in stored
 
 
+async def test_what_is_kept_is_remembered_and_found(tmp_path: Path) -> None:
+    """With `keep` a password is a memory like any other, and raw turns show it."""
+    async with Souffleur.open(Settings(path=tmp_path, secrets="keep")) as memory:
+        (entry,) = await memory.remember(f"The wifi password is {PASSWORD}", user_id="ann")
+        memory.observe(user_id="ann", session_id="s", user=SAID)
+        await memory.flush()
+        past = await memory.ask("wifi password", user_id="ann", session_id="t")
+    assert not entry.refused
+    assert PASSWORD in repr(past)
+    assert CARD not in repr(past)
+
+
+async def test_contact_data_may_be_refused(tmp_path: Path) -> None:
+    """With `refuse` no memory holds a number, raw turns are shown without it."""
+    settings = Settings(path=tmp_path, contacts="refuse", secrets="keep", documents="keep")
+    async with Souffleur.open(settings) as memory:
+        (entry,) = await memory.remember(f"Ann's number is {PHONE}", user_id="ann")
+        memory.observe(user_id="ann", session_id="s", user=SAID)
+        await memory.flush()
+        past = await memory.ask("call me", user_id="ann", session_id="t")
+    assert (entry.refused, entry.detail) == (Refusal.SENSITIVE, "it holds a telephone number")
+    assert PHONE not in repr((entry, past))
+    assert CARD in repr(past)
+
+
 def test_each_group_has_its_setting() -> None:
     """Secrets and documents are redacted by default, contact data is kept."""
-    assert Settings().redacted == {Group.SECRET, Group.DOCUMENT}
-    assert Settings(secrets="refuse", documents="refuse").redacted == set()
-    assert Group.CONTACT in Settings(contacts="redact").redacted
+    assert Settings().redacted == Settings().withheld == {Group.SECRET, Group.DOCUMENT}
+    refused = Settings(secrets="refuse", documents="keep", contacts="redact")
+    assert refused.redacted == {Group.CONTACT}
+    assert refused.withheld == {Group.SECRET, Group.CONTACT}
     with pytest.raises(SettingsError, match="SOUFFLEUR_SECRETS"):
-        check_settings({"secrets": "keep"})
+        check_settings({"secrets": "hide"})

@@ -24,10 +24,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _CUTS = re.compile(r"…(?:\s?…)++")
 _SHORTENED = (
     re.compile(r"(?<![A-Za-z0-9])(?:sk|pk|rk)[-_][A-Za-z0-9*_.…-]{4,}+"),
-    re.compile(
-        r"(?<![A-Za-z0-9])(?:gsk|hf|xai|nvapi|pplx|AIza)[-_]?(?=[A-Za-z0-9_-]{0,64}\*)"
-        r"[A-Za-z0-9*_-]{8,}+"
-    ),
+    re.compile(r"(?<![A-Za-z0-9])(?:gsk|hf|xai|nvapi|pplx|AIza)[-_]?[A-Za-z0-9*_-]{16,}+"),
     re.compile(r"(?<=(?i:bearer))(?:\s++token)?+[\s:=]++[^\s,;\"'<>]{4,}+"),
     re.compile(r"(?<=://)[^/\s@]*+@"),
     re.compile(r"(?<=[?&])[^?=&\s]*?(?:key|token|secret|password|sig)[^?=&\s]*+=[^&\s\"'<>]++"),
@@ -50,8 +47,7 @@ def redact(words: str, private: Sequence[str] = (), secrets: Sequence[str] = ())
     # A tag may be part of the private text, or be inside the quotation of it.
     words = _one_line(_TAG.sub(" ", _without_runs(words, known)))
     words = _without_runs(words, known)
-    while (masked := mask(words)) != words:
-        words = masked.replace(MASK, "…")
+    words = mask(words).replace(MASK, "…")
     for key in _SHORTENED:
         words = key.sub("…", words)
     return _CUTS.sub("…", words)

@@ -7,7 +7,7 @@ letter with a mark, and all of Hangul, may stand only outside of brackets: see `
 from souffleur.knowledge.privacy.password_phrases import HIDDEN, MEASURE
 
 _LINK = (
-    r"(?:[\s:=#(,\"'“是为為はを]|が|은|는|이|(?:is|was|are|est|es|ist|lautet|now|this|no|nr|n)"
+    r"(?:[\s:=#(,\"'“是为為はを]|が|은|는|이|(?:is|was|are|est|es|ist|lautet|now|this|no|nr|n|le|la|el|der|die)"
     r"(?![a-z0-9])|[.º°](?=\s)){0,8}+"
 )
 _END = r"(?![A-Za-z0-9]|[.:,][0-9])"
@@ -40,6 +40,7 @@ _GROUPED = r"(?>[a-z0-9]{3,10}(?:-[a-z0-9]{3,10}){1,5}+|[0-9]{6,10}+)"
 CODES = (
     rf"(?i:{_CHECK_CODE}{_LINK}(?!{MEASURE})([0-9]{{3,4}}+){_END})",
     rf"(?i:{_ONE_TIME}{_LINK}{_SHORT_CODE})",
+    rf"(?<![A-Za-z])(?:m|sms-?|SMS-?)?TAN(?![A-Za-z])(?i:{_LINK}{_SHORT_CODE})",
     rf"(?i:{_L}(?>([0-9]{{4,8}}+)|([0-9]{{3}}[ -][0-9]{{3}}))\s(?:is|as)\s(?:your|my|the|our)\s"
     rf"(?:[a-z0-9.-]{{1,16}}+\s){{0,3}}?{_ONE_TIME})",
     rf"(?i:{_RECOVERY}{_LINK}((?=[a-z0-9-]{{0,24}}?[0-9]){_GROUPED}"
@@ -61,9 +62,10 @@ SEED_PHRASE = (
 """Twelve to twenty-four words after their label."""
 
 PASSPORT = (
-    r"(?i:(?>passport|护照|護照|パスポート|旅券|passeport|pasaporte|reisepass|여권))"
+    r"(?i:(?>passport|护照|護照|パスポート|旅券|passeport|pasaporte|reisepass|personalausweis|여권))"
     rf"{_SOON}(?!(?:19|20)[0-9]{{2}}[01][0-9][0-3][0-9]{_END})"
-    rf"((?i:[A-Z]{{0,2}})[0-9]{{6,9}}(?i:[A-Z]{{0,2}})){_END}"
+    rf"((?i:[A-Z]{{0,2}})[0-9]{{6,9}}(?i:[A-Z]{{0,2}})"
+    rf"|(?=[A-Z]{{0,6}}[0-9](?:[A-Z]{{0,6}}[0-9]){{2}})[CFGHJKLMNPRTVWXYZ][CFGHJKLMNPRTVWXYZ0-9]{{8}}[0-9]?){_END}"
 )
 LICENCE = (
     r"(?i:(?>driv(?:er'?s?'?|ing)\slicen[cs]e|驾照|驾驶证|駕照|運転免許|permis\sde\sconduire"

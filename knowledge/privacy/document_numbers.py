@@ -89,7 +89,7 @@ CHECKED: tuple[tuple[str, str, Check | None], ...] = (
     ),
     (
         "a social security number",
-        labelled(r"ssn|social\ssecurity", r"[0-9]{3}[ -]?[0-9]{2}[ -]?[0-9]{4}"),
+        labelled(r"ssn|social\s(?:security|is|number|no)", r"[0-9]{3}[ -]?[0-9]{2}[ -]?[0-9]{4}"),
         _valid(ssn),
     ),
     (

@@ -43,19 +43,22 @@ _LABEL = (
     r"|密[码碼钥鑰]|秘[钥鑰]|口令|令牌|暗証番号|パス(?:ワード|コード|フレーズ)|APIキー"
     r"|アクセストークン|秘密鍵|passwort|passwörter|kennwort|mots?\sde\spasse|mdp(?![a-z])"
     r"|codes?\sd'acc(?:è|e)s|contrase(?:ñ|n)as?|clave\sde\sacceso|senha(?![a-z])"
+    r"|(?<![a-z0-9])(?:[a-z0-9]{1,16}_)?p(?:ass|wd?)(?=[:=])|(?<![a-z0-9])pwd?(?![a-z0-9])"
     r"|비밀 ?번호|비번|패스워드|암호)"
     r"(?>[ _-]?[0-9](?![0-9]))?+"
 )
 _CLOSED = r"[\"'*_\])]{0,3}+"
+_ANY_WORD = r"[a-z0-9'.@&\u00c0-\u024f\u0300-\u036f-]{1,24}+"
 _ABOUT = (
     rf"(?:\s?\([^()\n{HIDDEN}]{{1,30}}+\))?+"
-    r"(?:\s{1,2}+(?>for|of|on|at|in|du|del?|pour|para|zu[mr]|vom|(?:für|fuer)s?)\s"
-    r"(?:[a-z0-9'.@&-]{1,24}+\s){0,4}?[a-z0-9'.@&-]{1,24}+)?"
+    r"(?:\s{1,2}+(?>for|of|on|at|in|du|del?|da|do|pour|para|zu[mr]|vo[mn]|(?:für|fuer)s?)\s"
+    rf"(?:{_ANY_WORD}\s){{0,4}}?{_ANY_WORD})?"
 )
 """What the password opens: "(at home)", "for the wifi"."""
 _FILLER = (
     r"(?>(?:now|still|just|currently|actually|always|probably|again|also|has|been|will|would|it's|it"
-    r"|changed(?!\sto)|maintenant|toujours|ahora|jetzt|immer)(?![a-z0-9])|[,了我也已经經现現在目前还還就又被都呢啊吧今新的话話])"
+    r"|changed(?!\sto)|maintenant|toujours|ahora|jetzt|immer)(?![a-z0-9])"
+    r"|(?:改|换|換|变|變|更新|重置|修改|更改)(?=了)|[,了我也已经經现現在目前还還就又被都呢啊吧今新的话話])"
 )
 _BECOMES = r"(?:改|换|換|变|變|设|設|设置|設置|設定|设定|更新|重置|修改|更改)[成为為到]"
 _LINK = (
@@ -112,6 +115,19 @@ _FIRST = (
 )
 """A value named before its label: "sunny_77x is the new password"."""
 
+_CLAUSE = rf"\s(?>i|we|you|he|she|they|it)\s(?:{_ANY_WORD}\s){{1,4}}?(?>is|was)\s{{1,2}}+"
+"""What is told of a password before it: "I use is", "we agreed on was"."""
+_PHRASE = rf"\"((?:{_ANY_WORD}\s){{2,7}}+{_ANY_WORD})\""
+_CAREFUL = (
+    rf"{_NO_PASSWORD}(?!\$[0-9])(?={_TOKEN}{{0,64}}?[a-z])"
+    rf"(?>{_HAS_BOTH}({_TOKEN}{{6,}}+)|{_HAS_DIGIT}({_TOKEN}{{8,}}+))"
+)
+"""A value after a label that also means something else."""
+_TYPED = (
+    rf"(?<![a-z])unlock(?![a-z])\s{_WORDS}(?>type|enter|press|dial|tap|use|is|with|it's)\s"
+    r"(?:in\s)?([0-9]{4,10}+)(?![a-z0-9]|[.,:][0-9])"
+)
+
 _TURNED = r"\s(?>en|à|auf|a|zu|in|por|to)\s"
 """A change to a new password, in languages that say it with a preposition."""
 
@@ -119,6 +135,9 @@ PASSWORDS = (
     rf"(?i:{_FIRST})",
     rf"(?i:{_LABEL}(?:{_CHANGED}{_VALUE}|{_LINKED}{_VALUE}|{_ADJOINED}{_LONE_VALUE}))",
     rf"(?i:{_LABEL}{_TURNED}{_LONE_VALUE})",
+    rf"(?i:{_LABEL}{_CLAUSE}(?:{_PHRASE}|{_VALUE}))",
+    rf"(?i:(?<![a-z])(?>pass|clave){_LINKED}{_CAREFUL})",
+    rf"(?i:{_TYPED})",
     rf"(?i:密[码碼]{_NO_PASSWORD}(?=[a-z]{{4,24}}+[0-9]{{2}})([a-z]{{4,24}}+[0-9]{{2,12}}+)(?![a-z0-9]))",
     rf"(?i:(?>chang|set|reset|updat|switch)[a-z]{{0,4}}+\s{_WORDS}{_LABEL}{_ABOUT}"
     rf"\sto\s(?:now\s)?+{_VALUE})",
@@ -127,11 +146,17 @@ PASSWORDS = (
     rf"(?i:暗証番号{_PIN_VALUE})",
 )
 LOCK_CODES = (
-    rf"(?i:(?<![a-z0-9]){_PLACE}(?:'s)?+[ -]{{1,3}}+{_WORDS}(?>code|combination)s?+"
+    rf"(?i:(?<![a-z0-9]){_PLACE}(?:'s)?+[ -]{{1,3}}+{_WORDS}(?>code|combination)s?+{_ABOUT}"
     rf"(?:[\s,;(]{{0,3}}+(?:{_FILLER}|{_LINK})){{0,6}}+[\s,:;(]{{0,3}}+{_LOCK_VALUE})",
     rf"(?i:(?<![a-z0-9])(?>code|combination)\s(?>for|to|of|on)\s{_WORDS}{_PLACE}"
     rf"(?:\s{{0,3}}+(?:{_FILLER}|{_LINK})){{1,5}}+\s{{0,3}}+{_LOCK_VALUE})",
     r"(?>保险[箱柜]|(?<![部专專热熱入澳厦廈])[门門]|玄関|ドア|金庫|オートロック)"
     rf"[^0-9\s{HIDDEN}]{{0,6}}?(?>密[码碼]|代[码碼]|[码碼]|番号|コード)[^0-9\n{HIDDEN}]{{0,8}}?"
     rf"(?i:{_LOCK_VALUE})",
+    r"(?i:(?<![a-z])(?>digicode|code\s(?:de\sla\s|du\s|de\s?l'|d')(?:porte|portail|immeuble|alarme"
+    r"|garage|coffre)|(?:tür|haustür|tor|alarm|garagen)-?code|código\sde(?:l|\sla)?\s(?:puerta"
+    rf"|portal|alarma|garaje|caja\sfuerte)){_LINKED}(?!{MEASURE})"
+    r"([#*]?(?=[0-9a-z]{0,7}?[0-9]{2})[0-9a-z]{4,8}+[#*]?)(?![a-z0-9]))",
+    r"(?>현관|도어 ?락|출입문|대문|금고)\s?(?>비밀 ?번호|비번|코드)"
+    rf"[^0-9\n{HIDDEN}]{{0,6}}?(?i:{_LOCK_VALUE})",
 )

@@ -52,9 +52,10 @@ def lines() -> Iterator[list[str]]:
 
 async def _live(stage: Stage) -> list[Any]:
     """Say secrets in every place that the interface has; return what the host was told."""
-    memory, told = stage.memory, []
+    memory = stage.memory
+    told: list[Any] = []
     await stage.say(secret("user"), reply=f"Deployed with sk-live-{SIGN}Assistant0123456789")
-    turn = {"user_id": "ann", "session_id": "s1", "turn_id": secret("turn")}
+    turn: dict[str, Any] = {"user_id": "ann", "session_id": "s1", "turn_id": secret("turn")}
     told += [memory.observe(**turn, user="hello"), memory.observe(**turn, user="hello")]
     told.append(memory.observe(user_id="ann", session_id="s1", user="this is unreadable"))
     await memory.flush()
@@ -74,7 +75,7 @@ async def _live(stage: Stage) -> list[Any]:
 async def _shown(stage: Stage) -> list[Any]:
     """Return what can be read of the person's memories and talk."""
     memory, knowledge = stage.memory, stage.memory.knowledge
-    asked = {"user_id": "ann", "session_id": "s2"}
+    asked: dict[str, Any] = {"user_id": "ann", "session_id": "s2"}
     scope = (Scope.MEMORIES, Scope.EPISODES, Scope.TURNS)
     found = await knowledge.search(Query("ann", "wifi password deployed", NOW, scope=scope))
     return [

@@ -43,7 +43,7 @@ def folder_name(user_id: str) -> str:
     """Return a name for the folder of a user that any file system takes, and no two users share.
 
     >>> folder_name("ann"), folder_name("../Ann"), folder_name("con")
-    ('ann', 'Ann-7d05aa6e74', 'con-5f5ae28e82')
+    ('ann', 'Ann-eb82557102', 'con-1143da2bc5')
     """
     if _PLAIN.fullmatch(user_id) and not _RESERVED.fullmatch(user_id):
         return user_id

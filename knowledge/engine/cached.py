@@ -180,6 +180,10 @@ class CachedCollection:
         """Raise StoreError."""
         self.put_now([])
 
+    async def compact(self) -> NoReturn:
+        """Raise StoreError."""
+        self.put_now([])
+
     async def _ask(
         self, queries: Sequence[Search | Listing], ids: Sequence[str] = ()
     ) -> list[list[Hit]]:

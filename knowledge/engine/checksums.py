@@ -38,9 +38,7 @@ def note_sums(path: Path) -> None:
 
     The files are synced before their checksums are written, so that both agree after a power cut.
     """
-    files = sorted(file for file in path.rglob("*") if file.is_file())
-    for file in files:
-        _sync(file)
+    files = sync_files(path)
     sums = {file.relative_to(path).as_posix(): _sum(file) for file in files}
     new = path.with_name(path.name + ".new" + SUFFIX)
     with new.open("w", encoding="utf-8") as out:
@@ -48,7 +46,15 @@ def note_sums(path: Path) -> None:
         out.flush()
         os.fsync(out.fileno())
     new.replace(sums_file(path))
-    _sync(path.parent)
+    sync(path.parent)
+
+
+def sync_files(path: Path) -> list[Path]:
+    """Sync all files in a folder to the disk, and return them in order. Raises OSError."""
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    for file in files:
+        sync(file)
+    return files
 
 
 def check_sums(path: Path) -> None:
@@ -77,7 +83,7 @@ def drop_sums(path: Path) -> None:
     """Delete the checksums of a folder whose files are about to change. Raises OSError."""
     with suppress(FileNotFoundError):
         sums_file(path).unlink()
-        _sync(path.parent)
+        sync(path.parent)
 
 
 def move_collection(old: Path, new: Path) -> None:
@@ -86,7 +92,7 @@ def move_collection(old: Path, new: Path) -> None:
     shutil.rmtree(new, ignore_errors=True)
     old.rename(new)
     sums_file(old).rename(sums_file(new))
-    _sync(new.parent)
+    sync(new.parent)
 
 
 def data_blocks(file: Path) -> Iterator[tuple[int, bytes]]:
@@ -126,7 +132,7 @@ def _skip_hole(descriptor: int, start: int, size: int) -> int:
     return found - found % _BLOCK
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
     """Sync a file, or the names in a folder, to the disk, if the system supports it."""
     if os.name != "posix":
         return

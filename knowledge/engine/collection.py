@@ -190,6 +190,14 @@ class Collection(Protocol):
         """Return once everything written so far would survive a power cut."""
         ...
 
+    async def compact(self) -> str:
+        """Rewrite the files so that nothing deleted is left in them; it may be used meanwhile.
+
+        Only one may work at a time. Returns an empty text, or if the engine does not let itself be
+        told, where the bytes of what is deleted stay, and until when.
+        """
+        ...
+
     async def close(self) -> None:
         """Flush and close the collection. Idempotent."""
         ...

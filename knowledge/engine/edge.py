@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import qdrant_edge as qdrant
 from loguru import logger
 
 from souffleur.errors import StoreBusyError, StoreError
-from souffleur.knowledge.engine import checksums, disk
+from souffleur.knowledge.engine import checksums, compacting, disk
 from souffleur.knowledge.engine.changes import Changes
 from souffleur.knowledge.engine.collection import (
     CollectionSchema,
@@ -25,6 +26,7 @@ from souffleur.knowledge.engine.collection import (
     Payload,
     Point,
     Search,
+    read_pages,
 )
 from souffleur.knowledge.engine.edge_encoding import (
     NEAREST,
@@ -53,6 +55,9 @@ from souffleur.knowledge.engine.vectors import (
 
 PANIC = "PanicException"
 """The type that a bug in the engine raises. It is not an Exception and cannot be imported."""
+
+POINTS_PER_COPY = 64
+"""Number of points that a compaction copies at once: the event loop waits no longer."""
 
 Room = Callable[[Path], int]
 """A function that returns the free bytes on the disk of a path. Raises OSError."""
@@ -94,6 +99,8 @@ class EdgeCollection:
         self._power_safe = power_safe
         self._room = room
         self._pid = os.getpid()
+        self._alone = RLock()
+        """Held during each call of the engine, as `compact` replaces the opened files."""
         self._dirty = True  # what a killed process left may be in the log only
         self._flushing_in: asyncio.AbstractEventLoop | None = None
         self._closed = False
@@ -115,24 +122,16 @@ class EdgeCollection:
         """
         path = folder / schema.name
         with engine_errors("open", path):
+            compacting.finish(path)
             checksums.check_sums(path)
         stored = stored_dimension(path)
         if stored is not None:
             check_stored(schema, stored, str(folder))
-        vectors = stored_vectors(path)
         with engine_errors("open", path):
             path.mkdir(parents=True, exist_ok=True)
             disk.need(disk.BYTES_TO_OPEN, path, room)
             checksums.drop_sums(path)
-            # `load` makes what is missing, so that a first start killed halfway can be repeated.
-            shard = qdrant.EdgeShard.load(str(path), encode_config(schema, vectors))
-            try:
-                for operation in encode_cues(schema, vectors):
-                    shard.update(operation)
-                _index(shard, schema)
-            except BaseException:
-                shard.close()
-                raise
+        shard = _load(path, schema)
         return cls(shard, path, schema, flush_every=flush_every, power_safe=power_safe, room=room)
 
     @property
@@ -236,7 +235,7 @@ class EdgeCollection:
         vectors: bool = False,
     ) -> tuple[list[Point], str | None]:
         """Return up to `limit` matching points, by id or in order, and the next page's cursor."""
-        with engine_errors("read", self._path):
+        with engine_errors("read", self._path), self._alone:
             listing = Listing(filter, limit, order)
             request = encode_listing(listing, after=after, vectors=vectors)
             records, following = self._shard.scroll(request)
@@ -247,7 +246,7 @@ class EdgeCollection:
         """Return the nearest points for each query, by exact search."""
         searches = [query for query in queries if isinstance(query, Search)]
         check_given(self.schema, [query.vector for query in searches])
-        with engine_errors("search", self._path):
+        with engine_errors("search", self._path), self._alone:
             batch = qdrant.QueryBatchRequest(encode_searches(searches))
             answers = iter(self._shard.query_batch(batch) if searches else [])
             return [self._hits(query, answers) for query in queries]
@@ -262,7 +261,7 @@ class EdgeCollection:
 
     async def count(self, filter: Filter) -> int:
         """Return the number of matching points."""
-        with engine_errors("count", self._path):
+        with engine_errors("count", self._path), self._alone:
             return self._shard.count(qdrant.CountRequest(filter=encode_filter(filter)))
 
     async def delete(self, ids: Sequence[str]) -> None:
@@ -281,15 +280,65 @@ class EdgeCollection:
         """Return once everything written so far would survive a power cut."""
         self._flush()
 
-    async def close(self) -> None:
-        """Flush and close the collection."""
-        if self._closed or os.getpid() != self._pid:
+    async def compact(self) -> str:
+        """Rewrite the files with what is there, and no byte of what is gone; it may be used.
+
+        May be killed at any moment. Only one may work at a time.
+        """
+        try:
+            await self._compact()
+        finally:
+            with engine_errors("compact", self._path):
+                compacting.finish(self._path)
+        return ""
+
+    async def _compact(self) -> None:
+        making = compacting.making_folder(self._path)
+        fresh = EdgeCollection.open(making, self.schema, room=self._room)
+        try:
+            with self.changes.noted() as changed:
+                async for page in read_pages(self, Filter(), size=POINTS_PER_COPY, vectors=True):
+                    fresh.put_now(page)
+                with self._alone, engine_errors("compact", self._path):
+                    self._copy_again(fresh, changed)
+                    self._move_to(fresh)
+        finally:
+            fresh._shut()
+
+    def _copy_again(self, fresh: "EdgeCollection", changed: set[str]) -> None:
+        """Copy what was written during the copy."""
+        found = self._get(sorted(changed), vectors=True)
+        fresh.put_now(found)
+        gone = changed - {point.id for point in found}
+        with engine_errors("delete from", self._path):
+            fresh._opened.update(qdrant.UpdateOperation.delete_points(sorted(gone)))
+
+    def _move_to(self, fresh: "EdgeCollection") -> None:
+        """Work on with the files of a copy, in the place of the former ones."""
+        usable = self._shard  # raises if it is closed
+        fresh._shut()
+        usable.close()
+        try:
+            compacting.take_place(self._path)
+            self._opened = _load(self._path, self.schema)
+        except BaseException:
+            self._closed = True  # the files are whole, old or new: opening them goes on
+            raise
+
+    def _shut(self) -> None:
+        if self._closed:
             return
         try:
             self._flush()
         finally:
             self._closed = True
             self._opened.close()
+
+    async def close(self) -> None:
+        """Flush and close the collection."""
+        if self._closed or os.getpid() != self._pid:
+            return
+        self._shut()
         try:
             checksums.note_sums(self._path)
         except OSError as error:
@@ -298,7 +347,7 @@ class EdgeCollection:
     def _get(self, ids: Sequence[str], *, vectors: bool) -> list[Point]:
         if not ids:
             return []
-        with engine_errors("read", self._path):
+        with engine_errors("read", self._path), self._alone:
             records = self._shard.retrieve(list(ids), with_payload=True, with_vector=vectors)
         found = {str(record.id): record for record in records}
         return [to_point(found[point_id]) for point_id in ids if point_id in found]
@@ -307,7 +356,7 @@ class EdgeCollection:
         self, doing: str, ids: Sequence[str], operation: Callable[[], qdrant.UpdateOperation]
     ) -> None:
         self.changes.note(ids)
-        with engine_errors(doing, self._path):
+        with engine_errors(doing, self._path), self._alone:
             disk.need(disk.BYTES_TO_WRITE, self._path, self._room)
             self._shard.update(operation())
         self._dirty = True
@@ -337,7 +386,7 @@ class EdgeCollection:
     def _flush(self) -> None:
         if self._dirty:
             try:
-                with engine_errors("flush", self._path):
+                with engine_errors("flush", self._path), self._alone:
                     self._shard.flush()
             except StoreError as error:
                 self.trouble = str(error)
@@ -370,6 +419,21 @@ def engine_errors(doing: str, path: Path) -> Iterator[None]:
         ) from error
 
 
+def _load(path: Path, schema: CollectionSchema) -> qdrant.EdgeShard:
+    vectors = stored_vectors(path)
+    with engine_errors("open", path):
+        # `load` makes what is missing, so that a first start killed halfway can be repeated.
+        shard = qdrant.EdgeShard.load(str(path), encode_config(schema, vectors))
+        try:
+            for operation in encode_cues(schema, vectors):
+                shard.update(operation)
+            _index(shard, schema)
+        except BaseException:
+            shard.close()
+            raise
+    return shard
+
+
 def _index(shard: qdrant.EdgeShard, schema: CollectionSchema) -> None:
     present = shard.info().payload_schema
     for key, kind in schema.indexes.items():
@@ -396,6 +460,8 @@ def resize_vectors(folder: Path, schema: CollectionSchema) -> None:
     The payloads and words stay. May be killed at any moment, and done again. Raises StoreError.
     """
     path, make = folder / schema.name, qdrant.UpdateOperation
+    with engine_errors("open", path):
+        compacting.finish(path)
     size, stored = stored_dimension(path) or schema.dimension, stored_vectors(path)
     with engine_errors("open", path):
         checksums.check_sums(path)
@@ -426,5 +492,8 @@ def stored_vectors(path: Path) -> set[str] | None:
 
 
 def _stored_config(path: Path) -> Any:
-    config = path / "edge_config.json"
-    return json.loads(config.read_text()) if config.exists() else None
+    for folder in (path, compacting.whole_folder(path)):
+        config = folder / "edge_config.json"
+        if config.exists():
+            return json.loads(config.read_text())
+    return None

@@ -294,6 +294,18 @@ class ServerCollection:
     async def flush(self) -> None:
         """Do nothing: every write is in the server's log, which the server itself syncs."""
 
+    async def compact(self) -> str:
+        """Do nothing, and say where what was deleted stays: the server does not let itself be told.
+
+        Its vacuum optimizer decides: https://qdrant.tech/documentation/concepts/optimizer/
+        """
+        return (
+            f"The Qdrant server at {self._url} keeps the bytes of what was deleted in its segments "
+            "and log until its optimizer rewrites them, for which a fifth of a segment and 1,000 "
+            "points must be gone. To be rid of them at once, back the store up, restore it under "
+            "another SOUFFLEUR_QDRANT_PREFIX, and delete the old collections and snapshots there."
+        )
+
     async def close(self) -> None:
         """Close the connection."""
         if self._owned and not self._closed:

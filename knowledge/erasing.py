@@ -38,6 +38,8 @@ class Erased:
     """Whose it was."""
     counts: dict[str, int]
     """The number of records by kind: memory, episode, portrait, turn, entry, …"""
+    remarks: tuple[str, ...] = ()
+    """Where bytes stay, and until when; empty if they are nowhere in the store's files."""
 
 
 async def erase_user(memories: Collection, journal: Journal, user_id: str) -> Erased:

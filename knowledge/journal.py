@@ -286,8 +286,12 @@ class Journal:
         if self.collection.shared:
             await self.leases.note_done(entries[0].user_id, entries[0].verdict_id)
         for user_id in {entry.user_id for entry in entries}:
-            for seen in list(self._watchers.values()):
-                seen(user_id)
+            self.tell(user_id)
+
+    def tell(self, user_id: str) -> None:
+        """Call what watches: something of a user has changed."""
+        for seen in list(self._watchers.values()):
+            seen(user_id)
 
     async def _promote(self, ids: Sequence[str], seq: int) -> None:
         await self.collection.merge_payload(ids, {"type": "entry", "seq": seq})

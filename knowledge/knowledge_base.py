@@ -26,6 +26,7 @@ from souffleur.knowledge.engine.collection import (
 )
 from souffleur.knowledge.erasing import Erased
 from souffleur.knowledge.finding.search import (
+    CLEARLY_MEANT,
     INSTANT,
     Found,
     Query,
@@ -63,6 +64,9 @@ from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.proposals import agreed, declined, edited
 from souffleur.knowledge.reading import read_each
+from souffleur.knowledge.removal.order import Forgotten, Removal, Stage, forgotten, make_order
+from souffleur.knowledge.removal.removals import Removals
+from souffleur.knowledge.removal.trace import TopicPreview, Trace, removal_notes
 from souffleur.knowledge.sessions import Sessions
 from souffleur.knowledge.talk.talk_codec import masked_reader
 from souffleur.knowledge.talk.turn import Turn
@@ -73,9 +77,13 @@ from souffleur.knowledge.watching import UNWATCHED, Watch
 from souffleur.knowledge.writer import Writer
 
 Vector = tuple[float, ...]
+Retell = Callable[[Memories], Awaitable[None]]
+"""Has a model write the episodes that wait, and these portraits, anew."""
 
 NEAR_DUPLICATE = 0.95
 """Minimum cosine of two near-duplicate memories."""
+MOST_NEAR = 50
+"""Number of memories that are searched for what is near a topic."""
 TURNS_PER_REQUEST = 64
 """Number of raw turns embedded in one request."""
 
@@ -138,6 +146,9 @@ class KnowledgeBase:
             withheld=withheld,
         )
         """Carries out verdicts."""
+        self.removals = Removals(memories, journal, embedder)
+        """Removes what a topic leaves, for good."""
+        self._compacting = asyncio.Lock()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._at_hand: KnowledgeBase | None = None
 
@@ -253,7 +264,9 @@ class KnowledgeBase:
     async def erase_user(self, user_id: str) -> Erased:
         """Delete everything of a user now, for good. Raises NotFoundError if there is nothing."""
         async with self._alone(check_id(user_id)):
-            return await erasing.erase_user(self.memories, self.journal, user_id)
+            erased = await erasing.erase_user(self.memories, self.journal, user_id)
+        self.embedder.forget_texts()
+        return replace(erased, remarks=tuple(await self.compact()))
 
     async def erase_turn(self, turn_id: str, *, user_id: str, by: Actor, now: datetime) -> Erased:
         """Erase the words of a turn and what rests on it alone, now and for good.
@@ -267,7 +280,110 @@ class KnowledgeBase:
                 with suppress(UndoError):  # it was changed again since: the later words hold
                     await self.undo(entry.id, user_id=user_id, by=by, now=now)
         async with self._alone(user_id):
-            return await erasing.erase_turn(self.memories, self.journal, turn)
+            erased = await erasing.erase_turn(self.memories, self.journal, turn)
+        self.embedder.forget_texts()
+        return replace(erased, remarks=tuple(await self.compact()))
+
+    async def preview_topic(self, topic: str, *, user_id: str, now: datetime) -> TopicPreview:
+        """Return what tells of a topic and what rests on it, each with why; nothing changes."""
+        query = Query(check_id(user_id), topic, now, sphere=EVERY_SPHERE, limit=MOST_NEAR)
+        near = {
+            found.memory.id: f"it is near the topic ({found.relevance:.2f})"
+            for found in await self.search(query)
+            if found.relevance >= CLEARLY_MEANT
+        }
+        traces = await self.removals.trace(user_id, topic, near)
+        return TopicPreview(user_id, topic, traces, list(removal_notes(self.memories.shared)))
+
+    async def forget_topic(
+        self,
+        topic: str,
+        ids: Sequence[str],
+        *,
+        user_id: str,
+        by: Actor,
+        now: datetime,
+        retell: Retell | None = None,
+    ) -> Forgotten:
+        """Remove for good those records of a topic's preview that have these ids.
+
+        Raises NotFoundError if the preview has none of them (any more).
+        """
+        preview = await self.preview_topic(topic, user_id=user_id, now=now)
+        chosen = [trace for trace in preview.traces if trace.id in set(ids)]
+        if not chosen:
+            raise NotFoundError(
+                f"nothing with these ids tells of {topic!r} any more: look at its preview again"
+            )
+        return await self._remove(topic, chosen, user_id=user_id, by=by, now=now, retell=retell)
+
+    async def erase_memory(
+        self,
+        memory_id: str,
+        *,
+        user_id: str,
+        turns: bool,
+        by: Actor,
+        now: datetime,
+        retell: Retell | None = None,
+    ) -> Forgotten:
+        """Remove a memory for good, with its earlier versions and wherever it is told again.
+
+        With `turns`, the raw turns that it rests on go as well. Raises NotFoundError.
+        """
+        memory = await self.get(memory_id, user_id=user_id)
+        traces = await self.removals.trace(user_id, "", {memory.id: "it is to go"})
+        kept = () if turns else ("turn", "window", "segment")
+        chosen = [trace for trace in traces if trace.sure and trace.kind not in kept]
+        return await self._remove("", chosen, user_id=user_id, by=by, now=now, retell=retell)
+
+    async def _remove(
+        self,
+        topic: str,
+        chosen: Sequence[Trace],
+        *,
+        user_id: str,
+        by: Actor,
+        now: datetime,
+        retell: Retell | None,
+    ) -> Forgotten:
+        subject = await self.removals.subject(user_id, topic, chosen)
+        order = make_order(user_id, chosen, subject, by=by, now=now, retell=retell is not None)
+        async with self._alone(user_id):
+            await self.removals.begin(order)
+            await self.removals.carry_out(order)
+        if retell:
+            rewritten = await self.memories.get(order.cut_ids("portrait"))
+            await retell(to_memories(rewritten))
+        async with self._alone(user_id):
+            return await self._conclude(order)
+
+    async def _conclude(self, order: Removal) -> Forgotten:
+        """Finish an order whose records are gone: the receipt, and the bytes."""
+        if order.stage is Stage.RECORDS:
+            await self.removals.sweep(order)
+            order = await self.removals.close(order)
+        remarks = await self.compact()
+        await self.removals.end(order)
+        return forgotten(order, remarks)
+
+    async def finish_removals(self, user_id: str | None = EVERYBODY) -> int:
+        """Finish the removals that a crash interrupted; return their number."""
+        orders = await self.removals.waiting(user_id)
+        for order in orders:
+            if order.stage is Stage.RECORDS:
+                await self.removals.carry_out(order)
+            await self._conclude(order)
+        return len(orders)
+
+    async def compact(self) -> list[str]:
+        """Rewrite the files of the store, so that nothing deleted is left in them.
+
+        The store may be used meanwhile. Returns where an engine keeps bytes nevertheless.
+        """
+        async with self._compacting:
+            said = [await one.compact() for one in (self.memories, self.journal.collection)]
+        return list(dict.fromkeys(filter(None, said)))
 
     async def undo_turn(self, turn: Turn, *, by: Actor, now: datetime) -> LedgerEntries:
         """Undo all changes that a turn caused and that can still be undone, newest first."""
@@ -521,7 +637,7 @@ class KnowledgeBase:
         Use `EVERYBODY` only while nobody else writes: at the start, or in a command of its own.
         """
         if user_id is EVERYBODY:
-            return await self.writer.finish()
+            return await self.writer.finish() + await self.finish_removals()
         async with self._alone(user_id):
             return await self.writer.finish(user_id)
 

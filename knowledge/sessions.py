@@ -31,6 +31,7 @@ from souffleur.knowledge.portrait import PortraitStatus
 from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.reading import read_each
 from souffleur.knowledge.talk.session import (
+    MIN_EPISODE_MESSAGES,
     TALK_PAUSE,
     Segment,
     SegmentState,
@@ -238,14 +239,15 @@ class Sessions:
                 [turn_point(turn.model_copy(update={**gone, **_wordless(turn)})) for turn in found]
             )
 
-    async def erase(self, turn: Turn) -> None:
+    async def erase(self, turn: Turn, *, retell: bool = True, keep_episode: bool = False) -> None:
         """Delete the words of a turn, and take it out of its window or segment.
 
-        The episode of its segment, which must be deleted, is told anew if words are left.
+        The episode of its segment, which must be deleted unless it is kept, is told anew if words
+        are left and if `retell` is set.
         """
         await self._journal.calling(lambda: self._erase(turn))
         for segment in await self.segments_with([turn.id]):
-            await self._shorten(segment, turn)
+            await self._shorten(segment, turn, retell=retell, keep_episode=keep_episode)
 
     def _erase(self, turn: Turn) -> None:
         id = session_point_id(turn.user_id, turn.session_id, turn.sphere)
@@ -260,21 +262,22 @@ class Sessions:
             self._journal.change_session(id, shorter)
             self._collection.put_now([turn_point(turn.model_copy(update={**bare, **over}))])
 
-    async def _shorten(self, segment: Segment, turn: Turn) -> None:
+    async def _shorten(
+        self, segment: Segment, turn: Turn, *, retell: bool, keep_episode: bool
+    ) -> None:
         """Take a turn out of a segment, and have what is left of it told anew."""
         left = tuple(id for id in segment.turn_ids if id != turn.id)
         if not left:
             await self._collection.delete([segment.id])
             return
-        again = segment.state is not SegmentState.SMALL_TALK and not segment.expunged
-        shorter = segment.model_copy(
-            update={
-                "turn_ids": left,
-                "messages": max(segment.messages - turn.messages, 1),
-                "episode_id": None,
-                "state": SegmentState.WAITING if again else SegmentState.SMALL_TALK,
-            }
-        )
+        messages = max(segment.messages - turn.messages, 1)
+        shorter = segment.model_copy(update={"turn_ids": left, "messages": messages})
+        again = retell and segment.state is not SegmentState.SMALL_TALK and not segment.expunged
+        if keep_episode:
+            again = again and messages >= MIN_EPISODE_MESSAGES
+        else:
+            state = SegmentState.WAITING if again else SegmentState.SMALL_TALK
+            shorter = shorter.model_copy(update={"episode_id": None, "state": state})
         await (self.requeue([shorter]) if again else self.save([shorter]))
 
     async def expire(self, now: datetime, days: int) -> int:

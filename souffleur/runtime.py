@@ -1,5 +1,6 @@
 """Souffleur: the public interface. `recall` before the reply, `observe` after it."""
 
+import asyncio
 import uuid
 from collections.abc import Sequence
 from datetime import datetime
@@ -25,9 +26,9 @@ from souffleur.errors import (
 )
 from souffleur.field_docs import explain_fields
 from souffleur.health import Health
-from souffleur.knowledge.finding.search import Found, Query, Scope
+from souffleur.knowledge.finding.search import CLEARLY_MEANT, Found, Query, Scope
 from souffleur.knowledge.identity import EVERY_SPHERE, PERSONAS, check_id, own_sphere
-from souffleur.knowledge.language.plain_text import clip, mend
+from souffleur.knowledge.language.plain_text import clip, is_blank, mend
 from souffleur.knowledge.memory import Category, Kind, Memories, Memory, MemoryState
 from souffleur.knowledge.operation import (
     Actor,
@@ -72,13 +73,15 @@ if TYPE_CHECKING:
     from souffleur.knowledge.embedding.embedder import Embedder
     from souffleur.knowledge.erasing import Erased
     from souffleur.knowledge.introductions import People
-    from souffleur.knowledge.knowledge_base import KnowledgeBase
+    from souffleur.knowledge.knowledge_base import KnowledgeBase, Retell
+    from souffleur.knowledge.removal.order import Forgotten
+    from souffleur.knowledge.removal.trace import TopicPreview
     from souffleur.knowledge.upkeep.quality import Quality
     from souffleur.mirror.keeping import Keeper
     from souffleur.runs.run import RunOptions, RunResult
 
-FORGET_RELEVANCE = 0.45
-"""Minimum relevance for `forget` to take a memory as meant."""
+RETELL_SECONDS = 60.0
+"""Seconds that a model has to write episodes and portraits anew, when something is forgotten."""
 
 
 @explain_fields
@@ -513,7 +516,7 @@ class Souffleur:
         except NotFoundError:
             everything = Query(user_id, query, now, sphere=EVERY_SPHERE, limit=20)
             hits = await self.knowledge.search(everything)
-            return [hit for hit in hits if hit.relevance >= FORGET_RELEVANCE]
+            return [hit for hit in hits if hit.relevance >= CLEARLY_MEANT]
 
     async def proposals(self, *, user_id: str) -> list[LedgerEntry]:
         """Return the changes that wait for confirmation (see `auto_extract`), oldest first."""
@@ -618,6 +621,82 @@ class Souffleur:
                 self._stored_id(turn_id), user_id=user_id, by=by, now=now
             ),
         )
+
+    async def preview_topic(
+        self, topic: str, *, user_id: str, at: Moment | None = None
+    ) -> "TopicPreview":
+        """Return what tells of a topic and what rests on it, each with why; nothing changes.
+
+        `forget_topic` takes the ids of what is to go. Raises MessageError for a blank topic.
+        """
+        persona, _ = await self._who(check_id(user_id))
+        if not isinstance(topic, str) or is_blank(topic):
+            raise MessageError("say what is to be forgotten: a name, or a few words")
+        now = self._moment(at, persona)
+        return await self.knowledge.preview_topic(topic, user_id=user_id, now=now)
+
+    async def forget_topic(
+        self, topic: str, *, user_id: str, ids: Sequence[str], at: Moment | None = None
+    ) -> "Forgotten":
+        """Forget, for good, those records of a topic's preview that have these ids, and no others.
+
+        Episodes and portraits lose the sentences that tell of it; a model, if there is one, writes
+        them anew from what is left. Returns a receipt without words, which the ledger keeps.
+        Finished by the next start if the process dies. Raises NotFoundError, MessageError.
+        """
+        persona, _ = await self._who(check_id(user_id))
+        by, now = Actor(who=ActorKind.USER), self._moment(at, persona)
+        return await self._backstage.do_alone(
+            user_id,
+            lambda: self.knowledge.forget_topic(
+                topic, ids, user_id=user_id, by=by, now=now, retell=self._retelling(user_id)
+            ),
+        )
+
+    async def erase_memory(
+        self, memory_id: str, *, user_id: str, turns: bool = False
+    ) -> "Forgotten":
+        """Erase a memory for good: its words in cues, quotes, ledger, episodes and portraits.
+
+        Its earlier versions go as well, and with `turns` the raw turns that it rests on. Returns a
+        receipt as `forget_topic` does. Raises NotFoundError.
+        """
+        by, now = Actor(who=ActorKind.USER), self.clock()
+        check_id(user_id)
+        retell = self._retelling(user_id)
+        return await self._backstage.do_alone(
+            user_id,
+            lambda: self.knowledge.erase_memory(
+                memory_id, user_id=user_id, turns=turns, by=by, now=now, retell=retell
+            ),
+        )
+
+    def _retelling(self, user_id: str) -> "Retell | None":
+        """Return what has a model write anew what was cut; `None` without a model."""
+        agents = self.parts.agents
+        if agents is None:
+            return None
+
+        async def retell(portraits: Memories) -> None:
+            try:
+                async with asyncio.timeout(RETELL_SECONDS):
+                    await agents.narrator.run(user_id)
+                    for one in portraits:
+                        why = "something in it was to be forgotten"
+                        await agents.narrator.write_portrait(user_id, why, one.sphere)
+            except Exception as error:  # noqa: BLE001  what was cut stays as it is
+                bound = logger.bind(user=user_id)
+                bound.warning("what was cut is not written anew: {}", describe(error))
+                trace_bug(bound, error)
+
+        return retell
+
+    async def compact(self) -> list[str]:
+        """Rewrite the files of the store, so that nothing deleted is left in them.
+
+        Returns where a Qdrant server keeps bytes nevertheless, and until when; empty for a folder.
+        """
+        return await self._backstage.do(self.knowledge.compact)
 
     async def flush(self, seconds: float | None = None) -> bool:
         """Wait until everything due is judged, summarised and on disk; return whether it is.

@@ -121,6 +121,10 @@ class Embedder:
         limit = self._timeout if within is None else min(within, self._timeout)
         return await self._vectors(texts, query=self._asymmetric, within=limit)
 
+    def forget_texts(self) -> None:
+        """Drop the vectors that are remembered, and the texts with them."""
+        self._cache.clear()
+
     async def probe(self) -> None:
         """Embed a word without the cache, to test the model. Raises EmbedderError."""
         if self.breaker:

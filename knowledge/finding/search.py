@@ -75,6 +75,9 @@ class Scope(StrEnum):
 
 EVERYWHERE = tuple(Scope)
 
+CLEARLY_MEANT = 0.45
+"""Minimum relevance of a memory that a text clearly means, as one to forget."""
+
 
 @explain_fields
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from loguru import logger
@@ -297,11 +298,17 @@ class Backstage:
         """Finish what a crash interrupted. Verdicts on a server are left to who judges the user."""
         outbox = self._intake.outbox
         if outbox:
+            for order in await self._knowledge.removals.waiting():
+                await self.do_alone(order.user_id, partial(self._finish_removals, order.user_id))
             left = await asyncio.to_thread(outbox.take_up, lambda kept: self.wake(kept.user_id))
             if left:
                 logger.info("{} turns of processes that are gone go to the server", left)
         elif finished := await self._knowledge.recover():
             logger.info("finished {} verdicts that a crash had interrupted", finished)
+
+    async def _finish_removals(self, user_id: str) -> None:
+        if count := await self._knowledge.finish_removals(user_id):
+            logger.info("finished {} removals that a crash had interrupted", count)
 
     def _make_outbox(self, rule: WindowRule) -> Outbox | None:
         journal, settings = self._knowledge.journal, self._settings

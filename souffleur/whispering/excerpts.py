@@ -2,19 +2,14 @@
 
 import re
 from collections.abc import Callable
-from itertools import pairwise
 
-from souffleur.knowledge.language.lexical import is_spaced, terms
+from souffleur.knowledge.language.lexical import terms
 from souffleur.knowledge.language.plain_text import single_line
+from souffleur.knowledge.language.sentences import sentences
 
 GAP = "…"
 """What stands for sentences that are left out."""
 
-ENDS = "。！？.!?…"
-"""What a sentence ends with."""
-
-# A list's number ("2.") ends nothing. Possessive, so that no run of stops is read twice.
-_STOP = re.compile(rf"(?m)(?<!^\d)(?<!^\d\d)[{ENDS}]++[\"'”’」』）)\]】》*_]*+\s*+|\n\s*+")
 _SHORT = 80
 """Characters up to which what somebody quotes is part of what they say."""
 _QUOTED = re.compile(
@@ -78,17 +73,6 @@ def _join(parts: list[str], chosen: set[int]) -> str:
     return single_line(joint) + (GAP if kept and kept[-1] < len(parts) - 1 else "")
 
 
-def sentences(text: str) -> list[str]:
-    r"""The text's sentences, each with the white space after it; a new line also ends one.
-
-    >>> sentences('He said "3.5 cups!" Really.\n好。走吧')
-    ['He said "3.5 cups!" ', 'Really.\n', '好。', '走吧']
-    """
-    starts = [stop.end() for stop in _STOP.finditer(text) if _is_end(stop, text)]
-    edges = [0, *starts, len(text)]
-    return [text[low:high] for low, high in pairwise(edges) if low < high]
-
-
 def leading(text: str, fits: Callable[[str], bool], mark: str = "") -> str:
     """The text if it fits; else as many of its first sentences as do, and `mark`; else nothing.
 
@@ -106,10 +90,3 @@ def leading(text: str, fits: Callable[[str], bool], mark: str = "") -> str:
             break
         kept = front.rstrip() + mark
     return kept
-
-
-def _is_end(stop: re.Match[str], text: str) -> bool:
-    after = text[stop.end() : stop.end() + 1]
-    if not after or stop[0][-1].isspace() or set(stop[0]) & set("。！？"):
-        return True
-    return after.isalnum() and not is_spaced(after)  # "3.5", "a.m.", "e.g.," go on

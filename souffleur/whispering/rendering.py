@@ -11,10 +11,11 @@ from typing import Literal
 from zoneinfo import ZoneInfo
 
 from souffleur.knowledge.language.plain_text import single_line
+from souffleur.knowledge.language.sentences import ENDS
 from souffleur.knowledge.memory import NARRATIVE, Category, Kind, Memory
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.prompts import render
-from souffleur.whispering.excerpts import ENDS, GAP, excerpt, split_quotations
+from souffleur.whispering.excerpts import GAP, excerpt, split_quotations
 from souffleur.whispering.tokens import Count
 
 MAX_SIDE_TOKENS = 200

@@ -6,9 +6,10 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, strategies as st
 
+from souffleur.knowledge.language.sentences import sentences
 from souffleur.knowledge.memory import Category, Kind
 from souffleur.prompts import LANGUAGES, render
-from souffleur.whispering.excerpts import leading, sentences
+from souffleur.whispering.excerpts import leading
 from souffleur.whispering.rendering import (
     KINDS,
     MAX_SIDE_TOKENS,

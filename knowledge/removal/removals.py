@@ -1,0 +1,209 @@
+"""Removals: a topic is traced, and what was chosen of it is removed for good, crash-safely.
+
+An order is written before anything else. Each of its steps can be done again, so whoever finds an
+order after a crash carries it out from the start. Its words go with its last record.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from loguru import logger
+
+from souffleur.errors import EmbedderError
+from souffleur.knowledge.embedding.embedder import Embedder
+from souffleur.knowledge.engine.collection import Collection, Filter, Is, Point, read_all
+from souffleur.knowledge.identity import EVERYBODY, check_id, user_conditions
+from souffleur.knowledge.journal import Journal, to_entry
+from souffleur.knowledge.language.lexical import encode_document
+from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
+from souffleur.knowledge.memory_codec import embedded_point, to_memories, to_point
+from souffleur.knowledge.operation import LedgerEntry
+from souffleur.knowledge.reading import read_each
+from souffleur.knowledge.removal.order import (
+    Removal,
+    Stage,
+    order_point,
+    receipt,
+    to_order,
+)
+from souffleur.knowledge.removal.subject import Reader, Subject
+from souffleur.knowledge.removal.trace import (
+    Holdings,
+    Trace,
+    content_of,
+    find_traces,
+    subject_of,
+    words_of,
+)
+from souffleur.knowledge.sessions import Sessions
+from souffleur.knowledge.talk.talk_codec import to_segment, to_session, to_turn
+
+_TAKEN_APART = frozenset(
+    {"memory", "episode", "portrait", "entry", "proposal", "window", "segment"}
+)
+"""Kinds of which more than a field is cut, or none."""
+
+
+class Removals:
+    """The orders in a store, and how they are carried out.
+
+    Callers see to it that nothing else changes the user's records meanwhile.
+    """
+
+    def __init__(self, memories: Collection, journal: Journal, embedder: Embedder) -> None:
+        self._memories = memories
+        self._journal = journal
+        self._embedder = embedder
+        self._sessions = Sessions(journal)
+
+    async def trace(self, user_id: str, topic: str, near: Mapping[str, str]) -> list[Trace]:
+        """Return what tells of a topic, and of these memories, each with why it is meant."""
+        held = await self.holdings(user_id)
+        return await asyncio.to_thread(find_traces, held, topic, near)
+
+    async def holdings(self, user_id: str) -> Holdings:
+        """Return everything that is kept of a user."""
+        mine = Filter((Is("user_id", check_id(user_id)),))
+        by_type: dict[str, list[Point]] = {}
+        for point in await read_all(self._journal.collection, mine):
+            by_type.setdefault(str(point.payload.get("type")), []).append(point)
+        return Holdings(
+            to_memories(await read_all(self._memories, mine)),
+            read_each(by_type.pop("entry", []), to_entry),
+            read_each(by_type.pop("turn", []), to_turn),
+            read_each(by_type.pop("session", []), to_session),
+            read_each(by_type.pop("segment", []), to_segment),
+            [point for points in by_type.values() for point in points],
+        )
+
+    async def begin(self, order: Removal) -> None:
+        """Write an order durably; from then on it is carried out, whoever dies."""
+        await self._journal.collection.put([order_point(order)])
+        await self._journal.collection.flush()
+
+    async def subject(self, user_id: str, topic: str, traces: Sequence[Trace]) -> Subject:
+        """Return the words by which what is to go is recognised."""
+        mine = Filter((Is("user_id", user_id),))
+        every = to_memories(await read_all(self._memories, mine))
+        ids = {trace.id for trace in traces if trace.whole}
+        return subject_of(topic, [one for one in every if one.id in ids], every)
+
+    async def waiting(self, user_id: str | None = EVERYBODY) -> list[Removal]:
+        """Return the orders that are not carried out."""
+        must = (Is("type", "removal"), Is("applied", False), *user_conditions(user_id))
+        return read_each(await read_all(self._journal.collection, Filter(must)), to_order)
+
+    async def carry_out(self, order: Removal) -> None:
+        """Remove the records of an order and cut the others. Idempotent."""
+        reader = Reader(order.subject)
+        gone = order.ids("memory", "episode", "portrait")
+        await self._empty(order, reader, gone)
+        await self._memories.delete(list(gone))
+        for turn in await self._journal.get_turns(order.ids("turn")):
+            await self._sessions.erase(turn, retell=order.retell, keep_episode=True)
+        await self._journal.collection.delete(list(order.ids("item")))
+        await self._cut_memories(order, reader)
+        await self._cut_others(order, reader)
+        self._embedder.forget_texts()
+
+    async def sweep(self, order: Removal) -> None:
+        """Remove what a model has replaced by what it wrote anew; cut that, should it tell, too."""
+        reader = Reader(order.subject)
+        held = await self.holdings(order.user_id)
+        cut = order.cut_ids("episode", "portrait")
+        over = [one.id for one in held.memories if one.id in cut and not _is_in_force(one)]
+        new = [entry for entry in held.entries if entry.at >= order.at or _changes(entry, over)]
+        made = {memory.id for entry in new for memory in _made(entry)}
+        for one in held.memories:
+            if one.id in made and one.id not in over and one.category in NARRATIVE:
+                await self._cut(one, reader)
+        for entry in new:
+            if _changes(entry, over) or any(map(reader.finds, words_of(entry))):
+                await self._journal.rewrite(_emptied(entry, reader, over))
+        await self._memories.delete(over)
+
+    async def close(self, order: Removal) -> Removal:
+        """Write the receipt; then the order has no words any more. Returns it as it is now."""
+        entry = receipt(order)
+        await self._journal.write([entry])
+        await self._journal.settle([entry])
+        bare = order.model_copy(update={"stage": Stage.FILES, "subject": Subject()})
+        await self._journal.collection.put([order_point(bare)])
+        return bare
+
+    async def end(self, order: Removal) -> None:
+        """Drop an order whose bytes are gone as well."""
+        await self._journal.collection.delete([order.id])
+
+    async def _empty(self, order: Removal, reader: Reader, gone: Sequence[str]) -> None:
+        """Erase words in the ledger: of the entries listed, and of those on what goes."""
+        named = {one.id: one for one in await self._journal.get_entries(_entries_of(order))}
+        for memory_id in gone:
+            found = await self._journal.entries(order.user_id, memory_id=memory_id)
+            named |= {entry.id: entry for entry in found}
+        for entry in named.values():
+            await self._journal.rewrite(_emptied(entry, reader, gone))
+
+    async def _cut_memories(self, order: Removal, reader: Reader) -> None:
+        ids = order.cut_ids("memory", "episode", "portrait")
+        for one in to_memories(await self._memories.get(ids)):
+            if one.user_id == order.user_id:
+                await self._cut(one, reader)
+
+    async def _cut(self, memory: Memory, reader: Reader) -> None:
+        """Cut a memory; one of which nothing is left goes."""
+        left = reader.cut_memory(memory)
+        if left == memory:
+            return
+        if not left.content:
+            await self._memories.delete([memory.id])
+            return
+        left = left.model_copy(update={"revision": memory.revision + 1})
+        await self._memories.put([await self._embedded(left)])
+
+    async def _embedded(self, memory: Memory) -> Point:
+        try:
+            texts = list(dict.fromkeys(memory.embedded))
+            vectors = await self._embedder.embed(texts)
+            return embedded_point(memory, dict(zip(texts, vectors, strict=True)))
+        except EmbedderError as error:  # the words must go, and it is found by those that stay
+            logger.warning("what is left of a memory is found by its words alone: {}", error)
+            bare = to_point(memory, ())
+            words = encode_document("\n".join(memory.cues)) if memory.cues else None
+            return Point(bare.id, bare.payload, None, bare.lexical, cue_words=words)
+
+    async def _cut_others(self, order: Removal, reader: Reader) -> None:
+        """Cut the fields of records of other types, and the reasons kept with turns."""
+        kinds = sorted(set(order.cut) - _TAKEN_APART)
+        for point in await self._journal.collection.get(order.cut_ids(*kinds)):
+            left = {key: reader.cut_any(one) for key, one in content_of(point).items()}
+            changed = {key: one for key, one in left.items() if one != point.payload[key]}
+            if changed:
+                await self._journal.collection.merge_payload([point.id], changed)
+
+
+def _entries_of(order: Removal) -> tuple[str, ...]:
+    return order.cut_ids("entry", "proposal")
+
+
+def _is_in_force(memory: Memory) -> bool:
+    return memory.state in {MemoryState.ACTIVE, MemoryState.PENDING}
+
+
+def _changes(entry: LedgerEntry, memory_ids: Sequence[str]) -> bool:
+    return not set(memory_ids).isdisjoint(entry.memory_ids)
+
+
+def _made(entry: LedgerEntry) -> list[Memory]:
+    return [change.after for change in entry.changes]
+
+
+def _emptied(entry: LedgerEntry, reader: Reader, gone: Sequence[str]) -> LedgerEntry:
+    """Return an entry without its words, and without the changes that tell of the subject."""
+    told = [
+        change.after.id
+        for change in entry.changes
+        for memory in filter(None, (change.before, change.after))
+        if reader.finds_any([memory.model_dump(mode="json")])
+    ]
+    return entry.emptied({*gone, *told}).model_copy(update={"waits": False})

@@ -1,0 +1,232 @@
+"""Forgetting a topic: what is chosen of its preview is nowhere any more, whoever dies meanwhile."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from souffleur.agents.chat import Request
+from souffleur.errors import MessageError, NotFoundError
+from souffleur.knowledge.engine.collection import Filter, read_all
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.operation import Actor, ActorKind
+from souffleur.knowledge.removal.order import PURGE
+from tests.build import NOW, open_base
+from tests.faults.teller import Deadly, Dying, Gone
+from tests.place import in_folder
+from tests.residue import found_in
+from tests.scripted import SKIP, Answer, add, answer, by_name, episode, portrait
+from tests.stage import Stage, staged
+
+SAID: dict[str, Answer] = {
+    "I am with Quentin now": answer(
+        add("Ann is with Quentin.", "with Quentin", entities=["Quentin"], kind="relationship"),
+        reason="Quentin is new",
+    ),
+    "He and I go to Zanzibar": answer(
+        add(
+            "Ann plans a trip to Zanzibar with Quentin.",
+            "go to Zanzibar",
+            entities=["Quentin", "Zanzibar"],
+        )
+    ),
+    "I like tea": answer(add("Ann likes tea.", "I like tea")),
+    "Work is fine": SKIP,
+    "It is grey outside": SKIP,
+}
+TOLD = "Ann is with Quentin. They go to Zanzibar. She likes tea."
+
+
+def model(request: Request) -> Answer:
+    """Judges by what is said; tells of Quentin as long as it reads of him."""
+    read = request.messages[-1].content
+    if request.name == "monitor":
+        judged = read[read.rindex("Ann: ") :]
+        return next(answer for said, answer in SAID.items() if said in judged)
+    if request.name == "episode":
+        return episode(TOLD if "Quentin" in read else "They talked of tea.")
+    if request.name == "portrait":
+        about = "She is with Quentin, whom she loves." if "Quentin" in read else "She loves tea."
+        return portrait("Ann talks.", about, "She is well.")
+    return SKIP
+
+
+async def talk(stage: Stage) -> None:
+    """Say it all, and have it told."""
+    for number, said in enumerate(SAID):
+        stage.clock.at = NOW.replace(minute=number)
+        stage.memory.observe(user_id="ann", session_id="s1", user=said, turn_id=f"t{number}")
+        await stage.memory.flush()
+    stage.memory.end_session(user_id="ann", session_id="s1")
+    await stage.memory.flush()
+    await stage.memory.write_portrait(user_id="ann")
+    stage.memory.observe(user_id="ann", session_id="s2", user="Work is fine", assistant="Quentin?")
+    await stage.memory.flush()
+
+
+async def words_of(knowledge: KnowledgeBase) -> str:
+    """Every word in the store."""
+    both = (knowledge.memories, knowledge.journal.collection)
+    found = [point.payload for one in both for point in await read_all(one, Filter())]
+    return json.dumps(found, ensure_ascii=False)
+
+
+@pytest.fixture
+async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+    """A talk about Quentin and tea, told as an episode and a portrait."""
+    async with staged(
+        tmp_path / "store", by_name(monitor=model, episode=model, portrait=model)
+    ) as s:
+        await talk(s)
+        yield s
+
+
+async def test_a_preview_shows_what_rests_on_the_topic_and_why(stage: Stage) -> None:
+    """Each kind of record is listed with its reason; nothing changes, and tea is not meant."""
+    before = await words_of(stage.knowledge)
+    preview = await stage.memory.preview_topic("Quentin", user_id="ann")
+    kinds = {trace.kind for trace in preview.traces}
+    assert kinds >= {"memory", "episode", "portrait", "turn", "entry", "window", "segment"}
+    meant = {trace.text for trace in preview.traces if trace.kind == "memory" and trace.sure}
+    assert meant == {"Ann is with Quentin.", "Ann plans a trip to Zanzibar with Quentin."}
+    (told,) = (trace for trace in preview.traces if trace.kind == "episode")
+    assert (told.whole, "Ann is with Quentin." in told.lines) == (False, True)
+    assert all(trace.why for trace in preview.traces)
+    assert await words_of(stage.knowledge) == before
+    with pytest.raises(MessageError, match="say what is to be forgotten"):
+        await stage.memory.preview_topic(" ", user_id="ann")
+
+
+@in_folder
+async def test_a_forgotten_topic_is_nowhere(stage: Stage, tmp_path: Path) -> None:
+    """Neither a read, the ledger, a backup nor a byte on the disk yields it; the rest stays."""
+    memory, knowledge = stage.memory, stage.knowledge
+    preview = await memory.preview_topic("Quentin", user_id="ann")
+    assert found_in(tmp_path, "Quentin")
+    receipt = await memory.forget_topic("Quentin", user_id="ann", ids=preview.ids)
+    assert receipt.counts["memory"] == 2
+    assert receipt.remarks == ()
+    left = await words_of(knowledge)
+    assert "Quentin" not in left
+    assert "Zanzibar" not in left
+    assert [
+        one.content for one in await memory.list(user_id="ann", kind="fact", category="fact")
+    ] == ["Ann likes tea."]
+    (told,) = await stage.episodes()
+    assert told.content.endswith("They talked of tea.")
+    likeness = await memory.portrait(user_id="ann")
+    assert likeness is not None
+    assert "She loves tea." in likeness.content
+    asked = [request.messages for request in stage.chat.requests[-2:]]
+    assert "Quentin" not in str(asked)
+    (entry,) = [one for one in await knowledge.journal.entries("ann") if one.op == PURGE]
+    assert entry.id == receipt.id
+    assert len(entry.details["removed"]["memory"]) == 2
+    past = await memory.ask("Quentin in Zanzibar", user_id="ann")
+    assert "Zanzibar" not in str(past.found)
+    assert "Quentin" not in (await memory.recall(user_id="ann", text="Who is with me?")).text
+    await memory.backup(tmp_path / "all.zip")
+    await memory.close()
+    for word in ("Quentin", "Zanzibar"):
+        assert found_in(tmp_path / "store", word) == []
+
+
+async def test_only_what_is_chosen_goes(stage: Stage) -> None:
+    """What is left out of the ids stays as it is; ids of nothing are refused."""
+    preview = await stage.memory.preview_topic("Quentin", user_id="ann")
+    (trip,) = (trace for trace in preview.traces if "trip" in trace.text and trace.kind == "memory")
+    await stage.memory.forget_topic("Quentin", user_id="ann", ids=[trip.id])
+    left = {one.content for one in await stage.memory.list(user_id="ann")}
+    assert "Ann is with Quentin." in left
+    assert trip.text not in left
+    with pytest.raises(NotFoundError, match="look at its preview again"):
+        await stage.memory.forget_topic("Quentin", user_id="ann", ids=[trip.id])
+    with pytest.raises(NotFoundError):
+        await stage.memory.forget_topic("Quentin", user_id="bob", ids=preview.ids)
+
+
+async def test_one_memory_is_erased_with_its_words(stage: Stage) -> None:
+    """Its sentence and quotation are gone from ledger, episode and portrait; its turns if asked."""
+    (tea,) = [
+        one for one in await stage.memory.list(user_id="ann") if one.content == "Ann likes tea."
+    ]
+    await stage.memory.erase_memory(tea.id, user_id="ann", turns=True)
+    left = await words_of(stage.knowledge)
+    assert "likes tea" not in left
+    assert "I like tea" not in left
+    assert "Ann is with Quentin." in left
+
+
+async def test_a_model_that_names_it_again_is_not_believed(tmp_path: Path) -> None:
+    """What it writes is cut once more, and its entry in the ledger, too."""
+
+    def stubborn(request: Request) -> Answer:
+        if request.name == "episode":
+            return episode("They talked of tea. Quentin was there.")
+        return model(request)
+
+    script = by_name(monitor=model, episode=stubborn, portrait=model)
+    async with staged(tmp_path / "store", script) as stage:
+        await talk(stage)
+        preview = await stage.memory.preview_topic("Quentin", user_id="ann")
+        await stage.memory.forget_topic("Quentin", user_id="ann", ids=preview.ids)
+        assert "Quentin" not in await words_of(stage.knowledge)
+        (told,) = await stage.episodes()
+        assert "tea" in told.content
+
+
+async def test_a_death_before_any_write_is_made_good(stage: Stage, tmp_path: Path) -> None:
+    """Wherever the process dies, the next one finishes: no word is left, and one receipt."""
+    preview = await stage.memory.preview_topic("Quentin", user_id="ann")
+    knowledge = stage.knowledge
+    memories, talk_of = knowledge.memories, knowledge.journal.collection
+    by, writes, begun = Actor(who=ActorKind.USER), 0, False
+    while True:
+        count = Dying(writes)
+        knowledge.journal.collection = Deadly(talk_of, count)
+        dying = KnowledgeBase(
+            Deadly(memories, count), knowledge.journal, knowledge.embedder, knowledge.policy
+        )
+        try:
+            if begun:
+                await dying.finish_removals()
+            else:
+                await dying.forget_topic("Quentin", preview.ids, user_id="ann", by=by, now=NOW)
+            break
+        except Gone:
+            knowledge.journal.collection = talk_of
+            begun = bool(await knowledge.removals.waiting())
+            writes += 1
+    knowledge.journal.collection = talk_of
+    assert writes > 5
+    assert await knowledge.removals.waiting() == []
+    left = await words_of(knowledge)
+    assert "Quentin" not in left
+    assert [one.op for one in await knowledge.journal.entries("ann")].count(PURGE) == 1
+    (told,) = await stage.episodes()
+    assert told.content.endswith("She likes tea.")
+
+
+@in_folder
+async def test_an_opening_finishes_what_was_begun(tmp_path: Path) -> None:
+    """Of an order that was only written, the next start leaves neither record nor byte."""
+    async with staged(tmp_path / "store", by_name(monitor=model, episode=model)) as stage:
+        await talk_briefly(stage)
+        traces = (await stage.memory.preview_topic("Quentin", user_id="ann")).traces
+        removals = stage.knowledge.removals
+        subject = await removals.subject("ann", "Quentin", traces)
+        from souffleur.knowledge.removal.order import make_order
+
+        by = Actor(who=ActorKind.USER)
+        await removals.begin(make_order("ann", traces, subject, by=by, now=NOW, retell=False))
+    base = await open_base(tmp_path / "store", dimension=128)
+    assert await base.recover() == 1
+    await base.close()
+    assert found_in(tmp_path, "Quentin") == []
+
+
+async def talk_briefly(stage: Stage) -> None:
+    """Say the first of it."""
+    stage.memory.observe(user_id="ann", session_id="s1", user=next(iter(SAID)), turn_id="t0")
+    await stage.memory.flush()

@@ -66,6 +66,8 @@ if TYPE_CHECKING:
     )
     from souffleur.knowledge.people import Everybody, Person, PersonaCard
     from souffleur.knowledge.policy import DecayRule, Policy
+    from souffleur.knowledge.removal.order import Forgotten
+    from souffleur.knowledge.removal.trace import TopicPreview, Trace
     from souffleur.knowledge.talk.turn import Turn, TurnState
     from souffleur.knowledge.upkeep.quality import Quality
     from souffleur.knowledge.users import UserSummary
@@ -100,6 +102,7 @@ _HOMES = {
     "Erased": "souffleur.knowledge.erasing",
     "Everybody": "souffleur.knowledge.people",
     "Evidence": "souffleur.knowledge.memory",
+    "Forgotten": "souffleur.knowledge.removal.order",
     "Found": "souffleur.knowledge.finding.search",
     "Health": "souffleur.health",
     "IdentityError": "souffleur.errors",
@@ -149,6 +152,8 @@ _HOMES = {
     "StoreBusyError": "souffleur.errors",
     "StoreError": "souffleur.errors",
     "StoreMismatchError": "souffleur.errors",
+    "TopicPreview": "souffleur.knowledge.removal.trace",
+    "Trace": "souffleur.knowledge.removal.trace",
     "Turn": "souffleur.knowledge.talk.turn",
     "TurnState": "souffleur.knowledge.talk.turn",
     "UndoError": "souffleur.errors",
@@ -179,6 +184,7 @@ __all__ = [
     "Erased",
     "Everybody",
     "Evidence",
+    "Forgotten",
     "Found",
     "Health",
     "IdentityError",
@@ -228,6 +234,8 @@ __all__ = [
     "StoreBusyError",
     "StoreError",
     "StoreMismatchError",
+    "TopicPreview",
+    "Trace",
     "Turn",
     "TurnState",
     "UndoError",

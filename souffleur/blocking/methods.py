@@ -23,9 +23,12 @@ if TYPE_CHECKING:
     from souffleur.knowledge.backup_file import BackupManifest
     from souffleur.knowledge.erasing import Erased
     from souffleur.knowledge.finding.search import Found, Query
+    from souffleur.knowledge.knowledge_base import Retell
     from souffleur.knowledge.memory import Category, Due, Memories, Memory
     from souffleur.knowledge.operation import Actor, LedgerEntries, LedgerEntry, Recorded, Verdict
     from souffleur.knowledge.people import Knows, Language, Person, PersonaCard
+    from souffleur.knowledge.removal.order import Forgotten
+    from souffleur.knowledge.removal.trace import TopicPreview
     from souffleur.knowledge.talk.turn import Turn
     from souffleur.knowledge.upkeep.quality import Quality
     from souffleur.knowledge.upkeep.schema import Brought, Progress
@@ -393,6 +396,47 @@ class SouffleurMethods(Face):
         found: Erased = self._wait(self._inner.erase_turn, turn_id, user_id=user_id)
         return found
 
+    def preview_topic(self, topic: str, *, user_id: str, at: Moment | None = None) -> TopicPreview:
+        """Return what tells of a topic and what rests on it, each with why; nothing changes.
+
+        `forget_topic` takes the ids of what is to go. Raises MessageError for a blank topic.
+        """
+        found: TopicPreview = self._wait(self._inner.preview_topic, topic, user_id=user_id, at=at)
+        return found
+
+    def forget_topic(
+        self, topic: str, *, user_id: str, ids: Sequence[str], at: Moment | None = None
+    ) -> Forgotten:
+        """Forget, for good, those records of a topic's preview that have these ids, and no others.
+
+        Episodes and portraits lose the sentences that tell of it; a model, if there is one, writes
+        them anew from what is left. Returns a receipt without words, which the ledger keeps.
+        Finished by the next start if the process dies. Raises NotFoundError, MessageError.
+        """
+        found: Forgotten = self._wait(
+            self._inner.forget_topic, topic, user_id=user_id, ids=ids, at=at
+        )
+        return found
+
+    def erase_memory(self, memory_id: str, *, user_id: str, turns: bool = False) -> Forgotten:
+        """Erase a memory for good: its words in cues, quotes, ledger, episodes and portraits.
+
+        Its earlier versions go as well, and with `turns` the raw turns that it rests on. Returns a
+        receipt as `forget_topic` does. Raises NotFoundError.
+        """
+        found: Forgotten = self._wait(
+            self._inner.erase_memory, memory_id, user_id=user_id, turns=turns
+        )
+        return found
+
+    def compact(self) -> list[str]:
+        """Rewrite the files of the store, so that nothing deleted is left in them.
+
+        Returns where a Qdrant server keeps bytes nevertheless, and until when; empty for a folder.
+        """
+        found: list[str] = self._wait(self._inner.compact)
+        return found
+
     def flush(self, seconds: float | None = None) -> bool:
         """Wait until everything due is judged, summarised and on disk; return whether it is.
 
@@ -578,6 +622,68 @@ class KnowledgeMethods(Face):
         turn had replaced holds again. Raises NotFoundError if this user has no such turn.
         """
         found: Erased = self._wait(self._inner.erase_turn, turn_id, user_id=user_id, by=by, now=now)
+        return found
+
+    def preview_topic(self, topic: str, *, user_id: str, now: datetime) -> TopicPreview:
+        """Return what tells of a topic and what rests on it, each with why; nothing changes."""
+        found: TopicPreview = self._wait(self._inner.preview_topic, topic, user_id=user_id, now=now)
+        return found
+
+    def forget_topic(
+        self,
+        topic: str,
+        ids: Sequence[str],
+        *,
+        user_id: str,
+        by: Actor,
+        now: datetime,
+        retell: Retell | None = None,
+    ) -> Forgotten:
+        """Remove for good those records of a topic's preview that have these ids.
+
+        Raises NotFoundError if the preview has none of them (any more).
+        """
+        found: Forgotten = self._wait(
+            self._inner.forget_topic, topic, ids, user_id=user_id, by=by, now=now, retell=retell
+        )
+        return found
+
+    def erase_memory(
+        self,
+        memory_id: str,
+        *,
+        user_id: str,
+        turns: bool,
+        by: Actor,
+        now: datetime,
+        retell: Retell | None = None,
+    ) -> Forgotten:
+        """Remove a memory for good, with its earlier versions and wherever it is told again.
+
+        With `turns`, the raw turns that it rests on go as well. Raises NotFoundError.
+        """
+        found: Forgotten = self._wait(
+            self._inner.erase_memory,
+            memory_id,
+            user_id=user_id,
+            turns=turns,
+            by=by,
+            now=now,
+            retell=retell,
+        )
+        return found
+
+    def finish_removals(self, user_id: str | None = EVERYBODY) -> int:
+        """Finish the removals that a crash interrupted; return their number."""
+        found: int = self._wait(self._inner.finish_removals, user_id)
+        return found
+
+    def compact(self) -> list[str]:
+        """Rewrite the files of the store, so that nothing deleted is left in them.
+
+        The store may be used meanwhile. Returns where an engine keeps bytes nevertheless.
+        """
+        found: list[str] = self._wait(self._inner.compact)
         return found
 
     def undo_turn(self, turn: Turn, *, by: Actor, now: datetime) -> LedgerEntries:

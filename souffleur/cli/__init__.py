@@ -20,6 +20,7 @@ from souffleur.cli import (
     past,
     people,
     proxy,
+    removal,
     report,
     run,
     schedule,
@@ -60,6 +61,7 @@ ROOMS = (
     report,
     config,
     store,
+    removal,
     mcp,
     evaluate,
 )
@@ -69,11 +71,11 @@ for room in ROOMS:
 ORDER = (
     *("chat", "demo", "replay"),
     *("remember", "list", "search", "show", "ask", "episodes", "profile"),
-    *("forget", "edit", "confirm", "reject", "history", "undo", "share"),
+    *("forget", "forget_topic", "edit", "confirm", "reject", "history", "undo", "share"),
     *("users", "people", "personas", "mirror"),
     *("run", "schedule", "worker", "report", "doctor", "config", "retry"),
     *("serve", "proxy", "token"),
-    *("backup", "restore", "erase", "repair", "migrate", "reembed"),
+    *("backup", "restore", "erase", "compact", "repair", "migrate", "reembed"),
     *("mcp",),
 )
 """Commands as `--help` lists them: in the order of their use; others follow."""

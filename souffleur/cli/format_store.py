@@ -1,9 +1,9 @@
 """What is in a store, in the terminal: users, backups, receipts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
+from pydantic_core import to_jsonable_python
 from rich import box
 from rich.markup import escape
 from rich.table import Column, Table
@@ -13,6 +13,9 @@ from souffleur.cli.console import console, print_json, to_plain
 from souffleur.cli.tables import print_table
 from souffleur.knowledge.backup_file import BackupManifest
 from souffleur.knowledge.erasing import Erased
+from souffleur.knowledge.language.plain_text import single_line
+from souffleur.knowledge.removal.order import Forgotten
+from souffleur.knowledge.removal.trace import TopicPreview
 from souffleur.knowledge.users import UserSummary
 from souffleur.reporting.report import MEMORIES, count
 
@@ -48,12 +51,29 @@ def print_users(found: Sequence[UserSummary], cast: Cast, *, as_json: bool) -> N
     print_table(table)
 
 
-def print_erased(erased: Erased, *, as_json: bool) -> None:
+def print_erased(erased: Erased | Forgotten, *, as_json: bool) -> None:
     """Print a receipt: numbers, and no words."""
     if as_json:
-        print_json(asdict(erased))
-    else:
-        print(f"erased of {erased.user_id}: {format_counts(erased.counts)}")
+        print_json(to_jsonable_python(erased))
+        return
+    print(f"erased of {erased.user_id}: {format_counts(erased.counts)}")
+    for remark in erased.remarks:
+        print(remark)
+
+
+def print_topic(found: TopicPreview, *, as_json: bool) -> None:
+    """Print what tells of a topic; what may not belong to it has a question mark."""
+    if as_json:
+        print_json(to_jsonable_python(found))
+        return
+    table = Table("", "what", "says", "why", box=box.SIMPLE_HEAD)
+    for one in found.traces:
+        shown = one.text if one.whole or not one.lines else " … ".join(one.lines)
+        kind = one.kind if one.whole else f"{one.kind}, in part"
+        table.add_row("" if one.sure else "?", kind, escape(single_line(shown)), escape(one.why))
+    print_table(table)
+    for note in found.notes:
+        console.print(f"[dim]{escape(note)}[/dim]")
 
 
 def print_backup(made: BackupManifest, file: Path, *, as_json: bool) -> None:

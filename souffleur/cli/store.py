@@ -7,12 +7,13 @@ import typer
 
 from souffleur.cli.event_loop import find_owner, run_async, with_memory, with_store
 from souffleur.cli.options import AsJson, Yes
-from souffleur.cli.short_ids import find_turn_id
+from souffleur.cli.short_ids import find_memory_id, find_turn_id
 
 if TYPE_CHECKING:
     from souffleur.cli.event_loop import Memory
     from souffleur.knowledge.backup_file import BackupManifest
     from souffleur.knowledge.erasing import Erased
+    from souffleur.knowledge.removal.order import Forgotten
     from souffleur.runtime import Souffleur
 
 
@@ -117,15 +118,22 @@ def erase(
         str | None,
         typer.Option(help="Erase only this turn, by the host's id or the beginning of its own."),
     ] = None,
+    memory_id: Annotated[
+        str | None,
+        typer.Option("--memory", help="Erase only this memory, by its id or its beginning."),
+    ] = None,
+    turns: Annotated[
+        bool, typer.Option("--turns", help="With --memory: also the turns that it rests on.")
+    ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Erase a user, or one turn and what rests on it, now and for good."""
+    """Erase a user, a memory, or one turn and what rests on it, now and for good."""
     from souffleur.cli import format_store
     from souffleur.errors import SettingsError
 
-    if turn is None and user is None:
-        raise SettingsError("say what to erase: --user ID, or --turn ID")
+    if turn is None and user is None and memory_id is None:
+        raise SettingsError("say what to erase: --user ID, --memory ID, or --turn ID")
 
     async def erase_user(memory: "Memory") -> "Erased":
         assert user is not None
@@ -138,6 +146,15 @@ def erase(
         _ask(f"Erase the turn {found[:8]} of {owner!r}", yes=yes)
         return await memory.erase_turn(found, user_id=owner)
 
+    async def erase_memory(memory: "Memory") -> "Forgotten":
+        assert memory_id is not None
+        found, owner = await find_memory_id(memory, memory_id)
+        _ask(f"Erase the memory {found[:8]} of {owner!r}", yes=yes)
+        return await memory.erase_memory(found, user_id=owner, turns=turns)
+
+    if memory_id is not None:
+        format_store.print_erased(with_memory(erase_memory), as_json=as_json)
+        return
     erased = with_memory(erase_user) if turn is None else with_store(erase_turn)
     format_store.print_erased(erased, as_json=as_json)
 

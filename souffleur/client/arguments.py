@@ -25,7 +25,7 @@ _ENUMS: dict[str, type[StrEnum]] = {
     "importance": Importance,
 }
 _WHO = ("user_id", "session_id", "agent_id")
-_TEXTS = ("text", "query", "content")
+_TEXTS = ("text", "query", "content", "topic")
 _IDS = ("memory_id", "entry_id", "id")
 
 

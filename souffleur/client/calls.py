@@ -21,6 +21,8 @@ from souffleur.knowledge.finding.search import Found
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import LedgerEntry, Recorded
 from souffleur.knowledge.people import Person, PersonaCard
+from souffleur.knowledge.removal.order import Forgotten
+from souffleur.knowledge.removal.trace import TopicPreview
 from souffleur.knowledge.upkeep.quality import Quality
 from souffleur.knowledge.users import UserSummary
 from souffleur.lookup import Stats
@@ -153,8 +155,12 @@ CALLS = {
         "POST", "/api/backup", BackupManifest, prepare=arguments.of_backup, timeout=None
     ),
     "report": Call("GET", "/api/report", Quality, prepare=arguments.of_report, timeout=None),
-    "erase_user": Call("DELETE", "/api/users", Erased),
-    "erase_turn": Call("DELETE", "/api/turns", Erased),
+    "erase_user": Call("DELETE", "/api/users", Erased, timeout=None),
+    "preview_topic": Call("POST", "/api/forget/preview", TopicPreview),
+    "forget_topic": Call("POST", "/api/forget", Forgotten, timeout=None),
+    "erase_memory": Call("POST", "/api/memories/{memory_id}/erase", Forgotten, timeout=None),
+    "compact": Call("POST", "/api/compact", list[str], timeout=None),
+    "erase_turn": Call("DELETE", "/api/turns", Erased, timeout=None),
     "flush": Call("POST", "/api/flush", Answered, result=_value, timeout=None),
     "search": Call("POST", "/api/memories/search", list[Found]),
     "get": Call("GET", "/api/memories/{memory_id}", Memory),

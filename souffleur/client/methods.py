@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from souffleur.knowledge.memory import Category, Memories, Memory
     from souffleur.knowledge.operation import LedgerEntries, LedgerEntry, Recorded
     from souffleur.knowledge.people import Knows, Language, Person, PersonaCard
+    from souffleur.knowledge.removal.order import Forgotten
+    from souffleur.knowledge.removal.trace import TopicPreview
     from souffleur.knowledge.upkeep.quality import Quality
     from souffleur.knowledge.users import UserSummary
     from souffleur.lookup import Stats
@@ -382,6 +384,45 @@ class Methods(_Calls):
         replaced holds again; episodes are told anew without it. Raises NotFoundError.
         """
         found: Erased = self._call("erase_turn", turn_id=turn_id, user_id=user_id)
+        return found
+
+    def preview_topic(self, topic: str, *, user_id: str, at: Moment | None = None) -> TopicPreview:
+        """Return what tells of a topic and what rests on it, each with why; nothing changes.
+
+        `forget_topic` takes the ids of what is to go. Raises MessageError for a blank topic.
+        """
+        found: TopicPreview = self._call("preview_topic", topic=topic, user_id=user_id, at=at)
+        return found
+
+    def forget_topic(
+        self, topic: str, *, user_id: str, ids: Sequence[str], at: Moment | None = None
+    ) -> Forgotten:
+        """Forget, for good, those records of a topic's preview that have these ids, and no others.
+
+        Episodes and portraits lose the sentences that tell of it; a model, if there is one, writes
+        them anew from what is left. Returns a receipt without words, which the ledger keeps.
+        Finished by the next start if the process dies. Raises NotFoundError, MessageError.
+        """
+        found: Forgotten = self._call("forget_topic", topic=topic, user_id=user_id, ids=ids, at=at)
+        return found
+
+    def erase_memory(self, memory_id: str, *, user_id: str, turns: bool = False) -> Forgotten:
+        """Erase a memory for good: its words in cues, quotes, ledger, episodes and portraits.
+
+        Its earlier versions go as well, and with `turns` the raw turns that it rests on. Returns a
+        receipt as `forget_topic` does. Raises NotFoundError.
+        """
+        found: Forgotten = self._call(
+            "erase_memory", memory_id=memory_id, user_id=user_id, turns=turns
+        )
+        return found
+
+    def compact(self) -> list[str]:
+        """Rewrite the files of the store, so that nothing deleted is left in them.
+
+        Returns where a Qdrant server keeps bytes nevertheless, and until when; empty for a folder.
+        """
+        found: list[str] = self._call("compact")
         return found
 
     def flush(self, seconds: float | None = None) -> bool:
@@ -822,6 +863,49 @@ class AsyncMethods(_Awaits):
         replaced holds again; episodes are told anew without it. Raises NotFoundError.
         """
         found: Erased = await self._call("erase_turn", turn_id=turn_id, user_id=user_id)
+        return found
+
+    async def preview_topic(
+        self, topic: str, *, user_id: str, at: Moment | None = None
+    ) -> TopicPreview:
+        """Return what tells of a topic and what rests on it, each with why; nothing changes.
+
+        `forget_topic` takes the ids of what is to go. Raises MessageError for a blank topic.
+        """
+        found: TopicPreview = await self._call("preview_topic", topic=topic, user_id=user_id, at=at)
+        return found
+
+    async def forget_topic(
+        self, topic: str, *, user_id: str, ids: Sequence[str], at: Moment | None = None
+    ) -> Forgotten:
+        """Forget, for good, those records of a topic's preview that have these ids, and no others.
+
+        Episodes and portraits lose the sentences that tell of it; a model, if there is one, writes
+        them anew from what is left. Returns a receipt without words, which the ledger keeps.
+        Finished by the next start if the process dies. Raises NotFoundError, MessageError.
+        """
+        found: Forgotten = await self._call(
+            "forget_topic", topic=topic, user_id=user_id, ids=ids, at=at
+        )
+        return found
+
+    async def erase_memory(self, memory_id: str, *, user_id: str, turns: bool = False) -> Forgotten:
+        """Erase a memory for good: its words in cues, quotes, ledger, episodes and portraits.
+
+        Its earlier versions go as well, and with `turns` the raw turns that it rests on. Returns a
+        receipt as `forget_topic` does. Raises NotFoundError.
+        """
+        found: Forgotten = await self._call(
+            "erase_memory", memory_id=memory_id, user_id=user_id, turns=turns
+        )
+        return found
+
+    async def compact(self) -> list[str]:
+        """Rewrite the files of the store, so that nothing deleted is left in them.
+
+        Returns where a Qdrant server keeps bytes nevertheless, and until when; empty for a folder.
+        """
+        found: list[str] = await self._call("compact")
         return found
 
     async def flush(self, seconds: float | None = None) -> bool:

@@ -14,7 +14,7 @@ from souffleur.runtime import Souffleur
 from souffleur.serving.guard import Guard, Rate
 from souffleur.serving.mem0 import routes as mem0
 from souffleur.serving.problems import RESPONSES, handle
-from souffleur.serving.routes import changes, events, memories, people, store, talk
+from souffleur.serving.routes import changes, events, memories, people, removal, store, talk
 from souffleur.serving.tokens import TokenFile
 from souffleur.settings import Settings
 
@@ -24,6 +24,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     changes.router,
     events.router,
     people.router,
+    removal.router,
     store.router,
     mem0.router,
 )

@@ -127,6 +127,26 @@ class MatchesBody(Body):
     at: At = None
 
 
+class TopicPreviewBody(Body):
+    """A topic that may be forgotten."""
+
+    topic: str = Field(examples=["Tom"])
+    at: At = None
+
+
+class TopicBody(TopicPreviewBody):
+    """What is chosen of the preview of a topic."""
+
+    ids: list[Id] = Field(description="Ids of records in the preview; no others go.")
+
+
+class EraseBody(Body):
+    """How a memory is erased."""
+
+    turns: bool = False
+    """Whether the raw turns that it rests on go as well."""
+
+
 class EditBody(Body):
     """The words of a memory as they should be."""
 

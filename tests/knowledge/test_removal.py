@@ -8,6 +8,7 @@ import pytest
 
 from souffleur.agents.chat import Request
 from souffleur.errors import MessageError, NotFoundError
+from souffleur.evals.suite.residue import found_in
 from souffleur.knowledge.engine.collection import Filter, read_all
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Actor, ActorKind
@@ -15,7 +16,6 @@ from souffleur.knowledge.removal.order import PURGE
 from tests.build import NOW, open_base
 from tests.faults.teller import Deadly, Dying, Gone
 from tests.place import in_folder
-from tests.residue import found_in
 from tests.scripted import SKIP, Answer, add, answer, by_name, episode, portrait
 from tests.stage import Stage, staged
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from souffleur.errors import StoreError
+from souffleur.evals.suite.residue import found_in, names_in
 from souffleur.knowledge.engine.collection import (
     CollectionSchema,
     Filter,
@@ -24,7 +25,6 @@ from souffleur.knowledge.engine.collection import (
 from souffleur.knowledge.engine.disk import BYTES_TO_OPEN, MB
 from souffleur.knowledge.engine.edge import EdgeCollection, stored_dimension
 from tests.knowledge.engine.test_collection import LAYOUT, PLAIN, name, number, point
-from tests.residue import found_in, names_in
 
 ROOT = Path(__file__).parents[3]
 

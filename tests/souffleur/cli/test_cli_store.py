@@ -95,6 +95,29 @@ def test_erasing_asks_and_gives_a_receipt(run: Run, tmp_path: Path) -> None:
     assert run("erase", "--yes")[0] == 2
 
 
+async def remembered(folder: Path) -> None:
+    """Two memories, one of them about a cat."""
+    base = await open_base(folder, dimension=64)
+    await keep(base, "Ann has a cat called Mochi.", entities=["Mochi"])
+    await keep(base, "Ann likes tea.")
+    await base.close()
+
+
+def test_a_topic_is_forgotten_after_a_look(run: Run, tmp_path: Path) -> None:
+    """It is shown first; forgotten, it is gone for good, and so is a memory that is erased."""
+    asyncio.run(remembered(tmp_path / "store"))
+    code, out, _ = run("forget-topic", "Mochi", "--preview", *ME)
+    assert code == 0
+    assert "it names the topic" in out
+    assert data(run, "forget-topic", "Mochi", "--yes", *ME)["counts"] == {"entry": 1, "memory": 1}
+    (tea,) = data(run, "list", *ME)
+    assert data(run, "erase", "--memory", tea["id"][:8], "--yes")["counts"]["memory"] == 1
+    assert data(run, "list", "--all", *ME) == []
+    code, _, err = run("forget-topic", "Mochi", "--yes", *ME)
+    assert (code, "nothing of 'ann' tells of 'Mochi'" in err) == (3, True)
+    assert run("compact")[:2] == (0, "nothing deleted is left in the files\n")
+
+
 async def proposed(folder: Path) -> None:
     """A memory, and two changes that a model proposes."""
     base = await open_base(folder, require_confirmation=True, dimension=64)

@@ -120,6 +120,13 @@ async def test_a_talk(client: AsyncClient) -> None:
     assert (await client.confirm(known.id, user_id="kim")).changes[0].after.verified
     assert (await client.reject(known.id, user_id="kim")).op == "FORGET"
     assert await client.end_session(user_id="kim", session_id="s1")
+    preview = await client.preview_topic("tea", user_id="kim")
+    assert "memory" in {trace.kind for trace in preview.traces}
+    assert (await client.forget_topic("tea", user_id="kim", ids=preview.ids)).counts["memory"] >= 1
+    (rum,) = await client.remember("Kim likes rum.", user_id="kim")
+    erased = await client.erase_memory(rum.memory_ids[0], user_id="kim")
+    assert erased.counts == {"memory": 1, "entry": 1}
+    assert await client.compact() == []
     assert (await client.erase_turn("t", user_id="kim")).counts
     assert (await client.erase_user(user_id="kim")).user_id == "kim"
     assert await client.retry() == 0

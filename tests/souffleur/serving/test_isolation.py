@@ -29,6 +29,8 @@ BODY: dict[str, Any] = {
     "user": "Ann likes beer.",
     "messages": [{"role": "user", "content": "Ann likes beer."}],
     "what": ["Ann likes beer."],
+    "topic": "tea",
+    "ids": ["his-1"],
     "title": "Nobody",
     "workflow": ["run"],
     "name": "Nobody",

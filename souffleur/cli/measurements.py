@@ -14,6 +14,7 @@ MODULES = {
     "questions": "souffleur.evals.questions",
     "situations": "souffleur.evals.in_mind",
     "portraits": "souffleur.evals.portraits",
+    "forgetting": "souffleur.evals.forgetting",
     "speed": "souffleur.evals.performance",
     "proxy": "souffleur.evals.proxied",
     "load": "souffleur.evals.load",

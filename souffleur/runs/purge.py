@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 
 async def run_purge(knowledge: "KnowledgeBase", options: RunOptions) -> RunResult:
-    """Erase tombstones, the oldest first, idle words of the ledger, and the records of old runs."""
+    """Erase tombstones, the oldest first, idle words of the ledger, and the records of old runs.
+
+    If a tombstone was erased, the files are compacted.
+    """
     memories = await find_purgeable(knowledge, options.now, user_id=options.user_id)
     result = RunResult("purge", options, due=len(memories))
     why = f"forgotten more than {TOMBSTONE_KEPT_FOR.days} days ago"
@@ -32,4 +35,6 @@ async def run_purge(knowledge: "KnowledgeBase", options: RunOptions) -> RunResul
     await purge_idle(knowledge, options.now, user_id=options.user_id)
     if options.user_id is None:
         await run_log.drop_old(knowledge.journal, options.now)
+    if result.items:
+        await knowledge.compact()
     return result

@@ -11,9 +11,11 @@ from souffleur.errors import MessageError, NotFoundError
 from souffleur.evals.suite.residue import found_in
 from souffleur.knowledge.engine.collection import Filter, read_all
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from souffleur.knowledge.operation import Actor, ActorKind
-from souffleur.knowledge.removal.order import PURGE
-from tests.build import NOW, open_base
+from souffleur.knowledge.operation import Actor, ActorKind, Forget
+from souffleur.knowledge.removal.order import PURGE, make_order
+from souffleur.runs.purge import run_purge
+from souffleur.runs.run import RunOptions
+from tests.build import NOW, by_hand, days, keep, open_base
 from tests.faults.teller import Deadly, Dying, Gone
 from tests.place import in_folder
 from tests.scripted import SKIP, Answer, add, answer, by_name, episode, portrait
@@ -216,8 +218,6 @@ async def test_an_opening_finishes_what_was_begun(tmp_path: Path) -> None:
         traces = (await stage.memory.preview_topic("Quentin", user_id="ann")).traces
         removals = stage.knowledge.removals
         subject = await removals.subject("ann", "Quentin", traces)
-        from souffleur.knowledge.removal.order import make_order
-
         by = Actor(who=ActorKind.USER)
         await removals.begin(make_order("ann", traces, subject, by=by, now=NOW, retell=False))
     base = await open_base(tmp_path / "store", dimension=128)
@@ -230,3 +230,14 @@ async def talk_briefly(stage: Stage) -> None:
     """Say the first of it."""
     stage.memory.observe(user_id="ann", session_id="s1", user=next(iter(SAID)), turn_id="t0")
     await stage.memory.flush()
+
+
+@in_folder
+async def test_a_purge_leaves_no_byte(tmp_path: Path) -> None:
+    """What was forgotten a year ago is in no file after the run."""
+    base = await open_base(tmp_path, dimension=16)
+    gone = await keep(base, "Ann likes Zanzibar.")
+    await by_hand(base, Forget(target=gone.id, reason="asked"))
+    await run_purge(base, RunOptions(NOW + days(400)))
+    await base.close()
+    assert found_in(tmp_path, "Zanzibar") == []

@@ -106,6 +106,7 @@ class Journal:
     def record(self, turn: Turn, rule: WindowRule = USUAL) -> Turn | None:
         """Write a turn durably before returning; return `None` if it is stored already, unchanged.
 
+        Also if its user wants no turn to be stored: see `preferences`.
         The same id with different words becomes the next version, which is judged again. The turn,
         the window that contains it and the segments that leave the window are one write.
         """
@@ -114,7 +115,7 @@ class Journal:
         with self.lock:
             found = {point.id: point for point in self.collection.get_now(ids_around(turn))}
             scene = scene_of(turn, found)
-            if scene.is_known:
+            if scene.is_known or scene.unwanted:
                 return None
             seq = 0 if scene.old else next(self._seq)
             kept, session, segments = recorded(scene, seq, rule, self._new_session)

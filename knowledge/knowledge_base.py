@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 from souffleur.errors import NotFoundError, UndoError
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge import erasing, undo
+from souffleur.knowledge.choices import Choices
 from souffleur.knowledge.decay import effective, near_expiries
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.cached import CachedCollection
@@ -124,6 +125,8 @@ class KnowledgeBase:
         """Windows of sessions, and their segments."""
         self.people = People(journal)
         """Introduced users and personas."""
+        self.choices = Choices(journal)
+        """What users want of the memory."""
         self.embedder = embedder
         """Turns texts into vectors."""
         self.items = Items(journal.collection, embedder)
@@ -565,9 +568,10 @@ class KnowledgeBase:
     ) -> Memories:
         """Return the memories that are due for one of `what` by `now`, the longest due first.
 
-        They are read by index: memories that are not due are not touched.
+        They are read by index: memories that are not due are not touched. Users whose memory is off
+        are left out.
         """
-        wanted = _due_by(now, what, user_id)
+        wanted = _due_by(now, what, user_id, await self.choices.resting())
         page, _ = await self.memories.scroll(wanted, limit=limit, order=Order("due_at"))
         return to_memories(page)
 
@@ -575,7 +579,8 @@ class KnowledgeBase:
         self, now: datetime, what: Sequence[Due], *, user_id: str | None = None
     ) -> int:
         """Return the number of memories that `due` would find without a limit."""
-        return await self.memories.count(_due_by(now, what, user_id))
+        resting = await self.choices.resting()
+        return await self.memories.count(_due_by(now, what, user_id, resting))
 
     async def plans_near(
         self, user_id: str, *, limit: int, now: datetime, sphere: str | None = COMMON
@@ -680,13 +685,16 @@ def _reads(hand: Collection, collection: Collection) -> bool:
     return isinstance(hand, CachedCollection) and hand.inner is collection
 
 
-def _due_by(now: datetime, what: Sequence[Due], user_id: str | None) -> Filter:
+def _due_by(
+    now: datetime, what: Sequence[Due], user_id: str | None, resting: frozenset[str]
+) -> Filter:
     must: list[Condition] = [
         OneOf("state", (MemoryState.ACTIVE, MemoryState.ARCHIVED)),  # what is archived may fade on
         OneOf("due_for", tuple(what)),
         Between("due_at", high=now + INSTANT),
     ]
-    return Filter((*must, *user_conditions(user_id)))
+    without = (OneOf("user_id", tuple(sorted(resting))),) if resting else ()
+    return Filter((*must, *user_conditions(user_id)), without)
 
 
 def _same(op: Add, memory: Memory) -> bool:

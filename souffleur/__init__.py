@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     )
     from souffleur.knowledge.people import Everybody, Person, PersonaCard
     from souffleur.knowledge.policy import DecayRule, Policy
+    from souffleur.knowledge.preferences import Preferences
     from souffleur.knowledge.removal.order import Forgotten
     from souffleur.knowledge.removal.trace import TopicPreview, Trace
     from souffleur.knowledge.talk.turn import Turn, TurnState
@@ -112,6 +113,7 @@ _HOMES = {
     "KnowledgeBase": "souffleur.knowledge.knowledge_base",
     "LedgerEntry": "souffleur.knowledge.operation",
     "Memory": "souffleur.knowledge.memory",
+    "MemoryOffError": "souffleur.errors",
     "MemoryState": "souffleur.knowledge.memory",
     "Message": "souffleur.agents.chat",
     "MessageError": "souffleur.errors",
@@ -123,6 +125,7 @@ _HOMES = {
     "Person": "souffleur.knowledge.people",
     "Persona": "souffleur.agents.exchange",
     "PersonaCard": "souffleur.knowledge.people",
+    "Preferences": "souffleur.knowledge.preferences",
     "Policy": "souffleur.knowledge.policy",
     "PromptError": "souffleur.errors",
     "Quality": "souffleur.knowledge.upkeep.quality",
@@ -194,6 +197,7 @@ __all__ = [
     "LeaseLostError",
     "LedgerEntry",
     "Memory",
+    "MemoryOffError",
     "MemoryState",
     "Message",
     "MessageError",
@@ -206,6 +210,7 @@ __all__ = [
     "Persona",
     "PersonaCard",
     "Policy",
+    "Preferences",
     "PromptError",
     "Quality",
     "Query",

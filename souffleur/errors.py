@@ -11,6 +11,7 @@ SouffleurError
 ├── BackupError            a backup file is damaged, of another format, or cannot be made there
 ├── MirrorError            a mirror's file cannot be read, is another user's, or lost most entries
 ├── NotFoundError          no memory, turn or ledger entry has that id
+├── MemoryOffError         the user wants nothing to be stored now
 ├── UndoError              the change cannot be taken back as things stand
 ├── EmbedderError          the embedder failed, or answered with other rows than asked for
 ├── PromptError            a prompt is missing, or was rendered without one of its names
@@ -72,6 +73,10 @@ class MirrorError(SouffleurError):
 
 class NotFoundError(SouffleurError):
     """No memory, turn or ledger entry has that id."""
+
+
+class MemoryOffError(SouffleurError):
+    """The user wants nothing to be stored now: see `Souffleur.preferences`."""
 
 
 class UndoError(SouffleurError):

@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from souffleur.blocking.memory import BlockingSouffleur
 from souffleur.cast import Cast, usual
 from souffleur.contents import Content, read_content
 from souffleur.errors import (
+    MemoryOffError,
     MessageError,
     NotFoundError,
     SettingsError,
@@ -47,6 +48,7 @@ from souffleur.knowledge.operation import (
     derive_id,
 )
 from souffleur.knowledge.people import Knows, Language, Person, PersonaCard, sphere_of
+from souffleur.knowledge.preferences import Preferences
 from souffleur.knowledge.privacy.handling import Group
 from souffleur.knowledge.privacy.secrets import without_secret
 from souffleur.knowledge.reading import describe_faults
@@ -171,9 +173,10 @@ class Souffleur:
 
         `text` may be content parts or a message, as for `observe`. All personas share what is known
         of a user, except those that know only what they were told themselves: see
-        `introduce_persona`. With `incognito` nothing is looked up.
+        `introduce_persona`. With `incognito` nothing is looked up,
+        nor if the user prefers that: see `set_preferences`.
         """
-        if incognito:
+        if incognito or await self._is_kept_out(user_id):
             return Recall()
         named = {"user": user_id, "session": session_id, "persona": agent_id}
         watched = self.parts.telemetry("recall", **named, asked=lambda: str(text))
@@ -216,11 +219,12 @@ class Souffleur:
         changes made for the first are undone and the turn is judged again.
         `whisper` is the recall that the reply was written with, or its `judgeable_ids`, which may
         come from another process; by default, the latest recall of the session in this process.
-        May be called from any thread. With `incognito` nothing is stored. A secret in `turn_id` is
-        stored as a hash; other ids are stored as they are.
+        May be called from any thread. With `incognito` nothing is stored, nor if the user prefers
+        that: see `set_preferences`. A secret in `turn_id` is stored as a hash; other ids are stored
+        as they are.
         """
         name = self._stored_id(turn_id) if turn_id else uuid.uuid4().hex
-        if incognito:
+        if incognito or self._is_kept_out_now(user_id):
             return Receipt(name, new=False)
         named = {"user": user_id, "session": session_id, "persona": agent_id, "turn_id": name}
         with self.parts.telemetry("observe", **named) as work:
@@ -311,9 +315,9 @@ class Souffleur:
         often they are given; without a model they wait. `at` is a datetime, an ISO 8601 string or
         seconds since 1970. Raises MessageError for an invalid message, sentence or time;
         EndpointError or EmbedderError if nothing can be judged now, in which case the messages are
-        stored and wait.
+        stored and wait. Raises MemoryOffError if the user wants nothing to be stored.
         """
-        check_id(user_id)
+        await self._need_memory(user_id)
         if isinstance(what, str):
             op = _add(reason, what, kind, importance)
             return await self._decide([op], user_id, agent_id, at)
@@ -367,11 +371,14 @@ class Souffleur:
     ) -> Past:
         """Find what was talked about at the time a text names ("上周", "last time"), or its topic.
 
-        Calls no model. Raises MessageError if `text` is not a string, StoreError, EmbedderError.
+        Calls no model. Finds nothing for a user who prefers that: see `set_preferences`. Raises
+        MessageError if `text` is not a string, StoreError, EmbedderError.
         """
         asked, odd = await self._asked(user_id, session_id, text, agent_id, at)
         if odd:
             raise MessageError(odd)
+        if (await self.knowledge.choices.find(user_id)).keeps_out:
+            return Past(None, None, None, ())
         return await look_everywhere(self.knowledge, self.settings.window_rule, asked, limit=limit)
 
     async def introduce(
@@ -394,6 +401,41 @@ class Souffleur:
         return await self.knowledge.journal.calling(
             lambda: people.introduce(user_id, now=now, called=called, **fields)
         )
+
+    async def preferences(self, *, user_id: str) -> Preferences:
+        """Return what a user wants of the memory."""
+        return await self.knowledge.choices.find(user_id)
+
+    async def set_preferences(
+        self,
+        *,
+        user_id: str,
+        memory: bool | None = None,
+        auto_extract: bool | None = None,
+        show_references: bool | None = None,
+        incognito: bool | None = None,
+    ) -> Preferences:
+        """Set what a user wants of the memory; `None` leaves a value as it was.
+
+        Without `memory`, nothing is read, stored or judged until it is on again; what is stored
+        stays. Without `auto_extract`, what is judged waits to be confirmed: see `proposals`. With
+        `show_references`, a recall has them. With `incognito`, every turn is. Raises SettingsError
+        for an invalid value.
+        """
+        fields = {"memory": memory, "auto_extract": auto_extract}
+        fields |= {"show_references": show_references, "incognito": incognito}
+        choices, now = self.knowledge.choices, self.clock()
+
+        def change() -> Awaitable[Preferences]:
+            return self.knowledge.journal.calling(
+                lambda: choices.change(user_id, now=now, **fields)
+            )
+
+        if memory is False and (await choices.find(user_id)).memory:
+            return await self._backstage.do_alone(user_id, change)
+        changed = await change()
+        self._backstage.wake(user_id)
+        return changed
 
     async def introduce_persona(
         self, *, agent_id: str, name: str | None = None, knows: Knows | None = None
@@ -833,6 +875,31 @@ class Souffleur:
             ops=tuple(ops),
         )
         return await self._backstage.do(lambda: self.knowledge.apply(verdict))
+
+    async def _is_kept_out(self, user_id: str) -> bool:
+        """Return whether a user wants nothing to be whispered; what fails then fails again."""
+        try:
+            return (await self.knowledge.at_hand.choices.find(user_id)).keeps_out
+        except SouffleurError:
+            return False
+
+    def _is_kept_out_now(self, user_id: str) -> bool:
+        """Return whether a user wants nothing to be stored, as far as that is known here.
+
+        The journal asks again.
+        """
+        try:
+            return self.knowledge.choices.find_at_hand(user_id).keeps_out
+        except SouffleurError:
+            return False
+
+    async def _need_memory(self, user_id: str) -> None:
+        wanted = await self.knowledge.choices.find(user_id)
+        if wanted.keeps_out:
+            what = "memory is off" if not wanted.memory else "turns are incognito"
+            raise MemoryOffError(
+                f"the {what} for {user_id!r}, who can change that: see `set_preferences`"
+            )
 
     async def _asked(
         self,

@@ -49,6 +49,8 @@ class Recorder:
             old = scene.old
             if old and scene.is_known and arrivals.has(old):
                 return old if tried else None
+            if scene.unwanted and not tried:
+                return None
             kept, segments, won = self._write(scene, arrivals, rule)
             tried = True
             if scene.session_id in won:

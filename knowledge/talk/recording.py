@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from souffleur.knowledge.engine.collection import Point
 from souffleur.knowledge.identity import COMMON, own_sphere
 from souffleur.knowledge.people import persona_id, to_persona
+from souffleur.knowledge.preferences import preferences_id, to_preferences
+from souffleur.knowledge.reading import read_each
 from souffleur.knowledge.talk.session import (
     Segment,
     Session,
@@ -28,6 +30,8 @@ class Scene:
     old: Turn | None
     """The turn as it is stored."""
     session: Session | None
+    unwanted: bool = False
+    """Whether its user wants no turn to be stored."""
 
     @property
     def session_id(self) -> str:
@@ -50,7 +54,7 @@ def ids_around(turn: Turn) -> list[str]:
     """Return the ids of the points that are read before a turn is recorded."""
     spheres = (COMMON, own_sphere(turn.agent_id))
     sessions = [session_point_id(turn.user_id, turn.session_id, sphere) for sphere in spheres]
-    return [turn.id, persona_id(turn.agent_id), *sessions]
+    return [turn.id, persona_id(turn.agent_id), preferences_id(turn.user_id), *sessions]
 
 
 def scene_of(turn: Turn, found: Mapping[str, Point]) -> Scene:
@@ -61,7 +65,9 @@ def scene_of(turn: Turn, found: Mapping[str, Point]) -> Scene:
     sphere = old.sphere if old else current
     turn = turn.model_copy(update={"digest": digest_of(turn), "sphere": sphere})
     id = session_point_id(turn.user_id, turn.session_id, sphere)
-    return Scene(turn, old, to_session(found[id]) if id in found else None)
+    chosen = found.get(preferences_id(turn.user_id))
+    unwanted = any(one.keeps_out for one in read_each([chosen] if chosen else [], to_preferences))
+    return Scene(turn, old, to_session(found[id]) if id in found else None, unwanted)
 
 
 def recorded(

@@ -26,6 +26,7 @@ from souffleur.knowledge.operation import (
     is_id,
 )
 from souffleur.knowledge.people import to_person, to_persona
+from souffleur.knowledge.preferences import to_preferences
 from souffleur.knowledge.sharing.arrivals import to_arrivals
 from souffleur.knowledge.sharing.user_lease import to_user_lease
 from souffleur.knowledge.talk.talk_codec import (
@@ -43,6 +44,7 @@ _READERS: dict[str, Callable[[Point], object]] = {
     "upkeep": to_portrait_status,
     "person": to_person,
     "persona": to_persona,
+    "preferences": to_preferences,
     "entry": to_entry,
     "item": to_item,
     "run": run_log.to_record,

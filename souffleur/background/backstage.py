@@ -6,8 +6,8 @@ Turns are stored, judged and summarised; silent sessions end, old words expire, 
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -68,7 +68,7 @@ class Backstage:
             most=settings.turns_per_call,
             endpoints=self._endpoints,
             hands=parts.hands,
-            claim=self._leases.hold,
+            claim=self._claim,
             sleep=parts.times.sleep,
             steady=parts.times.steady,
         )
@@ -344,6 +344,15 @@ class Backstage:
         """Resume what waited for another day's budget, once that has begun."""
         if self._budget and self._budget.take_renewal():
             await self.worker.resume()
+
+    @asynccontextmanager
+    async def _claim(self, user_id: str) -> AsyncIterator[bool]:
+        """Hold a user; yields whether this process may work: no other does, memory is on."""
+        if not (await self._knowledge.at_hand.choices.find(user_id)).memory:
+            yield False
+            return
+        async with self._leases.hold(user_id) as mine:
+            yield mine
 
     async def _judge(self, waiting: Sequence[Turn]) -> None:
         first, ids = waiting[0], tuple(turn.id for turn in waiting)

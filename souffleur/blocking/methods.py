@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.memory import Category, Due, Memories, Memory
     from souffleur.knowledge.operation import Actor, LedgerEntries, LedgerEntry, Recorded, Verdict
     from souffleur.knowledge.people import Knows, Language, Person, PersonaCard
+    from souffleur.knowledge.preferences import Preferences
     from souffleur.knowledge.removal.order import Forgotten
     from souffleur.knowledge.removal.trace import TopicPreview
     from souffleur.knowledge.talk.turn import Turn
@@ -58,7 +59,8 @@ class SouffleurMethods(Face):
 
         `text` may be content parts or a message, as for `observe`. All personas share what is known
         of a user, except those that know only what they were told themselves: see
-        `introduce_persona`. With `incognito` nothing is looked up.
+        `introduce_persona`. With `incognito` nothing is looked up,
+        nor if the user prefers that: see `set_preferences`.
         """
         found: Recall = self._wait_or_report(
             Recall,
@@ -92,8 +94,9 @@ class SouffleurMethods(Face):
         changes made for the first are undone and the turn is judged again.
         `whisper` is the recall that the reply was written with, or its `judgeable_ids`, which may
         come from another process; by default, the latest recall of the session in this process.
-        May be called from any thread. With `incognito` nothing is stored. A secret in `turn_id` is
-        stored as a hash; other ids are stored as they are.
+        May be called from any thread. With `incognito` nothing is stored, nor if the user prefers
+        that: see `set_preferences`. A secret in `turn_id` is stored as a hash; other ids are stored
+        as they are.
         """
         found: Receipt = self._inner.observe(
             user_id=user_id,
@@ -156,7 +159,7 @@ class SouffleurMethods(Face):
         often they are given; without a model they wait. `at` is a datetime, an ISO 8601 string or
         seconds since 1970. Raises MessageError for an invalid message, sentence or time;
         EndpointError or EmbedderError if nothing can be judged now, in which case the messages are
-        stored and wait.
+        stored and wait. Raises MemoryOffError if the user wants nothing to be stored.
         """
         found: list[LedgerEntry] = self._wait(
             self._inner.remember,
@@ -202,7 +205,8 @@ class SouffleurMethods(Face):
     ) -> Past:
         """Find what was talked about at the time a text names ("上周", "last time"), or its topic.
 
-        Calls no model. Raises MessageError if `text` is not a string, StoreError, EmbedderError.
+        Calls no model. Finds nothing for a user who prefers that: see `set_preferences`. Raises
+        MessageError if `text` is not a string, StoreError, EmbedderError.
         """
         found: Past = self._wait(
             self._inner.ask,
@@ -234,6 +238,37 @@ class SouffleurMethods(Face):
             title=title,
             timezone=timezone,
             language=language,
+        )
+        return found
+
+    def preferences(self, *, user_id: str) -> Preferences:
+        """Return what a user wants of the memory."""
+        found: Preferences = self._wait(self._inner.preferences, user_id=user_id)
+        return found
+
+    def set_preferences(
+        self,
+        *,
+        user_id: str,
+        memory: bool | None = None,
+        auto_extract: bool | None = None,
+        show_references: bool | None = None,
+        incognito: bool | None = None,
+    ) -> Preferences:
+        """Set what a user wants of the memory; `None` leaves a value as it was.
+
+        Without `memory`, nothing is read, stored or judged until it is on again; what is stored
+        stays. Without `auto_extract`, what is judged waits to be confirmed: see `proposals`. With
+        `show_references`, a recall has them. With `incognito`, every turn is. Raises SettingsError
+        for an invalid value.
+        """
+        found: Preferences = self._wait(
+            self._inner.set_preferences,
+            user_id=user_id,
+            memory=memory,
+            auto_extract=auto_extract,
+            show_references=show_references,
+            incognito=incognito,
         )
         return found
 
@@ -824,7 +859,8 @@ class KnowledgeMethods(Face):
     ) -> Memories:
         """Return the memories that are due for one of `what` by `now`, the longest due first.
 
-        They are read by index: memories that are not due are not touched.
+        They are read by index: memories that are not due are not touched. Users whose memory is off
+        are left out.
         """
         found: Memories = self._wait(self._inner.due, now, what, user_id=user_id, limit=limit)
         return found

@@ -72,7 +72,7 @@ ORDER = (
     *("chat", "demo", "replay"),
     *("remember", "list", "search", "show", "ask", "episodes", "profile"),
     *("forget", "forget_topic", "edit", "confirm", "reject", "history", "undo", "share"),
-    *("users", "people", "personas", "mirror"),
+    *("users", "people", "personas", "preferences", "mirror"),
     *("run", "schedule", "worker", "report", "doctor", "config", "retry"),
     *("serve", "proxy", "token"),
     *("backup", "restore", "erase", "compact", "repair", "migrate", "reembed"),

@@ -10,6 +10,7 @@ from souffleur.cast import Cast
 from souffleur.cli.console import console, print_json
 from souffleur.cli.tables import print_table
 from souffleur.knowledge.people import Person, PersonaCard
+from souffleur.knowledge.preferences import Preferences
 
 
 def print_people(found: Sequence[Person], cast: Cast, *, as_json: bool) -> None:
@@ -49,6 +50,26 @@ def print_personas(found: Sequence[PersonaCard], cast: Cast, *, as_json: bool) -
         former = escape(" / ".join(one.former))
         table.add_row(escape(one.agent_id), name, one.knows or "all", since, former)
     print_table(table)
+
+
+def print_preferences(chosen: Preferences, *, as_json: bool) -> None:
+    """Print what a user wants of the memory, and the options that change it."""
+    if as_json:
+        print_json(chosen.model_dump(mode="json"))
+        return
+    usual = "[dim]as in the settings[/dim]"
+    extract = usual if chosen.auto_extract is None else _yes(chosen.auto_extract)
+    table = Table("preference", "is", "to change it", box=box.SIMPLE_HEAD)
+    table.add_row("memory", _yes(chosen.memory), "--memory, --no-memory")
+    table.add_row("remembers without asking", extract, "--auto-extract, --ask-first")
+    references = "--show-references, --hide-references"
+    table.add_row("shows what was whispered", _yes(chosen.show_references), references)
+    table.add_row("incognito", _yes(chosen.incognito), "--incognito, --no-incognito")
+    print_table(table)
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
 
 
 def _former() -> Column:

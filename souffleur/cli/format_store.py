@@ -25,6 +25,7 @@ _NAMES = {
     "entry": ("ledger entry", "ledger entries"),
     "person": ("introduced user", "introduced users"),
     "persona": ("introduced persona", "introduced personas"),
+    "preferences": ("user with preferences", "users with preferences"),
     "upkeep": ("note on a portrait", "notes on portraits"),
     "run": ("record of a run", "records of runs"),
     "watermark": ("watermark of a job", "watermarks of jobs"),

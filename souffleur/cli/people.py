@@ -1,11 +1,11 @@
-"""Commands on users and personas: people, personas."""
+"""Commands on users and personas: people, personas, preferences."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from souffleur.cli.event_loop import with_memory
-from souffleur.cli.options import AsJson
+from souffleur.cli.options import ME, AsJson, User
 
 if TYPE_CHECKING:
     from souffleur.cli.event_loop import Memory
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the app."""
-    for command in (people, personas):
+    for command in (people, personas, preferences):
         app.command()(command)
 
 
@@ -72,6 +72,47 @@ def personas(
         format_people.print_personas(
             [one for one in every if agent in (None, one.agent_id)], cast, as_json=as_json
         )
+
+    with_memory(work)
+
+
+def preferences(
+    user: User = ME,
+    memory: Annotated[
+        bool | None,
+        typer.Option("--memory/--no-memory", help="Whether there is a memory of the user."),
+    ] = None,
+    auto_extract: Annotated[
+        bool | None,
+        typer.Option(
+            "--auto-extract/--ask-first", help="Whether what is judged is remembered at once."
+        ),
+    ] = None,
+    show_references: Annotated[
+        bool | None,
+        typer.Option(
+            "--show-references/--hide-references",
+            help="Whether replies come with the memories that they were whispered.",
+        ),
+    ] = None,
+    incognito: Annotated[
+        bool | None,
+        typer.Option("--incognito/--no-incognito", help="Whether every turn is incognito."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what a user wants of the memory, or set it."""
+    from souffleur.cli import format_people
+
+    fields = {"memory": memory, "auto_extract": auto_extract}
+    fields |= {"show_references": show_references, "incognito": incognito}
+    given = {key: value for key, value in fields.items() if value is not None}
+
+    async def work(memory: "Memory") -> None:
+        if given:
+            await memory.set_preferences(user_id=user, **given)
+        chosen = await memory.preferences(user_id=user)
+        format_people.print_preferences(chosen, as_json=as_json)
 
     with_memory(work)
 

@@ -21,6 +21,7 @@ from souffleur.knowledge.finding.search import Found
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import LedgerEntry, Recorded
 from souffleur.knowledge.people import Person, PersonaCard
+from souffleur.knowledge.preferences import Preferences
 from souffleur.knowledge.removal.order import Forgotten
 from souffleur.knowledge.removal.trace import TopicPreview
 from souffleur.knowledge.upkeep.quality import Quality
@@ -129,6 +130,8 @@ CALLS = {
     "record_skill": Call("POST", "/api/memories/skills", LedgerEntry),
     "ask": Call("POST", "/api/ask", Past),
     "introduce": Call("PUT", "/api/person", Person),
+    "preferences": Call("GET", "/api/preferences", Preferences),
+    "set_preferences": Call("PATCH", "/api/preferences", Preferences),
     "introduce_persona": Call("PUT", "/api/personas", PersonaCard),
     "define": Call("PUT", "/api/personas/definition", list[LedgerEntry]),
     "share": Call("POST", "/api/memories/{memory_id}/share", LedgerEntry),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.memory import Category, Memories, Memory
     from souffleur.knowledge.operation import LedgerEntries, LedgerEntry, Recorded
     from souffleur.knowledge.people import Knows, Language, Person, PersonaCard
+    from souffleur.knowledge.preferences import Preferences
     from souffleur.knowledge.removal.order import Forgotten
     from souffleur.knowledge.removal.trace import TopicPreview
     from souffleur.knowledge.upkeep.quality import Quality
@@ -60,7 +61,8 @@ class Methods(_Calls):
 
         `text` may be content parts or a message, as for `observe`. All personas share what is known
         of a user, except those that know only what they were told themselves: see
-        `introduce_persona`. With `incognito` nothing is looked up.
+        `introduce_persona`. With `incognito` nothing is looked up,
+        nor if the user prefers that: see `set_preferences`.
         """
         found: Recall = self._call(
             "recall",
@@ -93,8 +95,9 @@ class Methods(_Calls):
         changes made for the first are undone and the turn is judged again.
         `whisper` is the recall that the reply was written with, or its `judgeable_ids`, which may
         come from another process; by default, the latest recall of the session in this process.
-        May be called from any thread. With `incognito` nothing is stored. A secret in `turn_id` is
-        stored as a hash; other ids are stored as they are.
+        May be called from any thread. With `incognito` nothing is stored, nor if the user prefers
+        that: see `set_preferences`. A secret in `turn_id` is stored as a hash; other ids are stored
+        as they are.
         """
         found: Receipt = self._call(
             "observe",
@@ -149,7 +152,7 @@ class Methods(_Calls):
         often they are given; without a model they wait. `at` is a datetime, an ISO 8601 string or
         seconds since 1970. Raises MessageError for an invalid message, sentence or time;
         EndpointError or EmbedderError if nothing can be judged now, in which case the messages are
-        stored and wait.
+        stored and wait. Raises MemoryOffError if the user wants nothing to be stored.
         """
         found: list[LedgerEntry] = self._call(
             "remember",
@@ -200,7 +203,8 @@ class Methods(_Calls):
     ) -> Past:
         """Find what was talked about at the time a text names ("上周", "last time"), or its topic.
 
-        Calls no model. Raises MessageError if `text` is not a string, StoreError, EmbedderError.
+        Calls no model. Finds nothing for a user who prefers that: see `set_preferences`. Raises
+        MessageError if `text` is not a string, StoreError, EmbedderError.
         """
         found: Past = self._call(
             "ask",
@@ -228,6 +232,37 @@ class Methods(_Calls):
         """
         found: Person = self._call(
             "introduce", user_id=user_id, title=title, timezone=timezone, language=language
+        )
+        return found
+
+    def preferences(self, *, user_id: str) -> Preferences:
+        """Return what a user wants of the memory."""
+        found: Preferences = self._call("preferences", user_id=user_id)
+        return found
+
+    def set_preferences(
+        self,
+        *,
+        user_id: str,
+        memory: bool | None = None,
+        auto_extract: bool | None = None,
+        show_references: bool | None = None,
+        incognito: bool | None = None,
+    ) -> Preferences:
+        """Set what a user wants of the memory; `None` leaves a value as it was.
+
+        Without `memory`, nothing is read, stored or judged until it is on again; what is stored
+        stays. Without `auto_extract`, what is judged waits to be confirmed: see `proposals`. With
+        `show_references`, a recall has them. With `incognito`, every turn is. Raises SettingsError
+        for an invalid value.
+        """
+        found: Preferences = self._call(
+            "set_preferences",
+            user_id=user_id,
+            memory=memory,
+            auto_extract=auto_extract,
+            show_references=show_references,
+            incognito=incognito,
         )
         return found
 
@@ -539,7 +574,8 @@ class AsyncMethods(_Awaits):
 
         `text` may be content parts or a message, as for `observe`. All personas share what is known
         of a user, except those that know only what they were told themselves: see
-        `introduce_persona`. With `incognito` nothing is looked up.
+        `introduce_persona`. With `incognito` nothing is looked up,
+        nor if the user prefers that: see `set_preferences`.
         """
         found: Recall = await self._call(
             "recall",
@@ -572,8 +608,9 @@ class AsyncMethods(_Awaits):
         changes made for the first are undone and the turn is judged again.
         `whisper` is the recall that the reply was written with, or its `judgeable_ids`, which may
         come from another process; by default, the latest recall of the session in this process.
-        May be called from any thread. With `incognito` nothing is stored. A secret in `turn_id` is
-        stored as a hash; other ids are stored as they are.
+        May be called from any thread. With `incognito` nothing is stored, nor if the user prefers
+        that: see `set_preferences`. A secret in `turn_id` is stored as a hash; other ids are stored
+        as they are.
         """
         found: Receipt = await self._call(
             "observe",
@@ -628,7 +665,7 @@ class AsyncMethods(_Awaits):
         often they are given; without a model they wait. `at` is a datetime, an ISO 8601 string or
         seconds since 1970. Raises MessageError for an invalid message, sentence or time;
         EndpointError or EmbedderError if nothing can be judged now, in which case the messages are
-        stored and wait.
+        stored and wait. Raises MemoryOffError if the user wants nothing to be stored.
         """
         found: list[LedgerEntry] = await self._call(
             "remember",
@@ -679,7 +716,8 @@ class AsyncMethods(_Awaits):
     ) -> Past:
         """Find what was talked about at the time a text names ("上周", "last time"), or its topic.
 
-        Calls no model. Raises MessageError if `text` is not a string, StoreError, EmbedderError.
+        Calls no model. Finds nothing for a user who prefers that: see `set_preferences`. Raises
+        MessageError if `text` is not a string, StoreError, EmbedderError.
         """
         found: Past = await self._call(
             "ask",
@@ -707,6 +745,37 @@ class AsyncMethods(_Awaits):
         """
         found: Person = await self._call(
             "introduce", user_id=user_id, title=title, timezone=timezone, language=language
+        )
+        return found
+
+    async def preferences(self, *, user_id: str) -> Preferences:
+        """Return what a user wants of the memory."""
+        found: Preferences = await self._call("preferences", user_id=user_id)
+        return found
+
+    async def set_preferences(
+        self,
+        *,
+        user_id: str,
+        memory: bool | None = None,
+        auto_extract: bool | None = None,
+        show_references: bool | None = None,
+        incognito: bool | None = None,
+    ) -> Preferences:
+        """Set what a user wants of the memory; `None` leaves a value as it was.
+
+        Without `memory`, nothing is read, stored or judged until it is on again; what is stored
+        stays. Without `auto_extract`, what is judged waits to be confirmed: see `proposals`. With
+        `show_references`, a recall has them. With `incognito`, every turn is. Raises SettingsError
+        for an invalid value.
+        """
+        found: Preferences = await self._call(
+            "set_preferences",
+            user_id=user_id,
+            memory=memory,
+            auto_extract=auto_extract,
+            show_references=show_references,
+            incognito=incognito,
         )
         return found
 

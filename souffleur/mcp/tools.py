@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from souffleur.errors import NotFoundError
+from souffleur.errors import MemoryOffError, NotFoundError
 from souffleur.knowledge.identity import knows
 from souffleur.knowledge.memory import Kind, Memory, MemoryState
 from souffleur.mcp.records import (
@@ -80,6 +80,7 @@ class Tools:
         Use it before you answer whenever something about the user could matter. For a question
         about a time ("what did we talk about last week?"), use ask.
         """
+        await self._need_memory(who)
         found = await self._memory.search(query, **_ids(who), scope=scope, limit=limit)
         return FoundList(results=[found_record(one) for one in found if round(one.score, 2) > 0])
 
@@ -91,6 +92,7 @@ class Tools:
         offset: Annotated[int, Field(ge=0, description="Number of memories to skip.")] = 0,
     ) -> MemoryList:
         """List what is remembered about the user, oldest first, in pages."""
+        await self._need_memory(who)
         known = await self._memory.list(**_ids(who), kind=kind)
         page = known[offset : offset + limit]
         return MemoryList(memories=[memory_record(one) for one in page], total=len(known))
@@ -146,8 +148,14 @@ class Tools:
     ) -> PastRecord:
         """Find what was talked about at the time that a question names, or about its topic."""
         persona = {} if who.agent_id is None else {"agent_id": who.agent_id}
+        await self._need_memory(who)
         past = await self._memory.ask(question, user_id=who.user_id, limit=limit, **persona)
         return past_record(past)
+
+    async def _need_memory(self, who: Who) -> None:
+        """Raise MemoryOffError if the user wants nothing to be looked up for a reply."""
+        if (await self._memory.preferences(user_id=who.user_id)).keeps_out:
+            raise MemoryOffError("the user has turned the memory off: answer without it")
 
     async def _forget(self, who: Who, memory_id: str) -> ChangeRecord:
         entries = await self._memory.forget(memory_id, user_id=who.user_id, reason=REASON)

@@ -20,7 +20,8 @@ async def run_boundaries(
     A boundary counts once for each request.
     """
     work: defaultdict[str, list[BoundaryTask]] = defaultdict(list)
-    for task in find_tasks(await knowledge.list(options.user_id, now=options.now)):
+    known = await knowledge.list(options.user_id, now=options.now)
+    for task in find_tasks([one for one in known if one.user_id not in options.resting]):
         work[task.boundaries[0].user_id].append(task)
     due = sum(len(task.boundaries) for mine in work.values() for task in mine)
     result = RunResult("boundaries", options, due=due)

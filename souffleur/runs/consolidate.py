@@ -20,7 +20,9 @@ async def run_consolidate(
     """Make fewer memories of each group that is near enough (see `knowledge.grouping`)."""
     owners = await grouping.users_with_candidates(knowledge, options.now, options.user_id)
     work = {
-        user_id: await grouping.find_groups(knowledge, user_id, options.now) for user_id in owners
+        user_id: await grouping.find_groups(knowledge, user_id, options.now)
+        for user_id in owners
+        if user_id not in options.resting
     }
     result = RunResult("consolidate", options, due=sum(map(len, work.values())))
 

@@ -31,7 +31,8 @@ async def run_contradictions(
     since = await _done_until(knowledge, options.user_id)
     work: defaultdict[str, list[ConflictSet]] = defaultdict(list)
     for user_id in await users_with_candidates(knowledge, options.now, since, options.user_id):
-        work[user_id] = await find_conflict_sets(knowledge, user_id, options.now, since)
+        if user_id not in options.resting:
+            work[user_id] = await find_conflict_sets(knowledge, user_id, options.now, since)
     result = RunResult("contradictions", options, due=sum(map(len, work.values())))
 
     async def one(pair: ConflictSet) -> Sequence[RunItem]:

@@ -54,7 +54,8 @@ async def _find_work(
     """Return what has no cues, by user, in parts that are asked for together."""
     together: defaultdict[tuple[str, str, str], list[Memory]] = defaultdict(list)
     for memory in await knowledge.list(options.user_id, now=options.now):
-        if not memory.cues and memory.category not in _WITHOUT_CUES:
+        wanted = not memory.cues and memory.category not in _WITHOUT_CUES
+        if wanted and memory.user_id not in options.resting:
             together[memory.user_id, memory.agent_id, memory.sphere].append(memory)
     work: defaultdict[str, list[list[Memory]]] = defaultdict(list)
     for (user_id, _, _), mine in together.items():

@@ -1,7 +1,7 @@
 """The jobs of a store: each run by its name, how often it is done, and how."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from loguru import logger
@@ -108,6 +108,7 @@ async def perform(parts: Parts, name: str, options: RunOptions) -> RunResult:
     Raises StoreError if the store was out of reach meanwhile; what was done before is recorded if
     possible.
     """
+    options = replace(options, resting=await parts.knowledge.choices.resting())
     with parts.telemetry("run", name=name) as work:
         result = await RUNS[name].work(parts, options)
         work.note(due=result.due, calls=result.calls, tokens=result.tokens, cost=result.cost)

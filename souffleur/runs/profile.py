@@ -19,7 +19,8 @@ async def run_profile(
     """Write each portrait that is due: after five episodes, a week, or something big."""
     due: defaultdict[str, list[tuple[Memory, DuePortrait]]] = defaultdict(list)
     for user_id, anchor in (await _talked_with(knowledge, options.user_id)).items():
-        due[user_id] += [(anchor, one) for one in await narrator.due(user_id)]
+        if user_id not in options.resting:
+            due[user_id] += [(anchor, one) for one in await narrator.due(user_id)]
     result = RunResult("profile", options, due=sum(map(len, due.values())))
 
     async def one(task: tuple[Memory, "DuePortrait"]) -> Sequence[RunItem]:

@@ -73,6 +73,8 @@ class RunOptions:
     """Called between two memories; returns whether to stop."""
     step: Step = lambda done, total: None
     """Called with the number of memories done, and the total."""
+    resting: frozenset[str] = frozenset()
+    """Users whose memory is off: nothing of theirs is read."""
 
 
 @explain_fields

@@ -14,6 +14,7 @@ from souffleur.errors import (
     BackupError,
     EmbedderError,
     EndpointError,
+    MemoryOffError,
     NotFoundError,
     SettingsError,
     SouffleurError,
@@ -31,6 +32,7 @@ _UNPROCESSABLE = 422
 STATUSES: tuple[tuple[type[SouffleurError], int], ...] = (
     (NotFoundError, 404),
     (UndoError, 409),
+    (MemoryOffError, 409),
     (StoreBusyError, 409),
     (StoreMismatchError, 409),
     (BackupError, 409),

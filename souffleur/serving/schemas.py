@@ -167,6 +167,15 @@ class PersonBody(Body):
     language: Language | None = None
 
 
+class PreferencesBody(Body):
+    """What a user wants; what is left out stays as it is."""
+
+    memory: bool | None = None
+    auto_extract: bool | None = None
+    show_references: bool | None = None
+    incognito: bool | None = None
+
+
 class PersonaBody(Body):
     """A persona; what is left out stays as it is."""
 

@@ -9,10 +9,17 @@ from souffleur.knowledge.erasing import Erased
 from souffleur.knowledge.identity import MAX_ID_LENGTH
 from souffleur.knowledge.memory import Memory as OneMemory
 from souffleur.knowledge.people import Person, PersonaCard
+from souffleur.knowledge.preferences import Preferences
 from souffleur.knowledge.users import UserSummary
 from souffleur.serving.access import Admin, Memory, Owner, Talker
 from souffleur.serving.problems import RequestError
-from souffleur.serving.schemas import DefinitionBody, Entries, PersonaBody, PersonBody
+from souffleur.serving.schemas import (
+    DefinitionBody,
+    Entries,
+    PersonaBody,
+    PersonBody,
+    PreferencesBody,
+)
 
 router = APIRouter(prefix="/api", tags=["people"])
 PersonaId = Annotated[str, Query(max_length=MAX_ID_LENGTH, alias="agent_id", examples=["luna"])]
@@ -47,6 +54,24 @@ async def introduce(memory: Memory, user_id: Owner, body: PersonBody) -> Person:
     """Set a user's display name, time zone and language."""
     return await memory.introduce(
         user_id=user_id, title=body.title, timezone=body.timezone, language=body.language
+    )
+
+
+@router.get("/preferences")
+async def preferences(memory: Memory, whose: Talker) -> Preferences:
+    """Show what a user wants of the memory."""
+    return await memory.preferences(user_id=whose.user_id)
+
+
+@router.patch("/preferences")
+async def set_preferences(memory: Memory, user_id: Owner, body: PreferencesBody) -> Preferences:
+    """Set what a user wants of the memory."""
+    return await memory.set_preferences(
+        user_id=user_id,
+        memory=body.memory,
+        auto_extract=body.auto_extract,
+        show_references=body.show_references,
+        incognito=body.incognito,
     )
 
 

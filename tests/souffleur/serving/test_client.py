@@ -75,6 +75,7 @@ READS: dict[str, dict[str, Any]] = {
     "episodes": ANN,
     "portrait": ANN,
     "proposals": ANN,
+    "preferences": ANN,
     "stats": ANN,
     "ledger": {**ANN, "after": 1, "limit": 3, "newest_first": True},
     "users": {},
@@ -159,6 +160,9 @@ async def test_messages_are_judged(client: AsyncClient) -> None:
 async def test_personas_and_runs(memory: Souffleur, client: AsyncClient) -> None:
     """Introduced, defined and shared; a run returns what it did, with the options it was given."""
     assert (await client.introduce(user_id="zoe", language="en")).language == "en"
+    chosen = await client.set_preferences(user_id="zoe", incognito=True)
+    assert chosen == await memory.preferences(user_id="zoe")
+    assert (chosen.incognito, chosen.memory, chosen.since) == (True, True, NOW)
     assert (await client.introduce_persona(agent_id="mo", name="Mo")).name == "Mo"
     (entry,) = await client.define(agent_id="mo", what=["Mo is an owl."])
     assert entry.op == "ADD"

@@ -37,6 +37,7 @@ BODY: dict[str, Any] = {
     "reason": "mine",
     "session_id": "s1",
     "turn_id": "his-1",
+    "memory": False,
 }
 """A value for each field that a body may need."""
 ONLY_HERS = re.compile("green tea|fears dogs|Annie|hers-1")
@@ -68,7 +69,8 @@ class Scene:
         changes = await self.memory.knowledge.journal.entries("ann")
         turns = await self.memory.knowledge.journal.turns(user_id="ann")
         cast = await self.memory.cast()
-        return [kept, changes, turns, cast.introduced.people["ann"]]
+        chosen = await self.memory.preferences(user_id="ann")
+        return [kept, changes, turns, cast.introduced.people["ann"], chosen]
 
     async def ask(self, name: str, verb: str, path: str, **fields: Any) -> httpx2.Response:
         """Send a request with the token of somebody."""
@@ -175,7 +177,7 @@ async def test_a_persona_s_token(scene: Scene) -> None:
             assert "green tea" not in own.text, (verb, told)
             allowed |= {told} if own.status_code == 200 else set()
     assert await scene.hers() == before
-    talk = {"recall", "ask", "episodes", "profile", "memories", "memories/search"}
+    talk = {"recall", "ask", "episodes", "profile", "memories", "memories/search", "preferences"}
     assert allowed == {f"/api/{name}" for name in talk}
     seen = (await scene.ask("luna", "GET", "/api/memories", params={"user_id": "ann"})).json()
     assert [one["content"] for one in seen["items"]] == ["Ann fears dogs."]

@@ -1,0 +1,67 @@
+"""Preferences: what a user wants of the memory. One record of the journal for each user. Pure."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from pydantic import AwareDatetime, ValidationError
+
+from souffleur.errors import SettingsError
+from souffleur.field_docs import explain_fields
+from souffleur.knowledge.engine.collection import Point
+from souffleur.knowledge.memory import Frozen
+from souffleur.knowledge.operation import derive_id
+from souffleur.knowledge.reading import describe_faults, read
+
+
+@explain_fields
+class Preferences(Frozen):
+    """What a user wants of the memory."""
+
+    user_id: str
+    """The id that the host gave."""
+    memory: bool = True
+    """Whether there is a memory. If not, nothing is read, stored, judged or faded until it is on
+    again; what is stored stays, and turns that wait go on waiting."""
+    auto_extract: bool | None = None
+    """Whether what is judged is remembered at once; if not, it waits to be confirmed. `None` means
+    as in the settings."""
+    show_references: bool = False
+    """Whether replies come with the memories that they were whispered: `Recall.references`."""
+    incognito: bool = False
+    """Whether every turn is incognito: neither read nor stored. What was said before is judged."""
+    since: AwareDatetime | None = None
+    """When they were last changed; `None` if the user has chosen nothing yet."""
+
+    @property
+    def keeps_out(self) -> bool:
+        """Whether nothing may be whispered to replies, and no turn stored."""
+        return self.incognito or not self.memory
+
+
+def preferences_id(user_id: str) -> str:
+    """Return the id of the point of a user's preferences."""
+    return derive_id("preferences", user_id)
+
+
+def preferences_point(preferences: Preferences) -> Point:
+    """Return the point in which preferences are stored."""
+    payload = {**preferences.model_dump(mode="json"), "type": "preferences"}
+    return Point(preferences_id(preferences.user_id), payload)
+
+
+def to_preferences(point: Point) -> Preferences:
+    """Return the preferences of a point. Raises UnreadableError."""
+    return read(point, Preferences, derived={"type"})
+
+
+def changed(old: Preferences, fields: Mapping[str, bool | None], now: datetime) -> Preferences:
+    """Return the preferences with these fields, where `None` leaves one as it is.
+
+    Returns `old` if nothing changes. Raises SettingsError for what is neither true nor false.
+    """
+    given = {key: value for key, value in fields.items() if value is not None}
+    try:
+        new = Preferences.model_validate({**old.model_dump(), **given}, strict=True)
+    except ValidationError as error:
+        raise SettingsError(f"these preferences are invalid: {describe_faults(error)}") from None
+    return old if new == old else new.model_copy(update={"since": now})

@@ -63,7 +63,7 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
-from souffleur.knowledge.proposals import agreed, declined, edited
+from souffleur.knowledge.proposals import agreed, agreed_id, declined, edited, seen
 from souffleur.knowledge.reading import read_each
 from souffleur.knowledge.removal.order import Forgotten, Removal, Stage, forgotten, make_order
 from souffleur.knowledge.removal.removals import Removals
@@ -233,15 +233,37 @@ class KnowledgeBase:
         """
         entry = await self._waiting(entry_id, user_id)
         turns = await self.journal.get_turns(entry.turn_ids)
-        (outcome,) = await self.apply(agreed(entry, turns, by=by, now=now))
+        verdict = agreed(entry, turns, by=by, now=now)
+        if not await self.journal.get_entries([agreed_id(entry)]):
+            await self._check_unchanged(entry)
+        (outcome,) = await self.apply(verdict)
         await self.journal.rewrite(entry.model_copy(update={"waits": False}))
         return outcome
 
     async def decline(self, entry_id: str, *, user_id: str) -> LedgerEntry:
-        """Reject a proposal that waits for the user's consent. Raises NotFoundError as `agree`."""
-        refused = declined(await self._waiting(entry_id, user_id))
+        """Reject a proposal that waits for the user's consent.
+
+        Raises NotFoundError as `agree`, UndoError if it was agreed to before a crash: its change
+        can be undone.
+        """
+        waiting = await self._waiting(entry_id, user_id)
+        if await self.journal.get_entries([agreed_id(waiting)]):
+            await self.journal.rewrite(waiting.model_copy(update={"waits": False}))
+            raise UndoError(f"it was agreed to already: undo {agreed_id(waiting)!r} instead")
+        refused = declined(waiting)
         await self.journal.rewrite(refused)
         return refused
+
+    async def _check_unchanged(self, proposal: LedgerEntry) -> None:
+        """Raise UndoError if a memory that a proposal names says something else by now."""
+        named = proposal.details.get("seen", {})
+        points = await self.memories.get(sorted(named))
+        there = {one.id: seen(one) for one in to_memories(points)}
+        if any(there.get(id) != former for id, former in named.items()):
+            raise UndoError(
+                "a memory was changed since this was proposed: reject it, or change the memory by "
+                "`edit` or `forget`"
+            )
 
     async def _waiting(self, entry_id: str, user_id: str) -> LedgerEntry:
         check_id(user_id)

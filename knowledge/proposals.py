@@ -16,6 +16,7 @@ from souffleur.knowledge.operation import (
     Said,
     Verdict,
     derive_id,
+    entry_id,
 )
 from souffleur.knowledge.reading import describe_faults
 from souffleur.knowledge.talk.turn import Turn
@@ -29,7 +30,8 @@ def agreed(entry: LedgerEntry, turns: Sequence[Turn], *, by: Actor, now: datetim
     `turns` are the turns of the entry, as far as their words are kept. The same entry always gives
     the same verdict, so that it is carried out once.
     """
-    fields = {"op": entry.op, **entry.details, "reason": entry.reason}
+    details = {key: value for key, value in entry.details.items() if key != "seen"}
+    fields = {"op": entry.op, **details, "reason": entry.reason}
     if entry.quote or entry.op in {"UPDATE", "DELETE"}:
         fields["quote"] = entry.quote
     said = [one for turn in turns for one in turn.said()]
@@ -53,6 +55,16 @@ def agreed(entry: LedgerEntry, turns: Sequence[Turn], *, by: Actor, now: datetim
         ops=(_OPS.validate_python(fields),),
         said=tuple(said),
     )
+
+
+def agreed_id(entry: LedgerEntry) -> str:
+    """Return the id of the ledger entry that carries out a proposal."""
+    return entry_id(derive_id("agreed", entry.id), 0)
+
+
+def seen(memory: Memory) -> str:
+    """Return what tells whether a memory still says and is what it was; none of its words."""
+    return derive_id("seen", memory.id, memory.state, memory.content)
 
 
 def edited(memory: Memory, content: str, *, by: Actor, now: datetime) -> Verdict:

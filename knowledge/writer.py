@@ -3,8 +3,9 @@
 from collections.abc import Sequence, Set as AbstractSet
 from typing import Any
 
-from souffleur.errors import NotFoundError
+from souffleur.errors import MemoryOffError, NotFoundError
 from souffleur.knowledge import check
+from souffleur.knowledge.choices import Choices
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import Collection, Filter, Is, Point
 from souffleur.knowledge.forgetting import with_dependents
@@ -29,6 +30,7 @@ from souffleur.knowledge.plan import NO_MODELS, PlanContext, needs_confirmation,
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.secrets import mask
+from souffleur.knowledge.proposals import seen
 from souffleur.knowledge.sessions import Sessions
 from souffleur.knowledge.talk.turn import Turn, TurnState
 
@@ -56,6 +58,7 @@ class Writer:
         self._memories = memories
         self._journal = journal
         self._sessions = Sessions(journal)
+        self._choices = Choices(journal)
         self._embedder = embedder
         self._policy = policy
         self._require_confirmation = require_confirmation
@@ -114,6 +117,7 @@ class Writer:
             if memory.user_id == verdict.user_id and knows(verdict.sphere, memory.sphere)
         )
         entries: LedgerEntries = []
+        asks_first = await self._asks_first(verdict)
         added: set[str] = set()
         deletions, touched = 0, frozenset[str]()
         for index, op in enumerate(verdict.ops):
@@ -130,16 +134,15 @@ class Writer:
             )
             refused = check.refuse(op, check_context) or _said_twice(op, added)
             plan_context = PlanContext(
-                verdict, index, self._policy, require_confirmation=self._require_confirmation
+                verdict, index, self._policy, require_confirmation=asks_first
             )
-            waits = (
-                refused is None
-                and self._require_confirmation
-                and needs_confirmation(op, targets, verdict)
-            )
+            waits = refused is None and asks_first and needs_confirmation(op, targets, verdict)
             changes = () if refused or waits else plan(op, targets, plan_context)
             entry = _ledger_entry(op, plan_context, turns, changes, refused, self._withheld)
-            entry = entry.model_copy(update={"waits": waits})
+            if waits:
+                known = {memory.id: seen(memory) for memory in targets}
+                details = {**entry.details, "seen": known}
+                entry = entry.model_copy(update={"waits": True, "details": details})
             if changes and check.was_asked_for(op, verdict):
                 entry = await with_dependents(
                     entry, plan_context, touched, self._memories, self._journal
@@ -150,6 +153,19 @@ class Writer:
                 touched |= {memory.id for memory in targets} | set(entry.memory_ids)
                 added |= {fingerprint(op.content)} if isinstance(op, Add | Update) else set()
         return entries
+
+    async def _asks_first(self, verdict: Verdict) -> bool:
+        """Return whether a verdict waits for the user's consent, as preferred or by the settings.
+
+        Raises MemoryOffError if a model judged and the memory was turned off meanwhile.
+        """
+        if verdict.by.who in NO_MODELS:
+            return False
+        chosen = await self._choices.find(verdict.user_id)
+        if not chosen.memory:
+            raise MemoryOffError("the memory was turned off while it was judged: nothing is kept")
+        by_setting = self._require_confirmation
+        return by_setting if chosen.auto_extract is None else not chosen.auto_extract
 
     async def _targets(self, op: Op, verdict: Verdict) -> tuple[Memory, ...]:
         named = check.named_ids(op)

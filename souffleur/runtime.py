@@ -3,6 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import Awaitable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from souffleur.errors import (
     SettingsError,
     SouffleurError,
     StoreError,
+    UndoError,
 )
 from souffleur.field_docs import explain_fields
 from souffleur.health import Health
@@ -574,15 +576,40 @@ class Souffleur:
             return await self._backstage.do(
                 lambda: self.knowledge.agree(id, user_id=user_id, by=by, now=now)
             )
-        op = Confirm(target=id, reason="confirmed by the user")
+        op = Confirm(target=await self._added_by(id, user_id), reason="confirmed by the user")
         return (await self._decide([op], user_id, "default", None))[0]
 
     async def reject(self, id: str, *, user_id: str) -> LedgerEntry:
         """Reject, for the user, a proposal or a memory; a rejected memory is forgotten."""
         if await self._is_proposal(id, user_id):
             return await self._backstage.do(lambda: self.knowledge.decline(id, user_id=user_id))
-        op = Forget(target=id, reason="rejected by the user")
+        op = Forget(target=await self._added_by(id, user_id), reason="rejected by the user")
         return (await self._decide([op], user_id, "default", None))[0]
+
+    async def confirm_all(self, *, user_id: str) -> LedgerEntries:
+        """Confirm all proposals of a user, oldest first; return what came of them.
+
+        One whose memory was changed meanwhile goes on waiting.
+        """
+        done = []
+        for proposal in await self.proposals(user_id=user_id):
+            with suppress(UndoError, NotFoundError):
+                done.append(await self.confirm(proposal.id, user_id=user_id))
+        return done
+
+    async def reject_all(self, *, user_id: str) -> LedgerEntries:
+        """Reject all proposals of a user; return what came of them."""
+        done = []
+        for proposal in await self.proposals(user_id=user_id):
+            with suppress(UndoError, NotFoundError):
+                done.append(await self.reject(proposal.id, user_id=user_id))
+        return done
+
+    async def _added_by(self, id: str, user_id: str) -> str:
+        """Return the memory that waits, if this is the entry which proposed it; else the id."""
+        found = await self.knowledge.journal.get_entries([id])
+        mine = [one for one in found if one.user_id == user_id and one.op == "ADD"]
+        return next((name for one in mine for name in one.memory_ids), id)
 
     async def _is_proposal(self, id: str, user_id: str) -> bool:
         check_id(user_id)

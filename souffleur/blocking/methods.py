@@ -386,6 +386,19 @@ class SouffleurMethods(Face):
         found: LedgerEntry = self._wait(self._inner.reject, id, user_id=user_id)
         return found
 
+    def confirm_all(self, *, user_id: str) -> LedgerEntries:
+        """Confirm all proposals of a user, oldest first; return what came of them.
+
+        One whose memory was changed meanwhile goes on waiting.
+        """
+        found: LedgerEntries = self._wait(self._inner.confirm_all, user_id=user_id)
+        return found
+
+    def reject_all(self, *, user_id: str) -> LedgerEntries:
+        """Reject all proposals of a user; return what came of them."""
+        found: LedgerEntries = self._wait(self._inner.reject_all, user_id=user_id)
+        return found
+
     def retry(self, *, user_id: str | None = None) -> int:
         """Have turns that were set aside as failed judged again; return their number."""
         found: int = self._wait(self._inner.retry, user_id=user_id)
@@ -624,7 +637,11 @@ class KnowledgeMethods(Face):
         return found
 
     def decline(self, entry_id: str, *, user_id: str) -> LedgerEntry:
-        """Reject a proposal that waits for the user's consent. Raises NotFoundError as `agree`."""
+        """Reject a proposal that waits for the user's consent.
+
+        Raises NotFoundError as `agree`, UndoError if it was agreed to before a crash: its change
+        can be undone.
+        """
         found: LedgerEntry = self._wait(self._inner.decline, entry_id, user_id=user_id)
         return found
 

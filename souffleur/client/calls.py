@@ -150,6 +150,8 @@ CALLS = {
     "matches": Call("POST", "/api/memories/matches", list[Found]),
     "proposals": Call("GET", "/api/pending", list[LedgerEntry]),
     "confirm": Call("POST", "/api/pending/{id}/confirm", LedgerEntry),
+    "confirm_all": Call("POST", "/api/pending/confirm", list[LedgerEntry]),
+    "reject_all": Call("POST", "/api/pending/reject", list[LedgerEntry]),
     "reject": Call("POST", "/api/pending/{id}/reject", LedgerEntry),
     "retry": Call("POST", "/api/retry", Counted, prepare=arguments.of_retry, result=_value),
     "edit": Call("PATCH", "/api/memories/{memory_id}", LedgerEntry),

@@ -374,6 +374,19 @@ class Methods(_Calls):
         found: LedgerEntry = self._call("reject", id=id, user_id=user_id)
         return found
 
+    def confirm_all(self, *, user_id: str) -> LedgerEntries:
+        """Confirm all proposals of a user, oldest first; return what came of them.
+
+        One whose memory was changed meanwhile goes on waiting.
+        """
+        found: LedgerEntries = self._call("confirm_all", user_id=user_id)
+        return found
+
+    def reject_all(self, *, user_id: str) -> LedgerEntries:
+        """Reject all proposals of a user; return what came of them."""
+        found: LedgerEntries = self._call("reject_all", user_id=user_id)
+        return found
+
     def retry(self, *, user_id: str | None = None) -> int:
         """Have turns that were set aside as failed judged again; return their number."""
         found: int = self._call("retry", user_id=user_id)
@@ -885,6 +898,19 @@ class AsyncMethods(_Awaits):
     async def reject(self, id: str, *, user_id: str) -> LedgerEntry:
         """Reject, for the user, a proposal or a memory; a rejected memory is forgotten."""
         found: LedgerEntry = await self._call("reject", id=id, user_id=user_id)
+        return found
+
+    async def confirm_all(self, *, user_id: str) -> LedgerEntries:
+        """Confirm all proposals of a user, oldest first; return what came of them.
+
+        One whose memory was changed meanwhile goes on waiting.
+        """
+        found: LedgerEntries = await self._call("confirm_all", user_id=user_id)
+        return found
+
+    async def reject_all(self, *, user_id: str) -> LedgerEntries:
+        """Reject all proposals of a user; return what came of them."""
+        found: LedgerEntries = await self._call("reject_all", user_id=user_id)
         return found
 
     async def retry(self, *, user_id: str | None = None) -> int:

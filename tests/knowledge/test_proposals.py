@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from souffleur.errors import NotFoundError
+from souffleur.errors import NotFoundError, UndoError
 from souffleur.knowledge.memory import Category, Due, MemoryState, Source
 from souffleur.knowledge.operation import (
     ActorKind,
@@ -197,3 +197,49 @@ async def test_a_review_that_waits_is_not_asked_again(tmp_path: Path) -> None:
         outcome: LedgerEntry = await memory.confirm(proposal.id, **ME)
         assert outcome.op == "DELETE"
         assert await known(memory) == []
+
+
+async def test_one_user_asks_first(tmp_path: Path) -> None:
+    """As the user prefers, whatever the setting says; another's memories are changed at once."""
+    changed = by_name(monitor=answer(add("It is milk.", "milk")))
+    async with opened(tmp_path, changed) as memory:
+        await memory.set_preferences(**ME, auto_extract=True)
+        await said(memory, "not tea, milk")
+        assert await known(memory) == ["It is milk."]
+        memory.observe(user_id="bob", user="not tea, milk")
+        await memory.flush()
+        (proposal,) = await memory.proposals(user_id="bob")
+        assert (await memory.confirm(proposal.id, user_id="bob")).op == "CONFIRM"
+
+
+async def test_a_memory_changed_since(tmp_path: Path) -> None:
+    """It is not overwritten: the proposal is refused with a clear error and goes on waiting."""
+    changed = update("m1", "Ann likes milk.", "milk")
+    async with opened(tmp_path, by_name(monitor=answer(changed))) as memory:
+        (told,) = await memory.remember("Ann likes tea.", **ME)
+        await said(memory, "not tea, milk")
+        await memory.edit(told.memory_ids[0], "Ann likes cocoa.", **ME)
+        (proposal,) = await memory.proposals(**ME)
+        with pytest.raises(UndoError, match="changed since this was proposed"):
+            await memory.confirm(proposal.id, **ME)
+        assert await memory.confirm_all(**ME) == []
+        assert await memory.proposals(**ME) == [proposal]
+        (declined,) = await memory.reject_all(**ME)
+        assert declined.refused is Refusal.REJECTED
+        assert await known(memory) == ["Ann likes cocoa."]
+
+
+async def test_agreed_to_before_a_crash(tmp_path: Path) -> None:
+    """What was carried out, and not noted as such, is done once and cannot be declined."""
+    changed = update("m1", "Ann likes milk.", "milk")
+    async with opened(tmp_path, by_name(monitor=answer(changed))) as memory:
+        await memory.remember("Ann likes tea.", **ME)
+        await said(memory, "not tea, milk")
+        (proposal,) = await memory.proposals(**ME)
+        (outcome,) = await memory.confirm_all(**ME)
+        await memory.knowledge.journal.rewrite(proposal)  # as if the process had ended before
+        assert (await memory.confirm(proposal.id, **ME)).id == outcome.id
+        await memory.knowledge.journal.rewrite(proposal)
+        with pytest.raises(UndoError, match="agreed to already"):
+            await memory.reject(proposal.id, **ME)
+        assert (await known(memory), await memory.proposals(**ME)) == (["Ann likes milk."], [])

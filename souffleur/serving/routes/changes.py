@@ -38,6 +38,18 @@ async def proposals(memory: Memory, user_id: Owner) -> Entries:
     return await memory.proposals(user_id=user_id)
 
 
+@router.post("/pending/confirm")
+async def confirm_all(memory: Memory, user_id: Owner) -> Entries:
+    """Confirm all proposals; one whose memory was changed meanwhile goes on waiting."""
+    return await memory.confirm_all(user_id=user_id)
+
+
+@router.post("/pending/reject")
+async def reject_all(memory: Memory, user_id: Owner) -> Entries:
+    """Reject all proposals."""
+    return await memory.reject_all(user_id=user_id)
+
+
 @router.post("/pending/{id}/confirm")
 async def confirm(memory: Memory, user_id: Owner, id: str) -> LedgerEntry:
     """Confirm a proposal, or a memory, by the id of either."""

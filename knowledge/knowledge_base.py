@@ -63,7 +63,16 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
-from souffleur.knowledge.proposals import agreed, agreed_id, declined, edited, seen
+from souffleur.knowledge.proposals import (
+    LAPSES_AFTER,
+    agreed,
+    agreed_id,
+    declined,
+    dropped,
+    edited,
+    lapsed,
+    seen,
+)
 from souffleur.knowledge.reading import read_each
 from souffleur.knowledge.removal.order import Forgotten, Removal, Stage, forgotten, make_order
 from souffleur.knowledge.removal.removals import Removals
@@ -253,6 +262,25 @@ class KnowledgeBase:
         refused = declined(waiting)
         await self.journal.rewrite(refused)
         return refused
+
+    async def lapse(self, now: datetime, *, user_id: str | None = EVERYBODY) -> LedgerEntries:
+        """Let proposals lapse to which nobody answered in time; return what came of them.
+
+        Those of users whose memory is off stay as they are.
+        """
+        before, resting = now - LAPSES_AFTER, await self.choices.resting()
+        done = []
+        for entry in await self.journal.entries(user_id, waits=True):
+            if entry.at > before or entry.user_id in resting:
+                continue
+            carried_out = await self.journal.get_entries([agreed_id(entry)])
+            over = entry.model_copy(update={"waits": False}) if carried_out else lapsed(entry)
+            await self.journal.rewrite(over)
+            done.append(over)
+        for memory in await self.list(user_id, states=(MemoryState.PENDING,)):
+            if memory.created_at <= before and memory.user_id not in resting:
+                done += await self.apply(dropped(memory, now))
+        return done
 
     async def _check_unchanged(self, proposal: LedgerEntry) -> None:
         """Raise UndoError if a memory that a proposal names says something else by now."""

@@ -391,6 +391,8 @@ class Refusal(StrEnum):
     """The op would change nothing."""
     REJECTED = "rejected"
     """The op waited for the user's consent and the user declined."""
+    LAPSED = "lapsed"
+    """The op waited for the user's consent and the user did not answer."""
     CONFLICT = "conflict"
     """The memory was changed by another process between judging and writing."""
 

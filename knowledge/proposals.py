@@ -1,7 +1,7 @@
 """Proposals of a model that wait for the user's consent, and what users change themselves. Pure."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -9,7 +9,9 @@ from souffleur.errors import MessageError
 from souffleur.knowledge.memory import Memory, Speaker
 from souffleur.knowledge.operation import (
     Actor,
+    ActorKind,
     Edit,
+    Forget,
     LedgerEntry,
     Op,
     Refusal,
@@ -21,6 +23,8 @@ from souffleur.knowledge.operation import (
 from souffleur.knowledge.reading import describe_faults
 from souffleur.knowledge.talk.turn import Turn
 
+LAPSES_AFTER = timedelta(days=30)
+"""How long a proposal waits for the user's answer."""
 _OPS: TypeAdapter[Op] = TypeAdapter(Op)
 
 
@@ -81,6 +85,26 @@ def edited(memory: Memory, content: str, *, by: Actor, now: datetime) -> Verdict
         by=by,
         at=now,
         ops=(op,),
+    )
+
+
+def lapsed(entry: LedgerEntry) -> LedgerEntry:
+    """Return the entry after the user has not answered in time."""
+    why = f"the user did not answer within {LAPSES_AFTER.days} days"
+    return entry.model_copy(update={"waits": False, "refused": Refusal.LAPSED, "detail": why})
+
+
+def dropped(memory: Memory, now: datetime) -> Verdict:
+    """Return the verdict that forgets a proposed memory of which the user said nothing."""
+    why = f"not confirmed within {LAPSES_AFTER.days} days"
+    return Verdict(
+        id=derive_id("lapsed", memory.id, memory.revision),
+        user_id=memory.user_id,
+        agent_id=memory.agent_id,
+        sphere=memory.sphere,
+        by=Actor(who=ActorKind.SCHEDULE),
+        at=now,
+        ops=(Forget(target=memory.id, reason=why),),
     )
 
 

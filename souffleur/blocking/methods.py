@@ -645,6 +645,14 @@ class KnowledgeMethods(Face):
         found: LedgerEntry = self._wait(self._inner.decline, entry_id, user_id=user_id)
         return found
 
+    def lapse(self, now: datetime, *, user_id: str | None = EVERYBODY) -> LedgerEntries:
+        """Let proposals lapse to which nobody answered in time; return what came of them.
+
+        Those of users whose memory is off stay as they are.
+        """
+        found: LedgerEntries = self._wait(self._inner.lapse, now, user_id=user_id)
+        return found
+
     def users(self) -> list[UserSummary]:
         """Return who is known, with numbers: the users seen last come first. Reads the store."""
         found: list[UserSummary] = self._wait(self._inner.users)

@@ -32,6 +32,7 @@ async def run_purge(knowledge: "KnowledgeBase", options: RunOptions) -> RunResul
             options.step(len(result.items), result.due)
     if options.dry_run or result.stopped:
         return result
+    await knowledge.lapse(options.now, user_id=options.user_id)
     await purge_idle(knowledge, options.now, user_id=options.user_id)
     if options.user_id is None:
         await run_log.drop_old(knowledge.journal, options.now)

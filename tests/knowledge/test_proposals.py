@@ -243,3 +243,19 @@ async def test_agreed_to_before_a_crash(tmp_path: Path) -> None:
         with pytest.raises(UndoError, match="agreed to already"):
             await memory.reject(proposal.id, **ME)
         assert (await known(memory), await memory.proposals(**ME)) == (["Ann likes milk."], [])
+
+
+async def test_what_nobody_answers_lapses(tmp_path: Path) -> None:
+    """After 30 days, not before, a change is refused and a proposed memory is forgotten."""
+    both = answer(update("m1", "Ann likes milk.", "milk"), add("Ann fears dogs.", "dogs"))
+    async with opened(tmp_path, by_name(monitor=both)) as memory:
+        await memory.remember("Ann likes tea.", **ME)
+        await said(memory, "not tea, milk; I fear dogs")
+        await memory.run("purge", RunOptions(NOW + days(29)))
+        waiting = await memory.proposals(**ME)
+        assert sorted(one.op for one in waiting) == ["ADD", "UPDATE"]
+        await memory.run("purge", RunOptions(NOW + days(30)))
+        assert (await memory.proposals(**ME), await known(memory)) == ([], ["Ann likes tea."])
+        ids = [one.id for one in waiting if one.waits]
+        (entry,) = await memory.knowledge.journal.get_entries(ids)
+        assert entry.refused is Refusal.LAPSED

@@ -243,7 +243,7 @@ class EdgeCollection:
         return [to_point(record) for record in records], after
 
     async def search(self, queries: Sequence[Search | Listing]) -> list[list[Hit]]:
-        """Return the nearest points for each query, by exact search."""
+        """Return the nearest points for each query, by their vectors: no index graph is used."""
         searches = [query for query in queries if isinstance(query, Search)]
         check_given(self.schema, [query.vector for query in searches])
         with engine_errors("search", self._path), self._alone:

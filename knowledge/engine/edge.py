@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from threading import RLock
+from threading import Lock, RLock
 from typing import Any
 
 import qdrant_edge as qdrant
@@ -41,6 +42,7 @@ from souffleur.knowledge.engine.edge_encoding import (
     encode_upsert,
     encode_vectors,
 )
+from souffleur.knowledge.engine.edge_log import SYNCS_MAPS, Sync, sync_data, sync_log
 from souffleur.knowledge.engine.memo import Memo
 from souffleur.knowledge.engine.vectors import (
     CUES,
@@ -62,19 +64,26 @@ POINTS_PER_COPY = 64
 Room = Callable[[Path], int]
 """A function that returns the free bytes on the disk of a path. Raises OSError."""
 
+CHECKPOINT_WRITES = 2_000
+"""Writes after which the engine itself flushes; 10,000 are replayed in a second after a kill."""
+QUIET_PERIODS = 5
+"""Periods of `flush_every` without a write after which it flushes as well: nobody talks."""
+
 
 class EdgeCollection:
     """A collection in a folder, for one process, which must hold `folder_lock.locked_folder`.
 
     Writes are in the log (WAL) before they return, so they survive a killed process. `flush` syncs
-    them to the disk; this happens automatically within `flush_every` seconds of a write made in an
-    event loop, or with `power_safe` before each write returns.
+    the log to the disk; this happens automatically within `flush_every` seconds of a write made in
+    an event loop, or with `power_safe` before each write returns. The engine itself flushes, which
+    shortens what a restart replays, after `checkpoint_after` writes and when nothing is written.
     """
 
     shared = False
 
     # The engine holds the GIL while it works, mostly for less than a few milliseconds, so async
-    # methods and the timer call it directly: a thread would not free the loop.
+    # methods call it directly: a thread would not free the loop. It does so where the disk is
+    # waited for.
 
     def __init__(
         self,
@@ -85,6 +94,8 @@ class EdgeCollection:
         flush_every: float,
         power_safe: bool,
         room: Room,
+        sync: Sync = sync_log,
+        checkpoint_after: int = CHECKPOINT_WRITES,
     ) -> None:
         self.schema = schema
         self.trouble = ""
@@ -101,7 +112,14 @@ class EdgeCollection:
         self._pid = os.getpid()
         self._alone = RLock()
         """Held during each call of the engine, as `compact` replaces the opened files."""
-        self._dirty = True  # what a killed process left may be in the log only
+        self._sync = sync
+        self._checkpoint_after = checkpoint_after
+        self._unsynced = False
+        """Whether anything was written since the log was last synced."""
+        self._written = 0
+        """Number of writes since the engine flushed."""
+        self._syncing = Lock()
+        """Held while the disk is waited for; taken before `_alone`, never while that is held."""
         self._flushing_in: asyncio.AbstractEventLoop | None = None
         self._closed = False
 
@@ -114,6 +132,8 @@ class EdgeCollection:
         flush_every: float = 1.0,
         power_safe: bool = False,
         room: Room = disk.free_bytes,
+        sync: Sync = sync_log,
+        checkpoint_after: int = CHECKPOINT_WRITES,
     ) -> "EdgeCollection":
         """Open the collection in `folder`; create it if there is none. `flush_every` is in seconds.
 
@@ -131,8 +151,16 @@ class EdgeCollection:
             path.mkdir(parents=True, exist_ok=True)
             disk.need(disk.BYTES_TO_OPEN, path, room)
             checksums.drop_sums(path)
-        shard = _load(path, schema)
-        return cls(shard, path, schema, flush_every=flush_every, power_safe=power_safe, room=room)
+        return cls(
+            _load(path, schema),
+            path,
+            schema,
+            flush_every=flush_every,
+            power_safe=power_safe,
+            room=room,
+            sync=sync,
+            checkpoint_after=checkpoint_after,
+        )
 
     @property
     def _shard(self) -> qdrant.EdgeShard:
@@ -278,7 +306,8 @@ class EdgeCollection:
 
     async def flush(self) -> None:
         """Return once everything written so far would survive a power cut."""
-        self._flush()
+        if self._unsynced or self.trouble or self._syncing.locked():
+            await asyncio.to_thread(self._flush)
 
     async def compact(self) -> str:
         """Rewrite the files with what is there, and no byte of what is gone; it may be used.
@@ -316,6 +345,7 @@ class EdgeCollection:
     def _move_to(self, fresh: "EdgeCollection") -> None:
         """Work on with the files of a copy, in the place of the former ones."""
         usable = self._shard  # raises if it is closed
+        fresh._flush(checkpoint=True)
         fresh._shut()
         usable.close()
         try:
@@ -326,11 +356,7 @@ class EdgeCollection:
             raise
 
     def _shut(self) -> None:
-        if self._closed:
-            return
-        try:
-            self._flush()
-        finally:
+        if not self._closed:
             self._closed = True
             self._opened.close()
 
@@ -338,7 +364,10 @@ class EdgeCollection:
         """Flush and close the collection."""
         if self._closed or os.getpid() != self._pid:
             return
-        self._shut()
+        try:
+            await asyncio.to_thread(self._flush, checkpoint=True)
+        finally:
+            self._shut()
         try:
             checksums.note_sums(self._path)
         except OSError as error:
@@ -359,7 +388,8 @@ class EdgeCollection:
         with engine_errors(doing, self._path), self._alone:
             disk.need(disk.BYTES_TO_WRITE, self._path, self._room)
             self._shard.update(operation())
-        self._dirty = True
+        self._unsynced = True
+        self._written += 1
         if self._power_safe:
             self._flush()
         else:
@@ -372,26 +402,52 @@ class EdgeCollection:
             return  # outside a loop: the next write inside one, `flush` or `close` sees to it
         if self._flushing_in is not loop:
             self._flushing_in = loop
-            loop.call_later(self._flush_every, self._flush_due)
+            loop.call_later(self._flush_every, self._flush_due, loop)
 
-    def _flush_due(self) -> None:
+    def _flush_due(self, loop: asyncio.AbstractEventLoop) -> None:
         self._flushing_in = None
-        if self._closed:
-            return
+        if not self._closed:
+            written = self._written
+            loop.run_in_executor(None, self._flush_unasked)
+            loop.call_later(QUIET_PERIODS * self._flush_every, self._flush_if_quiet, loop, written)
+
+    def _flush_if_quiet(self, loop: asyncio.AbstractEventLoop, written: int) -> None:
+        if not self._closed and written and self._written == written:
+            loop.run_in_executor(None, partial(self._flush_unasked, checkpoint=True))
+
+    def _flush_unasked(self, *, checkpoint: bool = False) -> None:
         try:
-            self._flush()
+            self._flush(checkpoint=checkpoint)
         except StoreError as error:  # reported by `trouble`; the next write tries again
             logger.error("what was written may not survive a power cut: {}", error)
 
-    def _flush(self) -> None:
-        if self._dirty:
+    def _flush(self, *, checkpoint: bool = False) -> None:
+        """Sync the log; have the engine flush if that is due or asked for. Raises StoreError."""
+        with self._syncing:
+            if self._closed:
+                return
             try:
-                with engine_errors("flush", self._path), self._alone:
-                    self._shard.flush()
+                with engine_errors("flush", self._path):
+                    self._sync_written()
+                    many = self._written >= self._checkpoint_after
+                    if checkpoint or many or self.trouble or not SYNCS_MAPS:
+                        sync_data(self._path)
+                        with self._alone:
+                            self._opened.flush()
+                        self._written = 0
             except StoreError as error:
                 self.trouble = str(error)
                 raise
-            self._dirty, self.trouble = False, ""
+            self.trouble = ""
+
+    def _sync_written(self) -> None:
+        if self._unsynced:
+            self._unsynced = False  # what is written from now on may be missed
+            try:
+                self._sync(self._path)
+            except OSError:
+                self._unsynced = True
+                raise
 
 
 def _seen(record: Record, fields: tuple[str, ...] | None) -> Point:
@@ -428,6 +484,7 @@ def _load(path: Path, schema: CollectionSchema) -> qdrant.EdgeShard:
             for operation in encode_cues(schema, vectors):
                 shard.update(operation)
             _index(shard, schema)
+            shard.flush()  # what is new, and what a killed process left in the log only
         except BaseException:
             shard.close()
             raise

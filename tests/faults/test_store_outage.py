@@ -14,6 +14,7 @@ from souffleur.knowledge.engine.collection import Collection, Payload, Point
 from souffleur.knowledge.engine.disk import free_bytes
 from souffleur.knowledge.engine.edge import EdgeCollection
 from souffleur.knowledge.engine.edge_encoding import encode_config
+from souffleur.knowledge.engine.edge_log import sync_log
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import ActorKind, Add, Boost
 from souffleur.knowledge.talk.turn import TurnState
@@ -145,19 +146,21 @@ async def test_a_flush_that_fails_is_told_and_made_good(tmp_path: Path) -> None:
     base = await open_base(tmp_path)
     await base.journal.collection.close()
     schema = base.journal.collection.schema
-    shard = Stubborn(EdgeShard.load(str(tmp_path / schema.name), encode_config(schema)))
+    shard = EdgeShard.load(str(tmp_path / schema.name), encode_config(schema))
+    disk = StubbornDisk()
     base.journal.collection = EdgeCollection(
-        shard,  # type: ignore[arg-type]
+        shard,
         tmp_path / schema.name,
         schema,
         flush_every=0.01,
         power_safe=False,
         room=free_bytes,
+        sync=disk.sync,
     )
     memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings(**where(tmp_path)))
     loop_errors: list[Any] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, what: loop_errors.append(what))
-    shard.refuses = True
+    disk.refuses = True
     assert memory.observe(user_id="ann", user="tea").error == ""
     await asyncio.sleep(0.05)
     receipt = memory.observe(user_id="ann", user="milk")
@@ -166,7 +169,7 @@ async def test_a_flush_that_fails_is_told_and_made_good(tmp_path: Path) -> None:
     assert "could not flush" in (await memory.health()).store_error
     with pytest.raises(StoreError, match="could not flush"):
         await memory.flush()
-    shard.refuses = False
+    disk.refuses = False
     memory.observe(user_id="ann", user="cocoa")
     await asyncio.sleep(0.05)
     assert (memory.error, loop_errors) == ("", [])
@@ -175,20 +178,17 @@ async def test_a_flush_that_fails_is_told_and_made_good(tmp_path: Path) -> None:
     assert loop_errors == []
 
 
-class Stubborn:
-    """An engine whose flush can be made to fail, as on a disk that is gone."""
+class StubbornDisk:
+    """A disk that can be made to fail."""
 
-    def __init__(self, engine: Any) -> None:
-        self._engine = engine
+    def __init__(self) -> None:
         self.refuses = False
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._engine, name)
-
-    def flush(self) -> None:
+    def sync(self, path: Path) -> None:
+        """Sync the log of a collection."""
         if self.refuses:
             raise OSError("no such disk")
-        self._engine.flush()
+        sync_log(path)
 
 
 async def test_a_panic_of_the_engine_is_an_error_of_ours(tmp_path: Path) -> None:

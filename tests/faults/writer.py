@@ -23,7 +23,7 @@ def point(id: str, revision: int) -> Point:
 async def write(folder: Path, log: Path, seed: int) -> None:
     """Insert, replace, mark and flush in random order, for ever."""
     chance = random.Random(seed)
-    points = EdgeCollection.open(folder, LAYOUT)
+    points = EdgeCollection.open(folder, LAYOUT, checkpoint_after=chance.choice((30, 10**6)))
     known = {p.id: p.payload["revision"] for p in (await points.scroll(Filter(), limit=10**6))[0]}
     with log.open("a", buffering=1) as accepted:
         while True:

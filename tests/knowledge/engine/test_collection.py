@@ -42,6 +42,7 @@ from souffleur.knowledge.engine.collection import (
 )
 from souffleur.knowledge.engine.edge import EdgeCollection
 from souffleur.knowledge.engine.edge_encoding import NEAREST
+from souffleur.knowledge.engine.edge_log import sync_log
 from souffleur.knowledge.engine.server import ServerCollection
 
 SERVER = os.environ.get("SOUFFLEUR_TEST_QDRANT_URL")
@@ -820,8 +821,7 @@ async def test_a_killed_process_loses_no_acknowledged_point(
     collection = EdgeCollection.open(tmp_path, PLAIN)
     total = await collection.count(Filter())
     counts = [await collection.count(Filter((Is("batch", n),))) for n in range(acknowledged)]
-    await collection.flush()
-    assert len(await after_power_cut(tmp_path)) == total
+    assert len(await opened_from(tmp_path, "wal")) == total
     await collection.close()
     assert counts == [50] * acknowledged
     assert total in (50 * acknowledged, 50 * acknowledged + 50)
@@ -838,59 +838,117 @@ def copy_sparse(source: str, target: str) -> None:
         new.truncate()
 
 
-async def after_power_cut(folder: Path) -> set[int]:
-    """Points that are left when the log is lost: those that were flushed."""
+class Disk:
+    """What a power cut would leave of a collection: its files as opened, its log as last synced."""
+
+    def __init__(self, folder: Path) -> None:
+        self._kept = folder
+
+    def keep(self, path: Path) -> None:
+        """Note the files of a collection that was just opened."""
+        shutil.copytree(path, self._kept / path.name, copy_function=copy_sparse)
+
+    def sync(self, path: Path) -> None:
+        """Sync the log, and note it."""
+        sync_log(path)
+        for part in (path / "wal").iterdir():
+            copy_sparse(str(part), str(self._kept / path.name / "wal" / part.name))
+
+    async def after_power_cut(self) -> set[int]:
+        """Points that a start would find."""
+        return await opened_from(self._kept)
+
+
+async def opened_from(folder: Path, *left_out: str) -> set[int]:
+    """Points that are found in a copy of a folder, without some of its files."""
     with TemporaryDirectory() as place:
-        log = shutil.ignore_patterns("wal", "*.sums")
-        shutil.copytree(folder, place, dirs_exist_ok=True, ignore=log, copy_function=copy_sparse)
+        without = shutil.ignore_patterns("*.sums", *left_out)
+        shutil.copytree(
+            folder, place, dirs_exist_ok=True, ignore=without, copy_function=copy_sparse
+        )
         collection = EdgeCollection.open(Path(place), PLAIN)
         found = await matching(collection)
         await collection.close()
     return found
 
 
-async def test_flush_writes_through(tmp_path: Path) -> None:
+@pytest.fixture
+def disk(tmp_path: Path) -> Disk:
+    """A disk, still empty."""
+    return Disk(tmp_path / "disk")
+
+
+def open_on(disk: Disk, folder: Path, **given: Any) -> EdgeCollection:
+    """Open a collection whose log goes to a disk."""
+    collection = EdgeCollection.open(folder, PLAIN, sync=disk.sync, **given)
+    disk.keep(folder / PLAIN.name)
+    return collection
+
+
+async def test_flush_writes_through(tmp_path: Path, disk: Disk) -> None:
     """A power cut takes what was written after the last flush, and nothing before it."""
-    collection = EdgeCollection.open(tmp_path, PLAIN, flush_every=3600)
+    collection = open_on(disk, tmp_path / "store", flush_every=3600)
     await collection.put([point(1)])
     await collection.flush()
     await collection.put([point(2)])
-    assert await after_power_cut(tmp_path) == {1}
+    assert await disk.after_power_cut() == {1}
+    await collection.flush()
+    assert await disk.after_power_cut() == {1, 2}
     await collection.close()
-    assert await after_power_cut(tmp_path) == {1, 2}
 
 
-async def test_writes_are_flushed_in_groups(tmp_path: Path) -> None:
+async def test_writes_are_flushed_in_groups(tmp_path: Path, disk: Disk) -> None:
     """Within flush_every of a write, it is flushed unasked; so is the next."""
-    collection = EdgeCollection.open(tmp_path, PLAIN, flush_every=0.02)
+    collection = open_on(disk, tmp_path / "store", flush_every=0.02)
     for n in (1, 2):
         collection.put_now([point(n)])
-        await asyncio.sleep(0.2)
-        assert await after_power_cut(tmp_path) == set(range(1, n + 1))
+        await asyncio.sleep(0.08)
+        assert await disk.after_power_cut() == set(range(1, n + 1))
     await collection.close()
 
 
-def test_flushing_goes_on_in_the_next_event_loop(tmp_path: Path) -> None:
+def test_flushing_goes_on_in_the_next_event_loop(tmp_path: Path, disk: Disk) -> None:
     """A loop that ended before its flush was due does not keep the next one from flushing."""
-    collection = EdgeCollection.open(tmp_path, PLAIN, flush_every=0.02)
+    collection = open_on(disk, tmp_path / "store", flush_every=0.02)
 
     async def write(n: int, wait: float) -> None:
         await collection.put([point(n)])
         await asyncio.sleep(wait)
 
     asyncio.run(write(1, 0.0))
-    asyncio.run(write(2, 0.2))
-    assert asyncio.run(after_power_cut(tmp_path)) == {1, 2}
+    asyncio.run(write(2, 0.08))
+    assert asyncio.run(disk.after_power_cut()) == {1, 2}
     asyncio.run(collection.close())
 
 
-async def test_power_safe_flushes_before_returning(tmp_path: Path) -> None:
+async def test_power_safe_flushes_before_returning(tmp_path: Path, disk: Disk) -> None:
     """With power_safe each write is through when it returns, also outside an event loop."""
-    collection = EdgeCollection.open(tmp_path, PLAIN, flush_every=3600, power_safe=True)
+    collection = open_on(disk, tmp_path / "store", flush_every=3600, power_safe=True)
     collection.put_now([point(1)])
-    assert await after_power_cut(tmp_path) == {1}
+    assert await disk.after_power_cut() == {1}
     await collection.delete([name(1)])
-    assert await after_power_cut(tmp_path) == set()
+    assert await disk.after_power_cut() == set()
+    await collection.close()
+
+
+async def test_the_engine_flushes_after_so_many_writes(tmp_path: Path) -> None:
+    """Until then the log alone has what was written; then it is there without the log, too."""
+    collection = EdgeCollection.open(tmp_path, PLAIN, flush_every=3600, checkpoint_after=2)
+    for n, there in ((1, set()), (2, {1, 2})):
+        await collection.put([point(n)])
+        await collection.flush()
+        assert await opened_from(tmp_path, "wal") == there
+    await collection.put([point(3)])
+    await collection.close()
+    assert await opened_from(tmp_path, "wal") == {1, 2, 3}
+
+
+async def test_the_engine_flushes_when_nothing_is_written(tmp_path: Path) -> None:
+    """After a few periods without a write, all is there without the log."""
+    collection = EdgeCollection.open(tmp_path, PLAIN, flush_every=0.02)
+    await collection.put([point(1)])
+    await asyncio.sleep(0.3)
+    assert await opened_from(tmp_path, "wal") == {1}
     await collection.close()
 
 

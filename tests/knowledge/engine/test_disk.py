@@ -102,5 +102,4 @@ async def test_a_folder_that_is_gone_is_told_at_once(tmp_path: Path) -> None:
     (tmp_path / "store").rename(tmp_path / "gone")  # deleting it, the engine may add a file yet
     with pytest.raises(StoreError, match="is out of reach"):
         collection.put_now([POINT])
-    with pytest.raises(StoreError):
-        await collection.close()
+    await collection.close()

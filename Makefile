@@ -78,6 +78,7 @@ lowest:  ## Tests with the lowest versions that pyproject.toml allows
 
 soak: $(READY) lowest  ## The long campaigns
 	@$(BIN)/pytest -q -m soak --hypothesis-profile=soak
+	@$(BIN)/souffleur eval soak
 
 lock:  ## Resolve the dependencies anew
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \

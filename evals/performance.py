@@ -178,11 +178,11 @@ async def _opened(size: int) -> AsyncIterator[tuple[Souffleur, Chore]]:
     """Open a store that exists, of that many memories; say how long that took."""
     with tempfile.TemporaryDirectory(prefix="souffleur-") as folder:
         settings = Settings(path=Path(folder), user_title="Ann", assistant_name="Mo")
-        async with Souffleur.open(settings, chat=_instant, clock=lambda: NOW) as memory:
+        async with Souffleur.open(settings, chat=instant, clock=lambda: NOW) as memory:
             await _fill(memory, size)
         megabytes = _megabytes(Path(folder))
         begun = time.perf_counter()
-        async with Souffleur.open(settings, chat=_instant, clock=lambda: NOW) as memory:
+        async with Souffleur.open(settings, chat=instant, clock=lambda: NOW) as memory:
             taken = time.perf_counter() - begun
             yield memory, Chore("open it again", size, taken, megabytes)
 
@@ -212,7 +212,8 @@ def _liking(count: int) -> str:
     return f"Ann likes {THINGS[count % 10]} in {PLACES[count % 8]}, {count} times."
 
 
-async def _instant(request: Request) -> Reply:
+async def instant(request: Request) -> Reply:
+    """Answer at once: keep each sentence that begins with `I like`, and nothing else."""
     said = request.messages[-1].content.rpartition("Ann: ")[2].partition("\n")[0]
     add: dict[str, Any] = {"op": "ADD", "reason": "new", "quote": said, "content": f"Ann: {said}"}
     rest: dict[str, Any] = {

@@ -18,6 +18,7 @@ MODULES = {
     "speed": "souffleur.evals.performance",
     "proxy": "souffleur.evals.proxied",
     "load": "souffleur.evals.load",
+    "soak": "souffleur.evals.soak",
     "sizing": "souffleur.evals.speed.sizing",
 }
 """Module of each command, by name."""

@@ -1,12 +1,13 @@
 """Asking: for whom a request of mem0's interface is, which often names its user in the body."""
 
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import Depends
 
 from souffleur.runtime import Souffleur
 from souffleur.serving.access import Access, Caller, UserId
-from souffleur.serving.mem0.filters import user_in
+from souffleur.serving.mem0.filters import ANY, ONE_USER, user_in
 from souffleur.serving.mem0.shapes import Named
 from souffleur.serving.problems import RequestError
 from souffleur.serving.tokens import Role
@@ -26,13 +27,38 @@ class Asker:
         in_body = (body.user_id or user_in(body.filters)) if body else None
         if in_body and self._named and in_body != self._named:
             raise RequestError(400, "the address and the body name two users: name one")
+        if (in_body or self._named) == ANY:
+            raise RequestError(400, ONE_USER)
         return self.access.user(in_body or self._named)
 
+    @property
+    def means_everybody(self) -> bool:
+        """Whether the address names all users."""
+        return self._named == ANY
+
+    async def users(self, memory: Souffleur) -> list[str]:
+        """Return the users that the address means. Raises RequestError (400, 403)."""
+        if not self.means_everybody:
+            return [self.user()]
+        self.access.need_admin()
+        return [one.user_id for one in await memory.users()]
+
     async def owner(self, memory: Souffleur, memory_id: str) -> str:
-        """Return the user of a memory, whom mem0's client does not name. Raises NotFoundError."""
+        """Return the user of a memory, whom mem0's client does not name.
+
+        Raises RequestError (400) for what is no id, NotFoundError.
+        """
+        _check_form(memory_id)
         if self._named is None and self.access.role is Role.ADMIN:
             return (await memory.knowledge.get(memory_id, user_id=None)).user_id
         return (await memory.get(memory_id, user_id=self.access.user(self._named))).user_id
+
+
+def _check_form(memory_id: str) -> None:
+    try:
+        UUID(memory_id)
+    except ValueError:
+        raise RequestError(400, "the id of a memory is a UUID: take it from a list") from None
 
 
 def _asker(caller: Caller, user_id: UserId = None) -> Asker:

@@ -3,30 +3,43 @@
 from collections.abc import Sequence
 from typing import Any
 
+from souffleur.errors import NotFoundError
 from souffleur.knowledge.memory import Category, Memory as OneMemory, MemoryState
 from souffleur.runtime import Souffleur
 from souffleur.serving.mem0.filters import is_met
 from souffleur.serving.mem0.own_fields import find_own, keep_own
-from souffleur.serving.mem0.shapes import ListBody, SearchBody, UpdateBody, show
+from souffleur.serving.mem0.shapes import LET_PASS, ListBody, SearchBody, UpdateBody, show
 from souffleur.serving.problems import RequestError
 
 HIDDEN = (Category.EPISODE, Category.PROFILE)
 """What mem0 does not know: it has sentences only."""
 
 
+async def find_one(memory: Souffleur, user_id: str, memory_id: str) -> OneMemory:
+    """Return a memory that was not deleted. Raises NotFoundError."""
+    found = await memory.get(memory_id, user_id=user_id)
+    if found.state is MemoryState.FORGOTTEN:
+        raise NotFoundError(f"the memory {memory_id!r} was deleted: its history shows it")
+    return found
+
+
 async def show_one(memory: Souffleur, user_id: str, memory_id: str) -> dict[str, Any]:
     """Return a memory as mem0 shows it. Raises NotFoundError."""
-    found = await memory.get(memory_id, user_id=user_id)
+    found = await find_one(memory, user_id, memory_id)
     return show(found, (await find_own(memory, [found]))[found.id])
 
 
 async def change(
     memory: Souffleur, user_id: str, memory_id: str, body: UpdateBody
 ) -> dict[str, Any]:
-    """Change the words or the metadata of a memory, and return it. Raises RequestError (400)."""
+    """Change the words or the metadata of a memory, and return it.
+
+    Raises RequestError (400) if nothing is said, NotFoundError.
+    """
     text = body.text if body.text is not None else body.data
-    if text is None and body.metadata is None:
+    if text is None and body.metadata is None and not body.model_fields_set & LET_PASS:
         raise RequestError(400, "say what to change: text, metadata or both")
+    await find_one(memory, user_id, memory_id)
     if text is not None:
         await memory.edit(memory_id, text, user_id=user_id)
     if body.metadata is not None:

@@ -10,6 +10,7 @@ Shown = Mapping[str, Any]
 
 ANY = "*"
 """As a value: the field is there, whatever it is."""
+ONE_USER = "ask for one user at a time: filters={'user_id': '…'}"
 _TEXT = "keywords"
 """The field of a filter that means the words of a memory."""
 _COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -29,14 +30,17 @@ _COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
 def user_in(filters: Any) -> str | None:
     """Return the one user that a filter asks for; `None` if it names none.
 
-    Raises RequestError (400) if it could mean several.
+    An alternative beside the user is looked for among that user's memories. Raises RequestError
+    (400) if the filter could mean several users.
 
     >>> user_in({"AND": [{"user_id": "ann"}, {"categories": {"contains": "fact"}}]})
     'ann'
+    >>> user_in({"OR": [{"user_id": "ann"}, {"agent_id": "luna"}]})
+    'ann'
     """
     named = {str(one) for one in _users(filters)}
-    if len(named) > 1 or ANY in named or (named and _users_in_or(filters)):
-        raise RequestError(400, "ask for one user at a time: filters={'user_id': '…'}")
+    if len(named) > 1 or ANY in named or (named and _is_user_denied(filters)):
+        raise RequestError(400, ONE_USER)
     return next(iter(named), None)
 
 
@@ -88,14 +92,13 @@ def _users(filters: Any) -> Iterable[Any]:
             yield from _values(wanted)
 
 
-def _users_in_or(filters: Any) -> bool:
-    """Return whether a user is named in an alternative, whose other half could be anybody's."""
+def _is_user_denied(filters: Any) -> bool:
+    """Return whether a user is named as who is not meant, so that all others are."""
     if not isinstance(filters, Mapping):
         return False
-    either = _parts(filters.get("OR", ()))
-    doubtful = [*_parts(filters.get("NOT", ())), *(either if len(either) > 1 else ())]
-    named = any(any(True for _ in _users(part)) for part in doubtful)
-    return named or any(_users_in_or(part) for part in _parts(filters.get("AND", ())))
+    denied = any(any(True for _ in _users(part)) for part in _parts(filters.get("NOT", ())))
+    joined = (*_parts(filters.get("AND", ())), *_parts(filters.get("OR", ())))
+    return denied or any(_is_user_denied(part) for part in joined)
 
 
 def _values(wanted: Any) -> Iterable[Any]:

@@ -5,14 +5,18 @@ infers.
 """
 
 from typing import Annotated, Any
+from uuid import uuid4
 
 from fastapi import APIRouter, Query
 
 from souffleur.knowledge.operation import LedgerEntry
 from souffleur.messages import to_turns
 from souffleur.serving.access import Memory
+from souffleur.serving.mem0 import entities
+from souffleur.serving.mem0.absent import ABSENT
 from souffleur.serving.mem0.asking import Ask
 from souffleur.serving.mem0.changing import change, choose, find_all, show_one
+from souffleur.serving.mem0.filters import ANY
 from souffleur.serving.mem0.own_fields import FIELDS, keep_own
 from souffleur.serving.mem0.shapes import (
     DEFAULT,
@@ -26,13 +30,17 @@ from souffleur.serving.mem0.shapes import (
     written,
 )
 from souffleur.serving.problems import RequestError
-from souffleur.serving.tokens import Role
 
 router = APIRouter(tags=["mem0"])
+router.include_router(entities.router)
+router.routes.extend(ABSENT)
 FOUND = 10
 """Number of results of a search that names none."""
 MAX_FOUND = 100
 """Number of results among which a filter chooses."""
+PAGE = 100
+"""Memories of a page, if its size is not named or 0."""
+MAX_LISTED = 1000
 
 
 @router.get("/v1/ping/")
@@ -63,7 +71,9 @@ async def add(memory: Memory, ask: Ask, body: AddBody) -> dict[str, Any]:
     kept = [written(one).id for one in entries if one.changes and one.op in ("ADD", "UPDATE")]
     own = body.model_dump(include=set(FIELDS), exclude_none=True)
     await keep_own(memory, user_id, kept, {**filters, **own})
-    return {"results": show_results(entries)}
+    waits = body.infer is not False and not memory.has_model
+    status = "PENDING" if waits else "SUCCEEDED"
+    return {"results": show_results(entries), "event_id": str(uuid4()), "status": status}
 
 
 @router.post("/v3/memories/search/")
@@ -71,7 +81,8 @@ async def add(memory: Memory, ask: Ask, body: AddBody) -> dict[str, Any]:
 @router.post("/search")
 async def search(memory: Memory, ask: Ask, body: SearchBody) -> dict[str, Any]:
     """Search a user's memories, best first."""
-    user_id, wanted = ask.user(body), body.top_k or body.limit or FOUND
+    user_id = ask.user(body)
+    wanted = next((n for n in (body.top_k, body.limit) if n is not None), FOUND)
     hits = await memory.search(body.query, user_id=user_id, limit=MAX_FOUND)
     lines = await choose(memory, [(hit.memory, hit.score) for hit in hits], body)
     enough = [one for one in lines if body.threshold is None or one["score"] >= body.threshold]
@@ -84,11 +95,12 @@ async def list_memories(
     memory: Memory,
     ask: Ask,
     body: ListBody,
-    page: Annotated[int, Query(ge=1)] = 1,
-    page_size: Annotated[int, Query(ge=1, le=500)] = 100,
+    page: Annotated[int, Query(ge=0)] = 1,
+    page_size: Annotated[int, Query(ge=0, le=500)] = PAGE,
 ) -> dict[str, Any]:
     """List a user's memories, newest first, in pages."""
     lines = await find_all(memory, ask.user(body), body)
+    page, page_size = page or 1, page_size or PAGE
     first, last = (page - 1) * page_size, page * page_size
 
     def address(number: int) -> str:
@@ -105,11 +117,16 @@ async def list_memories(
 @router.get("/v1/memories/")
 @router.get("/memories")
 async def list_all(
-    memory: Memory, ask: Ask, agent_id: str | None = None, run_id: str | None = None
+    memory: Memory,
+    ask: Ask,
+    agent_id: str | None = None,
+    run_id: str | None = None,
+    app_id: str | None = None,
+    top_k: Annotated[int | None, Query(ge=0, le=MAX_LISTED)] = None,
 ) -> dict[str, Any]:
     """List a user's memories, newest first."""
-    body = ListBody(agent_id=agent_id, run_id=run_id)
-    return {"results": await find_all(memory, ask.user(), body)}
+    body = ListBody(agent_id=agent_id, run_id=run_id, app_id=app_id)
+    return {"results": (await find_all(memory, ask.user(), body))[:top_k]}
 
 
 @router.get("/v1/memories/{memory_id}/")
@@ -140,12 +157,25 @@ async def delete(memory: Memory, ask: Ask, memory_id: str) -> dict[str, str]:
 @router.delete("/v1/memories/")
 @router.delete("/memories")
 async def delete_all(
-    memory: Memory, ask: Ask, agent_id: str | None = None, run_id: str | None = None
+    memory: Memory,
+    ask: Ask,
+    agent_id: str | None = None,
+    run_id: str | None = None,
+    app_id: str | None = None,
+    filters: str | None = None,
 ) -> dict[str, str]:
-    """Forget all memories of a user; each can be restored. `delete_users` erases for good."""
-    user_id = ask.user()
-    for line in await find_all(memory, user_id, ListBody(agent_id=agent_id, run_id=run_id)):
-        await memory.forget(line["id"], user_id=user_id)
+    """Forget all memories of a user, or of everybody for `*`; each can be restored.
+
+    `delete_users` erases for good.
+    """
+    if filters is not None:
+        raise RequestError(400, "say user_id, agent_id, run_id, app_id without filters")
+    named = {"agent_id": agent_id, "run_id": run_id, "app_id": app_id}
+    if ask.means_everybody:
+        named = {name: None if value == ANY else value for name, value in named.items()}
+    for user_id in await ask.users(memory):
+        for line in await find_all(memory, user_id, ListBody(**named)):
+            await memory.forget(line["id"], user_id=user_id)
     return {"message": "Memories deleted successfully!"}
 
 
@@ -172,32 +202,3 @@ async def delete_batch(memory: Memory, ask: Ask, body: BatchBody) -> dict[str, s
     for one in body.memories:
         await memory.forget(one.memory_id, user_id=await ask.owner(memory, one.memory_id))
     return {"message": f"Successfully deleted {len(body.memories)} memories"}
-
-
-@router.get("/v1/entities/")
-async def users(memory: Memory, ask: Ask) -> dict[str, Any]:
-    """List users: all of them for an admin, otherwise the caller alone."""
-    known = await memory.users()
-    if ask.access.role is not Role.ADMIN:
-        known = [one for one in known if one.user_id == ask.user()]
-    lines = [
-        {
-            "id": one.user_id,
-            "name": one.user_id,
-            "type": "user",
-            "total_memories": one.memories,
-            "updated_at": one.last_seen and one.last_seen.isoformat(),
-        }
-        for one in known
-    ]
-    return {"count": len(lines), "next": None, "previous": None, "results": lines}
-
-
-@router.delete("/v2/entities/{entity_type}/{name}/")
-async def erase_user(memory: Memory, ask: Ask, entity_type: str, name: str) -> dict[str, str]:
-    """Erase everything of a user, for good."""
-    user_id = ask.access.user(name)
-    if entity_type != "user":
-        raise RequestError(400, "only users can be erased: agents and runs share their memories")
-    await memory.erase_user(user_id=user_id)
-    return {"message": "Entity deleted successfully!"}

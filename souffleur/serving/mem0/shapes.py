@@ -52,8 +52,8 @@ class SearchBody(Named):
     """What to look for."""
 
     query: str
-    top_k: int | None = Field(default=None, ge=1, le=100)
-    limit: int | None = Field(default=None, ge=1, le=100)
+    top_k: int | None = Field(default=None, ge=0)
+    limit: int | None = Field(default=None, ge=0)
     threshold: float | None = None
     metadata: dict[str, Any] | None = None
     categories: list[str] | None = None
@@ -73,6 +73,12 @@ class UpdateBody(Body):
     text: str | None = None
     data: str | None = None
     metadata: dict[str, Any] | None = None
+    expiration_date: str | None = None
+    timestamp: float | str | None = None
+
+
+LET_PASS = frozenset({"expiration_date", "timestamp"})
+"""What an update may say without effect."""
 
 
 class BatchItem(UpdateBody):

@@ -122,7 +122,7 @@ async def attempts(scene: Scene) -> list[tuple[str, str, str, dict[str, Any] | N
     ids["entity_type"] = "user"
     found = []
     for route in routes(scene.app):
-        path = str(route.path)
+        path = str(route.path_format)
         for verb in sorted(route.methods or ()):
             found.append((verb, path, path.format(**ids), body_of(scene.app, verb, path)))
     return found

@@ -14,6 +14,7 @@ from souffleur.runtime import Souffleur
 from souffleur.serving.app import make_app
 from souffleur.serving.mem0.filters import is_met, user_in
 from souffleur.serving.problems import RequestError
+from souffleur.serving.tokens import Role, TokenFile
 from souffleur.settings import Settings
 from tests.build import NOW
 from tests.scripted import SKIP, Scripted
@@ -94,7 +95,8 @@ async def test_a_change_is_kept_in_the_history(http: httpx2.AsyncClient) -> None
 async def test_messages_are_judged(http: httpx2.AsyncClient, memory: Souffleur) -> None:
     """Where mem0 infers, the turn is observed and judged; a judge that skips keeps nothing."""
     body = {"messages": [{"role": "user", "content": "I am vegan."}], "user_id": "cy"}
-    assert (await http.post("/memories", json=body)).json() == {"results": []}
+    answer = (await http.post("/memories", json=body)).json()
+    assert (answer["results"], answer["status"]) == ([], "SUCCEEDED")
     (turn,) = await memory.knowledge.journal.turns(user_id="cy")
     assert (turn.user, turn.state) == ("I am vegan.", "judged")
 
@@ -112,12 +114,126 @@ async def test_users_are_listed_and_erased(http: httpx2.AsyncClient) -> None:
 
 @pytest.mark.parametrize(
     "filters",
-    [{"user_id": "*"}, {"OR": [{"user_id": "ann"}, {"user_id": "bob"}]}, {"NOT": {"user_id": "a"}}],
+    [
+        {"user_id": "*"},
+        {"OR": [{"user_id": "ann"}, {"user_id": "bob"}]},
+        {"NOT": {"user_id": "a"}},
+        {"OR": [{"run_id": "r1"}, {"NOT": {"user_id": "a"}}]},
+    ],
 )
 async def test_several_users_are_refused(http: httpx2.AsyncClient, filters: Any) -> None:
     """A filter that could mean anybody is a 400 that says to name one."""
     answer = await http.post("/v3/memories/", json={"filters": filters})
     assert (answer.status_code, "one user" in answer.text) == (400, True)
+
+
+async def test_an_alternative_beside_a_user_is_theirs(http: httpx2.AsyncClient) -> None:
+    """What is found is of the one user that is named, never of another with the same persona."""
+    mine = await added(http, "flo", "Flo paints.", agent_id="luna")
+    await added(http, "gil", "Gil paints.", agent_id="luna")
+    either = {"OR": [{"user_id": "flo"}, {"agent_id": "luna"}]}
+    found = (await http.post("/v3/memories/", json={"filters": either})).json()["results"]
+    assert [one["id"] for one in found] == [mine]
+
+
+async def test_everybody_s_memories_are_deleted(http: httpx2.AsyncClient) -> None:
+    """`*` means all users, and a deletion takes only the app that it names."""
+    kept = await added(http, "hal", "Hal sings.", app_id="web")
+    await added(http, "ida", "Ida sings.")
+    named = {"user_id": "hal", "app_id": "phone"}
+    assert (await http.delete("/v1/memories/", params=named)).status_code == 200
+    assert (await http.get(f"/v1/memories/{kept}/")).status_code == 200
+    filters = {"user_id": "hal", "filters": "{'app_id': 'phone'}"}
+    assert (await http.delete("/v1/memories/", params=filters)).status_code == 400
+    every = dict.fromkeys(("user_id", "agent_id", "app_id", "run_id"), "*")
+    assert (await http.delete("/v1/memories/", params=every)).status_code == 200
+    for user in ("hal", "ida"):
+        assert (await http.get("/memories", params={"user_id": user})).json()["results"] == []
+    assert (await http.get("/memories", params={"user_id": "*"})).status_code == 400
+
+
+@pytest.mark.parametrize("who", ["jo", "*"])
+async def test_only_an_admin_names_everybody(memory: Souffleur, tmp_path: Path, who: str) -> None:
+    """A user's token is refused with `*`, also if that is what the user is called."""
+    tokens = TokenFile(tmp_path / "tokens.json")
+    secret = tokens.make(Role.USER, who, now=NOW)
+    transport = httpx2.ASGITransport(make_app(memory, tokens=tokens))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as http:
+        key = {"Authorization": f"Token {secret}"}
+        everybody = await http.delete("/v1/memories/", params={"user_id": "*"}, headers=key)
+        assert everybody.status_code == 403
+
+
+async def test_what_is_deleted_or_no_id_is_not_found(http: httpx2.AsyncClient) -> None:
+    """A deleted memory is a 404, in its history only, and what is no UUID a 400."""
+    kept = await added(http, "kim", "Kim dances.")
+    assert (await http.delete(f"/v1/memories/{kept}/")).status_code == 200
+    assert (await http.get(f"/v1/memories/{kept}/")).status_code == 404
+    assert (await http.put(f"/v1/memories/{kept}/", json={"text": "Kim."})).status_code == 404
+    assert (await http.get(f"/v1/memories/{kept}/history/")).status_code == 200
+    assert (await http.get("/v1/memories/no-such-id/")).status_code == 400
+
+
+async def test_numbers_of_results(http: httpx2.AsyncClient) -> None:
+    """None are asked for by 0, all that there are by many; page 0 is the first, of usual size."""
+    for what in ("tea", "mate", "milk"):
+        await added(http, "lea", f"Lea drinks {what}.")
+    for count, shown in ((0, 0), (2, 2), (1000, 3)):
+        body = {"query": "drinks", "user_id": "lea", "top_k": count}
+        assert len((await http.post("/search", json=body)).json()["results"]) == shown
+        listed = await http.get("/memories", params={"user_id": "lea", "top_k": count})
+        assert len(listed.json()["results"]) == shown
+    page = await http.post(
+        "/v3/memories/", json={"user_id": "lea"}, params={"page": 0, "page_size": 0}
+    )
+    assert (len(page.json()["results"]), page.json()["next"]) == (3, None)
+
+
+async def test_an_update_without_effect(http: httpx2.AsyncClient) -> None:
+    """A date of expiration changes nothing and is no error; nothing at all is one."""
+    kept = await added(http, "mo", "Mo runs.")
+    path = f"/v1/memories/{kept}/"
+    answer = await http.put(path, json={"expiration_date": None})
+    assert (answer.status_code, answer.json()["memory"]) == (200, "Mo runs.")
+    assert (await http.put(path, json={})).status_code == 400
+
+
+async def test_an_answer_to_add(http: httpx2.AsyncClient, tmp_path: Path) -> None:
+    """It names the call, and says whether it is done: without a model the messages wait."""
+    body = {"messages": "I like jam.", "user_id": "nel"}
+    async with Souffleur.open(Settings(path=tmp_path, embedder="hash:64")) as modelless:
+        transport = httpx2.ASGITransport(make_app(modelless))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as waiting:
+            told = (await waiting.post("/v3/memories/add/", json=body)).json()
+    done = (await http.post("/v3/memories/add/", json=body)).json()
+    assert (told["status"], done["status"]) == ("PENDING", "SUCCEEDED")
+    assert told["event_id"] != done["event_id"]
+
+
+async def test_entities_of_the_open_server(http: httpx2.AsyncClient) -> None:
+    """They are listed without pages, and erased by a name that holds what URLs are made of."""
+    name = "org/team?active#frag"
+    await added(http, name, "We are a team.")
+    assert name in [one["id"] for one in (await http.get("/entities")).json()]
+    gone = await http.delete("/v2/entities/user/org%2Fteam%3Factive%23frag/")
+    assert gone.status_code == 200
+    assert name not in [one["id"] for one in (await http.get("/entities")).json()]
+
+
+@pytest.mark.parametrize(
+    ("verb", "path", "said"),
+    [
+        ("POST", "/v1/feedback/", "change or delete"),
+        ("PATCH", "/api/v1/orgs/organizations/o/projects/p/", "no projects"),
+        ("GET", "/api/v1/webhooks/projects/p/", "/api/events"),
+        ("POST", "/reset", "one by one"),
+        ("POST", "/configure", "own settings"),
+    ],
+)
+async def test_what_is_absent(http: httpx2.AsyncClient, verb: str, path: str, said: str) -> None:
+    """A 404 says what to do instead."""
+    answer = await http.request(verb, path)
+    assert (answer.status_code, said in answer.json()["error"]["message"]) == (404, True)
 
 
 async def test_filters() -> None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from souffleur.client import AsyncClient
+    from souffleur.inspection import Inspection
     from souffleur.runtime import Souffleur
 
     Memory = Souffleur | AsyncClient
@@ -34,7 +35,12 @@ def with_memory(work: Callable[["Memory"], Coroutine[Any, Any, T]]) -> T:
 
 def with_store(work: Callable[["Souffleur"], Coroutine[Any, Any, T]]) -> T:
     """Open the store itself, run the work on it, and close it. Raises StoreBusyError."""
-    return run_async(_with_store(work))
+
+    async def alone() -> T:
+        await need_no_owner()
+        return await _with_store(work)
+
+    return run_async(alone())
 
 
 async def _with_memory(work: Callable[["Memory"], Coroutine[Any, Any, T]]) -> T:
@@ -57,6 +63,31 @@ async def find_owner() -> "AsyncIterator[AsyncClient | None]":
 
     async with AsyncClient(socket=settings.owner_socket) as client:
         yield client if await client.is_there() else None
+
+
+async def need_no_owner() -> None:
+    """Raise StoreBusyError if another process serves the configured store."""
+    from souffleur.errors import StoreBusyError
+    from souffleur.settings import load_settings
+
+    async with find_owner() as owner:
+        if owner:
+            raise StoreBusyError(
+                f"the store at '{load_settings().folder}' is served by another process, and this "
+                "needs it alone: stop `souffleur serve` first"
+            )
+
+
+def inspect(memory: "Memory") -> "Inspection":
+    """Return a look into the store beyond the methods of Souffleur, wherever it is open."""
+    from souffleur.inspection import StoreInspection
+    from souffleur.runtime import Souffleur
+
+    if isinstance(memory, Souffleur):
+        return StoreInspection(memory)
+    from souffleur.client.inspection import RemoteInspection
+
+    return RemoteInspection(memory)
 
 
 async def _with_store(work: Callable[["Souffleur"], Coroutine[Any, Any, T]]) -> T:

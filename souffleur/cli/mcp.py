@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from souffleur.cli.event_loop import with_store
+from souffleur.cli.event_loop import with_memory
 from souffleur.cli.options import ME, User
 
 if TYPE_CHECKING:
     import asyncio
 
-    from souffleur.runtime import Souffleur
+    from souffleur.cli.event_loop import Memory
 
 LOOPBACK = "127.0.0.1"
 
@@ -39,14 +39,14 @@ def mcp(
     from souffleur.mcp import make_server
     from souffleur.mcp.stdio import serve_stdio
 
-    async def work(memory: "Souffleur") -> None:
+    async def work(memory: "Memory") -> None:
         server = make_server(memory, user_id=None if any_user else user, agent_id=agent)
         if http:
             await _serve_http(server, port, stop_on_signal())
         else:
             await serve_stdio(server, stop_on_signal())
 
-    with_store(work)
+    with_memory(work)
 
 
 async def _serve_http(server: Any, port: int, stopping: "asyncio.Event") -> None:

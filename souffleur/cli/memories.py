@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from souffleur.cli.event_loop import with_memory, with_store
+from souffleur.cli.event_loop import inspect, need_no_owner, with_memory
 from souffleur.cli.hints import hint_at_others
 from souffleur.cli.options import ME, AnyUser, AsJson, User, Yes
 from souffleur.cli.short_ids import everyone, find_entry_id, find_memory_id
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from souffleur.cli.format_memories import Worth
     from souffleur.knowledge.memory import Kind
     from souffleur.knowledge.operation import LedgerEntry
-    from souffleur.runtime import Souffleur
 
 MemoryId = Annotated[str, typer.Argument(help="Id of a memory, or its beginning.")]
 EntryId = Annotated[str, typer.Argument(help="Id of a ledger entry, from `history`.")]
@@ -79,7 +78,7 @@ def list_(
             await _list_memories(memory, whose, _kind(kind), every=every, as_json=as_json)
 
     if failed:
-        with_store(lambda memory: _list_failed(memory, user, as_json=as_json))
+        with_memory(lambda memory: _list_failed(memory, user, as_json=as_json))
     else:
         with_memory(work)
 
@@ -113,13 +112,12 @@ def _worth(memory: "Memory") -> "Worth":
     return Worth(memory.clock(), POLICIES[load_settings().policy])
 
 
-async def _list_failed(memory: "Souffleur", user: str | None, *, as_json: bool) -> None:
+async def _list_failed(memory: "Memory", user: str | None, *, as_json: bool) -> None:
     from souffleur.cli import format_memories
     from souffleur.knowledge.talk.turn import TurnState
 
-    waiting = await memory.knowledge.journal.turns(state=TurnState.FAILED, user_id=user)
-    masked = [turn.masked(memory.knowledge.withheld) for turn in waiting]
-    format_memories.print_failed_turns(masked, await memory.cast(), as_json=as_json)
+    failed = await inspect(memory).turns(state=TurnState.FAILED, user_id=user)
+    format_memories.print_failed_turns(failed, await memory.cast(), as_json=as_json)
 
 
 async def _list_proposals(memory: "Memory", user: str | None, *, as_json: bool) -> None:
@@ -254,33 +252,44 @@ def share(
 def retry(user: AnyUser = None) -> None:
     """Judge the turns that failed again, and those that wait; needs the model's endpoint."""
     from souffleur.cli.event_loop import run_async
-    from souffleur.errors import SettingsError
-    from souffleur.settings import load_settings
 
-    async def work() -> tuple[int, int, str]:
-        from souffleur.knowledge.talk.turn import TurnState
-        from souffleur.runtime import Souffleur
-
-        settings = load_settings()
-        if not settings.has_model:
-            raise SettingsError(
-                "no model is configured; set SOUFFLEUR_BASE_URL or SOUFFLEUR_API_KEY"
-            )
-        async with Souffleur.open(settings) as memory:
-            journal = memory.knowledge.journal
-            await memory.retry(user_id=user)
-            waiting = await journal.turns(state=TurnState.PENDING, user_id=user)
-            await memory.flush()
-            left = len(await journal.turns(state=TurnState.FAILED, user_id=user))
-            left += len(await journal.turns(state=TurnState.PENDING, user_id=user))
-            return len(waiting), left, memory.error
-
-    tried, left, error = run_async(work())
+    tried, left, error = run_async(_retry(user))
     why = f" ({error})" if error else ""
     from souffleur.reporting.report import count
 
     typer.echo(f"{tried - left} of {count(tried, 'turn')} judged, {left} not{why}")
     raise typer.Exit(1 if left else 0)
+
+
+async def _retry(user: str | None) -> tuple[int, int, str]:
+    """Return how many turns were tried, how many are left, and why."""
+    from souffleur.cli.event_loop import find_owner
+    from souffleur.errors import SettingsError
+    from souffleur.runtime import Souffleur
+    from souffleur.settings import load_settings, need_model
+
+    async with find_owner() as owner:
+        if owner:
+            if (await owner.health()).endpoint == "none":
+                raise SettingsError(
+                    "no model is configured for the process that serves the store: start it with "
+                    "SOUFFLEUR_BASE_URL or SOUFFLEUR_API_KEY"
+                )
+            return await _judge_again(owner, user)
+    async with Souffleur.open(need_model(load_settings())) as memory:
+        return await _judge_again(memory, user)
+
+
+async def _judge_again(memory: "Memory", user: str | None) -> tuple[int, int, str]:
+    from souffleur.knowledge.talk.turn import TurnState
+
+    inspection = inspect(memory)
+    waiting = len(await inspection.turns(state=TurnState.PENDING, user_id=user))
+    tried = waiting + await memory.retry(user_id=user)
+    await memory.flush()
+    states = (TurnState.FAILED, TurnState.PENDING)
+    left = sum([len(await inspection.turns(state=state, user_id=user)) for state in states])
+    return tried, left, await inspection.error()
 
 
 def migrate(
@@ -298,6 +307,7 @@ def migrate(
         from souffleur.settings import load_settings
         from souffleur.wiring import make_place, settings_embedder
 
+        await need_no_owner()
         settings = load_settings()
         there = {"qdrant_url": to} if "://" in to else {"qdrant_url": None, "path": Path(to)}
         target = make_place(settings.model_copy(update=there))

@@ -4,14 +4,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from souffleur.cli.event_loop import find_owner, with_memory, with_store
+from souffleur.cli.event_loop import find_owner, inspect, with_memory
 from souffleur.cli.hints import hint_at_others
 from souffleur.cli.options import ME, AsJson, User
 
 if TYPE_CHECKING:
     from souffleur.cli.event_loop import Memory
     from souffleur.knowledge.memory import Memory as OneMemory
-    from souffleur.runtime import Souffleur
 
 Agent = Annotated[str, typer.Option("--agent", "-a", help="The persona they talked with.")]
 
@@ -49,19 +48,16 @@ def episodes(
     """List episodes, newest first, and what waits to be summarised."""
     from souffleur.cli import format_past
 
-    async def work(memory: "Souffleur") -> None:
-        from souffleur.knowledge.identity import EVERY_SPHERE
-
-        now = memory.clock()
-        waiting = await memory.knowledge.sessions.waiting_segments(user)
-        told = await memory.knowledge.episodes(user, limit=limit, now=now, sphere=EVERY_SPHERE)
+    async def work(memory: "Memory") -> None:
+        waiting = await inspect(memory).segments(user_id=user)
+        told = await memory.episodes(user_id=user, limit=limit)
         format_past.print_episodes(
             told, waiting, (await memory.cast()).persona(user), as_json=as_json
         )
         if not told and not waiting:
             await hint_at_others(memory, user)
 
-    with_store(work)
+    with_memory(work)
 
 
 def profile(

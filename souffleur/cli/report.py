@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from souffleur.cli.event_loop import with_memory, with_store
+from souffleur.cli.event_loop import inspect, with_memory, with_store
 from souffleur.cli.options import AnyUser, AsJson
 
 if TYPE_CHECKING:
@@ -38,21 +38,12 @@ def report(
         quality = await memory.report(user_id=user)
         format_report.print_report(quality, zone, as_json=as_json)
 
-    async def write(memory: "Souffleur") -> None:
-        from souffleur.reporting.page import to_html
-        from souffleur.reporting.remembered import read_memories
-
+    async def write(memory: "Memory") -> None:
         assert html is not None
-        shown = await read_memories(memory.knowledge, memory.clock(), user_id=user)
-        zone = (await memory.cast()).zone(user)
-        page = to_html(await memory.report(user_id=user), shown, title="Souffleur", zone=zone)
-        html.write_text(page, encoding="utf-8")
+        html.write_text(await inspect(memory).page(user_id=user), encoding="utf-8")
         typer.echo(f"written to {html}")
 
-    if html:
-        with_store(write)
-    else:
-        with_memory(work)
+    with_memory(write if html else work)
 
 
 def doctor(as_json: AsJson = False) -> None:

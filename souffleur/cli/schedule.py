@@ -16,10 +16,20 @@ def schedule() -> None:
 
 
 async def _keep() -> None:
-    from souffleur.cli.event_loop import stop_on_signal
+    from souffleur.cli.event_loop import find_owner, inspect, stop_on_signal
+    from souffleur.errors import StoreBusyError
     from souffleur.runs.jobs import jobs_of
     from souffleur.runtime import Souffleur
 
+    async with find_owner() as owner:
+        if owner:
+            if names := ", ".join(await inspect(owner).jobs()):
+                typer.echo(f"scheduled by the process that serves the store: {names}")
+                return
+            raise StoreBusyError(
+                "the process that serves the store runs no jobs: stop `souffleur serve`, and start "
+                "it without --no-schedule"
+            )
     stopping = stop_on_signal()
     async with Souffleur.open(schedule=True) as memory:
         names = ", ".join(job.name for job in jobs_of(memory.parts))

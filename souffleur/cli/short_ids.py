@@ -7,7 +7,6 @@ from souffleur.knowledge.identity import PERSONAS
 
 if TYPE_CHECKING:
     from souffleur.cli.event_loop import Memory
-    from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.knowledge.memory import Memory as OneMemory
 
 _PAGE = 1000
@@ -64,17 +63,16 @@ async def _every_memory(memory: "Memory") -> "list[OneMemory]":
     return [one for user in users for one in await memory.list(user_id=user, state=None)]
 
 
-async def find_turn_id(
-    knowledge: "KnowledgeBase", prefix: str, user_id: str | None
-) -> tuple[str, str]:
+async def find_turn_id(memory: "Memory", prefix: str, user_id: str | None) -> tuple[str, str]:
     """Return the id of the one turn that is meant, and its user. Raises NotFoundError.
 
     It is meant by the host's id, or by the beginning of its own.
     """
-    turns = await knowledge.journal.turns(user_id=user_id)
-    same = [turn for turn in turns if turn.turn_id == prefix]
-    if len(same) == 1:
-        return same[0].id, same[0].user_id
+    from souffleur.cli.event_loop import inspect
+
+    turns = await inspect(memory).turns(user_id=user_id, named=prefix)
+    if len(turns) == 1 and turns[0].turn_id == prefix:
+        return turns[0].id, turns[0].user_id
     owners = {turn.id: turn.user_id for turn in turns}
     found = _only(list(owners), prefix, "turn")
     return found, owners[found]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from souffleur.cli.event_loop import find_owner, run_async, with_memory, with_store
+from souffleur.cli.event_loop import find_owner, need_no_owner, run_async, with_memory
 from souffleur.cli.options import AsJson, Yes
 from souffleur.cli.short_ids import find_memory_id, find_turn_id
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from souffleur.knowledge.backup_file import BackupManifest
     from souffleur.knowledge.erasing import Erased
     from souffleur.knowledge.removal.order import Forgotten
-    from souffleur.runtime import Souffleur
 
 
 def register(app: typer.Typer) -> None:
@@ -83,6 +82,8 @@ def restore(
         from souffleur.cli.console import progress
         from souffleur.knowledge.backup import restore as restored
 
+        if into is None:
+            await need_no_owner()
         with progress("restoring") as step:
             return await restored(file, place, step=step)
 
@@ -98,6 +99,7 @@ def reembed(as_json: AsJson = False) -> None:
         from souffleur.settings import load_settings
         from souffleur.wiring import open_store
 
+        await need_no_owner()
         knowledge = await open_store(load_settings(reembed=True))
         try:
             with progress("memories") as step:
@@ -140,9 +142,9 @@ def erase(
         _ask(f"Erase everything of {user!r}", yes=yes)
         return await memory.erase_user(user_id=user)
 
-    async def erase_turn(memory: "Souffleur") -> "Erased":
+    async def erase_turn(memory: "Memory") -> "Erased":
         assert turn is not None
-        found, owner = await find_turn_id(memory.knowledge, turn, user)
+        found, owner = await find_turn_id(memory, turn, user)
         _ask(f"Erase the turn {found[:8]} of {owner!r}", yes=yes)
         return await memory.erase_turn(found, user_id=owner)
 
@@ -155,7 +157,7 @@ def erase(
     if memory_id is not None:
         format_store.print_erased(with_memory(erase_memory), as_json=as_json)
         return
-    erased = with_memory(erase_user) if turn is None else with_store(erase_turn)
+    erased = with_memory(erase_user if turn is None else erase_turn)
     format_store.print_erased(erased, as_json=as_json)
 
 

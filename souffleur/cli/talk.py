@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from souffleur.cli.event_loop import run_async
+from souffleur.cli.event_loop import need_no_owner, run_async
 from souffleur.cli.options import ME, User
 
 if TYPE_CHECKING:
@@ -63,10 +63,15 @@ def chat(user: User = ME, session: str = "terminal") -> None:
     settings = need_model(load_settings())
     with Terminal(sys.stdin) as terminal:
         terminal.tell(*_banner(settings, user))
-        from souffleur.cli.companion import converse  # takes seconds to load: greet before
+
+        async def talk() -> None:
+            await need_no_owner()
+            from souffleur.cli.companion import converse  # takes seconds to load: greet before
+
+            await converse(settings, user, session, terminal)
 
         run_async(
-            converse(settings, user, session, terminal),
+            talk(),
             lambda said: terminal.tell(f"[red]{escape(said)}[/]"),
         )
 
@@ -132,7 +137,9 @@ async def _replay(
     chat = recorder or chat
     clock = clock_for(dialogue)
     async with AsyncExitStack() as stack:
-        if not keep:
+        if keep:
+            await need_no_owner()
+        else:
             folder = stack.enter_context(TemporaryDirectory(prefix="souffleur-"))
             settings = settings.model_copy(update={"path": Path(folder), "qdrant_url": None})
         memory = await stack.enter_async_context(Souffleur.open(settings, chat=chat, clock=clock))

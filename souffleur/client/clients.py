@@ -1,6 +1,6 @@
 """Client and AsyncClient: a Souffleur that another process holds."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -8,7 +8,8 @@ from typing import Any
 import httpx2
 from pydantic_core import to_json
 
-from souffleur.client.conversation import Asked, converse
+from souffleur.client.calls import Call
+from souffleur.client.conversation import Asked, ask, converse
 from souffleur.client.errors import error_of
 from souffleur.client.methods import AsyncMethods, Methods
 from souffleur.errors import RemoteError
@@ -161,8 +162,14 @@ class AsyncClient(AsyncMethods):
         except httpx2.HTTPError as error:
             raise _unreachable(self._http, error) from error
 
+    async def send(self, call: Call, /, **given: Any) -> Any:
+        """Send a call that is no method of Souffleur, and return its result. Raises RemoteError."""
+        return await self._hold(ask(call, given))
+
     async def _call(self, method: str, /, **given: Any) -> Any:
-        talk = converse(method, given)
+        return await self._hold(converse(method, given))
+
+    async def _hold(self, talk: Generator[Asked, httpx2.Response, Any]) -> Any:
         try:
             asked = next(talk)
             while True:

@@ -26,15 +26,16 @@ def converse(method: str, given: dict[str, Any]) -> Generator[Asked, httpx2.Resp
     call = CALLS[method]
     given = with_turn_id(given) if method == "observe" else given
     if call.failed is None:
-        return (yield from _asked(call, given))
+        return (yield from ask(call, given))
     try:
-        return (yield from _asked(call, given))
+        return (yield from ask(call, given))
     except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
         logger.error("{}: {}", method, error)
         return call.failed(f"{type(error).__name__}: {error}", given)
 
 
-def _asked(call: Call, given: Given) -> Generator[Asked, httpx2.Response, Any]:
+def ask(call: Call, given: Given) -> Generator[Asked, httpx2.Response, Any]:
+    """Yield the requests of a call, take the answers, and return its result. Raises as above."""
     sent = call.prepare(dict(given))
     answer = _read(call, (yield call, request_of(call, sent)))
     if not isinstance(answer, Page):

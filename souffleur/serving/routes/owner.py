@@ -1,17 +1,70 @@
-"""Routes for the owner of the store alone, by the socket in its folder: they name files here."""
+"""Routes for the owner of the store alone, by the socket in its folder: for commands there."""
 
 from pathlib import Path
+from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 
+from souffleur.inspection import StoreInspection
 from souffleur.knowledge.backup_file import BackupManifest
-from souffleur.serving.access import Admin, Memory
+from souffleur.knowledge.operation import LedgerEntry
+from souffleur.knowledge.talk.session import Segment
+from souffleur.knowledge.talk.turn import Turn, TurnState
+from souffleur.serving.access import Admin, Memory, Owner, UserId
 from souffleur.serving.schemas import BackupBody
 
 router = APIRouter(prefix="/api", tags=["owner"])
+
+
+def _inspect(memory: Memory, _: Admin) -> StoreInspection:
+    return StoreInspection(memory)
+
+
+Inspection = Annotated[StoreInspection, Depends(_inspect)]
 
 
 @router.post("/backup")
 async def backup(memory: Memory, _: Admin, body: BackupBody) -> BackupManifest:
     """Save the whole store to a file of this machine."""
     return await memory.backup(Path(body.file))
+
+
+@router.get("/inspection/error")
+async def error(inspection: Inspection) -> str:
+    """Say why turns cannot be judged, found or stored; empty if they can."""
+    return await inspection.error()
+
+
+@router.get("/inspection/turns")
+async def turns(
+    inspection: Inspection,
+    user_id: UserId = None,
+    state: TurnState | None = None,
+    named: str | None = None,
+) -> list[Turn]:
+    """List turns in order of arrival, sensitive data masked."""
+    return await inspection.turns(user_id=user_id, state=state, named=named)
+
+
+@router.get("/inspection/turns/{turn_id}/entries")
+async def entries(inspection: Inspection, user_id: Owner, turn_id: str) -> list[LedgerEntry]:
+    """List what a turn brought, oldest first."""
+    return await inspection.entries(user_id=user_id, turn_id=turn_id)
+
+
+@router.get("/inspection/segments")
+async def segments(inspection: Inspection, user_id: Owner) -> list[Segment]:
+    """List what of a user's talk waits to be summarised."""
+    return await inspection.segments(user_id=user_id)
+
+
+@router.get("/inspection/page")
+async def page(inspection: Inspection, user_id: UserId = None) -> str:
+    """Return the page of a report: reads all of the store."""
+    return await inspection.page(user_id=user_id)
+
+
+@router.get("/inspection/jobs")
+async def jobs(inspection: Inspection) -> list[str]:
+    """List the jobs that are run at their times; none without a schedule."""
+    return await inspection.jobs()

@@ -2,16 +2,23 @@
 
 import socket
 import stat
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 
 from souffleur.runtime import Souffleur
 from souffleur.serving.server import owned, owner_socket
 from souffleur.settings import Settings
 from tests.command import Run, data
+from tests.scripted import episode, portrait
+from tests.souffleur.cli.test_cli import DIALOGUE, ME
 from tests.souffleur.cli.test_cli_serve import serving
+from tests.souffleur.cli.test_companion import keeps_tea, model
+from tests.stub import Stub, say
 
 
 @pytest.fixture
@@ -47,9 +54,86 @@ def test_commands_find_the_owner(served: Path, run: Run, tmp_path: Path) -> None
     assert (tmp_path / "copy.zip").exists()
     code, _, err = run("run", "review")
     assert (code, "no model is configured" in err) == (1, True)
-    code, _, err = run("episodes")
-    assert (code, "is in use by process" in err) == (4, True)
+    code, _, err = run("retry")
+    assert (code, "for the process that serves" in err) == (2, True)
+    code, _, err = run("schedule")
+    assert (code, "runs no jobs" in err) == (4, True)
     assert data(run, "erase", "--user", "me", "--yes")["counts"]["memory"] == 2
+
+
+def test_commands_that_need_the_store_alone(
+    served: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They say that the server is to be stopped first, and do nothing."""
+    dialogue = tmp_path / "tea.yaml"
+    dialogue.write_text(DIALOGUE)
+    monkeypatch.setenv("SOUFFLEUR_BASE_URL", "http://127.0.0.1:9/v1")
+    assert data(run, "backup", str(tmp_path / "copy.zip"))["counts"]["memory"] == 1
+    for words in (
+        ("chat",),
+        ("repair",),
+        ("reembed",),
+        ("migrate", str(tmp_path / "there")),
+        ("restore", str(tmp_path / "copy.zip")),
+        ("replay", str(dialogue), "--keep"),
+    ):
+        code, out, err = run(*words)
+        assert code == 4, words
+        assert words == ("chat",) or not out
+        assert "stop `souffleur serve` first" in err
+    assert not (tmp_path / "there").exists()
+    elsewhere = str(tmp_path / "elsewhere")
+    assert run("restore", str(tmp_path / "copy.zip"), "--into", elsewhere)[0] == 0
+
+
+def facts(run: Run) -> list[str]:
+    """What is remembered of Ann, without the portrait."""
+    return [one["content"] for one in data(run, "list", *ME) if one["category"] == "fact"]
+
+
+def test_turns_and_episodes_of_the_owner(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stub: Callable[..., Stub]
+) -> None:
+    """Failed turns are listed and judged again; a turn is erased; a report's page is written."""
+    dialogue = tmp_path / "tea.yaml"
+    dialogue.write_text(DIALOGUE)
+    whole = portrait("Ann likes tea.", "Ann talks of it.", "Ann is calm.")
+    answers = model(monitor=keeps_tea, episode=episode("Ann talked about tea."), portrait=whole)
+    monkeypatch.setenv("SOUFFLEUR_RETRY_PAUSE", "0")
+    monkeypatch.setenv("SOUFFLEUR_USER_TITLE", "Ann")
+    monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say("no idea")).base_url)
+    assert run("replay", str(dialogue), "--keep")[0] == 0
+    monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(answers).base_url)
+    with serving(tmp_path / "store") as (_, said):
+        assert said.startswith("serving at ")
+        failed = data(run, "list", "--failed")
+        assert [turn["tries"] for turn in failed] == [3, 3]
+        assert data(run, "list", "--failed", "--user", "nobody") == []
+        assert run("retry")[:2] == (0, "2 of 2 turns judged, 0 not\n")
+        assert facts(run) == ["Ann likes tea."]
+        assert data(run, "list", "--failed") == []
+        assert data(run, "episodes", *ME).keys() == {"waiting", "episodes"}
+        page = tmp_path / "page.html"
+        assert run("report", "--html", str(page))[0] == 0
+        assert "Ann likes tea." in page.read_text(encoding="utf-8")
+        assert run("schedule")[1].startswith("scheduled by the process that serves the store: ")
+        assert run("erase", "--turn", "f" * 8, "--yes")[0] == 3
+        erased = data(run, "erase", "--turn", failed[0]["id"][:12], "--yes")
+        assert erased["counts"]["turn"] == 1
+        assert facts(run) == []
+
+
+async def test_mcp_through_the_owner(served: Path) -> None:
+    """A process for a client's tools works on the store that another serves."""
+    given = {"SOUFFLEUR_PATH": str(served), "SOUFFLEUR_EMBEDDER": "hash:64"}
+    command = StdioServerParameters(
+        command=sys.executable, args=["-m", "souffleur", "mcp"], env=given
+    )
+    async with Client(stdio_client(command)) as client:
+        assert not (await client.call_tool("add_memory", {"text": "Me sails."})).is_error
+        found = await client.call_tool("get_memories", {})
+    assert found.structured_content
+    assert found.structured_content["total"] == 2
 
 
 def test_a_socket_of_a_dead_owner(run: Run, tmp_path: Path) -> None:

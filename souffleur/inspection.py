@@ -1,0 +1,95 @@
+"""What commands see of a store beyond the methods of Souffleur: turns, segments and others."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from souffleur.knowledge.talk.session import Segment
+from souffleur.knowledge.talk.turn import Turn, TurnState
+
+if TYPE_CHECKING:
+    from souffleur.knowledge.operation import LedgerEntry
+    from souffleur.runtime import Souffleur
+
+
+class Inspection(Protocol):
+    """A look into a store, wherever it is open. Every method raises StoreError."""
+
+    async def error(self) -> str:
+        """Return why turns cannot be judged, found or stored; empty if they can."""
+
+    async def turns(
+        self, *, user_id: str | None, state: TurnState | None = None, named: str | None = None
+    ) -> list[Turn]:
+        """Return turns in order of arrival, sensitive data masked; `None` means any.
+
+        `named` is the host's id of a turn, or the beginning of its own.
+        """
+
+    async def entries(self, *, user_id: str, turn_id: str) -> "list[LedgerEntry]":
+        """Return what a turn brought, by its own id, oldest first."""
+
+    async def segments(self, *, user_id: str) -> list[Segment]:
+        """Return what of a user's talk waits to be summarised."""
+
+    async def page(self, *, user_id: str | None) -> str:
+        """Return the page of a report, as HTML."""
+
+    async def jobs(self) -> list[str]:
+        """Return the names of the jobs that are run at their times; none without a schedule."""
+
+
+class StoreInspection:
+    """A look into a store that is open here."""
+
+    def __init__(self, memory: "Souffleur") -> None:
+        """`memory` may be started or not."""
+        self._memory = memory
+        self._journal = memory.knowledge.journal
+
+    async def error(self) -> str:
+        """Return why turns cannot be judged, found or stored; empty if they can."""
+        return self._memory.error
+
+    async def turns(
+        self, *, user_id: str | None, state: TurnState | None = None, named: str | None = None
+    ) -> list[Turn]:
+        """Return turns in order of arrival, sensitive data masked; `None` means any."""
+        found = await self._journal.turns(user_id=user_id, state=state)
+        withheld = self._memory.knowledge.withheld
+        return [turn.masked(withheld) for turn in pick(found, named)]
+
+    async def entries(self, *, user_id: str, turn_id: str) -> "list[LedgerEntry]":
+        """Return what a turn brought, by its own id, oldest first."""
+        return await self._journal.entries(user_id, turn_id=turn_id)
+
+    async def segments(self, *, user_id: str) -> list[Segment]:
+        """Return what of a user's talk waits to be summarised."""
+        return await self._memory.knowledge.sessions.waiting_segments(user_id)
+
+    async def page(self, *, user_id: str | None) -> str:
+        """Return the page of a report, as HTML."""
+        from souffleur.reporting.page import to_html
+        from souffleur.reporting.remembered import read_memories
+
+        memory = self._memory
+        shown = await read_memories(memory.knowledge, memory.clock(), user_id=user_id)
+        zone = (await memory.cast()).zone(user_id)
+        quality = await memory.report(user_id=user_id)
+        return to_html(quality, shown, title="Souffleur", zone=zone)
+
+    async def jobs(self) -> list[str]:
+        """Return the names of the jobs that are run at their times; none without a schedule."""
+        from souffleur.runs.jobs import jobs_of
+
+        memory = self._memory
+        return [job.name for job in jobs_of(memory.parts)] if memory.settings.schedule else []
+
+
+def pick(turns: Sequence[Turn], named: str | None) -> Sequence[Turn]:
+    """Return the turns that a name means: the one with it, or all whose own id begins so."""
+    if named is None:
+        return turns
+    same = [turn for turn in turns if turn.turn_id == named]
+    if len(same) == 1:
+        return same
+    return [turn for turn in turns if turn.id.startswith(named.strip().lower())]

@@ -6,7 +6,7 @@ The points are copied as they are, so it does not matter which engine or embedde
 import asyncio
 import shutil
 from collections.abc import Callable
-from contextlib import AsyncExitStack, ExitStack
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -19,8 +19,9 @@ from souffleur.knowledge.backup_file import (
     read_lines,
     verify,
 )
+from souffleur.knowledge.copying import POINTS_PER_PAGE, copies
 from souffleur.knowledge.engine.checksums import move_collection
-from souffleur.knowledge.engine.collection import Collection, Filter, Point, read_pages
+from souffleur.knowledge.engine.collection import Collection, Filter, Point
 from souffleur.knowledge.engine.folder_lock import locked_folder
 from souffleur.knowledge.journal import META_ID, Journal
 from souffleur.knowledge.store import (
@@ -33,9 +34,6 @@ from souffleur.knowledge.store import (
     stored_dimension,
 )
 from souffleur.knowledge.upkeep import schema
-
-POINTS_PER_PAGE = 256
-"""Number of points read or written at once."""
 
 Step = Callable[[int, int], None]
 """Is called with the number of points that are done, and the total."""
@@ -59,18 +57,11 @@ async def save(
     if made_with is None:
         raise NotFoundError("there is nothing to back up: the store is empty")
     total, done = sum([await one.count(Filter()) for one in collections]), 0
-    with ExitStack() as open_now:
-        writer = open_now.enter_context(BackupWriter(file))
-        changed = [(one, open_now.enter_context(one.changes.noted())) for one in collections]
-        for collection in collections:
-            async for page in read_pages(collection, Filter(), size=POINTS_PER_PAGE, vectors=True):
-                await asyncio.to_thread(writer.write, collection.schema.name, page)
-                done += len(page)
-                step(done, max(done, total))
-        with journal.lock:  # no thread observes a turn meanwhile
-            while any(ids for _, ids in changed):
-                for collection, ids in changed:
-                    await _write_again(writer, collection, ids)
+    with BackupWriter(file) as writer:
+        async for part in copies(collections, journal, Filter(), vectors=True):
+            await asyncio.to_thread(writer.write, part.collection, part.points, part.gone)
+            done += len(part.points) - len(part.again)
+            step(done, max(done, total))
         return await asyncio.to_thread(writer.finish, made_with, now)
 
 
@@ -107,18 +98,6 @@ async def restore(file: Path, target: StoreLocation, *, step: Step = _silently) 
         with locked_folder(target.folder):
             await _restore_folder(file, target, target.folder, manifest, step)
     return manifest
-
-
-async def _write_again(writer: BackupWriter, collection: Collection, ids: set[str]) -> None:
-    """Write the current state of points that were changed during the copy."""
-    listed = sorted(ids)
-    ids.clear()
-    for first in range(0, len(listed), POINTS_PER_PAGE):
-        named = listed[first : first + POINTS_PER_PAGE]
-        found = await collection.get(named, vectors=True)
-        there = {point.id for point in found}
-        # Not in a thread: nothing else may be written before all of them are read.
-        writer.write(collection.schema.name, found, [id for id in named if id not in there])
 
 
 async def _make_room(target: StoreLocation, dimension: int) -> None:

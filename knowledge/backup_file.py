@@ -140,7 +140,7 @@ class BackupWriter:
         os.fsync(self._out.fileno())
         verify(self._part)
         self._part.replace(self._file)
-        _sync(self._file.parent)
+        sync_folder(self._file.parent)
         return manifest
 
 
@@ -273,7 +273,7 @@ def _is_backup(file: Path) -> bool:
         return False
 
 
-def _sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make a rename in a folder survive a power cut, where the system can."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)

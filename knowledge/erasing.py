@@ -53,7 +53,7 @@ async def erase_user(memories: Collection, journal: Journal, user_id: str) -> Er
     for collection in (journal.collection, memories):
         found = await read_all(collection, of_user)
         if collection is journal.collection:
-            found += await _runs_for(journal, user_id)
+            found += await runs_for(journal, user_id)
         counts.update(_kind(collection, point) for point in found)
         await collection.delete([point.id for point in found])
     if not counts:
@@ -98,7 +98,8 @@ async def erase_turn(memories: Collection, journal: Journal, turn: Turn) -> Eras
     return Erased(turn.user_id, {kind: number for kind, number in sorted(counts.items()) if number})
 
 
-async def _runs_for(journal: Journal, user_id: str) -> list[Point]:
+async def runs_for(journal: Journal, user_id: str) -> list[Point]:
+    """Return the records of runs for one user alone."""
     runs = await read_all(journal.collection, Filter((Is("type", "run"),)))
     return [run for run in runs if run.payload.get("of_user") == user_id]
 

@@ -158,6 +158,18 @@ class Journal:
         """Return the list of a user's turns, on a store of several processes."""
         return self._recorder.arrivals(user_id)
 
+    async def raise_numbers(self, user_id: str, *, turn: int, entry: int) -> None:
+        """Have what comes of a user be numbered after records that were made elsewhere.
+
+        Turns up to the number `turn` count as arrived.
+        """
+        if self.collection.shared:
+            await self.calling(lambda: self._recorder.raise_number(user_id, turn))
+            await self.leases.raise_number(user_id, entry)
+            return
+        with self.lock:
+            self._seq = itertools.count(max(next(self._seq), turn + 1, entry + 1))
+
     async def calling(self, call: Callable[[], T]) -> T:
         """Call what asks the store without an event loop, in a thread if it takes long."""
         return await asyncio.to_thread(call) if self.collection.shared else call()

@@ -112,11 +112,11 @@ async def put_memories(knowledge: KnowledgeBase, memories: Sequence[Memory]) -> 
 async def put_records(knowledge: KnowledgeBase, points: Sequence[Point]) -> None:
     """Write records of a journal that were made elsewhere; items are embedded anew."""
     items = [to_item(point) for point in points if point.payload["type"] == "item"]
-    others = [_unembedded(point) for point in points if point.payload["type"] != "item"]
+    others = [unembedded(point) for point in points if point.payload["type"] != "item"]
     await knowledge.journal.collection.put([*others, *await knowledge.items.points(items)])
 
 
-def _unembedded(point: Point) -> Point:
-    """Return a journal point without vectors: raw turns are re-embedded in the background."""
-    embedded = {"embedded": False} if point.payload["type"] == "turn" else {}
+def unembedded(point: Point) -> Point:
+    """Return a point without vectors: raw turns are embedded in the background."""
+    embedded = {"embedded": False} if point.payload.get("type") == "turn" else {}
     return Point(point.id, {**point.payload, **embedded})

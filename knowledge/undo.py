@@ -30,7 +30,7 @@ def plan_undo(
         raise UndoError(f"it was undone already, by ledger entry {entry.undone_by}")
     if entry.refused is not None or not entry.changes:
         raise UndoError("it changed nothing, so there is nothing to undo")
-    undo_id = derive_id("undo", entry.id)
+    undo_id = undo_id_of(entry.id)
     changes = tuple(
         Change(
             before=current[change.after.id],
@@ -56,6 +56,11 @@ def plan_undo(
         changes=changes,
         undoes=entry.id,
     )
+
+
+def undo_id_of(entry_id: str) -> str:
+    """Return the id of the entry that takes an entry back, and of its verdict."""
+    return derive_id("undo", entry_id)
 
 
 def _restored(

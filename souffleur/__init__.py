@@ -34,13 +34,16 @@ if TYPE_CHECKING:
         StoreBusyError,
         StoreError,
         StoreMismatchError,
+        TransferError,
         UndoError,
         UnreadableError,
     )
     from souffleur.health import Health
     from souffleur.knowledge.backup_file import BackupManifest
     from souffleur.knowledge.erasing import Erased
+    from souffleur.knowledge.export_file import Exported
     from souffleur.knowledge.finding.search import Found, Query, Scope
+    from souffleur.knowledge.importing import Imported
     from souffleur.knowledge.knowledge_base import KnowledgeBase
     from souffleur.knowledge.language.times import Period
     from souffleur.knowledge.memory import (
@@ -73,6 +76,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.upkeep.quality import Quality
     from souffleur.knowledge.users import UserSummary
     from souffleur.lookup import Stats
+    from souffleur.moving.arriving import ImportSource
     from souffleur.runs.run import RunItem, RunLimits, RunOptions, RunResult
     from souffleur.runtime import Souffleur
     from souffleur.settings import Settings
@@ -101,6 +105,7 @@ _HOMES = {
     "EmbedderError": "souffleur.errors",
     "EndpointError": "souffleur.errors",
     "Erased": "souffleur.knowledge.erasing",
+    "Exported": "souffleur.knowledge.export_file",
     "Everybody": "souffleur.knowledge.people",
     "Evidence": "souffleur.knowledge.memory",
     "Forgotten": "souffleur.knowledge.removal.order",
@@ -108,7 +113,9 @@ _HOMES = {
     "Health": "souffleur.health",
     "IdentityError": "souffleur.errors",
     "LeaseLostError": "souffleur.errors",
+    "ImportSource": "souffleur.moving.arriving",
     "Importance": "souffleur.knowledge.operation",
+    "Imported": "souffleur.knowledge.importing",
     "Kind": "souffleur.knowledge.memory",
     "KnowledgeBase": "souffleur.knowledge.knowledge_base",
     "LedgerEntry": "souffleur.knowledge.operation",
@@ -157,6 +164,7 @@ _HOMES = {
     "StoreMismatchError": "souffleur.errors",
     "TopicPreview": "souffleur.knowledge.removal.trace",
     "Trace": "souffleur.knowledge.removal.trace",
+    "TransferError": "souffleur.errors",
     "Turn": "souffleur.knowledge.talk.turn",
     "TurnState": "souffleur.knowledge.talk.turn",
     "UndoError": "souffleur.errors",
@@ -187,11 +195,14 @@ __all__ = [
     "Erased",
     "Everybody",
     "Evidence",
+    "Exported",
     "Forgotten",
     "Found",
     "Health",
     "IdentityError",
+    "ImportSource",
     "Importance",
+    "Imported",
     "Kind",
     "KnowledgeBase",
     "LeaseLostError",
@@ -241,6 +252,7 @@ __all__ = [
     "StoreMismatchError",
     "TopicPreview",
     "Trace",
+    "TransferError",
     "Turn",
     "TurnState",
     "UndoError",

@@ -10,6 +10,7 @@ SouffleurError
 ├── IdentityError          an id is blank, or cannot tell its owner from others
 ├── BackupError            a backup file is damaged, of another format, or cannot be made there
 ├── MirrorError            a mirror's file cannot be read, is another user's, or lost most entries
+├── TransferError          a file to import cannot be read, or an export cannot be made there
 ├── NotFoundError          no memory, turn or ledger entry has that id
 ├── MemoryOffError         the user wants nothing to be stored now
 ├── UndoError              the change cannot be taken back as things stand
@@ -69,6 +70,10 @@ class BackupError(SouffleurError):
 
 class MirrorError(SouffleurError):
     """A mirror's file cannot be read or written, is another user's, or has lost most entries."""
+
+
+class TransferError(SouffleurError):
+    """A file to import cannot be read as what it is, or an export cannot be made there."""
 
 
 class NotFoundError(SouffleurError):

@@ -76,12 +76,15 @@ if TYPE_CHECKING:
     from souffleur.knowledge.backup_file import BackupManifest
     from souffleur.knowledge.embedding.embedder import Embedder
     from souffleur.knowledge.erasing import Erased
+    from souffleur.knowledge.export_file import Exported
+    from souffleur.knowledge.importing import Imported
     from souffleur.knowledge.introductions import People
     from souffleur.knowledge.knowledge_base import KnowledgeBase, Retell
     from souffleur.knowledge.removal.order import Forgotten
     from souffleur.knowledge.removal.trace import TopicPreview
     from souffleur.knowledge.upkeep.quality import Quality
     from souffleur.mirror.keeping import Keeper
+    from souffleur.moving.arriving import ImportSource
     from souffleur.runs.run import RunOptions, RunResult
 
 RETELL_SECONDS = 60.0
@@ -652,6 +655,42 @@ class Souffleur:
 
         chosen = change_settings(settings, **overrides) if settings else load_settings(**overrides)
         return await backup.restore(Path(file), make_place(chosen))
+
+    async def export(self, file: str | Path, *, user_id: str | None = None) -> "Exported":
+        """Write everything of a user, or of all, to a file of JSON lines; return what is in it.
+
+        Memories with their history, turns, sessions, episodes, portraits, what is introduced: see
+        docs/moving.md. The memory may be used meanwhile; a former export of that name is replaced.
+        Raises NotFoundError if there is nothing, TransferError if the file cannot be made there.
+        """
+        from souffleur.knowledge.export_file import export_file
+
+        both, now = (self.knowledge.memories, self.knowledge.journal), self.clock()
+        return await self._backstage.do(lambda: export_file(*both, user_id, Path(file), now=now))
+
+    async def import_file(
+        self,
+        file: str | Path,
+        *,
+        user_id: str | None = None,
+        source: "ImportSource | str" = "auto",
+        dry_run: bool = False,
+    ) -> "Imported":
+        """Take what is in a file and not in the store; return what was taken and what was not.
+
+        The file is checked as a whole before anything is written. Nothing is overwritten: importing
+        twice is importing once, and an import that was interrupted goes on where it was. `user_id`
+        refuses an export with records of others. With `dry_run` nothing is written.
+        Raises TransferError, which names the line, NotFoundError, StoreMismatchError.
+        """
+        from souffleur.moving.arriving import source_of, take_file
+
+        found, wake = source_of(Path(file), source), self._backstage.wake
+        return await self._backstage.do(
+            lambda: take_file(
+                self.knowledge, Path(file), found, user_id=user_id, dry_run=dry_run, wake=wake
+            )
+        )
 
     async def edit(self, memory_id: str, content: str, *, user_id: str) -> LedgerEntry:
         """Change, for the user, the words of a memory; undoable. Raises NotFoundError."""

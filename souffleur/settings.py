@@ -221,6 +221,8 @@ class Settings(BaseModel):
     """Origins of web pages that may call `souffleur serve`, separated by commas; `*` means all."""
     max_body: int = Field(default=1 << 20, ge=1024)
     """Maximum bytes of the body of a request to `souffleur serve`."""
+    max_import: int = Field(default=256 << 20, ge=1024)
+    """Maximum bytes of a file that is sent to `souffleur serve` to be imported."""
     rate_limit: int = Field(default=1200, ge=0)
     """Requests per minute that `souffleur serve` takes from one token, or from one address if it
     needs none. 0 means any number."""

@@ -83,6 +83,18 @@ class Arrivals(Frozen):
         }
         return self.model_copy(update=new)
 
+    def raised(self, seq: int) -> "Arrivals | None":
+        """Return the list with all turns up to a number settled; `None` if they are.
+
+        >>> Arrivals(user_id="ann", seq=9).raised(7).settled, Arrivals(user_id="ann").raised(0)
+        (7, None)
+        """
+        if seq <= self.settled:
+            return None
+        new = {"seq": max(self.seq, seq), "settled": seq, "revision": self.revision + 1}
+        listed = tuple(one for one in self.listed if one.seq > seq)
+        return self.model_copy(update={**new, "listed": listed})
+
 
 def arrivals_point(arrivals: Arrivals, by: str) -> Point:
     """Return the point of a user's arrivals, written by the write `by`."""

@@ -70,6 +70,18 @@ class Recorder:
         found = self._collection.get_now([new.id])
         return to_arrivals(found[0]) if found else new
 
+    def raise_number(self, user_id: str, seq: int) -> None:
+        """Have turns up to a number count as arrived, and later ones be numbered after it."""
+        for _ in range(MAX_ATTEMPTS):
+            arrivals = self.arrivals(user_id)
+            new = arrivals.raised(seq)
+            if new is None:
+                return
+            revisions = {new.id: arrivals.revision} if arrivals.revision else {}
+            if self._collection.swap_now([arrivals_point(new, str(uuid4()))], revisions):
+                return
+        raise StoreError(f"turns of {user_id!r} could not be numbered: others were faster")
+
     def in_order(self, user_id: str, turns: Sequence[Turn]) -> list[Turn]:
         """Return turns by their numbers in the list; those that are not listed yet are listed."""
         arrivals = self.arrivals(user_id)

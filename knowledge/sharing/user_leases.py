@@ -78,6 +78,14 @@ class UserLeases:
         """Take the lease; `None` if another holds it."""
         return await self.change(user_id, lambda lease: lease.taken(holder, now, period))
 
+    async def raise_number(self, user_id: str, seq: int) -> None:
+        """Have the user's verdicts be numbered after `seq`."""
+
+        def raised(lease: UserLease) -> UserLease | None:
+            return lease.model_copy(update={"seq": seq}) if lease.seq < seq else None
+
+        await self.change(user_id, raised)
+
     async def commit(self, user_id: str, verdict_id: str) -> int:
         """Decide on a verdict whose drafts are written; return its number in the ledger.
 

@@ -72,15 +72,21 @@ class Broken:
 def why_unreadable(collection: str, point: Point) -> str:
     """Return why a point is unreadable as a record of its collection; empty if it is readable."""
     try:
-        if collection == "memories":
-            to_memory(point)
-        else:
-            _READERS[point.payload["type"]](point)
+        record_of(collection, point)
     except UnreadableError as error:
         return str(error)
-    except (KeyError, TypeError):
-        return f"the record {point.id} of the {collection} is of no known type"
     return ""
+
+
+def record_of(collection: str, point: Point) -> object:
+    """Return the record of a point: a memory, a turn, an entry, … Raises UnreadableError."""
+    if collection == "memories":
+        return to_memory(point)
+    try:
+        return _READERS[point.payload["type"]](point)
+    except (KeyError, TypeError):
+        what = f"the record {point.id} of the {collection} is of no known type"
+        raise UnreadableError(what) from None
 
 
 async def find_broken(knowledge: KnowledgeBase) -> list[Broken]:

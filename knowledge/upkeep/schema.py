@@ -7,13 +7,14 @@ To change what is stored, add a step at the end of `STEPS`.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 from loguru import logger
 
 from souffleur.errors import StoreMismatchError, UnreadableError
 from souffleur.knowledge.engine.collection import Collection, Filter, Is, OneOf, Payload, Point
+from souffleur.knowledge.engine.points import can_match
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.memory import MemoryState
 from souffleur.knowledge.policy import Policy
@@ -96,6 +97,18 @@ def check(schema: object, where: object) -> None:
             f"{where} was written by a newer version of Souffleur (schema {schema}, and this "
             f"version reads up to {SCHEMA}): use that version or a later one."
         )
+
+
+def brought_up(collection: str, point: Point, since: object, policy: Policy) -> Point:
+    """Return a record of an older schema, `since`, as this version writes it.
+
+    Raises UnreadableError.
+    """
+    for step in STEPS:
+        theirs = step.collection == collection and isinstance(since, int) and since < step.to
+        if theirs and can_match(step.which, point.payload):
+            point = replace(point, payload={**point.payload, **step.change(point, policy)})
+    return point
 
 
 def is_current(made_with: Payload) -> bool:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from souffleur.health import Health
     from souffleur.knowledge.backup_file import BackupManifest
     from souffleur.knowledge.erasing import Erased
+    from souffleur.knowledge.export_file import Exported
     from souffleur.knowledge.finding.search import Found, Query
+    from souffleur.knowledge.importing import Imported
     from souffleur.knowledge.knowledge_base import Retell
     from souffleur.knowledge.memory import Category, Due, Memories, Memory
     from souffleur.knowledge.operation import Actor, LedgerEntries, LedgerEntry, Recorded, Verdict
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from souffleur.lookup import Stats
     from souffleur.messages import Messages
     from souffleur.moments import Moment
+    from souffleur.moving.arriving import ImportSource
     from souffleur.runs.run import RunOptions, RunResult
     from souffleur.whispering.pairing import Whisper
     from souffleur.whispering.recollection import Past
@@ -411,6 +414,36 @@ class SouffleurMethods(Face):
         is whole. Raises BackupError if the file cannot be made there, OSError, StoreError.
         """
         found: BackupManifest = self._wait(self._inner.backup, file)
+        return found
+
+    def export(self, file: str | Path, *, user_id: str | None = None) -> Exported:
+        """Write everything of a user, or of all, to a file of JSON lines; return what is in it.
+
+        Memories with their history, turns, sessions, episodes, portraits, what is introduced: see
+        docs/moving.md. The memory may be used meanwhile; a former export of that name is replaced.
+        Raises NotFoundError if there is nothing, TransferError if the file cannot be made there.
+        """
+        found: Exported = self._wait(self._inner.export, file, user_id=user_id)
+        return found
+
+    def import_file(
+        self,
+        file: str | Path,
+        *,
+        user_id: str | None = None,
+        source: ImportSource | str = "auto",
+        dry_run: bool = False,
+    ) -> Imported:
+        """Take what is in a file and not in the store; return what was taken and what was not.
+
+        The file is checked as a whole before anything is written. Nothing is overwritten: importing
+        twice is importing once, and an import that was interrupted goes on where it was. `user_id`
+        refuses an export with records of others. With `dry_run` nothing is written.
+        Raises TransferError, which names the line, NotFoundError, StoreMismatchError.
+        """
+        found: Imported = self._wait(
+            self._inner.import_file, file, user_id=user_id, source=source, dry_run=dry_run
+        )
         return found
 
     def edit(self, memory_id: str, content: str, *, user_id: str) -> LedgerEntry:

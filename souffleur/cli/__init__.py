@@ -17,6 +17,7 @@ from souffleur.cli import (
     mcp,
     memories,
     mirror,
+    moving,
     past,
     people,
     proxy,
@@ -61,6 +62,7 @@ ROOMS = (
     report,
     config,
     store,
+    moving,
     removal,
     mcp,
     evaluate,
@@ -75,7 +77,8 @@ ORDER = (
     *("users", "people", "personas", "preferences", "mirror"),
     *("run", "schedule", "worker", "report", "doctor", "config", "retry"),
     *("serve", "proxy", "token"),
-    *("backup", "restore", "erase", "compact", "repair", "migrate", "reembed"),
+    *("backup", "restore", "export", "import", "erase", "compact"),
+    *("repair", "migrate", "reembed"),
     *("mcp",),
 )
 """Commands as `--help` lists them: in the order of their use; others follow."""

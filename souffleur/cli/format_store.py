@@ -13,6 +13,8 @@ from souffleur.cli.console import console, print_json, to_plain
 from souffleur.cli.tables import print_table
 from souffleur.knowledge.backup_file import BackupManifest
 from souffleur.knowledge.erasing import Erased
+from souffleur.knowledge.export_file import Exported
+from souffleur.knowledge.importing import Imported
 from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.removal.order import Forgotten
 from souffleur.knowledge.removal.trace import TopicPreview
@@ -93,6 +95,31 @@ def print_restored(made: BackupManifest, place: str, *, as_json: bool) -> None:
     else:
         print(f"restored to {place}, as of {made.made_at:%Y-%m-%d %H:%M} UTC:")
         print(format_counts(made.counts))
+
+
+def print_exported(made: Exported, file: Path, *, as_json: bool) -> None:
+    """Print what was exported, and where."""
+    size = file.stat().st_size
+    if as_json:
+        print_json({"file": str(file), "bytes": size, **to_plain(made)})
+    else:
+        print(f"exported to {file}, {size / 1e6:,.1f} MB: {format_counts(made.counts)}")
+
+
+def print_imported(done: Imported, *, as_json: bool) -> None:
+    """Print what was taken from a file, and what was not."""
+    if as_json:
+        print_json(to_plain(done))
+        return
+    print(f"{'would import' if done.dry_run else 'imported'}: {format_counts(done.new)}")
+    if done.known:
+        print(f"there already: {format_counts(done.known)}")
+    for why, number in done.skipped.items():
+        print(f"not taken: {number:,} × {why}")
+    if done.calls:
+        print(
+            f"to be judged, in about {count(done.calls, 'call of the model', 'calls of the model')}"
+        )
 
 
 def print_reembedded(memories: int, turns: int, *, as_json: bool) -> None:

@@ -131,6 +131,17 @@ def of_backup(given: dict[str, Any]) -> dict[str, Any]:
     return {"file": str(Path(given["file"]).absolute())}
 
 
+def of_export(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `export`, with the file as the server finds it."""
+    return {**of_backup(given), "of_user": given["user_id"]}
+
+
+def of_import(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `import_file`, with the file as the server finds it."""
+    named = {"source": given["source"], "dry_run": given["dry_run"]}
+    return {**of_export(given), **named}
+
+
 def of_retry(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of `retry`."""
     return {"of_user": given["user_id"]}

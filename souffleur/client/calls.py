@@ -17,7 +17,9 @@ from souffleur.client.run_results import to_result
 from souffleur.health import Health
 from souffleur.knowledge.backup_file import BackupManifest
 from souffleur.knowledge.erasing import Erased
+from souffleur.knowledge.export_file import Exported
 from souffleur.knowledge.finding.search import Found
+from souffleur.knowledge.importing import Imported
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import LedgerEntry, Recorded
 from souffleur.knowledge.people import Person, PersonaCard
@@ -158,6 +160,10 @@ CALLS = {
     "restore_memory": Call("POST", "/api/memories/{memory_id}/restore", LedgerEntry),
     "backup": Call(
         "POST", "/api/backup", BackupManifest, prepare=arguments.of_backup, timeout=None
+    ),
+    "export": Call("POST", "/api/export-file", Exported, prepare=arguments.of_export, timeout=None),
+    "import_file": Call(
+        "POST", "/api/import-file", Imported, prepare=arguments.of_import, timeout=None
     ),
     "report": Call("GET", "/api/report", Quality, prepare=arguments.of_report, timeout=None),
     "erase_user": Call("DELETE", "/api/users", Erased, timeout=None),

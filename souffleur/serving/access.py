@@ -1,6 +1,7 @@
 """Access: what the caller of a request may do, and the dependencies by which routes ask for it.
 
-Every route depends on one of `Owner`, `Talker` and `Admin`, so that none can be called for another.
+Every route depends on one of `Owner`, `OwnerOrAll`, `Talker` and `Admin`, so that none can be
+called for another.
 """
 
 from dataclasses import dataclass
@@ -116,12 +117,18 @@ def _talker(caller: Caller, user_id: UserId = None, agent_id: AgentId = None) ->
     return Whose(user, check_id(agent, "agent_id") if agent is not None else None)
 
 
+def _owner_or_all(caller: Caller, user_id: UserId = None) -> str | None:
+    return None if caller.role is Role.ADMIN and user_id is None else caller.user(user_id)
+
+
 def _admin(caller: Caller) -> None:
     caller.need_admin()
 
 
 Owner = Annotated[str, Depends(_owner)]
 """The id of the user whose memories are meant: for that user and admins."""
+OwnerOrAll = Annotated[str | None, Depends(_owner_or_all)]
+"""Likewise; `None`, for everybody, if an admin names nobody."""
 Talker = Annotated[Whose, Depends(_talker)]
 """The user and the persona of a talk: for that user, that persona and admins."""
 Admin = Annotated[None, Depends(_admin)]

@@ -14,7 +14,16 @@ from souffleur.runtime import Souffleur
 from souffleur.serving.guard import Guard, Rate
 from souffleur.serving.mem0 import routes as mem0
 from souffleur.serving.problems import RESPONSES, handle
-from souffleur.serving.routes import changes, events, memories, people, removal, store, talk
+from souffleur.serving.routes import (
+    changes,
+    events,
+    memories,
+    people,
+    removal,
+    store,
+    talk,
+    transfer,
+)
 from souffleur.serving.tokens import TokenFile
 from souffleur.settings import Settings
 
@@ -26,6 +35,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     people.router,
     removal.router,
     store.router,
+    transfer.router,
     mem0.router,
 )
 """The routes of every server. A route of `routers` finds its user by `serving.access`, too."""
@@ -72,7 +82,14 @@ def make_app(
         app.mount(path, mounted)
     origins = [one.strip() for one in (chosen.cors_origins or "").split(",") if one.strip()]
     rate = Rate(chosen.rate_limit, time.monotonic) if tokens and chosen.rate_limit else None
-    app.add_middleware(Guard, tokens=tokens, origins=origins, rate=rate, max_body=chosen.max_body)
+    app.add_middleware(
+        Guard,
+        tokens=tokens,
+        origins=origins,
+        rate=rate,
+        max_body=chosen.max_body,
+        larger={transfer.IMPORT: chosen.max_import},
+    )
     if origins:  # outermost, so that pages can read refusals, too
         app.add_middleware(
             CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"]

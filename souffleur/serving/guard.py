@@ -3,7 +3,7 @@
 import ipaddress
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -35,16 +35,19 @@ class Guard:
         origins: Collection[str],
         rate: "Rate | None",
         max_body: int,
+        larger: Mapping[str, int] | None = None,
     ) -> None:
         """Without `tokens` everybody is an admin: for a socket that only the owner can open.
 
         Until a first one is made, who calls from this machine is an admin, unless a web page does.
+        `max_body` is in bytes; paths in `larger` have a limit of their own.
         """
         self._app = app
         self._tokens = tokens
         self._origins = origins
         self._rate = rate
         self._max_body = max_body
+        self._larger = larger or {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, with `request.state.access`, or answer it."""
@@ -60,9 +63,12 @@ class Guard:
         except SettingsError as error:
             await answer(503, str(error), "SettingsError")(scope, receive, send)
         else:
-            await self._app(scope, self._bounded(receive), send)
+            await self._app(scope, self._bounded(receive, self._limit(scope)), send)
 
-    def _bounded(self, receive: Receive) -> Receive:
+    def _limit(self, scope: Scope) -> int:
+        return self._larger.get(scope["path"], self._max_body)
+
+    def _bounded(self, receive: Receive, limit: int) -> Receive:
         """Return what reads a body as long as it is not too large."""
         size = 0
 
@@ -70,7 +76,7 @@ class Guard:
             nonlocal size
             message = await receive()
             size += len(message.get("body", b""))
-            if size > self._max_body:
+            if size > limit:
                 raise HTTPException(413, TOO_LARGE)
             return message
 
@@ -79,7 +85,7 @@ class Guard:
     def _admit(self, scope: Scope) -> Access | None:
         headers = Headers(scope=scope)
         length = headers.get("content-length", "")
-        if length.isdigit() and int(length) > self._max_body:
+        if length.isdigit() and int(length) > self._limit(scope):
             raise RequestError(413, TOO_LARGE)
         if self._tokens is None:
             return Access()

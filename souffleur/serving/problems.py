@@ -44,7 +44,10 @@ STATUSES: tuple[tuple[type[SouffleurError], int], ...] = (
     (SouffleurError, _UNPROCESSABLE),
 )
 """The status of each error; the first that fits."""
-TOO_LARGE = "the body is too large: send less, or raise SOUFFLEUR_MAX_BODY"
+TOO_LARGE = (
+    "the body is too large: send less, or raise SOUFFLEUR_MAX_BODY, for an import "
+    "SOUFFLEUR_MAX_IMPORT"
+)
 _ADVICE = {
     404: "there is no such route: see /openapi.json",
     405: "the route does not take this method: see /openapi.json",

@@ -13,6 +13,7 @@ from souffleur.knowledge.memory import Kind, Memory
 from souffleur.knowledge.operation import Importance, LedgerEntry
 from souffleur.knowledge.people import Knows, Language
 from souffleur.lookup import MAX_LIMIT
+from souffleur.moving.arriving import ImportSource
 from souffleur.runs.run import RunItem, RunLimits
 
 Id = Annotated[str, Field(max_length=MAX_ID_LENGTH)]
@@ -214,6 +215,22 @@ class BackupBody(Body):
 
     file: str = Field(examples=["/backups/monday.zip"])
     """An absolute path on the machine of the server."""
+
+
+class ExportBody(Body):
+    """Where an export goes, and whose it is."""
+
+    file: str
+    of_user: Id | None = None
+
+
+class ImportBody(Body):
+    """What is imported."""
+
+    file: str
+    of_user: Id | None = None
+    source: ImportSource = ImportSource.AUTO
+    dry_run: bool = False
 
 
 class RetryBody(Body):

@@ -7,11 +7,13 @@ from fastapi import APIRouter, Depends
 
 from souffleur.inspection import StoreInspection
 from souffleur.knowledge.backup_file import BackupManifest
+from souffleur.knowledge.export_file import Exported
+from souffleur.knowledge.importing import Imported
 from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.talk.session import Segment
 from souffleur.knowledge.talk.turn import Turn, TurnState
 from souffleur.serving.access import Admin, Memory, Owner, UserId
-from souffleur.serving.schemas import BackupBody
+from souffleur.serving.schemas import BackupBody, ExportBody, ImportBody
 
 router = APIRouter(prefix="/api", tags=["owner"])
 
@@ -68,3 +70,17 @@ async def page(inspection: Inspection, user_id: UserId = None) -> str:
 async def jobs(inspection: Inspection) -> list[str]:
     """List the jobs that are run at their times; none without a schedule."""
     return await inspection.jobs()
+
+
+@router.post("/export-file")
+async def export_file(memory: Memory, _: Admin, body: ExportBody) -> Exported:
+    """Export everything, or one user's, to a file of this machine."""
+    return await memory.export(Path(body.file), user_id=body.of_user)
+
+
+@router.post("/import-file")
+async def import_file(memory: Memory, _: Admin, body: ImportBody) -> Imported:
+    """Import a file of this machine."""
+    return await memory.import_file(
+        Path(body.file), user_id=body.of_user, source=body.source, dry_run=body.dry_run
+    )

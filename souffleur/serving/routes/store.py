@@ -1,18 +1,16 @@
-"""Routes on the store: health, runs, what waits, and the export of a user's memories."""
+"""Routes on the store: health, runs and what waits."""
 
-from collections.abc import AsyncIterator
 from datetime import UTC
 from typing import Annotated
 
 from fastapi import APIRouter, Path
-from fastapi.responses import PlainTextResponse, StreamingResponse
+from fastapi.responses import PlainTextResponse
 
 from souffleur.health import Health
-from souffleur.knowledge.memory import Memory as OneMemory
 from souffleur.knowledge.upkeep.quality import Quality
 from souffleur.moments import moment
 from souffleur.runs.run import RunLimits, RunOptions, RunResult
-from souffleur.serving.access import Admin, Memory, Owner, UserId
+from souffleur.serving.access import Admin, Memory, UserId
 from souffleur.serving.problems import RequestError
 from souffleur.serving.schemas import (
     Alive,
@@ -80,18 +78,6 @@ async def retry(memory: Memory, _: Admin, body: RetryBody | None = None) -> Coun
 async def flush(memory: Memory, _: Admin, body: FlushBody | None = None) -> Answered:
     """Wait until everything due is judged, summarised and on disk. Whether it is."""
     return Answered(await memory.flush(body.seconds if body else None))
-
-
-@router.get("/api/export")
-async def export(memory: Memory, user_id: Owner) -> StreamingResponse:
-    """Export a user's memories, episodes and portraits in every state, a JSON line for each."""
-    found = await memory.list(user_id=user_id, state=None)
-    return StreamingResponse(_lines(found), media_type="application/x-ndjson")
-
-
-async def _lines(memories: list[OneMemory]) -> AsyncIterator[str]:
-    for one in memories:
-        yield one.model_dump_json() + "\n"
 
 
 def _answer(result: RunResult) -> RunAnswer:

@@ -52,6 +52,8 @@ def test_commands_find_the_owner(served: Path, run: Run, tmp_path: Path) -> None
     assert run("profile")[0] == run("ask", "tea")[0] == run("doctor")[0] == 0
     assert data(run, "backup", str(tmp_path / "copy.zip"))["counts"]["memory"] == 2
     assert (tmp_path / "copy.zip").exists()
+    assert data(run, "export", str(tmp_path / "copy.jsonl"))["counts"]["memory"] == 2
+    assert data(run, "import", str(tmp_path / "copy.jsonl"))["known"]["memory"] == 2
     code, _, err = run("run", "review")
     assert (code, "no model is configured" in err) == (1, True)
     code, _, err = run("retry")

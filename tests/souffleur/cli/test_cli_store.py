@@ -30,6 +30,24 @@ def test_a_store_is_saved_and_restored(run: Run, tmp_path: Path) -> None:
     assert "holds memories already: name an empty place" in err
 
 
+def test_an_export_and_an_import(run: Run, tmp_path: Path) -> None:
+    """What `export` wrote can be imported, as often as one likes; a dry run says what would be."""
+    run("remember", "Ann likes green tea.", *ME)
+    run("remember", "Ben sails.", "--user", "ben")
+    file = tmp_path / "ann.jsonl"
+    assert data(run, "export", str(file), *ME)["counts"] == {"entry": 1, "memory": 1}
+    code, out, _ = run("export", str(tmp_path / "all.jsonl"))
+    assert (code, "2 ledger entries, 2 memories" in out) == (0, True)
+    run("erase", *ME, "--yes")
+    code, out, _ = run("import", str(file), "--dry-run")
+    assert (code, out) == (0, "would import: 1 ledger entry, 1 memory\n")
+    assert data(run, "import", str(file), "--from", "souffleur")["new"]["memory"] == 1
+    code, out, _ = run("import", str(file))
+    assert out == "imported: nothing\nthere already: 1 ledger entry, 1 memory\n"
+    code, _, err = run("import", str(file), "--from", "pigeon")
+    assert (code, "nothing is imported from 'pigeon'" in err) == (2, True)
+
+
 async def test_a_store_in_use_is_saved_by_its_owner(run: Run, tmp_path: Path) -> None:
     """The command names the owner and the method; the method saves while it is open."""
     base = await open_base(tmp_path / "store", dimension=64)

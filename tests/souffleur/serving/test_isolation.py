@@ -106,7 +106,7 @@ def body_of(app: FastAPI, verb: str, path: str) -> dict[str, Any] | None:
     """Return a body that the route takes, of what it needs."""
     api = app.openapi()
     told = api["paths"][path][verb.lower()].get("requestBody")
-    if told is None:
+    if told is None or "application/json" not in told["content"]:
         return None
     schema = told["content"]["application/json"]["schema"]
     schema = next((one for one in schema.get("anyOf", [schema]) if "$ref" in one), schema)

@@ -1,0 +1,1 @@
+"""Moving: what comes from elsewhere, by the kind of its file."""

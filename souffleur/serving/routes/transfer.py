@@ -1,0 +1,62 @@
+"""Routes by which memories are moved: export and import."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from fastapi import APIRouter, Request
+from fastapi.responses import StreamingResponse
+
+from souffleur.knowledge.export_file import export_lines
+from souffleur.knowledge.importing import Imported
+from souffleur.moving.arriving import ImportSource, source_of
+from souffleur.serving.access import Caller, Memory, OwnerOrAll
+
+router = APIRouter(prefix="/api", tags=["transfer"])
+IMPORT = "/api/import"
+"""The path of the import, whose body may be larger than others."""
+_LINES = "application/x-ndjson"
+_FILE = {"schema": {"type": "string", "format": "binary"}}
+
+
+@router.get(
+    "/export",
+    response_class=StreamingResponse,
+    responses={200: {"content": {_LINES: {}}, "description": "The lines of docs/moving.md."}},
+)
+async def export(memory: Memory, user_id: OwnerOrAll) -> StreamingResponse:
+    """Export everything of a user, for admins also of all, as lines of JSON."""
+    knowledge = memory.knowledge
+    lines = export_lines(knowledge.memories, knowledge.journal, user_id, now=memory.clock())
+    first = await anext(lines)  # what is wrong is answered before anything is sent
+    return StreamingResponse(_following(first, lines), media_type=_LINES)
+
+
+@router.post(
+    "/import",
+    openapi_extra={"requestBody": {"content": {"application/octet-stream": _FILE}}},
+)
+async def import_(
+    memory: Memory,
+    caller: Caller,
+    user_id: OwnerOrAll,
+    request: Request,
+    source: ImportSource = ImportSource.AUTO,
+    dry_run: bool = False,
+) -> Imported:
+    """Import a file, which is the body. Our own exports are for admins alone."""
+    with TemporaryDirectory(prefix="souffleur-") as folder:
+        file = Path(folder) / "import"
+        with file.open("wb") as out:
+            async for part in request.stream():
+                out.write(part)
+        found = source_of(file, source)
+        if found is ImportSource.SOUFFLEUR:
+            caller.need_admin()
+        return await memory.import_file(file, user_id=user_id, source=found, dry_run=dry_run)
+
+
+async def _following(first: bytes, lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for part in lines:
+        yield part

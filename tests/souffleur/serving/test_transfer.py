@@ -1,0 +1,91 @@
+"""Export and import over HTTP."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx2
+import pytest
+import pytest_asyncio
+
+from souffleur.runtime import Souffleur
+from souffleur.serving.tokens import Role, TokenFile
+from souffleur.settings import Settings
+from tests.build import NOW
+from tests.served import served
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
+    """The address of a store of two users, with a token of ann and one of an admin."""
+    folder = tmp_path_factory.mktemp("store")
+    chosen = Settings(path=folder / "store", embedder="hash:64")
+    async with Souffleur.open(chosen, clock=lambda: NOW) as memory:
+        await memory.remember("Ann likes green tea.", user_id="ann")
+        await memory.remember("Ben sails.", user_id="ben")
+        tokens = TokenFile(folder / "tokens.json")
+        made = tokens.make(Role.USER, "ann", now=NOW), tokens.make(Role.ADMIN, now=NOW)
+        SECRETS.update(zip(("ann", "admin"), made, strict=True))
+        async with served(memory, tokens=folder / "tokens.json", max_import=4096) as at:
+            yield at
+
+
+SECRETS: dict[str, str] = {}
+
+
+def calling(url: str, who: str) -> httpx2.AsyncClient:
+    """Return a client with the token of somebody."""
+    headers = {"Authorization": f"Bearer {SECRETS[who]}"}
+    return httpx2.AsyncClient(base_url=url, headers=headers)
+
+
+async def test_an_export(url: str) -> None:
+    """A user has what is theirs, an admin one user's or everything; nobody known is a 404."""
+    async with calling(url, "ann") as http:
+        own = await http.get("/api/export")
+        assert own.headers["content-type"] == "application/x-ndjson"
+        assert "green tea" in own.text
+        assert "sails" not in own.text
+        assert (await http.get("/api/export?user_id=ben")).status_code == 403
+    async with calling(url, "admin") as http:
+        whole = await http.get("/api/export")
+        assert "green tea" in whole.text
+        assert "sails" in whole.text
+        assert (await http.get("/api/export?user_id=ann")).text.splitlines()[1:-1] == (
+            own.text.splitlines()[1:-1]
+        )
+        nobody = await http.get("/api/export?user_id=zoe")
+        assert (nobody.status_code, nobody.json()["error"]["type"]) == (404, "NotFoundError")
+
+
+async def test_an_import(url: str, tmp_path: Path) -> None:
+    """An admin may import an export, of one user if named; a dry run writes nothing."""
+    other = Settings(path=tmp_path, embedder="hash:64")
+    async with Souffleur.open(other, clock=lambda: NOW) as memory:
+        await memory.remember("Zoe skis.", user_id="zoe")
+        await memory.export(tmp_path / "zoe.jsonl")
+    body = (tmp_path / "zoe.jsonl").read_bytes()
+    async with calling(url, "ann") as http:
+        refused = await http.post("/api/import", content=body)
+        assert refused.status_code == 403
+        assert "a token of an admin" in refused.text
+    async with calling(url, "admin") as http:
+        wrong = await http.post("/api/import?user_id=ann", content=body)
+        assert (wrong.status_code, wrong.json()["error"]["type"]) == (422, "TransferError")
+        tried = (await http.post("/api/import?dry_run=true", content=body)).json()
+        assert (await http.get("/api/export?user_id=zoe")).status_code == 404
+        done = (await http.post("/api/import?source=souffleur", content=body)).json()
+        assert tried == {**done, "dry_run": True}
+        assert done["new"] == {"entry": 1, "memory": 1}
+        assert "Zoe skis." in (await http.get("/api/export?user_id=zoe")).text
+
+
+async def test_what_is_no_import(url: str) -> None:
+    """What is too large, or nothing known, is refused."""
+    async with calling(url, "admin") as http:
+        large = await http.post("/api/import", content=b"x" * 5000)
+        assert large.status_code == 413
+        assert "SOUFFLEUR_MAX_IMPORT" in large.text
+        odd = await http.post("/api/import", content=b"x" * 2000)
+        assert (odd.status_code, odd.json()["error"]["type"]) == (422, "TransferError")

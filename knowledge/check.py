@@ -37,7 +37,7 @@ MAX_DELETIONS = 3
 Refused = tuple[Refusal, str]
 """The reason for a refusal, as a code and as a sentence."""
 
-_PERSONS = frozenset({ActorKind.USER, ActorKind.HOST})
+_PERSONS = frozenset({ActorKind.USER, ActorKind.HOST, ActorKind.IMPORT})
 
 _COMMAND = re.compile(
     r"[\[【［]\s*(?:ADD|UPDATE|BOOST|DELETE|SKIP|PROMOTE|KEEP)\s*(?:[:：]\s*[\w-]+\s*)?[\]】］]",

@@ -301,6 +301,8 @@ class ActorKind(StrEnum):
     """The user, by hand."""
     HOST = "host"
     """The host's program."""
+    IMPORT = "import"
+    """Another system, whose file was imported."""
 
 
 @explain_fields

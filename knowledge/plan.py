@@ -55,8 +55,12 @@ _BY_DECAY: dict[type[Op], Callable[[Memory, datetime, Policy], Memory]] = {
     Keep: decay.kept,
     Promote: decay.promoted,
 }
-_SOURCES = {ActorKind.USER: Source.USER, ActorKind.HOST: Source.SYSTEM}
-NO_MODELS = frozenset({ActorKind.USER, ActorKind.HOST, ActorKind.SCHEDULE})
+_SOURCES = {
+    ActorKind.USER: Source.USER,
+    ActorKind.HOST: Source.SYSTEM,
+    ActorKind.IMPORT: Source.IMPORT,
+}
+NO_MODELS = frozenset({*_SOURCES, ActorKind.SCHEDULE})
 
 
 @dataclass(frozen=True)

@@ -680,7 +680,8 @@ class Souffleur:
 
         The file is checked as a whole before anything is written. Nothing is overwritten: importing
         twice is importing once, and an import that was interrupted goes on where it was. `user_id`
-        refuses an export with records of others. With `dry_run` nothing is written.
+        refuses an export with records of others; of mem0's memories only theirs are taken, and
+        those that name nobody. With `dry_run` nothing is written.
         Raises TransferError, which names the line, NotFoundError, StoreMismatchError.
         """
         from souffleur.moving.arriving import source_of, take_file
@@ -688,7 +689,13 @@ class Souffleur:
         found, wake = source_of(Path(file), source), self._backstage.wake
         return await self._backstage.do(
             lambda: take_file(
-                self.knowledge, Path(file), found, user_id=user_id, dry_run=dry_run, wake=wake
+                self.knowledge,
+                Path(file),
+                found,
+                user_id=user_id,
+                dry_run=dry_run,
+                wake=wake,
+                now=self.clock(),
             )
         )
 

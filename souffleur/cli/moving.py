@@ -37,9 +37,11 @@ def export(
 
 def import_(
     file: Annotated[Path, typer.Argument(help="The file to take from: see docs/moving.md.")],
-    source: Annotated[str, typer.Option("--from", help="What it is: auto or souffleur.")] = "auto",
+    source: Annotated[
+        str, typer.Option("--from", help="What it is: auto, souffleur or mem0.")
+    ] = "auto",
     user: Annotated[
-        str | None, typer.Option("--user", "-u", help="Refuse records of others than this user.")
+        str | None, typer.Option("--user", "-u", help="Take nothing of others than this user.")
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be taken, and what not.")

@@ -426,7 +426,8 @@ class Methods(_Calls):
 
         The file is checked as a whole before anything is written. Nothing is overwritten: importing
         twice is importing once, and an import that was interrupted goes on where it was. `user_id`
-        refuses an export with records of others. With `dry_run` nothing is written.
+        refuses an export with records of others; of mem0's memories only theirs are taken, and
+        those that name nobody. With `dry_run` nothing is written.
         Raises TransferError, which names the line, NotFoundError, StoreMismatchError.
         """
         found: Imported = self._call(
@@ -982,7 +983,8 @@ class AsyncMethods(_Awaits):
 
         The file is checked as a whole before anything is written. Nothing is overwritten: importing
         twice is importing once, and an import that was interrupted goes on where it was. `user_id`
-        refuses an export with records of others. With `dry_run` nothing is written.
+        refuses an export with records of others; of mem0's memories only theirs are taken, and
+        those that name nobody. With `dry_run` nothing is written.
         Raises TransferError, which names the line, NotFoundError, StoreMismatchError.
         """
         found: Imported = await self._call(

@@ -81,6 +81,19 @@ async def test_an_import(url: str, tmp_path: Path) -> None:
         assert "Zoe skis." in (await http.get("/api/export?user_id=zoe")).text
 
 
+async def test_mem0_s_memories_for_oneself(url: str) -> None:
+    """A user takes their own, nothing of another's, and nothing for another."""
+    told = [("ann", "Ann paints."), ("ben", "Ben paints."), (None, "I paint at night.")]
+    body = [{"id": text, "memory": text, "user_id": whose} for whose, text in told]
+    async with calling(url, "ann") as http:
+        assert (await http.post("/api/import?user_id=ben", json=body)).status_code == 403
+        done = (await http.post("/api/import", json=body)).json()
+        assert (done["source"], done["new"]) == ("mem0", {"memory": 2})
+        assert done["skipped"] == {"memory: of another user": 1}
+    async with calling(url, "admin") as http:
+        assert "paint" not in (await http.get("/api/export?user_id=ben")).text
+
+
 async def test_what_is_no_import(url: str) -> None:
     """What is too large, or nothing known, is refused."""
     async with calling(url, "admin") as http:

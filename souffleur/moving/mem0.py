@@ -1,0 +1,115 @@
+"""mem0: the memories that its `get_all` and its server return, each as one ADD."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from souffleur.errors import IdentityError, MessageError, TransferError
+from souffleur.knowledge.identity import check_id
+from souffleur.knowledge.importing import Imported
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.operation import (
+    Actor,
+    ActorKind,
+    Add,
+    Verdict,
+    derive_id,
+    entry_id,
+)
+from souffleur.knowledge.people import sphere_of
+from souffleur.moments import moment
+
+_LISTS = ("results", "memories")
+"""Where the memories are, if the file is no list itself."""
+
+
+async def import_mem0(
+    knowledge: KnowledgeBase, file: Path, *, user_id: str | None, dry_run: bool, now: datetime
+) -> Imported:
+    """Take each memory that was not taken before, as a sentence, by rules and without a model.
+
+    With `user_id` only that user's are taken, and those that name no user are theirs. Raises
+    TransferError if the file is something else; then nothing is written.
+    """
+    new: Counter[str] = Counter()
+    known: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
+    for record in await asyncio.to_thread(_records, file):
+        verdict = _verdict(record, user_id, now)
+        if isinstance(verdict, str):
+            skipped[f"memory: {verdict}"] += 1
+        elif await knowledge.journal.get_entries([entry_id(verdict.id, 0)]):
+            known["memory"] += 1
+        elif dry_run:
+            new["memory"] += 1
+        else:
+            _, card = await knowledge.people.find(verdict.user_id, verdict.agent_id)
+            told = verdict.model_copy(update={"sphere": sphere_of(card)})
+            (entry,) = await knowledge.apply(told)
+            if entry.refused:
+                skipped[f"memory: {entry.refused}"] += 1
+            else:
+                new["memory"] += 1
+    counts = {"new": dict(new), "known": dict(known), "skipped": dict(sorted(skipped.items()))}
+    return Imported(source="mem0", dry_run=dry_run, **counts)
+
+
+def _records(file: Path) -> Sequence[Mapping[str, Any]]:
+    try:
+        found = json.loads(file.read_bytes())
+    except json.JSONDecodeError as error:
+        raise TransferError(f"{file}, line {error.lineno}: this is no JSON") from None
+    except (ValueError, RecursionError):
+        raise TransferError(f"{file} is no JSON in UTF-8") from None
+    if isinstance(found, dict):
+        found = next((found[name] for name in _LISTS if name in found), None)
+    if not isinstance(found, list):
+        raise TransferError(f"{file} holds no list of memories: write what get_all returns")
+    for number, one in enumerate(found, 1):
+        if not isinstance(one, dict) or not {"id", "memory"} <= one.keys():
+            raise TransferError(f"{file}: memory {number} has no id or no memory")
+    return found
+
+
+def _verdict(record: Mapping[str, Any], user_id: str | None, now: datetime) -> Verdict | str:
+    """Return the verdict on a memory of mem0's, or why it is not taken."""
+    whose = record.get("user_id") or user_id
+    if whose is None:
+        return "it names no user: say whose it is"
+    if user_id not in (None, whose):
+        return "of another user"
+    try:
+        until = _time(record.get("expiration_date"), now)
+        if until and until <= now:
+            return "expired"
+        since = _time(record.get("created_at"), now)
+        metadata, topics = record.get("metadata"), record.get("categories") or ()
+        add = Add(
+            reason="imported from mem0",
+            quote="",
+            content=record["memory"],
+            topics=tuple(topics),
+            valid_from=min(since, now) if since else None,
+            expires_at=until,
+            data={"metadata": metadata} if metadata else {},
+        )
+        return Verdict(
+            id=derive_id("import", "mem0", whose, record["id"]),
+            user_id=whose,
+            agent_id=check_id(record.get("agent_id") or "default", "agent_id"),
+            by=Actor(who=ActorKind.IMPORT),
+            at=now,
+            ops=(add,),
+        )
+    except (ValidationError, IdentityError, MessageError, TypeError):
+        return "blank, too long, or with a field that cannot be read"
+
+
+def _time(value: object, now: datetime) -> datetime | None:
+    return None if value is None else moment(value, now=now, zone=UTC).astimezone(UTC)

@@ -30,6 +30,9 @@ since: 2026-01-31
 until: 2026-12-31"""
 """Text added to the prompt if an endpoint takes no `response_format`."""
 
+SPECIAL = "\nspecial: none, health, belief, politics or sex"
+"""Line added to it where operations name the special category that they tell."""
+
 _SUBJECT: dict[str, Any] = {"kind": "fact", "importance": "medium"}
 _FIELDS: dict[str, dict[str, Any]] = {
     "ADD": {
@@ -105,7 +108,8 @@ def _operation(line: str) -> dict[str, Any] | None:
 def _fill(target: dict[str, Any], line: str) -> None:
     field = _FIELD.match(line)
     key = field[1].lower() if field else ""
-    if field is None or key not in target or key == "op":
+    taken = key in target or (key == "special" and "content" in target)
+    if field is None or not taken or key == "op":
         return
     value = _unquoted(field[2].strip())
     if key == "entities":

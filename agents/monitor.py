@@ -30,7 +30,13 @@ from souffleur.agents.rounds import (
     run_graph,
     settled,
 )
-from souffleur.agents.verdict import MonitorAnswer, ParseContext, handles, to_ops
+from souffleur.agents.verdict import (
+    MarkedAnswer,
+    MonitorAnswer,
+    ParseContext,
+    handles,
+    to_ops,
+)
 from souffleur.knowledge.finding.search import Query
 from souffleur.knowledge.identity import knows
 from souffleur.knowledge.knowledge_base import KnowledgeBase
@@ -47,7 +53,7 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.talk.session import talk_began
 from souffleur.knowledge.talk.turn import Turn, verdict_id
-from souffleur.prompts import render, stamp
+from souffleur.prompts import render
 
 MOST_SHOWN = 24
 """Known memories in a prompt: the whispered, the related, then those a change could make stale."""
@@ -71,6 +77,8 @@ class MonitorState(TypedDict, total=False):
     """The messages before, as far as the window of the talk holds them."""
     persona: Persona
     language: str
+    prompt: str
+    """Names and hashes of the prompts that the rules are from."""
     shown: list[Memory]
     """Known memories, in the order of their handles m1, m2, …"""
     messages: list[Message]
@@ -107,6 +115,7 @@ async def gather(state: MonitorState, runtime: Runtime[Context]) -> Update:
     return {
         "persona": persona,
         "language": language,
+        "prompt": brief.stamp,
         "shown": shown,
         **begin(brief.rules, question),
     }
@@ -114,7 +123,8 @@ async def gather(state: MonitorState, runtime: Runtime[Context]) -> Update:
 
 async def judge(state: MonitorState, runtime: Runtime[Context]) -> Update:
     """Ask the model."""
-    return await ask(state, runtime.context.judge, MonitorAnswer, "monitor")
+    answer = MarkedAnswer if runtime.context.refuses_special else MonitorAnswer
+    return await ask(state, runtime.context.judge, answer, "monitor")
 
 
 async def check(state: MonitorState, runtime: Runtime[Context]) -> Update:
@@ -235,13 +245,12 @@ def _verdict(state: MonitorState, answer: MonitorAnswer) -> Verdict:
         speakers=persona.called,
         keep_both=state["rounds"] > 1,
     )
-    prompt = stamp("monitor", state["language"])
     return Verdict(
         id=verdict_id(turns),
         user_id=turns[0].user_id,
         agent_id=turns[0].agent_id,
         sphere=turns[0].sphere,
-        by=Actor(who=ActorKind.MONITOR, model=state["model"], prompt=prompt),
+        by=Actor(who=ActorKind.MONITOR, model=state["model"], prompt=state["prompt"]),
         at=now,
         reason=answer.reason,
         ops=to_ops(answer, reading),

@@ -40,7 +40,7 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, LedgerEntry, Refusal, Verdict, derive_id
-from souffleur.prompts import render, stamp
+from souffleur.prompts import render
 
 MAX_KNOWN_MEMORIES = 40
 """Maximum memories a portrait is written from: the core, then the most valuable."""
@@ -62,6 +62,8 @@ class PortraitState(TypedDict, total=False):
     why: str
     now: datetime
     language: str
+    prompt: str
+    """Names and hashes of the prompts that the rules are from."""
     sources: Sources
     messages: list[Message]
     answer: PortraitAnswer | None
@@ -106,6 +108,7 @@ async def gather(state: PortraitState, runtime: Runtime[Context]) -> Update:
     return {
         "language": language,
         "sources": sources,
+        "prompt": brief.stamp,
         **begin(brief.rules, question),
     }
 
@@ -243,7 +246,7 @@ def _verdict(state: PortraitState) -> Verdict:
         by=Actor(
             who=ActorKind.PROFILE_WRITER,
             model=state["model"],
-            prompt=stamp("portrait", state["language"]),
+            prompt=state["prompt"],
         ),
         at=state["now"],
         reason=f"{state['why']}; {answer.reason}",

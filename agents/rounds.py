@@ -19,12 +19,15 @@ from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.privacy.redaction import redact
 from souffleur.knowledge.privacy.secrets import mask
-from souffleur.prompts import language_of, render, written_in
+from souffleur.prompts import language_of, render, stamp, written_in
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
 T = TypeVar("T", bound=BaseModel)
+
+_KEEPS_FROM_TALK = frozenset({"monitor", "episode", "portrait"})
+"""Prompts that decide what of a talk is kept; each has a section on special categories."""
 
 MAX_GRAPH_STEPS = 20
 """Maximum nodes of one run; the longest, a review with all searches and a repair, takes eight."""
@@ -37,6 +40,8 @@ class Brief:
     persona: Persona
     language: str
     rules: str
+    stamp: str
+    """Names and hashes of the prompts that the rules are from."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,8 @@ class Context:
     knowledge: KnowledgeBase
     persona: Persona
     """Names, zone and language for users and personas that were not introduced."""
+    refuses_special: bool = False
+    """Whether what tells of health, belief, politics or sex is not to be kept."""
 
     async def persona_of(self, user_id: str, agent_id: str) -> Persona:
         """Return the names, zone and language for this user with this persona."""
@@ -59,7 +66,15 @@ class Context:
         """
         persona = await self.persona_of(user_id, agent_id)
         language = language_for(prompt, persona, spoken)
-        return Brief(persona, language, rules_for(prompt, persona, language))
+        names = [prompt, *self._sections(prompt)]
+        sections = [_section(name, persona, language) for name in names[1:]]
+        rules = "\n\n".join((rules_for(prompt, persona, language), *sections))
+        return Brief(persona, language, rules, "+".join(stamp(name, language) for name in names))
+
+    def _sections(self, prompt: str) -> tuple[str, ...]:
+        """Return the prompts whose text follows the rules of a prompt."""
+        asked = self.refuses_special and prompt in _KEEPS_FROM_TALK
+        return ("special", f"special_{prompt}") if asked else ()
 
 
 Update = dict[str, Any]
@@ -77,8 +92,12 @@ def language_for(prompt: str, persona: Persona, spoken: str) -> str:
 
 def rules_for(prompt: str, persona: Persona, language: str) -> str:
     """Return the rules of a prompt, with the former names of the two that memories may use."""
-    rules = render(prompt, language, user=persona.user, assistant=persona.assistant)
+    rules = _section(prompt, persona, language)
     return "\n\n".join(filter(None, (rules, formerly(persona, language))))
+
+
+def _section(prompt: str, persona: Persona, language: str) -> str:
+    return render(prompt, language, user=persona.user, assistant=persona.assistant)
 
 
 def begin(rules: str, question: str) -> Update:

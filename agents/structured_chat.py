@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from souffleur.agents.answers import MAX_ANSWER_LENGTH, read_answer
 from souffleur.agents.chat import Chat, Form, Message, Reply, Request, Usage
 from souffleur.agents.fields import shorten
-from souffleur.agents.lines import INSTRUCTION, OPS
+from souffleur.agents.lines import INSTRUCTION, OPS, SPECIAL
 from souffleur.agents.schema import Schema, portable_schema
 from souffleur.errors import AnswerError, EndpointError
 
@@ -90,7 +90,8 @@ def _request(
     if form == "json_schema":
         return Request(tuple(messages), name, schema, form)
     if form == "text" and lines:
-        return Request(_instructed(messages, INSTRUCTION), name, None, form)
+        instruction = INSTRUCTION + (SPECIAL if _names_special(schema) else "")
+        return Request(_instructed(messages, instruction), name, None, form)
     compact = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
     demand = f"Answer with one JSON object and nothing else, by this JSON schema:\n{compact}"
     return Request(_instructed(messages, demand), name, None, form)
@@ -112,7 +113,15 @@ def _refuses_form(error: EndpointError) -> bool:
 
 def _speaks_lines(schema: Schema) -> bool:
     """Return whether the answer is a list of operations, all of which the line protocol has."""
-    items = schema["properties"].get("ops", {}).get("items", {})
-    members = items.get("anyOf", [items])
-    ops = {op for m in members for op in m.get("properties", {}).get("op", {}).get("enum", ())}
+    ops = {op for one in _members(schema) for op in one.get("op", {}).get("enum", ())}
     return bool(ops) and ops <= set(OPS)
+
+
+def _names_special(schema: Schema) -> bool:
+    return any("special" in one for one in _members(schema))
+
+
+def _members(schema: Schema) -> list[Schema]:
+    """Return the fields of each operation that an answer may hold."""
+    items = schema["properties"].get("ops", {}).get("items", {})
+    return [member.get("properties", {}) for member in items.get("anyOf", [items])]

@@ -31,7 +31,7 @@ from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import Actor, ActorKind, LedgerEntry, Refusal, Verdict, derive_id
 from souffleur.knowledge.talk.session import MIN_EPISODE_MESSAGES, Segment
 from souffleur.knowledge.talk.turn import Turn
-from souffleur.prompts import render, stamp
+from souffleur.prompts import render
 
 
 class SummaryState(TypedDict, total=False):
@@ -44,6 +44,8 @@ class SummaryState(TypedDict, total=False):
     """The episode written from an earlier version of the segment, if it is in force."""
     persona: Persona
     language: str
+    prompt: str
+    """Names and hashes of the prompts that the rules are from."""
     messages: list[Message]
     answer: EpisodeAnswer | None
     problem: str
@@ -72,6 +74,7 @@ async def gather(state: SummaryState, runtime: Runtime[Context]) -> Update:
         "persona": persona,
         "language": language,
         "former": await _former(knowledge, segment),
+        "prompt": brief.stamp,
         **begin(brief.rules, question),
     }
 
@@ -172,7 +175,7 @@ def _verdict(state: SummaryState) -> Verdict:
         by=Actor(
             who=ActorKind.SUMMARIZER,
             model=state["model"],
-            prompt=stamp("episode", state["language"]),
+            prompt=state["prompt"],
         ),
         at=segment.at,
         reason=answer.reason,

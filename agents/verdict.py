@@ -23,6 +23,7 @@ from souffleur.knowledge.decay import plan_expiry
 from souffleur.knowledge.language.dates import carried_dates, date_parts, read_dates
 from souffleur.knowledge.memory import Content, Kind
 from souffleur.knowledge.operation import Add, Boost, Delete, Importance, Op, Skip, Update
+from souffleur.knowledge.privacy.handling import SpecialCategory
 
 
 def _fold(value: Any) -> Any:
@@ -116,6 +117,49 @@ class MonitorAnswer(_Part):
     ops: Annotated[list[OpAnswer], BeforeValidator(_named_in_capitals)]
 
 
+def _category(value: Any) -> Any:
+    return SpecialCategory.NONE if value is None else _fold(value)
+
+
+def _before_the_content(schema: dict[str, Any]) -> None:
+    """Put `special` after the reason: a model decides on it before it writes what is kept."""
+    fields = schema["properties"]
+    names = [name for name in fields if name != "special"]
+    names.insert(names.index("reason") + 1, "special")
+    schema["properties"] = {name: fields[name] for name in names}
+
+
+_MARKED = ConfigDict(json_schema_extra=_before_the_content)
+_Special = Annotated[SpecialCategory, BeforeValidator(_category)]
+
+
+class MarkedAdd(AddAnswer):
+    """Something new, and the special category that it tells."""
+
+    model_config = _MARKED
+
+    special: _Special
+
+
+class MarkedUpdate(UpdateAnswer):
+    """Something that is different now, and the special category that it tells."""
+
+    model_config = _MARKED
+
+    special: _Special
+
+
+MarkedOp = Annotated[
+    MarkedAdd | MarkedUpdate | BoostAnswer | DeleteAnswer | SkipAnswer, Field(discriminator="op")
+]
+
+
+class MarkedAnswer(MonitorAnswer):
+    """A whole answer where special categories are refused."""
+
+    ops: Annotated[list[MarkedOp], BeforeValidator(_named_in_capitals)]  # type: ignore[assignment]
+
+
 def handles(answer: MonitorAnswer) -> list[str]:
     """The handles an answer names."""
     return [part.id for part in answer.ops if not isinstance(part, AddAnswer | SkipAnswer)]
@@ -160,10 +204,15 @@ def _to_op(
         "valid_from": _start(part.since, reading),
         "expires_at": _end(part.until, part.content, reading),
         "cues": tuple(part.cues),
+        "special": _special(part),
     }
     if isinstance(part, UpdateAnswer):
         return Update(target=part.id, **shared)
     return Add(keep_both=reading.keep_both, **shared)
+
+
+def _special(part: AddAnswer | UpdateAnswer) -> SpecialCategory:
+    return part.special if isinstance(part, MarkedAdd | MarkedUpdate) else SpecialCategory.NONE
 
 
 def _names(entities: list[str], speakers: tuple[str, ...]) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from souffleur.knowledge.operation import (
     Update,
     Verdict,
 )
-from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
+from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group, SpecialCategory
 from souffleur.knowledge.privacy.secrets import find_secret
 
 MAX_OPS = 8
@@ -104,6 +104,12 @@ def asks_to_forget(text: str) -> bool:
     return bool(_ASKS_TO_FORGET.search(text))
 
 
+def special_of(op: Op) -> SpecialCategory | None:
+    """Return the special category that an op tells, as its judge says; `None` if it tells none."""
+    special = op.special if isinstance(op, Add | Update) else SpecialCategory.NONE
+    return None if special is SpecialCategory.NONE else special
+
+
 def _too_many(op: Op, context: CheckContext) -> Refused | None:
     if context.by_person:
         return None
@@ -166,6 +172,11 @@ def _contradictory(op: Op, context: CheckContext) -> Refused | None:
     ):
         return Refusal.USELESS, "the two are already linked as contradicting each other"
     return None
+
+
+def _special(op: Op, context: CheckContext) -> Refused | None:
+    special = special_of(op)
+    return (Refusal.SENSITIVE, f"it tells of {special}, which is not kept") if special else None
 
 
 def _sensitive(op: Op, context: CheckContext) -> Refused | None:
@@ -236,6 +247,7 @@ def _duplicate(op: Op, context: CheckContext) -> Refused | None:
 
 
 RULES: tuple[Check, ...] = (
+    _special,  # first: what is refused for another reason stays in the ledger with its words
     _unknown,
     _too_many,
     _protected,

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, AwareDatetime, Field
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.memory import Category, Content, Frozen, Kind, Memory, Speaker, Text
+from souffleur.knowledge.privacy.handling import SpecialCategory
 
 NAMESPACE = UUID("6f0c9d5e-6b3f-5d0e-9a57-8d1f3f3c9f10")
 """The namespace of every deterministic id in a store."""
@@ -83,6 +84,8 @@ class Add(Frozen):
     """Structured data, stored with the memory."""
     keep_both: bool = False
     """Whether the judge has seen a near-duplicate and wants to keep both."""
+    special: SpecialCategory = SpecialCategory.NONE
+    """The special category that it tells, if the judge was asked; then it is refused."""
 
 
 class Update(Frozen):
@@ -102,6 +105,8 @@ class Update(Frozen):
     valid_from: AwareDatetime | None = None
     expires_at: AwareDatetime | None = None
     data: dict[str, Any] = Field(default_factory=dict)
+    special: SpecialCategory = SpecialCategory.NONE
+    """As in `Add`."""
 
 
 class Boost(Frozen):
@@ -384,7 +389,7 @@ class Refusal(StrEnum):
     DUPLICATE = "duplicate"
     """An active memory says the same."""
     SENSITIVE = "sensitive"
-    """It holds a key, a password or another secret."""
+    """It holds a key, a password or another secret, or tells a special category."""
     TOO_MANY = "too_many"
     """A verdict may not hold so many ops, or change a memory twice."""
     COMMAND = "command"

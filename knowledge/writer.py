@@ -193,7 +193,9 @@ class Writer:
     async def _judge(self, turns: Sequence[Turn], verdict: Verdict) -> None:
         if turns:
             by = verdict.by.model_dump(mode="json")
-            judged = {"reason": mask(verdict.reason, self._withheld), **by, **verdict.cost}
+            told = any(check.special_of(op) for op in verdict.ops)
+            reason = "" if told else mask(verdict.reason, self._withheld)
+            judged = {"reason": reason, **by, **verdict.cost}
             await self._journal.mark(turns, state=TurnState.JUDGED, error="", judged=judged)
 
     async def carry_out(self, entries: Sequence[LedgerEntry]) -> LedgerEntries:
@@ -279,7 +281,7 @@ def _ledger_entry(
         by=verdict.by,
         at=verdict.at,
         op=op.op,
-        details=_details(op, verdict, withheld) if harmless else {"withheld": "it held a secret"},
+        details=_details(op, verdict, withheld) if harmless else {"withheld": _why_withheld(op)},
         reason=mask(op.reason, withheld) if harmless else "",
         quote=mask(getattr(op, "quote", ""), withheld) if harmless else "",
         changes=changes,
@@ -303,6 +305,11 @@ def _details(op: Op, verdict: Verdict, withheld: frozenset[Group]) -> dict[str, 
         if isinstance(asked.get(name), str) and verdict.shown:
             asked[name] = verdict.shown.get(asked[name], asked[name])
     return asked
+
+
+def _why_withheld(op: Op) -> str:
+    special = check.special_of(op)
+    return f"it told of {special}" if special else "it held a secret"
 
 
 def _said_twice(op: Op, added: set[str]) -> check.Refused | None:

@@ -132,6 +132,9 @@ class Settings(BaseModel):
     """The same for the numbers of cards, accounts and documents of identity."""
     contacts: Treatment = "keep"
     """The same for telephone numbers and e-mail addresses."""
+    special: Literal["keep", "refuse"] = "keep"
+    """What is done about health, belief, politics and sex: `refuse` keeps them out of memories,
+    episodes and portraits, as far as the model recognises them. Raw turns hold what was said."""
     auto_extract: bool = True
     """If `False`, every change to memories by a model waits for the user's confirmation."""
 

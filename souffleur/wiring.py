@@ -158,7 +158,8 @@ def make_budget(settings: Settings, knowledge: KnowledgeBase, clock: Clock) -> B
 def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock: Clock) -> Agents:
     """Return the agents, which share one chat."""
     judge = StructuredChat(chat, form=settings.answer_form)
-    context = Context(judge, knowledge, usual(settings))
+    refuses_special = settings.special == "refuse"
+    context = Context(judge, knowledge, usual(settings), refuses_special=refuses_special)
     return Agents(
         KnowledgeMonitor(context),
         Narrator(

@@ -14,6 +14,21 @@ class Group(StrEnum):
     """A telephone number or an e-mail address."""
 
 
+class SpecialCategory(StrEnum):
+    """What a memory tells, as its judge says; only where such memories are refused."""
+
+    NONE = "none"
+    """Nothing of these; also where the judge was not asked."""
+    HEALTH = "health"
+    """An illness, a disability, a treatment, the state of body or mind."""
+    BELIEF = "belief"
+    """A religion or world view, or having none."""
+    POLITICS = "politics"
+    """A political opinion, a vote, a party, a trade union."""
+    SEX = "sex"
+    """Sexual orientation, sex life, gender identity."""
+
+
 NEVER_KEPT = frozenset({Group.SECRET, Group.DOCUMENT})
 """What by default no memory may hold, and what is masked wherever raw turns are found or shown."""
 EVERYTHING = frozenset(Group)

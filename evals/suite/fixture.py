@@ -74,7 +74,7 @@ class Listener:
 
 
 def script_settings(script: Script, settings: Settings) -> Settings:
-    """Return the settings that a script is played with: fixed, but for its names and time zone."""
+    """Return the settings that a script is played with: fixed, but for what it says itself."""
     return settings.model_copy(
         update={
             "embedder": "hash:512",
@@ -83,6 +83,7 @@ def script_settings(script: Script, settings: Settings) -> Settings:
             "assistant_name": script.assistant.name,
             "timezone": script.timezone,
             "language": script.user.language,
+            "special": script.special,
             "qdrant_url": None,
         }
     )

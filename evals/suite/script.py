@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AwareDatetime,
@@ -134,6 +134,8 @@ class Script(Frozen):
     user: UserPart = UserPart()
     assistant: AssistantPart = AssistantPart()
     timezone: Zone = "UTC"
+    special: Literal["keep", "refuse"] = "keep"
+    """The setting of that name with which it is played."""
     known: tuple[Known, ...] = ()
     sessions: tuple[Part, ...] = Field(min_length=1)
     asks: tuple[Ask, ...] = ()

@@ -126,12 +126,25 @@ def test_case_and_place_do_not_matter() -> None:
     assert not occurs("^prefers", "The user prefers Podman.")
 
 
-@pytest.mark.parametrize("path", find_scripts(EVALS / "dialogues"), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [path for folder in ("dialogues", "special") for path in find_scripts(EVALS / folder)],
+    ids=lambda path: path.stem,
+)
 def test_every_shipped_script_can_be_read(path: Path) -> None:
     """Each is about one thing, and expects something of the end."""
     script = read_script(path)
     assert script.end.holds or script.end.lacks
     assert len(script.user.title) > 0
+
+
+def test_scripts_about_special_categories_refuse_them() -> None:
+    """They are played with that setting, those of the suite with the default."""
+    played = {
+        folder: {read_script(path).special for path in find_scripts(EVALS / folder)}
+        for folder in ("dialogues", "special")
+    }
+    assert played == {"dialogues": {"keep"}, "special": {"refuse"}}
 
 
 def test_the_suite_is_in_several_languages() -> None:

@@ -454,3 +454,32 @@ async def test_a_llm_judge_that_cannot_be_read_is_asked_once_more(files: list[Pa
     )
     assert said == {("it rains", "Rain falls."): True}
     assert len(chat.requests) == 2
+
+
+REFUSING = """
+about: health
+special: refuse
+user: {id: ann, language: en}
+sessions:
+  - id: s
+    turns:
+      - at: "2026-03-02T08:10:00+00:00"
+        user: "I have lupus, so I take the train."
+        assistant: "Safe trip."
+        never: [{op: ADD, pattern: lupus, why: health}]
+        answer:
+          reason: told
+          ops:
+            - {op: ADD, reason: told, special: health, quote: lupus, content: The user has lupus.,
+               kind: fact, importance: high}
+end: {lacks: lupus}
+"""
+
+
+def test_a_script_says_whether_special_categories_are_refused(tmp_path: Path) -> None:
+    """It is played with that setting: what is marked is refused, and so no breach."""
+    (tmp_path / "refusing.yaml").write_text(REFUSING)
+    (script,) = run_recorded([tmp_path / "refusing.yaml"], tmp_path, processes=1).scripts
+    assert not script.failure
+    (done,) = [op for step in script.steps for op in step.ops]
+    assert done.refused == "sensitive: it tells of health, which is not kept"

@@ -43,6 +43,7 @@ from souffleur.knowledge.operation import (
     LedgerEntries,
     LedgerEntry,
     Op,
+    Promote,
     Recorded,
     Restore,
     Share,
@@ -618,6 +619,17 @@ class Souffleur:
         check_id(user_id)
         found = await self.knowledge.journal.get_entries([id])
         return any(entry.waits and entry.user_id == user_id for entry in found)
+
+    async def pin(
+        self, memory_id: str, *, user_id: str, reason: str = "pinned by the user"
+    ) -> LedgerEntry:
+        """Make a memory core, for the user: always in mind, and never fading; undoable.
+
+        Raises NotFoundError if this user has no such memory.
+        """
+        memory = await self.get(memory_id, user_id=user_id)
+        op = Promote(target=memory.id, reason=reason)
+        return (await self._decide([op], user_id, memory.agent_id, None))[0]
 
     async def retry(self, *, user_id: str | None = None) -> int:
         """Have turns that were set aside as failed judged again; return their number."""

@@ -53,7 +53,7 @@ return {text, bars, ground: ground(document.body)};
 
 
 @contextmanager
-def open_browser(profile: Path, page: Path) -> Iterator[Chrome]:
+def open_browser(profile: Path, page: Path | str) -> Iterator[Chrome]:
     """Open a page in a browser of its own, and close it."""
     options = ChromeOptions()
     options.binary_location = str(CHROMIUM)
@@ -61,7 +61,7 @@ def open_browser(profile: Path, page: Path) -> Iterator[Chrome]:
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     with Chrome(options=options, service=ChromeService(DRIVER)) as browser:
-        browser.get(page.as_uri())
+        browser.get(page if isinstance(page, str) else page.as_uri())
         yield browser
 
 

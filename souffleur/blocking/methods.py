@@ -402,6 +402,16 @@ class SouffleurMethods(Face):
         found: LedgerEntries = self._wait(self._inner.reject_all, user_id=user_id)
         return found
 
+    def pin(
+        self, memory_id: str, *, user_id: str, reason: str = "pinned by the user"
+    ) -> LedgerEntry:
+        """Make a memory core, for the user: always in mind, and never fading; undoable.
+
+        Raises NotFoundError if this user has no such memory.
+        """
+        found: LedgerEntry = self._wait(self._inner.pin, memory_id, user_id=user_id, reason=reason)
+        return found
+
     def retry(self, *, user_id: str | None = None) -> int:
         """Have turns that were set aside as failed judged again; return their number."""
         found: int = self._wait(self._inner.retry, user_id=user_id)

@@ -157,6 +157,7 @@ CALLS = {
     "reject": Call("POST", "/api/pending/{id}/reject", LedgerEntry),
     "retry": Call("POST", "/api/retry", Counted, prepare=arguments.of_retry, result=_value),
     "edit": Call("PATCH", "/api/memories/{memory_id}", LedgerEntry),
+    "pin": Call("POST", "/api/memories/{memory_id}/pin", LedgerEntry),
     "restore_memory": Call("POST", "/api/memories/{memory_id}/restore", LedgerEntry),
     "backup": Call(
         "POST", "/api/backup", BackupManifest, prepare=arguments.of_backup, timeout=None

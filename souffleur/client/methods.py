@@ -390,6 +390,16 @@ class Methods(_Calls):
         found: LedgerEntries = self._call("reject_all", user_id=user_id)
         return found
 
+    def pin(
+        self, memory_id: str, *, user_id: str, reason: str = "pinned by the user"
+    ) -> LedgerEntry:
+        """Make a memory core, for the user: always in mind, and never fading; undoable.
+
+        Raises NotFoundError if this user has no such memory.
+        """
+        found: LedgerEntry = self._call("pin", memory_id=memory_id, user_id=user_id, reason=reason)
+        return found
+
     def retry(self, *, user_id: str | None = None) -> int:
         """Have turns that were set aside as failed judged again; return their number."""
         found: int = self._call("retry", user_id=user_id)
@@ -945,6 +955,18 @@ class AsyncMethods(_Awaits):
     async def reject_all(self, *, user_id: str) -> LedgerEntries:
         """Reject all proposals of a user; return what came of them."""
         found: LedgerEntries = await self._call("reject_all", user_id=user_id)
+        return found
+
+    async def pin(
+        self, memory_id: str, *, user_id: str, reason: str = "pinned by the user"
+    ) -> LedgerEntry:
+        """Make a memory core, for the user: always in mind, and never fading; undoable.
+
+        Raises NotFoundError if this user has no such memory.
+        """
+        found: LedgerEntry = await self._call(
+            "pin", memory_id=memory_id, user_id=user_id, reason=reason
+        )
         return found
 
     async def retry(self, *, user_id: str | None = None) -> int:

@@ -13,11 +13,13 @@ import souffleur
 from souffleur.runtime import Souffleur
 from souffleur.serving.guard import Guard, Rate
 from souffleur.serving.mem0 import routes as mem0
+from souffleur.serving.page import assets
 from souffleur.serving.problems import RESPONSES, handle
 from souffleur.serving.routes import (
     changes,
     events,
     memories,
+    page,
     people,
     removal,
     store,
@@ -36,6 +38,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     removal.router,
     store.router,
     transfer.router,
+    page.router,
     mem0.router,
 )
 """The routes of every server. A route of `routers` finds its user by `serving.access`, too."""
@@ -78,6 +81,7 @@ def make_app(
     handle(app)
     for router in (*ROUTERS, *routers):
         app.include_router(router)
+    app.router.routes.extend(assets.ROUTES)
     for path, mounted in (mounts or {}).items():
         app.mount(path, mounted)
     origins = [one.strip() for one in (chosen.cors_origins or "").split(",") if one.strip()]

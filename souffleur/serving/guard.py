@@ -11,11 +11,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from souffleur.errors import SettingsError
 from souffleur.serving.access import Access
+from souffleur.serving.page.assets import FOLDER
 from souffleur.serving.problems import TOO_LARGE, RequestError, answer
 from souffleur.serving.tokens import TokenFile
 
-OPEN_PATHS = frozenset({"/health"})
+OPEN_PATHS = frozenset({"/", "/me", "/health"})
 """Paths that anybody may ask for; they tell of nobody."""
+OPEN_FOLDER = f"{FOLDER}/"
+"""What the paths of the files of the page begin with, which tell of nobody either."""
 NO_TOKEN = "this needs a token: send `Authorization: Bearer TOKEN`; see `souffleur token`"
 UNKNOWN_TOKEN = "this token is unknown: it may be revoked; `souffleur token` makes another one"
 _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]]*)(?::\d*)?")
@@ -89,7 +92,7 @@ class Guard:
             raise RequestError(413, TOO_LARGE)
         if self._tokens is None:
             return Access()
-        if scope["path"] in OPEN_PATHS:
+        if is_open(scope["path"]):
             return None
         if not self._tokens.is_there:
             self._check_local(scope, headers)
@@ -110,7 +113,8 @@ class Guard:
             if not is_local(host):
                 why = f"without tokens only this machine may call, not {host!r}"
                 raise RequestError(403, f"{why}: make one with `souffleur token`")
-        if origin and not {origin, "*"} & set(self._origins):
+        own = f"{scope['scheme']}://{headers.get('host', '')}"  # the page that this server shows
+        if origin and not {origin, "*"} & {*self._origins, own}:
             raise RequestError(403, f"pages of {origin} may not call: set SOUFFLEUR_CORS_ORIGINS")
 
     def _count(self, caller: str) -> None:
@@ -146,6 +150,15 @@ class Rate:
         if len(self._callers) > MAX_CALLERS:
             self._callers.popitem(last=False)
         return wait
+
+
+def is_open(path: str) -> bool:
+    """Return whether anybody may ask for a path.
+
+    >>> is_open("/"), is_open("/page/style.css"), is_open("/api/me")
+    (True, True, False)
+    """
+    return path in OPEN_PATHS or path.startswith(OPEN_FOLDER)
 
 
 def is_local(host: str) -> bool:

@@ -4,20 +4,19 @@ from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
 
+from souffleur.knowledge.finding.browsing import Place, follows, place
 from souffleur.knowledge.memory import Memory
 from souffleur.serving.problems import RequestError
 from souffleur.serving.schemas import Page
 
-_Place = tuple[datetime, str]
-
 
 def page(memories: Iterable[Memory], *, limit: int, cursor: str | None, newest_first: bool) -> Page:
     """Return the page after a cursor. Raises RequestError (422) for what is no cursor."""
-    every = sorted(memories, key=_place, reverse=newest_first)
-    after = _read(cursor) if cursor else None
-    left = [one for one in every if after is None or _follows(_place(one), after, newest_first)]
+    every = sorted(memories, key=place, reverse=newest_first)
+    after = read_cursor(cursor) if cursor else None
+    left = [one for one in every if after is None or follows(place(one), after, newest_first)]
     more = len(left) > limit
-    return Page(left[:limit], len(every), _write(left[limit - 1]) if more else None)
+    return Page(left[:limit], len(every), write_cursor(left[limit - 1]) if more else None)
 
 
 def within(
@@ -31,19 +30,13 @@ def within(
     ]
 
 
-def _place(memory: Memory) -> _Place:
-    return memory.created_at, memory.id
-
-
-def _follows(place: _Place, after: _Place, newest_first: bool) -> bool:
-    return place < after if newest_first else place > after
-
-
-def _write(memory: Memory) -> str:
+def write_cursor(memory: Memory) -> str:
+    """Return the cursor of the page after a memory."""
     return f"{memory.created_at.isoformat()}_{memory.id}"
 
 
-def _read(cursor: str) -> _Place:
+def read_cursor(cursor: str) -> Place:
+    """Return the place that a cursor names. Raises RequestError (422) for what is no cursor."""
     at, _, id = cursor.partition("_")
     with suppress(ValueError):
         moment = datetime.fromisoformat(at)

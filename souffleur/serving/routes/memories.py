@@ -155,6 +155,15 @@ async def restore_memory(
     return await memory.restore_memory(memory_id, user_id=user_id, reason=reason)
 
 
+@router.post("/{memory_id}/pin")
+async def pin(
+    memory: Memory, user_id: Owner, memory_id: str, body: ReasonBody | None = None
+) -> LedgerEntry:
+    """Make a memory core: always in mind, and never fading; can be undone."""
+    reason = (body and body.reason) or "pinned by the user"
+    return await memory.pin(memory_id, user_id=user_id, reason=reason)
+
+
 @router.post("/{memory_id}/share")
 async def share(
     memory: Memory, user_id: Owner, memory_id: str, body: ReasonBody | None = None

@@ -56,6 +56,10 @@ async def test_before_there_is_a_token(memory: Souffleur, tmp_path: Path) -> Non
         assert (await http.get(LIST)).status_code == 200
         page = {"Origin": "https://evil.example"}
         assert (await http.get(LIST, headers=page)).status_code == 403
+        own = {"Origin": "http://localhost:8321"}
+        assert (await http.get(LIST, headers=own)).status_code == 200
+        other = {"Origin": "http://localhost:9999"}
+        assert (await http.get(LIST, headers=other)).status_code == 403
         assert (await http.get(LIST, headers={"Host": "evil.example"})).status_code == 403
         assert (await http.get(LIST, headers={"Host": "[::1"})).status_code == 403
         assert (await http.get("/mounted/")).text == "in"

@@ -120,6 +120,7 @@ async def attempts(scene: Scene) -> list[tuple[str, str, str, dict[str, Any] | N
     (entry, *_) = await scene.memory.history(every[0].id, user_id="ann")
     ids = {"memory_id": every[0].id, "entry_id": entry.id, "id": every[0].id, "name": "decay"}
     ids["entity_type"] = "user"
+    ids["turn_id"] = (await scene.memory.knowledge.journal.turns(user_id="ann"))[0].id
     found = []
     for route in routes(scene.app):
         path = str(route.path_format)

@@ -1,0 +1,54 @@
+// Requests to the server, as whoever has signed in.
+const KEY = "souffleur";
+export const session = JSON.parse(sessionStorage.getItem(KEY) ?? "{}");
+
+export class Refused extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export function keep(changes) {
+  Object.assign(session, changes);
+  sessionStorage.setItem(KEY, JSON.stringify(session));
+}
+
+export function leave() {
+  sessionStorage.removeItem(KEY);
+  location.hash = "";
+  location.reload();
+}
+
+export function open(path, { query = {}, ...rest } = {}) {
+  const url = new URL(`/api${path}`, location.origin);
+  if (session.user) url.searchParams.set("user_id", session.user);
+  for (const [name, value] of Object.entries(query)) {
+    for (const one of [value].flat()) {
+      if (one !== undefined && one !== null && one !== "") url.searchParams.append(name, one);
+    }
+  }
+  const headers = { ...rest.headers };
+  if (session.token) headers.Authorization = `Bearer ${session.token}`;
+  return fetch(url, { ...rest, headers, cache: "no-store" });
+}
+
+async function ask(method, path, query, body) {
+  const rest = { method, query };
+  if (body !== undefined) {
+    rest.body = JSON.stringify(body);
+    rest.headers = { "Content-Type": "application/json" };
+  }
+  const answer = await open(path, rest);
+  if (!answer.ok) {
+    const told = await answer.json().catch(() => null);
+    throw new Refused(answer.status, told?.error?.message ?? answer.statusText);
+  }
+  return answer.json();
+}
+
+export const get = (path, query) => ask("GET", path, query);
+export const post = (path, body, query) => ask("POST", path, query, body);
+export const patch = (path, body) => ask("PATCH", path, {}, body);
+export const put = (path, body) => ask("PUT", path, {}, body);
+export const remove = (path) => ask("DELETE", path);

@@ -1,0 +1,132 @@
+// The page: who is looking, which view is shown, and what happens meanwhile.
+import { Refused, get, keep, leave, session } from "./api.js";
+import { h } from "./dom.js";
+import { icon } from "./icons.js";
+import { follow } from "./live.js";
+import { complain } from "./notice.js";
+import { show as portrait } from "./views/portrait.js";
+import { speak, t } from "./words.js";
+
+const VIEWS = ["portrait", "memories", "days", "why", "settings"];
+const main = document.getElementById("main");
+const head = document.getElementById("head");
+let caller;
+let home;
+let leaving = new AbortController();
+let refresh;
+
+function wear() {
+  const theme = localStorage.getItem("souffleur-theme");
+  if (theme) document.documentElement.dataset.theme = theme;
+}
+
+function entrance(title, ...children) {
+  head.hidden = true;
+  main.replaceChildren(h("div", { class: "entrance" }, h("h1", {}, title), children));
+}
+
+function signIn(why) {
+  const token = h("input", { type: "password", autocomplete: "off", required: true, "aria-label": t("token") });
+  entrance(t("sign.in"), h("p", { class: "soft" }, t("sign.about")), h("code", {}, "souffleur token --user …"),
+    why && session.token && h("p", { role: "alert" }, why),
+    h("form", {
+      onsubmit: (event) => {
+        event.preventDefault();
+        keep({ token: token.value.trim() });
+        start();
+      },
+    }, token, h("button", {}, t("sign.go"))));
+}
+
+async function chooseUser() {
+  const users = await get("/users");
+  const take = (user) => {
+    keep({ user });
+    start();
+  };
+  const named = h("input", { required: true, "aria-label": t("user") });
+  entrance(t("whose"), h("ul", { class: "users", role: "list" }, users.map((one) =>
+    h("li", {}, h("button", { type: "button", onclick: () => take(one.user_id) }, h("b", { dir: "auto" }, one.user_id),
+      h("span", { class: "soft" }, t("count.memories", { n: one.memories, count: one.memories })))))),
+  users.length ? "" : h("form", {
+    onsubmit: (event) => {
+      event.preventDefault();
+      take(named.value);
+    },
+  }, named, h("button", {}, t("sign.go"))));
+}
+
+function menu(current) {
+  head.hidden = false;
+  head.replaceChildren(
+    h("a", { class: "brand", href: "#/portrait" }, "Souffleur"),
+    h("nav", { "aria-label": t("menu") }, VIEWS.map((one) =>
+      h("a", { href: `#/${one}`, "aria-current": one === current ? "page" : null }, icon(one), h("span", {}, t(`view.${one}`))))),
+    caller.role === "admin" ? h("button", { type: "button", class: "quiet who", onclick: leave }, session.user) : "");
+}
+
+async function draw(moved) {
+  const [name, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+  const view = VIEWS.includes(name) || name === "memory" ? name : "portrait";
+  leaving.abort();
+  leaving = new AbortController();
+  const { signal } = leaving;
+  menu(view === "memory" ? "memories" : view);
+  document.title = `${t(`view.${view}`)} · Souffleur`;
+  main.dataset.view = view;
+  try {
+    const { show } = view === "portrait" ? { show: portrait } : await import(`./views/${view}.js`);
+    const place = h("div", { class: view });
+    if (moved) main.replaceChildren(place);
+    const again = await show(place, { caller, home, rest, signal });
+    if (signal.aborted) return;
+    if (!moved) main.replaceChildren(place);
+    refresh = again ?? (() => (main.querySelector("form.editing, .why .list > *, .settings") ? null : draw(false)));
+    if (moved) main.focus({ preventScroll: true });
+  } catch (error) {
+    if (signal.aborted) return;
+    if (error instanceof Refused && error.status === 401) signIn(error.message);
+    else main.replaceChildren(h("p", { role: "alert" }, error.message));
+  }
+}
+
+async function start() {
+  try {
+    caller = await get("/me");
+    if (caller.role === "admin" && !session.user) return await chooseUser();
+    home = await get("/home");
+    await draw(true);
+    if (!start.followed) {
+      start.followed = true;
+      follow();
+    }
+  } catch (error) {
+    if (error instanceof Refused && error.status < 500) signIn(error.message);
+    else complain(error);
+  }
+}
+
+let due;
+addEventListener("hashchange", () => {
+  scrollTo(0, 0);
+  draw(true);
+});
+addEventListener("changed", () => {
+  clearTimeout(due);
+  due = setTimeout(() => refresh?.(), 120);
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.target.closest("input, textarea, select") || head.hidden) return;
+  event.preventDefault();
+  location.hash = "#/memories";
+  setTimeout(() => main.querySelector(".search")?.focus(), 200);
+});
+wear();
+await speak();
+const skip = document.getElementById("skip");
+skip.textContent = t("skip");
+skip.addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
+start();

@@ -1,0 +1,37 @@
+// What a person does to a memory. Each change can be taken back from its notice.
+import { patch, post, remove } from "./api.js";
+import { complain, notice } from "./notice.js";
+import { t } from "./words.js";
+
+export const ours = new Set();
+export const changed = () => dispatchEvent(new Event("changed"));
+
+async function make(work, told) {
+  try {
+    const entry = await work();
+    ours.add(entry.id);
+    if (entry.refused) notice(entry.detail);
+    else notice(t(told), [t("undo"), () => undo(entry.id)]);
+    changed();
+    return !entry.refused;
+  } catch (error) {
+    complain(error);
+    return false;
+  }
+}
+
+export async function undo(entryId) {
+  try {
+    ours.add((await post(`/ledger/${entryId}/undo`)).id);
+    notice(t("undone"));
+    changed();
+  } catch (error) {
+    complain(error);
+  }
+}
+
+export const forget = (id) => make(() => remove(`/memories/${id}`), "forgotten");
+export const restore = (id) => make(() => post(`/memories/${id}/restore`), "restored");
+export const pin = (id) => make(() => post(`/memories/${id}/pin`), "pinned");
+export const confirm = (id) => make(() => post(`/pending/${id}/confirm`), "confirmed");
+export const edit = (id, content) => make(() => patch(`/memories/${id}`, { content }), "edited");

@@ -1,0 +1,120 @@
+// All memories: search, filters, and a list of which only what is in view is in the document.
+import { get } from "../api.js";
+import { cardOf } from "../card.js";
+import { h } from "../dom.js";
+import { complain } from "../notice.js";
+import { number, t } from "../words.js";
+
+const KINDS = ["preference", "fact", "relationship", "goal", "todo", "promise", "boundary", "moment",
+  "context", "pattern", "decision", "lesson", "skill", "experience", "workflow"];
+const DAYS = { week: 7, month: 30, year: 365 };
+const HEIGHT = 188;
+const wanted = { text: "", kind: "", category: "", state: "active", learned_by: "", time: "", order: "newest" };
+
+function select(name, options, onchange) {
+  const made = h("select", { "aria-label": t(`filter.${name}`), onchange: (one) => onchange(name, one.target.value) },
+    options.map(([value, words]) => h("option", { value }, words)));
+  made.value = wanted[name];
+  return made;
+}
+
+function query() {
+  const { time, ...rest } = wanted;
+  const since = DAYS[time] && new Date(Date.now() - DAYS[time] * 86400000).toISOString();
+  return { ...rest, since, limit: 120 };
+}
+
+class List {
+  constructor(count) {
+    this.count = count;
+    this.element = h("ul", { class: "window", role: "list" });
+    this.items = [];
+    this.drawn = new Map();
+  }
+
+  async load(more = false) {
+    const asked = query();
+    this.asked = JSON.stringify(wanted);
+    if (more) asked.cursor = this.next;
+    else asked.limit = Math.min(200, Math.max(120, this.items.length));
+    const page = await get("/cards", asked);
+    if (this.asked !== JSON.stringify(wanted)) return;
+    this.items = more ? [...this.items, ...page.items] : page.items;
+    this.next = page.next;
+    this.total = page.total;
+    this.count.textContent = t("count.memories", { n: page.total, count: number(page.total) });
+    if (!more) {
+      const held = this.element.contains(document.activeElement) && document.activeElement.closest("[data-id]");
+      this.drawn.forEach((one) => one.remove());
+      this.drawn.clear();
+      this.draw();
+      if (held) this.element.querySelector(`[data-id="${held.dataset.id}"] a`)?.focus({ preventScroll: true });
+    }
+    this.draw();
+  }
+
+  draw() {
+    const wide = this.element.clientWidth || 320;
+    const columns = Math.max(1, Math.floor(wide / 320));
+    const top = -this.element.getBoundingClientRect().top;
+    const first = Math.max(0, (Math.floor(top / HEIGHT) - 2) * columns);
+    const last = Math.min(this.items.length, (Math.ceil((top + innerHeight) / HEIGHT) + 2) * columns);
+    this.element.style.height = `${Math.ceil(this.items.length / columns) * HEIGHT}px`;
+    for (const [index, one] of this.drawn) {
+      if ((index < first || index >= last) && !one.contains(document.activeElement)) {
+        one.remove();
+        this.drawn.delete(index);
+      }
+    }
+    for (let index = first; index < last; index += 1) this.place(index, columns, wide / columns);
+    if (this.next && last + 4 * columns >= this.items.length) this.more();
+  }
+
+  place(index, columns, width) {
+    if (!this.drawn.has(index)) {
+      const made = h("li", { "aria-posinset": index + 1, "aria-setsize": this.total }, cardOf(this.items[index]));
+      this.drawn.set(index, made);
+      const after = [...this.drawn.keys()].filter((one) => one > index).sort((a, b) => a - b)[0];
+      this.element.insertBefore(made, this.drawn.get(after) ?? null);
+    }
+    const { style } = this.drawn.get(index);
+    style.width = `${width}px`;
+    style.transform = `translate(${(index % columns) * width}px, ${Math.floor(index / columns) * HEIGHT}px)`;
+  }
+
+  more() {
+    if (this.busy) return;
+    this.busy = true;
+    this.load(true).catch(complain).finally(() => { this.busy = false; });
+  }
+}
+
+export async function show(main, { home, signal }) {
+  const count = h("p", { class: "soft", role: "status" });
+  const list = new List(count);
+  let waiting;
+  const reload = () => list.load().catch(complain);
+  const set = (name, value) => {
+    wanted[name] = value;
+    clearTimeout(waiting);
+    waiting = setTimeout(reload, name === "text" ? 200 : 0);
+  };
+  const all = (name) => ["", t(`filter.${name}.all`)];
+  main.replaceChildren(
+    h("h1", {}, t("view.memories")),
+    h("input", { type: "search", class: "search", placeholder: t("search"), "aria-label": t("search"),
+      value: wanted.text, oninput: (one) => set("text", one.target.value) }),
+    h("div", { class: "filters" },
+      select("kind", [all("kind"), ...KINDS.map((one) => [one, t(`kind.${one}`)])], set),
+      select("category", [all("category"), ...["core", "fact", "skill", "episode"].map((one) => [one, t(`category.${one}`)])], set),
+      select("state", ["active", "pending", "forgotten", "archived", "superseded", "any"].map((one) => [one, t(`state.${one}`)]), set),
+      home.personas.length > 1 &&
+        select("learned_by", [all("learned_by"), ...home.personas.map((one) => [one.agent_id, one.name])], set),
+      select("time", [all("time"), ...Object.keys(DAYS).map((one) => [one, t(`time.${one}`)])], set),
+      select("order", ["newest", "oldest", "strongest"].map((one) => [one, t(`order.${one}`)]), set)),
+    count, list.element);
+  addEventListener("scroll", () => list.draw(), { passive: true, signal });
+  addEventListener("resize", () => list.draw(), { signal });
+  await list.load();
+  return reload;
+}

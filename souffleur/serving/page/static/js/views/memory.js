@@ -1,0 +1,94 @@
+// One memory: its words, what it rests on, and its life.
+import { get } from "../api.js";
+import { confirm, edit, forget, pin, restore, undo } from "../changes.js";
+import { button, h } from "../dom.js";
+import { complain } from "../notice.js";
+import { ago, date, has, minute, number, t } from "../words.js";
+
+const named = (key, otherwise) => (has(key) ? t(key) : otherwise);
+
+export const said = (one, here) => h("div", { class: here ? "turn here" : "turn" },
+  h("time", { datetime: one.at }, minute(one.at)),
+  one.user && h("p", { class: "user", dir: "auto" }, one.user),
+  one.assistant && h("p", { class: "reply", dir: "auto" }, one.assistant));
+
+function source(one) {
+  const place = h("div", { class: "talk" });
+  const open = async (pressed) => {
+    try {
+      const found = await get(`/turns/${one.turn_id}`);
+      place.replaceChildren(...found.before.map((turn) => said(turn)), said(found.turn, true),
+        ...found.after.map((turn) => said(turn)));
+      pressed.target.hidden = true;
+    } catch (error) {
+      complain(error);
+    }
+  };
+  return h("li", {}, h("blockquote", { dir: "auto" }, one.quote),
+    h("p", { class: "soft small" }, t(`speaker.${one.speaker}`), one.at && ` · ${minute(one.at)} `,
+      button(t("open.talk"), open)), place);
+}
+
+function step(entry, id) {
+  const change = entry.changes.find((one) => one.after.id === id);
+  const before = change?.before?.content;
+  const reworded = before && before !== change.after.content;
+  const free = entry.changes.length > 0 && !entry.refused && !entry.undone_by && entry.op !== "UNDO";
+  return h("li", { class: entry.undone_by ? "taken" : "" },
+    h("p", { class: "over" }, h("b", {}, named(`op.${entry.op}`, entry.op)),
+      h("span", {}, t(`who.${entry.by.who}`)), h("time", { datetime: entry.at }, minute(entry.at))),
+    entry.reason && h("p", { dir: "auto" }, entry.reason),
+    entry.quote && h("blockquote", { dir: "auto" }, entry.quote),
+    reworded && h("p", { class: "soft", dir: "auto" }, h("del", {}, before)),
+    entry.refused && h("p", { class: "soft" }, t("refused"), " ", entry.detail),
+    free && button(t("undo"), () => undo(entry.id), { class: "quiet" }));
+}
+
+function writing(memory, words) {
+  const area = h("textarea", { rows: 4, maxlength: 2000, "aria-label": t("edit"), value: memory.content });
+  const form = h("form", {
+    class: "editing",
+    onsubmit: async (event) => {
+      event.preventDefault();
+      if (await edit(memory.id, area.value)) form.replaceWith(words);
+    },
+  }, area, h("button", {}, t("save")), button(t("cancel"), () => form.replaceWith(words), { class: "quiet" }));
+  words.replaceWith(form);
+  area.focus();
+}
+
+function buttons(memory, words) {
+  const used = memory.state === "active" || memory.state === "pending";
+  const gone = memory.state === "forgotten" || memory.state === "archived";
+  return h("div", { class: "buttons" },
+    used && button(t("edit"), () => writing(memory, words)),
+    used && !memory.verified && button(t("confirm"), () => confirm(memory.id)),
+    memory.state === "active" && memory.category !== "core" && button(t("pin"), () => pin(memory.id)),
+    gone && button(t("restore"), () => restore(memory.id)),
+    used && button(t("forget"), () => forget(memory.id), { class: "danger" }));
+}
+
+const row = (name, value) => value && [h("dt", {}, t(name)), h("dd", { dir: "auto" }, value)];
+
+export async function show(main, { rest: [id] }) {
+  const path = `/memories/${encodeURIComponent(id)}`;
+  const [memory, history] = await Promise.all([get(path), get(`${path}/history`)]);
+  const words = h("h1", { class: "words", dir: "auto" }, memory.content);
+  main.replaceChildren(
+    h("p", { class: "overline" }, h("a", { href: "#/memories" }, t("view.memories")), " · ",
+      t(`kind.${memory.kind}`)),
+    words, buttons(memory, words),
+    h("dl", { class: "facts" },
+      row("field.category", t(`category.${memory.category}`)),
+      row("field.state", t(`state.${memory.state}`)),
+      row("field.learned", `${minute(memory.created_at)} (${ago(memory.created_at)})`),
+      row("field.uses", number(memory.uses)),
+      row("field.verified", memory.verified && t("yes")),
+      row("field.due", memory.due_at && `${date(memory.due_at)} · ${t(`due.${memory.due_for}`)}`),
+      row("field.expires", memory.expires_at && minute(memory.expires_at)),
+      row("field.until", memory.valid_until && minute(memory.valid_until)),
+      row("field.entities", memory.entities.join(" · "))),
+    memory.evidence.length ? h("section", {}, h("h2", {}, t("source")), h("ul", { class: "plain" }, memory.evidence.map(source))) : "",
+    h("section", {}, h("h2", {}, t("life")), h("ol", { class: "life" }, history.map((one) => step(one, id)))));
+  document.title = `${memory.content.slice(0, 60)} · Souffleur`;
+}

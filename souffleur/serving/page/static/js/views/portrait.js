@@ -1,0 +1,49 @@
+// The portrait: how the companion understands the person, before everything else.
+import { get, post } from "../api.js";
+import { cardOf } from "../card.js";
+import { button, h } from "../dom.js";
+import { complain } from "../notice.js";
+import { ago, date, number, t } from "../words.js";
+
+async function write(again, pressed) {
+  pressed.target.disabled = true;
+  try {
+    await post("/profile");
+    again();
+  } catch (error) {
+    complain(error);
+    pressed.target.disabled = false;
+  }
+}
+
+function narrative(home, caller, again) {
+  const portrait = home.portrait;
+  const paragraphs = portrait
+    ? portrait.content.split("\n\n").map((one) => h("p", { dir: "auto" }, one))
+    : h("p", { class: "soft" }, t("portrait.none"));
+  return h("section", { class: "narrative" }, paragraphs,
+    h("p", { class: "soft small" }, portrait && t("portrait.at", { when: ago(portrait.created_at) }),
+      " ", caller.has_model && button(t("portrait.anew"), (one) => write(again, one))));
+}
+
+const some = (title, cards) => cards.length > 0 &&
+  h("section", {}, h("h2", {}, t(title)), h("div", { class: "cards" }, cards.map(cardOf)));
+
+export async function show(main, { caller }) {
+  const home = await get("/home");
+  const again = () => show(main, { caller });
+  const total = Object.values(home.kinds).reduce((sum, one) => sum + one, 0);
+  const occupation = home.portrait?.data?.occupation;
+  main.replaceChildren(
+    h("p", { class: "overline" }, t("portrait.over")),
+    h("h1", { dir: "auto" }, home.portrait?.data?.name || home.title),
+    occupation ? h("p", { class: "occupation", dir: "auto" }, occupation) : "",
+    h("p", { class: "soft" }, [
+      t("count.memories", { n: total, count: number(total) }),
+      t("count.talks", { n: home.categories.episode, count: number(home.categories.episode) }),
+      home.since && t("since", { when: date(home.since) }),
+    ].filter(Boolean).join(" · ")),
+    narrative(home, caller, again),
+    some("portrait.core", home.core) || "",
+    some("portrait.latest", home.latest) || "");
+}

@@ -1,0 +1,49 @@
+// The words of the page, in the reader's language, and how it writes times and numbers.
+export const LANGUAGES = { en: "English", zh: "中文", ja: "日本語" };
+let words = {};
+let language = "en";
+
+const usual = () => {
+  const wanted = localStorage.getItem("souffleur-language") ?? navigator.language;
+  return Object.keys(LANGUAGES).find((one) => wanted.startsWith(one)) ?? "en";
+};
+
+export async function speak(wanted = usual()) {
+  const answer = await fetch(`/page/strings/${wanted}.json`);
+  words = await answer.json();
+  language = wanted;
+  document.documentElement.lang = wanted;
+}
+
+export function choose(wanted) {
+  localStorage.setItem("souffleur-language", wanted);
+  location.reload();
+}
+
+export const spoken = () => language;
+export const has = (key) => key in words;
+
+export function t(key, given = {}) {
+  const one = given.n === 1 && words[`${key}.one`];
+  return (one || words[key] || key).replace(/\{(\w+)\}/g, (_, name) => given[name]);
+}
+
+export const number = (value) => new Intl.NumberFormat(language).format(value);
+export const date = (at) =>
+  new Intl.DateTimeFormat(language, { dateStyle: "medium" }).format(new Date(at));
+export const minute = (at) =>
+  new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(new Date(at));
+export const month = (at) =>
+  new Intl.DateTimeFormat(language, { year: "numeric", month: "long" }).format(at);
+
+const STEPS = [["year", 31557600], ["month", 2629800], ["week", 604800], ["day", 86400],
+  ["hour", 3600], ["minute", 60]];
+
+export function ago(at, now = Date.now()) {
+  const seconds = (new Date(at) - now) / 1000;
+  const told = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
+  for (const [unit, length] of STEPS) {
+    if (Math.abs(seconds) >= length) return told.format(Math.trunc(seconds / length), unit);
+  }
+  return told.format(0, "second");
+}

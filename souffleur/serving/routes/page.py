@@ -1,0 +1,96 @@
+"""Routes for the person's own page: what it shows beyond the plain records of the other routes."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Path, Query
+from pydantic import AwareDatetime
+
+from souffleur.knowledge.finding.browsing import Wanted
+from souffleur.knowledge.memory import Category, Kind, MemoryState
+from souffleur.knowledge.talk.turn import MAX_MESSAGE_LENGTH
+from souffleur.serving.access import AgentId, Caller as Calling, Memory, Owner, UserId
+from souffleur.serving.page.cards import Cards, matching, page_of, strongest, within_reason
+from souffleur.serving.page.home import Caller, Home, caller_of, home_of
+from souffleur.serving.page.said import Around, Said, Whispered, around, latest_said, whispered
+from souffleur.serving.tokens import Role
+
+router = APIRouter(prefix="/api", tags=["page"])
+MAX_PAGE = 200
+"""Maximum cards of one page."""
+_READABLE = ("active", "pending")
+TurnId = Annotated[str, Path(description="The store's own id of a turn, as in evidence.")]
+At = Annotated[AwareDatetime | None, Query(description="A time of learning.")]
+
+
+@router.get("/me")
+async def me(memory: Memory, caller: Calling, user_id: UserId = None) -> Caller:
+    """Say who is calling: a user, or an admin, who names one elsewhere."""
+    if caller.role is not Role.ADMIN or user_id is not None:
+        caller.user(user_id)
+    return caller_of(memory, caller)
+
+
+@router.get("/home")
+async def home(memory: Memory, user_id: Owner) -> Home:
+    """Show what a user's page begins with: portrait, core and latest memories, counts."""
+    return await home_of(memory, user_id)
+
+
+@router.get("/cards")
+async def cards(
+    memory: Memory,
+    user_id: Owner,
+    text: Annotated[str, Query(max_length=MAX_MESSAGE_LENGTH)] = "",
+    kind: Annotated[list[Kind] | None, Query()] = None,
+    category: Annotated[list[Category] | None, Query()] = None,
+    state: MemoryState | Literal["any"] = MemoryState.ACTIVE,
+    learned_by: AgentId = None,
+    since: At = None,
+    until: At = None,
+    order: Literal["newest", "oldest", "strongest"] = "newest",
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 60,
+    cursor: Annotated[str | None, Query(description="`next` of the page before.")] = None,
+) -> Cards:
+    """List memories as cards, in pages; with a text, those that it finds, on one page."""
+    wanted = Wanted(
+        user_id,
+        states=() if state == "any" else (state,),
+        kinds=tuple(kind or ()),
+        categories=tuple(category or ()),
+        agent_id=learned_by or None,
+        since=within_reason(since),
+        until=within_reason(until),
+        now=_now(memory.clock(), state),
+    )
+    if text.strip():
+        return await matching(memory, wanted, text)
+    if order == "strongest":
+        return await strongest(memory, wanted)
+    newest = order == "newest"
+    return await page_of(memory, wanted, limit=limit, cursor=cursor, newest_first=newest)
+
+
+@router.get("/turns")
+async def turns(
+    memory: Memory, user_id: Owner, limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 20
+) -> list[Said]:
+    """List a user's latest turns, newest first, with the number of memories whispered."""
+    return await latest_said(memory, user_id, limit=limit)
+
+
+@router.get("/turns/{turn_id}")
+async def turn(memory: Memory, user_id: Owner, turn_id: TurnId) -> Around:
+    """Show a turn, and what was said before and after it."""
+    return await around(memory, user_id, turn_id)
+
+
+@router.get("/turns/{turn_id}/whispered")
+async def why(memory: Memory, user_id: Owner, turn_id: TurnId) -> Whispered:
+    """Show what was whispered before a reply, and why each line."""
+    return await whispered(memory, user_id, turn_id)
+
+
+def _now(now: datetime, state: str) -> datetime | None:
+    """Return the time by which what has expired is left out; `None` if it is shown."""
+    return now if state in _READABLE else None

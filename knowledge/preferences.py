@@ -25,8 +25,9 @@ class Preferences(Frozen):
     auto_extract: bool | None = None
     """Whether what is judged is remembered at once; if not, it waits to be confirmed. `None` means
     as in the settings."""
-    show_references: bool = False
-    """Whether replies come with the memories that they were whispered: `Recall.references`."""
+    show_references: bool | None = None
+    """Whether replies come with the memories that they were whispered: `Recall.references`. `None`
+    means as in the settings."""
     incognito: bool = False
     """Whether every turn is incognito: neither read nor stored. What was said before is judged."""
     since: AwareDatetime | None = None

@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from souffleur.runtime import Souffleur
     from souffleur.settings import Settings
     from souffleur.whispering.recollection import Past
+    from souffleur.whispering.references import Reference
     from souffleur.whispering.whisper import Recall
 
     __version__: str
@@ -141,6 +142,7 @@ _HOMES = {
     "Recall": "souffleur.whispering.whisper",
     "Receipt": "souffleur.background.intake",
     "Recorded": "souffleur.knowledge.operation",
+    "Reference": "souffleur.whispering.references",
     "RecordingError": "souffleur.errors",
     "RemoteError": "souffleur.errors",
     "Refusal": "souffleur.knowledge.operation",
@@ -230,6 +232,7 @@ __all__ = [
     "Receipt",
     "Recorded",
     "RecordingError",
+    "Reference",
     "Refusal",
     "Relation",
     "RemoteError",

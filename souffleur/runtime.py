@@ -182,24 +182,34 @@ class Souffleur:
         `introduce_persona`. With `incognito` nothing is looked up,
         nor if the user prefers that: see `set_preferences`.
         """
-        if incognito or await self._is_kept_out(user_id):
+        if incognito or (wanted := await self._wanted(user_id)).keeps_out:
             return Recall()
+        shown = wanted.show_references
+        shows = self.settings.show_references if shown is None else shown
         named = {"user": user_id, "session": session_id, "persona": agent_id}
         watched = self.parts.telemetry("recall", **named, asked=lambda: str(text))
         with logger.contextualize(user=user_id, session=session_id), watched as work:
-            recalled = await self._recall(user_id, session_id, text, agent_id, at)
+            recalled = await self._recall(user_id, session_id, text, agent_id, at, shows)
             work.note(ids=len(recalled.ids), tokens=recalled.tokens, error=recalled.error)
             work.note(whispered=lambda: recalled.text)
         return recalled
 
     async def _recall(
-        self, user_id: str, session_id: str, text: Content, agent_id: str, at: Moment | None
+        self,
+        user_id: str,
+        session_id: str,
+        text: Content,
+        agent_id: str,
+        at: Moment | None,
+        shows: bool,
     ) -> Recall:
         try:
             words = read_content(text)
             people = self.knowledge.at_hand.people
             asked, odd = await self._asked(user_id, session_id, words, agent_id, at, people)
-            whisper = await whisper_for(self.knowledge.at_hand, self.settings, asked, self._count)
+            whisper = await whisper_for(
+                self.knowledge.at_hand, self.settings, asked, self._count, with_references=shows
+            )
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
             return Recall(error=_describe(error))
         self._pairing.note(user_id, session_id, whisper)
@@ -961,12 +971,12 @@ class Souffleur:
         )
         return await self._backstage.do(lambda: self.knowledge.apply(verdict))
 
-    async def _is_kept_out(self, user_id: str) -> bool:
-        """Return whether a user wants nothing to be whispered; what fails then fails again."""
+    async def _wanted(self, user_id: str) -> Preferences:
+        """Return what a user wants of a recall; what fails then fails again."""
         try:
-            return (await self.knowledge.at_hand.choices.find(user_id)).keeps_out
+            return await self.knowledge.at_hand.choices.find(user_id)
         except SouffleurError:
-            return False
+            return Preferences(user_id="")
 
     def _is_kept_out_now(self, user_id: str) -> bool:
         """Return whether a user wants nothing to be stored, as far as that is known here.

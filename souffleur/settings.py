@@ -173,6 +173,8 @@ class Settings(BaseModel):
     """Maximum tokens of what answers a question about the past."""
     whisper_style: Literal["plain", "grouped"] = "plain"
     """Whether memories are one list, or grouped under headings by kind."""
+    show_references: bool = False
+    """Whether a recall says which memories it holds, unless the user has chosen otherwise."""
     tokenizer: Path | None = None
     """The tokenizer.json of the companion's model; None: tiktoken's, if at hand, or an estimate."""
     upstream_url: str | None = None

@@ -58,12 +58,15 @@ def print_preferences(chosen: Preferences, *, as_json: bool) -> None:
         print_json(chosen.model_dump(mode="json"))
         return
     usual = "[dim]as in the settings[/dim]"
-    extract = usual if chosen.auto_extract is None else _yes(chosen.auto_extract)
+    extract, shown = (
+        usual if value is None else _yes(value)
+        for value in (chosen.auto_extract, chosen.show_references)
+    )
     table = Table("preference", "is", "to change it", box=box.SIMPLE_HEAD)
     table.add_row("memory", _yes(chosen.memory), "--memory, --no-memory")
     table.add_row("remembers without asking", extract, "--auto-extract, --ask-first")
     references = "--show-references, --hide-references"
-    table.add_row("shows what was whispered", _yes(chosen.show_references), references)
+    table.add_row("shows what was whispered", shown, references)
     table.add_row("incognito", _yes(chosen.incognito), "--incognito, --no-incognito")
     print_table(table)
 

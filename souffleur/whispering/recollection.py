@@ -142,7 +142,12 @@ class Finder:
 
 
 async def whisper_for(
-    knowledge: "KnowledgeBase", settings: Settings, asked: Asked, count: Count
+    knowledge: "KnowledgeBase",
+    settings: Settings,
+    asked: Asked,
+    count: Count,
+    *,
+    with_references: bool = False,
 ) -> Recall:
     """Return the block for the reply to what was said: see `Recall.error` for what it lacks."""
     finder = Finder(knowledge, settings.recall_timeout)
@@ -166,7 +171,14 @@ async def whisper_for(
         past=settings.past_tokens,
     )
     error = "; ".join(finder.errors)
-    return compose(candidates, budget=budget, options=options, count=count, error=error)
+    return compose(
+        candidates,
+        budget=budget,
+        options=options,
+        count=count,
+        error=error,
+        shown_at=asked.now if with_references else None,
+    )
 
 
 async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) -> Candidates:

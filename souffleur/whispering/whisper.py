@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge.finding.search import Found
@@ -10,6 +11,7 @@ from souffleur.knowledge.memory import NARRATIVE, Category, Memory
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.prompts import render
 from souffleur.whispering.excerpts import leading
+from souffleur.whispering.references import Reference, references_to
 from souffleur.whispering.rendering import (
     Part,
     RenderedLine,
@@ -52,6 +54,9 @@ class Recall:
     """`ids` without episodes and portrait: memories that a judge may find to have been used."""
     tokens: int = 0
     """Length of the text in tokens, as counted for the budgets."""
+    references: tuple[Reference, ...] = ()
+    """The memories and episodes in the text, to be shown to the user; only if the user wants it,
+    see `set_preferences`, or the setting `show_references` does."""
     error: str = ""
     """Why it may be incomplete, or why turns cannot be judged; empty if neither is the case."""
 
@@ -106,12 +111,14 @@ def compose(
     options: RenderOptions,
     count: Count = estimate_tokens,
     error: str = "",
+    shown_at: datetime | None = None,
 ) -> Recall:
     """Render the block, each part within its budget by `count`.
 
     What stays the same from message to message comes first, so that a provider can cache it; what
     matches this message, and then what answers it, comes last. Each memory is included once. What
-    does not fit is left out whole; only portrait and raw turns are cut, after a sentence.
+    does not fit is left out whole; only portrait and raw turns are cut, after a sentence. It has
+    references if it says at which time they are shown, `shown_at`.
     """
 
     def part(name: str, room: int, *, by_kind: bool = False) -> Part:
@@ -126,7 +133,11 @@ def compose(
     related = _by_age(rest, part("related", budget.related, by_kind=True))
 
     sections = (core, portrait, episodes, related, past)
-    return _recall(candidates, sections, options=options, count=count, error=error)
+    recall = _recall(candidates, sections, options=options, count=count, error=error)
+    if shown_at is None:
+        return recall
+    memories = (memory for section in sections for memory in _memories(section))
+    return replace(recall, references=references_to(memories, shown_at, options.language))
 
 
 def _recall(

@@ -421,17 +421,23 @@ class Journal:
         return read_each(sorted(found, key=_seq), to_entry)
 
     async def recorded(
-        self, user_id: str, *, after: int = 0, limit: int, newest_first: bool = False
+        self,
+        user_id: str,
+        *,
+        after: int = 0,
+        limit: int,
+        newest_first: bool = False,
+        turn_id: str | None = None,
     ) -> list[Recorded]:
-        """Return the applied ledger entries of a user that come after a place in the ledger."""
-        must = (
-            Is("type", "entry"),
-            Is("applied", True),
-            Between("seq", low=after + 1),
-            *user_conditions(user_id),
-        )
+        """Return the applied ledger entries of a user that come after a place in the ledger.
+
+        With a `turn_id`, the store's own id of a turn, only those about that turn.
+        """
+        must: list[Condition] = [Is("type", "entry"), Is("applied", True)]
+        must += [Between("seq", low=after + 1), *user_conditions(user_id)]
+        must += [Is("turn_ids", turn_id)] if turn_id else []
         order = Order("seq", descending=newest_first)
-        found, _ = await self.collection.scroll(Filter(must), limit=limit, order=order)
+        found, _ = await self.collection.scroll(Filter(tuple(must)), limit=limit, order=order)
         return read_each(found, lambda point: Recorded(seq=_seq(point)[0], entry=to_entry(point)))
 
     async def meta(self) -> Payload | None:

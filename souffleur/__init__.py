@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.users import UserSummary
     from souffleur.lookup import Stats
     from souffleur.moving.arriving import ImportSource
+    from souffleur.notices import Notice
     from souffleur.runs.run import RunItem, RunLimits, RunOptions, RunResult
     from souffleur.runtime import Souffleur
     from souffleur.settings import Settings
@@ -131,6 +132,7 @@ _HOMES = {
     "Past": "souffleur.whispering.recollection",
     "Period": "souffleur.knowledge.language.times",
     "Person": "souffleur.knowledge.people",
+    "Notice": "souffleur.notices",
     "Persona": "souffleur.agents.exchange",
     "PersonaCard": "souffleur.knowledge.people",
     "Preferences": "souffleur.knowledge.preferences",
@@ -216,6 +218,7 @@ __all__ = [
     "MessageError",
     "MirrorError",
     "NotFoundError",
+    "Notice",
     "OutageError",
     "Past",
     "Period",

@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.upkeep.quality import Quality
     from souffleur.mirror.keeping import Keeper
     from souffleur.moving.arriving import ImportSource
+    from souffleur.notices import Notice
     from souffleur.runs.run import RunOptions, RunResult
 
 RETELL_SECONDS = 60.0
@@ -905,6 +906,27 @@ class Souffleur:
         return await self.knowledge.journal.recorded(
             check_id(user_id), after=after, limit=limit, newest_first=newest_first
         )
+
+    async def notices(
+        self, *, user_id: str, turn_id: str | None = None, after: int = 0, limit: int = 100
+    ) -> "list[Notice]":
+        """Return what turns have changed, as the user may be told it: "Remembered: …".
+
+        `after` is the `seq` of the latest notice that is known, `limit` the number of ledger
+        entries that are read, `turn_id` the one turn that is meant, as for `erase_turn`. A turn has
+        none before it is judged, and none if nothing came of it. Raises NotFoundError, QueryError.
+        """
+        from souffleur.knowledge import erasing
+        from souffleur.notices import notices_of
+
+        limit, owner, journal = check_limit(limit), check_id(user_id), self.knowledge.journal
+        turn = None
+        if turn_id:
+            turn = await erasing.find_turn(journal, self._stored_id(turn_id), owner)
+        found = await journal.recorded(
+            owner, after=after, limit=limit, turn_id=turn.id if turn else None
+        )
+        return notices_of(found, (await self._who(owner))[0].language)
 
     async def undo(self, entry_id: str, *, user_id: str) -> LedgerEntry:
         """Undo a change for a user, by the id of its ledger entry; return the UNDO entry.

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from souffleur.messages import Messages
     from souffleur.moments import Moment
     from souffleur.moving.arriving import ImportSource
+    from souffleur.notices import Notice
     from souffleur.runs.run import RunOptions, RunResult
     from souffleur.whispering.pairing import Whisper
     from souffleur.whispering.recollection import Past
@@ -586,6 +587,20 @@ class SouffleurMethods(Face):
         """
         found: list[Recorded] = self._wait(
             self._inner.ledger, user_id=user_id, after=after, limit=limit, newest_first=newest_first
+        )
+        return found
+
+    def notices(
+        self, *, user_id: str, turn_id: str | None = None, after: int = 0, limit: int = 100
+    ) -> list[Notice]:
+        """Return what turns have changed, as the user may be told it: "Remembered: …".
+
+        `after` is the `seq` of the latest notice that is known, `limit` the number of ledger
+        entries that are read, `turn_id` the one turn that is meant, as for `erase_turn`. A turn has
+        none before it is judged, and none if nothing came of it. Raises NotFoundError, QueryError.
+        """
+        found: list[Notice] = self._wait(
+            self._inner.notices, user_id=user_id, turn_id=turn_id, after=after, limit=limit
         )
         return found
 

@@ -29,6 +29,7 @@ from souffleur.knowledge.removal.trace import TopicPreview
 from souffleur.knowledge.upkeep.quality import Quality
 from souffleur.knowledge.users import UserSummary
 from souffleur.lookup import Stats
+from souffleur.notices import Notice
 from souffleur.serving.schemas import Answered, Counted, Page, RunAnswer
 from souffleur.whispering.recollection import Past
 from souffleur.whispering.whisper import Recall
@@ -178,6 +179,7 @@ CALLS = {
     "get": Call("GET", "/api/memories/{memory_id}", Memory),
     "history": Call("GET", "/api/memories/{memory_id}/history", list[LedgerEntry]),
     "ledger": Call("GET", "/api/ledger", list[Recorded]),
+    "notices": Call("GET", "/api/notices", list[Notice]),
     "undo": Call("POST", "/api/ledger/{entry_id}/undo", LedgerEntry),
     "stats": Call("GET", "/api/memories/stats", Stats),
     "episodes": Call("GET", "/api/episodes", list[Memory]),

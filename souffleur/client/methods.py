@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from souffleur.messages import Messages
     from souffleur.moments import Moment
     from souffleur.moving.arriving import ImportSource
+    from souffleur.notices import Notice
     from souffleur.runs.run import RunOptions, RunResult
     from souffleur.whispering.pairing import Whisper
     from souffleur.whispering.recollection import Past
@@ -568,6 +569,20 @@ class Methods(_Calls):
         """
         found: list[Recorded] = self._call(
             "ledger", user_id=user_id, after=after, limit=limit, newest_first=newest_first
+        )
+        return found
+
+    def notices(
+        self, *, user_id: str, turn_id: str | None = None, after: int = 0, limit: int = 100
+    ) -> list[Notice]:
+        """Return what turns have changed, as the user may be told it: "Remembered: …".
+
+        `after` is the `seq` of the latest notice that is known, `limit` the number of ledger
+        entries that are read, `turn_id` the one turn that is meant, as for `erase_turn`. A turn has
+        none before it is judged, and none if nothing came of it. Raises NotFoundError, QueryError.
+        """
+        found: list[Notice] = self._call(
+            "notices", user_id=user_id, turn_id=turn_id, after=after, limit=limit
         )
         return found
 
@@ -1141,6 +1156,20 @@ class AsyncMethods(_Awaits):
         """
         found: list[Recorded] = await self._call(
             "ledger", user_id=user_id, after=after, limit=limit, newest_first=newest_first
+        )
+        return found
+
+    async def notices(
+        self, *, user_id: str, turn_id: str | None = None, after: int = 0, limit: int = 100
+    ) -> list[Notice]:
+        """Return what turns have changed, as the user may be told it: "Remembered: …".
+
+        `after` is the `seq` of the latest notice that is known, `limit` the number of ledger
+        entries that are read, `turn_id` the one turn that is meant, as for `erase_turn`. A turn has
+        none before it is judged, and none if nothing came of it. Raises NotFoundError, QueryError.
+        """
+        found: list[Notice] = await self._call(
+            "notices", user_id=user_id, turn_id=turn_id, after=after, limit=limit
         )
         return found
 

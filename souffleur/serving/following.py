@@ -32,6 +32,7 @@ async def follow(
     nothing is left.
     """
     after, index = place
+    language = (await memory.cast()).persona(user_id).language
     with _woken(memory, user_id) as woken:
         while goes_on():
             woken.clear()
@@ -40,7 +41,7 @@ async def follow(
             new = [
                 event
                 for recorded in found
-                for number, event in enumerate(events_of(recorded))
+                for number, event in enumerate(events_of(recorded, language))
                 if (recorded.seq, number) > (after, index)
             ]
             for event in new:

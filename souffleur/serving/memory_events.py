@@ -8,6 +8,7 @@ from pydantic import AwareDatetime
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge.memory import Frozen, Memory, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, Change, LedgerEntry, Recorded
+from souffleur.notices import Notice, notices_of
 
 
 @explain_fields
@@ -50,6 +51,8 @@ class MemoryEvent(Frozen):
     """Who decided it."""
     at: AwareDatetime
     """When it was decided."""
+    notice: Notice | None = None
+    """What the user may be told of the entry; only with its first memory, if a turn led to it."""
 
 
 _BY_OP = {
@@ -62,11 +65,15 @@ _ON_REQUEST = (ActorKind.USER, ActorKind.HOST, ActorKind.MONITOR)
 _GONE = (MemoryState.FORGOTTEN, MemoryState.ARCHIVED)
 
 
-def events_of(recorded: Recorded) -> Iterator[MemoryEvent]:
-    """Yield an event for each memory that a ledger entry changed; none if it was refused."""
+def events_of(recorded: Recorded, language: str | None = None) -> Iterator[MemoryEvent]:
+    """Yield an event for each memory that a ledger entry changed; none if it was refused.
+
+    Notices are in the language, if one is given.
+    """
     entry = recorded.entry
     if entry.refused is not None:
         return
+    told = notices_of([recorded], language)
     for index, change in enumerate(entry.changes):
         yield MemoryEvent(
             id=f"{recorded.seq}.{index}",
@@ -77,6 +84,7 @@ def events_of(recorded: Recorded) -> Iterator[MemoryEvent]:
             reason=entry.reason,
             by=entry.by,
             at=entry.at,
+            notice=told[0] if told and index == 0 else None,
         )
 
 

@@ -4,8 +4,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from souffleur.knowledge.identity import MAX_ID_LENGTH
 from souffleur.knowledge.operation import LedgerEntry, Recorded
 from souffleur.lookup import MAX_LIMIT
+from souffleur.notices import Notice
 from souffleur.serving.access import Memory, Owner
 from souffleur.serving.schemas import Entries
 
@@ -24,6 +26,18 @@ async def ledger(
 ) -> list[Recorded]:
     """List what was decided on a user's memories, the earliest first."""
     return await memory.ledger(user_id=user_id, after=after, limit=limit, newest_first=newest_first)
+
+
+@router.get("/notices")
+async def notices(
+    memory: Memory,
+    user_id: Owner,
+    turn_id: Annotated[str | None, Query(max_length=MAX_ID_LENGTH, examples=["msg-17"])] = None,
+    after: Annotated[int, Query(ge=0, le=_MAX_SEQ, description="`seq` of the last one known.")] = 0,
+    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = 100,
+) -> list[Notice]:
+    """List what turns have changed, in words for the user, the earliest first."""
+    return await memory.notices(user_id=user_id, turn_id=turn_id, after=after, limit=limit)
 
 
 @router.post("/ledger/{entry_id}/undo")

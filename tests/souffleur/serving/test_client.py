@@ -77,6 +77,7 @@ READS: dict[str, dict[str, Any]] = {
     "proposals": ANN,
     "preferences": ANN,
     "stats": ANN,
+    "notices": ANN,
     "ledger": {**ANN, "after": 1, "limit": 3, "newest_first": True},
     "users": {},
     "report": {},

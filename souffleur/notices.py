@@ -1,0 +1,128 @@
+"""Notices: what a turn has changed in the memory, as a user may be told it. Pure."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from souffleur.field_docs import explain_fields
+from souffleur.knowledge.language.plain_text import single_line
+from souffleur.knowledge.memory import Frozen, MemoryState
+from souffleur.knowledge.operation import ActorKind, LedgerEntry, Recorded
+from souffleur.prompts import spoken_in
+
+_OPS = ("ADD", "UPDATE", "DELETE")
+_TOLD = {
+    "en": {
+        "ADD": "Remembered: {}",
+        "UPDATE": "Updated: {}",
+        "DELETE": "Forgotten: {}",
+        "ask ADD": "Shall I remember this? {}",
+        "ask UPDATE": "Shall I update this? {}",
+        "ask DELETE": "Shall I forget something? {}",
+    },
+    "zh": {
+        "ADD": "已记住：{}",
+        "UPDATE": "已更新：{}",
+        "DELETE": "已忘记：{}",
+        "ask ADD": "要记住吗？{}",
+        "ask UPDATE": "要更新吗？{}",
+        "ask DELETE": "要忘记吗？{}",
+    },
+    "ja": {
+        "ADD": "覚えました：{}",
+        "UPDATE": "更新しました：{}",
+        "DELETE": "忘れました：{}",
+        "ask ADD": "覚えてもいいですか？{}",
+        "ask UPDATE": "更新してもいいですか？{}",
+        "ask DELETE": "忘れてもいいですか？{}",
+    },
+}
+_BETWEEN = {"en": " · ", "zh": "；", "ja": "・"}
+_VIEW = {"en": "view", "zh": "查看", "ja": "表示"}
+_UNDO = {"en": "undo", "zh": "撤销", "ja": "元に戻す"}
+
+
+@explain_fields
+class Notice(Frozen):
+    """What one turn, or several that were judged together, has changed."""
+
+    text: str
+    """One line for each kind of change, such as "Remembered: Ann likes tea."."""
+    language: str
+    """The language of the text: en, zh or ja."""
+    view: str
+    """The word for a button that shows the memories."""
+    undo: str
+    """The word for a button that undoes the changes."""
+    entry_ids: tuple[str, ...]
+    """The ledger entries, which `undo` takes; `confirm` and `reject` if it asks."""
+    memory_ids: tuple[str, ...]
+    """The memories that were changed, which `get` takes; those that were replaced are left out."""
+    asks: bool = False
+    """Whether any change waits for the user's yes."""
+    seq: int = 0
+    """The place of the last change in the ledger."""
+
+
+def notices_of(recorded: Sequence[Recorded], language: str | None = None) -> list[Notice]:
+    """Return a notice for each verdict on turns among ledger entries, in their order.
+
+    What was refused, undone or not judged from a turn is left out. Without a language, each is in
+    that of the memories.
+    """
+    told = [one for one in recorded if _is_told(one.entry)]
+    groups = groupby(told, key=lambda one: one.entry.verdict_id)
+    return [_notice(list(group), language) for _, group in groups]
+
+
+def _is_told(entry: LedgerEntry) -> bool:
+    decided = entry.by.who is ActorKind.MONITOR and entry.op in _OPS
+    holds = entry.refused is None and entry.undone_by is None
+    return decided and holds and bool(_words(entry))
+
+
+def _notice(recorded: Sequence[Recorded], language: str | None) -> Notice:
+    entries = [one.entry for one in recorded]
+    spoken = language or spoken_in(" ".join(map(_words, entries)))
+    return Notice(
+        text="\n".join(_lines(entries, spoken)),
+        language=spoken,
+        view=_VIEW[spoken],
+        undo=_UNDO[spoken],
+        entry_ids=tuple(entry.id for entry in entries),
+        memory_ids=tuple(id for entry in entries for id in _memory_ids(entry)),
+        asks=any(map(_asks, entries)),
+        seq=max(one.seq for one in recorded),
+    )
+
+
+def _lines(entries: Sequence[LedgerEntry], language: str) -> Iterator[str]:
+    """Yield a line for each kind of change."""
+    kinds: dict[str, list[str]] = {}
+    for entry in entries:
+        kind = f"ask {entry.op}" if _asks(entry) else entry.op
+        kinds.setdefault(kind, []).append(_words(entry))
+    for kind, words in kinds.items():
+        yield _TOLD[language][kind].format(_BETWEEN[language].join(words))
+
+
+def _asks(entry: LedgerEntry) -> bool:
+    return entry.waits or any(
+        change.before is None and change.after.state is MemoryState.PENDING
+        for change in entry.changes
+    )
+
+
+def _words(entry: LedgerEntry) -> str:
+    """Return what the memory says that a change has made or ended; empty if it was erased."""
+    if entry.waits:
+        return single_line(str(entry.details.get("content") or entry.reason))
+    ends = (one.before.content for one in entry.changes if one.before)
+    made = (one.after.content for one in entry.changes if not one.before)
+    found = ends if entry.op == "DELETE" else made
+    return single_line(next(found, ""))
+
+
+def _memory_ids(entry: LedgerEntry) -> tuple[str, ...]:
+    if entry.op == "DELETE":
+        return entry.memory_ids
+    return tuple(change.after.id for change in entry.changes if change.before is None)

@@ -1,6 +1,6 @@
-"""Notices: what a turn has changed in the memory, as a user may be told it. Pure."""
+"""Notices: what a turn has changed in the memory, as a user may be told it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import groupby
 
 from souffleur.field_docs import explain_fields
@@ -9,6 +9,8 @@ from souffleur.knowledge.memory import Frozen, MemoryState
 from souffleur.knowledge.operation import ActorKind, LedgerEntry, Recorded
 from souffleur.prompts import spoken_in
 
+BATCH = 100
+"""Ledger entries that are read at a time."""
 _OPS = ("ADD", "UPDATE", "DELETE")
 _TOLD = {
     "en": {
@@ -57,6 +59,8 @@ class Notice(Frozen):
     """The ledger entries, which `undo` takes; `confirm` and `reject` if it asks."""
     memory_ids: tuple[str, ...]
     """The memories that were changed, which `get` takes; those that were replaced are left out."""
+    agent_id: str
+    """The persona that the user talked with."""
     asks: bool = False
     """Whether any change waits for the user's yes."""
     seq: int = 0
@@ -72,6 +76,27 @@ def notices_of(recorded: Sequence[Recorded], language: str | None = None) -> lis
     told = [one for one in recorded if _is_told(one.entry)]
     groups = groupby(told, key=lambda one: one.entry.verdict_id)
     return [_notice(list(group), language) for _, group in groups]
+
+
+async def read_notices(
+    read: Callable[[int, int], Awaitable[list[Recorded]]],
+    language: str | None,
+    *,
+    after: int,
+    limit: int,
+) -> list[Notice]:
+    """Return the first notices after a place; `read` returns so many entries after a place.
+
+    Entries without a notice are passed over, however many there are.
+    """
+    found: list[Notice] = []
+    while len(found) < limit:
+        batch = await read(after, BATCH)
+        found += notices_of(batch, language)
+        if len(batch) < BATCH:
+            break
+        after = batch[-1].seq
+    return found[:limit]
 
 
 def _is_told(entry: LedgerEntry) -> bool:
@@ -90,6 +115,7 @@ def _notice(recorded: Sequence[Recorded], language: str | None) -> Notice:
         undo=_UNDO[spoken],
         entry_ids=tuple(entry.id for entry in entries),
         memory_ids=tuple(id for entry in entries for id in _memory_ids(entry)),
+        agent_id=entries[0].agent_id,
         asks=any(map(_asks, entries)),
         seq=max(one.seq for one in recorded),
     )

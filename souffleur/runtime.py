@@ -912,21 +912,24 @@ class Souffleur:
     ) -> "list[Notice]":
         """Return what turns have changed, as the user may be told it: "Remembered: …".
 
-        `after` is the `seq` of the latest notice that is known, `limit` the number of ledger
-        entries that are read, `turn_id` the one turn that is meant, as for `erase_turn`. A turn has
-        none before it is judged, and none if nothing came of it. Raises NotFoundError, QueryError.
+        `after` is the `seq` of the latest notice that is known, `turn_id` the one turn that is
+        meant, as for `erase_turn`. A turn has none before it is judged, and none if nothing came
+        of it. Raises NotFoundError, QueryError.
         """
         from souffleur.knowledge import erasing
-        from souffleur.notices import notices_of
+        from souffleur.notices import read_notices
 
         limit, owner, journal = check_limit(limit), check_id(user_id), self.knowledge.journal
         turn = None
         if turn_id:
             turn = await erasing.find_turn(journal, self._stored_id(turn_id), owner)
-        found = await journal.recorded(
-            owner, after=after, limit=limit, turn_id=turn.id if turn else None
-        )
-        return notices_of(found, (await self._who(owner))[0].language)
+        language = (await self._who(owner))[0].language
+
+        async def read(place: int, count: int) -> list[Recorded]:
+            id = turn.id if turn else None
+            return await journal.recorded(owner, after=place, limit=count, turn_id=id)
+
+        return await read_notices(read, language, after=after, limit=limit)
 
     async def undo(self, entry_id: str, *, user_id: str) -> LedgerEntry:
         """Undo a change for a user, by the id of its ledger entry; return the UNDO entry.

@@ -187,6 +187,9 @@ class Settings(BaseModel):
     """Token that each request to the proxy must have. `None` means none, on the loopback only."""
     proxy_recall_timeout: float = Field(default=2.0, gt=0)
     """Seconds that a reply waits for what to whisper; after that, it goes on without."""
+    proxy_notes: Literal["off", "append", "event"] = "off"
+    """Whether the proxy shows what a reply rests on and what was remembered: at the end of the
+    reply, or as a comment in its stream."""
 
     tries: int = Field(default=3, ge=1)
     """Attempts to judge a turn before it is set aside as failed."""

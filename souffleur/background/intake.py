@@ -17,6 +17,7 @@ from souffleur.knowledge.language.plain_text import is_blank
 from souffleur.knowledge.privacy.handling import Group
 from souffleur.knowledge.talk.session import WindowRule
 from souffleur.knowledge.talk.turn import Turn, turn_point_id
+from souffleur.marks import unmarked
 from souffleur.moments import moment_or_now
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def turn_of(
     session_id = check_id(said.session_id, "session_id")
     agent_id = check_id(said.agent_id, "agent_id")
     check_id(said.turn_id, "turn_id")
-    user, assistant = words(said.user, "user"), words(said.assistant, "assistant")
+    user, assistant = words(said.user, "user"), unmarked(words(said.assistant, "assistant"))
     if is_blank(user) and is_blank(assistant):
         return None, ""
     at, odd = moment_or_now(said.at, now=now, zone=zone)

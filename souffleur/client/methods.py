@@ -577,9 +577,9 @@ class Methods(_Calls):
     ) -> list[Notice]:
         """Return what turns have changed, as the user may be told it: "Remembered: …".
 
-        `after` is the `seq` of the latest notice that is known, `limit` the number of ledger
-        entries that are read, `turn_id` the one turn that is meant, as for `erase_turn`. A turn has
-        none before it is judged, and none if nothing came of it. Raises NotFoundError, QueryError.
+        `after` is the `seq` of the latest notice that is known, `turn_id` the one turn that is
+        meant, as for `erase_turn`. A turn has none before it is judged, and none if nothing came
+        of it. Raises NotFoundError, QueryError.
         """
         found: list[Notice] = self._call(
             "notices", user_id=user_id, turn_id=turn_id, after=after, limit=limit
@@ -1164,9 +1164,9 @@ class AsyncMethods(_Awaits):
     ) -> list[Notice]:
         """Return what turns have changed, as the user may be told it: "Remembered: …".
 
-        `after` is the `seq` of the latest notice that is known, `limit` the number of ledger
-        entries that are read, `turn_id` the one turn that is meant, as for `erase_turn`. A turn has
-        none before it is judged, and none if nothing came of it. Raises NotFoundError, QueryError.
+        `after` is the `seq` of the latest notice that is known, `turn_id` the one turn that is
+        meant, as for `erase_turn`. A turn has none before it is judged, and none if nothing came
+        of it. Raises NotFoundError, QueryError.
         """
         found: list[Notice] = await self._call(
             "notices", user_id=user_id, turn_id=turn_id, after=after, limit=limit

@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
+from souffleur.marks import unmarked_json
+from souffleur.notices import Notice
 from souffleur.proxy.injection import Api, inject
+from souffleur.proxy.notes import Mode, Notes
 from souffleur.proxy.reply import ABORTED, Reply
 from souffleur.proxy.speaker import Admit, Headers, Speaker, find_speaker, is_incognito
 from souffleur.proxy.talk import Talk, read_talk
 from souffleur.proxy.tasks import is_task
-from souffleur.proxy.threads import OpenTurn, Threads
+from souffleur.proxy.threads import Latest, OpenTurn, Threads
+from souffleur.telemetry.log_lines import describe
 from souffleur.whispering.whisper import Recall
 
 if TYPE_CHECKING:
@@ -35,6 +39,8 @@ class Exchange:
     """`None` if it is no turn: nothing is whispered, and nothing observed."""
     whisper: Recall = field(default_factory=Recall)
     """What was whispered."""
+    notes: Notes = field(default_factory=Notes)
+    """What the user is shown beside the reply."""
     seconds: float = 0.0
     """How long the whisper took."""
 
@@ -52,9 +58,13 @@ class Said:
 class Prompter:
     """Whispers before a reply and observes it afterwards; its trouble never costs a reply."""
 
-    def __init__(self, memory: "Souffleur", *, patience: float) -> None:
-        """`patience` is how many seconds a recall may take."""
+    def __init__(self, memory: "Souffleur", *, patience: float, mode: Mode = "off") -> None:
+        """`patience` is how many seconds a recall may take; `mode` says where notes go."""
         self._memory = memory
+        self.mode: Mode = mode
+        """Where notes go."""
+        self._seen: Latest[tuple[str, str], int] = Latest()
+        """The place in the ledger up to which a user knows the notices, by user and persona."""
         self._patience = patience
         self._threads = Threads()
 
@@ -62,6 +72,7 @@ class Prompter:
         self, api: Api, body: bytes, headers: Headers, query: str, admit: Admit
     ) -> Exchange:
         """Return the request with its whisper. Raises what `find_speaker` raises."""
+        body = unmarked_json(body)
         asked = _parse(body)
         messages = _messages(asked, api)
         if asked is None or messages is None or is_incognito(headers):
@@ -77,7 +88,8 @@ class Prompter:
             whisper = await self._recall(turn)
             taken = time.perf_counter() - start
             text = inject(body.decode(), whisper.text, api)
-            return Exchange(text.encode(), api, turn, whisper, taken)
+            notes = Notes() if self.mode == "off" else await self._notes(turn, whisper)
+            return Exchange(text.encode(), api, turn, whisper, notes, taken)
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
             logger.error("a request goes on without memory: {}: {}", type(error).__name__, error)
             return Exchange(body, api)
@@ -97,6 +109,13 @@ class Prompter:
             return Said(turn, whole, exchange.whisper)
         logger.info("turn {} was aborted: what was said so far is kept", turn.turn_id)
         return Said(turn, f"{whole.rstrip()} {ABORTED}", exchange.whisper)
+
+    def show(self, exchange: Exchange) -> None:
+        """Note that the user has been shown the notes of an exchange."""
+        if exchange.turn and exchange.notes.notices:
+            key = exchange.turn.user_id, exchange.turn.agent_id
+            place = max(one.seq for one in exchange.notes.notices)
+            self._seen.put(key, max(place, self._seen.get(key) or 0))
 
     def keep(self, said: Said) -> None:
         """Store a turn durably. May be called from any thread."""
@@ -134,6 +153,27 @@ class Prompter:
         except TimeoutError:
             logger.warning("nothing is whispered: recall took more than {} s", self._patience)
             return Recall()
+
+    async def _notes(self, turn: OpenTurn, whisper: Recall) -> Notes:
+        """Return what the whisper holds, and what has changed since the reply before."""
+        try:
+            notices = await asyncio.wait_for(self._notices(turn), self._patience)
+        except Exception as error:  # noqa: BLE001  a reply must never fail for want of notes
+            logger.warning("no notice is shown: {}", describe(error))
+            notices = ()
+        return Notes(whisper.references, notices)
+
+    async def _notices(self, turn: OpenTurn) -> tuple[Notice, ...]:
+        user_id, key = turn.user_id, (turn.user_id, turn.agent_id)
+        if (await self._memory.preferences(user_id=user_id)).keeps_out:
+            return ()
+        seen = self._seen.get(key)
+        if seen is None:
+            latest = await self._memory.ledger(user_id=user_id, limit=1, newest_first=True)
+            self._seen.put(key, latest[0].seq if latest else 0)
+            return ()
+        found = await self._memory.notices(user_id=user_id, after=seen)
+        return tuple(one for one in found if one.agent_id == turn.agent_id)
 
 
 def _parse(body: bytes) -> dict[str, Any] | None:

@@ -8,6 +8,7 @@ from loguru import logger
 
 from souffleur.proxy.client import Client
 from souffleur.proxy.exchange import Exchange, Prompter
+from souffleur.proxy.notes import Carrier
 from souffleur.proxy.reply import Reply
 from souffleur.proxy.upstream import Asked, RawHeaders, Upstream, end_to_end
 
@@ -34,13 +35,18 @@ async def pass_reply(
     """
     response = await upstream.send(asked)
     try:
-        await client.begin(
-            response.status_code, end_to_end(response.headers.raw) + headers_of(exchange)
-        )
-        kind = response.headers.get("content-type", "")
-        reply = Reply(exchange.api, kind, response.headers.get("content-encoding", ""))
+        encoding = response.headers.get("content-encoding", "")
+        carrier = None
+        raw = end_to_end(response.headers.raw)
+        if exchange.notes and response.is_success and not encoding:
+            carrier = Carrier(exchange.notes, prompter.mode, exchange.api)
+            raw = [(name, value) for name, value in raw if name.lower() != b"content-length"]
+        await client.begin(response.status_code, raw + headers_of(exchange))
+        reply = Reply(exchange.api, response.headers.get("content-type", ""), encoding)
         if response.is_success:
-            await _bring(response, client, reply, exchange, prompter)
+            await _bring(response, client, reply, exchange, prompter, carrier)
+            if carrier and carrier.done:
+                prompter.show(exchange)
         else:
             async for part in response.aiter_raw():
                 await client.tell(part)
@@ -81,6 +87,7 @@ async def _bring(
     reply: Reply,
     exchange: Exchange,
     prompter: Prompter,
+    carrier: Carrier | None,
 ) -> None:
     held: list[bytes] = []
     kept = False
@@ -97,7 +104,7 @@ async def _bring(
             if reply.complete and not kept:
                 await keep()
             if reply.is_streamed:
-                await client.tell(part)
+                await client.tell(carrier.take(part) if carrier else part)
             else:
                 held.append(part)
         reply.finish()
@@ -107,4 +114,7 @@ async def _bring(
     finally:
         if not kept:
             await keep()
-    await client.tell(b"".join(held))
+    body = b"".join(held)
+    if carrier:
+        body = carrier.finish() if reply.is_streamed else carrier.whole(body)
+    await client.tell(body)

@@ -1,0 +1,41 @@
+"""Marks: invisible characters around what is shown beside a reply and was never said."""
+
+import re
+
+BEGIN = "\N{INVISIBLE SEPARATOR}\N{INVISIBLE TIMES}\N{INVISIBLE SEPARATOR}"
+END = "\N{INVISIBLE SEPARATOR}\N{INVISIBLE PLUS}\N{INVISIBLE SEPARATOR}"
+_MARKED = re.compile(f"{BEGIN}(?:(?!{BEGIN}).)*?{END}", re.DOTALL)
+
+
+def _in_json(mark: str) -> str:
+    """Return a pattern of a mark in JSON, whose characters may be escaped."""
+    return "".join(rf"(?:{one}|(?<!\\)\\u{ord(one):04x})" for one in mark)
+
+
+_MARKED_IN_JSON = re.compile(
+    rf'{_in_json(BEGIN)}(?:[^"\\]|\\.)*?{_in_json(END)}'.encode(), re.DOTALL | re.IGNORECASE
+)
+
+
+def marked(text: str) -> str:
+    """Return a text between marks."""
+    return f"{BEGIN}{text}{END}"
+
+
+def unmarked(text: str) -> str:
+    """Return a text without what stands between marks.
+
+    >>> unmarked("Good morning!" + marked("Remembered: tea"))
+    'Good morning!'
+    """
+    return _MARKED.sub("", text)
+
+
+def unmarked_json(body: bytes) -> bytes:
+    r"""Return JSON without what stands between marks in a string of it; all else stays as it is.
+
+    >>> import json
+    >>> unmarked_json(json.dumps({"content": "Hi!" + marked('"tea"\n')}).encode())
+    b'{"content": "Hi!"}'
+    """
+    return _MARKED_IN_JSON.sub(b"", body)

@@ -1,0 +1,142 @@
+"""Notes: what a user is shown beside a reply, and how the bytes of the response carry it."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from souffleur.marks import marked
+from souffleur.notices import Notice
+from souffleur.proxy.injection import Api
+from souffleur.proxy.json_text import find_items, find_members, insert
+from souffleur.whispering.references import Reference
+
+Mode = Literal["off", "append", "event"]
+"""Whether notes are appended to the text of a reply, or go beside it, or not at all."""
+_EVENT_END = re.compile(rb"\r?\n\r?\n")
+_CALLING = ("tool_calls", "function_call")
+"""Why a reply ends that goes on after a call of tools."""
+
+
+@dataclass(frozen=True)
+class Notes:
+    """What a reply was whispered, and what came of turns before it."""
+
+    references: tuple[Reference, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Return whether there is anything to show."""
+        return bool(self.references or self.notices)
+
+    @property
+    def text(self) -> str:
+        """What is appended to a reply, between marks."""
+        lines = [line for one in self.notices for line in one.text.split("\n")]
+        lines += [f"{one.text} ({one.age})" for one in self.references]
+        return marked("\n\n---\n" + "\n".join(f"- {line}" for line in lines))
+
+    @property
+    def data(self) -> str:
+        """The same as one line of JSON."""
+        told = {
+            "notices": [one.model_dump(mode="json") for one in self.notices],
+            "references": [asdict(one) for one in self.references],
+        }
+        return json.dumps(told, ensure_ascii=False)
+
+
+class Carrier:
+    """Puts notes into the bytes of one response."""
+
+    def __init__(self, notes: Notes, mode: Mode, api: Api) -> None:
+        """Without a text of its own to append to, as in `/responses`, notes go beside it."""
+        self.done = False
+        """Whether the notes are in what was returned so far."""
+        self._notes = notes
+        self._appends = mode == "append" and api == "chat"
+        self._held = b""
+
+    def take(self, part: bytes) -> bytes:
+        """Return some bytes of a stream as they are to be sent."""
+        if not self._appends:
+            return part if self.done else self._comment() + part
+        if self.done:
+            return part
+        self._held += part
+        sent, begin = b"", 0
+        for end in _EVENT_END.finditer(self._held):
+            sent += self._event(self._held[begin : end.end()])
+            begin = end.end()
+        self._held = self._held[begin:]
+        if self.done:
+            sent, self._held = sent + self._held, b""
+        return sent
+
+    def finish(self) -> bytes:
+        """Return what is left of a stream."""
+        left, self._held = self._held, b""
+        return left
+
+    def whole(self, body: bytes) -> bytes:
+        """Return a response that is no stream as it is to be sent."""
+        try:
+            text = body.decode()
+            new = self._into_chat(text) if self._appends else self._beside(text)
+        except (ValueError, KeyError, IndexError, RecursionError):
+            return body  # it is no JSON object
+        self.done = new != text
+        return new.encode()
+
+    def _comment(self) -> bytes:
+        self.done = True
+        return f": souffleur {self._notes.data}\n\n".encode()
+
+    def _event(self, event: bytes) -> bytes:
+        """Return an event, with the notes before it if it is the last of the reply."""
+        chunk = _data(event)
+        choice = _first(chunk.get("choices"))
+        reason = choice.get("finish_reason")
+        if self.done or not reason or reason in _CALLING:
+            return event
+        self.done = True
+        delta = {"index": 0, "delta": {"content": self._notes.text}, "finish_reason": None}
+        shared = {name: value for name, value in chunk.items() if name != "usage"}
+        more = json.dumps({**shared, "choices": [delta]}, ensure_ascii=False)
+        note = f"data: {more}\n\n".encode()
+        said = choice.get("delta")
+        says = isinstance(said, Mapping) and said.get("content")
+        return event + note if says else note + event
+
+    def _into_chat(self, text: str) -> str:
+        choice = next(find_items(text, find_members(text)["choices"].begin))
+        message = find_members(text, choice.begin)["message"]
+        content = find_members(text, message.begin)["content"]
+        calls = message.value.get("tool_calls") or message.value.get("function_call")
+        if calls or not isinstance(content.value, str) or not content.value:
+            return text
+        more = json.dumps(self._notes.text, ensure_ascii=False)[1:-1]
+        return insert(text, content.end - 1, more)
+
+    def _beside(self, text: str) -> str:
+        members = find_members(text)
+        member = f'"souffleur": {self._notes.data}'
+        return insert(text, text.index("{") + 1, f"{member}, " if members else member)
+
+
+def _data(event: bytes) -> Mapping[str, Any]:
+    """Return the data of an event; nothing if they are no JSON object."""
+    lines = [line[5:] for line in event.splitlines() if line.startswith(b"data:")]
+    try:
+        found = json.loads(b"\n".join(lines))
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, Mapping) else {}
+
+
+def _first(choices: object) -> Mapping[str, Any]:
+    """Return the first choice of a chunk; nothing if it has none."""
+    every = choices if isinstance(choices, list) else []
+    found = (one for one in every if isinstance(one, Mapping) and not one.get("index", 0))
+    return next(found, {})

@@ -63,6 +63,7 @@ docs: $(READY)  ## Write the tables of docs/settings.md, commands.md and sizing.
 evals: $(READY)  ## Play the recorded suite, mark it, write its page (no key, no network)
 	@mkdir -p build
 	@$(BIN)/souffleur eval run --dialogues evals/careless
+	@$(BIN)/souffleur eval run --dialogues evals/special --recordings evals/recordings/special
 	@$(BIN)/souffleur eval run --out build/evals.json --html build/evals.html
 	@$(BIN)/souffleur eval compare evals/baseline.json build/evals.json
 

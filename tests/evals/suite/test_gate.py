@@ -2,7 +2,8 @@
 
 Any change of a prompt or a rule comes by here. After one that is meant, record the suite anew, look
 at what moved, and keep the result: `souffleur eval run --brief --out evals/baseline.json`. What is
-judged several turns to a call has its own recording: docs/evals.md says how it is made.
+judged several turns to a call has its own recording, and so has what is played with special
+categories refused: docs/evals.md says how they are made.
 """
 
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from souffleur.evals.suite.compare import compare
+from souffleur.evals.suite.expectation import occurs
 from souffleur.evals.suite.result import ErrorType, OpStatus, Run, read_result
 from souffleur.evals.suite.runner import run_recorded
 from souffleur.evals.suite.script import find_scripts, read_script
@@ -75,6 +77,41 @@ def test_turns_judged_together_are_judged_as_well() -> None:
     assert all(one.judged.is_clean and not one.judged.breaches for one in script.steps)
     calls = [call for step in script.steps for call in step.calls if call.name == "monitor"]
     assert (script.counts["turns"], len(calls), script.counts["BOOST.met"]) == (11, 3, 4)
+
+
+@pytest.fixture(scope="module")
+def special() -> Run:
+    """The scripts on special categories, by the shipped answers of a real model."""
+    files = find_scripts(EVALS / "special")
+    return run_recorded(files, EVALS / "recordings" / "special", processes=1)
+
+
+def test_special_categories_are_told_from_what_sounds_like_them(special: Run) -> None:
+    """What must be kept is kept whole, and what must not never comes to stand."""
+    assert special.troubles == []
+    assert len(special.scripts) == 4
+    judged = [step.judged for one in special.scripts for step in one.steps]
+    faults = [(*one.breaches, *one.missed, *one.lost, *one.misnamed, *one.recall) for one in judged]
+    assert [fault for fault in faults if fault] == []
+    wrong = [mark for one in judged for mark in one.marks if mark.standing is OpStatus.WRONG]
+    assert {mark.nature for mark in wrong} <= {ErrorType.UNFORESEEN}
+    assert [one.end for one in special.scripts if one.end] == []
+
+
+def test_special_categories_are_in_nothing_that_is_written(special: Run) -> None:
+    """No answer of the model names one: no reason or cue, no episode, no portrait."""
+    lacks = {file.stem: read_script(file).end.lacks for file in find_scripts(EVALS / "special")}
+    calls = [
+        (one.name, call) for one in special.scripts for step in one.steps for call in step.calls
+    ]
+    assert {call.name for _, call in calls} >= {"monitor", "episode", "portrait"}
+    named = [
+        (name, call.name, pattern)
+        for name, call in calls
+        for pattern in lacks[name]
+        if occurs(pattern, call.answer)
+    ]
+    assert named == []
 
 
 def test_a_careless_judge_does_no_harm() -> None:

@@ -4,7 +4,7 @@ import asyncio
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -109,6 +109,15 @@ async def host(
     memory = Souffleur(Parts(base, agents, times=times), settings)
     await memory.start()
     return memory
+
+
+async def until(met: Callable[[], bool]) -> None:
+    """Wait until it is so, 20 s at most."""
+    for _ in range(1000):
+        if met():
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError("it did not become so")
 
 
 async def until_judged(base: KnowledgeBase, count: int, seconds: float = 30.0) -> None:

@@ -26,6 +26,7 @@ from souffleur.wiring import make_agents
 from tests.build import NOW, open_base, verdict
 from tests.place import where
 from tests.scripted import SKIP, Scripted, add, answer
+from tests.shared import until
 
 
 class Unsteady:
@@ -162,7 +163,7 @@ async def test_a_flush_that_fails_is_told_and_made_good(tmp_path: Path) -> None:
     asyncio.get_running_loop().set_exception_handler(lambda _, what: loop_errors.append(what))
     disk.refuses = True
     assert memory.observe(user_id="ann", user="tea").error == ""
-    await asyncio.sleep(0.05)
+    await until(lambda: bool(base.journal.collection.trouble))
     receipt = memory.observe(user_id="ann", user="milk")
     assert "could not flush" in receipt.error
     assert "could not flush" in (await memory.recall(user_id="ann", text="tea")).error
@@ -171,8 +172,8 @@ async def test_a_flush_that_fails_is_told_and_made_good(tmp_path: Path) -> None:
         await memory.flush()
     disk.refuses = False
     memory.observe(user_id="ann", user="cocoa")
-    await asyncio.sleep(0.05)
-    assert (memory.error, loop_errors) == ("", [])
+    await until(lambda: memory.error == "")
+    assert loop_errors == []
     await memory.close()
     await asyncio.sleep(0.05)
     assert loop_errors == []

@@ -17,6 +17,7 @@ from souffleur.mirror.mirror import Mirror
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW
+from tests.shared import until
 from tests.souffleur.mirror.test_page import CONTENTS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -51,15 +52,6 @@ def change(file: Path, old: str, new: str) -> None:
 def files_in(folder: Path) -> list[Path]:
     """All files below a folder."""
     return [one for one in folder.rglob("*") if one.is_file()]
-
-
-async def until(there: Callable[[], bool]) -> None:
-    """Wait until it is so, 20 s at most."""
-    for _ in range(1000):
-        if there():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError("it did not become so")
 
 
 async def contents(memory: Souffleur, user: str) -> list[str]:

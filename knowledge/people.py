@@ -136,6 +136,12 @@ class Everybody:
     personas: Mapping[str, PersonaCard] = field(default_factory=dict)
     """Personas by id."""
 
+    def only(self, user_id: str, agent_id: str) -> "Everybody":
+        """Return one user and one persona, if they were introduced."""
+        people = {key: one for key, one in self.people.items() if key == user_id}
+        personas = {key: one for key, one in self.personas.items() if key == agent_id}
+        return Everybody(people, personas)
+
 
 def person_id(user_id: str) -> str:
     """Return the id of a user's point."""

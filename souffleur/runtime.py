@@ -510,9 +510,12 @@ class Souffleur:
         zone = (await self.cast()).zone(whose)
         return await measure(self.knowledge, self.clock(), user_id=whose, zone=zone)
 
-    async def cast(self) -> Cast:
-        """Return all users and personas that were introduced."""
-        return Cast(self._usual, await self.knowledge.people.everybody())
+    async def cast(self, *, user_id: str | None = None, agent_id: str = "default") -> Cast:
+        """Return all users and personas that were introduced, or only this user and persona."""
+        everybody = await self.knowledge.people.everybody()
+        if user_id is not None:
+            everybody = everybody.only(check_id(user_id), check_id(agent_id, "agent_id"))
+        return Cast(self._usual, everybody)
 
     async def write_portrait(self, *, user_id: str, agent_id: str = "default") -> Memory:
         """Write a new portrait of a user, due or not. Raises SettingsError without a model.

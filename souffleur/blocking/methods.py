@@ -320,9 +320,9 @@ class SouffleurMethods(Face):
         found: Quality = self._wait(self._inner.report, user_id=user_id)
         return found
 
-    def cast(self) -> Cast:
-        """Return all users and personas that were introduced."""
-        found: Cast = self._wait(self._inner.cast)
+    def cast(self, *, user_id: str | None = None, agent_id: str = "default") -> Cast:
+        """Return all users and personas that were introduced, or only this user and persona."""
+        found: Cast = self._wait(self._inner.cast, user_id=user_id, agent_id=agent_id)
         return found
 
     def write_portrait(self, *, user_id: str, agent_id: str = "default") -> Memory:

@@ -121,8 +121,8 @@ def of_run(given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def of_report(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `report`, which may be about everybody."""
+def of_anybody(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a method that may be about everybody."""
     return checked(given, optional=("user_id",))
 
 

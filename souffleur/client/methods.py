@@ -314,9 +314,9 @@ class Methods(_Calls):
         found: Quality = self._call("report", user_id=user_id)
         return found
 
-    def cast(self) -> Cast:
-        """Return all users and personas that were introduced."""
-        found: Cast = self._call("cast")
+    def cast(self, *, user_id: str | None = None, agent_id: str = "default") -> Cast:
+        """Return all users and personas that were introduced, or only this user and persona."""
+        found: Cast = self._call("cast", user_id=user_id, agent_id=agent_id)
         return found
 
     def write_portrait(self, *, user_id: str, agent_id: str = "default") -> Memory:
@@ -895,9 +895,9 @@ class AsyncMethods(_Awaits):
         found: Quality = await self._call("report", user_id=user_id)
         return found
 
-    async def cast(self) -> Cast:
-        """Return all users and personas that were introduced."""
-        found: Cast = await self._call("cast")
+    async def cast(self, *, user_id: str | None = None, agent_id: str = "default") -> Cast:
+        """Return all users and personas that were introduced, or only this user and persona."""
+        found: Cast = await self._call("cast", user_id=user_id, agent_id=agent_id)
         return found
 
     async def write_portrait(self, *, user_id: str, agent_id: str = "default") -> Memory:

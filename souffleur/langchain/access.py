@@ -2,23 +2,29 @@
 
 import asyncio
 import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
 
 from souffleur.blocking.memory import BlockingSouffleur
 from souffleur.errors import BlockingError
+
+if TYPE_CHECKING:
+    from souffleur.client import AsyncClient, Client
+    from souffleur.runtime import Souffleur
+
+    AnyMemory = Souffleur | BlockingSouffleur | AsyncClient | Client
 
 Work = Callable[[Any], Any]
 """What to do with a Souffleur; may return an awaitable."""
 
 
 class Access:
-    """Does work on a Souffleur, in its own event loop, whichever way a host calls."""
+    """Does work on a memory, in its own event loop, whichever way a host calls."""
 
-    def __init__(self, memory: Any) -> None:
-        """`memory` is a Souffleur, then made in its event loop, or a BlockingSouffleur."""
-        self.memory = memory
-        self._blocking = isinstance(memory, BlockingSouffleur)
+    def __init__(self, memory: "AnyMemory") -> None:
+        """Make it, or use it first, in the event loop of a Souffleur or an AsyncClient."""
+        self.memory: Any = memory
+        self._blocking = not inspect.iscoroutinefunction(memory.recall)
         self._loop = None if self._blocking else _running_loop()
 
     async def reach(self, work: Work) -> Any:
@@ -35,14 +41,40 @@ class Access:
 
     def wait(self, work: Work) -> Any:
         """Do the work for a caller without one, and wait. Raises BlockingError if it never ends."""
-        if self._blocking:
+        if isinstance(self.memory, BlockingSouffleur):
             return self.memory.call(lambda inner: _done(work, inner))
+        if self._blocking:
+            return _driven(_done(work, _Awaited(self.memory)))
         if self._loop is None or self._loop is _running_loop():
             raise BlockingError(
-                "a synchronous call cannot wait for a Souffleur of its own event loop: use the "
-                "asynchronous form (`ainvoke`, `aget`), or open the memory with `open_blocking`"
+                "a synchronous call cannot wait for a memory of its own event loop: use the "
+                "asynchronous form (`ainvoke`, `aget`), or `open_blocking` or `Client` instead"
             )
         return asyncio.run_coroutine_threadsafe(_done(work, self.memory), self._loop).result()
+
+
+class _Awaited:
+    """The methods of a Client, to be awaited; they have their results before."""
+
+    def __init__(self, client: "Client") -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._client, name)
+
+        async def call(*given: Any, **named: Any) -> Any:
+            return method(*given, **named)
+
+        return call
+
+
+def _driven(done: Coroutine[Any, Any, Any]) -> Any:
+    """Return the result of a coroutine that waits for nothing, so that it needs no event loop."""
+    try:
+        done.send(None)
+    except StopIteration as end:
+        return end.value
+    raise BlockingError("this work waits for an event loop, which a Client has not")
 
 
 async def _done(work: Work, memory: Any) -> Any:

@@ -1,7 +1,7 @@
 """SouffleurMiddleware: memory for an agent of LangChain's `create_agent`."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.messages import BaseMessage
@@ -10,14 +10,15 @@ from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from loguru import logger
 
-from souffleur.blocking.memory import BlockingSouffleur
 from souffleur.errors import SouffleurError
 from souffleur.langchain.access import Access, Work
 from souffleur.langchain.recalling import recall_tool
 from souffleur.langchain.talk import Talk, talk_of
 from souffleur.langchain.turns import LastTurn, OpenTurns, last_turn, replies, with_whisper
-from souffleur.runtime import Souffleur
 from souffleur.whispering.whisper import Recall
+
+if TYPE_CHECKING:
+    from souffleur.langchain.access import AnyMemory
 
 _Request = ModelRequest[Any]
 _Response = ModelResponse[Any]
@@ -36,12 +37,12 @@ class SouffleurMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def __init__(
         self,
-        memory: Souffleur | BlockingSouffleur,
+        memory: "AnyMemory",
         *,
         agent_id: str | None = None,
         recall: bool = True,
     ) -> None:
-        """Use an opened memory: a Souffleur for `ainvoke`, a BlockingSouffleur for both.
+        """Use a memory: a Souffleur or AsyncClient for `ainvoke`, the blocking ones for both.
 
         `agent_id` is the persona of this agent, unless a run names another. With `recall` the agent
         also gets the tool `recall_memory`, to look for more than was whispered.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
 from langchain.tools import ToolRuntime
@@ -10,13 +10,14 @@ from langchain_core.tools import BaseTool, StructuredTool
 from loguru import logger
 from pydantic import Field
 
-from souffleur.blocking.memory import BlockingSouffleur
 from souffleur.errors import SouffleurError
 from souffleur.knowledge.finding.search import EVERYWHERE, Found, Scope
 from souffleur.knowledge.language.plain_text import single_line
 from souffleur.langchain.access import Access
 from souffleur.langchain.talk import Talk, talk_of
-from souffleur.runtime import Souffleur
+
+if TYPE_CHECKING:
+    from souffleur.langchain.access import AnyMemory
 
 Words = Annotated[str, Field(description="What to look for, in a few words.")]
 Where = Annotated[
@@ -42,7 +43,7 @@ NO_TIME = (
 IN_TROUBLE = "The memory cannot be read at the moment."
 
 
-def recall_tool(memory: Souffleur | BlockingSouffleur, *, agent_id: str | None = None) -> BaseTool:
+def recall_tool(memory: "AnyMemory", *, agent_id: str | None = None) -> BaseTool:
     """Return the tool `recall_memory`, for any agent of LangChain or LangGraph.
 
     User and persona are those of the run (see `Talk`): a model cannot name others.
@@ -72,7 +73,7 @@ def recall_tool(memory: Souffleur | BlockingSouffleur, *, agent_id: str | None =
 
 async def _look(memory: Any, talk: Talk, query: str, scope: Where, when: str) -> str:
     try:
-        zone = (await memory.cast()).zone(talk.user_id)
+        zone = (await memory.cast(**talk.who)).zone(talk.user_id)
         scopes = EVERYWHERE if scope == "everything" else (Scope(scope),)
         if when.strip():
             return await _then(memory, talk, f"{query} ({when})", scopes, zone)

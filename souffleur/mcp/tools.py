@@ -165,7 +165,7 @@ class Tools:
         """Return a memory that the user has and the persona may know. Raises NotFoundError."""
         found: Memory = await self._memory.get(memory_id, user_id=who.user_id)
         if who.agent_id is not None:
-            cast = await self._memory.cast()
+            cast = await self._memory.cast(user_id=who.user_id, agent_id=who.agent_id)
             if not knows(cast.sphere(who.agent_id), found.sphere):
                 raise NotFoundError(f"there is no memory with the id {memory_id!r}")
         return found

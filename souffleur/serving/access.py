@@ -1,7 +1,7 @@
 """Access: what the caller of a request may do, and the dependencies by which routes ask for it.
 
-Every route depends on one of `Owner`, `OwnerOrAll`, `Talker` and `Admin`, so that none can be
-called for another.
+Every route depends on one of `Owner`, `OwnerOrAll`, `Talker`, `TalkerOrAll` and `Admin`, so that
+none can be called for another.
 """
 
 from dataclasses import dataclass
@@ -121,6 +121,13 @@ def _owner_or_all(caller: Caller, user_id: UserId = None) -> str | None:
     return None if caller.role is Role.ADMIN and user_id is None else caller.user(user_id)
 
 
+def _talker_or_all(
+    caller: Caller, user_id: UserId = None, agent_id: AgentId = None
+) -> Whose | None:
+    everybody = caller.role is Role.ADMIN and user_id is None
+    return None if everybody else _talker(caller, user_id, agent_id)
+
+
 def _admin(caller: Caller) -> None:
     caller.need_admin()
 
@@ -131,5 +138,7 @@ OwnerOrAll = Annotated[str | None, Depends(_owner_or_all)]
 """Likewise; `None`, for everybody, if an admin names nobody."""
 Talker = Annotated[Whose, Depends(_talker)]
 """The user and the persona of a talk: for that user, that persona and admins."""
+TalkerOrAll = Annotated[Whose | None, Depends(_talker_or_all)]
+"""Likewise; `None`, for everybody, if an admin names nobody."""
 Admin = Annotated[None, Depends(_admin)]
 """Nothing: for admins alone."""

@@ -11,7 +11,7 @@ from souffleur.knowledge.memory import Memory as OneMemory
 from souffleur.knowledge.people import Person, PersonaCard
 from souffleur.knowledge.preferences import Preferences
 from souffleur.knowledge.users import UserSummary
-from souffleur.serving.access import Admin, Memory, Owner, Talker
+from souffleur.serving.access import Admin, Memory, Owner, Talker, TalkerOrAll
 from souffleur.serving.problems import RequestError
 from souffleur.serving.schemas import (
     DefinitionBody,
@@ -38,9 +38,14 @@ async def erase_user(memory: Memory, user_id: Owner) -> Erased:
 
 
 @router.get("/cast")
-async def cast(memory: Memory, _: Admin) -> Cast:
-    """Show all users and personas that were introduced, and the names of all others."""
-    return await memory.cast()
+async def cast(memory: Memory, whose: TalkerOrAll) -> Cast:
+    """Show users and personas as introduced, and the names of all others.
+
+    Who names a user sees that user and the persona; admins who name nobody see all.
+    """
+    if whose is None:
+        return await memory.cast()
+    return await memory.cast(user_id=whose.user_id, agent_id=whose.agent_id or "default")
 
 
 @router.get("/person")

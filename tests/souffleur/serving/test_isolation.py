@@ -179,6 +179,7 @@ async def test_a_persona_s_token(scene: Scene) -> None:
             allowed |= {told} if own.status_code == 200 else set()
     assert await scene.hers() == before
     talk = {"recall", "ask", "episodes", "profile", "memories", "memories/search", "preferences"}
+    talk |= {"cast"}
     assert allowed == {f"/api/{name}" for name in talk}
     seen = (await scene.ask("luna", "GET", "/api/memories", params={"user_id": "ann"})).json()
     assert [one["content"] for one in seen["items"]] == ["Ann fears dogs."]

@@ -144,7 +144,7 @@ class TokenFile:
 
     def _write(self, tokens: Sequence[Token]) -> None:
         """Replace the file, readable by its owner alone."""
-        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         beside = self.file.with_name(f"{self.file.name}.{os.getpid()}.new")
         text = json.dumps([one.model_dump(mode="json") for one in tokens], indent=1)
         with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:

@@ -104,6 +104,7 @@ async def test_the_file_holds_no_token(tmp_path: Path) -> None:
     finally:
         os.umask(former)
     assert stat.S_IMODE(tokens.file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(tokens.file.parent.stat().st_mode) == 0o700  # it may be that of the store
     text = tokens.file.read_text()
     assert secret not in text
     assert secret.removeprefix("souffleur_") not in text

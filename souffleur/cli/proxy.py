@@ -43,17 +43,19 @@ def proxy(
 
 
 async def _serve(settings: "Settings", host: str, port: int) -> None:
-    from souffleur.cli.event_loop import stop_on_signal
+    from souffleur.cli.event_loop import need_no_owner, stop_on_signal
     from souffleur.errors import SettingsError
 
     try:
         from souffleur.proxy.server import check_served, serve
+        from souffleur.serving.server import owned
     except ModuleNotFoundError as error:
         missing = f"{error.name} is not installed: pip install 'souffleur[serve]'"
         raise SettingsError(missing) from None
     from souffleur.runtime import Souffleur
 
     check_served(settings, host)
+    await need_no_owner()
     stopping = stop_on_signal()
-    async with Souffleur.open(settings) as memory:
+    async with Souffleur.open(settings) as memory, owned(memory):
         await serve(memory, settings, host, port, typer.echo, stopping)

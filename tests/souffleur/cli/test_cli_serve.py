@@ -17,10 +17,12 @@ from tests.command import Run, data
 
 
 @contextmanager
-def serving(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def serving(
+    folder: Path, *words: str, command: str = "serve"
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A server with a store in a folder, and what it says first."""
     child = subprocess.Popen(
-        [sys.executable, "-P", "-m", "souffleur.cli", "serve", "--port", "0", *words],
+        [sys.executable, "-P", "-m", "souffleur.cli", command, "--port", "0", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

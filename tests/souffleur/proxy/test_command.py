@@ -1,8 +1,11 @@
-"""`souffleur proxy` in the terminal: what it refuses before it opens a store."""
+"""`souffleur proxy` in the terminal: what it refuses, and commands while it has the store."""
+
+from pathlib import Path
 
 import pytest
 
-from tests.command import Run
+from tests.command import Run, data
+from tests.souffleur.cli.test_cli_serve import serving
 
 
 @pytest.mark.parametrize(
@@ -19,3 +22,14 @@ def test_what_cannot_be_served(run: Run, options: list[str], told: str) -> None:
     code, _, err = run("proxy", *options)
     assert code == 2
     assert told in err
+
+
+def test_commands_work_through_it(run: Run, tmp_path: Path) -> None:
+    """While it has the store, they read and change it; a second proxy is told who has it."""
+    upstream = ("--upstream", "http://127.0.0.1:9/v1")
+    with serving(tmp_path / "store", *upstream, command="proxy") as (_, said):
+        assert "/v1 -> http://127.0.0.1:9/v1" in said
+        assert data(run, "remember", "Me likes tea.")[0]["op"] == "ADD"
+        assert [one["content"] for one in data(run, "list")] == ["Me likes tea."]
+        code, _, err = run("proxy", *upstream, "--port", "0")
+        assert (code, "served by another process" in err) == (4, True)

@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
 from souffleur.proxy.app import Proxy, make_proxy
-from souffleur.proxy.client import Scope
 from souffleur.proxy.speaker import Admit
 from souffleur.serving.access import Access
 from souffleur.serving.tokens import Role
@@ -25,3 +26,18 @@ def make_mounted(memory: "Souffleur", settings: "Settings") -> Proxy:
         return lambda user_id, agent_id: access.talk(user_id or usual, agent_id)
 
     return make_proxy(memory, settings, admit=admit)
+
+
+def undated(app: ASGIApp) -> ASGIApp:
+    """Return an app whose answers have no `Date`: the server that it is mounted in sets one."""
+
+    async def passing(scope: Scope, receive: Receive, send: Send) -> None:
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                kept = [one for one in message["headers"] if one[0] != b"date"]
+                message = {**message, "headers": kept}
+            await send(message)
+
+        await app(scope, receive, sent)
+
+    return passing

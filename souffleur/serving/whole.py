@@ -12,7 +12,7 @@ from souffleur.errors import IdentityError
 from souffleur.runtime import Souffleur
 from souffleur.serving.app import make_app
 from souffleur.serving.problems import RequestError
-from souffleur.serving.proxied import make_mounted
+from souffleur.serving.proxied import make_mounted, undated
 from souffleur.serving.tokens import TokenFile
 from souffleur.settings import Settings
 
@@ -30,7 +30,7 @@ def make_whole_app(memory: Souffleur, settings: Settings, *, tokens: TokenFile |
     """
     proxy = make_mounted(memory, settings) if settings.upstream_url else None
     tools = _make_tools(memory) if find_spec("mcp") else None
-    mounts: dict[str, ASGIApp] = {PROXY: proxy} if proxy else {}
+    mounts: dict[str, ASGIApp] = {PROXY: undated(proxy)} if proxy else {}
     if tools is not None:
         mounts[""] = tools  # it answers at /mcp, without a redirect, and comes last
 

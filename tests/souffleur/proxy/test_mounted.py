@@ -1,13 +1,13 @@
 """The proxy within the server: a token says for whom a request speaks."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import httpx2
 from pydantic import SecretStr
 
-from souffleur.serving.app import make_app
-from souffleur.serving.proxied import make_mounted
 from souffleur.serving.tokens import Role, TokenFile
+from souffleur.serving.whole import make_whole_app
 from tests.build import NOW
 from tests.souffleur.proxy.endpoint import whole
 from tests.souffleur.proxy.scene import TEA, open_scene
@@ -22,22 +22,25 @@ async def test_a_token_names_its_user(tmp_path: Path) -> None:
         settings = scene.memory.settings.model_copy(update={"upstream_api_key": SecretStr("sk-up")})
         tokens = TokenFile(tmp_path / "tokens.json")
         secret = tokens.make(Role.USER, "ann", label="", now=NOW)
-        proxy = make_mounted(scene.memory, settings)
-        app = make_app(scene.memory, settings, tokens=tokens, mounts={"/proxy": proxy})
-        scene.endpoint.will(whole("Green."))
-        async with httpx2.AsyncClient(
-            transport=httpx2.ASGITransport(app=app),
-            base_url="http://127.0.0.1/proxy/v1",
-            headers={"authorization": f"Bearer {secret}"},
-        ) as client:
+        app = make_whole_app(scene.memory, settings, tokens=tokens)
+        dated = whole("Green.")
+        scene.endpoint.will(replace(dated, headers=(*dated.headers, ("date", "yesterday"))))
+        async with (
+            app.router.lifespan_context(app),
+            httpx2.AsyncClient(
+                transport=httpx2.ASGITransport(app=app),
+                base_url="http://127.0.0.1/proxy/v1",
+                headers={"authorization": f"Bearer {secret}"},
+            ) as client,
+        ):
             own = await client.post("/chat/completions", json=ASKED)
             other = await client.post("/chat/completions", json={**ASKED, "user": "bob"})
             nobody = await client.post(
                 "/chat/completions", json=ASKED, headers={"authorization": ""}
             )
         assert (own.status_code, other.status_code, nobody.status_code) == (200, 403, 401)
+        assert "date" not in own.headers  # the server adds its own
         (sent,) = scene.endpoint.sent
         assert TEA in sent.body["messages"][0]["content"]
         assert sent.header("authorization") == "Bearer sk-up"
         assert await scene.said("ann") == [("Which tea?", "Green.")]
-        await proxy.close()

@@ -9,11 +9,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import httpx2
 import pytest
-from starlette.testclient import TestClient
 
 from souffleur import Souffleur
 from souffleur.langchain import SouffleurStore, Talk
+from souffleur.proxy.app import make_proxy
+from souffleur.serving.app import make_app
 from souffleur.settings import load_settings
 from tests.asgi import served
 from tests.scripted import add, answer
@@ -124,10 +126,10 @@ async def test_an_agent_with_a_tool_and_a_store(endpoint: Stub) -> None:
 
 async def test_a_web_service(endpoint: Stub) -> None:
     """Replies are streamed; each user has a memory."""
-    with TestClient(example("fastapi_bot").app) as client:
+    async with served(example("fastapi_bot").app) as url, httpx2.AsyncClient() as client:
         for user, words in (("ann", "I like tea"), ("bob", "Which drink do I like?")):
             asked = {"user_id": user, "session_id": "s1", "text": words}
-            answered = client.post("/chat", json=asked)
+            answered = await client.post(f"{url}/chat", json=asked)
             assert answered.text == f"{words}? Sure."
     assert await kept("ann", "bob") == [["The user likes tea."], []]
     assert not any("likes tea" in prompt for prompt in prompts(endpoint))
@@ -151,10 +153,9 @@ def test_a_page_without_an_event_loop(endpoint: Stub) -> None:
 
 async def test_a_filter_of_open_webui(endpoint: Stub) -> None:
     """It whispers in the system message, stores each turn once, and costs no reply."""
-    serving = pytest.importorskip("souffleur.serving.app")
     made: Any = example("open_webui_filter").Filter()
     ann = {"__user__": {"id": "ann"}, "__metadata__": {"chat_id": "c1", "task": None}}
-    async with Souffleur.open() as memory, served(serving.make_app(memory)) as url:
+    async with Souffleur.open() as memory, served(make_app(memory)) as url:
         made.valves.url = url
         first = {"messages": [{"role": "user", "content": "I like tea", "id": "m1"}]}
         assert await made.inlet(first, **ann) is first
@@ -189,10 +190,9 @@ async def test_a_program_behind_the_proxy(
     endpoint: Stub, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It has a memory, and nothing of ours in it."""
-    proxy = pytest.importorskip("souffleur.proxy.app")
     settings = load_settings(upstream_url=endpoint.base_url)
     async with Souffleur.open(settings) as memory:
-        passing = proxy.make_proxy(memory, settings)
+        passing = make_proxy(memory, settings)
         async with served(passing) as url:
             monkeypatch.setenv("PROXY_URL", f"{url}/v1")
             bot: Any = example("proxy_openai")

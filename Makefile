@@ -8,6 +8,8 @@ UV := $(shell command -v uv)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 export PIP_NO_WARN_SCRIPT_LOCATION := 1
+# Images often set it: each process of the tests would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test coverage lint fix methods docs evals speed soak lowest lock clean

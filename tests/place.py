@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from qdrant_client import QdrantClient
 
 from souffleur.knowledge.store import StoreLocation
 
@@ -48,6 +47,8 @@ def variables(folder: Path) -> dict[str, str]:
 
 def drop(folder: Path) -> None:
     """Delete what the stores beneath a folder have on the server."""
+    from qdrant_client import QdrantClient  # takes 0.7 s, which processes of tests do not need
+
     client = QdrantClient(url=SERVER, check_compatibility=False)
     for one in client.get_collections().collections:
         if one.name.startswith(prefix(folder)):

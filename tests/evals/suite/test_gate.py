@@ -29,7 +29,9 @@ AT_LEAST = {
 @pytest.fixture(scope="module")
 def suite() -> Run:
     """The shipped scripts, by the shipped answers of a real model."""
-    return run_recorded(find_scripts(EVALS / "dialogues"), EVALS / "recordings" / "suite")
+    return run_recorded(
+        find_scripts(EVALS / "dialogues"), EVALS / "recordings" / "suite", processes=1
+    )
 
 
 def test_the_suite_is_whole(suite: Run) -> None:

@@ -253,7 +253,7 @@ class CachedCollection:
         for user_id, hits in zip(probes, found[len(asked) :], strict=False):
             self.memo.keep_cued(user_id, bool(hits), reading)
         for query, hits in zip([*wanted, *also], found, strict=False):
-            if isinstance(query, Listing):
+            if isinstance(query, Listing) and not _is_of_a_moment(query.filter):
                 listing = replace(query, fields=None)
                 self.memo.keep_list(listing, [hit.point.id for hit in hits], reading)
         answers = iter(found)
@@ -360,6 +360,11 @@ def _is_moment(condition: Condition) -> bool:
     if not isinstance(condition, Between):
         return False
     return isinstance(condition.low or condition.high, datetime)
+
+
+def _is_of_a_moment(filter: Filter) -> bool:
+    """Return whether it depends on the time of asking, so that it is never asked again."""
+    return any(map(_is_moment, (*filter.must, *filter.must_not)))
 
 
 def _cues_of(query: Search | Listing) -> str | None:

@@ -25,7 +25,7 @@ from souffleur.knowledge.engine.collection import (
     Search,
 )
 from souffleur.knowledge.engine.edge import EdgeCollection
-from souffleur.knowledge.engine.memo import POINTS_KEPT, SHARED_LIFE, Memo
+from souffleur.knowledge.engine.memo import FILTERS_KEPT, POINTS_KEPT, SHARED_LIFE, Memo
 from tests.counted import Tripped
 
 LAYOUT = CollectionSchema(
@@ -260,3 +260,16 @@ def test_a_memo_is_bounded() -> None:
             memo.keep(str(n), None, reading)
     assert memo.find("0") is None
     assert memo.find(str(POINTS_KEPT)) is not None
+
+
+async def test_a_list_of_a_moment_is_not_remembered(tripped: Tripped) -> None:
+    """It is never asked for again, so it takes no room from lists that are."""
+    cached = CachedCollection(tripped)
+    await tripped.put([point(0, due_at=NOON.isoformat())])
+    before = await cached.scroll(ANN, limit=3)
+    for minute in range(1, FILTERS_KEPT + 1):
+        soon = Between("due_at", high=NOON + timedelta(minutes=minute))
+        assert await cached.scroll(Filter((*ANN.must, soon)), limit=3) == before
+    tripped.trips = 0
+    assert await cached.scroll(ANN, limit=3) == before
+    assert tripped.trips == 0

@@ -3,18 +3,17 @@
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from threading import Lock
 from time import monotonic
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
+from souffleur.knowledge.engine.packed import Kept, PackedPoints, shorten
 from souffleur.knowledge.engine.points import Filter, Listing, Payload, Point, can_match
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 
-POINTS_KEPT = 8192
-"""Number of points that are remembered of a collection; the longest unread is dropped."""
 USERS_KEPT = 1024
 """Number of users whose counts and lists are remembered."""
 FILTERS_KEPT = 64
@@ -66,15 +65,6 @@ class Reading:
     writes: list[Write] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Kept:
-    """A point as it was read; `None` if there is none with its id."""
-
-    point: "Point | None"
-    at: float
-    """When it was read, by the memo's clock."""
-
-
 class Memo:
     """Points, counts and which users have no cues, as they were read last. Thread-safe.
 
@@ -93,7 +83,7 @@ class Memo:
         self.misses = 0
         """Number of points that had to be read."""
         self._clock = clock
-        self._points: OrderedDict[str, Kept] = OrderedDict()
+        self._points = PackedPoints()
         self._counts: _ByUser[Filter, tuple[int, float]] = _ByUser()
         self._lists: _ByUser[Listing, tuple[tuple[str, ...], float]] = _ByUser()
         self._cued: OrderedDict[str, tuple[bool, float]] = OrderedDict()
@@ -138,22 +128,16 @@ class Memo:
     def find(self, id: str) -> Kept | None:
         """Return what is known of an id, however old; `None` if nothing is."""
         with self._alone:
-            kept = self._points.get(id)
-            if kept is not None:
-                self._points.move_to_end(id)
-            return kept
+            return self._points.find(id)
 
     def find_all(self, ids: Sequence[str]) -> "list[Point] | None":
         """Return the points with these ids, if all that is known of them is believed."""
         with self._alone:
-            kept = [self._points.get(id) for id in ids]
-            if None in kept:
+            if not all(id in self._points for id in ids):
                 return None
-            known = [one for one in kept if one is not None]
+            known = [one for id in ids if (one := self._points.find(id))]
             if self.life is not None and not all(self.is_fresh(one.at) for one in known):
                 return None
-            for id in ids:
-                self._points.move_to_end(id)
             return [one.point for one in known if one.point is not None]
 
     def is_fresh(self, at: float) -> bool:
@@ -162,13 +146,10 @@ class Memo:
 
     def keep(self, id: str, point: "Point | None", reading: Reading) -> "Point | None":
         """Remember a point unless it was written meanwhile, and return it."""
-        kept = point and replace(point, records={})
         with self._alone:
-            if id not in reading.ids:
-                self._points[id] = Kept(kept, self._clock())
-                self._points.move_to_end(id)
-                _shorten(self._points, POINTS_KEPT)
-        return kept
+            if id in reading.ids:
+                return point
+            return self._points.keep(id, point, self._clock())
 
     def find_count(self, counted: "Filter") -> int | None:
         """Return the number of points that match a filter, if it is known."""
@@ -207,7 +188,7 @@ class Memo:
         with self._alone:
             if user_id not in _given_cues(reading.writes):
                 self._cued[user_id] = (cued, self._clock())
-                _shorten(self._cued, USERS_KEPT)
+                shorten(self._cued, USERS_KEPT)
 
     def _drop(self, write: Write) -> None:
         with self._alone:
@@ -215,7 +196,7 @@ class Memo:
                 reading.ids |= write.ids
                 reading.writes.append(write)
             for id in write.ids:
-                self._points.pop(id, None)
+                self._points.drop(id)
             if write.fields is not None and write.fields.isdisjoint(self._keys):
                 return
             owners = write.owners
@@ -241,9 +222,9 @@ class _ByUser(Generic[Asked, Answer]):
     def keep(self, owner: str, asked: Asked, answer: Answer) -> None:
         mine = self._answers.setdefault(owner, OrderedDict())
         mine[asked] = answer
-        _shorten(mine, FILTERS_KEPT)
+        shorten(mine, FILTERS_KEPT)
         self._answers.move_to_end(owner)
-        _shorten(self._answers, USERS_KEPT)
+        shorten(self._answers, USERS_KEPT)
 
     def drop(self, owners: set[str] | None, stale: Callable[[Asked, Answer], bool]) -> None:
         """Drop the stale answers of these users; `None` means of all."""
@@ -266,8 +247,3 @@ def _may_match(counted: "Filter", payload: "Payload") -> bool:
 def _given_cues(writes: Iterable[Write]) -> set[str]:
     points = (point for write in writes for point in write.points or ())
     return {str(one.payload.get("user_id")) for one in points if one.cues or one.cue_words}
-
-
-def _shorten(kept: OrderedDict[Any, Any], most: int) -> None:
-    while len(kept) > most:
-        kept.popitem(last=False)

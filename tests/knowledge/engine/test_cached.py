@@ -1,6 +1,7 @@
 """A cached collection answers as the collection itself, whatever is written meanwhile."""
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -25,7 +26,8 @@ from souffleur.knowledge.engine.collection import (
     Search,
 )
 from souffleur.knowledge.engine.edge import EdgeCollection
-from souffleur.knowledge.engine.memo import FILTERS_KEPT, POINTS_KEPT, SHARED_LIFE, Memo
+from souffleur.knowledge.engine.memo import FILTERS_KEPT, SHARED_LIFE, Memo
+from souffleur.knowledge.engine.packed import DECODED_KEPT, POINTS_KEPT
 from tests.counted import Tripped
 
 LAYOUT = CollectionSchema(
@@ -253,13 +255,21 @@ async def test_a_failure_reaches_all_who_wait(tripped: Tripped) -> None:
 
 
 def test_a_memo_is_bounded() -> None:
-    """It keeps the points that were read last."""
+    """It keeps the points that were read last, most of them as bytes, and returns them whole."""
     memo = Memo()
     with memo.reading() as reading:
         for n in range(POINTS_KEPT + 1):
-            memo.keep(str(n), None, reading)
+            memo.keep(str(n), Point(str(n), {"n": n, "tags": [["a"], None, 0.5]}), reading)
     assert memo.find("0") is None
-    assert memo.find(str(POINTS_KEPT)) is not None
+    for n in (1, POINTS_KEPT):
+        kept = memo.find(str(n))
+        assert kept is not None
+        assert kept.point == Point(str(n), {"n": n, "tags": [["a"], None, 0.5]})
+    first = memo.find(str(POINTS_KEPT))
+    assert first is not None
+    assert memo.find(str(POINTS_KEPT)) == first
+    gc.collect()
+    assert sum(type(one) is Point for one in gc.get_objects()) < DECODED_KEPT + POINTS_KEPT // 2
 
 
 async def test_a_list_of_a_moment_is_not_remembered(tripped: Tripped) -> None:

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Generic, TypeVar
 
 from souffleur.knowledge.engine.packed import Kept, PackedPoints, shorten
-from souffleur.knowledge.engine.points import Filter, Listing, Payload, Point, can_match
+from souffleur.knowledge.engine.points import Filter, Is, Listing, Payload, Point, can_match
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
@@ -18,6 +18,8 @@ USERS_KEPT = 1024
 """Number of users whose counts and lists are remembered."""
 FILTERS_KEPT = 64
 """Number of counts and of lists of one user; one who talks needs about ten."""
+SHAPES_KEPT = 256
+"""Number of questions that are remembered for being asked of several users."""
 SHARED_LIFE = 2.0
 """Seconds for which what another process may have changed is believed."""
 _LASTING = ("user_id", "type")
@@ -39,7 +41,14 @@ class Write:
         """The users whose counts and lists may change, "" for all of them; `None` if unknown."""
         if self.points is None:
             return None
-        return {"", *(str(point.payload.get("user_id", "")) for point in self.points)}
+        return {"", *map(_user_of, self.points)}
+
+    def of(self, owner: str) -> "Write":
+        """Return what it writes of one user; all of it for ""."""
+        if self.points is None or not owner:
+            return self
+        mine = tuple(point for point in self.points if _user_of(point) == owner)
+        return Write(self.ids, mine, self.fields)
 
     def changes(self, filter: "Filter") -> bool:
         """Return whether the number of points that match a filter may change."""
@@ -154,7 +163,7 @@ class Memo:
     def find_count(self, counted: "Filter") -> int | None:
         """Return the number of points that match a filter, if it is known."""
         with self._alone:
-            count, at = self._counts.find(_owner(counted), counted) or (None, 0.0)
+            count, at = self._counts.find(*_split_owner(counted)) or (None, 0.0)
             return count if self.is_fresh(at) else None
 
     def keep_count(self, counted: "Filter", count: int, reading: Reading) -> None:
@@ -162,12 +171,12 @@ class Memo:
         with self._alone:
             if not any(write.changes(counted) for write in reading.writes):
                 self._keys |= counted.keys
-                self._counts.keep(_owner(counted), counted, (count, self._clock()))
+                self._counts.keep(*_split_owner(counted), (count, self._clock()))
 
     def find_list(self, listing: "Listing") -> tuple[str, ...] | None:
         """Return the ids of a list, if it is known."""
         with self._alone:
-            ids, at = self._lists.find(_owner(listing.filter), listing) or (None, 0.0)
+            ids, at = self._lists.find(*_split_user(listing)) or (None, 0.0)
             return ids if self.is_fresh(at) else None
 
     def keep_list(self, listing: "Listing", ids: Sequence[str], reading: Reading) -> None:
@@ -175,7 +184,7 @@ class Memo:
         with self._alone:
             if not any(write.reorders(listing, ids) for write in reading.writes):
                 self._keys |= listing.keys
-                self._lists.keep(_owner(listing.filter), listing, (tuple(ids), self._clock()))
+                self._lists.keep(*_split_user(listing), (tuple(ids), self._clock()))
 
     def has_cues(self, user_id: str) -> bool | None:
         """Return whether any point of a user has cues; `None` if that is not known."""
@@ -199,18 +208,21 @@ class Memo:
                 self._points.drop(id)
             if write.fields is not None and write.fields.isdisjoint(self._keys):
                 return
-            owners = write.owners
-            self._counts.drop(owners, lambda counted, _: write.changes(counted))
-            self._lists.drop(owners, lambda listing, kept: write.reorders(listing, kept[0]))
+            self._counts.drop(write, lambda part, counted, _: part.changes(counted))
+            self._lists.drop(write, lambda part, listing, kept: part.reorders(listing, kept[0]))
             for user_id in _given_cues([write]):
                 self._cued.pop(user_id, None)
 
 
 class _ByUser(Generic[Asked, Answer]):
-    """Answers by user and question, in the order in which their users were last looked up."""
+    """Answers by user and question, in the order in which their users were last looked up.
+
+    A question does not name its user, and is kept once for all users of whom it is asked.
+    """
 
     def __init__(self) -> None:
         self._answers: OrderedDict[str, OrderedDict[Asked, Answer]] = OrderedDict()
+        self._shapes: OrderedDict[Asked, Asked] = OrderedDict()
 
     def find(self, owner: str, asked: Asked) -> Answer | None:
         mine = self._answers.get(owner)
@@ -221,22 +233,46 @@ class _ByUser(Generic[Asked, Answer]):
 
     def keep(self, owner: str, asked: Asked, answer: Answer) -> None:
         mine = self._answers.setdefault(owner, OrderedDict())
-        mine[asked] = answer
+        mine[self._shapes.setdefault(asked, asked)] = answer
+        shorten(self._shapes, SHAPES_KEPT)
         shorten(mine, FILTERS_KEPT)
         self._answers.move_to_end(owner)
         shorten(self._answers, USERS_KEPT)
 
-    def drop(self, owners: set[str] | None, stale: Callable[[Asked, Answer], bool]) -> None:
-        """Drop the stale answers of these users; `None` means of all."""
+    def drop(self, write: Write, stale: Callable[[Write, Asked, Answer], bool]) -> None:
+        """Drop the answers that are stale because of what a write changes of their user."""
+        owners = write.owners
         for owner in list(self._answers) if owners is None else owners & self._answers.keys():
-            mine = self._answers[owner]
-            for asked in [one for one, answer in mine.items() if stale(one, answer)]:
+            mine, part = self._answers[owner], write.of(owner)
+            for asked in [one for one, answer in mine.items() if stale(part, one, answer)]:
                 del mine[asked]
 
 
-def _owner(filter: "Filter") -> str:
-    """Return the user whose points a filter selects; "" if it is not one user's."""
-    return next((str(value) for _, value in filter.equal(("user_id",))), "")
+def _user_of(point: Point) -> str:
+    return str(point.payload.get("user_id", ""))
+
+
+def _split_owner(filter: "Filter") -> "tuple[str, Filter]":
+    """Return the user whose points a filter selects, and what else it asks.
+
+    The user is "" if it is not one user's.
+
+    >>> _split_owner(Filter((Is("type", "turn"), Is("user_id", "ann"))))
+    ('ann', Filter(must=(Is(key='type', value='turn'),), must_not=()))
+    >>> _split_owner(Filter((Is("user_id", ""),)))
+    ('', Filter(must=(Is(key='user_id', value=''),), must_not=()))
+    """
+    for place, one in enumerate(filter.must):
+        match one:
+            case Is("user_id", str() as owner) if owner:
+                rest = (*filter.must[:place], *filter.must[place + 1 :])
+                return owner, Filter(rest, filter.must_not)
+    return "", filter
+
+
+def _split_user(listing: "Listing") -> "tuple[str, Listing]":
+    owner, rest = _split_owner(listing.filter)
+    return owner, Listing(rest, listing.limit, listing.order, listing.fields)
 
 
 def _may_match(counted: "Filter", payload: "Payload") -> bool:

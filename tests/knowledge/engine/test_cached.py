@@ -283,3 +283,27 @@ async def test_a_list_of_a_moment_is_not_remembered(tripped: Tripped) -> None:
     tripped.trips = 0
     assert await cached.scroll(ANN, limit=3) == before
     assert tripped.trips == 0
+
+
+def test_what_many_users_are_asked_is_kept_once() -> None:
+    """An answer is each user's own; the question is one object for all, and dropped for one."""
+    memo = Memo()
+    users = [f"u{n}" for n in range(200)]
+
+    def asked(user: str) -> Listing:
+        return Listing(Filter((Is("user_id", user), Is("state", "on"))), 3)
+
+    gc.collect()
+    before = sum(isinstance(one, Listing) for one in gc.get_objects())
+    with memo.reading() as reading:
+        for user in users:
+            memo.keep_list(asked(user), [user], reading)
+            memo.keep_count(asked(user).filter, len(user), reading)
+    assert sum(isinstance(one, Listing) for one in gc.get_objects()) == before + 1
+    with memo.writing(points=[point(0, "u7"), point(1, "u8", state="off")]):
+        pass
+    found = [(memo.find_list(asked(one)), memo.find_count(asked(one).filter)) for one in users]
+    expected = [((one,), len(one)) for one in users]
+    expected[7] = expected[8] = (None, None)
+    assert [(one, count) for one, count in found] == expected
+    assert memo.find_list(Listing(Filter((Is("state", "on"),)), 3)) is None

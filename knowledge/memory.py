@@ -1,6 +1,6 @@
 """A memory: one sentence about a user, and everything known about that sentence."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -150,6 +150,20 @@ def _content(text: str) -> str:
     return text
 
 
+def _plain_utc(at: datetime) -> datetime:
+    """Return the same time; in UTC, if that is its zone, as Python's own object for it.
+
+    >>> said = Evidence(turn_id="t", speaker="user", quote="", at="2026-01-03T10:00:00Z")
+    >>> said.at.tzinfo is UTC
+    True
+    """
+    return at if at.utcoffset() else at.replace(tzinfo=UTC)
+
+
+Instant = Annotated[AwareDatetime, AfterValidator(_plain_utc)]
+"""A time with its zone. UTC is Python's own: a parsed time brings an object of its own for it, of
+which a thousand memories have seven thousand."""
+
 Text = Annotated[str, BeforeValidator(_mended)]
 """Text from outside; lone surrogates, which have no UTF-8, become U+FFFD."""
 
@@ -173,7 +187,7 @@ class Evidence(Frozen):
     """Who said it."""
     quote: str
     """The exact words of the message."""
-    at: AwareDatetime | None = None
+    at: Instant | None = None
     """When the message was said."""
     session_id: str = ""
     """The session of the turn; empty in memories of earlier versions."""
@@ -216,15 +230,15 @@ class Memory(Frozen):
     """What it is about."""
     importance: float = Field(default=1.0, ge=0)
     """The base value at `anchor_at`. Never overwritten by decay."""
-    anchor_at: AwareDatetime
+    anchor_at: Instant
     """When it was last reinforced."""
     grace_days: float = Field(default=7.0, ge=0)
     """Days after `anchor_at` before it begins to decay."""
-    due_at: AwareDatetime | None = None
+    due_at: Instant | None = None
     """When something must next happen to it; `None` means never. Derived, see `decay.due`."""
     due_for: Due | None = None
     """What must happen at `due_at`."""
-    asked_at: AwareDatetime | None = None
+    asked_at: Instant | None = None
     """When a promotion review last decided KEEP."""
     asked_value: float | None = None
     """The value at that time: promotion is reviewed again well above it, or 30 days later."""
@@ -234,11 +248,11 @@ class Memory(Frozen):
     """Whether the user has confirmed it."""
     source: Source = Source.BACKGROUND_AI
     """Where it comes from."""
-    valid_from: AwareDatetime | None = None
+    valid_from: Instant | None = None
     """When it became true in the world."""
-    valid_until: AwareDatetime | None = None
+    valid_until: Instant | None = None
     """When it ceased to be true in the world."""
-    expires_at: AwareDatetime | None = None
+    expires_at: Instant | None = None
     """When a todo, plan or context is over."""
     supersedes: tuple[str, ...] = ()
     """The ids of the memories that it replaced."""
@@ -265,11 +279,11 @@ class Memory(Frozen):
     """How often a judge found that it shaped a reply. Only use reinforces a memory."""
     recalls: int = Field(default=0, ge=0)
     """How often it was merely retrieved."""
-    last_used_at: AwareDatetime | None = None
+    last_used_at: Instant | None = None
     """When a judge last found that it shaped a reply."""
-    created_at: AwareDatetime
+    created_at: Instant
     """When it was first learned."""
-    updated_at: AwareDatetime
+    updated_at: Instant
     """When it was last changed."""
     revision: int = Field(default=1, ge=1)
     """A counter that guards concurrent writes: each change adds one."""

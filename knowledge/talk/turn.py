@@ -5,11 +5,11 @@ from collections.abc import Sequence, Set as AbstractSet
 from enum import StrEnum
 from typing import Any
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge.language.plain_text import clip
-from souffleur.knowledge.memory import Frozen, Speaker, Text
+from souffleur.knowledge.memory import Frozen, Instant, Speaker, Text
 from souffleur.knowledge.operation import Said, derive_id
 from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.secrets import mask_together
@@ -51,7 +51,7 @@ class Turn(Frozen):
     """The position by arrival in this journal."""
     place: int = 0
     """The position in its session, from 1; 0 means unknown."""
-    at: AwareDatetime
+    at: Instant
     """When it was said."""
     user: Text = ""
     """What the user said."""

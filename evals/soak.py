@@ -6,6 +6,7 @@ The model is scripted: after a delay it keeps one sentence in four.
 import asyncio
 import json
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -18,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from souffleur import Reply, Request, Settings, Souffleur
+from souffleur.collector import spare_what_is_there
 from souffleur.evals.command import ToJson, make_app
 from souffleur.evals.performance import instant
 from souffleur.evals.suite.scratch import scratch
@@ -30,8 +32,11 @@ HELD_BAR = 30.0
 TURNS_PER_SESSION = 10
 WARM_UP = 0.25
 """Part of the periods that are not compared: caches fill, and the first memories come."""
-GROWTH = {"memory": 0.10, "recall": 0.25, "files": 0.0}
+GROWTH = {"objects": 0.10, "recall": 0.25, "files": 0.0}
 """By how much each may be higher at the end and still be called flat."""
+HEAP_PER_TURN = 8.0
+"""KB by which the heap may grow with each turn: the engine has the indexes of all stored fields
+there, 6.3 KB for a turn and its entry in the ledger, and more for a memory."""
 FILES_MORE = 4
 """Open files that come and go."""
 
@@ -55,7 +60,11 @@ class Period:
     observe_slow: float
     """The 99th percentile of `observe`, in milliseconds."""
     memory: float
-    """Memory of the process besides mapped files, in MB; 0 where the system does not tell."""
+    """The heap: memory of the process besides mapped files, in MB; 0 where no system tells."""
+    mapped: float
+    """Mapped files in memory, in MB: they give way when memory is short; 0 likewise."""
+    objects: int
+    """Blocks of memory that Python's objects have, in thousands."""
     files: int
     """Open files; 0 where the system does not tell."""
     cores: float
@@ -78,11 +87,13 @@ async def soak(
     rate: float,
     delay: float = 1.0,
     period: float = 60.0,
+    spare: bool = True,
     tell: Callable[[Sequence[Period]], None] = lambda _: None,
 ) -> list[Period]:
     """Let so many users say `rate` turns a second together; return what was seen in each period.
 
-    `delay` is what the model takes, in seconds; `tell` is called after each period.
+    `delay` is what the model takes, in seconds; `tell` is called after each period. With `spare`,
+    Python's garbage collector leaves alone what is there at the start, as in `souffleur serve`.
     """
 
     async def model(request: Request) -> Reply:
@@ -94,6 +105,8 @@ async def soak(
             path=folder, user_title="Ann", idle_minutes=0, parallel_users=max(8, round(rate * 4))
         )
         async with Souffleur.open(settings, chat=model) as memory:
+            if spare:
+                spare_what_is_there()
             talk = _Talk(memory, pause=users / rate)
             tasks = [asyncio.create_task(talk.watch())]
             tasks += [asyncio.create_task(talk.user(number, users)) for number in range(users)]
@@ -164,7 +177,9 @@ class _Talk:
             recall=round(statistics.median(seen.recalls or [0.0]), 2),
             recall_slow=round(_slowest(seen.recalls), 2),
             observe_slow=round(_slowest(seen.observes), 2),
-            memory=round(_own_memory(), 1),
+            memory=round(_memory("RssAnon"), 1),
+            mapped=round(_memory("RssFile", "RssShmem"), 1),
+            objects=sys.getallocatedblocks() // 1000,
             files=_open_files(),
             cores=round(cores, 2),
         )
@@ -184,12 +199,22 @@ def is_flat(values: Sequence[float], growth: float, more: float = 0.0) -> bool:
     return last <= first * (1 + growth) + more
 
 
+def heap_per_turn(periods: Sequence[Period]) -> float:
+    """Return by how many KB the heap grew with each turn, after the warm-up."""
+    after = periods[int(WARM_UP * len(periods)) :]
+    turns = sum(one.turns for one in after[1:])
+    return 1024 * (after[-1].memory - after[0].memory) / turns if turns else 0.0
+
+
 def verdicts(periods: Sequence[Period]) -> dict[str, bool]:
     """Say which bars are met."""
     held = max(one.held for one in periods)
     return {
         f"the event loop is held for at most {HELD_BAR:g} ms": held <= HELD_BAR,
-        "memory is flat": is_flat([p.memory for p in periods], GROWTH["memory"]),
+        "Python's objects are flat": is_flat([p.objects for p in periods], GROWTH["objects"]),
+        f"the heap grows by at most {HEAP_PER_TURN:g} KB a turn": (
+            heap_per_turn(periods) <= HEAP_PER_TURN
+        ),
         "recall is flat": is_flat([p.recall for p in periods], GROWTH["recall"]),
         "open files are flat": is_flat([p.files for p in periods], GROWTH["files"], FILES_MORE),
         "all turns are judged in time": is_flat([p.waiting for p in periods], 0.5, 50),
@@ -202,6 +227,9 @@ def command(
     rate: Annotated[float, typer.Option(min=0.01, help="Turns a second, of all together.")] = 5.0,
     delay: Annotated[float, typer.Option(min=0.0, help="Seconds the model takes.")] = 1.0,
     period: Annotated[float, typer.Option(min=0.01, help="Seconds of each line.")] = 60.0,
+    spare: Annotated[
+        bool, typer.Option(help="Whether to spare the collector the start, as `serve` does.")
+    ] = True,
     out: Annotated[Path | None, typer.Option(help="Write JSON here after each period.")] = None,
     as_json: ToJson = False,
 ) -> None:
@@ -211,7 +239,17 @@ def command(
         if out:
             out.write_text(json.dumps(_as_data(periods), indent=1), encoding="utf-8")
 
-    seen = asyncio.run(soak(users, 60 * minutes, rate=rate, delay=delay, period=period, tell=tell))
+    seen = asyncio.run(
+        soak(
+            users,
+            60 * minutes,
+            rate=rate,
+            delay=delay,
+            period=period,
+            spare=spare,
+            tell=tell,
+        )
+    )
     if as_json:
         print(json.dumps(_as_data(seen), indent=1))
     else:
@@ -225,6 +263,7 @@ def report(periods: Sequence[Period]) -> None:
     for one in periods:
         table.add_row(*(f"{getattr(one, name):,}" for name in names))
     Console().print(table)
+    print(f"the heap grew by {heap_per_turn(periods):.1f} KB with each turn")
     for what, met in verdicts(periods).items():
         print(f"{what}: {'yes' if met else 'no'}")
 
@@ -237,11 +276,11 @@ def _slowest(taken: Sequence[float]) -> float:
     return sorted(taken)[int(0.99 * len(taken))] if taken else 0.0
 
 
-def _own_memory() -> float:
+def _memory(*kinds: str) -> float:
+    """Return memory of the process in MB, by its kinds in /proc."""
     with suppress(OSError):
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("RssAnon:"):
-                return int(line.split()[1]) / 1024
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return sum(int(one.split()[1]) / 1024 for one in lines if one.split(":")[0] in kinds)
     return 0.0
 
 

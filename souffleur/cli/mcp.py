@@ -36,11 +36,13 @@ def mcp(
 ) -> None:
     """Serve the memory to MCP clients such as Claude Desktop and Cursor, until stopped."""
     from souffleur.cli.event_loop import stop_on_signal
+    from souffleur.collector import spare_what_is_there
     from souffleur.mcp import make_server
     from souffleur.mcp.stdio import serve_stdio
 
     async def work(memory: "Memory") -> None:
         server = make_server(memory, user_id=None if any_user else user, agent_id=agent)
+        spare_what_is_there()
         if http:
             await _serve_http(server, port, stop_on_signal())
         else:

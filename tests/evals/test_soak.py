@@ -4,10 +4,12 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from souffleur.evals.soak import Period, soak, verdicts
+import pytest
+
+from souffleur.evals.soak import Period, heap_per_turn, soak, verdicts
 from tests.command import Run
 
-CALM = Period(60.0, 300, 5, 12.0, 4.0, 9.0, 2.0, 210.0, 400, 0.3)
+CALM = Period(60.0, 300, 5, 12.0, 4.0, 9.0, 2.0, 210.0, 90.0, 900, 400, 0.3)
 
 
 async def test_every_period_is_told_as_it_ends() -> None:
@@ -25,13 +27,21 @@ def test_what_grows_is_named() -> None:
     """Flat figures meet every bar; each one that grows misses its own, and no other."""
     calm = [CALM] * 12
     assert set(verdicts(calm).values()) == {True}
-    for name, at_end in {"memory": 260, "files": 500, "recall": 9, "waiting": 900}.items():
+    ends = {"memory": 240, "objects": 1100, "files": 500, "recall": 9, "waiting": 900}
+    for name, at_end in ends.items():
         grown = [replace(CALM, **{name: at_end}) if n > 8 else CALM for n in range(12)]
         assert list(verdicts(grown).values()).count(False) == 1
     held = verdicts([*calm[:-1], replace(CALM, held=31.0)])
     assert [what for what, met in held.items() if not met] == [
         "the event loop is held for at most 30 ms"
     ]
+
+
+def test_the_heap_is_held_against_the_turns() -> None:
+    """What grows in a period of the warm-up is left out."""
+    growing = [replace(CALM, memory=200 + 300 * n / 1024) for n in range(12)]
+    assert heap_per_turn([replace(CALM, memory=10.0), *growing]) == pytest.approx(1.0)
+    assert heap_per_turn([CALM]) == 0
 
 
 def test_the_command(run: Run, tmp_path: Path) -> None:

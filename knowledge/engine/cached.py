@@ -27,7 +27,8 @@ from souffleur.knowledge.engine.collection import (
     Sparse,
     is_between,
 )
-from souffleur.knowledge.engine.memo import Kept, Memo, Reading
+from souffleur.knowledge.engine.memo import Memo, Reading
+from souffleur.knowledge.engine.packed import Kept
 
 MORE = 20
 """Number of points that a list has in reserve for those whose time is over."""

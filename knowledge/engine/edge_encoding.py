@@ -42,7 +42,7 @@ SCHEMAS: dict[IndexType, qdrant.PayloadSchemaType] = {
     "bool": qdrant.PayloadSchemaType.Bool,
 }
 
-INDEXES = {
+INDEXES: dict[IndexType, qdrant.KeywordIndexParams | qdrant.IntegerIndexParams] = {
     "tenant": qdrant.KeywordIndexParams(is_tenant=True),
     "integer": qdrant.IntegerIndexParams(lookup=False, range=True),
 }
@@ -99,7 +99,7 @@ def encode_cues(
 
 def encode_index(key: str, kind: IndexType) -> qdrant.UpdateOperation:
     """Return the operation that indexes a payload field."""
-    return qdrant.UpdateOperation.create_field_index(key, INDEXES.get(kind, SCHEMAS[kind]))
+    return qdrant.UpdateOperation.create_field_index(key, INDEXES.get(kind) or SCHEMAS[kind])
 
 
 def encode_upsert(points: Sequence[Point]) -> qdrant.UpdateOperation:

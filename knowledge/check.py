@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from souffleur.knowledge.identity import COMMON, SHARED
 from souffleur.knowledge.language.text_match import adds_nothing, find_quote, says_same
@@ -224,6 +225,21 @@ def _protected(op: Op, context: CheckContext) -> Refused | None:
     return None
 
 
+def _outdated(op: Op, context: CheckContext) -> Refused | None:
+    """Refuse to change what was said since: turns of an imported chat are judged late."""
+    if context.verdict.by.who is not ActorKind.MONITOR or not isinstance(op, Update | Delete):
+        return None
+    if told_at(context.targets[0]) > context.verdict.at:
+        return Refusal.OUTDATED, "what it would change was told later than this"
+    return None
+
+
+def told_at(memory: Memory) -> datetime:
+    """Return when the words of a memory were said last, as far as it is known."""
+    said = [one.at for one in memory.evidence if one.at is not None]
+    return max(said, default=min(memory.valid_from or memory.created_at, memory.created_at))
+
+
 def _echoed(op: Op, context: CheckContext) -> Refused | None:
     if not isinstance(op, Add) or context.by_person or op.keep_both:
         return None
@@ -252,6 +268,7 @@ RULES: tuple[Check, ...] = (
     _too_many,
     _protected,
     _pointless,
+    _outdated,
     _contradictory,
     _sensitive,
     _ungrounded,

@@ -396,6 +396,8 @@ class Refusal(StrEnum):
     """The quote is itself an operation, such as "[DELETE:m1]": words are data."""
     USELESS = "useless"
     """The op would change nothing."""
+    OUTDATED = "outdated"
+    """What it would change was told later than the turn that is judged."""
     REJECTED = "rejected"
     """The op waited for the user's consent and the user declined."""
     LAPSED = "lapsed"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from souffleur.knowledge.check import CheckContext, asks_to_forget, refuse
-from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState, Speaker
+from souffleur.knowledge.memory import Category, Evidence, Kind, Memory, MemoryState, Speaker
 from souffleur.knowledge.operation import (
     ActorKind,
     Add,
@@ -169,6 +169,18 @@ def test_an_ordinary_memory_may_be_corrected_away() -> None:
 def test_asking_to_forget_is_understood(text: str, expected: bool) -> None:
     """In the languages we know, a request to forget is told from other talk."""
     assert asks_to_forget(text) is expected
+
+
+def test_what_was_told_since_holds() -> None:
+    """A turn that is judged late changes nothing that was told after it, by the words' own time."""
+    later = TEA.model_copy(update={"created_at": NOW + days(1), "valid_from": NOW + days(1)})
+    assert why(UPDATE, later) is Refusal.OUTDATED
+    assert why(DELETE, later, user="forget the tea") is Refusal.OUTDATED
+    assert why(UPDATE, later, who=ActorKind.REVIEWER) is None
+    assert why(UPDATE, later.model_copy(update={"valid_from": NOW - days(1)})) is None
+    quote = Evidence(turn_id="t", speaker=Speaker.USER, quote="tea", at=NOW - days(1))
+    assert why(UPDATE, later.model_copy(update={"evidence": (quote,)})) is None
+    assert why(UPDATE, TEA.model_copy(update={"valid_from": NOW + days(9)})) is None
 
 
 def test_a_verdict_is_limited() -> None:

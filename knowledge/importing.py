@@ -52,6 +52,14 @@ class Imported(Frozen):
     """The number of those that were not taken, by kind and reason."""
     calls: int = 0
     """About how often a model is asked about what is new."""
+    input_tokens: int = 0
+    """About the tokens of the prompts of these calls, for chats."""
+    output_tokens: int = 0
+    """About the tokens of their answers, for chats."""
+    dollars: float = 0.0
+    """About what they cost, by `price_in` and `price_out`; 0 if these are not set."""
+    days: int = 0
+    """About how many days' budgets they need; 0 if none is set."""
 
 
 @dataclass

@@ -25,6 +25,7 @@ from souffleur.errors import (
     SettingsError,
     SouffleurError,
     StoreError,
+    TransferError,
     UndoError,
 )
 from souffleur.field_docs import explain_fields
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
     from souffleur.knowledge.upkeep.quality import Quality
     from souffleur.mirror.keeping import Keeper
     from souffleur.moving.arriving import ImportSource
+    from souffleur.moving.telling import Listener
     from souffleur.notices import Notice
     from souffleur.runs.run import RunOptions, RunResult
 
@@ -699,6 +701,7 @@ class Souffleur:
         file: str | Path,
         *,
         user_id: str | None = None,
+        agent_id: str = "default",
         source: "ImportSource | str" = "auto",
         dry_run: bool = False,
     ) -> "Imported":
@@ -707,22 +710,48 @@ class Souffleur:
         The file is checked as a whole before anything is written. Nothing is overwritten: importing
         twice is importing once, and an import that was interrupted goes on where it was. `user_id`
         refuses an export with records of others; of mem0's memories only theirs are taken, and
-        those that name nobody. With `dry_run` nothing is written.
-        Raises TransferError, which names the line, NotFoundError, StoreMismatchError.
+        those that name nobody. Chats need it: their turns are observed at their own times, as held
+        with `agent_id`, and judged in the background. With `dry_run` nothing is written.
+        Raises TransferError, which names the line, NotFoundError, StoreMismatchError,
+        MemoryOffError.
         """
-        from souffleur.moving.arriving import source_of, take_file
+        from souffleur.moving.arriving import source_of, take_chats, take_file
 
-        found, wake = source_of(Path(file), source), self._backstage.wake
+        path, found = Path(file), source_of(Path(file), source)
+        if found.is_chat:
+            listener = await self._listener(path, user_id, agent_id)
+            return await self._backstage.do(
+                lambda: take_chats(listener, path, found, dry_run=dry_run)
+            )
         return await self._backstage.do(
             lambda: take_file(
                 self.knowledge,
-                Path(file),
+                path,
                 found,
                 user_id=user_id,
                 dry_run=dry_run,
-                wake=wake,
+                wake=self._backstage.wake,
                 now=self.clock(),
             )
+        )
+
+    async def _listener(self, file: Path, user_id: str | None, agent_id: str) -> "Listener":
+        """Return who is told the chats of a file. Raises TransferError if nobody is named."""
+        from souffleur.moving.telling import Listener
+
+        if user_id is None:
+            raise TransferError(f"{file} names no user: say whose chats these are")
+        persona, _ = await self._who(check_id(user_id), check_id(agent_id, "agent_id"))
+        await self._need_memory(user_id)
+        return Listener(
+            user_id=user_id,
+            agent_id=agent_id,
+            zone=persona.zone,
+            now=self.clock(),
+            journal=self.knowledge.journal,
+            settings=self.settings,
+            observe=self.observe,
+            end_session=self.end_session,
         )
 
     async def edit(self, memory_id: str, content: str, *, user_id: str) -> LedgerEntry:

@@ -442,6 +442,7 @@ class SouffleurMethods(Face):
         file: str | Path,
         *,
         user_id: str | None = None,
+        agent_id: str = "default",
         source: ImportSource | str = "auto",
         dry_run: bool = False,
     ) -> Imported:
@@ -450,11 +451,18 @@ class SouffleurMethods(Face):
         The file is checked as a whole before anything is written. Nothing is overwritten: importing
         twice is importing once, and an import that was interrupted goes on where it was. `user_id`
         refuses an export with records of others; of mem0's memories only theirs are taken, and
-        those that name nobody. With `dry_run` nothing is written.
-        Raises TransferError, which names the line, NotFoundError, StoreMismatchError.
+        those that name nobody. Chats need it: their turns are observed at their own times, as held
+        with `agent_id`, and judged in the background. With `dry_run` nothing is written.
+        Raises TransferError, which names the line, NotFoundError, StoreMismatchError,
+        MemoryOffError.
         """
         found: Imported = self._wait(
-            self._inner.import_file, file, user_id=user_id, source=source, dry_run=dry_run
+            self._inner.import_file,
+            file,
+            user_id=user_id,
+            agent_id=agent_id,
+            source=source,
+            dry_run=dry_run,
         )
         return found
 

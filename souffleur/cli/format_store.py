@@ -117,9 +117,19 @@ def print_imported(done: Imported, *, as_json: bool) -> None:
     for why, number in done.skipped.items():
         print(f"not taken: {number:,} × {why}")
     if done.calls:
-        print(
-            f"to be judged, in about {count(done.calls, 'call of the model', 'calls of the model')}"
-        )
+        print(f"to be judged, in about {_format_judging(done)}")
+
+
+def _format_judging(done: Imported) -> str:
+    """Return what it takes to judge what is new, in words."""
+    told = [count(done.calls, "call of the model", "calls of the model")]
+    if done.input_tokens:
+        told.append(f"{done.input_tokens:,} tokens in, {done.output_tokens:,} out")
+        prices = "dollars unknown: set SOUFFLEUR_PRICE_IN and SOUFFLEUR_PRICE_OUT"
+        told.append(f"${done.dollars:,.2f}" if done.dollars else prices)
+    if done.days:
+        told.append(f"{count(done.days, 'day', 'days')} within the budgets")
+    return "; ".join(told)
 
 
 def print_reembedded(memories: int, turns: int, *, as_json: bool) -> None:

@@ -1,5 +1,6 @@
 """Commands on memories: remember, list, show, search, history, undo, forget, share and others."""
 
+import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 MemoryId = Annotated[str, typer.Argument(help="Id of a memory, or its beginning.")]
 EntryId = Annotated[str, typer.Argument(help="Id of a ledger entry, from `history`.")]
+
+_LOOK_SECONDS = 1.0
+"""Seconds between two looks at how far the judging is."""
 
 
 def register(app: typer.Typer) -> None:
@@ -286,10 +290,26 @@ async def _judge_again(memory: "Memory", user: str | None) -> tuple[int, int, st
     inspection = inspect(memory)
     waiting = len(await inspection.turns(state=TurnState.PENDING, user_id=user))
     tried = waiting + await memory.retry(user_id=user)
-    await memory.flush()
+    await _work_off(memory)
     states = (TurnState.FAILED, TurnState.PENDING)
     left = sum([len(await inspection.turns(state=state, user_id=user)) for state in states])
     return tried, left, await inspection.error()
+
+
+async def _work_off(memory: "Memory") -> None:
+    """Wait until everything due is judged and summarised, and show how far it is."""
+    from souffleur.cli.console import progress
+
+    total = (await memory.health()).waiting
+    working = asyncio.create_task(memory.flush())
+    try:
+        with progress("judging") as show:
+            while not working.done():
+                await asyncio.wait([working], timeout=_LOOK_SECONDS)
+                show(total - (await memory.health()).waiting, total)
+        await working
+    finally:
+        working.cancel()
 
 
 def migrate(

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from souffleur.cli.event_loop import with_memory
-from souffleur.cli.options import AsJson
+from souffleur.cli.options import AsJson, Yes
 
 if TYPE_CHECKING:
     from souffleur.cli.event_loop import Memory
+    from souffleur.knowledge.importing import Imported
 
 Whose = Annotated[str | None, typer.Option("--user", "-u", help="Only this user; default: all.")]
 
@@ -38,21 +39,49 @@ def export(
 def import_(
     file: Annotated[Path, typer.Argument(help="The file to take from: see docs/moving.md.")],
     source: Annotated[
-        str, typer.Option("--from", help="What it is: auto, souffleur or mem0.")
+        str,
+        typer.Option(
+            "--from",
+            help="What it is: auto, souffleur, mem0, chatgpt, sillytavern or messages.",
+        ),
     ] = "auto",
     user: Annotated[
-        str | None, typer.Option("--user", "-u", help="Take nothing of others than this user.")
+        str | None,
+        typer.Option(
+            "--user", "-u", help="Take nothing of others than this user; whose chats these are."
+        ),
     ] = None,
+    agent: Annotated[
+        str, typer.Option("--agent", "-a", help="The persona with whom chats were held.")
+    ] = "default",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be taken, and what not.")
     ] = False,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take what is in a file and not in the store; nothing is overwritten."""
+    """Take what is in a file and not in the store; nothing is overwritten.
+
+    Turns of chats are judged by a model, by who serves the store or `souffleur retry`: what that
+    takes is shown first, and asked about.
+    """
     from souffleur.cli import format_store
+    from souffleur.moving.arriving import source_of
+
+    found = source_of(file, source)
+
+    async def take(memory: "Memory", *, dry_run: bool) -> "Imported":
+        return await memory.import_file(
+            file, user_id=user, agent_id=agent, source=found, dry_run=dry_run
+        )
 
     async def work(memory: "Memory") -> None:
-        done = await memory.import_file(file, user_id=user, source=source, dry_run=dry_run)
+        if found.is_chat and not (yes or dry_run):
+            tried = await take(memory, dry_run=True)
+            if tried.new:
+                format_store.print_imported(tried, as_json=False)
+                typer.confirm("Take these?", abort=True, err=True)
+        done = await take(memory, dry_run=dry_run)
         format_store.print_imported(done, as_json=as_json)
 
     with_memory(work)

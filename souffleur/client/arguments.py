@@ -139,7 +139,7 @@ def of_export(given: dict[str, Any]) -> dict[str, Any]:
 def of_import(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of `import_file`, with the file as the server finds it."""
     named = {"source": given["source"], "dry_run": given["dry_run"]}
-    return {**of_export(given), **named}
+    return {**of_export(given), "of_agent": given["agent_id"], **named}
 
 
 def of_retry(given: dict[str, Any]) -> dict[str, Any]:

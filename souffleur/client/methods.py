@@ -430,6 +430,7 @@ class Methods(_Calls):
         file: str | Path,
         *,
         user_id: str | None = None,
+        agent_id: str = "default",
         source: ImportSource | str = "auto",
         dry_run: bool = False,
     ) -> Imported:
@@ -438,11 +439,18 @@ class Methods(_Calls):
         The file is checked as a whole before anything is written. Nothing is overwritten: importing
         twice is importing once, and an import that was interrupted goes on where it was. `user_id`
         refuses an export with records of others; of mem0's memories only theirs are taken, and
-        those that name nobody. With `dry_run` nothing is written.
-        Raises TransferError, which names the line, NotFoundError, StoreMismatchError.
+        those that name nobody. Chats need it: their turns are observed at their own times, as held
+        with `agent_id`, and judged in the background. With `dry_run` nothing is written.
+        Raises TransferError, which names the line, NotFoundError, StoreMismatchError,
+        MemoryOffError.
         """
         found: Imported = self._call(
-            "import_file", file=file, user_id=user_id, source=source, dry_run=dry_run
+            "import_file",
+            file=file,
+            user_id=user_id,
+            agent_id=agent_id,
+            source=source,
+            dry_run=dry_run,
         )
         return found
 
@@ -1013,6 +1021,7 @@ class AsyncMethods(_Awaits):
         file: str | Path,
         *,
         user_id: str | None = None,
+        agent_id: str = "default",
         source: ImportSource | str = "auto",
         dry_run: bool = False,
     ) -> Imported:
@@ -1021,11 +1030,18 @@ class AsyncMethods(_Awaits):
         The file is checked as a whole before anything is written. Nothing is overwritten: importing
         twice is importing once, and an import that was interrupted goes on where it was. `user_id`
         refuses an export with records of others; of mem0's memories only theirs are taken, and
-        those that name nobody. With `dry_run` nothing is written.
-        Raises TransferError, which names the line, NotFoundError, StoreMismatchError.
+        those that name nobody. Chats need it: their turns are observed at their own times, as held
+        with `agent_id`, and judged in the background. With `dry_run` nothing is written.
+        Raises TransferError, which names the line, NotFoundError, StoreMismatchError,
+        MemoryOffError.
         """
         found: Imported = await self._call(
-            "import_file", file=file, user_id=user_id, source=source, dry_run=dry_run
+            "import_file",
+            file=file,
+            user_id=user_id,
+            agent_id=agent_id,
+            source=source,
+            dry_run=dry_run,
         )
         return found
 

@@ -1,16 +1,23 @@
 """Arriving: a file is recognised, and taken by who reads its kind."""
 
+from codecs import BOM_UTF8
 from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
+from zipfile import is_zipfile
 
 from souffleur.errors import NotFoundError, SettingsError, TransferError
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge.export_file import is_export
 from souffleur.knowledge.importing import Imported, import_export
 from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.moving import chatgpt, message_list, sillytavern
+from souffleur.moving.chatgpt import read_chatgpt
 from souffleur.moving.mem0 import import_mem0
+from souffleur.moving.message_list import read_messages
+from souffleur.moving.sillytavern import read_sillytavern
+from souffleur.moving.telling import Listener, Reader, tell_chats
 
 _LOOKED_AT = 1 << 16
 """Bytes by which a file is recognised."""
@@ -26,6 +33,25 @@ class ImportSource(StrEnum):
     """`Souffleur.export`."""
     MEM0 = "mem0"
     """What mem0's `get_all` returns, as JSON."""
+    CHATGPT = "chatgpt"
+    """ChatGPT's export: its archive, or a file `conversations.json` of it."""
+    SILLYTAVERN = "sillytavern"
+    """A chat of SillyTavern, as JSON lines."""
+    MESSAGES = "messages"
+    """A list of messages with role and content, as JSON or JSON lines."""
+
+    @property
+    def is_chat(self) -> bool:
+        """Whether it holds talk to be judged, and no memories."""
+        return self in READERS
+
+
+READERS: dict[ImportSource, Reader] = {
+    ImportSource.CHATGPT: read_chatgpt,
+    ImportSource.SILLYTAVERN: read_sillytavern,
+    ImportSource.MESSAGES: read_messages,
+}
+"""What reads the chats of a file, by its kind."""
 
 
 def source_of(file: Path, named: ImportSource | str = ImportSource.AUTO) -> ImportSource:
@@ -42,10 +68,23 @@ def source_of(file: Path, named: ImportSource | str = ImportSource.AUTO) -> Impo
     if is_export(file):
         return ImportSource.SOUFFLEUR
     with file.open("rb") as begun:
-        head = begun.read(_LOOKED_AT).lstrip()
+        head = begun.read(_LOOKED_AT).removeprefix(BOM_UTF8).lstrip()
+    if is_zipfile(file) or chatgpt.looks_like(head):
+        return ImportSource.CHATGPT
+    if sillytavern.looks_like(head):
+        return ImportSource.SILLYTAVERN
+    if message_list.looks_like(head):
+        return ImportSource.MESSAGES
     if head.startswith((b"{", b"[")) and b'"memory"' in head:
         return ImportSource.MEM0
     raise TransferError(f"{file} is nothing that can be imported: see docs/moving.md")
+
+
+async def take_chats(
+    listener: Listener, file: Path, source: ImportSource, *, dry_run: bool
+) -> Imported:
+    """Import chats of a kind: their turns are observed."""
+    return await tell_chats(listener, file, READERS[source], source=source, dry_run=dry_run)
 
 
 async def take_file(

@@ -229,6 +229,7 @@ class ImportBody(Body):
 
     file: str
     of_user: Id | None = None
+    of_agent: Id = "default"
     source: ImportSource = ImportSource.AUTO
     dry_run: bool = False
 

@@ -82,5 +82,9 @@ async def export_file(memory: Memory, _: Admin, body: ExportBody) -> Exported:
 async def import_file(memory: Memory, _: Admin, body: ImportBody) -> Imported:
     """Import a file of this machine."""
     return await memory.import_file(
-        Path(body.file), user_id=body.of_user, source=body.source, dry_run=body.dry_run
+        Path(body.file),
+        user_id=body.of_user,
+        agent_id=body.of_agent,
+        source=body.source,
+        dry_run=body.dry_run,
     )

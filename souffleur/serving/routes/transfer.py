@@ -10,7 +10,7 @@ from fastapi.responses import StreamingResponse
 from souffleur.knowledge.export_file import export_lines
 from souffleur.knowledge.importing import Imported
 from souffleur.moving.arriving import ImportSource, source_of
-from souffleur.serving.access import Caller, Memory, OwnerOrAll
+from souffleur.serving.access import AgentId, Caller, Memory, OwnerOrAll
 
 router = APIRouter(prefix="/api", tags=["transfer"])
 IMPORT = "/api/import"
@@ -41,10 +41,14 @@ async def import_(
     caller: Caller,
     user_id: OwnerOrAll,
     request: Request,
+    agent_id: AgentId = None,
     source: ImportSource = ImportSource.AUTO,
     dry_run: bool = False,
 ) -> Imported:
-    """Import a file, which is the body. Our own exports are for admins alone."""
+    """Import a file, which is the body. Our own exports are for admins alone.
+
+    The turns of chats are judged in the background, as held with the persona `agent_id`.
+    """
     with TemporaryDirectory(prefix="souffleur-") as folder:
         file = Path(folder) / "import"
         with file.open("wb") as out:
@@ -53,7 +57,13 @@ async def import_(
         found = source_of(file, source)
         if found is ImportSource.SOUFFLEUR:
             caller.need_admin()
-        return await memory.import_file(file, user_id=user_id, source=found, dry_run=dry_run)
+        return await memory.import_file(
+            file,
+            user_id=user_id,
+            agent_id=agent_id or "default",
+            source=found,
+            dry_run=dry_run,
+        )
 
 
 async def _following(first: bytes, lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -54,6 +54,9 @@ def test_commands_find_the_owner(served: Path, run: Run, tmp_path: Path) -> None
     assert (tmp_path / "copy.zip").exists()
     assert data(run, "export", str(tmp_path / "copy.jsonl"))["counts"]["memory"] == 2
     assert data(run, "import", str(tmp_path / "copy.jsonl"))["known"]["memory"] == 2
+    (tmp_path / "chat.json").write_text('[{"role": "user", "content": "hi"}]')
+    chat = ("import", str(tmp_path / "chat.json"), "--user", "me", "--agent", "luna", "--yes")
+    assert data(run, *chat)["new"] == {"turn": 1}
     code, _, err = run("run", "review")
     assert (code, "no model is configured" in err) == (1, True)
     code, _, err = run("retry")

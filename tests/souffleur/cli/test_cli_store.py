@@ -1,6 +1,10 @@
 """The commands that keep a store: backup and restore."""
 
 import asyncio
+import io
+import json
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +16,8 @@ from tests.build import NOW, an_add, keep, open_base, turn, verdict
 from tests.command import Run, data
 from tests.place import where
 from tests.souffleur.cli.test_cli import process
+from tests.souffleur.cli.test_companion import keeps_tea, model
+from tests.stub import Stub
 
 ME = ("--user", "ann")
 
@@ -46,6 +52,38 @@ def test_an_export_and_an_import(run: Run, tmp_path: Path) -> None:
     assert out == "imported: nothing\nthere already: 1 ledger entry, 1 memory\n"
     code, _, err = run("import", str(file), "--from", "pigeon")
     assert (code, "nothing is imported from 'pigeon'" in err) == (2, True)
+
+
+def test_chats_are_taken_and_judged(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stub: Callable[..., Stub]
+) -> None:
+    """What it takes is said first, and asked about; `retry` judges them as far as a budget goes."""
+    told = [[("user", "I like tea"), ("assistant", "Noted.")], [("user", "I sail")]]
+    file = tmp_path / "talk.jsonl"
+    lines = [
+        {"role": role, "content": text, "session_id": str(place), "at": f"2024-01-0{place + 1}"}
+        for place, talk in enumerate(told)
+        for role, text in talk
+    ]
+    file.write_text("\n".join(map(json.dumps, lines)))
+    code, out, _ = run("import", str(file), *ME, "--dry-run")
+    assert (code, out.splitlines()[0]) == (0, "would import: 2 turns")
+    assert "2 calls of the model; 6,4" in out
+    assert "set SOUFFLEUR_PRICE_IN" in out
+    monkeypatch.setenv("SOUFFLEUR_PRICE_IN", "1")
+    monkeypatch.setenv("SOUFFLEUR_CALLS_PER_DAY", "1")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
+    code, out, err = run("import", str(file), *ME)
+    assert (code, "Take these?" in err, "$0.01; 2 days within the budgets" in out) == (
+        1,
+        True,
+        True,
+    )
+    assert run("import", str(file), *ME, "--yes")[0] == 0
+    monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(model(monitor=keeps_tea)).base_url)
+    code, out, _ = run("retry")
+    assert (code, "1 of 2 turns judged, 1 not (the budget of the day" in out) == (1, True)
+    assert [one["content"] for one in data(run, "list", *ME)] == ["Ann likes tea."]
 
 
 async def test_a_store_in_use_is_saved_by_its_owner(run: Run, tmp_path: Path) -> None:

@@ -94,6 +94,25 @@ async def test_mem0_s_memories_for_oneself(url: str) -> None:
         assert "paint" not in (await http.get("/api/export?user_id=ben")).text
 
 
+async def test_chats_of_oneself(url: str) -> None:
+    """A user takes their own chats, as held with a persona; once, and at their times."""
+    body = [{"role": "user", "content": "I skate.", "at": "2024-01-03T10:00:00Z"}]
+    async with calling(url, "ann") as http:
+        tried = (await http.post("/api/import?dry_run=true&agent_id=luna", json=body)).json()
+        done = (await http.post("/api/import?agent_id=luna", json=body)).json()
+        assert tried == {**done, "dry_run": True}
+        assert (done["source"], done["new"], done["calls"]) == ("messages", {"turn": 1}, 1)
+        again = (await http.post("/api/import?agent_id=luna", json=body)).json()
+        assert (again["new"], again["known"]) == ({}, {"turn": 1})
+        own = (await http.get("/api/export")).text
+        (turn,) = [one for one in own.splitlines() if "I skate." in one]
+        assert '"agent_id":"luna"' in turn
+        assert "2024-01-03T10:00:00" in turn
+    async with calling(url, "admin") as http:
+        nobody = await http.post("/api/import", json=body)
+        assert (nobody.status_code, "say whose chats" in nobody.text) == (422, True)
+
+
 async def test_what_is_no_import(url: str) -> None:
     """What is too large, or nothing known, is refused."""
     async with calling(url, "admin") as http:

@@ -1,0 +1,104 @@
+"""Chats: conversations held elsewhere, and the turns as which they are told again, in order."""
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, tzinfo
+
+from souffleur.knowledge.language.plain_text import is_blank, mend
+
+
+@dataclass(frozen=True)
+class ChatMessage:
+    """One message of a chat."""
+
+    id: str
+    """What it is called in its chat; the same each time the chat is read."""
+    by_user: bool
+    text: str
+    at: datetime | None = None
+    """When it was said; without a zone if the file names none; `None` if it cannot be read."""
+
+
+@dataclass(frozen=True)
+class Chat:
+    """A conversation."""
+
+    session_id: str
+    """The session as which it is told again."""
+    messages: tuple[ChatMessage, ...]
+    """What was said, in order."""
+    begun: datetime | None = None
+    """When it began, for messages without a time."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """What of it is not told, by kind and reason."""
+
+
+@dataclass(frozen=True)
+class ChatTurn:
+    """What the user says, with the replies that follow."""
+
+    session_id: str
+    turn_id: str
+    """The id of its first message."""
+    at: datetime
+    user: str
+    assistant: str = ""
+
+
+NO_QUESTION = "message: before the user says anything"
+"""What is left out: greetings, which are the same in every chat."""
+
+
+def turns_of(chat: Chat, *, zone: tzinfo, now: datetime) -> tuple[list[ChatTurn], Counter[str]]:
+    """Return the turns of a chat, and what was left out.
+
+    Times never run backward within a chat, and none is after `now`; those without a zone are in
+    `zone`. A message without a time was said with the one before it.
+
+    >>> from datetime import UTC
+    >>> said = [("1", False, "Welcome!"), ("2", True, "hi"), ("3", False, "ho"), ("4", True, "so")]
+    >>> chat = Chat("s", tuple(ChatMessage(*one) for one in said))
+    >>> turns, left_out = turns_of(chat, zone=UTC, now=datetime(2026, 1, 3, tzinfo=UTC))
+    >>> [(turn.turn_id, turn.user, turn.assistant) for turn in turns], left_out.total()
+    ([('2', 'hi', 'ho'), ('4', 'so', '')], 1)
+    """
+    left_out = Counter(chat.left_out)
+    turns: list[ChatTurn] = []
+    latest = _placed(_first_time(chat), zone, now)
+    for message in chat.messages:
+        if is_blank(message.text):
+            continue
+        at = latest if message.at is None else max(latest, _placed(message.at, zone, now))
+        if message.by_user and (not turns or turns[-1].assistant):
+            turns.append(ChatTurn(chat.session_id, message.id, at, mend(message.text)))
+        elif turns:
+            turns[-1] = _longer(turns[-1], message)
+        else:
+            left_out[NO_QUESTION] += 1
+            continue
+        latest = at
+    return turns, left_out
+
+
+def in_order(chats: Iterable[Sequence[ChatTurn]]) -> Iterator[ChatTurn]:
+    """Yield the turns of all chats as they were said, one chat's in its own order."""
+    return heapq.merge(*chats, key=lambda turn: turn.at)
+
+
+def _first_time(chat: Chat) -> datetime | None:
+    times = (message.at for message in chat.messages if message.at is not None)
+    return next(times, chat.begun)
+
+
+def _placed(at: datetime | None, zone: tzinfo, now: datetime) -> datetime:
+    if at is None:
+        return now
+    return min(at if at.utcoffset() is not None else at.replace(tzinfo=zone), now)
+
+
+def _longer(turn: ChatTurn, message: ChatMessage) -> ChatTurn:
+    if message.by_user:
+        return replace(turn, user="\n".join((turn.user, mend(message.text))))
+    return replace(turn, assistant="\n".join(filter(None, (turn.assistant, mend(message.text)))))

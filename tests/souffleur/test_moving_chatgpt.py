@@ -1,0 +1,200 @@
+"""Reading of ChatGPT's export."""
+
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from souffleur.errors import TransferError
+from souffleur.moving.arriving import ImportSource, source_of
+from souffleur.moving.chatgpt import BRANCHES, TOOLS, read_chatgpt
+from souffleur.moving.chats import Chat
+
+BEGUN = 1704276000.0
+"""2024-01-03 10:00 UTC."""
+
+
+def node(id: str, parent: str | None, role: str = "user", text: Any = "", **fields: Any) -> Any:
+    """A node as the export has it; `text` may be a whole content."""
+    content = text
+    if not isinstance(text, dict):
+        parts = text if isinstance(text, list) else [text]
+        kind = "multimodal_text" if isinstance(text, list) else "text"
+        content = {"content_type": kind, "parts": parts}
+    message: dict[str, Any] = {
+        "id": id,
+        "author": {"role": role, "name": None, "metadata": {}},
+        "create_time": BEGUN + 60 * int(id),
+        "update_time": None,
+        "content": content,
+        "status": "finished_successfully",
+        "end_turn": None,
+        "weight": 1.0,
+        "metadata": {},
+        "recipient": "all",
+        "channel": None,
+    }
+    return {"id": id, "parent": parent, "children": [], "message": {**message, **fields}}
+
+
+def conversation(*nodes: Any, id: str = "c1", current: str | None = None, **fields: Any) -> Any:
+    """A conversation of a root without a message and these nodes."""
+    mapping: dict[str, Any] = {
+        "root": {"id": "root", "parent": None, "children": [], "message": None}
+    }
+    for one in nodes:
+        mapping[one["id"]] = one
+        mapping[one["parent"]]["children"].append(one["id"])
+    last = current or nodes[-1]["id"]
+    times = {"create_time": BEGUN, "update_time": BEGUN + 600}
+    whole = {"title": "Tea", **times, "mapping": mapping, "current_node": last}
+    return {**whole, "conversation_id": id, "id": id, **fields}
+
+
+TEA = conversation(
+    node("1", "root", "system", "", metadata={"is_visually_hidden_from_conversation": True}),
+    node(
+        "2",
+        "1",
+        "user",
+        {"content_type": "user_editable_context", "user_profile": "I am Ann.", "parts": ["Ann"]},
+        metadata={"is_visually_hidden_from_conversation": True},
+    ),
+    node("3", "2", "user", "I drink black tea."),
+    node("4", "3", "assistant", "Noted, black tea."),
+    node("5", "2", "user", "I drink green tea."),
+    node("6", "5", "assistant", {"content_type": "thoughts", "thoughts": [{"content": "so"}]}),
+    node("7", "6", "assistant", {"content_type": "code", "text": "search('tea')"}, recipient="web"),
+    node("8", "7", "tool", "a page"),
+    node("9", "8", "assistant", "Green it is.\ue200cite\ue202turn0search1\ue201 【4†source】"),
+    node(
+        "10",
+        "9",
+        "user",
+        [{"content_type": "image_asset_pointer", "asset_pointer": "file-service://x"}, "My cup."],
+        metadata={"attachments": [{"id": "x", "mime_type": "image/png"}]},
+    ),
+    node(
+        "11",
+        "10",
+        "user",
+        [{"content_type": "audio_transcription", "text": "And a spoon."}],
+        metadata={"attachments": [{"id": "y"}, {"id": "z", "name": "spoons.pdf"}]},
+    ),
+    node("12", "11", "assistant", "Nice!", create_time=None),
+)
+"""A conversation with an edited message, tools, thoughts, an image, a voice and a file."""
+
+
+def written(folder: Path, what: Any) -> Path:
+    """Return a file that holds JSON, as the export writes it."""
+    file = folder / "conversations.json"
+    file.write_text(what if isinstance(what, str) else json.dumps(what), encoding="utf-8")
+    return file
+
+
+def said(chat: Chat) -> list[tuple[bool, str]]:
+    """What was said in a chat."""
+    return [(one.by_user, one.text) for one in chat.messages]
+
+
+def test_what_was_shown_last_is_read(tmp_path: Path) -> None:
+    """The current branch alone, with words for images; what nobody said is counted."""
+    file = written(tmp_path, [TEA])
+    assert source_of(file) is ImportSource.CHATGPT
+    (chat,) = read_chatgpt(file)
+    assert chat.session_id == "chatgpt-c1"
+    assert said(chat) == [
+        (True, "I drink green tea."),
+        (False, "Green it is."),
+        (True, "[image]\nMy cup."),
+        (True, "And a spoon.\n[file]"),
+        (False, "Nice!"),
+    ]
+    assert [one.id for one in chat.messages] == ["5", "9", "10", "11", "12"]
+    first, last = chat.messages[0].at, chat.messages[-1].at
+    assert (first and first.isoformat(), last) == ("2024-01-03T10:05:00+00:00", None)
+    assert chat.left_out == {BRANCHES: 2, TOOLS: 3}
+
+
+def test_an_archive(tmp_path: Path) -> None:
+    """The conversations of all its files are read, and nothing else."""
+    file = tmp_path / "export.zip"
+    other = conversation(node("1", "root", "user", "hi"), id="c2", is_do_not_remember=True)
+    with ZipFile(file, "w") as archive:
+        archive.writestr("user.json", "{}")
+        archive.writestr("conversations-001.json", json.dumps([other]))
+        archive.writestr("conversations-000.json", json.dumps([TEA]))
+    assert source_of(file) is ImportSource.CHATGPT
+    tea, unwanted = read_chatgpt(file)
+    assert (len(tea.messages), unwanted.messages) == (5, ())
+    assert unwanted.left_out.total() == 1
+
+
+def test_a_conversation_alone(tmp_path: Path) -> None:
+    """One without a current message ends with the one written last."""
+    said_twice = [node("1", "root", "user", "a"), node("2", "root", "user", "b")]
+    lone = {**conversation(*said_twice, current="1"), "current_node": None}
+    (chat,) = read_chatgpt(written(tmp_path, lone))
+    assert said(chat) == [(True, "b")]
+
+
+WHOLE = json.dumps([conversation(node("1", "root", "user", "hi"))], indent=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (WHOLE[:-1], "ends after conversation 1: it was cut"),
+        (WHOLE[:-40], r"conversation 1, line \d+: this is no JSON"),
+        (WHOLE[:-1] + ' {"mapping": {}}]', "conversation 1, line .*: this is no JSON"),
+        (WHOLE[:-1] + ', {"title": "x"}]', "conversation 2 has no messages below `mapping`"),
+        (WHOLE[:-1] + ', {"mapping": {}}]', "conversation 2 has no id"),
+        (WHOLE.replace('"parent": "root"', '"parent": "9"'), "conversation 1: .* no message"),
+        (WHOLE.replace('"parent": "root"', '"parent": "1"'), "conversation 1: .* to itself"),
+        (WHOLE.replace('"parts"', '"bits"'), "message 1 has no list of parts"),
+        ("[" * 100_000, "conversation 1: nested too deeply"),
+    ],
+)
+def test_a_broken_file(tmp_path: Path, text: str, why: str) -> None:
+    """The error says which conversation it is."""
+    with pytest.raises(TransferError, match=f"conversations.json.*{why}"):
+        list(read_chatgpt(written(tmp_path, text)))
+
+
+def test_a_broken_archive(tmp_path: Path) -> None:
+    """One that was cut, or holds something else, is refused."""
+    file = tmp_path / "export.zip"
+    with ZipFile(file, "w") as archive:
+        archive.writestr("user.json", "{}")
+    with pytest.raises(TransferError, match=r"holds no conversations\.json"):
+        list(read_chatgpt(file))
+    file.write_bytes(b"PK" + file.read_bytes()[30:])
+    with pytest.raises(TransferError):
+        list(read_chatgpt(file))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 30), st.booleans()), min_size=1, max_size=30), st.data())
+def test_any_tree(shape: list[tuple[int, bool]], data: st.DataObject) -> None:
+    """What is read of any tree is the way from its root to its current message."""
+    nodes, parents = [], {"root": ""}
+    for number, (place, by_user) in enumerate(shape, 1):
+        names = list(parents)
+        parent, name = names[place % len(names)], str(number)
+        parents[name] = parent
+        nodes.append(node(name, parent, "user" if by_user else "assistant", f"message {name}"))
+    current = data.draw(st.sampled_from(list(parents)[1:]))
+    way, name = [], current
+    while name != "root":
+        way.append(name)
+        name = parents[name]
+    whole = conversation(*nodes, current=current)
+    with TemporaryDirectory() as folder:
+        (chat,) = read_chatgpt(written(Path(folder), [whole]))
+    assert [one.id for one in chat.messages] == way[::-1]
+    assert chat.left_out.total() == len(nodes) - len(way)

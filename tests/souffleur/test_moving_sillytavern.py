@@ -1,0 +1,162 @@
+"""Reading of SillyTavern's chats, and of lists of messages."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from souffleur.errors import TransferError
+from souffleur.moving.arriving import ImportSource, source_of
+from souffleur.moving.chats import Chat
+from souffleur.moving.message_list import read_messages
+from souffleur.moving.sillytavern import ASIDE, HIDDEN, read_sillytavern
+
+HEAD = {
+    "user_name": "Ann",
+    "character_name": "Luna",
+    "create_date": "2024-01-03@10h00m00s",
+    "chat_metadata": {"note_prompt": "", "tainted": True},
+}
+
+
+def message(text: str, *, minute: int = 0, user: bool = False, **fields: Any) -> dict[str, Any]:
+    """A message as SillyTavern writes it."""
+    base = {"name": "Ann" if user else "Luna", "is_user": user, "is_system": False}
+    date = f"January 3, 2024 10:{minute:02}am"
+    return {**base, "send_date": date, "mes": text, "extra": {}, **fields}
+
+
+CHAT = [
+    HEAD,
+    message("*waves* Welcome!", swipe_id=0, swipes=["*waves* Welcome!", "Hm?"]),
+    message("I drink tea.", minute=1, user=True, force_avatar="User Avatars/x.png"),
+    message("Noted.", minute=1, swipe_id=1, swipes=["Ah.", "Noted."], swipe_info=[{}, {}]),
+    message("Look!", minute=2, user=True, extra={"image": "/user/images/cup.png"}),
+    message("The rain begins.", minute=3, name="System", extra={"type": "narrator"}),
+    message("Hidden words.", minute=4, user=True, is_system=True),
+    message("Help", minute=4, name="SillyTavern System", is_system=True, extra={"type": "help"}),
+    message("A cup.", minute=5, extra={"reasoning": "so", "token_count": 3}),
+]
+
+
+def written(folder: Path, lines: list[Any], name: str = "chat.jsonl") -> Path:
+    """Return a file of JSON lines."""
+    file = folder / name
+    file.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    return file
+
+
+def said(chat: Chat) -> list[tuple[bool, str]]:
+    """What was said in a chat."""
+    return [(one.by_user, one.text) for one in chat.messages]
+
+
+def test_what_was_chosen_is_read(tmp_path: Path) -> None:
+    """Chosen swipes, images as words; what is hidden, or no talk, is counted."""
+    file = written(tmp_path, CHAT)
+    assert source_of(file) is ImportSource.SILLYTAVERN
+    (chat,) = read_sillytavern(file)
+    assert said(chat) == [
+        (False, "*waves* Welcome!"),
+        (True, "I drink tea."),
+        (False, "Noted."),
+        (True, "Look!\n[image]"),
+        (False, "A cup."),
+    ]
+    assert chat.left_out == {ASIDE: 1, HIDDEN: 2}
+    assert [one.at and one.at.isoformat() for one in chat.messages][:2] == [
+        "2024-01-03T10:00:00",
+        "2024-01-03T10:01:00",
+    ]
+
+
+def test_ids_outlive_what_changes(tmp_path: Path) -> None:
+    """Another file name, a branch, a swipe, a deletion: what stays has the same ids."""
+    (chat,) = read_sillytavern(written(tmp_path, CHAT))
+    head = {"chat_metadata": {"main_chat": "x"}, "user_name": "unused", "character_name": "unused"}
+    swiped = {**CHAT[3], "mes": "Ah.", "swipe_id": 0}
+    (branch,) = read_sillytavern(written(tmp_path, [head, *CHAT[1:3], swiped, CHAT[8]], "b.jsonl"))
+    assert branch.session_id == chat.session_id
+    ids = [one.id for one in chat.messages]
+    assert [one.id for one in branch.messages] == [*ids[:3], ids[4]]
+    assert len(set(ids)) == len(ids)
+
+
+def test_a_group(tmp_path: Path) -> None:
+    """Without a first line of its own; it is said which character speaks."""
+    told = [
+        message("hi", user=True),
+        message("ho", is_group=True),
+        message("hu", name="Nox", send_date=1704276060000),
+        message("", name="Nox", extra={"media": [{"type": "video"}], "files": [{"url": "x"}]}),
+    ]
+    file = written(tmp_path, told)
+    assert source_of(file) is ImportSource.SILLYTAVERN
+    (chat,) = read_sillytavern(file)
+    texts = ["hi", "Luna: ho", "Nox: hu", "Nox: \n[video]\n[file]"]
+    assert [text for _, text in said(chat)] == texts
+
+
+def test_a_chat_without_messages(tmp_path: Path) -> None:
+    """Nothing is read of it."""
+    file = written(tmp_path, [HEAD])
+    assert source_of(file) is ImportSource.SILLYTAVERN
+    assert list(read_sillytavern(file)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"chat_metadata": {}}\n{"mes": "a"', "line 2: this is no JSON"),
+        ('{"chat_metadata": {}}\n\n[]', "line 3: this is no message"),
+        ('{"chat_metadata": {}}\n{"name": "a"}', "line 2: a message without `mes`"),
+        (b'{"chat_metadata": {}}\n{"mes": "\xff"}', "this is no UTF-8"),
+    ],
+)
+def test_a_broken_chat(tmp_path: Path, text: str | bytes, why: str) -> None:
+    """The error names the line."""
+    file = tmp_path / "chat.jsonl"
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(TransferError, match=f"chat.jsonl.*{why}"):
+        list(read_sillytavern(file))
+
+
+TALK: list[dict[str, Any]] = [
+    {"role": "system", "content": "Be kind."},
+    {"role": "user", "content": "I sail.", "at": "2024-01-03T10:00:00Z"},
+    {"role": "assistant", "content": [{"type": "text", "text": "Ahoy."}]},
+]
+
+
+def test_messages(tmp_path: Path) -> None:
+    """A list, an object with one, or lines: the same turns; `session_id` makes sessions."""
+    forms = [json.dumps(TALK), json.dumps({"messages": TALK}, indent=1)]
+    forms.append("\n".join(map(json.dumps, TALK)))
+    file = tmp_path / "talk.json"
+    found: list[Chat] = []
+    for text in forms:
+        file.write_text(text)
+        assert source_of(file) is ImportSource.MESSAGES
+        found += read_messages(file)
+    assert found[0] == found[1] == found[2]
+    assert said(found[0]) == [(True, "I sail."), (False, "Ahoy.")]
+    file.write_text(json.dumps([{**one, "session_id": place} for place, one in enumerate(TALK)]))
+    assert [chat.session_id for chat in read_messages(file)] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('[{"role": "user", "content": "a"},\n{"role"]', "line 2: this is no JSON"),
+        ('{"role": "user", "content": "a"}\n{"role"', "line 2: this is no JSON"),
+        ('[{"role": "user", "content": "a"}, {"role": "cat", "content": ""}]', "message 1: 'cat'"),
+        ('{"role": "user", "messages": "content"}', "no list of messages"),
+    ],
+)
+def test_broken_messages(tmp_path: Path, text: str, why: str) -> None:
+    """The error names the line or the message."""
+    file = tmp_path / "talk.json"
+    file.write_text(text)
+    with pytest.raises(TransferError, match=f"talk.json.*{why}"):
+        list(read_messages(file))

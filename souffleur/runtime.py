@@ -626,9 +626,9 @@ class Souffleur:
         return done
 
     async def _added_by(self, id: str, user_id: str) -> str:
-        """Return the memory that waits, if this is the entry which proposed it; else the id."""
+        """Return the memory that waits, if this entry proposed or reworded it; else the id."""
         found = await self.knowledge.journal.get_entries([id])
-        mine = [one for one in found if one.user_id == user_id and one.op == "ADD"]
+        mine = [one for one in found if one.user_id == user_id and one.op in ("ADD", "EDIT")]
         return next((name for one in mine for name in one.memory_ids), id)
 
     async def _is_proposal(self, id: str, user_id: str) -> bool:

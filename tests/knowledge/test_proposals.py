@@ -229,6 +229,19 @@ async def test_a_memory_changed_since(tmp_path: Path) -> None:
         assert await known(memory) == ["Ann likes cocoa."]
 
 
+async def test_a_reworded_proposal(tmp_path: Path) -> None:
+    """What is listed after a new memory was reworded can be confirmed or rejected by its id."""
+    told = answer(add("Ann likes milk.", "milk"), add("Ann has a cow.", "cow"))
+    async with opened(tmp_path, by_name(monitor=told)) as memory:
+        await said(memory, "milk, from my cow")
+        for entry in await memory.proposals(**ME):
+            await memory.edit(entry.memory_ids[0], entry.changes[0].after.content + "!", **ME)
+        first, second = await memory.proposals(**ME)
+        assert (await memory.confirm(first.id, **ME)).op == "CONFIRM"
+        assert (await memory.reject(second.id, **ME)).op == "FORGET"
+        assert await known(memory) == [first.changes[0].after.content]
+
+
 async def test_agreed_to_before_a_crash(tmp_path: Path) -> None:
     """What was carried out, and not noted as such, is done once and cannot be declined."""
     changed = update("m1", "Ann likes milk.", "milk")

@@ -66,6 +66,15 @@ def agreed_id(entry: LedgerEntry) -> str:
     return entry_id(derive_id("agreed", entry.id), 0)
 
 
+def named_ids(entry: LedgerEntry) -> list[str]:
+    """Return the ids of the memories that a proposal would make, replace, merge or end."""
+    if not entry.waits:
+        return list(entry.memory_ids)
+    details = entry.details
+    one = [details.get(name) for name in ("target", "stays", "ends")]
+    return [str(id) for id in (*one, *details.get("targets", ())) if id]
+
+
 def seen(memory: Memory) -> str:
     """Return what tells whether a memory still says and is what it was; none of its words."""
     return derive_id("seen", memory.id, memory.state, memory.content)

@@ -4,6 +4,10 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 
+from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.memory_codec import to_memories
+from souffleur.knowledge.operation import LedgerEntry
+from souffleur.knowledge.proposals import named_ids
 from souffleur.runtime import Souffleur
 from souffleur.serving.memory_events import MemoryEvent, events_of
 
@@ -41,7 +45,9 @@ async def follow(
             new = [
                 event
                 for recorded in found
-                for number, event in enumerate(events_of(recorded, language))
+                for number, event in enumerate(
+                    events_of(recorded, language, meant=await _meant(memory, recorded.entry))
+                )
                 if (recorded.seq, number) > (after, index)
             ]
             for event in new:
@@ -54,6 +60,12 @@ async def follow(
                 return
             elif not await _wait(woken, stopping, heartbeat):
                 yield None
+
+
+async def _meant(memory: Souffleur, entry: LedgerEntry) -> list[Memory]:
+    """Return the memories that an entry would change, as they are, if it waits."""
+    ids = named_ids(entry) if entry.waits else []
+    return to_memories(await memory.knowledge.memories.get(ids)) if ids else []
 
 
 @contextmanager

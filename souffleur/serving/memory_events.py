@@ -1,6 +1,6 @@
 """Memory events: what the ledger says has happened to memories, in the words of a front end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
 from pydantic import AwareDatetime
@@ -29,6 +29,8 @@ class EventType(StrEnum):
     """It shaped a reply and is stronger."""
     PROMOTED = "memory.promoted"
     """It is core now, and never fades."""
+    PROPOSED = "memory.proposed"
+    """A model would change it: the change waits for the user's yes, and it is as it was."""
 
 
 @explain_fields
@@ -65,20 +67,26 @@ _ON_REQUEST = (ActorKind.USER, ActorKind.HOST, ActorKind.MONITOR)
 _GONE = (MemoryState.FORGOTTEN, MemoryState.ARCHIVED)
 
 
-def events_of(recorded: Recorded, language: str | None = None) -> Iterator[MemoryEvent]:
+def events_of(
+    recorded: Recorded, language: str | None = None, *, meant: Sequence[Memory] = ()
+) -> Iterator[MemoryEvent]:
     """Yield an event for each memory that a ledger entry changed; none if it was refused.
 
-    Notices are in the language, if one is given.
+    If the entry waits, those in `meant` are the memories that it would change. Notices are in the
+    language, if one is given.
     """
     entry = recorded.entry
     if entry.refused is not None:
         return
     told = notices_of([recorded], language)
-    for index, change in enumerate(entry.changes):
+    happened = [(type_of(entry, change), change.after) for change in entry.changes]
+    if entry.waits:
+        happened = [(EventType.PROPOSED, memory) for memory in meant]
+    for index, (type, memory) in enumerate(happened):
         yield MemoryEvent(
             id=f"{recorded.seq}.{index}",
-            type=type_of(entry, change),
-            memory=change.after,
+            type=type,
+            memory=memory,
             entry_id=entry.id,
             op=entry.op,
             reason=entry.reason,

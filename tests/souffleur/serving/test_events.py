@@ -110,6 +110,29 @@ async def test_what_models_and_rules_decide(memory: Souffleur) -> None:
     assert await entry_of(memory, faded, ActorKind.REVIEWER, **bo) == ["memory.forgotten"]
 
 
+async def test_what_waits_for_a_yes_is_told(memory: Souffleur) -> None:
+    """A proposed change is an event with the memory as it is, and a notice that asks."""
+    uma: dict[str, Any] = {"user_id": "uma"}
+    (added,) = await decide(memory, an_add("Uma has a cat."), who=ActorKind.HOST, **uma)
+    since = await latest_place(memory, "uma")
+    await memory.set_preferences(**uma, auto_extract=False)
+    said = {**uma, "user": "I have two cats"}
+    update = Update(
+        target=added.changes[0].after.id,
+        content="Uma has two cats.",
+        reason="r",
+        quote="I have two cats",
+    )
+    (waiting,) = await decide(memory, update, who=ActorKind.MONITOR, **said)
+    async with served(memory) as url, AsyncClient(url) as client:
+        (event,) = await take(client.events(**uma, after=since), 1)
+    assert told([event]) == [("proposed", "Uma has a cat.")]
+    assert event.notice
+    assert event.notice.asks
+    assert event.notice.text == "Shall I update this? Uma has two cats."
+    assert event.notice.entry_ids == (waiting.id,)
+
+
 async def test_a_stream_is_resumed(memory: Souffleur) -> None:
     """After the last event seen, also between two of one entry: each comes once."""
     kim = {"user_id": "kim"}

@@ -45,6 +45,21 @@ class Persona:
 
 @explain_fields
 @dataclass(frozen=True)
+class Chosen:
+    """What holds for the user: as they have chosen, else as in the settings."""
+
+    memory: bool
+    """Whether there is a memory; if not, nothing is read or stored."""
+    auto_extract: bool
+    """Whether what is judged is remembered at once; if not, it waits for a yes."""
+    show_references: bool
+    """Whether replies come with the memories that they were whispered."""
+    incognito: bool
+    """Whether every turn is incognito."""
+
+
+@explain_fields
+@dataclass(frozen=True)
 class Home:
     """What the page of a user shows first."""
 
@@ -74,6 +89,10 @@ class Home:
     """The number of turns."""
     since: datetime | None
     """When the first memory there is was learned."""
+    chosen: Chosen
+    """What the user wants of the memory."""
+    waiting: int
+    """The number of changes that wait for the user's yes."""
 
 
 def caller_of(memory: Souffleur, access: Access) -> Caller:
@@ -107,6 +126,20 @@ async def home_of(memory: Souffleur, user_id: str) -> Home:
         states={one: await count(points, Wanted(user_id, states=(one,))) for one in MemoryState},
         turns=await _count_turns(memory, user_id),
         since=first[0].created_at if first else None,
+        chosen=await chosen_of(memory, user_id),
+        waiting=len(await memory.proposals(user_id=user_id)),
+    )
+
+
+async def chosen_of(memory: Souffleur, user_id: str) -> Chosen:
+    """Return what a user wants of the memory."""
+    wants, usual = await memory.preferences(user_id=user_id), memory.settings
+    extract, show = wants.auto_extract, wants.show_references
+    return Chosen(
+        memory=wants.memory,
+        auto_extract=usual.auto_extract if extract is None else extract,
+        show_references=usual.show_references if show is None else show,
+        incognito=wants.incognito,
     )
 
 

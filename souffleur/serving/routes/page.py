@@ -10,6 +10,7 @@ from souffleur.knowledge.finding.browsing import Wanted
 from souffleur.knowledge.memory import Category, Kind, MemoryState
 from souffleur.knowledge.talk.turn import MAX_MESSAGE_LENGTH
 from souffleur.serving.access import AgentId, Caller as Calling, Memory, Owner, UserId
+from souffleur.serving.page.asked import Question, asked
 from souffleur.serving.page.cards import Cards, matching, page_of, strongest, within_reason
 from souffleur.serving.page.home import Caller, Home, caller_of, home_of
 from souffleur.serving.page.said import Around, Said, Whispered, around, latest_said, whispered
@@ -69,6 +70,12 @@ async def cards(
         return await strongest(memory, wanted)
     newest = order == "newest"
     return await page_of(memory, wanted, limit=limit, cursor=cursor, newest_first=newest)
+
+
+@router.get("/questions")
+async def questions(memory: Memory, user_id: Owner) -> list[Question]:
+    """List what waits for a user's yes, oldest first, in the words that it is about."""
+    return await asked(memory, user_id)
 
 
 @router.get("/turns")

@@ -3,183 +3,30 @@
 import asyncio
 import json
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from threading import Thread
-from typing import Any, TypeVar
 
 import pytest
-from selenium.common.exceptions import StaleElementReferenceException
-from selenium.webdriver import Chrome
-from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.remote.webelement import WebElement
-from selenium.webdriver.support.ui import Select, WebDriverWait
+from selenium.webdriver.support.ui import Select
 
 from souffleur.knowledge.memory import Category, Kind, Memory
-from souffleur.knowledge.memory_codec import to_point
-from souffleur.runtime import Souffleur
-from souffleur.serving.tokens import Role, TokenFile
-from souffleur.settings import Settings
+from souffleur.knowledge.operation import ActorKind
 from tests.browser import logged, needs_browser, open_browser, set_width
-from tests.build import NOW, days, memory as a_memory
-from tests.scripted import SKIP, Scripted
-from tests.served import served
+from tests.build import memory as a_memory
+from tests.page_scene import EVIL, Page, Scene, opened, put
 
 pytestmark = needs_browser
-T = TypeVar("T")
-EVIL = "<img src=x onerror=alert(1)> [a](javascript:alert(2)) <b>bold</b>"
 AXE = Path(os.environ.get("SOUFFLEUR_TEST_AXE", "node_modules/axe-core/axe.min.js"))
 MANY = int(os.environ.get("SOUFFLEUR_TEST_MANY", "2000"))
-CLICK = """
-const [path, text] = arguments;
-const one = [...document.querySelectorAll(path)].find(found => found.textContent.includes(text));
-one?.click();
-return Boolean(one);
-"""
-"""Presses the first element of a path that holds a text; whether there was one."""
 SPOKEN = "return document.documentElement.lang"
 ROOT = Path(__file__).parents[3]
 
 
-class Scene:
-    """A store with Ann, Ben and Mia, served from a thread of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.loop = asyncio.new_event_loop()
-        self.folder = folder
-        self.tokens = TokenFile(folder / "tokens.json")
-        who = ("ann", "ben", "mia")
-        self.secrets = {one: self.tokens.make(Role.USER, one, now=NOW) for one in who}
-        self.thread = Thread(target=self.loop.run_forever, daemon=True)
-        self.thread.start()
-        self.done = asyncio.Event()
-        self.memory: Souffleur
-        self.url = ""
-
-    def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do something in the loop of the server."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
-
-    def start(self) -> None:
-        ready = asyncio.Event()
-        self.serving = asyncio.run_coroutine_threadsafe(self._serve(ready), self.loop)
-        self.call(_within(ready.wait(), 30))
-
-    def stop(self) -> None:
-        self.loop.call_soon_threadsafe(self.done.set)
-        self.serving.result(30)
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self.thread.join(10)
-        self.loop.close()
-
-    async def _serve(self, ready: asyncio.Event) -> None:
-        chosen = Settings(path=self.folder / "store", embedder="hash:64")
-        async with Souffleur.open(chosen, chat=Scripted(lambda _: SKIP)) as self.memory:
-            await fill(self.memory)
-            async with served(self.memory, tokens=self.tokens.file, rate_limit=0) as self.url:
-                ready.set()
-                await self.done.wait()
-
-
-async def _within(work: Awaitable[T], seconds: float) -> T:
-    async with asyncio.timeout(seconds):
-        return await work
-
-
-async def fill(memory: Souffleur) -> None:
-    """Ann's talk, portrait, episode and hostile words; something of Ben's; very much of Mia's."""
-    now = memory.clock()
-    tea = await memory.remember("Ann likes oolong tea in the evening.", user_id="ann")
-    core = tea[0].changes[0].after.id
-    await memory.remember(EVIL, user_id="ann", kind=Kind.PREFERENCE)
-    await memory.remember("Ann's sister Mei lives in Kyoto.", user_id="ann", kind=Kind.RELATIONSHIP)
-    await memory.remember("Ben plays the cello.", user_id="ben")
-    memory.observe(
-        user_id="ann", session_id="s1", user=f"Which tea tonight? {EVIL}",
-        assistant="An oolong, as you like it.", whisper=[core],
-    )  # fmt: skip
-    await memory.flush()
-    turn = (await memory.knowledge.journal.turns(user_id="ann"))[0]
-    quoted = {"turn_id": turn.id, "speaker": "user", "quote": "Which tea tonight?", "at": turn.at}
-    fresh: dict[str, Any] = {"anchor_at": now, "created_at": now, "updated_at": now}
-    ann: dict[str, Any] = {"name": "Ann", "occupation": "Illustrator"}
-    talk: dict[str, Any] = {"key_facts": [EVIL], "tone": "calm"}
-    episode = {"category": Category.EPISODE, "kind": Kind.MOMENT, "valid_from": now, **fresh}
-    words = "Ann draws at night.\n\nShe has a cat."
-    told = [
-        a_memory(words, category=Category.PROFILE, data=ann, **fresh),
-        a_memory("[2026-01-03 18:00] Tea and rain.", data=talk, **episode),
-        a_memory("Ann asked for tea.", evidence=(quoted,), **fresh),
-    ]
-    kinds = list(Kind)
-    many = [
-        a_memory(f"Mia saw film number {n}.", user_id="mia", kind=kinds[n % 15], created_at=at)
-        for n, at in ((n, now - days(n / 100)) for n in range(MANY))
-    ]
-    await put(memory, [*told, *many])
-
-
-async def put(memory: Souffleur, memories: list[Memory]) -> None:
-    base = memory.knowledge
-    vectors = await base.embedder.embed([one.content for one in memories])
-    await base.memories.put([to_point(*both) for both in zip(memories, vectors, strict=True)])
-
-
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    found = Scene(tmp_path_factory.mktemp("page"))
-    found.start()
-    yield found
-    found.stop()
-
-
-class Page:
-    """The page as its reader uses it."""
-
-    def __init__(self, browser: Chrome, url: str) -> None:
-        self.browser = browser
-        self.url = url
-
-    def enter(self, secret: str) -> None:
-        """Sign in with a token, in a tab that knows none."""
-        self.browser.get(f"{self.url}/health")
-        self.browser.execute_script("sessionStorage.clear(); localStorage.clear()")
-        self.browser.get(self.url)
-        self.see("input[type=password]").send_keys(secret, Keys.ENTER)
-        self.see("nav")
-
-    def go(self, view: str) -> None:
-        self.browser.execute_script("location.hash = arguments[0]", f"#/{view}")
-        self.until(lambda: bool(self.all(f"main > .{view.partition('/')[0]} > *")))
-
-    def all(self, path: str) -> list[WebElement]:
-        return self.browser.find_elements(By.CSS_SELECTOR, path)
-
-    def see(self, path: str, text: str = "") -> WebElement:
-        """Return the first shown element that holds a text, as soon as there is one."""
-        return WebDriverWait(
-            self.browser, 15, 0.05, ignored_exceptions=[StaleElementReferenceException]
-        ).until(
-            lambda _: next((one for one in self.all(path) if text in one.text), None),
-            f"{path} {text!r}",
-        )  # type: ignore[return-value]
-
-    def press(self, path: str, text: str = "") -> None:
-        self.until(lambda: bool(self.browser.execute_script(CLICK, path, text)))
-
-    def until(self, met: Callable[[], bool]) -> None:
-        WebDriverWait(
-            self.browser, 15, 0.05, ignored_exceptions=[StaleElementReferenceException]
-        ).until(lambda _: met())
-
-    def words(self) -> list[str]:
-        """Return the words of the memories in the list."""
-        return [one.text for one in self.all(".window .words")]
-
-    @property
-    def text(self) -> str:
-        return self.browser.find_element(By.TAG_NAME, "body").text
+    with opened(tmp_path_factory.mktemp("page"), many=MANY) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
@@ -205,7 +52,7 @@ def test_the_portrait_comes_first(page: Page, scene: Scene) -> None:
 
 def test_hostile_words_stay_words(page: Page, scene: Scene) -> None:
     """Markup in a memory, a talk or an episode is shown letter by letter; nothing runs."""
-    page.enter(scene.secrets["ann"])
+    page.show(scene.secrets["ann"], "portrait")
     for view in ("portrait", "memories", "days", "why"):
         page.go(view)
         page.see("main", EVIL)
@@ -216,7 +63,7 @@ def test_hostile_words_stay_words(page: Page, scene: Scene) -> None:
 
 def test_delete_undo_edit_confirm_pin_restore(page: Page, scene: Scene) -> None:
     """Each is done with a press, told, and found in the store and in the life of the memory."""
-    page.enter(scene.secrets["ann"])
+    page.show(scene.secrets["ann"], "portrait")
     now = scene.memory.clock()
     bike = a_memory("Ann has a bike.", anchor_at=now, created_at=now, updated_at=now)
     scene.call(put(scene.memory, [bike]))
@@ -248,7 +95,7 @@ def test_delete_undo_edit_confirm_pin_restore(page: Page, scene: Scene) -> None:
 
 def test_what_it_rests_on_opens(page: Page, scene: Scene) -> None:
     """The quote leads to the turn in which it was said."""
-    page.enter(scene.secrets["ann"])
+    page.show(scene.secrets["ann"], "portrait")
     hers = scene.call(scene.memory.list(user_id="ann"))
     asked = next(one for one in hers if "asked for tea" in one.content)
     page.go(f"memory/{asked.id}")
@@ -259,8 +106,7 @@ def test_what_it_rests_on_opens(page: Page, scene: Scene) -> None:
 
 def test_why_did_you_say_that(page: Page, scene: Scene) -> None:
     """Below a reply stands what was whispered before it, and why."""
-    page.enter(scene.secrets["ann"])
-    page.go("why")
+    page.show(scene.secrets["ann"], "why")
     page.press(".reply-of button", "Why did you say that?")
     page.see(".line", "What you said called for it")
     page.see(".line .words", "oolong tea")
@@ -268,7 +114,7 @@ def test_why_did_you_say_that(page: Page, scene: Scene) -> None:
 
 def test_search_and_filters(page: Page, scene: Scene) -> None:
     """A text, a kind and a state leave what fits; a slash leads to the search from anywhere."""
-    page.enter(scene.secrets["ann"])
+    page.show(scene.secrets["ann"], "portrait")
     page.see("body").send_keys("/")
     page.see("input[type=search]")
     page.until(lambda: page.browser.switch_to.active_element.get_attribute("type") == "search")
@@ -289,21 +135,22 @@ def test_search_and_filters(page: Page, scene: Scene) -> None:
 
 
 def test_what_happens_is_seen_as_it_happens(page: Page, scene: Scene) -> None:
-    """A new memory appears without a reload, with a notice; nothing of another user does."""
-    page.enter(scene.secrets["ann"])
-    page.go("memories")
+    """What a turn brings appears without a reload, with a notice that takes it back; no other's."""
+    page.show(scene.secrets["ann"], "memories")
     page.see(".window .words", "oolong")
     scene.call(asyncio.sleep(0.3))
     scene.call(scene.memory.remember("Ben sings, too.", user_id="ben"))
-    scene.call(scene.memory.remember("Ann keeps bees.", user_id="ann"))
-    page.see(".window .words", "Ann keeps bees.")
+    scene.say("ann", "I play the oboe")
+    page.see(".window .words", "Ann plays the oboe.")
+    page.see(".notice", "Remembered: Ann plays the oboe.")
     assert "Ben" not in page.text
+    page.press(".notice button", "Undo")
+    page.until(lambda: "Ann plays the oboe." not in page.words())
 
 
 def test_another_user_sees_their_own(page: Page, scene: Scene) -> None:
     """Ben's token shows Ben's memories alone; a wrong one nothing, and why."""
-    page.enter(scene.secrets["ben"])
-    page.go("memories")
+    page.show(scene.secrets["ben"], "memories")
     page.see(".window .words", "Ben plays the cello.")
     assert "Ann" not in page.text
     page.browser.execute_script("sessionStorage.clear(); localStorage.clear()")
@@ -314,8 +161,7 @@ def test_another_user_sees_their_own(page: Page, scene: Scene) -> None:
 
 def test_thousands_of_memories(page: Page, scene: Scene) -> None:
     """Only what is in view is in the document, and the list goes on as one scrolls."""
-    page.enter(scene.secrets["mia"])
-    page.go("memories")
+    page.show(scene.secrets["mia"], "memories")
     page.see("[role=status]", f"{MANY:,} memories")
     page.until(lambda: len(page.all(".window li")) > 3)
     for _ in range(6):
@@ -329,8 +175,7 @@ def test_thousands_of_memories(page: Page, scene: Scene) -> None:
 @pytest.mark.parametrize(("language", "title"), [("zh", "我眼中的你"), ("ja", "私の知るあなた")])
 def test_languages(page: Page, scene: Scene, language: str, title: str) -> None:
     """The page speaks Chinese and Japanese, in every view."""
-    page.enter(scene.secrets["ann"])
-    page.go("settings")
+    page.show(scene.secrets["ann"], "settings")
     Select(page.see(".settings select")).select_by_value(language)
     page.until(lambda: bool(page.browser.execute_script(SPOKEN) == language))
     page.see("nav")
@@ -346,11 +191,11 @@ def test_every_word_is_in_every_language() -> None:
         for file in folder.glob("*.json")
     }
     assert keys["en"] == keys["zh"] == keys["ja"]
-    assert {f"kind.{one}" for one in Kind} | {f"category.{one}" for one in Category} <= keys["en"]
+    named = {"kind": Kind, "category": Category, "who": ActorKind}
+    assert {f"{name}.{one}" for name, kinds in named.items() for one in kinds} <= keys["en"]
 
 
-@pytest.mark.parametrize("wide", [390, 1440])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("wide", "scheme"), [(390, "dark"), (1440, "light")])
 def test_it_can_be_read_by_everybody(page: Page, scene: Scene, wide: int, scheme: str) -> None:
     """Nothing is wider than the screen; axe finds nothing serious in any view."""
     if not AXE.exists():
@@ -360,7 +205,7 @@ def test_it_can_be_read_by_everybody(page: Page, scene: Scene, wide: int, scheme
         "Emulation.setEmulatedMedia",
         {"features": [{"name": "prefers-color-scheme", "value": scheme}]},
     )
-    page.enter(scene.secrets["ann"])
+    page.show(scene.secrets["ann"], "portrait")
     id = scene.call(scene.memory.list(user_id="ann"))[0].id
     for view in ("portrait", "memories", f"memory/{id}", "days", "why", "settings"):
         page.go(view)
@@ -381,8 +226,7 @@ def test_it_can_be_read_by_everybody(page: Page, scene: Scene, wide: int, scheme
 def test_forgetting_everything_needs_the_name(page: Page, scene: Scene) -> None:
     """Only who types the name can press the button; then nothing is left, and nobody signed in."""
     set_width(page.browser, 1440)
-    page.enter(scene.secrets["ben"])
-    page.go("settings")
+    page.show(scene.secrets["ben"], "settings")
     page.see("form button.danger:disabled")
     page.see("form input[autocomplete=off]").send_keys("ben")
     page.press("form button.danger:enabled")

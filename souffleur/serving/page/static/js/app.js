@@ -8,12 +8,17 @@ import { show as portrait } from "./views/portrait.js";
 import { speak, t } from "./words.js";
 
 const VIEWS = ["portrait", "memories", "days", "why", "settings"];
+const BEYOND = { memory: "memories", asked: "asked" };
+const FOCUSABLE = "a[href], button, input, select, textarea, [tabindex='0']";
 const main = document.getElementById("main");
 const head = document.getElementById("head");
 let caller;
 let home;
 let leaving = new AbortController();
 let refresh;
+let waiting = 0;
+let seeking = false;
+let shown;
 
 function wear() {
   const theme = localStorage.getItem("souffleur-theme");
@@ -57,21 +62,38 @@ async function chooseUser() {
 }
 
 function menu(current) {
+  shown = current;
   head.hidden = false;
   head.replaceChildren(
     h("a", { class: "brand", href: "#/portrait" }, "Souffleur"),
-    h("nav", { "aria-label": t("menu") }, VIEWS.map((one) =>
-      h("a", { href: `#/${one}`, "aria-current": one === current ? "page" : null }, icon(one), h("span", {}, t(`view.${one}`))))),
+    h("nav", { "aria-label": t("menu") }, [...(waiting || current === "asked" ? ["asked"] : []), ...VIEWS].map((one) =>
+      h("a", { href: `#/${one}`, "aria-current": one === current ? "page" : null }, icon(one), h("span", {}, t(`view.${one}`)),
+        one === "asked" && waiting > 0 && h("span", { class: "badge" }, String(waiting))))),
     caller.role === "admin" ? h("button", { type: "button", class: "quiet who", onclick: leave }, session.user) : "");
+}
+
+// Whoever uses the keyboard stays where they were, as near as what is drawn anew allows.
+function keepFocus(root, change) {
+  const among = () => [...root.querySelectorAll(FOCUSABLE)];
+  const place = among().indexOf(document.activeElement);
+  change();
+  if (place >= 0) (among()[Math.min(place, among().length - 1)] ?? main).focus({ preventScroll: true });
+}
+
+// After a view was chosen: its search, if a slash was pressed, else its beginning.
+function focusFirst() {
+  const search = seeking && main.querySelector(".search");
+  seeking = false;
+  (search || main).focus({ preventScroll: true });
 }
 
 async function draw(moved) {
   const [name, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
-  const view = VIEWS.includes(name) || name === "memory" ? name : "portrait";
+  const view = VIEWS.includes(name) || name in BEYOND ? name : "portrait";
   leaving.abort();
   leaving = new AbortController();
   const { signal } = leaving;
-  menu(view === "memory" ? "memories" : view);
+  menu(BEYOND[view] ?? view);
   document.title = `${t(`view.${view}`)} · Souffleur`;
   main.dataset.view = view;
   try {
@@ -80,9 +102,9 @@ async function draw(moved) {
     if (moved) main.replaceChildren(place);
     const again = await show(place, { caller, home, rest, signal });
     if (signal.aborted) return;
-    if (!moved) main.replaceChildren(place);
+    if (!moved) keepFocus(main, () => main.replaceChildren(place));
     refresh = again ?? (() => (main.querySelector("form.editing, .why .list > *, .settings") ? null : draw(false)));
-    if (moved) main.focus({ preventScroll: true });
+    if (moved) focusFirst();
   } catch (error) {
     if (signal.aborted) return;
     if (error instanceof Refused && error.status === 401) signIn(error.message);
@@ -95,6 +117,7 @@ async function start() {
     caller = await get("/me");
     if (caller.role === "admin" && !session.user) return await chooseUser();
     home = await get("/home");
+    waiting = home.waiting;
     await draw(true);
     if (!start.followed) {
       start.followed = true;
@@ -113,13 +136,20 @@ addEventListener("hashchange", () => {
 });
 addEventListener("changed", () => {
   clearTimeout(due);
-  due = setTimeout(() => refresh?.(), 120);
+  due = setTimeout(async () => {
+    refresh?.();
+    const found = await get("/questions").catch(() => null);
+    if (!found || found.length === waiting) return;
+    waiting = found.length;
+    keepFocus(head, () => menu(shown));
+  }, 120);
 });
 document.addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.target.closest("input, textarea, select") || head.hidden) return;
   event.preventDefault();
-  location.hash = "#/memories";
-  setTimeout(() => main.querySelector(".search")?.focus(), 200);
+  seeking = true;
+  if (main.dataset.view === "memories") focusFirst();
+  else location.hash = "#/memories";
 });
 wear();
 await speak();

@@ -1,4 +1,6 @@
 // Elements are built here and nowhere else. Words only ever become text nodes.
+import { t } from "./words.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 function fill(element, given, children) {
@@ -17,3 +19,19 @@ export const svg = (name, given = {}, ...children) =>
   fill(document.createElementNS(SVG, name), given, children);
 export const button = (words, onclick, given = {}) =>
   h("button", { type: "button", onclick, ...given }, words);
+
+// A button that acts only once it was pressed, a question shown, and that answered with yes.
+export function twice(words, question, act, { yes = t("sure.yes"), ...given } = {}) {
+  const place = h("span", { class: "twice" });
+  const once = button(words, () => {
+    const back = () => {
+      place.replaceChildren(once);
+      once.focus();
+    };
+    const go = button(yes, act, { class: "danger" });
+    place.replaceChildren(h("span", { role: "alert" }, question), go, button(t("cancel"), back, { class: "quiet" }));
+    go.focus();
+  }, given);
+  place.append(once);
+  return place;
+}

@@ -17,15 +17,20 @@ function take(block) {
   if (!fields.data) return;
   const event = JSON.parse(fields.data);
   changed();
-  const told = TOLD[event.type];
-  if (!told || ours.has(event.entry_id) || event.by.who === "user") return;
-  notice(t(told, { what: event.memory.content.slice(0, 120) }),
-    [t("view"), () => { location.hash = `#/memory/${event.memory.id}`; }],
-    [t("undo"), () => undo(event.entry_id)]);
+  if (!ours.has(event.entry_id) && event.by.who !== "user") tell(event);
 }
 
-async function read() {
-  const answer = await open("/events", { query: { after: last } });
+// What a turn has changed comes with its words, in the language that the person speaks.
+function tell({ notice: told, type, memory, entry_id: entry }) {
+  const see = (place) => [t("view"), () => { location.hash = place; }];
+  const back = [t("undo"), () => undo(entry)];
+  if (told?.asks) notice(told.text, see("#/asked"));
+  else if (told) notice(told.text, see(`#/memory/${memory.id}`), back);
+  else if (TOLD[type]) notice(t(TOLD[type], { what: memory.content.slice(0, 120) }), see(`#/memory/${memory.id}`), back);
+}
+
+async function read(signal) {
+  const answer = await open("/events", { query: { after: last }, signal });
   if (!answer.ok) return answer.status < 500;
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -38,9 +43,31 @@ async function read() {
   }
 }
 
+// A browser has six connections to a server: a tab that nobody looks at holds none of them.
+const seen = () => document.visibilityState === "visible";
+
+function looked() {
+  return new Promise((go) => {
+    const look = () => {
+      if (!seen()) return;
+      document.removeEventListener("visibilitychange", look);
+      go();
+    };
+    document.addEventListener("visibilitychange", look);
+    look();
+  });
+}
+
 export async function follow() {
   for (;;) {
-    if (await read().catch(() => false)) return;
-    await new Promise((go) => setTimeout(go, 2000));
+    await looked();
+    const away = new AbortController();
+    const leave = () => seen() || away.abort();
+    document.addEventListener("visibilitychange", leave);
+    addEventListener("pagehide", () => away.abort(), { signal: away.signal });
+    const over = await read(away.signal).catch(() => false);
+    document.removeEventListener("visibilitychange", leave);
+    if (over) return;
+    if (!away.signal.aborted) await new Promise((go) => setTimeout(go, 2000));
   }
 }

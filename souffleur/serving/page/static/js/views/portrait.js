@@ -1,5 +1,5 @@
 // The portrait: how the companion understands the person, before everything else.
-import { get, post } from "../api.js";
+import { get, patch, post } from "../api.js";
 import { cardOf } from "../card.js";
 import { button, h } from "../dom.js";
 import { complain } from "../notice.js";
@@ -29,12 +29,26 @@ function narrative(home, caller, again) {
 const some = (title, cards) => cards.length > 0 &&
   h("section", {}, h("h2", {}, t(title)), h("div", { class: "cards" }, cards.map(cardOf)));
 
+const told = (words, ...rest) => h("p", { class: "told" }, h("span", {}, words), rest);
+
+// What is unusual now: the memory is off, or something waits for an answer.
+function banners(home, again) {
+  const on = (fields) => button(t("off.on"), () => patch("/preferences", fields).then(again).catch(complain));
+  return [
+    !home.chosen.memory && told(t("off.about"), on({ memory: true })),
+    home.chosen.memory && home.chosen.incognito && told(t("off.incognito"), h("a", { href: "#/settings" }, t("view.settings"))),
+    home.waiting > 0 && told(t("asked.waiting", { n: home.waiting, count: number(home.waiting) }),
+      h("a", { href: "#/asked" }, t("asked.see"))),
+  ].filter(Boolean);
+}
+
 export async function show(main, { caller }) {
   const home = await get("/home");
   const again = () => show(main, { caller });
   const total = Object.values(home.kinds).reduce((sum, one) => sum + one, 0);
   const occupation = home.portrait?.data?.occupation;
   main.replaceChildren(
+    ...banners(home, again),
     h("p", { class: "overline" }, t("portrait.over")),
     h("h1", { dir: "auto" }, home.portrait?.data?.name || home.title),
     occupation ? h("p", { class: "occupation", dir: "auto" }, occupation) : "",

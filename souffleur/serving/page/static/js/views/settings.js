@@ -1,5 +1,5 @@
 // Settings: how the page looks and speaks, the person's name, and what can be taken away.
-import { get, leave, put, remove, session } from "../api.js";
+import { get, leave, patch, put, remove, session } from "../api.js";
 import { button, h } from "../dom.js";
 import { complain, notice } from "../notice.js";
 import { LANGUAGES, choose, spoken, t } from "../words.js";
@@ -16,13 +16,38 @@ function pick(label, options, chosen, act) {
   return h("label", { class: "field" }, h("span", {}, label), made);
 }
 
+function wish(name, on, fields) {
+  const box = h("input", { type: "checkbox", checked: on, "aria-describedby": `wish-${name}` });
+  box.addEventListener("change", async () => {
+    try {
+      await patch("/preferences", fields(box.checked));
+      notice(t("saved"));
+    } catch (error) {
+      box.checked = !box.checked;
+      complain(error);
+    }
+  });
+  return h("div", { class: "wish" }, h("label", {}, box, h("span", {}, t(`wish.${name}`))),
+    h("p", { class: "soft small", id: `wish-${name}` }, t(`wish.${name}.about`)));
+}
+
+const wishes = ({ chosen }) => [
+  wish("memory", chosen.memory, (memory) => ({ memory })),
+  wish("ask", !chosen.auto_extract, (first) => ({ auto_extract: !first })),
+  wish("show_references", chosen.show_references, (show_references) => ({ show_references })),
+  wish("incognito", chosen.incognito, (incognito) => ({ incognito })),
+];
+
 function person(home) {
+  const speech = h("select", {}, ["", ...Object.keys(LANGUAGES)].map((one) =>
+    h("option", { value: one, disabled: !one && home.language }, LANGUAGES[one] ?? t("speech.auto"))));
+  speech.value = home.language ?? "";
   const title = h("input", { value: home.title, maxlength: 60 });
   const zone = h("input", { value: home.timezone, maxlength: 60 });
   const keep = async (event) => {
     event.preventDefault();
     try {
-      await put("/person", { title: title.value, timezone: zone.value });
+      await put("/person", { title: title.value, timezone: zone.value, language: speech.value || null });
       notice(t("saved"));
     } catch (error) {
       complain(error);
@@ -31,6 +56,7 @@ function person(home) {
   return h("form", { onsubmit: keep },
     h("label", { class: "field" }, h("span", {}, t("settings.title")), title),
     h("label", { class: "field" }, h("span", {}, t("settings.zone")), zone),
+    h("label", { class: "field" }, h("span", {}, t("settings.speech")), speech),
     h("button", {}, t("save")));
 }
 
@@ -63,6 +89,7 @@ export async function show(main, { caller }) {
           localStorage.setItem("souffleur-theme", one);
           wear(one);
         })),
+    part("settings.wishes", wishes(home)),
     part("settings.you", person(home)),
     part("erase", erasure(home)),
     session.token || caller.role === "admin" ? button(t("leave"), leave) : "");

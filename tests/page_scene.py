@@ -1,0 +1,207 @@
+"""The person's own page in a browser, served with a store in which there is something to see."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import Any, TypeVar
+
+from selenium.common.exceptions import StaleElementReferenceException
+from selenium.webdriver import Chrome
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.ui import WebDriverWait
+
+from souffleur.agents.chat import Request
+from souffleur.knowledge.memory import Category, Kind, Memory
+from souffleur.knowledge.memory_codec import to_point
+from souffleur.runtime import Souffleur
+from souffleur.serving.tokens import Role, TokenFile
+from souffleur.settings import Settings
+from tests.build import NOW, days, memory as a_memory
+from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name
+from tests.served import served
+
+T = TypeVar("T")
+EVIL = "<img src=x onerror=alert(1)> [a](javascript:alert(2)) <b>bold</b>"
+SWITCH = """
+sessionStorage.clear(); localStorage.clear();
+if (arguments[0]) sessionStorage.setItem("souffleur", JSON.stringify({token: arguments[0]}));
+"""
+"""Signs in, in a tab of the same server."""
+CLICK = """
+const [path, text] = arguments;
+const one = [...document.querySelectorAll(path)].find(found => found.textContent.includes(text));
+one?.click();
+return Boolean(one);
+"""
+"""Presses the first element of a path that holds a text; whether there was one."""
+
+
+class Scene:
+    """A store with Ann, Ben and Mia, served from a thread of its own."""
+
+    def __init__(self, folder: Path, *, many: int = 0) -> None:
+        self.many = many
+        self.loop = asyncio.new_event_loop()
+        self.folder = folder
+        self.tokens = TokenFile(folder / "tokens.json")
+        who = ("ann", "ben", "mia")
+        self.secrets = {one: self.tokens.make(Role.USER, one, now=NOW) for one in who}
+        self.thread = Thread(target=self.loop.run_forever, daemon=True)
+        self.thread.start()
+        self.done = asyncio.Event()
+        self.memory: Souffleur
+        self.url = ""
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do something in the loop of the server."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
+
+    def say(self, user_id: str, text: str) -> None:
+        """Have a user say something, and wait until it is judged."""
+
+        async def said() -> None:
+            self.memory.observe(user_id=user_id, session_id="s1", user=text, assistant="I see.")
+            await self.memory.flush()
+
+        self.call(said())
+
+    def start(self) -> None:
+        ready = asyncio.Event()
+        self.serving = asyncio.run_coroutine_threadsafe(self._serve(ready), self.loop)
+        self.call(_within(ready.wait(), 30))
+
+    def stop(self) -> None:
+        self.loop.call_soon_threadsafe(self.done.set)
+        self.serving.result(30)
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join(10)
+        self.loop.close()
+
+    async def _serve(self, ready: asyncio.Event) -> None:
+        chosen = Settings(path=self.folder / "store", embedder="hash:64")
+        async with Souffleur.open(chosen, chat=Scripted(by_name(monitor=judged))) as memory:
+            self.memory = memory
+            await fill(memory, self.many)
+            async with served(memory, tokens=self.tokens.file, rate_limit=0) as self.url:
+                ready.set()
+                await self.done.wait()
+
+
+async def _within(work: Awaitable[T], seconds: float) -> T:
+    async with asyncio.timeout(seconds):
+        return await work
+
+
+def judged(request: Request) -> Answer:
+    """The judge, which keeps what is said of an oboe."""
+    if "I play the oboe" not in request.messages[-1].content:
+        return SKIP
+    return answer(add("Ann plays the oboe.", "I play the oboe"))
+
+
+@contextmanager
+def opened(folder: Path, *, many: int = 0) -> Iterator[Scene]:
+    """Yield a scene that is served."""
+    scene = Scene(folder, many=many)
+    scene.start()
+    yield scene
+    scene.stop()
+
+
+async def fill(memory: Souffleur, many: int) -> None:
+    """Ann's talk, portrait, episode and hostile words; something of Ben's; very much of Mia's."""
+    now = memory.clock()
+    tea = await memory.remember("Ann likes oolong tea in the evening.", user_id="ann")
+    core = tea[0].changes[0].after.id
+    await memory.remember(EVIL, user_id="ann", kind=Kind.PREFERENCE)
+    await memory.remember("Ann's sister Mei lives in Kyoto.", user_id="ann", kind=Kind.RELATIONSHIP)
+    await memory.remember("Ben plays the cello.", user_id="ben")
+    memory.observe(
+        user_id="ann", session_id="s1", user=f"Which tea tonight? {EVIL}",
+        assistant="An oolong, as you like it.", whisper=[core],
+    )  # fmt: skip
+    await memory.flush()
+    turn = (await memory.knowledge.journal.turns(user_id="ann"))[0]
+    quoted = {"turn_id": turn.id, "speaker": "user", "quote": "Which tea tonight?", "at": turn.at}
+    fresh: dict[str, Any] = {"anchor_at": now, "created_at": now, "updated_at": now}
+    ann: dict[str, Any] = {"name": "Ann", "occupation": "Illustrator"}
+    talk: dict[str, Any] = {"key_facts": [EVIL], "tone": "calm"}
+    episode = {"category": Category.EPISODE, "kind": Kind.MOMENT, "valid_from": now, **fresh}
+    words = "Ann draws at night.\n\nShe has a cat."
+    told = [
+        a_memory(words, category=Category.PROFILE, data=ann, **fresh),
+        a_memory("[2026-01-03 18:00] Tea and rain.", data=talk, **episode),
+        a_memory("Ann asked for tea.", evidence=(quoted,), **fresh),
+    ]
+    kinds = list(Kind)
+    films = [
+        a_memory(f"Mia saw film number {n}.", user_id="mia", kind=kinds[n % 15], created_at=at)
+        for n, at in ((n, now - days(n / 100)) for n in range(many))
+    ]
+    await put(memory, [*told, *films])
+
+
+async def put(memory: Souffleur, memories: list[Memory]) -> None:
+    base = memory.knowledge
+    vectors = await base.embedder.embed([one.content for one in memories])
+    await base.memories.put([to_point(*both) for both in zip(memories, vectors, strict=True)])
+
+
+class Page:
+    """The page as its reader uses it."""
+
+    def __init__(self, browser: Chrome, url: str) -> None:
+        self.browser = browser
+        self.url = url
+        self.visits = 0
+
+    def enter(self, secret: str) -> None:
+        """Sign in with a token, in a tab that knows none."""
+        self.browser.execute_script(SWITCH, "")
+        self.browser.get(self.url)
+        self.see("input[type=password]").send_keys(secret, Keys.ENTER)
+        self.see("nav")
+
+    def show(self, secret: str, view: str) -> None:
+        """Show a view to whom a token belongs, in a tab that knows it already."""
+        self.browser.execute_script(SWITCH, secret)
+        self.visits += 1
+        self.browser.get(f"{self.url}/me?{self.visits}#/{view}")  # another address is read anew
+        self.see("nav")
+        self.until(lambda: bool(self.all(f"main > .{view.partition('/')[0]} > *")))
+
+    def go(self, view: str) -> None:
+        self.browser.execute_script("location.hash = arguments[0]", f"#/{view}")
+        self.until(lambda: bool(self.all(f"main > .{view.partition('/')[0]} > *")))
+
+    def all(self, path: str) -> list[WebElement]:
+        return self.browser.find_elements(By.CSS_SELECTOR, path)
+
+    def see(self, path: str, text: str = "") -> WebElement:
+        """Return the first shown element that holds a text, as soon as there is one."""
+        return WebDriverWait(
+            self.browser, 15, 0.05, ignored_exceptions=[StaleElementReferenceException]
+        ).until(
+            lambda _: next((one for one in self.all(path) if text in one.text), None),
+            f"{path} {text!r}",
+        )  # type: ignore[return-value]
+
+    def press(self, path: str, text: str = "") -> None:
+        self.until(lambda: bool(self.browser.execute_script(CLICK, path, text)))
+
+    def until(self, met: Callable[[], bool]) -> None:
+        WebDriverWait(
+            self.browser, 15, 0.05, ignored_exceptions=[StaleElementReferenceException]
+        ).until(lambda _: met())
+
+    def words(self) -> list[str]:
+        """Return the words of the memories in the list."""
+        return [one.text for one in self.all(".window .words")]
+
+    @property
+    def text(self) -> str:
+        return self.browser.find_element(By.TAG_NAME, "body").text

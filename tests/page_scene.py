@@ -1,6 +1,7 @@
 """The person's own page in a browser, served with a store in which there is something to see."""
 
 import asyncio
+from base64 import b64decode
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,10 +18,11 @@ from selenium.webdriver.support.ui import WebDriverWait
 from souffleur.agents.chat import Request
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.memory_codec import to_point
+from souffleur.knowledge.operation import Update
 from souffleur.runtime import Souffleur
 from souffleur.serving.tokens import Role, TokenFile
 from souffleur.settings import Settings
-from tests.build import NOW, days, memory as a_memory
+from tests.build import NOW, days, memory as a_memory, verdict
 from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name
 from tests.served import served
 
@@ -68,6 +70,17 @@ class Scene:
             await self.memory.flush()
 
         self.call(said())
+
+    def ask_ann(self) -> None:
+        """Have two changes wait for Ann's yes."""
+        self.call(self.memory.set_preferences(user_id="ann", auto_extract=False))
+        found = self.call(self.memory.list(user_id="ann"))
+        mei = next(one for one in found if "Mei" in one.content)
+        quote = {"reason": "she moved", "quote": "Mei moved to Nara"}
+        moved = Update(target=mei.id, content="Ann's sister Mei lives in Nara.", **quote)
+        asked = verdict(moved, user="Mei moved to Nara", at=self.memory.clock())
+        self.call(self.memory.knowledge.apply(asked))
+        self.say("ann", "I play the oboe")
 
     def start(self) -> None:
         ready = asyncio.Event()
@@ -192,6 +205,12 @@ class Page:
 
     def press(self, path: str, text: str = "") -> None:
         self.until(lambda: bool(self.browser.execute_script(CLICK, path, text)))
+
+    def picture(self, file: Path) -> None:
+        """Save a picture of the whole page."""
+        whole = {"captureBeyondViewport": True}
+        shot = self.browser.execute_cdp_cmd("Page.captureScreenshot", whole)
+        file.write_bytes(b64decode(shot["data"]))
 
     def until(self, met: Callable[[], bool]) -> None:
         WebDriverWait(

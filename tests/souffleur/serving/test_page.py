@@ -207,13 +207,16 @@ def test_it_can_be_read_by_everybody(page: Page, scene: Scene, wide: int, scheme
     )
     page.show(scene.secrets["ann"], "portrait")
     id = scene.call(scene.memory.list(user_id="ann"))[0].id
-    for view in ("portrait", "memories", f"memory/{id}", "days", "why", "settings"):
+    views = ("portrait", "memories", f"memory/{id}", "days", "why", "asked", "topic", "settings")
+    scene.ask_ann()
+    for view in views:
         page.go(view)
+        if view == "topic":
+            page.see(".topic input").send_keys("oolong", Keys.ENTER)
+            page.see(".trace")
         scene.call(asyncio.sleep(0.2))
-        shots = os.environ.get("SOUFFLEUR_TEST_SHOTS")
-        if shots:
-            name = f"{view.partition('/')[0]}-{wide}-{scheme}.png"
-            page.browser.save_screenshot(str(Path(shots) / name))
+        if shots := os.environ.get("SOUFFLEUR_TEST_SHOTS"):
+            page.picture(Path(shots) / f"{view.partition('/')[0]}-{wide}-{scheme}.png")
         assert page.browser.execute_script("return document.documentElement.scrollWidth") <= wide
         page.browser.execute_script(AXE.read_text("utf-8"))
         found = page.browser.execute_async_script(

@@ -1,11 +1,15 @@
 """What a person decides on their page: preferences, answers, a topic to forget, files."""
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from selenium.webdriver.common.keys import Keys
 
+from souffleur.errors import NotFoundError
+from souffleur.knowledge.memory import MemoryState
 from souffleur.knowledge.operation import Delete, Update
 from tests.browser import needs_browser, open_browser
 from tests.build import memory as a_memory, verdict
@@ -98,3 +102,59 @@ def test_all_are_answered_at_once(page: Page, scene: Scene) -> None:
     page.see("p", "Nothing waits")
     left = [one.content for one in scene.call(scene.memory.list(**ANN))]
     assert not [one for one in left if "Rome" in one]
+
+
+def test_a_topic_is_forgotten(page: Page, scene: Scene) -> None:
+    """What tells of it is shown and nothing goes; then what is left chosen goes, for good."""
+
+    def known() -> str:
+        found = scene.call(scene.memory.list(**ANN, state=None))
+        return "\n".join(one.content for one in found)
+
+    told = [a_memory("Bo moved to Oslo."), a_memory("Ann sends Bo tea.", entities=("Oslo",))]
+    scene.call(put(scene.memory, told))
+    page.show(scene.secrets["ann"], "topic")
+    page.see("input").send_keys("Oslo", Keys.ENTER)
+    page.see(".trace", "Bo moved to Oslo.")
+    page.press(".trace label", "Ann sends Bo tea.")
+    page.press("button", "for good")
+    page.see("[role=alert]", "cannot be undone")
+    assert "Oslo" in known()
+    page.press("button", "Yes, do it")
+    page.see(".found", "Forgotten for good")
+    assert "Oslo" not in page.text
+    assert "Bo moved" not in known()
+    assert "Ann sends Bo tea." in known()
+
+
+def test_a_memory_is_erased_for_good(page: Page, scene: Scene) -> None:
+    """What was forgotten can be erased; then it can be restored no more."""
+    boat = a_memory("Ann has a boat.", state=MemoryState.FORGOTTEN)
+    scene.call(put(scene.memory, [boat]))
+    page.show(scene.secrets["ann"], f"memory/{boat.id}")
+    page.press(".buttons button", "Erase for good")
+    page.press(".buttons button", "Yes, do it")
+    page.see(".notice", "Erased for good.")
+    with pytest.raises(NotFoundError):
+        scene.call(scene.memory.get(boat.id, **ANN))
+
+
+def test_files_go_out_and_come_in(page: Page, scene: Scene, tmp_path: Path) -> None:
+    """The download is an export of this user; a file of mem0 is counted before it is taken."""
+    where = {"behavior": "allow", "downloadPath": str(tmp_path)}
+    page.browser.execute_cdp_cmd("Browser.setDownloadBehavior", where)
+    page.show(scene.secrets["ann"], "settings")
+    page.press("button", "Download everything")
+    page.until(lambda: bool(list(tmp_path.glob("*.jsonl"))))
+    head, *lines = next(tmp_path.glob("*.jsonl")).read_text("utf-8").splitlines()
+    assert json.loads(head)["user_id"] == "ann"
+    assert "oolong" in "".join(lines)
+    assert "cello" not in "".join(lines)
+    file = tmp_path / "mem0.json"
+    file.write_text(json.dumps([{"id": "1", "memory": "Ann skates."}]), "utf-8")
+    page.see("input[type=file]").send_keys(str(file))
+    page.see("p", "One record would be new")
+    assert "Ann skates." not in str(scene.call(scene.memory.list(**ANN)))
+    page.press("button", "Import them")
+    page.see("p", "One record was imported.")
+    assert "Ann skates." in str(scene.call(scene.memory.list(**ANN)))

@@ -39,12 +39,13 @@ async function ask(method, path, query, body) {
     rest.body = JSON.stringify(body);
     rest.headers = { "Content-Type": "application/json" };
   }
-  const answer = await open(path, rest);
-  if (!answer.ok) {
-    const told = await answer.json().catch(() => null);
-    throw new Refused(answer.status, told?.error?.message ?? answer.statusText);
-  }
-  return answer.json();
+  return read(await open(path, rest));
+}
+
+async function read(answer) {
+  if (answer.ok) return answer.json();
+  const told = await answer.json().catch(() => null);
+  throw new Refused(answer.status, told?.error?.message ?? answer.statusText);
 }
 
 export const get = (path, query) => ask("GET", path, query);
@@ -52,3 +53,5 @@ export const post = (path, body, query) => ask("POST", path, query, body);
 export const patch = (path, body) => ask("PATCH", path, {}, body);
 export const put = (path, body) => ask("PUT", path, {}, body);
 export const remove = (path) => ask("DELETE", path);
+export const send = async (path, file, query) =>
+  read(await open(path, { method: "POST", query, body: file, headers: { "Content-Type": "application/octet-stream" } }));

@@ -35,3 +35,14 @@ export const restore = (id) => make(() => post(`/memories/${id}/restore`), "rest
 export const pin = (id) => make(() => post(`/memories/${id}/pin`), "pinned");
 export const confirm = (id) => make(() => post(`/pending/${id}/confirm`), "confirmed");
 export const edit = (id, content) => make(() => patch(`/memories/${id}`, { content }), "edited");
+
+// For good: there is nothing to undo, and nothing more to see.
+export async function erase(id) {
+  try {
+    await post(`/memories/${id}/erase`, { turns: true });
+    notice(t("erase.memory.done"));
+    location.hash = "#/memories";
+  } catch (error) {
+    complain(error);
+  }
+}

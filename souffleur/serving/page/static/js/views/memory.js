@@ -1,7 +1,7 @@
 // One memory: its words, what it rests on, and its life.
 import { get } from "../api.js";
-import { confirm, edit, forget, pin, restore, undo } from "../changes.js";
-import { button, h } from "../dom.js";
+import { confirm, edit, erase, forget, pin, restore, undo } from "../changes.js";
+import { button, h, twice } from "../dom.js";
 import { complain } from "../notice.js";
 import { ago, date, has, minute, number, t } from "../words.js";
 
@@ -65,6 +65,7 @@ function buttons(memory, words) {
     used && !memory.verified && button(t("confirm"), () => confirm(memory.id)),
     memory.state === "active" && memory.category !== "core" && button(t("pin"), () => pin(memory.id)),
     gone && button(t("restore"), () => restore(memory.id)),
+    !used && twice(t("erase.memory"), t("erase.memory.sure"), () => erase(memory.id), { class: "danger" }),
     used && button(t("forget"), () => forget(memory.id), { class: "danger" }));
 }
 

@@ -1,6 +1,7 @@
 // Settings: how the page looks and speaks, the person's name, and what can be taken away.
 import { get, leave, patch, put, remove, session } from "../api.js";
 import { button, h } from "../dom.js";
+import { files } from "../files.js";
 import { complain, notice } from "../notice.js";
 import { LANGUAGES, choose, spoken, t } from "../words.js";
 
@@ -91,6 +92,8 @@ export async function show(main, { caller }) {
         })),
     part("settings.wishes", wishes(home)),
     part("settings.you", person(home)),
+    part("files", files()),
+    part("view.topic", h("p", { class: "soft" }, t("topic.about")), h("a", { class: "button", href: "#/topic" }, t("view.topic"))),
     part("erase", erasure(home)),
     session.token || caller.role === "admin" ? button(t("leave"), leave) : "");
 }

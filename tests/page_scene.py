@@ -149,6 +149,7 @@ async def fill(memory: Souffleur, many: int) -> None:
         a_memory(words, category=Category.PROFILE, data=ann, **fresh),
         a_memory("[2026-01-03 18:00] Tea and rain.", data=talk, **episode),
         a_memory("Ann asked for tea.", evidence=(quoted,), **fresh),
+        *named(fresh),
     ]
     kinds = list(Kind)
     films = [
@@ -156,6 +157,20 @@ async def fill(memory: Souffleur, many: int) -> None:
         for n, at in ((n, now - days(n / 100)) for n in range(many))
     ]
     await put(memory, [*told, *films])
+
+
+def named(fresh: dict[str, Any]) -> list[Memory]:
+    """Memories of Ann's that mention people and places."""
+    told = {
+        "Mei sent Ann tea from Kyoto.": ("Mei", "Kyoto"),
+        "Mei works at the Uji mill.": ("Mei", "Uji"),
+        "Ann and Tom were in Kyoto in May.": ("Tom", "Kyoto"),
+        "Tom has a dog called Rex.": ("Tom", "Rex"),
+        "Ann walks Rex on Sundays.": ("Rex",),
+        "Mei met Tom at Lake Biwa.": ("Mei", "Tom", "Lake Biwa"),
+        f"{EVIL} is a name.": (EVIL, "Tom"),
+    }
+    return [a_memory(words, entities=names, **fresh) for words, names in told.items()]
 
 
 async def put(memory: Souffleur, memories: list[Memory]) -> None:
@@ -208,7 +223,8 @@ class Page:
 
     def picture(self, file: Path) -> None:
         """Save a picture of the whole page."""
-        whole = {"captureBeyondViewport": True}
+        seen = self.browser.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
+        whole = {"captureBeyondViewport": True, "clip": {**seen, "scale": 1}}
         shot = self.browser.execute_cdp_cmd("Page.captureScreenshot", whole)
         file.write_bytes(b64decode(shot["data"]))
 

@@ -12,7 +12,9 @@ from souffleur.knowledge.talk.turn import MAX_MESSAGE_LENGTH
 from souffleur.serving.access import AgentId, Caller as Calling, Memory, Owner, UserId
 from souffleur.serving.page.asked import Question, asked
 from souffleur.serving.page.cards import Cards, matching, page_of, strongest, within_reason
+from souffleur.serving.page.figures import Figures, figures_of
 from souffleur.serving.page.home import Caller, Home, caller_of, home_of
+from souffleur.serving.page.names import Names, names_of
 from souffleur.serving.page.said import Around, Said, Whispered, around, latest_said, whispered
 from souffleur.serving.tokens import Role
 
@@ -76,6 +78,18 @@ async def cards(
 async def questions(memory: Memory, user_id: Owner) -> list[Question]:
     """List what waits for a user's yes, oldest first, in the words that it is about."""
     return await asked(memory, user_id)
+
+
+@router.get("/names")
+async def names(memory: Memory, user_id: Owner) -> Names:
+    """Show the names in a user's latest memories, and what joins them."""
+    return await names_of(memory, user_id)
+
+
+@router.get("/figures")
+async def figures(memory: Memory, caller: Calling, user_id: Owner) -> Figures:
+    """Show a user's memories in numbers, what is due, and the latest runs: reads all of them."""
+    return await figures_of(memory, user_id, admin=caller.role is Role.ADMIN)
 
 
 @router.get("/turns")

@@ -5,13 +5,16 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 from souffleur.knowledge.memory import Category, Kind, Memory
-from souffleur.knowledge.operation import ActorKind
+from souffleur.knowledge.operation import ActorKind, Op, Refusal
+from souffleur.runs import RunOptions
+from souffleur.runs.jobs import RUNS
 from tests.browser import logged, needs_browser, open_browser, set_width
 from tests.build import memory as a_memory
 from tests.page_scene import EVIL, Page, Scene, opened, put
@@ -19,6 +22,15 @@ from tests.page_scene import EVIL, Page, Scene, opened, put
 pytestmark = needs_browser
 AXE = Path(os.environ.get("SOUFFLEUR_TEST_AXE", "node_modules/axe-core/axe.min.js"))
 MANY = int(os.environ.get("SOUFFLEUR_TEST_MANY", "2000"))
+VIEWS = (
+    *("portrait", "memories", "memory", "names", "days", "why"),
+    *("asked", "topic", "figures", "settings"),
+)
+POINT = """
+const one = document.querySelector(`.picture [data-name="${arguments[0]}"]`);
+one.dispatchEvent(new MouseEvent("click"));
+"""
+"""Presses a name in the picture."""
 SPOKEN = "return document.documentElement.lang"
 ROOT = Path(__file__).parents[3]
 
@@ -53,7 +65,7 @@ def test_the_portrait_comes_first(page: Page, scene: Scene) -> None:
 def test_hostile_words_stay_words(page: Page, scene: Scene) -> None:
     """Markup in a memory, a talk or an episode is shown letter by letter; nothing runs."""
     page.show(scene.secrets["ann"], "portrait")
-    for view in ("portrait", "memories", "days", "why"):
+    for view in ("portrait", "memories", "names", "days", "why"):
         page.go(view)
         page.see("main", EVIL)
         assert page.all("main img, main script, main b:not(.over b), a[href^=javascript]") == []
@@ -110,6 +122,32 @@ def test_why_did_you_say_that(page: Page, scene: Scene) -> None:
     page.press(".reply-of button", "Why did you say that?")
     page.see(".line", "What you said called for it")
     page.see(".line .words", "oolong tea")
+
+
+def test_names_and_what_joins_them(page: Page, scene: Scene) -> None:
+    """A name, pressed in the list or the picture, shows its memories and what it goes with."""
+    page.show(scene.secrets["ann"], "names")
+    page.press(".list-of-names button", "Mei")
+    page.see(".chosen .words", "Mei works at the Uji mill.")
+    page.press(".goes button", "Kyoto")
+    page.see(".chosen h2", "Kyoto")
+    assert page.see("[aria-pressed=true]").text == "Kyoto 2"
+    page.until(lambda: len(page.all(".picture .name")) == 7)
+    page.browser.execute_script(POINT, "Rex")
+    page.see(".chosen .words", "Ann walks Rex on Sundays.")
+    assert len(page.all(".picture .tie.open")) == 1
+
+
+def test_figures(page: Page, scene: Scene) -> None:
+    """What is due next, how strong memories are, what was decided, and the runs are shown."""
+    scene.call(scene.memory.run("decay", RunOptions(scene.memory.clock(), "ann")))
+    page.show(scene.secrets["ann"], "figures")
+    page.see(".due li", "may become core")
+    assert "Mei" in page.text
+    bars = page.see(".bars").accessible_name
+    assert bars.startswith("Due in the next 30 days – in 0 days: 0,")
+    assert "Remembered" in page.text
+    assert "Mia" not in page.text
 
 
 def test_search_and_filters(page: Page, scene: Scene) -> None:
@@ -191,7 +229,14 @@ def test_every_word_is_in_every_language() -> None:
         for file in folder.glob("*.json")
     }
     assert keys["en"] == keys["zh"] == keys["ja"]
-    named = {"kind": Kind, "category": Category, "who": ActorKind}
+    named: dict[str, Any] = {
+        "kind": Kind,
+        "category": Category,
+        "who": ActorKind,
+        "refused": Refusal,
+        "run": RUNS,
+    }
+    named["op"] = {one.model_fields["op"].default for one in get_args(get_args(Op)[0])}
     assert {f"{name}.{one}" for name, kinds in named.items() for one in kinds} <= keys["en"]
 
 
@@ -207,13 +252,26 @@ def test_it_can_be_read_by_everybody(page: Page, scene: Scene, wide: int, scheme
     )
     page.show(scene.secrets["ann"], "portrait")
     id = scene.call(scene.memory.list(user_id="ann"))[0].id
-    views = ("portrait", "memories", f"memory/{id}", "days", "why", "asked", "topic", "settings")
+    views = (
+        "portrait",
+        "memories",
+        f"memory/{id}",
+        "days",
+        "why",
+        "asked",
+        "topic",
+        "names",
+        "figures",
+        "settings",
+    )
     scene.ask_ann()
     for view in views:
         page.go(view)
         if view == "topic":
             page.see(".topic input").send_keys("oolong", Keys.ENTER)
             page.see(".trace")
+        if view == "names":
+            page.press(".list-of-names button", "Tom")
         scene.call(asyncio.sleep(0.2))
         if shots := os.environ.get("SOUFFLEUR_TEST_SHOTS"):
             page.picture(Path(shots) / f"{view.partition('/')[0]}-{wide}-{scheme}.png")

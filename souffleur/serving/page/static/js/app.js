@@ -7,8 +7,8 @@ import { complain } from "./notice.js";
 import { show as portrait } from "./views/portrait.js";
 import { speak, t } from "./words.js";
 
-const VIEWS = ["portrait", "memories", "days", "why", "settings"];
-const BEYOND = { memory: "memories", asked: "asked", topic: "settings" };
+const VIEWS = ["portrait", "memories", "names", "days", "why", "settings"];
+const BEYOND = { memory: "memories", asked: "asked", topic: "settings", figures: "settings" };
 const FOCUSABLE = "a[href], button, input, select, textarea, [tabindex='0']";
 const main = document.getElementById("main");
 const head = document.getElementById("head");

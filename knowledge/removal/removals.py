@@ -67,8 +67,9 @@ class Removals:
         by_type: dict[str, list[Point]] = {}
         for point in await read_all(self._journal.collection, mine):
             by_type.setdefault(str(point.payload.get("type")), []).append(point)
+        found = await read_all(self._memories, mine)
         return Holdings(
-            to_memories(await read_all(self._memories, mine)),
+            await asyncio.to_thread(to_memories, found),
             read_each(by_type.pop("entry", []), to_entry),
             read_each(by_type.pop("turn", []), to_turn),
             read_each(by_type.pop("session", []), to_session),

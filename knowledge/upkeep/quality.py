@@ -52,6 +52,8 @@ RUNS_SHOWN = 20
 """Number of the latest runs in a report."""
 _RUNS_LOOKED_THROUGH = 1000
 """Number of the latest runs that are searched for those of one user."""
+_READ_AT_ONCE = 100
+"""Records that are read and counted before the event loop runs."""
 _SEARCHES_PER_REQUEST = 50
 """Number of searches in one request; the event loop runs between requests."""
 
@@ -157,14 +159,15 @@ async def measure(
     mine = user_conditions(user_id)
     memories, journal = MemoryCounters(now, knowledge.policy), JournalCounters(zone)
     broken: list[Failure] = []
-    async for page in read_pages(knowledge.memories, Filter(mine)):
+    async for page in read_pages(knowledge.memories, Filter(mine), size=_READ_AT_ONCE):
         for point in page:
             if why := why_unreadable("memories", point):
                 broken.append(_broken(point, why))
             else:
                 memories.add(to_memory(point), str(point.payload.get("fingerprint")))
     types = OneOf("type", tuple(journal.handlers))
-    async for page in read_pages(knowledge.journal.collection, Filter((*mine, types))):
+    whole = Filter((*mine, types))
+    async for page in read_pages(knowledge.journal.collection, whole, size=_READ_AT_ONCE):
         for point in page:
             if why := why_unreadable("journal", point):
                 broken.append(_broken(point, why))

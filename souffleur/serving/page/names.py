@@ -1,12 +1,13 @@
 """Names: the people, places and things that memories mention, and what joins them."""
 
+import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from souffleur.field_docs import explain_fields
-from souffleur.knowledge.finding.browsing import Wanted, browse
+from souffleur.knowledge.finding.browsing import Wanted, browse, place
 from souffleur.knowledge.memory import Memory
 from souffleur.runtime import Souffleur
 from souffleur.serving.page.cards import Card, cards_of
@@ -17,6 +18,7 @@ MAX_NAMES = 40
 """Names that are shown: those that most memories mention."""
 MAX_LISTED = 12
 """Memories that are listed with a name."""
+_READ_AT_ONCE = 200
 TOGETHER = "together"
 """The type of a tie between names that a memory mentions together."""
 
@@ -64,12 +66,25 @@ class Names:
 
 async def names_of(memory: Souffleur, user_id: str) -> Names:
     """Return the names in a user's latest memories in force, and what joins them."""
-    wanted = Wanted(user_id, now=memory.clock())
-    found, _ = await browse(memory.knowledge.memories, wanted, limit=MAX_READ)
+    found = await _latest(memory, user_id)
     names = names_in(found)
     shown = {id for one in names for id in one.memories}
     ties = ties_between(found, {one.name: place for place, one in enumerate(names)})
     return Names(names, ties, cards_of(memory, [one for one in found if one.id in shown]))
+
+
+async def _latest(memory: Souffleur, user_id: str) -> list[Memory]:
+    """Return a user's latest memories in force; the event loop runs in between."""
+    wanted, found, after = Wanted(user_id, now=memory.clock()), list[Memory](), None
+    points = memory.knowledge.memories
+    while len(found) < MAX_READ:
+        page, more = await browse(points, wanted, limit=_READ_AT_ONCE, after=after)
+        found += page
+        if not more:
+            break
+        after = place(page[-1])
+        await asyncio.sleep(0)
+    return found
 
 
 def names_in(memories: Sequence[Memory]) -> list[Name]:

@@ -18,6 +18,7 @@ let leaving = new AbortController();
 let refresh;
 let waiting = 0;
 let seeking = false;
+let fresh = false;
 let shown;
 
 function wear() {
@@ -100,7 +101,9 @@ async function draw(moved) {
     const { show } = view === "portrait" ? { show: portrait } : await import(`./views/${view}.js`);
     const place = h("div", { class: view });
     if (moved) main.replaceChildren(place);
-    const again = await show(place, { caller, home, rest, signal });
+    const known = fresh ? home : null;
+    fresh = false;
+    const again = await show(place, { caller, home, known, rest, signal });
     if (signal.aborted) return;
     if (!moved) keepFocus(main, () => main.replaceChildren(place));
     refresh = again ?? (() => (main.querySelector("form.editing, .why .list > *, .settings") ? null : draw(false)));
@@ -114,10 +117,12 @@ async function draw(moved) {
 
 async function start() {
   try {
-    caller = await get("/me");
+    const [who, first] = await Promise.all([get("/me"), get("/home").catch(() => null), speaking]);
+    caller = who;
     if (caller.role === "admin" && !session.user) return await chooseUser();
-    home = await get("/home");
+    home = first ?? await get("/home");
     waiting = home.waiting;
+    fresh = true;
     await draw(true);
     if (!start.followed) {
       start.followed = true;
@@ -152,11 +157,12 @@ document.addEventListener("keydown", (event) => {
   else location.hash = "#/memories";
 });
 wear();
-await speak();
+const speaking = speak();
+start();
+await speaking;
 const skip = document.getElementById("skip");
 skip.textContent = t("skip");
 skip.addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
 });
-start();

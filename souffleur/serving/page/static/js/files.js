@@ -53,5 +53,5 @@ export function files() {
   return [h("p", { class: "soft" }, t("files.about")),
     h("p", {}, button(t("files.export"), (pressed) => download(said, pressed)), " ", said),
     h("p", { class: "soft" }, t("files.import.about")),
-    h("label", { class: "field" }, h("span", {}, t("files.choose")), pick), place];
+    h("label", { class: "button file" }, t("files.choose"), pick), place];
 }

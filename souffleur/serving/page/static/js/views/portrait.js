@@ -42,8 +42,9 @@ function banners(home, again) {
   ].filter(Boolean);
 }
 
-export async function show(main, { caller }) {
-  const home = await get("/home");
+export async function show(main, { caller, known }) {
+  const home = known ?? await get("/home");
+  const always = new Set(home.core.map((one) => one.id));
   const again = () => show(main, { caller });
   const total = Object.values(home.kinds).reduce((sum, one) => sum + one, 0);
   const occupation = home.portrait?.data?.occupation;
@@ -59,5 +60,5 @@ export async function show(main, { caller }) {
     ].filter(Boolean).join(" · ")),
     narrative(home, caller, again),
     some("portrait.core", home.core) || "",
-    some("portrait.latest", home.latest) || "");
+    some("portrait.latest", home.latest.filter((one) => !always.has(one.id))) || "");
 }

@@ -14,9 +14,13 @@ function why(text) {
   return has(key) ? t(key) : text;
 }
 
+// A question begins with its op, which is no word of the person's language.
+const text = (trace) => (trace.kind === "proposal"
+  ? trace.text.replace(/^([A-Z]+): /, (_, op) => `${t(`op.${op}`)}: `) : trace.text);
+
 function line(trace, redraw) {
   const box = h("input", { type: "checkbox", checked: trace.sure, value: trace.id, onchange: redraw });
-  return h("li", { class: "trace" }, h("label", {}, box, h("span", { dir: "auto" }, trace.text)),
+  return h("li", { class: "trace" }, h("label", {}, box, h("span", { dir: "auto" }, text(trace))),
     !trace.whole && trace.lines.length > 0 && h("p", { class: "small" }, t("topic.only"), " ",
       trace.lines.map((words) => h("del", { dir: "auto" }, words, " "))),
     h("p", { class: "soft small" }, why(trace.why), trace.at && ` · ${minute(trace.at)}`));

@@ -1,8 +1,10 @@
 """The person's own page in Chromium: what it shows, what can be done on it, and by whom."""
 
 import asyncio
+import inspect
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
@@ -13,6 +15,7 @@ from selenium.webdriver.support.ui import Select
 
 from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.operation import ActorKind, Op, Refusal
+from souffleur.knowledge.removal import trace
 from souffleur.runs import RunOptions
 from souffleur.runs.jobs import RUNS
 from tests.browser import logged, needs_browser, open_browser, set_width
@@ -238,6 +241,16 @@ def test_every_word_is_in_every_language() -> None:
     }
     named["op"] = {one.model_fields["op"].default for one in get_args(get_args(Op)[0])}
     assert {f"{name}.{one}" for name, kinds in named.items() for one in kinds} <= keys["en"]
+
+
+def test_why_a_trace_goes_is_in_every_language() -> None:
+    """Each reason that a preview of a topic gives has words on the page."""
+    keys = json.loads((ROOT / "souffleur/serving/page/static/strings/en.json").read_text("utf-8"))
+    source = inspect.getsource(trace)
+    reasons = set(re.findall(r'"((?:its?|an?|all|the) [a-z][^"{]+?)(?: \(|")', source))
+    assert len(reasons) >= 13
+    silent = [one for one in reasons if not any(key.startswith(f"trace.{one}") for key in keys)]
+    assert silent == []
 
 
 @pytest.mark.parametrize(("wide", "scheme"), [(390, "dark"), (1440, "light")])

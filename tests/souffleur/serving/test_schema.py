@@ -42,6 +42,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def something(client: Client) -> dict[str, str]:
     """Let Ann be known, with a memory, and return the parameters that name her and it."""
+    client.set_preferences(user_id="ann", memory=True, incognito=False)
     (told,) = client.remember("Ann likes tea.", user_id="ann")
     tea = client.list(user_id="ann")[0]
     ids = {"memory_id": tea.id, "entry_id": told.id, "id": told.id}

@@ -8,6 +8,7 @@ changes no value. Ranking, review and pruning all use this one function.
 """
 
 import math
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from souffleur.knowledge.memory import Category, Due, Kind, Memory, MemoryState
@@ -53,17 +54,32 @@ def base_value(memory: Memory, policy: Policy) -> float:
 
 def effective(memory: Memory, now: datetime, policy: Policy) -> float:
     """Return the value of a memory at `now`, 0 or more, in the policy's unit."""
+    return faded(memory, memory.since(now), policy)
+
+
+def faded(memory: Memory, days: float, policy: Policy) -> float:
+    """Return the value of a memory so many days after its anchor, as `effective` does."""
     value = base_value(memory, policy)
     if never_fades(memory, policy):
         return value
     rule = policy.rule(memory.category)
-    faded = memory.since(now) - memory.grace_days
-    if faded > 0:
-        value *= math.pow(rule.rate, faded)
+    fading = days - memory.grace_days
+    if fading > 0:
+        value *= math.pow(rule.rate, fading)
     below = rule.review_below
     if below is not None and value < below and awaits_reviewer(memory, policy):
         return below
     return value
+
+
+def by_value(memories: Iterable[Memory], now: datetime, policy: Policy) -> list[Memory]:
+    """Return memories by their value at `now`, highest first; those of one value stay in order."""
+    return sorted(memories, key=lambda one: effective(one, now, policy), reverse=True)
+
+
+def by_age(memories: Iterable[Memory]) -> list[Memory]:
+    """Return memories by when they were learned, the oldest first; ties by id."""
+    return sorted(memories, key=lambda one: (one.created_at, one.id))
 
 
 def falls_below_at(memory: Memory, below: float, policy: Policy) -> datetime | None:

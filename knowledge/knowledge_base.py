@@ -11,7 +11,7 @@ from souffleur.errors import NotFoundError, UndoError
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge import erasing, undo
 from souffleur.knowledge.choices import Choices
-from souffleur.knowledge.decay import effective, near_expiries
+from souffleur.knowledge.decay import by_age, by_value, effective, near_expiries
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.cached import CachedCollection
 from souffleur.knowledge.engine.collection import (
@@ -187,6 +187,11 @@ class KnowledgeBase:
                 withheld=self.withheld,
             )
         return hand
+
+    @property
+    def remembers(self) -> bool:
+        """Whether it is one `at_hand`."""
+        return isinstance(self.memories, CachedCollection)
 
     async def apply(self, verdict: Verdict, *, turns: Sequence[Turn] = ()) -> LedgerEntries:
         """Carry out a verdict and return one ledger entry per op.
@@ -593,7 +598,7 @@ class KnowledgeBase:
         must += [Is("kind", kind)] if kind else []
         wanted = Filter(tuple(must), expired_conditions(now) if now else ())
         memories = to_memories(await read_all(self.memories, wanted))
-        return sorted(memories, key=lambda memory: (memory.created_at, memory.id))
+        return by_age(memories)
 
     async def most_valuable(
         self,
@@ -605,13 +610,28 @@ class KnowledgeBase:
         sphere: str | None = COMMON,
     ) -> Memories:
         """Return the active memories with the highest value now, best first; ties by age and id."""
+        found = await self.most_important(
+            user_id, limit=2 * limit, categories=categories, now=now, sphere=sphere
+        )
+        return by_value(found, now, self.policy)[:limit]
+
+    async def most_important(
+        self,
+        user_id: str,
+        *,
+        limit: int,
+        categories: Sequence[str] = (),
+        now: datetime,
+        sphere: str | None = COMMON,
+    ) -> Memories:
+        """Return the active memories with the highest importance, whatever has faded of it.
+
+        They are in the order of their age.
+        """
         query = Query(user_id, "", now, categories=tuple(categories), sphere=sphere)
-        allowed = memories_filter(query)
         order = Order("importance", descending=True)
-        page, _ = await self.memories.scroll(allowed, limit=2 * limit, order=order)
-        memories = to_memories(page)
-        memories.sort(key=lambda m: (-effective(m, now, self.policy), m.created_at, m.id))
-        return memories[:limit]
+        page, _ = await self.memories.scroll(memories_filter(query), limit=limit, order=order)
+        return by_age(to_memories(page))
 
     async def due(
         self, now: datetime, what: Sequence[Due], *, user_id: str | None = None, limit: int
@@ -633,10 +653,20 @@ class KnowledgeBase:
         return await self.memories.count(_due_by(now, what, user_id, resting))
 
     async def plans_near(
-        self, user_id: str, *, limit: int, now: datetime, sphere: str | None = COMMON
+        self,
+        user_id: str,
+        *,
+        limit: int,
+        now: datetime,
+        ahead: timedelta = timedelta(0),
+        sphere: str | None = COMMON,
     ) -> Memories:
-        """Return active plans for the next three days and from the last two, the earliest first."""
-        near = Between("expires_at", *near_expiries(now))
+        """Return active plans for the next three days and from the last two, the earliest first.
+
+        Also those that will be near within the time `ahead`.
+        """
+        low, high = near_expiries(now)
+        near = Between("expires_at", low, high + ahead)
         allowed = memories_filter(Query(user_id, "", now, sphere=sphere))
         both = Filter((*allowed.must, near), allowed.must_not)
         page, _ = await self.memories.scroll(both, limit=limit, order=Order("expires_at"))

@@ -7,8 +7,8 @@ not read and decoded again. What is asked for within one turn of the event loop 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import NoReturn
+from datetime import datetime, timedelta
+from typing import NoReturn, TypeGuard
 
 from souffleur.errors import StoreError
 from souffleur.knowledge.engine.collection import (
@@ -20,18 +20,28 @@ from souffleur.knowledge.engine.collection import (
     Hit,
     Is,
     Listing,
+    OneOf,
     Order,
     Payload,
     Point,
     Search,
     Sparse,
     is_between,
+    meets,
 )
 from souffleur.knowledge.engine.memo import Memo, Reading
 from souffleur.knowledge.engine.packed import Kept
 
 MORE = 20
 """Number of points that a list has in reserve for those whose time is over."""
+HOUR = timedelta(hours=1)
+MANY = 5_000
+"""Points of a user from which the engine is asked for half as many more, and tests little."""
+EVERYTHING = Filter()
+FEW = 8
+"""Number of hits in reserve for those whose time is over."""
+USUAL = ("state",)
+"""Fields whose value is the same for nearly all points that are searched."""
 STAMP = ("revision", "written_by")
 """Fields by which a point that another process may have written is recognised."""
 
@@ -64,6 +74,8 @@ class CachedCollection:
         """The collection that is asked."""
         self._waiting: dict[asyncio.AbstractEventLoop, list[_Question]] = {}
         self._answering: set[asyncio.Task[None]] = set()
+        self._strict: set[str] = set()
+        """Users of whom so many points fail the usual tests that the engine does them all."""
 
     def get_now(self, ids: Sequence[str]) -> list[Point]:
         """Return the existing points in the order of `ids`, without vectors or an event loop."""
@@ -100,18 +112,28 @@ class CachedCollection:
 
     async def _page(self, filter: Filter, limit: int, order: Order | None) -> list[Point]:
         """Return the first points: from the list as it is at any time, if that is short enough."""
-        ended, lasting = _split(filter)
-        if len(lasting.must) < len(filter.must):
+        lasting, within, ended = _split(filter, order)
+        if lasting is None:
             return await self._list(Listing(filter, limit, order))
-        every = Listing(lasting, limit + bool(ended) * MORE, order)
-        ids = self.memo.find_list(every)
-        points = None if ids is None else self.memo.find_all(ids)
-        if points is None:
-            points = await self._list(every)
-        left = [one for one in points if not _is_over(one, ended)]
+        every = Listing(lasting, limit + bool(within or ended) * MORE, order)
+        points = await self._known(every)
+        left = [one for one in points if all(is_between(a, one.payload) for a in within)]
+        for past in ended:
+            left = [one for one in left if not meets(past, one.payload)]
         if len(left) < limit and len(points) == every.limit:
             return await self._list(Listing(filter, limit, order))
         return left[:limit]
+
+    async def _known(self, every: Listing) -> list[Point]:
+        """Return the points of a list, which is read unless it is known."""
+        ids = self.memo.find_list(every)
+        if ids is None:
+            return await self._list(every)
+        points = self.memo.find_all(ids)
+        if points is not None:
+            return points
+        # In a store of this process alone, the list holds although its points were changed.
+        return await self._list(every) if self.memo.life is not None else await self.get(ids)
 
     async def _list(self, listing: Listing) -> list[Point]:
         (hits,) = await self._ask([listing])
@@ -219,13 +241,7 @@ class CachedCollection:
     ) -> list[list[list[Hit]]]:
         queries = [query for question in questions for query in question.queries]
         named = [id for question in questions for id in question.ids]
-        if queries and named:
-            hits, points = await asyncio.gather(
-                self._search(queries, reading), self._points(named, reading)
-            )
-        else:
-            hits = await self._search(queries, reading) if queries else []
-            points = await self._points(named, reading) if named else {}
+        hits, points = await self._search(queries, named, reading)
         answers = iter(hits)
         return [
             [[Hit(points[id], 0.0) for id in question.ids if id in points]]
@@ -235,19 +251,40 @@ class CachedCollection:
         ]
 
     async def _search(
-        self, queries: Sequence[Search | Listing], reading: Reading
-    ) -> list[list[Hit]]:
-        fields = () if self.memo.life is None else STAMP
-        probes = self._probes(queries)
+        self, queries: Sequence[Search | Listing], named: Sequence[str], reading: Reading
+    ) -> tuple[list[list[Hit]], dict[str, Point]]:
+        """Return the hits of queries, and by id their points and those that are named."""
         vain = [self._finds_nothing(one) for one in queries]
         wanted = [one for one, nothing in zip(queries, vain, strict=True) if not nothing]
+        broad = self._broadened(wanted)
+        found = await self._ask_engine([one.query for one in broad], reading)
+        stamps = {hit.point.id: hit.point.payload for hits in found for hit in hits}
+        points = await self._points([*stamps, *named], reading, stamps)
+        whole = [_whole(hits, points) for hits in found]
+        kept = [one.keep(hits) for one, hits in zip(broad, whole, strict=True)]
+        short = [index for index, hits in enumerate(kept) if hits is None]
+        if short:  # too many of the hits do not meet what was left out
+            self._strict |= {str(_owner_of(wanted[index])) for index in short}
+            again = await self._ask_engine([wanted[index] for index in short], reading)
+            stamps = {hit.point.id: hit.point.payload for hits in again for hit in hits}
+            points |= await self._points(stamps, reading, stamps)
+            for index, hits in zip(short, again, strict=True):
+                kept[index] = _whole(hits, points)
+        answers = iter([hits or [] for hits in kept])
+        return [[] if one else next(answers) for one in vain], points
+
+    async def _ask_engine(
+        self, wanted: Sequence[Search | Listing], reading: Reading
+    ) -> list[list[Hit]]:
+        """Return the hits of queries with their ids and stamps only; remember lists and cues."""
+        if not wanted:
+            return []
+        fields = () if self.memo.life is None else STAMP
+        probes = self._probes(wanted)
         lighter, exceptions = self._lighten(wanted) if self.memo.life is None else ({}, [])
-        asked = [
-            replace(query, fields=fields, filter=lighter.get(query.filter, query.filter))
-            for query in wanted
-        ]
+        asked = [_lightened(replace(query, fields=fields), lighter) for query in wanted]
         also: list[Search | Listing] = [*probes.values(), *exceptions]
-        found = await self.inner.search([*asked, *also]) if asked else []
+        found = await self.inner.search([*asked, *also])
         if lighter and reading.writes:  # by another thread: a point may not meet what was left out
             asked = [replace(query, fields=fields) for query in wanted]
             found = await self.inner.search([*asked, *also])
@@ -257,8 +294,46 @@ class CachedCollection:
             if isinstance(query, Listing) and not _is_of_a_moment(query.filter):
                 listing = replace(query, fields=None)
                 self.memo.keep_list(listing, [hit.point.id for hit in hits], reading)
-        answers = iter(found)
-        return await self._hydrate([[] if one else next(answers) for one in vain], reading)
+        return found[: len(asked)]
+
+    def _broadened(self, queries: Sequence[Search | Listing]) -> "list[_Broad]":
+        """Return queries without what the engine need not test, as few points fail to meet it.
+
+        The time that a test takes grows with the points of a user, not with the hits.
+        """
+        broader: dict[int, tuple[Filter, Filter] | None] = {}
+        found = []
+        for query in queries:
+            if isinstance(query, Listing) or self.memo.life is not None:
+                found.append(_Broad(query, query))
+                continue
+            if id(query.filter) not in broader:
+                broader[id(query.filter)] = self._broader(query)
+            filters = broader[id(query.filter)]
+            if filters is None:
+                found.append(_Broad(query, query))
+                continue
+            filter, left_out = filters
+            more = query.limit // 2 if left_out.must else FEW
+            asked = replace(query, filter=filter, limit=query.limit + more)
+            found.append(_Broad(asked, query, left_out))
+        return found
+
+    def _broader(self, query: Search) -> tuple[Filter, Filter] | None:
+        """Return a broader filter, and what is left out of it; `None` if it stays as it is."""
+        owner, filter = _owner_of(query), query.filter
+        if owner is None or owner in self._strict:
+            return None
+        many = self.memo.largest_count(owner) >= MANY
+        usual = tuple(one for one in filter.must if many and _is_usual(one))
+        seldom = tuple(
+            one for one in filter.must_not if _is_moment(one) or (many and isinstance(one, OneOf))
+        )
+        if not usual and not seldom:
+            return None
+        must = tuple(one for one in filter.must if one not in usual)
+        must_not = tuple(one for one in filter.must_not if one not in seldom)
+        return Filter(must, must_not), Filter(usual, seldom)
 
     def _probes(self, queries: Sequence[Search | Listing]) -> dict[str, Search]:
         """Return a query by the cues of each user of whom it is not known whether there are any."""
@@ -275,20 +350,23 @@ class CachedCollection:
     def _lighten(
         self, queries: Sequence[Search | Listing]
     ) -> tuple[dict[Filter, Filter], list[Listing]]:
-        """Return filters without alternatives that all points of their user meet anyway.
+        """Return filters without conditions that all points of their user meet anyway.
 
-        To test them, the engine takes as long as for all other conditions of a search together. Of
-        a user of whom it is not known, the second result asks for a point that does not meet them.
+        These are alternatives, which take the engine as long as all other conditions of a search
+        together, and what is usual. Of a user of whom it is not known, the second result asks for a
+        point that does not meet them.
         """
         lighter: dict[Filter, Filter] = {}
         exceptions: dict[Listing, None] = {}
-        for filter in {one.filter for one in queries if isinstance(one, Search)}:
+        searches = [one for one in queries if isinstance(one, Search)]
+        corpora = [one.idf_within for one in searches if one.idf_within is not None]
+        for filter in dict.fromkeys([*(one.filter for one in searches), *corpora]):
             owner = tuple(
                 one for one in filter.must if isinstance(one, Is) and one.key == "user_id"
             )
             must = []
             for condition in filter.must:
-                if owner and isinstance(condition, AnyOf):
+                if owner and (isinstance(condition, AnyOf) or _is_usual(condition)):
                     others = Listing(Filter(owner, (condition,)), 1)
                     known = self.memo.find_list(others)
                     if known == ():
@@ -305,23 +383,14 @@ class CachedCollection:
         user_id = _cues_of(query)
         return user_id is not None and self.memo.has_cues(user_id) is False
 
-    async def _hydrate(self, found: list[list[Hit]], reading: Reading) -> list[list[Hit]]:
-        """Return the hits with whole points: those that are remembered, and the others read."""
-        stamps = {hit.point.id: hit.point.payload for hits in found for hit in hits}
-        points = await self._points(stamps, reading, stamps)
-        return [
-            [Hit(points[hit.point.id], hit.score) for hit in hits if hit.point.id in points]
-            for hits in found
-        ]
-
     async def _points(
         self, ids: Iterable[str], reading: Reading, stamps: dict[str, Payload] | None = None
     ) -> dict[str, Point]:
         """Return the points by id; `stamps` are the fields in which they were just seen."""
         known: dict[str, Point | None] = {}
         missing = []
-        for id in dict.fromkeys(ids):
-            kept = self.memo.find(id)
+        kept_now = self.memo.find_each(dict.fromkeys(ids))
+        for id, kept in kept_now.items():
             if kept is not None and self._is_current(kept, (stamps or {}).get(id, {})):
                 known[id] = kept.point
             else:
@@ -340,24 +409,85 @@ class CachedCollection:
         return self.memo.is_fresh(kept.at)
 
 
-def _split(filter: Filter) -> tuple[list[Between], Filter]:
-    """Return what excludes points as time goes by, and a filter without any moment in it.
+@dataclass(frozen=True)
+class _Broad:
+    """A query as the engine is asked, which may find more than is wanted."""
 
-    A filter that selects by time, as the plans for these days, keeps fewer of its conditions.
+    query: Search | Listing
+    wanted: Search | Listing
+    left_out: Filter = EVERYTHING
+
+    def keep(self, hits: list[Hit]) -> list[Hit] | None:
+        """Return the hits that are wanted; `None` if there may be more of them."""
+        if self.query is self.wanted:
+            return hits
+        left = hits
+        for one in self.left_out.must:
+            left = [hit for hit in left if meets(one, hit.point.payload)]
+        for one in self.left_out.must_not:
+            left = [hit for hit in left if not meets(one, hit.point.payload)]
+        if len(left) < self.wanted.limit and len(hits) >= self.query.limit:
+            return None
+        return left[: self.wanted.limit]
+
+
+def _whole(hits: Sequence[Hit], points: Mapping[str, Point]) -> list[Hit]:
+    """Return the hits with whole points, without those that are gone meanwhile."""
+    found = ((points.get(hit.point.id), hit.score) for hit in hits)
+    return [Hit(point, score) for point, score in found if point is not None]
+
+
+def _lightened(query: Search | Listing, lighter: Mapping[Filter, Filter]) -> Search | Listing:
+    if isinstance(query, Listing) or not lighter:
+        return query
+    within = query.idf_within and lighter.get(query.idf_within, query.idf_within)
+    return replace(query, filter=lighter.get(query.filter, query.filter), idf_within=within)
+
+
+def _is_usual(condition: Condition) -> bool:
+    """Return whether nearly all points that are searched meet a condition."""
+    return isinstance(condition, Is) and condition.key in USUAL and isinstance(condition.value, str)
+
+
+def _owner_of(query: Search | Listing) -> str | None:
+    """Return the user whose points are asked for; `None` if it is not one user's."""
+    return next((str(value) for _, value in query.filter.equal(("user_id",))), None)
+
+
+def _split(
+    filter: Filter, order: Order | None
+) -> tuple[Filter | None, list[Between], list[Between]]:
+    """Return a filter that holds at any time, what selects points by time, and what excludes them.
+
+    What selects by the key of the order, as the plans for these days, is put wider, so that it is
+    the same for an hour; the filter is `None` if something else selects by time.
     """
+    within = [one for one in filter.must if _is_moment(one)]
     ended = [one for one in filter.must_not if _is_moment(one)]
-    must = tuple(one for one in filter.must if not _is_moment(one))
-    rest = tuple(one for one in filter.must_not if not _is_moment(one))
-    return [one for one in ended if isinstance(one, Between)], Filter(must, rest)
+    if not within and not ended:
+        return filter, [], []
+    must = [one for one in filter.must if one not in within]
+    for one in within:
+        if order is None or order.descending or not _has_ends(one, order.key):
+            return None, [], []
+        must.append(_widened(one))
+    rest = tuple(one for one in filter.must_not if one not in ended)
+    return Filter(tuple(must), rest), within, ended
 
 
-def _is_over(point: Point, ended: Sequence[Between]) -> bool:
-    """Return whether any of the ranges, most of which a point has no time for, excludes it."""
-    payload = point.payload
-    return any(payload.get(past.key) is not None and is_between(past, payload) for past in ended)
+def _has_ends(span: Between, key: str) -> bool:
+    return span.key == key and isinstance(span.low, datetime) and isinstance(span.high, datetime)
 
 
-def _is_moment(condition: Condition) -> bool:
+def _widened(span: Between) -> Between:
+    """Return a range of time from one full hour to another that includes a range."""
+    assert isinstance(span.low, datetime)
+    assert isinstance(span.high, datetime)
+    low, high = (at.replace(minute=0, second=0, microsecond=0) for at in (span.low, span.high))
+    return Between(span.key, low, high + HOUR)
+
+
+def _is_moment(condition: Condition) -> TypeGuard[Between]:
     if not isinstance(condition, Between):
         return False
     return isinstance(condition.low or condition.high, datetime)
@@ -365,11 +495,16 @@ def _is_moment(condition: Condition) -> bool:
 
 def _is_of_a_moment(filter: Filter) -> bool:
     """Return whether it depends on the time of asking, so that it is never asked again."""
-    return any(map(_is_moment, (*filter.must, *filter.must_not)))
+    return any(
+        _is_moment(one) and not (_is_full_hour(one.low) and _is_full_hour(one.high))
+        for one in (*filter.must, *filter.must_not)
+    )
+
+
+def _is_full_hour(at: object) -> bool:
+    return isinstance(at, datetime) and not (at.minute or at.second or at.microsecond)
 
 
 def _cues_of(query: Search | Listing) -> str | None:
     """Return the user whose cues a query compares with; `None` if it compares with no cues."""
-    if isinstance(query, Listing) or not query.by_cues:
-        return None
-    return next((str(value) for _, value in query.filter.equal(("user_id",))), None)
+    return None if isinstance(query, Listing) or not query.by_cues else _owner_of(query)

@@ -28,6 +28,7 @@ from souffleur.knowledge.engine.points import (
     Search,
     Sparse,
     is_between,
+    meets,
 )
 
 __all__ = [
@@ -51,6 +52,7 @@ __all__ = [
     "Search",
     "Sparse",
     "is_between",
+    "meets",
     "read_all",
     "read_pages",
 ]

@@ -44,6 +44,7 @@ from souffleur.knowledge.engine.edge_encoding import (
 )
 from souffleur.knowledge.engine.edge_log import SYNCS_MAPS, Sync, sync_data, sync_log
 from souffleur.knowledge.engine.memo import Memo
+from souffleur.knowledge.engine.points import bare
 from souffleur.knowledge.engine.vectors import (
     CUES,
     DENSE,
@@ -452,7 +453,7 @@ class EdgeCollection:
 
 def _seen(record: Record, fields: tuple[str, ...] | None) -> Point:
     """Return a point with what was asked for of it."""
-    return Point(str(record.id), {}) if fields == () else to_point(record)
+    return bare(str(record.id), {}) if fields == () else to_point(record)
 
 
 @contextmanager

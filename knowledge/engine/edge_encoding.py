@@ -210,7 +210,7 @@ def encode_filter(filter: Filter) -> qdrant.Filter:
 def _encode_often(condition: Condition) -> "qdrant.ConditionType":
     """Return the engine's condition; those that come again with each query are encoded once."""
     match condition:
-        case AnyOf() | Is(_, str()):  # True equals 1, so that neither can be looked up
+        case AnyOf() | OneOf() | Is(_, str()):  # True equals 1, so that neither can be looked up
             return _encode_once(condition)
     return encode_condition(condition)
 

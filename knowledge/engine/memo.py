@@ -1,12 +1,13 @@
 """What readers remember of a collection: points, counts, short lists, until they are written."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count as numbers
 from threading import Lock
 from time import monotonic
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from souffleur.knowledge.engine.packed import Kept, PackedPoints, shorten
 from souffleur.knowledge.engine.points import Filter, Is, Listing, Payload, Point, can_match
@@ -18,6 +19,8 @@ USERS_KEPT = 1024
 """Number of users whose counts and lists are remembered."""
 FILTERS_KEPT = 64
 """Number of counts and of lists of one user; one who talks needs about ten."""
+MADE_OF = 4096
+"""Number of points of which all that readers made is remembered."""
 SHAPES_KEPT = 256
 """Number of questions that are remembered for being asked of several users."""
 SHARED_LIFE = 2.0
@@ -74,6 +77,15 @@ class Reading:
     writes: list[Write] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Made:
+    """What a reader made of the points of some users."""
+
+    value: Any
+    size: int
+    """Number of points that it holds."""
+
+
 class Memo:
     """Points, counts and which users have no cues, as they were read last. Thread-safe.
 
@@ -98,6 +110,16 @@ class Memo:
         self._cued: OrderedDict[str, tuple[bool, float]] = OrderedDict()
         self._keys: set[str] = set()
         """Fields on which any count or list has depended."""
+        self._made: OrderedDict[str, dict[Hashable, Made]] = OrderedDict()
+        """What readers made, by the first of the users whose points it was made of."""
+        self._also: set[str] = set()
+        """All other users whose points anything was made of."""
+        self._held = 0
+        """Number of points that all of `_made` holds."""
+        self._numbers = numbers(1)
+        self._versions: OrderedDict[str, int] = OrderedDict()
+        self._version = 0
+        """The version of users that are not among `_versions`."""
         self._readings: list[Reading] = []
         self._alone = Lock()
 
@@ -116,11 +138,12 @@ class Memo:
             None if points is None else tuple(points),
             None if fields is None else frozenset(fields),
         )
-        self._drop(write)
+        owners = self._owners_of(write)
+        self._drop(write, owners)
         try:
             yield
         finally:
-            self._drop(write)
+            self._drop(write, owners)
 
     @contextmanager
     def reading(self) -> Iterator[Reading]:
@@ -138,6 +161,11 @@ class Memo:
         """Return what is known of an id, however old; `None` if nothing is."""
         with self._alone:
             return self._points.find(id)
+
+    def find_each(self, ids: Iterable[str]) -> dict[str, Kept | None]:
+        """Return what is known of each of these ids, however old."""
+        with self._alone:
+            return {id: self._points.find(id) for id in ids}
 
     def find_all(self, ids: Sequence[str]) -> "list[Point] | None":
         """Return the points with these ids, if all that is known of them is believed."""
@@ -165,6 +193,11 @@ class Memo:
         with self._alone:
             count, at = self._counts.find(*_split_owner(counted)) or (None, 0.0)
             return count if self.is_fresh(at) else None
+
+    def largest_count(self, owner: str) -> int:
+        """Return the highest number that is known of points of a user; 0 if none is."""
+        with self._alone:
+            return max((count for count, _ in self._counts.all_of(owner)), default=0)
 
     def keep_count(self, counted: "Filter", count: int, reading: Reading) -> None:
         """Remember a count unless it may have changed meanwhile."""
@@ -199,8 +232,72 @@ class Memo:
                 self._cued[user_id] = (cued, self._clock())
                 shorten(self._cued, USERS_KEPT)
 
-    def _drop(self, write: Write) -> None:
+    def versions(self, owners: Sequence[str]) -> tuple[int, ...]:
+        """Return a number for each user that changes before and after each write of theirs."""
         with self._alone:
+            return self._versions_of(owners)
+
+    def find_made(self, owner: str, key: Hashable) -> Any:
+        """Return what was made of a user's points, unless any was written; `None` if nothing."""
+        with self._alone:
+            made = self._made.get(owner, {}).get(key)
+            if made is None:
+                return None
+            self._made.move_to_end(owner)
+            self.hits += made.size
+            return made.value
+
+    def keep_made(
+        self, owners: Sequence[str], key: Hashable, value: Any, size: int, since: tuple[int, ...]
+    ) -> None:
+        """Remember what was made of points of these users, unless any was written meanwhile.
+
+        `since` are the versions of the users when it was begun, `size` is the number of points. It
+        is dropped when one of them is written by this process.
+        """
+        with self._alone:
+            if self._versions_of(owners) != since:
+                return
+            owner, *also = owners
+            self._also |= set(also)
+            mine = self._made.setdefault(owner, {})
+            self._held += size - (mine[key].size if key in mine else 0)
+            mine[key] = Made(value, size)
+            self._made.move_to_end(owner)
+            while self._held > MADE_OF or len(self._made) > USERS_KEPT:
+                self._forget(next(iter(self._made)))
+
+    def _versions_of(self, owners: Sequence[str]) -> tuple[int, ...]:
+        return tuple(self._versions.get(owner, self._version) for owner in owners)
+
+    def _forget(self, owner: str) -> None:
+        self._held -= sum(made.size for made in self._made.pop(owner, {}).values())
+
+    def _owners_of(self, write: Write) -> set[str] | None:
+        """Return the users of what is written; `None` if one of them is not known."""
+        if write.owners is not None:
+            return write.owners
+        with self._alone:
+            kept = [self._points.find(id) for id in write.ids]
+        points = [one.point for one in kept if one is not None and one.point is not None]
+        return {_user_of(one) for one in points} if len(points) == len(kept) else None
+
+    def _renew(self, owners: set[str] | None) -> None:
+        """Give new versions to these users, or to all, and drop what was made of their points."""
+        for owner in owners or ():
+            self._versions[owner] = next(self._numbers)
+            self._versions.move_to_end(owner)
+            self._forget(owner)
+        if owners is None or len(self._versions) > USERS_KEPT:
+            shorten(self._versions, 0 if owners is None else USERS_KEPT)
+            self._version = next(self._numbers)
+        if owners is None or not owners.isdisjoint(self._also):
+            for owner in list(self._made):
+                self._forget(owner)
+
+    def _drop(self, write: Write, written: set[str] | None) -> None:
+        with self._alone:
+            self._renew(written)
             for reading in self._readings:
                 reading.ids |= write.ids
                 reading.writes.append(write)
@@ -230,6 +327,9 @@ class _ByUser(Generic[Asked, Answer]):
             return None
         self._answers.move_to_end(owner)
         return mine.get(asked)
+
+    def all_of(self, owner: str) -> Iterable[Answer]:
+        return self._answers.get(owner, OrderedDict()).values()
 
     def keep(self, owner: str, asked: Asked, answer: Answer) -> None:
         mine = self._answers.setdefault(owner, OrderedDict())

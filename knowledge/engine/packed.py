@@ -5,7 +5,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
-from souffleur.knowledge.engine.points import Point
+from souffleur.knowledge.engine.points import Point, bare
 
 POINTS_KEPT = 8192
 """Number of points that are remembered of a collection; the longest unread is dropped."""
@@ -68,7 +68,7 @@ class PackedPoints:
         return point
 
     def _keep_decoded(self, id: str, payload: dict[str, Any]) -> Point:
-        point = self._decoded[id] = Point(id, payload, records={})
+        point = self._decoded[id] = bare(id, payload, {})
         shorten(self._decoded, DECODED_KEPT)
         return point
 

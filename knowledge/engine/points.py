@@ -4,7 +4,7 @@ from collections.abc import Collection as Some, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 Payload = dict[str, Any]
 """JSON-like data. Datetimes are ISO 8601 strings in UTC; ids are UUID strings."""
@@ -35,6 +35,17 @@ class Point:
     cue_words: Sparse | None = None
     records: dict[type, Any] | None = field(default=None, compare=False, repr=False)
     """Where `reading.read` keeps what it has decoded from the payload; `None`: nowhere."""
+
+
+def bare(id: str, payload: Payload, records: dict[type, Any] | None = None) -> Point:
+    """Return a point without vectors, made in a quarter of the time that its class takes.
+
+    >>> bare("1", {}) == Point("1", {})
+    True
+    """
+    point = object.__new__(Point)
+    point.__dict__.update(id=id, payload=payload, records=records)
+    return point
 
 
 @dataclass(frozen=True)
@@ -86,6 +97,13 @@ class Filter:
     must: tuple[Condition, ...] = ()
     must_not: tuple[Condition, ...] = ()
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.must, self.must_not))
+
     @cached_property
     def keys(self) -> frozenset[str]:
         """The fields on which it depends."""
@@ -106,8 +124,7 @@ class Order:
     descending: bool = False
 
 
-@dataclass(frozen=True)
-class Hit:
+class Hit(NamedTuple):
     """A point found by a query."""
 
     point: Point
@@ -170,10 +187,32 @@ def is_between(condition: Between, payload: Payload) -> bool:
     value, low, high = payload.get(condition.key), condition.low, condition.high
     if not isinstance(value, str):
         return False
-    at = datetime.fromisoformat(value)
+    try:
+        at = datetime.fromisoformat(value)
+    except ValueError:
+        return False
     return (not isinstance(low, datetime) or low <= at) and (
         not isinstance(high, datetime) or at < high
     )
+
+
+def meets(condition: Condition, payload: Payload) -> bool:
+    """Return whether a point meets a condition on texts or times; most have no such time.
+
+    >>> noon = datetime.fromisoformat("2026-01-03T12:00:00+00:00")
+    >>> past, on = Between("ends", high=noon), Is("state", "on")
+    >>> meets(past, {}), meets(past, {"ends": "2026-01-03T11:00:00Z"}), meets(on, {"state": "off"})
+    (False, True, False)
+    """
+    if isinstance(condition, Between):
+        return payload.get(condition.key) is not None and is_between(condition, payload)
+    if isinstance(condition, Is | OneOf):
+        field = payload.get(condition.key)
+        if isinstance(field, str):
+            return (
+                field == condition.value if isinstance(condition, Is) else field in condition.values
+            )
+    return _holds(condition, payload) is True
 
 
 def can_match(filter: Filter, payload: Payload) -> bool:

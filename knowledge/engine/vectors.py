@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from souffleur.errors import StoreMismatchError
 from souffleur.knowledge.engine.collection import CollectionSchema, Point, Search, Sparse
+from souffleur.knowledge.engine.points import bare
 from souffleur.knowledge.language.plain_text import single_line
 
 DENSE = "dense"
@@ -34,7 +35,9 @@ class Record(Protocol):
 
 def to_point(record: Record) -> Point:
     """Return the point of a record; its numbers have the precision in which they are stored."""
-    vectors = record.vector or {}
+    vectors = record.vector
+    if not vectors:
+        return bare(str(record.id), record.payload or {})
     dense = vectors.get(DENSE)
     return Point(
         id=str(record.id),

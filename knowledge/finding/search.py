@@ -241,8 +241,10 @@ async def search(
         found.memory.id: found
         for found in await _follow_links(collection, policy, query, allowed[0], ranked)
     }
-    ranked = [found for found in ranked if found.memory.id not in led_to] + [*led_to.values()]
-    return sorted(ranked, key=ranking_key)[: query.limit]
+    if led_to:
+        ranked = [found for found in ranked if found.memory.id not in led_to] + [*led_to.values()]
+        ranked.sort(key=ranking_key)
+    return ranked[: query.limit]
 
 
 async def search_turns(
@@ -256,6 +258,8 @@ async def search_turns(
     near = await hybrid_search_turns(
         collection, _encoder(embedder, query), _texts(query), turns_filter(query), corpus
     )
+    if not near:
+        return []
     period = await asyncio.to_thread(_named_time, query)
     ranked = [(_rank(one, query.now, period), one) for one in near]
     ranked.sort(key=_turn_order)
@@ -334,9 +338,10 @@ def _found_memory(
     memory: Memory, parts: dict[str, float], query: Query, policy: Policy, hop: float = 0.0
 ) -> Found:
     relevance = max(_relevance(parts), hop)
-    value = decay.effective(memory, query.now, policy)
+    days = memory.since(query.now)
+    value = decay.faded(memory, days, policy)
     importance = min(1.0, value / policy.core_value)
-    recency = math.exp(-memory.since(query.now) / 30)
+    recency = math.exp(-days / 30)
     score = relevance * (0.75 + 0.2 * importance + 0.05 * recency)
     whole = {**parts, "importance": importance, "recency": recency, "hop": hop}
     return Found(memory, score, relevance, value, whole)

@@ -80,7 +80,7 @@ async def hybrid_search_turns(
     `corpus` is the set of turns over which the rarity of words is counted. Without an encoder, only
     words are compared.
     """
-    if not texts:
+    if not texts or not await collection.count(corpus):
         return []
     weights = [weight * side for _, weight in texts for side in (1.0, REPLY_WEIGHT)]
     words = [

@@ -3,13 +3,14 @@
 import asyncio
 import gc
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
 
 from souffleur.errors import StoreError
-from souffleur.knowledge.engine.cached import CachedCollection
+from souffleur.knowledge.engine.cached import MANY, CachedCollection
 from souffleur.knowledge.engine.collection import (
     AnyOf,
     Between,
@@ -26,7 +27,7 @@ from souffleur.knowledge.engine.collection import (
     Search,
 )
 from souffleur.knowledge.engine.edge import EdgeCollection
-from souffleur.knowledge.engine.memo import FILTERS_KEPT, SHARED_LIFE, Memo
+from souffleur.knowledge.engine.memo import FILTERS_KEPT, MADE_OF, SHARED_LIFE, Memo
 from souffleur.knowledge.engine.packed import DECODED_KEPT, POINTS_KEPT
 from tests.counted import Tripped
 
@@ -309,3 +310,58 @@ def test_what_many_users_are_asked_is_kept_once() -> None:
         one in (((user,), len(user)), (None, None)) for user, one in zip(users, found, strict=True)
     )
     assert memo.find_list(Listing(Filter((Is("state", "on"),)), 3)) is None
+
+
+@pytest.mark.parametrize("off", [0, 3, 70], ids=["none", "few", "most"])
+async def test_what_the_engine_does_not_test_is_tested_after_it(
+    edge: EdgeCollection, tripped: Tripped, off: int
+) -> None:
+    """Of a user with many points, hits are those of the engine's own tests, however many fail."""
+    hand = CachedCollection(edge)
+    for n in range(1, 101):
+        kind = (
+            {"state": "off"}
+            if 95 - off < n <= 95
+            else {"due_at": "2026-01-03T11:00:00Z"}
+            if n > 95
+            else {}
+        )
+        await edge.put([replace(point(n, **kind), dense=(float(n), 1.0, 0.0))])
+    with edge.memo.reading() as reading:
+        edge.memo.keep_count(Filter((Is("user_id", "ann"),)), MANY, reading)
+    over = Filter(ANN.must, (Between("due_at", high=NOON), OneOf("kind", ("tale",))))
+    wanted = Search((1.0, 0.0, 0.0), over, 20)
+    for _ in range(2):
+        (plain,), (kept,) = await edge.search([wanted]), await hand.search([wanted])
+        assert [hit.point.id for hit in kept] == [hit.point.id for hit in plain]
+        assert len(kept) == 20
+
+
+def test_what_was_made_is_dropped_when_a_point_of_its_users_is_written() -> None:
+    """It is not kept, either, if one was written meanwhile; others' points do not count."""
+    memo, owners = Memo(), ("ann", "all")
+    memo.keep_made(owners, "list", "made", 1, memo.versions(owners))
+    with memo.writing(points=[point(1, "bob")]):
+        assert memo.find_made("ann", "list") == "made"
+    for written in (point(1), point(1, "all")):
+        begun = memo.versions(owners)
+        memo.keep_made(owners, "list", "made", 1, begun)
+        assert memo.find_made("ann", "list") == "made"
+        with memo.writing(points=[written]):
+            assert memo.find_made("ann", "list") is None
+            memo.keep_made(owners, "list", "made", 1, memo.versions(owners))
+        assert memo.find_made("ann", "list") is None
+        memo.keep_made(owners, "list", "made", 1, begun)
+        assert memo.find_made("ann", "list") is None
+    memo.keep_made(owners, "list", "made", 1, memo.versions(owners))
+    with memo.writing(["unknown"], fields=["uses"]):
+        assert memo.find_made("ann", "list") is None
+
+
+def test_what_was_made_holds_no_more_than_so_many_points() -> None:
+    """The longest unread is dropped."""
+    memo = Memo()
+    for name in ("ann", "bob", "cid"):
+        memo.keep_made((name,), "list", name, MADE_OF // 2, memo.versions((name,)))
+    assert memo.find_made("ann", "list") is None
+    assert memo.find_made("bob", "list") == "bob"

@@ -68,14 +68,18 @@ def rank(
     each = {memory.id: memory for memory in memories}
     worth: dict[str, float] = {}
     these_days = decay.near_expiries(now)
+    low, high = policy.initial[Importance.LOW], policy.initial[Importance.HIGH]
     for memory in each.values():
         if not is_held_back(memory, guards):
             found = hits.get(memory.id)
             relevance = found.relevance if found else 0.0
             expected = LIKELY_WEIGHT * (memory.id in likely)
             value = found.effective if found else decay.effective(memory, now, policy)
-            worth[memory.id] = relevance + expected + _standing(memory, value, policy, these_days)
-    for id in list(worth):
+            importance = min(1.0, max(0.0, (memory.importance - low) / (high - low)))
+            share = min(1.0, value / policy.core_value)
+            standing = IMPORTANCE_WEIGHT * importance + VALUE_WEIGHT * share
+            worth[memory.id] = relevance + expected + _with_kind(standing, memory, these_days)
+    for id in guards.keys() & worth.keys():
         for guard in worth.keys() & guards.get(id, ()):
             worth[guard] = max(worth[guard], worth[id])
     order = sorted(worth, key=lambda id: (-round(worth[id], 6), each[id].created_at, id))
@@ -125,27 +129,14 @@ def _is_linked(boundary: Memory, memory: Memory) -> bool:
     return not boundary.guarded.isdisjoint((memory.id, *memory.supersedes))
 
 
-def _standing(
-    memory: Memory, effective: float, policy: Policy, these_days: tuple[datetime, datetime]
-) -> float:
-    """Return the worth of a memory whatever is said; `effective` is its value now."""
-    low, high = policy.initial[Importance.LOW], policy.initial[Importance.HIGH]
-    importance = min(1.0, max(0.0, (memory.importance - low) / (high - low)))
-    value = min(1.0, effective / policy.core_value)
-    return (
-        IMPORTANCE_WEIGHT * importance
-        + VALUE_WEIGHT * value
-        + DUE_WEIGHT * _is_due(memory, these_days)
-        + IN_FORCE_WEIGHT * (memory.kind in IN_FORCE)
-        + MOVING_WEIGHT * (memory.kind not in PLAIN)
-    )
-
-
-def _is_due(memory: Memory, these_days: tuple[datetime, datetime]) -> bool:
-    """Return whether a plan or promise falls due in these days."""
-    low, high = these_days
-    end = memory.expires_at
-    return memory.kind in PLANS and end is not None and low <= end < high
+def _with_kind(standing: float, memory: Memory, these_days: tuple[datetime, datetime]) -> float:
+    """Return the worth of a memory whatever is said, with what its kind adds to it."""
+    kind, end, (low, high) = memory.kind, memory.expires_at, these_days
+    if kind in PLANS and end is not None and low <= end < high:
+        standing += DUE_WEIGHT
+    if kind in IN_FORCE:
+        standing += IN_FORCE_WEIGHT
+    return standing if kind in PLAIN else standing + MOVING_WEIGHT
 
 
 def _labels(memory: Memory) -> set[str]:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from loguru import logger
 
@@ -22,6 +22,15 @@ from souffleur.prompts import spoken_in
 from souffleur.settings import Settings
 from souffleur.telemetry.log_lines import describe, trace_bug
 from souffleur.whispering.accompanying import find_guards, is_held_back, rank
+from souffleur.whispering.standing import (
+    AHEAD,
+    LIVED,
+    MAX_PLANS_READ,
+    MAX_UNASKED,
+    Place,
+    Shelf,
+    Standing,
+)
 from souffleur.whispering.tokens import Count
 from souffleur.whispering.whisper import Budget, Candidates, Recall, RenderOptions, compose
 
@@ -32,11 +41,6 @@ T = TypeVar("T")
 
 MAX_NEAREST = 40
 """Memories near a message that are weighed against each other."""
-LIVED = (Category.FACT, Category.SKILL)
-"""What the user has told; core and system have a part of their own."""
-MAX_UNASKED = 40
-"""Memories that are weighed unasked, by their value."""
-MAX_NEAR_PLANS = 3
 CONTEXT_MESSAGES = 3
 """Messages before this one that a recall looks at."""
 MAX_OLDER_EPISODES = 2
@@ -184,52 +188,46 @@ async def whisper_for(
 async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) -> Candidates:
     """Gather what could be whispered, before any budget; what fails is left out alone."""
     knowledge, user_id, now = finder.knowledge, asked.user_id, asked.now
-    sphere, own = asked.sphere, own_sphere(asked.agent_id)
-    episodes = settings.recall_episodes
-
-    def held(category: Category) -> Awaitable[list[Memory]]:
-        return knowledge.list(user_id, category=category, now=now, sphere=sphere)
-
-    session = await finder.part(knowledge.sessions.find(user_id, asked.session_id, sphere), None)
-    before = await finder.part(knowledge.sessions.held(session), [])
+    sphere, part, policy = asked.sphere, finder.part, knowledge.policy
+    session = await part(knowledge.sessions.find(user_id, asked.session_id, sphere), None)
+    before = await part(knowledge.sessions.held(session), [])
     likely = session.likely(now) if session else ()
     context = _context(before)
     await finder.prepare(asked.text, context)
-    part, system = finder.part, Category.SYSTEM
-    latest = await part(knowledge.episodes(user_id, limit=episodes, now=now, sphere=sphere), [])
+    place = Place(user_id, sphere, own_sphere(asked.agent_id), settings.recall_episodes)
+    shelf = Shelf(knowledge.memories.memo, place, now) if knowledge.remembers else None
+    standing = shelf.find() if shelf else None
+    latest = standing.episodes if standing else await _latest(finder, place, now)
     nearest, older = _called_for(settings, asked, context)
-    most_valuable = knowledge.most_valuable(
-        user_id, limit=MAX_UNASKED, categories=LIVED, now=now, sphere=sphere
-    )
     # Asked at once, all this is one request to the store.
-    standing = asyncio.gather(
-        part(held(Category.CORE), []),
-        part(knowledge.list(PERSONAS, category=system, now=now, sphere=own), []),
-        part(held(system), []),
-        part(knowledge.portrait(user_id, sphere), None),
-        part(knowledge.list(user_id, kind=Kind.BOUNDARY, now=now, sphere=sphere), []),
-    )
-    called_up = asyncio.gather(
-        part(finder.search(nearest), []),
-        part(finder.search(older) if latest or not episodes else _nothing(), []),
-        part(knowledge.plans_near(user_id, limit=MAX_NEAR_PLANS, now=now, sphere=sphere), []),
-        part(knowledge.get_many(user_id, likely), []),
-        part(most_valuable, []),
-    )
-    stands, calls = await asyncio.gather(standing, called_up)
-    core, always, here, portrait, boundaries = stands
-    hits, others, near, expected, best = calls
+    calls: list[Awaitable[list[Any]]] = [part(finder.search(nearest), [])]
+    if latest or not place.episodes:
+        calls.append(part(finder.search(older), []))
+    if likely:
+        calls.append(part(knowledge.get_many(user_id, likely), []))
+    if standing is None:
+        reading = _read_standing(finder, place, now, latest, shelf)  # first: its parts begin later
+        standing, *brought = await asyncio.gather(reading, *calls)
+    else:
+        brought = [await calls[0]] if len(calls) == 1 else await asyncio.gather(*calls)
+    answers = iter(brought)
+    hits = next(answers)
+    others = next(answers) if latest or not place.episodes else []
+    expected: list[Memory] = next(answers, [])
+    core, boundaries = standing.core, standing.boundaries
+    near, best = standing.near_plans(now), standing.most_valuable(now, policy)
     found = [*hits, *_older(others, latest)]
     unasked = [*near, *(one for one in expected if knows(sphere, one.sphere)), *best]
-    what_it_is = [one for one in (*always, *here) if one.agent_id == asked.agent_id]
+    always = (*standing.personas, *standing.system)
+    what_it_is = [one for one in always if one.agent_id == asked.agent_id]
     called = {hit.item.id: hit for hit in found}
     pool = [*(hit.memory for hit in found), *unasked, *boundaries]
     guards = find_guards([*core, *pool], asked.text)
-    ranked = rank(pool, called, guards=guards, likely=likely, now=now, policy=knowledge.policy)
+    ranked = rank(pool, called, guards=guards, likely=likely, now=now, policy=policy)
     past = await finder.part(_past(finder, settings, asked, before, found), ())
     return Candidates(
         core=[*what_it_is, *(one for one in core if not is_held_back(one, guards))],
-        portrait=portrait,
+        portrait=next(iter(standing.portrait), None),
         episodes=latest,
         found=[hit for hit in found if hit.relevant],
         related=_within_limits(ranked, called, settings),
@@ -270,9 +268,43 @@ def _called_for(settings: Settings, asked: Asked, context: str) -> tuple[Query, 
     return query, replace(query, scope=(Scope.EPISODES,), limit=episodes)
 
 
-async def _nothing() -> list[Found]:
-    """Return the episodes that match a message, if there are none at all."""
-    return []
+async def _latest(finder: Finder, place: Place, now: datetime) -> list[Memory]:
+    """Return the latest episodes: the older ones are not searched for if there are none."""
+    latest = finder.knowledge.episodes(
+        place.user_id, limit=place.episodes, now=now, sphere=place.sphere
+    )
+    return await finder.part(latest, [])
+
+
+async def _listed(found: Awaitable[Memory | None]) -> list[Memory]:
+    memory = await found
+    return [memory] if memory else []
+
+
+async def _read_standing(
+    finder: Finder, place: Place, now: datetime, latest: Sequence[Memory], shelf: Shelf | None
+) -> Standing:
+    """Return what is read whatever is said, and keep it if nothing failed."""
+    knowledge, part, user_id, sphere = finder.knowledge, finder.part, place.user_id, place.sphere
+    system, important, plans = Category.SYSTEM, 2 * MAX_UNASKED, MAX_PLANS_READ
+    core, personas, here, portrait, boundaries, most, near = await asyncio.gather(
+        part(knowledge.list(user_id, category=Category.CORE, now=now, sphere=sphere), []),
+        part(knowledge.list(PERSONAS, category=system, now=now, sphere=place.own), []),
+        part(knowledge.list(user_id, category=system, now=now, sphere=sphere), []),
+        part(_listed(knowledge.portrait(user_id, sphere)), []),
+        part(knowledge.list(user_id, kind=Kind.BOUNDARY, now=now, sphere=sphere), []),
+        part(
+            knowledge.most_important(
+                user_id, limit=important, categories=LIVED, now=now, sphere=sphere
+            ),
+            [],
+        ),
+        part(knowledge.plans_near(user_id, limit=plans, now=now, ahead=AHEAD, sphere=sphere), []),
+    )
+    standing = Standing(latest, core, personas, here, portrait, boundaries, most, near)
+    if shelf and not finder.errors:
+        shelf.keep(standing)
+    return standing
 
 
 def _older(nearest: Sequence[Found], latest: Sequence[Memory]) -> list[Found]:

@@ -1,0 +1,124 @@
+"""Standing: what a recall reads of a user whatever the message says, kept until it changes."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, fields, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from souffleur.knowledge.decay import by_value, near_expiries
+from souffleur.knowledge.identity import PERSONAS
+from souffleur.knowledge.memory import Category, Memory
+from souffleur.knowledge.policy import Policy
+
+if TYPE_CHECKING:
+    from souffleur.knowledge.engine.memo import Memo
+
+LIVED = (Category.FACT, Category.SKILL)
+"""What the user has told; core and system have a part of their own."""
+MAX_UNASKED = 40
+"""Memories that are weighed unasked, by their value."""
+MAX_NEAR_PLANS = 3
+MAX_PLANS_READ = 20
+"""Plans that are read at once; if there are as many, they are read again each time."""
+AHEAD = timedelta(hours=1)
+"""Time for which the plans of the next days are read at once."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Whose memories are read, and from where."""
+
+    user_id: str
+    sphere: str
+    """What the persona may know."""
+    own: str
+    """The sphere of what the persona itself is."""
+    episodes: int
+    """Number of the latest episodes."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What is read of a user whatever is said, as of a moment."""
+
+    episodes: Sequence[Memory] = ()
+    """The latest, newest first."""
+    core: Sequence[Memory] = ()
+    personas: Sequence[Memory] = ()
+    """What personas are, wherever they talk."""
+    system: Sequence[Memory] = ()
+    portrait: Sequence[Memory] = ()
+    """The one in force, if there is any."""
+    boundaries: Sequence[Memory] = ()
+    important: Sequence[Memory] = ()
+    """Twice as many as are weighed unasked, by their importance."""
+    plans: Sequence[Memory] = ()
+    """Plans that are near, or will be within `AHEAD`, the earliest first."""
+
+    def near_plans(self, now: datetime) -> list[Memory]:
+        """Return the plans of these days, the earliest first."""
+        low, high = near_expiries(now)
+        near = [one for one in self.plans if one.expires_at and low <= one.expires_at < high]
+        return near[:MAX_NEAR_PLANS]
+
+    def most_valuable(self, now: datetime, policy: Policy) -> list[Memory]:
+        """Return what is weighed unasked."""
+        return by_value(self.important, now, policy)[:MAX_UNASKED]
+
+    def until(self, now: datetime) -> datetime:
+        """Return from when, after `now`, something else may be read; `now` if that is unknown."""
+        if len(self.plans) >= MAX_PLANS_READ:
+            return now
+        every = [memory for part in _parts(self).values() for memory in part]
+        ends = [end for one in every for end in (one.expires_at, one.valid_until)]
+        return min([end for end in ends if end and end > now], default=now + AHEAD)
+
+
+@dataclass(frozen=True)
+class _Kept:
+    standing: Standing
+    since: datetime
+    until: datetime
+
+
+class Shelf:
+    """Where what was read of users is kept, if this process alone writes to their store."""
+
+    def __init__(self, memo: "Memo", place: Place, now: datetime) -> None:
+        self._memo = memo if memo.life is None else None
+        self._place = place
+        self._now = now
+        self._owners = (place.user_id, PERSONAS)
+        self._versions = memo.versions(self._owners)
+
+    def find(self) -> Standing | None:
+        """Return what was read and holds at this moment; the host may change its `data`."""
+        kept = self._memo and self._memo.find_made(self._place.user_id, self._place)
+        if not isinstance(kept, _Kept) or not kept.since <= self._now < kept.until:
+            return None
+        return _own(kept.standing)
+
+    def keep(self, standing: Standing) -> None:
+        """Keep what was read since this shelf was made, until it is written or its time is over."""
+        until = min(standing.until(self._now), self._now + AHEAD)
+        if self._memo and until > self._now:
+            size = sum(map(len, _parts(standing).values()))
+            kept = _Kept(_own(standing), self._now, until)
+            self._memo.keep_made(self._owners, self._place, kept, size, self._versions)
+
+
+def _parts(standing: Standing) -> dict[str, Sequence[Memory]]:
+    return {one.name: getattr(standing, one.name) for one in fields(standing)}
+
+
+def _own(standing: Standing) -> Standing:
+    """Return it with `data` of its own, which a host may change; all else of it is frozen."""
+    held = {name: part for name, part in _parts(standing).items() if any(m.data for m in part)}
+    return replace(standing, **{name: _copied(part) for name, part in held.items()})
+
+
+def _copied(memories: Sequence[Memory]) -> tuple[Memory, ...]:
+    return tuple(
+        one.model_copy(update={"data": deepcopy(one.data)}) if one.data else one for one in memories
+    )

@@ -188,11 +188,6 @@ class KnowledgeBase:
             )
         return hand
 
-    @property
-    def remembers(self) -> bool:
-        """Whether it is one `at_hand`."""
-        return isinstance(self.memories, CachedCollection)
-
     async def apply(self, verdict: Verdict, *, turns: Sequence[Turn] = ()) -> LedgerEntries:
         """Carry out a verdict and return one ledger entry per op.
 
@@ -658,7 +653,7 @@ class KnowledgeBase:
         *,
         limit: int,
         now: datetime,
-        ahead: timedelta = timedelta(0),
+        ahead: timedelta | None = None,
         sphere: str | None = COMMON,
     ) -> Memories:
         """Return active plans for the next three days and from the last two, the earliest first.
@@ -666,7 +661,7 @@ class KnowledgeBase:
         Also those that will be near within the time `ahead`.
         """
         low, high = near_expiries(now)
-        near = Between("expires_at", low, high + ahead)
+        near = Between("expires_at", low, high + (ahead or timedelta(0)))
         allowed = memories_filter(Query(user_id, "", now, sphere=sphere))
         both = Filter((*allowed.must, near), allowed.must_not)
         page, _ = await self.memories.scroll(both, limit=limit, order=Order("expires_at"))

@@ -13,7 +13,7 @@ from souffleur.whispering.whisper import Recall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
+    from datetime import datetime, timedelta
     from pathlib import Path
 
     from souffleur.background.intake import Receipt
@@ -946,6 +946,29 @@ class KnowledgeMethods(Face):
         )
         return found
 
+    def most_important(
+        self,
+        user_id: str,
+        *,
+        limit: int,
+        categories: Sequence[str] = (),
+        now: datetime,
+        sphere: str | None = COMMON,
+    ) -> Memories:
+        """Return the active memories with the highest importance, whatever has faded of it.
+
+        They are in the order of their age.
+        """
+        found: Memories = self._wait(
+            self._inner.most_important,
+            user_id,
+            limit=limit,
+            categories=categories,
+            now=now,
+            sphere=sphere,
+        )
+        return found
+
     def due(
         self, now: datetime, what: Sequence[Due], *, user_id: str | None = None, limit: int
     ) -> Memories:
@@ -963,11 +986,20 @@ class KnowledgeMethods(Face):
         return found
 
     def plans_near(
-        self, user_id: str, *, limit: int, now: datetime, sphere: str | None = COMMON
+        self,
+        user_id: str,
+        *,
+        limit: int,
+        now: datetime,
+        ahead: timedelta | None = None,
+        sphere: str | None = COMMON,
     ) -> Memories:
-        """Return active plans for the next three days and from the last two, the earliest first."""
+        """Return active plans for the next three days and from the last two, the earliest first.
+
+        Also those that will be near within the time `ahead`.
+        """
         found: Memories = self._wait(
-            self._inner.plans_near, user_id, limit=limit, now=now, sphere=sphere
+            self._inner.plans_near, user_id, limit=limit, now=now, ahead=ahead, sphere=sphere
         )
         return found
 

@@ -11,6 +11,7 @@ from loguru import logger
 from souffleur.agents.exchange import Persona, formerly
 from souffleur.errors import EmbedderError
 from souffleur.field_docs import explain_fields
+from souffleur.knowledge.engine.cached import CachedCollection
 from souffleur.knowledge.finding.search import EVERYWHERE, INSTANT, Found, Query, Scope
 from souffleur.knowledge.identity import COMMON, PERSONAS, knows, own_sphere
 from souffleur.knowledge.language.asking import asks_about_past, is_question
@@ -195,7 +196,8 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     context = _context(before)
     await finder.prepare(asked.text, context)
     place = Place(user_id, sphere, own_sphere(asked.agent_id), settings.recall_episodes)
-    shelf = Shelf(knowledge.memories.memo, place, now) if knowledge.remembers else None
+    at_hand = isinstance(knowledge.memories, CachedCollection)
+    shelf = Shelf(knowledge.memories.memo, place, now) if at_hand else None
     standing = shelf.find() if shelf else None
     latest = standing.episodes if standing else await _latest(finder, place, now)
     nearest, older = _called_for(settings, asked, context)

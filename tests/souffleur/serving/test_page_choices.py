@@ -158,3 +158,22 @@ def test_files_go_out_and_come_in(page: Page, scene: Scene, tmp_path: Path) -> N
     page.press("button", "Import them")
     page.see("p", "One record was imported.")
     assert "Ann skates." in str(scene.call(scene.memory.list(**ANN)))
+
+
+def test_a_chat_is_counted_and_taken(page: Page, scene: Scene, tmp_path: Path) -> None:
+    """Turns, calls and what is left out are told first; then the turns are there, to be judged."""
+    file = tmp_path / "talk.json"
+    said = [("assistant", "Hello!"), ("user", "I play the oboe"), ("assistant", "Lovely.")]
+    lines = [{"role": role, "content": words} for role, words in said]
+    file.write_text(json.dumps(lines), "utf-8")
+    page.show(scene.secrets["ben"], "settings")
+    page.see("input[type=file]").send_keys(str(file))
+    page.see("p", "One record would be new")
+    page.see("p", "calls of the model and")
+    page.press("summary", "What is left out")
+    page.see("details li", "before the user says anything: 1")
+    assert scene.call(scene.memory.knowledge.journal.turns(user_id="ben")) == []
+    page.press("button", "Import them")
+    page.see("p", "One record was imported.")
+    (turn,) = scene.call(scene.memory.knowledge.journal.turns(user_id="ben"))
+    assert turn.user == "I play the oboe"

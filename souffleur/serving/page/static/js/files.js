@@ -3,7 +3,7 @@ import { open, send } from "./api.js";
 import { changed } from "./changes.js";
 import { button, h } from "./dom.js";
 import { complain } from "./notice.js";
-import { number, t } from "./words.js";
+import { dollars, number, t } from "./words.js";
 
 async function download(said, pressed) {
   pressed.target.disabled = true;
@@ -23,19 +23,31 @@ async function download(said, pressed) {
 
 const sum = (counts) => Object.values(counts).reduce((all, one) => all + one, 0);
 
-async function bring(place, file, dry) {
+// What judging the file's talk would take, and what of it is left out and why.
+function estimate(found) {
+  const left = Object.entries(found.skipped);
+  return [
+    found.calls > 0 && h("p", {}, t("files.calls", { count: number(found.calls), tokens: number(found.input_tokens + found.output_tokens) }),
+      found.dollars > 0 && ` ${t("files.cost", { cost: dollars(found.dollars) })}`,
+      found.days > 0 && ` ${t("files.days", { n: found.days, count: number(found.days) })}`),
+    left.length > 0 && h("details", {}, h("summary", {}, t("files.left")),
+      h("ul", { class: "small" }, left.map(([why, count]) => h("li", { dir: "auto" }, `${why}: ${number(count)}`)))),
+  ].filter(Boolean);
+}
+
+async function bring(place, file, query) {
   place.replaceChildren(h("p", { role: "status" }, t("files.reading")));
   try {
-    const found = await send("/import", file, { dry_run: dry });
-    const told = (key) => h("p", { role: "status" }, t(key, { n: sum(found.new), count: number(sum(found.new)), known: number(sum(found.known)), skipped: number(sum(found.skipped)) }));
-    if (!dry) {
+    const found = await send("/import", file, query);
+    const told = (key) => h("p", { role: "status" }, t(key, { n: sum(found.new), count: number(sum(found.new)),
+      known: number(sum(found.known)), skipped: number(sum(found.skipped)) }));
+    if (!query.dry_run) {
       place.replaceChildren(told("files.taken"));
       changed();
-    } else if (!sum(found.new)) place.replaceChildren(told("files.would"), h("p", {}, t("files.nothing")));
-    else {
-      const take = button(t("files.take"), () => bring(place, file, false), { class: "chief" });
-      place.replaceChildren(told("files.would"), found.calls > 0 ? h("p", {}, t("files.calls", { count: number(found.calls) })) : "", take);
-      take.focus();
+    } else {
+      const take = button(t("files.take"), () => bring(place, file, { ...query, dry_run: false }), { class: "chief" });
+      place.replaceChildren(told("files.would"), ...estimate(found), sum(found.new) ? take : h("p", {}, t("files.nothing")));
+      if (sum(found.new)) take.focus();
     }
   } catch (error) {
     place.replaceChildren();
@@ -43,15 +55,18 @@ async function bring(place, file, dry) {
   }
 }
 
-export function files() {
+export function files({ personas }) {
   const said = h("span", { role: "status", class: "soft" });
   const place = h("div", {});
-  const pick = h("input", { type: "file", accept: ".json,.jsonl,.ndjson,application/json", onchange: (event) => {
-    const [file] = event.target.files;
-    if (file) bring(place, file, true);
+  const persona = h("select", {}, personas.map((one) => h("option", { value: one.agent_id }, one.name)));
+  const pick = h("input", { type: "file", accept: ".json,.jsonl,.ndjson,.zip", onchange: ({ target }) => {
+    const [file] = target.files;
+    if (file) bring(place, file, { dry_run: true, agent_id: persona.value });
+    target.value = "";
   } });
   return [h("p", { class: "soft" }, t("files.about")),
     h("p", {}, button(t("files.export"), (pressed) => download(said, pressed)), " ", said),
     h("p", { class: "soft" }, t("files.import.about")),
+    personas.length > 1 && h("label", { class: "field" }, h("span", {}, t("files.persona")), persona),
     h("label", { class: "button file" }, t("files.choose"), pick), place];
 }

@@ -29,6 +29,8 @@ export function t(key, given = {}) {
 }
 
 export const number = (value) => new Intl.NumberFormat(language).format(value);
+export const dollars = (value) =>
+  new Intl.NumberFormat(language, { style: "currency", currency: "USD", maximumSignificantDigits: 3 }).format(value);
 export const date = (at) =>
   new Intl.DateTimeFormat(language, { dateStyle: "medium" }).format(new Date(at));
 export const minute = (at) =>

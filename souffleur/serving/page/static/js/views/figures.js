@@ -1,7 +1,7 @@
 // A person's memories in numbers: what is due, how strong they are, what was decided, the runs.
 import { get } from "../api.js";
 import { h, svg } from "../dom.js";
-import { ago, has, minute, number, t } from "../words.js";
+import { ago, dollars, has, minute, number, t } from "../words.js";
 
 const WIDE = 600;
 const HIGH = 120;
@@ -47,12 +47,11 @@ function run(one) {
 }
 
 function cost(found) {
-  const dollars = new Intl.NumberFormat(document.documentElement.lang, { style: "currency", currency: "USD", maximumFractionDigits: 4 });
   return h("dl", { class: "facts" },
     ["judged", "pending", "failed"].filter((one) => found.turns[one]).map((one) => row(`figures.turns.${one}`, number(found.turns[one]))),
     found.waiting_since && row("figures.waiting", minute(found.waiting_since)),
     row("figures.calls", number(found.calls)), row("figures.tokens", number(found.tokens)),
-    found.cost > 0 && row("figures.cost", dollars.format(found.cost)));
+    found.cost > 0 && row("figures.cost", dollars(found.cost)));
 }
 
 export async function show(main) {

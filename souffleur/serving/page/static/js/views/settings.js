@@ -93,7 +93,7 @@ export async function show(main, { caller }) {
     part("settings.wishes", wishes(home)),
     part("settings.you", person(home)),
     part("view.figures", h("a", { class: "button", href: "#/figures" }, t("view.figures"))),
-    part("files", files()),
+    part("files", files(home)),
     part("view.topic", h("p", { class: "soft" }, t("topic.about")), h("a", { class: "button", href: "#/topic" }, t("view.topic"))),
     part("erase", erasure(home)),
     session.token || caller.role === "admin" ? button(t("leave"), leave) : "");

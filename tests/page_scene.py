@@ -187,12 +187,12 @@ class Page:
         self.url = url
         self.visits = 0
 
-    def enter(self, secret: str) -> None:
+    def enter(self, secret: str, first: str = "nav") -> None:
         """Sign in with a token, in a tab that knows none."""
         self.browser.execute_script(SWITCH, "")
         self.browser.get(self.url)
         self.see("input[type=password]").send_keys(secret, Keys.ENTER)
-        self.see("nav")
+        self.see(first)
 
     def show(self, secret: str, view: str) -> None:
         """Show a view to whom a token belongs, in a tab that knows it already."""

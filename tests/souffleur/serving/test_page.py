@@ -178,17 +178,19 @@ def test_search_and_filters(page: Page, scene: Scene) -> None:
 
 
 def test_what_happens_is_seen_as_it_happens(page: Page, scene: Scene) -> None:
-    """What a turn brings appears without a reload, with a notice that takes it back; no other's."""
+    """What a turn brings appears by itself, with a notice in the user's language; no other's."""
+    scene.call(scene.memory.introduce(user_id="ann", language="zh"))
     page.show(scene.secrets["ann"], "memories")
     page.see(".window .words", "oolong")
     scene.call(asyncio.sleep(0.3))
     scene.call(scene.memory.remember("Ben sings, too.", user_id="ben"))
     scene.say("ann", "I play the oboe")
     page.see(".window .words", "Ann plays the oboe.")
-    page.see(".notice", "Remembered: Ann plays the oboe.")
+    page.see(".notice", "已记住：Ann plays the oboe.")
     assert "Ben" not in page.text
     page.press(".notice button", "Undo")
     page.until(lambda: "Ann plays the oboe." not in page.words())
+    scene.call(scene.memory.introduce(user_id="ann", language="en"))
 
 
 def test_another_user_sees_their_own(page: Page, scene: Scene) -> None:
@@ -242,11 +244,15 @@ def test_languages(page: Page, scene: Scene, language: str, title: str) -> None:
 
 
 def test_every_word_is_in_every_language() -> None:
-    """No key is missing; only English, which has a plural, has forms for one."""
+    """No key is missing or twice; only English, which has a plural, has forms for one."""
     folder = ROOT / "souffleur" / "serving" / "page" / "static" / "strings"
-    keys = {
-        file.stem: {key for key in json.loads(file.read_text("utf-8")) if not key.endswith(".one")}
+    pairs = {
+        file.stem: json.loads(file.read_text("utf-8"), object_pairs_hook=list)
         for file in folder.glob("*.json")
+    }
+    assert all(len(dict(words)) == len(words) for words in pairs.values())
+    keys = {
+        name: {key for key, _ in words if not key.endswith(".one")} for name, words in pairs.items()
     }
     assert keys["en"] == keys["zh"] == keys["ja"]
     named: dict[str, Any] = {
@@ -273,10 +279,11 @@ def test_why_a_trace_goes_is_in_every_language() -> None:
 def complaints(page: Page) -> list[list[str]]:
     """What axe finds serious or critical."""
     page.browser.execute_script(AXE.read_text("utf-8"))
-    return page.browser.execute_async_script(
+    found: list[list[str]] = page.browser.execute_async_script(
         "axe.run().then(one => arguments[0](one.violations.filter(v =>"
         " ['serious', 'critical'].includes(v.impact)).map(v => [v.id, v.nodes[0].html])))"
     )
+    return found
 
 
 @pytest.mark.parametrize(("wide", "scheme"), [(390, "dark"), (1440, "light")])

@@ -193,6 +193,23 @@ def test_what_happens_is_seen_as_it_happens(page: Page, scene: Scene) -> None:
     scene.call(scene.memory.introduce(user_id="ann", language="en"))
 
 
+def test_a_tab_that_nobody_looks_at_holds_no_stream(page: Page, scene: Scene) -> None:
+    """Behind another tab nothing is streamed; what happened meanwhile is told on coming back."""
+    watchers = scene.memory.knowledge.journal._watchers
+    page.show(scene.secrets["ann"], "portrait")
+    page.until(lambda: len(watchers) == 1)
+    scene.call(asyncio.sleep(0.3))
+    first = page.browser.current_window_handle
+    page.browser.switch_to.new_window("tab")
+    page.until(lambda: not watchers)
+    scene.say("ann", "I play the oboe")
+    page.browser.close()
+    page.browser.switch_to.window(first)
+    page.see(".notice", "Remembered: Ann plays the oboe.")
+    page.press(".notice button", "Undo")
+    page.see(".notice", "Undone.")
+
+
 def test_another_user_sees_their_own(page: Page, scene: Scene) -> None:
     """Ben's token shows Ben's memories alone; a wrong one nothing, and why."""
     page.show(scene.secrets["ben"], "memories")

@@ -5,6 +5,7 @@ from uuid import uuid4
 
 from souffleur.errors import StoreError
 from souffleur.knowledge.engine.collection import Collection, Point
+from souffleur.knowledge.reading import read_each
 from souffleur.knowledge.sharing.arrivals import Arrival, Arrivals, arrivals_point, to_arrivals
 from souffleur.knowledge.talk.recording import (
     NewSession,
@@ -14,10 +15,11 @@ from souffleur.knowledge.talk.recording import (
     recorded,
     scene_of,
 )
-from souffleur.knowledge.talk.session import USUAL, Segment, Session, WindowRule
+from souffleur.knowledge.talk.session import USUAL, Segment, Session, WindowRule, segment_id
 from souffleur.knowledge.talk.talk_codec import (
     segment_point,
     session_point,
+    to_segment,
     to_session,
     turn_point,
 )
@@ -25,6 +27,9 @@ from souffleur.knowledge.talk.turn import Turn
 
 MAX_ATTEMPTS = 100
 """Maximum attempts at a write that others get ahead of, before the store counts as in trouble."""
+
+SEGMENTS_LOOKED_AT = 50
+"""Number of segments that are looked through for a turn that has left its window unlisted."""
 
 Change = Callable[[Session], tuple[Session, list[Segment]] | None]
 
@@ -43,7 +48,7 @@ class Recorder:
 
         The turn, its window and the list of the user's turns are one request.
         """
-        tried = False
+        tried = inside = False
         for _ in range(MAX_ATTEMPTS):
             scene, arrivals = self._read(turn)
             old = scene.old
@@ -51,15 +56,18 @@ class Recorder:
                 return old if tried else None
             if scene.unwanted and not tried:
                 return None
-            kept, segments, won = self._write(scene, arrivals, rule)
+            if old and scene.is_known and arrivals.find(old.id) is None:
+                inside = inside or self._was_inside(scene)
+            kept, segments, won = self._write(scene, arrivals, rule, inside=inside)
             tried = True
             if scene.session_id in won:
+                inside = True
                 self._write_segments(segments)
             if arrivals.id not in won:
                 continue
             if kept is old:
                 self._renumber(kept)
-            if scene.session_id not in won:
+            if not inside:
                 self.change_session(scene.session_id, _with(kept, rule))
             return kept
         raise StoreError(f"a turn of {turn.user_id!r} could not be written: others were faster")
@@ -109,11 +117,24 @@ class Recorder:
         found = {point.id: point for point in self._collection.get_now(ids)}
         return scene_of(turn, found), to_arrivals(found[new.id]) if new.id in found else new
 
+    def _was_inside(self, scene: Scene) -> bool:
+        """Return whether an attempt that was not listed has put the turn into its window.
+
+        It may have left that since, with one of the latest segments.
+        """
+        session = scene.session
+        if session is None or scene.is_in_window:
+            return session is not None
+        numbers = range(max(0, session.segments - SEGMENTS_LOOKED_AT), session.segments)
+        found = self._collection.get_now([segment_id(session.id, number) for number in numbers])
+        left = [*session.left, *read_each(found, to_segment)]
+        return any(scene.turn.id in one.turn_ids for one in left)
+
     def _write(
-        self, scene: Scene, arrivals: Arrivals, rule: WindowRule
+        self, scene: Scene, arrivals: Arrivals, rule: WindowRule, *, inside: bool
     ) -> tuple[Turn, Sequence[Segment], set[str]]:
         """Try once; return the turn, what leaves its window, and which records were written."""
-        kept, seq, session, segments = self._numbered(scene, arrivals, rule)
+        kept, seq, session, segments = self._numbered(scene, arrivals, rule, inside=inside)
         arrival = Arrival(id=kept.id, seq=seq, digest=kept.digest)
         by, old = str(uuid4()), scene.session.revision if scene.session else 0
         points = [arrivals_point(arrivals.after(arrival), by), _stamped(session, old, segments, by)]
@@ -125,14 +146,13 @@ class Recorder:
         return kept, segments, self._collection.swap_now(points, revisions)
 
     def _numbered(
-        self, scene: Scene, arrivals: Arrivals, rule: WindowRule
+        self, scene: Scene, arrivals: Arrivals, rule: WindowRule, *, inside: bool
     ) -> tuple[Turn, int, Session, list[Segment]]:
         """Return the turn as it is to be kept, its number, its session, and what leaves that."""
         listed, following = arrivals.find(scene.turn.id), arrivals.seq + 1
         if scene.old and scene.is_known and listed is None:  # written, and cut off before listed
             session = scene.session or self._new_session(scene.old)
-            add = _with(scene.old, rule)
-            changed = None if scene.is_in_window else add(session)
+            changed = None if inside else _with(scene.old, rule)(session)
             return (scene.old, following, *(changed or (session, [])))
         kept, session, segments = recorded(scene, following, rule, self._new_session)
         known = 0 < kept.seq <= arrivals.settled

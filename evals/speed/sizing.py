@@ -14,6 +14,8 @@ DAY = 86_400
 """Seconds of a day."""
 MONTH = 30
 """Days of a month."""
+YEAR = 365
+"""Days of a year."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class Measured:
     """MB on disk for 1,000 memories with vectors of 512 numbers."""
     engine: float = 1.45
     """MB of the engine's own memory for 1,000 memories that are stored."""
+    turn: float = 6.3
+    """MB of the engine's own memory for 1,000 turns and their entries, which stay, wordless."""
     hot: float = 0.6
     """MB that 1,000 memories of a user who speaks take besides."""
     base: float = 84.0
@@ -101,6 +105,9 @@ def _stored(a: Assumed, m: Measured) -> Iterator[Line]:
     yield Line("disk", memories / 1_000 * m.disk / 1_000, "GB", f"{groups} {m.disk:g} MB")
     engine = memories / 1_000 * m.engine
     yield Line("memory of the engine", engine / 1_000, "GB", f"{groups} {m.engine:g} MB")
+    turns = a.users * a.turns * YEAR / 1_000 * m.turn
+    told = f"{a.users:,} users x {a.turns:g} x {YEAR} / 1,000 x {m.turn:g} MB"
+    yield Line("memory of the engine for a year's turns", turns / 1_000, "GB", told)
     hosts = memories * a.active / 1_000 * m.hot + m.base
     told = f"{memories:,} x {a.active:g} / 1,000 x {m.hot:g} MB + {m.base:g} MB"
     yield Line("memory of the hosts", hosts / 1_000, "GB", told)

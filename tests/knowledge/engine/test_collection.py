@@ -838,6 +838,12 @@ def copy_sparse(source: str, target: str) -> None:
         new.truncate()
 
 
+def copy_open(folder: Path, target: Path, *left_out: str) -> None:
+    """Copy the files of an engine that is open, but for those that it renames once it has them."""
+    without = shutil.ignore_patterns("tmp-*", *left_out)
+    shutil.copytree(folder, target, dirs_exist_ok=True, ignore=without, copy_function=copy_sparse)
+
+
 class Disk:
     """What a power cut would leave of a collection: its files as opened, its log as last synced."""
 
@@ -846,13 +852,12 @@ class Disk:
 
     def keep(self, path: Path) -> None:
         """Note the files of a collection that was just opened."""
-        shutil.copytree(path, self._kept / path.name, copy_function=copy_sparse)
+        copy_open(path, self._kept / path.name)
 
     def sync(self, path: Path) -> None:
         """Sync the log, and note it."""
         sync_log(path)
-        for part in (path / "wal").iterdir():
-            copy_sparse(str(part), str(self._kept / path.name / "wal" / part.name))
+        copy_open(path / "wal", self._kept / path.name / "wal")
 
     async def after_power_cut(self) -> set[int]:
         """Points that a start would find."""
@@ -862,10 +867,7 @@ class Disk:
 async def opened_from(folder: Path, *left_out: str) -> set[int]:
     """Points that are found in a copy of a folder, without some of its files."""
     with TemporaryDirectory() as place:
-        without = shutil.ignore_patterns("*.sums", *left_out)
-        shutil.copytree(
-            folder, place, dirs_exist_ok=True, ignore=without, copy_function=copy_sparse
-        )
+        copy_open(folder, Path(place), "*.sums", *left_out)
         collection = EdgeCollection.open(Path(place), PLAIN)
         found = await matching(collection)
         await collection.close()

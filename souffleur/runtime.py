@@ -214,7 +214,8 @@ class Souffleur:
                 self.knowledge.at_hand, self.settings, asked, self._count, with_references=shows
             )
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
-            return Recall(error=_describe(error))
+            trace_bug(logger, error)
+            return Recall(error=describe(error))
         self._pairing.note(user_id, session_id, whisper)
         return whisper.with_error(odd).with_error(self._backstage.error_for(user_id))
 
@@ -280,7 +281,7 @@ class Souffleur:
             bound = logger.bind(user=user_id, session=session_id, turn=name)
             bound.error("a turn cannot be kept: {}", describe(error))
             trace_bug(bound, error)
-            why = f"the turn cannot be kept: {_describe(error)}"
+            why = f"the turn cannot be kept: {describe(error)}"
             return Receipt(name, new=False, error=why, durable=False)
 
     def end_session(
@@ -1100,10 +1101,6 @@ class Souffleur:
         except StoreError:  # the turn itself is held until the store is back
             person = None
         return persona_of(self._usual, person, None).zone
-
-
-def _describe(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
 
 
 def _add(reason: str, content: str, kind: Kind, importance: Importance) -> Add:

@@ -45,6 +45,11 @@ def variables(folder: Path) -> dict[str, str]:
     return {f"SOUFFLEUR_{name.upper()}": str(value) for name, value in where(folder).items()}
 
 
+def bytes_below(folder: Path) -> bytes:
+    """All that the files beneath a folder hold."""
+    return b"".join(one.read_bytes() for one in folder.rglob("*") if one.is_file())
+
+
 def drop(folder: Path) -> None:
     """Delete what the stores beneath a folder have on the server."""
     from qdrant_client import QdrantClient  # takes 0.7 s, which processes of tests do not need

@@ -15,6 +15,7 @@ from loguru import logger
 from souffleur.background.spool import Spool
 from souffleur.errors import SouffleurError
 from souffleur.knowledge.talk.turn import Turn
+from souffleur.telemetry.log_lines import describe, trace_bug
 
 MAX_DELIVERIES = 8
 """Number of users whose turns are written at the same time."""
@@ -135,8 +136,10 @@ class Outbox:
                 self._note(user_id, str(error))
                 return
             except Exception as error:  # noqa: BLE001  the thread's edge: the turn must not be lost
-                logger.opt(exception=error).error("a turn could not be written: {}", error)
-                self._note(user_id, f"{type(error).__name__}: {error}")
+                bound = logger.bind(user=user_id)
+                bound.error("a turn could not be written: {}", describe(error))
+                trace_bug(bound, error)
+                self._note(user_id, describe(error))
                 return
             with self._changed:
                 self.error = ""

@@ -15,6 +15,7 @@ from souffleur.langchain.access import Access, Work
 from souffleur.langchain.recalling import recall_tool
 from souffleur.langchain.talk import Talk, talk_of
 from souffleur.langchain.turns import LastTurn, OpenTurns, last_turn, replies, with_whisper
+from souffleur.telemetry.log_lines import describe
 from souffleur.whispering.whisper import Recall
 
 if TYPE_CHECKING:
@@ -117,13 +118,13 @@ class SouffleurMiddleware(AgentMiddleware[Any, Any, Any]):
         try:
             return _told(self._access.wait(work))
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
-            return _told(Recall(error=f"{type(error).__name__}: {error}"))
+            return _told(Recall(error=describe(error)))
 
     async def _reached(self, work: Work) -> Any:
         try:
             return _told(await self._access.reach(work))
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
-            return _told(Recall(error=f"{type(error).__name__}: {error}"))
+            return _told(Recall(error=describe(error)))
 
 
 def _read(messages: Sequence[BaseMessage]) -> LastTurn | None:

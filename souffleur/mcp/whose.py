@@ -4,12 +4,14 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, NamedTuple
 
+from loguru import logger
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 from souffleur.errors import SouffleurError
 from souffleur.knowledge.identity import check_id
+from souffleur.telemetry.log_lines import describe, trace_bug
 
 
 class Who(NamedTuple):
@@ -24,6 +26,7 @@ Resolve = Callable[[Context[Any, Any], str | None], Who]
 """From a request, and the user that the call names, to whose memories are meant."""
 Method = Callable[..., Awaitable[Any]]
 
+_FAILED = "the memory failed at this call, its log says where: go on without it"
 _SAID = Annotated[str, Field(description="The id of the user whose memories are meant.")]
 _MAYBE_SAID = Annotated[
     str | None,
@@ -52,6 +55,10 @@ class Whose:
                 return await method(self._resolve(context, named), **given)
             except SouffleurError as error:
                 raise ToolError(str(error)) from error
+            except Exception as error:  # noqa: BLE001  its text may quote what was said
+                logger.error("a tool failed: {}", describe(error))
+                trace_bug(logger, error)
+                raise ToolError(_FAILED) from None
 
         signature = inspect.signature(method, eval_str=True)
         _, *own = signature.parameters.values()

@@ -18,7 +18,7 @@ from souffleur.proxy.speaker import Admit, Headers, Speaker, find_speaker, is_in
 from souffleur.proxy.talk import Talk, read_talk
 from souffleur.proxy.tasks import is_task
 from souffleur.proxy.threads import Latest, OpenTurn, Threads
-from souffleur.telemetry.log_lines import describe
+from souffleur.telemetry.log_lines import describe, trace_bug
 from souffleur.whispering.whisper import Recall
 
 if TYPE_CHECKING:
@@ -91,7 +91,8 @@ class Prompter:
             notes = Notes() if self.mode == "off" else await self._notes(turn, whisper)
             return Exchange(text.encode(), api, turn, whisper, notes, taken)
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
-            logger.error("a request goes on without memory: {}: {}", type(error).__name__, error)
+            logger.error("a request goes on without memory: {}", describe(error))
+            trace_bug(logger, error)
             return Exchange(body, api)
 
     def end(self, exchange: Exchange, reply: Reply) -> Said | None:

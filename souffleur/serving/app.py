@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.security import HTTPBearer
@@ -43,6 +44,8 @@ ROUTERS: tuple[APIRouter, ...] = (
 )
 """The routes of every server. A route of `routers` finds its user by `serving.access`, too."""
 
+_UNTRACED: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
+"""FastAPI would trace queries and log errors with their texts, whatever the settings say."""
 _BEARER = HTTPBearer(auto_error=False, description="A token of `souffleur token`.")
 
 
@@ -65,6 +68,7 @@ def make_app(
     """
     chosen = settings or memory.settings
     app = FastAPI(
+        telemetry=_UNTRACED,
         title="Souffleur",
         summary="A memory worth having, for companion chatbots.",
         version=souffleur.__version__,

@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 import uvicorn
-from starlette.types import ASGIApp
+from loguru import logger
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from souffleur.errors import SettingsError
+from souffleur.telemetry.log_lines import describe, trace_bug
 
 
 class _Server(uvicorn.Server):
@@ -34,7 +36,7 @@ async def listening(
     `drain` seconds is broken off. `dated`: answers get a `Date`, which those of a proxy have.
     """
     config = uvicorn.Config(
-        app,
+        _discreet(app),
         log_config=None,
         access_log=False,
         server_header=False,
@@ -50,6 +52,22 @@ async def listening(
             stopping.set()
         server.should_exit = True
         await running
+
+
+def _discreet(app: ASGIApp) -> ASGIApp:
+    """Return an app whose bugs are logged here: the server's traceback may quote what was said."""
+
+    async def caught(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await app(scope, receive, send)
+        except Exception as error:
+            if scope["type"] == "lifespan":
+                raise
+            bound = logger.bind(method=scope.get("method"), path=scope.get("path"))
+            bound.error("a request failed: {}", describe(error))
+            trace_bug(bound, error)
+
+    return caught
 
 
 def bind(host: str, port: int) -> socket.socket:

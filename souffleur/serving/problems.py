@@ -5,7 +5,6 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from loguru import logger
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
@@ -146,7 +145,6 @@ async def _http_error(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _crash(request: Request, error: Exception) -> JSONResponse:
-    logger.error("{} {}: {}", request.method, request.url.path, type(error).__name__)
     message = "the server failed at this request: see its log"
     return answer(500, message, "ServerError")
 

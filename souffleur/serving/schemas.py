@@ -12,6 +12,7 @@ from souffleur.knowledge.identity import MAX_ID_LENGTH
 from souffleur.knowledge.memory import Kind, Memory
 from souffleur.knowledge.operation import Importance, LedgerEntry
 from souffleur.knowledge.people import Knows, Language
+from souffleur.knowledge.talk.turn import MAX_MESSAGE_LENGTH
 from souffleur.lookup import MAX_LIMIT
 from souffleur.moving.arriving import ImportSource
 from souffleur.runs.run import RunItem, RunLimits
@@ -126,6 +127,12 @@ class MatchesBody(Body):
 
     query: str = Field(examples=["the blue car"])
     at: At = None
+
+
+class CardsBody(Body):
+    """What to look for among the cards; it is no part of an address, which servers log."""
+
+    text: str = Field(min_length=1, max_length=MAX_MESSAGE_LENGTH, examples=["tea"])
 
 
 class TopicPreviewBody(Body):

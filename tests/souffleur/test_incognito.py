@@ -4,6 +4,7 @@ from pathlib import Path
 
 from loguru import logger
 
+from tests.place import bytes_below
 from tests.scripted import SKIP
 from tests.stage import staged
 
@@ -34,11 +35,7 @@ async def test_no_trace_of_the_words(tmp_path: Path) -> None:
     finally:
         logger.remove(sink)
         logger.disable("souffleur")
-    kept = _bytes_below(tmp_path)
+    kept = bytes_below(tmp_path)
     assert b"plainly-said" in kept
     assert CANARY.encode() not in kept
     assert CANARY not in "".join(lines)
-
-
-def _bytes_below(folder: Path) -> bytes:
-    return b"".join(one.read_bytes() for one in folder.rglob("*") if one.is_file())

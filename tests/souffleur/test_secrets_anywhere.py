@@ -11,7 +11,7 @@ from souffleur.errors import SettingsError
 from souffleur.knowledge.finding.search import Query, Scope
 from souffleur.knowledge.operation import Refusal
 from tests.build import NOW
-from tests.place import SERVER
+from tests.place import SERVER, bytes_below
 from tests.scripted import SKIP, add, answer, by_name, episode
 from tests.stage import Stage, staged
 
@@ -91,10 +91,6 @@ async def _shown(stage: Stage) -> list[Any]:
     ]
 
 
-def _bytes(folder: Path) -> bytes:
-    return b"".join(one.read_bytes() for one in folder.rglob("*") if one.is_file())
-
-
 @pytest.mark.parametrize("treated", ["redact", "refuse"])
 async def test_no_secret_is_stored_or_told(tmp_path: Path, lines: list[str], treated: str) -> None:
     """It is in no memory, cue, episode, ledger entry, whisper, log line, error or receipt.
@@ -116,7 +112,7 @@ async def test_no_secret_is_stored_or_told(tmp_path: Path, lines: list[str], tre
     assert SIGN not in seen
     assert (SIGN in asked) is (treated == "refuse")
     if treated == "redact" and SERVER is None:
-        stored = _bytes(tmp_path)
+        stored = bytes_below(tmp_path)
         assert b"The wifi password is [secret]" in stored
         assert SIGN.encode() not in stored
         assert SIGN.encode("utf-16-le") not in stored

@@ -3,12 +3,11 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Depends, Path, Query
 from pydantic import AwareDatetime
 
 from souffleur.knowledge.finding.browsing import Wanted
 from souffleur.knowledge.memory import Category, Kind, MemoryState
-from souffleur.knowledge.talk.turn import MAX_MESSAGE_LENGTH
 from souffleur.serving.access import AgentId, Caller as Calling, Memory, Owner, UserId
 from souffleur.serving.page.asked import Question, asked
 from souffleur.serving.page.cards import Cards, matching, page_of, strongest, within_reason
@@ -16,6 +15,7 @@ from souffleur.serving.page.figures import Figures, figures_of
 from souffleur.serving.page.home import Caller, Home, caller_of, home_of
 from souffleur.serving.page.names import Names, names_of
 from souffleur.serving.page.said import Around, Said, Whispered, around, latest_said, whispered
+from souffleur.serving.schemas import CardsBody
 from souffleur.serving.tokens import Role
 
 router = APIRouter(prefix="/api", tags=["page"])
@@ -40,23 +40,17 @@ async def home(memory: Memory, user_id: Owner) -> Home:
     return await home_of(memory, user_id)
 
 
-@router.get("/cards")
-async def cards(
+def _wanted(
     memory: Memory,
     user_id: Owner,
-    text: Annotated[str, Query(max_length=MAX_MESSAGE_LENGTH)] = "",
     kind: Annotated[list[Kind] | None, Query()] = None,
     category: Annotated[list[Category] | None, Query()] = None,
     state: MemoryState | Literal["any"] = MemoryState.ACTIVE,
     learned_by: AgentId = None,
     since: At = None,
     until: At = None,
-    order: Literal["newest", "oldest", "strongest"] = "newest",
-    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 60,
-    cursor: Annotated[str | None, Query(description="`next` of the page before.")] = None,
-) -> Cards:
-    """List memories as cards, in pages; with a text, those that it finds, on one page."""
-    wanted = Wanted(
+) -> Wanted:
+    return Wanted(
         user_id,
         states=() if state == "any" else (state,),
         kinds=tuple(kind or ()),
@@ -66,12 +60,31 @@ async def cards(
         until=within_reason(until),
         now=_now(memory.clock(), state),
     )
-    if text.strip():
-        return await matching(memory, wanted, text)
+
+
+Filtered = Annotated[Wanted, Depends(_wanted)]
+"""The user's memories that cards are asked for."""
+
+
+@router.get("/cards")
+async def cards(
+    memory: Memory,
+    wanted: Filtered,
+    order: Literal["newest", "oldest", "strongest"] = "newest",
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 60,
+    cursor: Annotated[str | None, Query(description="`next` of the page before.")] = None,
+) -> Cards:
+    """List memories as cards, in pages."""
     if order == "strongest":
         return await strongest(memory, wanted)
     newest = order == "newest"
     return await page_of(memory, wanted, limit=limit, cursor=cursor, newest_first=newest)
+
+
+@router.post("/cards/search")
+async def found(memory: Memory, wanted: Filtered, body: CardsBody) -> Cards:
+    """List the memories that a text finds as cards, on one page."""
+    return await matching(memory, wanted, body.text)
 
 
 @router.get("/questions")

@@ -11,32 +11,21 @@ from souffleur.errors import EndpointError
 from souffleur.telemetry import spans as naming
 from tests.scripted import add, answer
 from tests.stage import staged
+from tests.traced import exporter
 
 trace = pytest.importorskip("opentelemetry.trace")
-sdk = pytest.importorskip("opentelemetry.sdk.trace")
+pytest.importorskip("opentelemetry.sdk.trace")
 
 TEA = answer(add("Ann likes green tea.", "I like green tea", kind="preference"))
 Ended = Callable[[], list[Any]]
 
 
-@pytest.fixture(scope="module")
-def exporter() -> Any:
-    """The host's tracer provider, which can be set once per process."""
-    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-
-    provider, kept = sdk.TracerProvider(), InMemorySpanExporter()
-    provider.add_span_processor(SimpleSpanProcessor(kept))
-    trace.set_tracer_provider(provider)
-    return kept
-
-
 @pytest.fixture
-def ended(exporter: Any) -> Iterator[Ended]:
+def ended() -> Iterator[Ended]:
     """The spans that have ended since the test began."""
-    exporter.clear()
-    yield lambda: list(exporter.get_finished_spans())
-    exporter.clear()
+    exporter().clear()
+    yield lambda: list(exporter().get_finished_spans())
+    exporter().clear()
 
 
 def named(spans: list[Any], name: str) -> list[Any]:

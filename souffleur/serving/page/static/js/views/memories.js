@@ -1,5 +1,5 @@
 // All memories: search, filters, and a list of which only what is in view is in the document.
-import { get } from "../api.js";
+import { get, post } from "../api.js";
 import { cardOf } from "../card.js";
 import { h } from "../dom.js";
 import { complain } from "../notice.js";
@@ -19,7 +19,7 @@ function select(name, options, onchange) {
 }
 
 function query() {
-  const { time, ...rest } = wanted;
+  const { time, text, ...rest } = wanted;
   const since = DAYS[time] && new Date(Date.now() - DAYS[time] * 86400000).toISOString();
   return { ...rest, since, limit: 120 };
 }
@@ -37,7 +37,8 @@ class List {
     this.asked = JSON.stringify(wanted);
     if (more) asked.cursor = this.next;
     else asked.limit = Math.min(200, Math.max(120, this.items.length));
-    const page = await get("/cards", asked);
+    const text = wanted.text.trim();
+    const page = await (text ? post("/cards/search", { text }, asked) : get("/cards", asked));
     if (this.asked !== JSON.stringify(wanted)) return;
     this.items = more ? [...this.items, ...page.items] : page.items;
     this.next = page.next;

@@ -74,7 +74,7 @@ async def need_no_owner() -> None:
         if owner:
             raise StoreBusyError(
                 f"the store at '{load_settings().folder}' is served by another process, and this "
-                "needs it alone: stop that one first, `souffleur serve` or `souffleur proxy`"
+                "needs it alone: stop that one first, `souffleur serve`, `proxy` or `mcp`"
             )
 
 

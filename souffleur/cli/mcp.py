@@ -4,13 +4,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from souffleur.cli.event_loop import with_memory
 from souffleur.cli.options import ME, User
 
 if TYPE_CHECKING:
     import asyncio
-
-    from souffleur.cli.event_loop import Memory
 
 LOOPBACK = "127.0.0.1"
 
@@ -35,20 +32,26 @@ def mcp(
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port for --http.")] = 8322,
 ) -> None:
     """Serve the memory to MCP clients such as Claude Desktop and Cursor, until stopped."""
+    from souffleur.cli.event_loop import run_async
+
+    run_async(_serve(None if any_user else user, agent, port if http else None))
+
+
+async def _serve(user: str | None, agent: str | None, port: int | None) -> None:
     from souffleur.cli.event_loop import stop_on_signal
+    from souffleur.cli.shared_store import SharedStore
     from souffleur.collector import spare_what_is_there
     from souffleur.mcp import make_server
     from souffleur.mcp.stdio import serve_stdio
+    from souffleur.settings import load_settings
 
-    async def work(memory: "Memory") -> None:
-        server = make_server(memory, user_id=None if any_user else user, agent_id=agent)
+    async with SharedStore(load_settings()) as memory:
+        server = make_server(memory, user_id=user, agent_id=agent)
         spare_what_is_there()
-        if http:
-            await _serve_http(server, port, stop_on_signal())
-        else:
+        if port is None:
             await serve_stdio(server, stop_on_signal())
-
-    with_memory(work)
+        else:
+            await _serve_http(server, port, stop_on_signal())
 
 
 async def _serve_http(server: Any, port: int, stopping: "asyncio.Event") -> None:

@@ -12,6 +12,7 @@ from souffleur.client.calls import CALLS, Call, Given, Request, request_of
 from souffleur.client.errors import error_of
 from souffleur.errors import RemoteError
 from souffleur.serving.schemas import Page
+from souffleur.telemetry.log_lines import describe, trace_bug
 
 Asked = tuple[Call, Request]
 
@@ -30,8 +31,9 @@ def converse(method: str, given: dict[str, Any]) -> Generator[Asked, httpx2.Resp
     try:
         return (yield from ask(call, given))
     except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
-        logger.error("{}: {}", method, error)
-        return call.failed(f"{type(error).__name__}: {error}", given)
+        logger.error("{}: {}", method, describe(error))
+        trace_bug(logger, error)
+        return call.failed(describe(error), given)
 
 
 def ask(call: Call, given: Given) -> Generator[Asked, httpx2.Response, Any]:

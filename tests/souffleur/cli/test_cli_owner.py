@@ -85,7 +85,7 @@ def test_commands_that_need_the_store_alone(
         code, out, err = run(*words)
         assert code == 4, words
         assert words == ("chat",) or not out
-        assert "stop that one first, `souffleur serve` or" in err
+        assert "stop that one first, `souffleur serve`," in err
     assert not (tmp_path / "there").exists()
     elsewhere = str(tmp_path / "elsewhere")
     assert run("restore", str(tmp_path / "copy.zip"), "--into", elsewhere)[0] == 0

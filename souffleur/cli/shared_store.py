@@ -1,0 +1,79 @@
+"""A store for a command that lasts: of the process that serves it, or else its own, served."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any
+
+from souffleur.cli.event_loop import find_owner
+from souffleur.client import AsyncClient
+from souffleur.client.methods import AsyncMethods
+from souffleur.errors import StoreBusyError
+from souffleur.runtime import Souffleur
+from souffleur.settings import change_settings
+
+if TYPE_CHECKING:
+    from souffleur.settings import Settings
+
+TRIES, PAUSE = 20, 0.25
+"""How often a store in use is asked for, and seconds between: its process may begin to serve it."""
+
+
+class SharedStore(AsyncMethods):
+    """The methods of Souffleur, whichever process has the store when one is called.
+
+    Use it with `async with`. If the process that had the store is gone, this one opens it.
+    """
+
+    def __init__(self, settings: "Settings") -> None:
+        """A store on a server is opened beside others, who judge there."""
+        alone = not settings.qdrant_url
+        self._settings = change_settings(settings, judge=settings.judge and alone)
+        self._memory: Souffleur | AsyncClient | None = None
+        self._leaving = AsyncExitStack()
+        self._alone = asyncio.Lock()
+
+    async def __aenter__(self) -> "SharedStore":
+        await self._held()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._leaving.aclose()
+
+    async def _call(self, method: str, /, **given: Any) -> Any:
+        found = getattr(await self._held(), method)(**given)
+        return await found if isawaitable(found) else found
+
+    async def _held(self) -> Souffleur | AsyncClient:
+        async with self._alone:
+            if isinstance(self._memory, AsyncClient) and not await self._memory.is_there():
+                self._memory = None
+                await self._leaving.aclose()
+            if self._memory is None:
+                self._memory = await self._find()
+            return self._memory
+
+    async def _find(self) -> Souffleur | AsyncClient:
+        """Return what has the store. Raises StoreBusyError if that does not serve it."""
+        for left in reversed(range(TRIES)):
+            owner = await self._leaving.enter_async_context(find_owner())
+            if owner:
+                return owner
+            try:
+                memory = await self._leaving.enter_async_context(Souffleur.open(self._settings))
+            except StoreBusyError:
+                if not left:
+                    raise
+                await asyncio.sleep(PAUSE)
+            else:
+                await self._serve(memory)
+                return memory
+        raise AssertionError("the last try returns or raises")
+
+    async def _serve(self, memory: Souffleur) -> None:
+        """Let other commands work through this process, if it can serve at all."""
+        try:
+            from souffleur.serving.server import owned
+        except ModuleNotFoundError:  # the extra `serve` is missing
+            return
+        await self._leaving.enter_async_context(owned(memory))

@@ -22,6 +22,8 @@ _MEDIA = {
 """Names of parts that are not text, where they differ from the type."""
 _UNSAID = re.compile(r".*(tool|function)_.*|.*_call(_output)?|.*(thinking|reasoning).*")
 """Types of parts that nobody says: calls of tools, their results, a model's thoughts."""
+_MAPPINGS = (dict, Mapping)
+"""What has its fields as items; to ask for the first is several times as fast."""
 _TYPE = re.compile(r"[\w.-]{1,40}")
 
 
@@ -64,7 +66,7 @@ def is_unsaid(type_: object) -> bool:
 
 def look_up(thing: object, name: str) -> Any:
     """Return the field of a mapping or object; `None` if it has none of that name."""
-    return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
+    return thing.get(name) if isinstance(thing, _MAPPINGS) else getattr(thing, name, None)
 
 
 def _read_part(part: object) -> str:

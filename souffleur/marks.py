@@ -16,6 +16,9 @@ _MARKED_IN_JSON = re.compile(
     rf'{_in_json(BEGIN)}(?:[^"\\]|\\.)*?{_in_json(END)}'.encode(), re.DOTALL | re.IGNORECASE
 )
 
+_FIRST_IN_JSON = (BEGIN[0].encode(), rf"\u{ord(BEGIN[0]):04x}".encode())
+"""How the first character of a mark is written; a body without it has nothing to take out."""
+
 
 def marked(text: str) -> str:
     """Return a text between marks."""
@@ -38,4 +41,5 @@ def unmarked_json(body: bytes) -> bytes:
     >>> unmarked_json(json.dumps({"content": "Hi!" + marked('"tea"\n')}).encode())
     b'{"content": "Hi!"}'
     """
-    return _MARKED_IN_JSON.sub(b"", body)
+    marks = any(form in body for form in _FIRST_IN_JSON)
+    return _MARKED_IN_JSON.sub(b"", body) if marks else body

@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from souffleur.contents import content_of, read_content
@@ -94,7 +95,9 @@ def own_words(text: str) -> str:
     >>> own_words(f"{task}\n<context>\n<source>…</source>\n</context>\n\nWhat is it about?")
     'What is it about?'
     """
-    return _ATTACHED.sub("", _SOURCES.sub("", text)) or (text and FILE)
+    own = _SOURCES.sub("", text) if "</context>" in text else text
+    own = _ATTACHED.sub("", own) if "</attached_files>" in own else own
+    return own or (text and FILE)
 
 
 def gist(text: str) -> str:
@@ -104,7 +107,8 @@ def gist(text: str) -> str:
     ('waveshelloann', '…')
     """
     head = text[: 4 * GIST]
-    letters = "".join(letter for letter in head if letter.isalnum()).lower()[:GIST]
+    first = islice(filter(str.isalnum, head), GIST + 1)  # a final sigma needs what follows it
+    letters = "".join(first).lower()[:GIST]
     return letters or head.strip()[:GIST]
 
 

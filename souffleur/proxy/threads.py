@@ -89,7 +89,8 @@ class Threads:
 
     def open(self, speaker: Speaker, talk: Talk) -> OpenTurn:
         """Return the turn that the reply to a request will complete."""
-        known = self._find_session(speaker, talk)
+        named = speaker.session_id and not talk.is_first  # all replies would be looked up in vain
+        known = None if named else self._find_session(speaker, talk)
         if talk.is_first and not known:
             session_id, turn_id = self._begin(speaker, talk)
         else:
@@ -171,4 +172,6 @@ def _key(speaker: Speaker, talk: Talk) -> tuple[str, str, str]:
 
 def _is_alike(one: str, other: str) -> bool:
     a, b = one[:COMPARED].casefold(), other[:COMPARED].casefold()
-    return SequenceMatcher(None, a, b, autojunk=False).ratio() >= ALIKE
+    both = SequenceMatcher(None, a, b, autojunk=False)
+    bounds = both.real_quick_ratio, both.quick_ratio, both.ratio  # each at most the one before
+    return all(bound() >= ALIKE for bound in bounds)

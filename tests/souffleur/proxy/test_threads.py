@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
+from hypothesis import example, given, strategies as st
 
 from souffleur.proxy.speaker import Speaker
-from souffleur.proxy.talk import Talk, read_talk
+from souffleur.proxy.talk import GIST, Talk, gist, own_words, read_talk
 from souffleur.proxy.threads import EDITED_WITHIN, Threads
 
 ANN = Speaker("ann", "default", "s", None)
@@ -92,3 +93,19 @@ def test_a_task_without_documents_is_said() -> None:
     """A message that has the words, but no documents, stays as it is."""
     said = "### Task:\nRespond to the user query using the provided context: none"
     assert talk(said).user == said
+
+
+@given(st.text(max_size=6 * GIST))
+@example("a" * (GIST - 1) + "Σ b")
+@example("b" * (GIST - 1) + "Σ")
+@example("İ" * GIST)
+def test_a_gist_is_the_first_letters_and_digits_of_the_whole(text: str) -> None:
+    """A gist read only as far as it is needed equals that of all letters, so ids stay the same."""
+    letters = "".join(one for one in text[: 4 * GIST] if one.isalnum()).lower()[:GIST]
+    assert gist(text) == (letters or text[: 4 * GIST].strip()[:GIST])
+
+
+def test_what_only_looks_like_documents_is_the_users_word() -> None:
+    """A closing tag alone, or an opening one, takes nothing from what the user says."""
+    for said in ("</context> is a tag", "### Task: help me", "<attached_files> what is that?"):
+        assert own_words(said) == said

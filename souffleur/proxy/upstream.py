@@ -1,8 +1,10 @@
 """The upstream: the endpoint behind the proxy, and what passes between the two."""
 
+from base64 import b64encode
 from collections.abc import AsyncIterable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
@@ -19,8 +21,12 @@ CONNECT_TIMEOUT = 10.0
 """Seconds to reach the upstream; how long a model thinks is the client's matter."""
 MAX_IDLE = 100
 """Connections to the upstream that are kept open."""
+IDLE = 60.0
+"""Seconds for which they are: about as long as a user takes for the next message. What stands
+between may forget a connection that is silent for some minutes, and tell nobody."""
 OWN = b"x-souffleur-"
 """How the names of our own headers begin: the upstream does not see them."""
+_PATIENCE = {"timeout": {"connect": CONNECT_TIMEOUT}}
 _HOP_BY_HOP = frozenset(
     {b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"te"}
     | {b"trailer", b"transfer-encoding", b"upgrade", b"proxy-connection"}
@@ -56,10 +62,12 @@ class Upstream:
         self._url = url.rstrip("/")
         self._key = key
         self._with_theirs = with_theirs and key is None
-        self._client = httpx2.AsyncClient(
-            timeout=httpx2.Timeout(None, connect=CONNECT_TIMEOUT),
-            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=MAX_IDLE),
+        self._login = _login(httpx2.URL(self._url))
+        limits = httpx2.Limits(
+            max_connections=None, max_keepalive_connections=MAX_IDLE, keepalive_expiry=IDLE
         )
+        # A client adds cookies, redirects and logins, which are not ours: a third of the time.
+        self._transport = httpx2.AsyncHTTPTransport(limits=limits, proxy=_way(self._url))
 
     @property
     def address(self) -> str:
@@ -78,21 +86,24 @@ class Upstream:
         """
         url = f"{self._url}{asked.path}{'?' if asked.query else ''}{asked.query}"
         headers = self._passed(asked.headers)
-        request = httpx2.Request(asked.method, url, headers=headers, content=asked.body)
-        return await self._client.send(request, stream=True, auth=None)
+        request = httpx2.Request(
+            asked.method, url, headers=headers, content=asked.body, extensions=_PATIENCE
+        )
+        return await self._transport.handle_async_request(request)
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._client.aclose()
+        await self._transport.aclose()
 
     def _passed(self, headers: RawHeaders) -> RawHeaders:
         kept = [
             (name, value) for name, value in end_to_end(headers) if name not in (b"host", b"expect")
         ]
-        if self._with_theirs:
+        own = self._login or (f"Bearer {self._key}" if self._key else "")
+        if self._with_theirs and not own:
             return kept
-        own = [(b"authorization", f"Bearer {self._key}".encode())] if self._key else []
-        return [*((name, value) for name, value in kept if name != b"authorization"), *own]
+        others = [(name, value) for name, value in kept if name != b"authorization"]
+        return [*others, (b"authorization", own.encode())] if own else others
 
 
 def find_url(settings: "Settings") -> str:
@@ -106,6 +117,25 @@ def find_url(settings: "Settings") -> str:
             "http://localhost:11434/v1"
         )
     return url
+
+
+def _login(url: httpx2.URL) -> str:
+    """Return the `Authorization` for a URL with a user's name in it; empty if it has none.
+
+    >>> _login(httpx2.URL("http://ann:pw@localhost/v1")), _login(httpx2.URL("http://localhost/v1"))
+    ('Basic YW5uOnB3', '')
+    """
+    named = f"{url.username}:{url.password}"
+    return f"Basic {b64encode(named.encode()).decode()}" if len(named) > 1 else ""
+
+
+def _way(url: str) -> str | None:
+    """Return the HTTP proxy that the environment has on the way to a URL; `None` for none."""
+    scheme, named = httpx2.URL(url).scheme, getproxies()
+    found = named.get(scheme) or named.get("all")
+    if not found or proxy_bypass(host_of(url)):
+        return None
+    return found if "://" in found else f"http://{found}"
 
 
 def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> RawHeaders:

@@ -57,6 +57,8 @@ class Endpoint:
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a client has hung up in the midst of an answer."""
     answers: list[Answer | Answering] = field(default_factory=list)
+    connections: list[asyncio.StreamWriter] = field(default_factory=list)
+    """All that were ever opened to it."""
 
     def will(self, *answers: Answer | Answering) -> None:
         """Answer so from now on."""
@@ -74,6 +76,7 @@ class Endpoint:
         return answer if isinstance(answer, Answer) else answer(sent)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections.append(writer)
         try:
             while sent := await _read(reader):
                 if not await self._write(writer, reader, self._next(sent)):

@@ -61,9 +61,11 @@ class Streams:
     direct: tuple[float, ...]
     proxied: tuple[float, ...]
     before: float
-    """MB that the proxy's process held before."""
+    """MB that the proxy's process held before, without the files that it maps."""
     peak: float
     """The most MB that it held meanwhile."""
+    after: tuple[float, ...]
+    """MB that it held after each time that all streams had gone through it."""
 
     @property
     def slowest(self) -> float:
@@ -71,13 +73,15 @@ class Streams:
         return max(self.proxied) / max(self.direct)
 
 
-def measure(rounds: int, streams: int, memories: int) -> tuple[FirstChunks, Streams]:
-    """Start everything, and measure both."""
+def measure(
+    rounds: int, streams: int, memories: int, earlier: int = 0
+) -> tuple[FirstChunks, Streams]:
+    """Start everything, and measure both; requests for first chunks hold `earlier` exchanges."""
     with _process(_run_upstream) as upstream, tempfile.TemporaryDirectory() as folder:
         direct = upstream.recv()
         with _process(_run_proxy, direct, folder, memories) as proxy:
             proxied = proxy.recv()
-            first = asyncio.run(_first_chunks(direct, proxied, rounds))
+            first = asyncio.run(_first_chunks(direct, proxied, rounds, earlier))
             return first, asyncio.run(_many(direct, proxied, proxy, streams))
 
 
@@ -100,10 +104,14 @@ def report(first: FirstChunks, many: Streams) -> None:
     console.print(table)
     more = 100 * (many.slowest - 1)
     console.print(f"The slowest took {more:.1f} % longer than the slowest that went direct.")
-    console.print(f"The proxy's process held {many.before:.0f} MB before, {many.peak:.0f} at most.")
+    then = ", ".join(f"{one:.0f}" for one in many.after)
+    console.print(
+        f"The proxy's process held {many.before:.0f} MB before, {many.peak:.0f} at most, "
+        f"and {then} after the first and the second time."
+    )
 
 
-async def _first_chunks(direct: str, proxied: str, rounds: int) -> FirstChunks:
+async def _first_chunks(direct: str, proxied: str, rounds: int, earlier: int) -> FirstChunks:
     """Ask both ways in turn, over connections that stay open; each message is another."""
     taken: dict[str, list[float]] = {direct: [], proxied: []}
     recall: list[float] = []
@@ -111,7 +119,8 @@ async def _first_chunks(direct: str, proxied: str, rounds: int) -> FirstChunks:
         for count in range(-3, rounds):
             for url, (reader, writer) in ((direct, one), (proxied, other)):
                 await asyncio.sleep(REST)
-                asked = _request(f"What do I like in Lyon, number {count}?", chunks=2, pause=0.0)
+                said = f"What do I like in Lyon, number {count}?"
+                asked = _request(said, chunks=2, pause=0.0, earlier=earlier)
                 start = time.perf_counter()
                 writer.write(asked)
                 head = await reader.readuntil(b"data: ")
@@ -125,14 +134,16 @@ async def _first_chunks(direct: str, proxied: str, rounds: int) -> FirstChunks:
 async def _many(direct: str, proxied: str, proxy: Connection, streams: int) -> Streams:
     before = _held(proxy)
     taken: dict[str, list[float]] = {direct: [], proxied: []}
-    peak = 0.0
+    peak, after = 0.0, []
     for url in (direct, proxied, direct, proxied):
         work = asyncio.gather(*(_stream(url, n, streams) for n in range(streams)))
         while not work.done():
             await asyncio.wait([work], timeout=0.5)
             peak = max(peak, await asyncio.to_thread(_held, proxy))
         taken[url] += work.result()
-    return Streams(tuple(taken[direct]), tuple(taken[proxied]), before, peak)
+        if url == proxied:
+            after.append(_held(proxy))
+    return Streams(tuple(taken[direct]), tuple(taken[proxied]), before, peak, tuple(after))
 
 
 async def _stream(url: str, number: int, streams: int) -> float:
@@ -151,8 +162,12 @@ def _held(proxy: Connection) -> float:
     return float(proxy.recv())
 
 
-def _request(text: str, chunks: int, pause: float, user: str = "ann") -> bytes:
-    said = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": text}]
+def _request(text: str, chunks: int, pause: float, user: str = "ann", *, earlier: int = 0) -> bytes:
+    said = [{"role": "system", "content": "Be kind."}]
+    for count in range(earlier):
+        said.append({"role": "user", "content": f"{count}: {'I went to see the market. ' * 10}"})
+        said.append({"role": "assistant", "content": f"{count}: {'How lovely, tell me. ' * 45}"})
+    said.append({"role": "user", "content": text})
     asked = {"model": "m", "stream": True, "messages": said, "chunks": chunks, "pause": pause}
     body = json.dumps(asked).encode()
     head = (
@@ -235,6 +250,7 @@ def _run_proxy(told: Connection, upstream: str, folder: str, memories: int) -> N
 
 async def _proxy(told: Connection, upstream: str, folder: Path, memories: int) -> None:
     from souffleur import Settings, Souffleur
+    from souffleur.collector import spare_what_is_there
     from souffleur.evals.performance import PLACES, THINGS
     from souffleur.proxy.server import serve
 
@@ -243,6 +259,7 @@ async def _proxy(told: Connection, upstream: str, folder: Path, memories: int) -
         for count in range(memories):
             thing, place = THINGS[count % len(THINGS)], PLACES[count % len(PLACES)]
             await memory.remember(f"Ann likes {thing} in {place}, {count} times.", user_id="ann")
+        spare_what_is_there()  # as the command does
 
         async def attend() -> None:
             while await asyncio.to_thread(told.recv) != "end":
@@ -263,12 +280,12 @@ async def _proxy(told: Connection, upstream: str, folder: Path, memories: int) -
 
 
 def _resident() -> float:
-    """Return the MB that this process holds; 0 where the system does not say."""
+    """Return the MB of its own that this process holds; 0 where the system does not say."""
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii")
     except OSError:
         return 0.0
-    found = re.search(r"VmRSS:\s+(\d+) kB", status)
+    found = re.search(r"RssAnon:\s+(\d+) kB", status)
     return int(found[1]) / 1024 if found else 0.0
 
 
@@ -276,10 +293,13 @@ def proxy(
     rounds: Annotated[int, typer.Option(min=2, help="Requests each way, one by one.")] = ROUNDS,
     streams: Annotated[int, typer.Option(min=2, help="Streams at once.")] = STREAMS,
     memories: Annotated[int, typer.Option(min=0, help="Memories of the user.")] = MEMORIES,
+    earlier: Annotated[
+        int, typer.Option(min=0, help="Earlier exchanges, of 1.2 kB, in each single request.")
+    ] = 0,
     as_json: ToJson = False,
 ) -> None:
     """Measure what the proxy costs: the first chunk, and many streams at once."""
-    first, many = measure(rounds, streams, memories)
+    first, many = measure(rounds, streams, memories, earlier)
     if as_json:
         print(json.dumps({"first_chunks_ms": asdict(first), "streams_s": asdict(many)}))
     else:

@@ -1,6 +1,6 @@
 """The store: where its two collections are, how they are opened, and what they were made with."""
 
-from collections.abc import Set as AbstractSet
+from collections.abc import Awaitable, Callable, Set as AbstractSet
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,6 +50,10 @@ class StoreLocation:
         return bare_address(self.url) if self.url else str(self.folder)
 
 
+Opener = Callable[[StoreLocation, int, AsyncExitStack], Awaitable[tuple[Collection, Collection]]]
+"""A function that opens memories and journal, as `open_collections` does."""
+
+
 async def open_knowledge(
     location: StoreLocation,
     embedder: Embedder,
@@ -59,15 +63,16 @@ async def open_knowledge(
     raw_days: int = 30,
     withheld: AbstractSet[Group] = NEVER_KEPT,
     watch: Watch = UNWATCHED,
+    opener: Opener | None = None,
 ) -> KnowledgeBase:
-    """Open a store; create it if there is none.
+    """Open a store; create it if there is none. `opener` replaces `open_collections`.
 
     Raises StoreBusyError if another process uses the folder, StoreMismatchError if the data were
     made with another schema, embedder or dimension, StoreError if they are damaged.
     """
     dimension = await _find_dimension(location, embedder)
     async with AsyncExitStack() as opening:
-        memories, talk = await open_collections(location, dimension, opening)
+        memories, talk = await (opener or open_collections)(location, dimension, opening)
         journal = await Journal.open(talk)
         await _check_whole(memories, journal, location)
         made_with = await _check_made_with(journal, location, embedder, dimension, policy)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 if TYPE_CHECKING:
     from souffleur.agents.chat import Chat
     from souffleur.knowledge.embedding.embedder import Embedder
+    from souffleur.knowledge.store import Opener
     from souffleur.parts import Parts
     from souffleur.settings import Settings
     from souffleur.time_source import TimeSource
@@ -35,15 +36,16 @@ class Opening(Generic[M]):
         chat: "Chat | None",
         times: "TimeSource",
         embedder: "Embedder | None" = None,
+        opener: "Opener | None" = None,
     ) -> None:
         self._make, self._settings, self._chat, self._times = make, settings, chat, times
-        self._embedder = embedder
+        self._embedder, self._opener = embedder, opener
         self._open: M | None = None
 
     async def _start(self) -> M:
         from souffleur.wiring import wire  # langgraph and qdrant are loaded here, not on import
 
-        parts = await wire(self._settings, self._chat, self._times, self._embedder)
+        parts = await wire(self._settings, self._chat, self._times, self._embedder, self._opener)
         memory = self._make(parts, self._settings)
         try:
             await memory.start()

@@ -27,7 +27,7 @@ from souffleur.knowledge.breaker import Breaker
 from souffleur.knowledge.embedding.embedder import Embedder, make_embedder
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.policy import POLICIES
-from souffleur.knowledge.store import StoreLocation, open_knowledge
+from souffleur.knowledge.store import Opener, StoreLocation, open_knowledge
 from souffleur.knowledge.watching import UNWATCHED, Watch
 from souffleur.parts import Agents, Parts
 from souffleur.settings import Settings
@@ -37,9 +37,16 @@ from souffleur.time_source import Clock, TimeSource
 
 
 async def wire(
-    settings: Settings, chat: Chat | None, times: TimeSource, embedder: Embedder | None = None
+    settings: Settings,
+    chat: Chat | None,
+    times: TimeSource,
+    embedder: Embedder | None = None,
+    opener: Opener | None = None,
 ) -> Parts:
-    """Open and return the parts. If opening the store fails, everything is closed again."""
+    """Open and return the parts. If opening the store fails, everything is closed again.
+
+    `opener` opens the collections of the store; `None` is the usual one.
+    """
     metrics = make_metrics(settings, times)
     watch = make_watch(settings, metrics)
     async with AsyncExitStack() as opening:
@@ -49,7 +56,7 @@ async def wire(
             opening.push_async_callback(endpoint.aclose)
             chat = endpoint
         judging = Breaker("judging", pause=settings.retry_pause, steady=times.steady, now=times.now)
-        knowledge = await open_store(settings, times, embedder, watch)
+        knowledge = await open_store(settings, times, embedder, watch, opener)
         opening.push_async_callback(knowledge.close)
         hands = make_hands(settings, embedder)
         budget = make_budget(settings, knowledge, times.now)
@@ -83,6 +90,7 @@ async def open_store(
     times: TimeSource | None = None,
     embedder: Embedder | None = None,
     watch: Watch = UNWATCHED,
+    opener: Opener | None = None,
 ) -> KnowledgeBase:
     """Open the configured store, with `embedder` instead of the configured one if it is given."""
     policy, embedder = POLICIES[settings.policy], embedder or settings_embedder(settings, times)
@@ -100,6 +108,7 @@ async def open_store(
         raw_days=settings.raw_days,
         withheld=settings.withheld,
         watch=watch,
+        opener=opener,
     )
 
 

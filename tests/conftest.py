@@ -13,9 +13,9 @@ import pytest
 from hypothesis import settings
 
 from souffleur.knowledge.knowledge_base import KnowledgeBase
-from tests.build import open_base
 from tests.command import Run, runner
 from tests.place import SERVER, drop
+from tests.stores import STORES, empty_base
 from tests.stub import Behaviour, Stub
 
 for name in list(os.environ):
@@ -75,6 +75,15 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFi
     return runner(tmp_path, monkeypatch, capfd)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Gives the stores that are used again a place."""
+    STORES.folder = tmp_path_factory.mktemp("stores")
+    yield
+    STORES.close()
+    shutil.rmtree(STORES.folder)
+
+
 @pytest.fixture(autouse=SERVER is not None, scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Leaves nothing on the server."""
@@ -93,6 +102,6 @@ def own_collections(tmp_path: Path) -> Iterator[None]:
 @pytest.fixture
 async def base(tmp_path: Path) -> AsyncIterator[KnowledgeBase]:
     """An empty store."""
-    knowledge = await open_base(tmp_path)
+    knowledge = await empty_base(tmp_path)
     yield knowledge
     await knowledge.close()

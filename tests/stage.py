@@ -14,6 +14,7 @@ from souffleur.settings import Settings
 from tests.build import NOW
 from tests.place import where
 from tests.scripted import Scripted
+from tests.stores import open_empty
 
 
 class Stage:
@@ -46,10 +47,14 @@ class Stage:
 
 
 @asynccontextmanager
-async def staged(folder: Path, script: Any, **fields: Any) -> AsyncIterator[Stage]:
+async def staged(
+    folder: Path, script: Any, *, kept: bool = False, **fields: Any
+) -> AsyncIterator[Stage]:
+    """A stage over an empty store; over one in the folder, if it is kept there."""
     base: dict[str, Any] = {**where(folder), "embedder": "hash:128", "retry_pause": 60.0}
     names = {"user_title": "Ann", "assistant_name": "Mo", "timezone": "Europe/Paris"}
     clock, chat = StageClock(NOW), Scripted(script)
     settings = Settings(**{**base, **names, **fields})
-    async with Souffleur.open(settings, chat=chat, clock=clock) as memory:
+    opened = Souffleur.open if kept else open_empty
+    async with opened(settings, chat=chat, clock=clock) as memory:
         yield Stage(memory, chat, clock)

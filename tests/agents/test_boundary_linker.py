@@ -18,8 +18,9 @@ from souffleur.knowledge.operation import Actor, ActorKind, Delete, Edit, Update
 from souffleur.knowledge.upkeep.boundaries import MAX_MEMORIES, BoundaryTask
 from souffleur.runs.boundaries import run_boundaries
 from souffleur.runs.run import RunLimits, RunOptions, RunResult
-from tests.build import NOW, by_hand, days, keep, open_base
+from tests.build import NOW, by_hand, days, keep
 from tests.scripted import Scripted
+from tests.stores import empty_base
 
 USER = Actor(who=ActorKind.USER)
 NO_CHILD = "Ann does not want her wish for a child to come up."
@@ -29,7 +30,7 @@ LOSS = "Ann lost two pregnancies."
 @pytest.fixture
 async def base(tmp_path: Path) -> AsyncIterator[KnowledgeBase]:
     """An empty store."""
-    opened = await open_base(tmp_path)
+    opened = await empty_base(tmp_path)
     yield opened
     await opened.close()
 

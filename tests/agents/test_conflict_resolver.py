@@ -51,9 +51,10 @@ from souffleur.knowledge.upkeep.conflict_sets import (
 from souffleur.knowledge.upkeep.quality import measure
 from souffleur.prompts import LANGUAGES, render, stamp
 from souffleur.whispering.tokens import estimate_tokens
-from tests.build import NOW, days, memory, open_base, verdict
+from tests.build import NOW, days, memory, verdict
 from tests.faults.teller import Countdown, Deadly, Dying, Gone
 from tests.scripted import Answer, Scripted
+from tests.stores import empty_base
 
 LATER = NOW + days(30)
 UTC = ZoneInfo("UTC")
@@ -105,7 +106,7 @@ def of(user_id: str, pair: tuple[Memory, Memory]) -> tuple[Memory, Memory]:
 
 @asynccontextmanager
 async def base_of(folder: Path, *memories: Memory) -> AsyncIterator[KnowledgeBase]:
-    base = await open_base(folder)
+    base = await empty_base(folder)
     await keep(base, *memories)
     yield base
     await base.close()

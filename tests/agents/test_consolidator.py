@@ -33,9 +33,10 @@ from souffleur.knowledge.operation import (
 from souffleur.knowledge.upkeep.grouping import find_groups
 from souffleur.prompts import LANGUAGES, render, stamp
 from souffleur.whispering.tokens import estimate_tokens
-from tests.build import NOW, days, memory, open_base, verdict
+from tests.build import NOW, days, memory, verdict
 from tests.faults.teller import Countdown, Deadly, Dying, Gone
 from tests.scripted import Answer, Scripted
+from tests.stores import empty_base
 
 LATER = NOW + days(91)
 UTC = ZoneInfo("UTC")
@@ -83,7 +84,7 @@ def episodes() -> list[Memory]:
 
 @asynccontextmanager
 async def base_of(folder: Path, *memories: Memory) -> AsyncIterator[KnowledgeBase]:
-    base = await open_base(folder)
+    base = await empty_base(folder)
     await keep(base, *memories)
     yield base
     await base.close()

@@ -18,8 +18,9 @@ from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.operation import Actor, ActorKind
 from souffleur.runs.cues import MAX_AT_ONCE, run_cues
 from souffleur.runs.run import RunLimits, RunOptions, RunResult
-from tests.build import NOW, days, keep, open_base
+from tests.build import NOW, days, keep
 from tests.scripted import Scripted
+from tests.stores import empty_base
 
 USER = Actor(who=ActorKind.USER)
 
@@ -27,7 +28,7 @@ USER = Actor(who=ActorKind.USER)
 @pytest.fixture
 async def base(tmp_path: Path) -> AsyncIterator[KnowledgeBase]:
     """An empty store."""
-    opened = await open_base(tmp_path)
+    opened = await empty_base(tmp_path)
     yield opened
     await opened.close()
 

@@ -14,13 +14,14 @@ from souffleur.errors import AnswerError
 from souffleur.knowledge.decay import plan_expiry
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Refusal
-from tests.build import NOW, days, open_base, turn
+from tests.build import NOW, days, turn
 from tests.scripted import SKIP, Scripted, add, answer, boost, delete, update
+from tests.stores import empty_base
 
 
 @pytest.fixture
 async def base(tmp_path: Path) -> AsyncIterator[KnowledgeBase]:
-    knowledge = await open_base(tmp_path)
+    knowledge = await empty_base(tmp_path)
     yield knowledge
     await knowledge.close()
 

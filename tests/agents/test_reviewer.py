@@ -18,8 +18,9 @@ from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Due, Memory, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, Add, Boost, Delete, Keep, Promote
-from tests.build import NOW, days, open_base, turn, verdict
+from tests.build import NOW, days, turn, verdict
 from tests.scripted import Answer, Scripted
+from tests.stores import empty_base
 
 
 def says(action: str, query: str | None = None, reason: str = "because") -> dict[str, Any]:
@@ -29,7 +30,7 @@ def says(action: str, query: str | None = None, reason: str = "because") -> dict
 
 @asynccontextmanager
 async def base_of(folder: Path) -> AsyncIterator[KnowledgeBase]:
-    base = await open_base(folder)
+    base = await empty_base(folder)
     yield base
     await base.close()
 

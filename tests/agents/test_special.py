@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from souffleur import Souffleur
 from souffleur.agents.exchange import Persona
 from souffleur.agents.monitor import KnowledgeMonitor
 from souffleur.agents.rounds import Context
@@ -18,8 +17,9 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import LedgerEntry, Refusal
 from souffleur.prompts import LANGUAGES, render
 from souffleur.settings import Settings
-from tests.build import open_base, turn
+from tests.build import turn
 from tests.scripted import SKIP, Scripted, add, answer, by_name, episode, portrait, update
+from tests.stores import empty_base, open_empty
 
 SAID = "I have lupus, so I take the 9:40 train to Leeds."
 ILL = "Ann has lupus."
@@ -28,7 +28,7 @@ TRAIN = "Ann takes the 9:40 train to Leeds."
 
 @pytest.fixture
 async def base(tmp_path: Path) -> AsyncIterator[KnowledgeBase]:
-    knowledge = await open_base(tmp_path)
+    knowledge = await empty_base(tmp_path)
     yield knowledge
     await knowledge.close()
 
@@ -127,7 +127,7 @@ async def test_all_three_who_write_are_told(tmp_path: Path, language: str) -> No
         )
     )
     settings = Settings(path=tmp_path, special="refuse", language=language)
-    async with Souffleur.open(settings, chat=chat) as memory:
+    async with open_empty(settings, chat=chat) as memory:
         for place in range(3):
             memory.observe(user_id="ann", session_id="s", turn_id=str(place), user=SAID)
         await memory.flush()

@@ -27,8 +27,9 @@ from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.migration import put_memories
 from souffleur.knowledge.operation import Add, Update
 from souffleur.knowledge.talk.session import Segment, SegmentState
-from tests.build import NOW, days, memory, open_base, turn, verdict
+from tests.build import NOW, days, memory, turn, verdict
 from tests.scripted import SMALL_TALK, Answer, Scripted, episode, portrait
+from tests.stores import empty_base
 
 PERSONA = Persona(user="Ann", assistant="Mo")
 TEA = episode("Ann talked about tea.")
@@ -37,7 +38,7 @@ PLAIN = portrait("Ann lives in Lyon.", "She has 2 cats.", "She paints.", name="A
 
 @asynccontextmanager
 async def base_of(folder: Path) -> AsyncIterator[KnowledgeBase]:
-    base = await open_base(folder)
+    base = await empty_base(folder)
     yield base
     await base.close()
 

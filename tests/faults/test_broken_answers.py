@@ -13,6 +13,7 @@ from souffleur.settings import Settings
 from tests.build import NOW
 from tests.place import where
 from tests.scripted import add, answer, boost
+from tests.stores import open_empty
 from tests.stub import (
     Behaviour,
     Response,
@@ -77,14 +78,15 @@ async def test_three_failures_set_the_turn_aside(
     tmp_path: Path, stub: Start, broken: Behaviour
 ) -> None:
     """After three tries nothing has changed, the turn says why, and it can be judged again."""
-    endpoint = stub(broken)
-    async with Souffleur.open(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
+    answering = [broken]
+    endpoint = stub(lambda body: answering[0](body))
+    async with open_empty(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
         turn = await observed(memory)
         assert (turn.state, turn.tries) == (TurnState.FAILED, 3)
         assert turn.error
         assert await memory.knowledge.list("ann") == []
         assert await memory.knowledge.journal.entries("ann") == []
-    async with Souffleur.open(settings(tmp_path, stub(say(GOOD)))) as memory:
+        answering[0] = say(GOOD)
         assert await memory.retry() == 1
         await memory.flush()
         assert [one.content for one in await memory.knowledge.list("ann")] == ["Ann likes tea."]
@@ -97,7 +99,7 @@ async def test_a_passing_failure_leaves_no_trace(
 ) -> None:
     """Where a later try succeeds, the turn is judged once and the memory is there once."""
     endpoint = stub(broken, broken, say(GOOD))
-    async with Souffleur.open(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
+    async with open_empty(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
         assert (await observed(memory)).state is TurnState.JUDGED
         assert len(await memory.knowledge.list("ann")) == 1
         assert len(await memory.knowledge.journal.entries("ann")) == 1
@@ -109,7 +111,7 @@ async def test_an_answer_in_wrapping_is_an_answer(
 ) -> None:
     """Fences, thoughts and prose around a whole answer cost no second call."""
     endpoint = stub(dressed(GOOD))
-    async with Souffleur.open(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
+    async with open_empty(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
         assert (await observed(memory)).state is TurnState.JUDGED
         assert len(endpoint.requests) == 1
 
@@ -129,7 +131,7 @@ async def test_a_good_answer_with_odd_bookkeeping_is_one(
     """It is judged at once, and what was kept can be read."""
     whole = completion(choices=[{"message": {"content": GOOD}}])
     endpoint = stub(send({**whole, **odd}))
-    async with Souffleur.open(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
+    async with open_empty(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
         assert (await observed(memory)).state is TurnState.JUDGED
         assert len(await memory.knowledge.list("ann")) == 1
         assert len(endpoint.requests) == 1
@@ -145,7 +147,7 @@ async def test_a_request_that_is_refused_for_its_words_is_set_aside(
         return fail(400, "content policy")(body) if "I like tea" in whole else say("OK")(body)
 
     endpoint = stub(picky)
-    async with Souffleur.open(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
+    async with open_empty(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
         turn = await observed(memory)
         assert (turn.state, turn.tries, len(endpoint.requests)) == (TurnState.FAILED, 1, 2)
         assert memory.error == ""
@@ -159,7 +161,7 @@ async def test_one_bad_turn_does_not_take_the_others(tmp_path: Path, stub: Start
         return "no idea" if "poison" in exchange else GOOD
 
     endpoint = stub(say(reply))
-    async with Souffleur.open(settings(tmp_path, endpoint, tries=1), clock=lambda: NOW) as memory:
+    async with open_empty(settings(tmp_path, endpoint, tries=1), clock=lambda: NOW) as memory:
         for name in ("poison", "I like tea"):
             memory.observe(user_id="ann", session_id="s", user=name, assistant="ok", turn_id=name)
         await memory.flush()
@@ -175,6 +177,6 @@ async def test_an_endpoint_that_knows_no_schema_is_asked_in_words(
     endpoint = stub(
         fail(400, "response_format not supported"), fail(400, "json_object? no"), say(lines)
     )
-    async with Souffleur.open(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
+    async with open_empty(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
         assert (await observed(memory)).state is TurnState.JUDGED
         assert len(await memory.knowledge.list("ann")) == 1

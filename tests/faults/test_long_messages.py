@@ -12,6 +12,7 @@ from tests.build import NOW
 from tests.counted import Counted
 from tests.place import where
 from tests.scripted import SKIP, Scripted, add, answer, by_name, episode
+from tests.stores import open_empty
 
 BOOK = "chapter one: sencha. " + "All work and no play. " * 50_000 + " The end: matcha."
 """A message of more than a megabyte."""
@@ -24,7 +25,7 @@ def settings(folder: Path, **fields: Any) -> Settings:
 async def test_a_book_is_kept_whole_and_read_in_part(tmp_path: Path) -> None:
     """The store has every word; no prompt, search or whisper has more than a few thousand."""
     chat = Scripted(by_name(monitor=SKIP, episode=episode("Ann sent a book.")))
-    async with Souffleur.open(settings(tmp_path), chat=chat, clock=lambda: NOW) as memory:
+    async with open_empty(settings(tmp_path), chat=chat, clock=lambda: NOW) as memory:
         for text in (BOOK, "what do you think?", "good?"):
             memory.observe(user_id="ann", user=text, assistant=text)
         await memory.flush()
@@ -53,7 +54,7 @@ async def test_a_quote_from_what_was_left_out_is_not_grounded(tmp_path: Path) ->
         + "y " * MAX_MESSAGE_LENGTH
     )
     chat = Scripted([answer(add("Ann said xyzzy.", "the middle word is xyzzy"))])
-    async with Souffleur.open(settings(tmp_path), chat=chat, clock=lambda: NOW) as memory:
+    async with open_empty(settings(tmp_path), chat=chat, clock=lambda: NOW) as memory:
         memory.observe(user_id="ann", user=hidden, assistant="ok")
         await memory.flush()
         (entry,) = await memory.knowledge.journal.entries("ann")

@@ -21,6 +21,7 @@ from tests.build import NOW, verdict
 from tests.place import where
 from tests.scripted import SKIP, Scripted, add, answer
 from tests.simulated_time import SimulatedTime
+from tests.stores import open_empty
 from tests.stub import Behaviour, Response, Stub, fail, hang_up, say, send, slow
 
 Start = Callable[..., Stub]
@@ -178,7 +179,7 @@ async def test_a_passing_trouble_is_not_even_noticed(tmp_path: Path, stub: Start
     """If the third try succeeds, `flush` has waited for it, and the turn is judged once."""
     endpoint = stub(fail(500, "oops"), hang_up, say(GOOD))
     chosen = settings(tmp_path, base_url=endpoint.base_url, retry_pause=0.0, model="stub")
-    async with Souffleur.open(chosen, clock=lambda: NOW) as memory:
+    async with open_empty(chosen, clock=lambda: NOW) as memory:
         memory.observe(**ME)
         assert await memory.flush()
         assert len(await memory.knowledge.journal.entries("ann")) == 1
@@ -189,7 +190,7 @@ async def test_a_wrong_setting_is_no_fault_of_the_turns(tmp_path: Path, stub: St
     """A 400 that every request meets sets no turn aside: the settings must be put right."""
     endpoint = stub(fail(400, "'temperature' does not support 0"))
     chosen = settings(tmp_path, base_url=endpoint.base_url, retry_pause=0.0, model="stub")
-    async with Souffleur.open(chosen, clock=lambda: NOW) as memory:
+    async with open_empty(chosen, clock=lambda: NOW) as memory:
         for place in range(3):
             memory.observe(**ME, turn_id=str(place))
         assert not await memory.flush()
@@ -225,7 +226,7 @@ async def test_forced_judging_says_what_kept_it(tmp_path: Path, stub: Start) -> 
     """`remember` of messages raises what the endpoint said; the messages are kept and wait."""
     endpoint = stub(fail(401, "bad key"))
     chosen = settings(tmp_path, base_url=endpoint.base_url, retry_pause=0.0, model="stub")
-    async with Souffleur.open(chosen, clock=lambda: NOW) as memory:
+    async with open_empty(chosen, clock=lambda: NOW) as memory:
         with pytest.raises(EndpointError, match="401"):
             await memory.remember([{"role": "user", "content": "I like tea"}], user_id="ann")
         (turn,) = await memory.knowledge.journal.turns()
@@ -242,7 +243,7 @@ async def test_forced_while_it_is_judged_is_not_forgotten(tmp_path: Path) -> Non
         return await Scripted([SKIP])(request)
 
     chosen = settings(tmp_path, judge_every=5)
-    async with Souffleur.open(chosen, chat=chat, clock=lambda: NOW) as memory:
+    async with open_empty(chosen, chat=chat, clock=lambda: NOW) as memory:
         first = asyncio.create_task(
             memory.remember([{"role": "user", "content": "turn 1"}], user_id="ann")
         )
@@ -263,7 +264,7 @@ async def test_a_bug_is_tried_and_set_aside(tmp_path: Path) -> None:
         raise KeyError("a bug")
 
     chosen = settings(tmp_path, retry_pause=0.0)
-    async with Souffleur.open(chosen, chat=chat, clock=lambda: NOW) as memory:
+    async with open_empty(chosen, chat=chat, clock=lambda: NOW) as memory:
         memory.observe(**ME)
         await memory.flush()
         (turn,) = await memory.knowledge.journal.turns()
@@ -284,7 +285,7 @@ async def test_the_embedder_is_asked_now_and_then(tmp_path: Path, stub: Start) -
         recall_timeout=60.0,
     )
     chat = Scripted(lambda _: SKIP)
-    async with Souffleur.open(chosen, chat=chat, clock=lambda: NOW) as memory:
+    async with open_empty(chosen, chat=chat, clock=lambda: NOW) as memory:
         await memory.remember("Ann likes green tea.", user_id="ann")
         await memory.remember("Ann is allergic to nuts.", user_id="ann")
         (_, nuts) = await memory.knowledge.list("ann")

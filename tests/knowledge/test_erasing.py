@@ -106,7 +106,7 @@ def read_in(request: Request) -> str:
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     """A talk of four turns, told as an episode and a portrait."""
     script = by_name(monitor=monitor, episode=line, portrait=likeness)
-    async with staged(tmp_path / "store", script) as stage:
+    async with staged(tmp_path / "store", script, kept=True) as stage:
         for number, said in enumerate([*SCRIPT, "so it is"]):
             stage.clock.at = NOW.replace(minute=number)
             stage.memory.observe(user_id="ann", session_id="s1", user=said, turn_id=f"t{number}")

@@ -10,7 +10,8 @@ from souffleur.knowledge.memory import Category, Kind, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, Add, Delete, Forget, Refusal
 from souffleur.knowledge.plan import PlanContext, withdrawn
 from souffleur.knowledge.policy import COMPANION
-from tests.build import NOW, memory, open_base, turn, verdict
+from tests.build import NOW, memory, turn, verdict
+from tests.stores import empty_base
 
 LETTERS = "abdehlnorstuxABJLTéßжя"
 HAN = "安周雯文王小明田中太郎茶里昂"
@@ -89,7 +90,7 @@ def test_a_name_without_spaces_around_it_is_found(name: str, before: str, after:
 
 async def test_what_the_user_did_not_ask_for_stays(tmp_path: Path) -> None:
     """A memory that was merely wrong goes alone; one that was to be forgotten takes the rest."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     said = turn("I met Tom", "ok")
     base.journal.record(said)
     episode = Add(
@@ -123,7 +124,7 @@ async def test_what_the_user_did_not_ask_for_stays(tmp_path: Path) -> None:
 
 async def test_a_short_name_hides_no_other_talk(tmp_path: Path) -> None:
     """Forgetting Al hides what was said of Al, and not what was also said."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     lines = ("Al called", "I also needed sugar – again", "阿尔 called")
     said = [turn(line, "ok", turn_id=str(index)) for index, line in enumerate(lines)]
     for one in said:
@@ -138,7 +139,7 @@ async def test_a_short_name_hides_no_other_talk(tmp_path: Path) -> None:
 
 async def test_forgetting_by_hand_takes_the_rest_too(tmp_path: Path) -> None:
     """`forget` is asking in so many words; another user's episode and words stay."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     add = Add(reason="r", quote="", content="Ann met Tom.", entities=("Tom",))
     tale = {"reason": "r", "quote": "", "category": Category.EPISODE, "kind": Kind.MOMENT}
     mine, theirs = (
@@ -160,7 +161,7 @@ async def test_forgetting_by_hand_takes_the_rest_too(tmp_path: Path) -> None:
 
 async def test_what_could_not_be_forgotten_takes_nothing_along(tmp_path: Path) -> None:
     """A memory that another process changed meanwhile stays, and so do the words that tell it."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     said = turn("I met Tom", "ok")
     base.journal.record(said)
     add = Add(reason="r", quote="", content="Ann met Tom.", entities=("Tom",))
@@ -177,7 +178,7 @@ async def test_what_could_not_be_forgotten_takes_nothing_along(tmp_path: Path) -
 
 async def test_two_memories_that_one_episode_tells_go_together(tmp_path: Path) -> None:
     """Forgotten by one verdict, both are gone and so is the episode; nothing is a conflict."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     tale = {"reason": "r", "quote": "", "category": Category.EPISODE, "kind": Kind.MOMENT}
     known = [
         Add(reason="r", quote="", content=f"Ann met {name}.", entities=(name,))

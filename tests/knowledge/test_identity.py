@@ -20,7 +20,8 @@ from souffleur.parts import Parts
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.time_source import from_clock
-from tests.build import NOW, open_base, verdict
+from tests.build import NOW, verdict
+from tests.stores import empty_base
 
 NO_IDS = [
     "",
@@ -124,7 +125,7 @@ async def is_refused(call: Callable[[], Any]) -> bool:
 @pytest.mark.parametrize("user", NO_IDS, ids=lambda id: ascii(id)[:12])
 async def test_every_method_refuses_what_names_nobody(tmp_path: Path, user: str) -> None:
     """Each raises IdentityError; `recall` and `observe` tell it; nothing is read or written."""
-    base = await open_base(tmp_path, dimension=16)
+    base = await empty_base(tmp_path, dimension=16)
     memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings())
     memory.observe(user_id="bob", user="bob's secret")
     await memory.flush()
@@ -144,7 +145,7 @@ async def test_every_method_refuses_what_names_nobody(tmp_path: Path, user: str)
 async def test_other_ids_are_held_to_the_same(tmp_path: Path, field: str) -> None:
     """A session, persona or turn without a name is told of, and the turn is not kept."""
     memory = Souffleur(
-        Parts(await open_base(tmp_path, dimension=16), times=from_clock(lambda: NOW)), Settings()
+        Parts(await empty_base(tmp_path, dimension=16), times=from_clock(lambda: NOW)), Settings()
     )
     receipt = memory.observe(user_id="ann", user="hi", **{field: "cut \ud83d"})  # type: ignore[arg-type]
     assert (receipt.durable, field in receipt.error) == (False, True)
@@ -159,7 +160,7 @@ Work = Callable[[Souffleur, KnowledgeBase], Coroutine[Any, Any, None]]
 def store() -> Any:
     """One store with a secret of each odd id."""
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner() as runner:
-        base = runner.run(open_base(Path(folder), dimension=64))
+        base = runner.run(empty_base(Path(folder), dimension=64))
         memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings())
 
         async def fill() -> None:

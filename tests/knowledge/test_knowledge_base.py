@@ -43,6 +43,7 @@ from souffleur.knowledge.policy import COMPANION, EVERBOT
 from souffleur.knowledge.store import open_knowledge
 from tests.build import NOW, an_add, by_hand, days, keep, open_base, turn, verdict
 from tests.place import at_once, located
+from tests.stores import empty_base
 
 USER = Actor(who=ActorKind.USER)
 
@@ -365,7 +366,7 @@ async def test_what_has_expired_is_in_no_default_read(base: KnowledgeBase) -> No
 
 async def test_proposals_wait_where_extraction_is_off(tmp_path: Path) -> None:
     """What a model adds is pending until the user confirms it; what the user adds is not."""
-    base = await open_base(tmp_path, require_confirmation=True)
+    base = await empty_base(tmp_path, require_confirmation=True)
     (outcome,) = await base.apply(verdict(an_add(quote="tea"), user="tea"))
     proposed = await base.get(outcome.memory_ids[0], user_id=None)
     assert proposed.state is MemoryState.PENDING

@@ -25,9 +25,10 @@ from souffleur.knowledge.operation import (
 from souffleur.runs import RunOptions
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
-from tests.build import NOW, days, open_base, verdict
+from tests.build import NOW, days, verdict
 from tests.place import where
 from tests.scripted import Scripted, add, answer, by_name, delete, episode, portrait, update
+from tests.stores import empty_base, open_empty
 
 ME: dict[str, Any] = {"user_id": "ann"}
 
@@ -38,7 +39,7 @@ async def opened(folder: Path, script: Any = None, **fields: Any) -> AsyncIterat
         **where(folder), embedder="hash:64", auto_extract=False, user_title="Ann", **fields
     )
     chat = Scripted(script) if script else None
-    async with Souffleur.open(settings, chat=chat, clock=lambda: NOW) as memory:
+    async with open_empty(settings, chat=chat, clock=lambda: NOW) as memory:
         yield memory
 
 
@@ -161,7 +162,7 @@ OPS: dict[str, tuple[Op, ActorKind, bool]] = {
 @pytest.mark.parametrize(("op", "who", "waits"), OPS.values(), ids=OPS.keys())
 async def test_who_must_ask_for_what(tmp_path: Path, op: Op, who: ActorKind, waits: bool) -> None:
     """Models ask before they change what is remembered; for how much it matters they do not."""
-    base = await open_base(tmp_path, dimension=16, require_confirmation=True)
+    base = await empty_base(tmp_path, dimension=16, require_confirmation=True)
     adds = [Add(reason="r", quote="", content=text) for text in ("Tea.", "Cat.")]
     made = await base.apply(verdict(*adds, who=ActorKind.HOST))
     ids = {name: one.memory_ids[0] for name, one in zip("ab", made, strict=True)}

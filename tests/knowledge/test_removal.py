@@ -78,7 +78,7 @@ async def words_of(knowledge: KnowledgeBase) -> str:
 async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
     """A talk about Quentin and tea, told as an episode and a portrait."""
     async with staged(
-        tmp_path / "store", by_name(monitor=model, episode=model, portrait=model)
+        tmp_path / "store", by_name(monitor=model, episode=model, portrait=model), kept=True
     ) as s:
         await talk(s)
         yield s
@@ -169,7 +169,7 @@ async def test_a_model_that_names_it_again_is_not_believed(tmp_path: Path) -> No
         return model(request)
 
     script = by_name(monitor=model, episode=stubborn, portrait=model)
-    async with staged(tmp_path / "store", script) as stage:
+    async with staged(tmp_path / "store", script, kept=True) as stage:
         await talk(stage)
         preview = await stage.memory.preview_topic("Quentin", user_id="ann")
         await stage.memory.forget_topic("Quentin", user_id="ann", ids=preview.ids)
@@ -213,7 +213,9 @@ async def test_a_death_before_any_write_is_made_good(stage: Stage, tmp_path: Pat
 @in_folder
 async def test_an_opening_finishes_what_was_begun(tmp_path: Path) -> None:
     """Of an order that was only written, the next start leaves neither record nor byte."""
-    async with staged(tmp_path / "store", by_name(monitor=model, episode=model)) as stage:
+    async with staged(
+        tmp_path / "store", by_name(monitor=model, episode=model), kept=True
+    ) as stage:
         await talk_briefly(stage)
         traces = (await stage.memory.preview_topic("Quentin", user_id="ann")).traces
         removals = stage.knowledge.removals

@@ -15,8 +15,9 @@ from souffleur.knowledge.privacy.secrets import MASK
 from souffleur.knowledge.store import open_knowledge
 from souffleur.knowledge.talk.session import WindowRule
 from souffleur.knowledge.talk.turn import TurnState, turn_point_id
-from tests.build import NOW, days, open_base, turn
+from tests.build import NOW, days, turn
 from tests.place import located
+from tests.stores import empty_base
 
 
 class Listening(Embeddings):
@@ -37,7 +38,7 @@ class Listening(Embeddings):
 
 async def test_words_that_changed_meanwhile_are_embedded_later(tmp_path: Path) -> None:
     """Vectors of a former reply, or of words that are gone, are not written."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     for place in ("1", "2"):
         base.journal.record(turn("tea?", "green", turn_id=place))
     turns = await base.sessions.unembedded(limit=9)
@@ -80,7 +81,7 @@ async def test_secrets_are_not_embedded(tmp_path: Path) -> None:
 
 async def test_what_is_idle_is_ended_for_every_user(tmp_path: Path) -> None:
     """Sessions silent for long are closed, whose they are is told; the others go on."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     for user, age in (("ann", 2.0), ("bob", 1.0), ("cleo", 0.0)):
         for place in ("1", "2"):
             said = turn("tea?", "ok", user_id=user, turn_id=place, at=NOW - days(age))
@@ -95,7 +96,7 @@ async def test_what_is_idle_is_ended_for_every_user(tmp_path: Path) -> None:
 
 async def test_words_expire_once_told(tmp_path: Path) -> None:
     """What is in a window or waits to be told stays, however old; a second look drops nothing."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     for place in ("2", "3"):
         id = turn_point_id("ann", "default", "s2", place)
         told = turn("milk?", "ok", id=id, turn_id=place, session_id="s2", at=NOW - days(90))
@@ -117,7 +118,7 @@ async def test_words_expire_once_told(tmp_path: Path) -> None:
 
 async def test_a_reply_that_is_replaced_keeps_its_place(tmp_path: Path) -> None:
     """In the order of turns, and before what was said after it."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     for line in ("one", "two", "three"):
         base.journal.record(turn(line, "ok", turn_id=line))
     again = base.journal.record(turn("one", "well", turn_id="one"))
@@ -136,7 +137,7 @@ async def test_a_reply_that_is_replaced_keeps_its_place(tmp_path: Path) -> None:
 
 async def test_the_talk_before_this_one_lies_in_the_past(tmp_path: Path) -> None:
     """Asked as of a moment, what was said after it is not the last time."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     for name, day in (("a", -5), ("b", -2), ("c", 1)):
         at, id = NOW + days(day), turn_point_id("ann", "default", name, "1")
         base.journal.record(turn("tea?", "ok", id=id, session_id=name, at=at))

@@ -24,8 +24,9 @@ from souffleur.runs import RunLimits, RunOptions, run_decay, run_review
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.time_source import from_clock
-from tests.build import NOW, days, memory, open_base
+from tests.build import NOW, days, memory
 from tests.scripted import Scripted
+from tests.stores import empty_base
 
 Work = Callable[[KnowledgeBase], Awaitable[None]]
 
@@ -49,7 +50,7 @@ def over(folder: str, work: Work, policy: Policy | None = None) -> None:
     """Do some work on a store in a folder."""
 
     async def opened() -> None:
-        base = await open_base(Path(folder), *([policy] if policy else []), dimension=64)
+        base = await empty_base(Path(folder), *([policy] if policy else []), dimension=64)
         try:
             await work(base)
         finally:

@@ -37,7 +37,8 @@ from souffleur.parts import Parts
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.time_source import from_clock
-from tests.build import NOW, days, open_base, turn, verdict
+from tests.build import NOW, days, turn, verdict
+from tests.stores import empty_base
 
 USERS = ("ann", "bob", "cleo")
 ODD = {"ann": "ann", "bob": "ann\u200b", "cleo": "ａｎｎ\x1fs"}
@@ -211,7 +212,7 @@ def base() -> Iterator[KnowledgeBase]:
     """A store for all examples, on a loop of its own, in memory if it can be."""
     Users.loop = asyncio.new_event_loop()
     with tempfile.TemporaryDirectory() as folder:
-        Users.base = Users.loop.run_until_complete(open_base(Path(folder)))
+        Users.base = Users.loop.run_until_complete(empty_base(Path(folder)))
         yield Users.base
         Users.loop.run_until_complete(Users.base.close())
     Users.loop.close()
@@ -340,7 +341,7 @@ def test_nobody_can_tell_whether_there_are_others(base: KnowledgeBase, examples:
     """What others say, know and want changes no outcome, no score and no whispered word."""
     Company.loop, Company.shared = Users.loop, base
     with tempfile.TemporaryDirectory() as folder:
-        Company.alone = Users.loop.run_until_complete(open_base(Path(folder)))
+        Company.alone = Users.loop.run_until_complete(empty_base(Path(folder)))
         rules = settings(max_examples=examples, stateful_step_count=30, deadline=None)
         try:
             run_state_machine_as_test(Company, settings=rules)

@@ -24,7 +24,8 @@ from souffleur.parts import Parts
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.time_source import from_clock
-from tests.build import NOW, days, open_base, verdict
+from tests.build import NOW, days, verdict
+from tests.stores import empty_base
 
 SPHERES = {
     "default": COMMON,
@@ -169,7 +170,7 @@ async def _undone(memory: Souffleur, entry_id: str) -> None:
 def test_personas_keep_what_they_are_told(examples: int) -> None:
     """No sequence of operations brings to one persona what another alone was told."""
     with asyncio.Runner() as runner, tempfile.TemporaryDirectory() as folder:
-        base = runner.run(open_base(Path(folder)))
+        base = runner.run(empty_base(Path(folder)))
         parts = Parts(base, times=from_clock(lambda: NOW + days(0.01)))
         Personas.loop, Personas.memory = runner.get_loop(), Souffleur(parts, Settings())
         for agent_id, sphere in SPHERES.items():

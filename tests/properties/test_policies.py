@@ -16,7 +16,8 @@ from souffleur.knowledge.operation import ActorKind, Add, Boost, Importance
 from souffleur.knowledge.plan import PlanContext, plan
 from souffleur.knowledge.policy import COMPANION, EVERBOT, STUDIO, Policy
 from souffleur.runs import RunOptions, run_decay
-from tests.build import NOW, days, open_base, verdict
+from tests.build import NOW, days, verdict
+from tests.stores import empty_base
 
 LOW, MEDIUM, HIGH = Importance.LOW, Importance.MEDIUM, Importance.HIGH
 DAYS = (0, 7, 8, 30, 70, 100)
@@ -168,7 +169,7 @@ async def lived(
     folder: Path, policy: Policy, adds: list[Add], until: int, boosts: tuple[int, ...] = ()
 ) -> dict[str, list[Fall]]:
     """What becomes, day by day, of memories in a store; those of `boosts` are used at once."""
-    base = await open_base(folder, policy, dimension=64)
+    base = await empty_base(folder, policy, dimension=64)
     entries = await base.apply(verdict(*adds, who=ActorKind.HOST))
     for count, index in enumerate(boosts):
         boost = Boost(target=entries[index].memory_ids[0], reason="r")

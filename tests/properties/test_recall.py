@@ -47,7 +47,8 @@ from souffleur.settings import Settings
 from souffleur.time_source import from_clock
 from souffleur.whispering.recollection import Asked, whisper_for
 from souffleur.whispering.tokens import estimate_tokens
-from tests.build import NOW, days, open_base, turn, verdict
+from tests.build import NOW, days, turn, verdict
+from tests.stores import empty_base
 
 USERS = ("ann", "bob")
 LOOKS = (
@@ -218,7 +219,7 @@ def base() -> Iterator[KnowledgeBase]:
     """A store for all examples, on a loop of its own."""
     Recalls.loop = asyncio.new_event_loop()
     with tempfile.TemporaryDirectory() as folder:
-        Recalls.base = Recalls.loop.run_until_complete(open_base(Path(folder)))
+        Recalls.base = Recalls.loop.run_until_complete(empty_base(Path(folder)))
         yield Recalls.base
         Recalls.loop.run_until_complete(Recalls.base.close())
     Recalls.loop.close()

@@ -17,7 +17,7 @@ async def test_no_trace_of_the_words(tmp_path: Path) -> None:
     logger.enable("souffleur")
     sink = logger.add(lines.append, level=0)
     try:
-        async with staged(tmp_path, lambda _: SKIP) as stage:
+        async with staged(tmp_path, lambda _: SKIP, kept=True) as stage:
             memory, who = stage.memory, {"user_id": "ann", "session_id": "s1"}
             await stage.say("plainly-said")
             for preferred in (False, True):

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, memory as a_memory
 from tests.place import where
+from tests.stores import open_empty
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -32,7 +34,7 @@ def chosen(folder: Path, **fields: Any) -> Settings:
 
 def opened(folder: Path, **fields: Any) -> Any:
     """Open a store that judges nothing."""
-    return Souffleur.open(chosen(folder, **fields), clock=lambda: NOW)
+    return open_empty(chosen(folder, **fields), clock=lambda: NOW)
 
 
 async def filled(memory: Souffleur) -> None:
@@ -191,9 +193,9 @@ BROKEN: dict[str, tuple[Any, str]] = {
 
 
 @pytest.fixture(scope="module")
-def untouched(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a store to which nothing comes."""
-    return tmp_path_factory.mktemp("untouched")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for stores that take one file each."""
+    return tmp_path_factory.mktemp("places")
 
 
 @pytest.mark.parametrize("what", BROKEN)
@@ -235,7 +237,7 @@ WORDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=40)
 @settings(max_examples=15, suppress_health_check=list(HealthCheck))
 @given(user=st.uuids(), ugly=st.lists(WORDS, min_size=1, max_size=3))
 async def test_any_words(
-    memory: Souffleur, untouched: Path, tmp_path: Path, user: UUID, ugly: list[str]
+    memory: Souffleur, places: Path, tmp_path: Path, user: UUID, ugly: list[str]
 ) -> None:
     """Whatever is said and kept comes out as it went in, by way of another store."""
     who, text = f"{ugly[0]}{user}", "x" + "".join(ugly)
@@ -244,7 +246,7 @@ async def test_any_words(
     memory.observe(user_id=who, session_id=text, turn_id=text, user=text, at=NOW)
     there, back = tmp_path / "there.jsonl", tmp_path / "back.jsonl"
     await memory.export(there, user_id=who)
-    async with opened(untouched) as new:
+    async with opened(Path(mkdtemp(dir=places))) as new:
         await new.import_file(there, user_id=who)
         await new.export(back, user_id=who)
     assert lines_of(back) == lines_of(there)

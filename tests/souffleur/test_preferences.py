@@ -89,10 +89,10 @@ async def test_nothing_is_due_while_it_is_off(tmp_path: Path) -> None:
 
 async def test_incognito_until_further_notice(tmp_path: Path) -> None:
     """Preferred, it holds for every turn, and for another process that opens the store."""
-    async with staged(tmp_path, lambda _: TEA) as stage:
+    async with staged(tmp_path, lambda _: TEA, kept=True) as stage:
         await stage.say("I like tea")
         await stage.memory.set_preferences(**ANN, incognito=True)
-    async with staged(tmp_path, lambda _: TEA) as stage:
+    async with staged(tmp_path, lambda _: TEA, kept=True) as stage:
         assert not stage.memory.observe(**S1, user="I like tea and milk").new
         assert (await stage.memory.recall(**S1, text="some tea?")).ids == ()
         with pytest.raises(MemoryOffError, match="turns are incognito"):

@@ -20,6 +20,7 @@ from tests.build import NOW, days
 from tests.place import at_once, where
 from tests.scripted import SKIP, Script, Scripted, add, answer, boost
 from tests.simulated_time import SimulatedTime
+from tests.stores import open_empty
 from tests.stub import Stub, say
 
 ME: dict[str, Any] = {"user_id": "ann", "session_id": "s1"}
@@ -33,10 +34,11 @@ def settings(folder: Path, **fields: Any) -> Settings:
 
 @asynccontextmanager
 async def opened(
-    folder: Path, script: Script | list[Any] | None, **fields: Any
+    folder: Path, script: Script | list[Any] | None, *, kept: bool = False, **fields: Any
 ) -> AsyncIterator[Souffleur]:
     chat = None if script is None else Scripted(script)
-    async with Souffleur.open(settings(folder, **fields), chat=chat, clock=lambda: NOW) as memory:
+    at = Souffleur.open if kept else open_empty
+    async with at(settings(folder, **fields), chat=chat, clock=lambda: NOW) as memory:
         yield memory
 
 
@@ -59,7 +61,7 @@ async def test_what_is_told_is_whispered_later(tmp_path: Path) -> None:
 async def test_what_was_whispered_is_marked_for_the_judge(tmp_path: Path) -> None:
     """The judge of the next turn sees what the companion was reminded of."""
     chat = Scripted(keep_all)
-    async with Souffleur.open(settings(tmp_path), chat=chat, clock=lambda: NOW) as memory:
+    async with open_empty(settings(tmp_path), chat=chat, clock=lambda: NOW) as memory:
         memory.observe(**ME, user="I love green tea", assistant="Noted!")
         await memory.flush()
         await memory.recall(**ME, text="green tea?")
@@ -76,7 +78,7 @@ async def test_recall_calls_no_model_and_a_turn_calls_it_once(
     """Over real HTTP: none for recall, one for each of three judged turns."""
     endpoint = stub(say('{"reason": "small talk", "ops": [{"op": "SKIP", "reason": "none"}]}'))
     chosen = settings(tmp_path, base_url=endpoint.base_url, model="stub")
-    async with Souffleur.open(chosen, clock=lambda: NOW) as memory:
+    async with open_empty(chosen, clock=lambda: NOW) as memory:
         for count in range(1, 4):
             await memory.recall(**ME, text="hello")
             memory.observe(**ME, user=f"hello {count}", assistant="hi")
@@ -88,7 +90,7 @@ async def test_recall_calls_no_model_and_a_turn_calls_it_once(
 async def test_a_turn_seen_twice_is_one_turn(tmp_path: Path) -> None:
     """The same turn id with the same words is judged once."""
     chat = Scripted([SKIP])
-    async with Souffleur.open(settings(tmp_path), chat=chat) as memory:
+    async with open_empty(settings(tmp_path), chat=chat) as memory:
         assert memory.observe(**ME, user="hi", assistant="ho", turn_id="t").new
         assert not memory.observe(**ME, user="hi", assistant="ho", turn_id="t").new
         await memory.flush()
@@ -118,7 +120,7 @@ async def test_a_reply_replaced_while_it_is_judged(tmp_path: Path) -> None:
         kept = add("Ann likes milk.", "milk") if milk else add("Ann likes tea.", "tea")
         return await Scripted([answer(kept)])(request)
 
-    async with Souffleur.open(settings(tmp_path), chat=chat) as memory:
+    async with open_empty(settings(tmp_path), chat=chat) as memory:
         memory.observe(**ME, user="tea or milk", assistant="tea!", turn_id="t")
         await asked.wait()
         memory.observe(**ME, user="tea or milk", assistant="milk!", turn_id="t")
@@ -139,7 +141,7 @@ async def test_observed_from_another_thread_a_turn_waits_for_flush(tmp_path: Pat
 async def test_waiting_turns_of_a_session_are_judged_together(tmp_path: Path) -> None:
     """Turns that queued up behind a busy judge cost one call, and each is marked judged."""
     chat = Scripted(lambda _: SKIP)
-    async with Souffleur.open(settings(tmp_path), chat=chat) as memory:
+    async with open_empty(settings(tmp_path), chat=chat) as memory:
         for count in range(4):
             memory.observe(**ME, user=f"line {count}", assistant="ok")
         await memory.flush()
@@ -151,16 +153,16 @@ async def test_waiting_turns_of_a_session_are_judged_together(tmp_path: Path) ->
 
 async def test_turns_wait_for_the_next_start(tmp_path: Path) -> None:
     """What was observed without a model is judged once there is one."""
-    async with opened(tmp_path, None) as memory:
+    async with opened(tmp_path, None, kept=True) as memory:
         memory.observe(**ME, user="I like tea", assistant="ok")
-    async with opened(tmp_path, keep_all) as memory:
+    async with opened(tmp_path, keep_all, kept=True) as memory:
         await memory.flush()
         assert [m.content for m in await memory.knowledge.list("ann")] == ["Ann like tea"]
 
 
 async def test_the_window_survives_a_restart(tmp_path: Path) -> None:
     """The judge sees the messages before a turn although the process is new."""
-    async with opened(tmp_path, lambda _: SKIP) as memory:
+    async with opened(tmp_path, lambda _: SKIP, kept=True) as memory:
         memory.observe(**ME, user="my cat is ill", assistant="oh no")
         await memory.flush()
     chat = Scripted(lambda _: SKIP)
@@ -174,7 +176,7 @@ async def test_the_window_survives_a_restart(tmp_path: Path) -> None:
 async def test_a_long_talk_is_one_talk(tmp_path: Path) -> None:
     """What was told at its beginning is in view to its end, and no reply needs the memory."""
     judge = Scripted([answer(add("Ann likes tea.", "tea")), *[answer(boost("m1"))] * 6])
-    async with Souffleur.open(settings(tmp_path), chat=judge, clock=lambda: NOW) as memory:
+    async with open_empty(settings(tmp_path), chat=judge, clock=lambda: NOW) as memory:
         for place in range(7):
             at = NOW + days(place / 72)
             memory.observe(**ME, user=f"tea {place}", assistant="ok", at=at)
@@ -248,7 +250,7 @@ async def test_observe_raises_nothing(tmp_path: Path) -> None:
 @at_once
 async def test_a_broken_store_does_not_fail_a_reply(tmp_path: Path) -> None:
     """Recall on a store that is gone gives an empty block and says why; observe and close too."""
-    memory = await Souffleur.open(settings(tmp_path))
+    memory = await open_empty(settings(tmp_path))
     await memory.knowledge.close()
     whisper = await memory.recall(**ME, text="tea")
     assert whisper.text == ""
@@ -273,7 +275,7 @@ async def test_users_are_judged_side_by_side(tmp_path: Path) -> None:
             quick.set()
         return await Scripted([SKIP])(request)
 
-    async with Souffleur.open(settings(tmp_path), chat=chat) as memory:
+    async with open_empty(settings(tmp_path), chat=chat) as memory:
         memory.observe(user_id="ann", user="slow", assistant="ok")
         memory.observe(user_id="bob", user="quick", assistant="ok")
         await quick.wait()
@@ -291,7 +293,7 @@ async def test_close_leaves_what_takes_too_long(tmp_path: Path) -> None:
     async with Souffleur.open(settings(tmp_path, shutdown_timeout=0.1), chat=never) as memory:
         memory.observe(**ME, user="I like tea", assistant="ok")
         assert not await memory.flush(0.05)
-    async with opened(tmp_path, keep_all) as memory:
+    async with opened(tmp_path, keep_all, kept=True) as memory:
         await memory.flush()
         assert len(await memory.knowledge.list("ann")) == 1
 
@@ -306,7 +308,7 @@ async def test_close_judges_what_was_observed(tmp_path: Path) -> None:
     async with Souffleur.open(settings(tmp_path), chat=slow) as memory:
         memory.observe(**ME, user="I like tea", assistant="ok")
         memory.observe(user_id="bob", user="I like milk", assistant="ok")
-    async with opened(tmp_path, None) as memory:
+    async with opened(tmp_path, None, kept=True) as memory:
         assert len(await memory.knowledge.list(None)) == 2
 
 
@@ -314,7 +316,7 @@ async def test_a_given_embedder_is_used(tmp_path: Path) -> None:
     """It stands in for the one that the settings name, which is not even made."""
     given = make_embedder("hash:64")
     named = settings(tmp_path, embedder="no such embedder")
-    async with Souffleur.open(named, embedder=given) as memory:
+    async with open_empty(named, embedder=given) as memory:
         assert memory.knowledge.embedder is given
         memory.observe(**ME, user="I like tea", assistant="ok")
         await memory.flush()

@@ -8,13 +8,14 @@ import pytest
 from souffleur.knowledge.finding.browsing import Place, Wanted, browse, count, place
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
 from souffleur.knowledge.memory_codec import to_point
-from tests.build import NOW, days, memory, open_base
+from tests.build import NOW, days, memory
+from tests.stores import empty_base
 
 
 @pytest.mark.parametrize("newest_first", [True, False])
 async def test_each_page_follows_the_one_before(tmp_path: Path, newest_first: bool) -> None:
     """The pages together are what there is, in order; what is not wanted is in none of them."""
-    base = await open_base(tmp_path, dimension=16)
+    base = await empty_base(tmp_path, dimension=16)
     moments = [0, 0, 0, 0, 0, 0, 1, 2, 2, 2, 3]
     hers = [memory(f"Ann {n}.", created_at=NOW - days(at)) for n, at in enumerate(moments)]
     others: list[dict[str, Any]] = [

@@ -19,7 +19,8 @@ from souffleur.knowledge.finding.turn_nearness import (
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.times import find_period
 from souffleur.knowledge.talk.turn import Turn, turn_point_id
-from tests.build import NOW, open_base, turn
+from tests.build import NOW, turn
+from tests.stores import empty_base
 
 UTC = ZoneInfo("UTC")
 
@@ -61,7 +62,7 @@ async def context_of(base: KnowledgeBase, one: Turn, **fields: Any) -> float:
 
 async def test_an_answer_is_found_by_its_question(tmp_path: Path) -> None:
     """It comes right after the question, before what was said elsewhere in the talk."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     fill = [f"Nothing much happened on walk {index}, by all means." for index in range(6)]
     said = await talk(base, [*fill[:3], QUESTION, ANSWER, *fill[3:]])
     found = await find(base)
@@ -72,7 +73,7 @@ async def test_an_answer_is_found_by_its_question(tmp_path: Path) -> None:
 
 async def test_the_gate_asks_what_a_turn_says_itself(tmp_path: Path) -> None:
     """A neighbour's words lift the rank alone: relevance is of a turn's own words and sense."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     _, answer = await talk(base, [QUESTION, ANSWER])
     hit = next(hit for hit in await find(base) if hit.item.id == answer.id)
     own = 1 - (1 - hit.parts["lexical"]) * (1 - hit.parts.get("cosine", 0.0))
@@ -85,7 +86,7 @@ async def test_the_gate_asks_what_a_turn_says_itself(tmp_path: Path) -> None:
 @pytest.mark.parametrize("way", ["hidden", "expunged", "replaced"])
 async def test_what_may_not_be_read_lends_nothing(tmp_path: Path, way: str) -> None:
     """Nobody can tell by the order of the rest that a hidden turn held a word."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     asked, answer = await talk(base, [QUESTION, ANSWER])
     assert await context_of(base, answer) > 0
     if way == "hidden":
@@ -104,7 +105,7 @@ async def test_what_may_not_be_read_lends_nothing(tmp_path: Path, way: str) -> N
 
 async def test_what_was_not_asked_for_lends_nothing(tmp_path: Path) -> None:
     """Neither a turn outside the time asked for, nor one of another persona."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     asked, answer = await talk(base, [QUESTION, ANSWER])
     assert await context_of(base, answer, since=asked.at) > 0
     assert await context_of(base, answer, since=answer.at) == 0
@@ -117,7 +118,7 @@ async def test_what_was_not_asked_for_lends_nothing(tmp_path: Path) -> None:
 
 async def test_a_secret_lends_nothing_and_what_was_said_beside_it_does(tmp_path: Path) -> None:
     """Whoever asks with the words of a secret does not find what was said around it."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     _, answer = await talk(base, [f"{QUESTION} My kettle password is tea4two!", ANSWER])
     assert await context_of(base, answer) > 0
     found = await find(base, "tea4two")
@@ -127,7 +128,7 @@ async def test_a_secret_lends_nothing_and_what_was_said_beside_it_does(tmp_path:
 
 async def test_neighbours_are_of_the_same_talk(tmp_path: Path) -> None:
     """Neither the end of another session nor what was said an hour before is around a turn."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     await talk(base, [QUESTION], "s1")
     (other,) = await talk(base, [ANSWER], "s2")
     _, late = await talk(base, [QUESTION, ANSWER], "s3", step=timedelta(hours=1))
@@ -138,7 +139,7 @@ async def test_neighbours_are_of_the_same_talk(tmp_path: Path) -> None:
 
 async def test_further_off_is_less_and_too_far_nothing(tmp_path: Path) -> None:
     """What was said two turns before lends half of what one turn before does; three, nothing."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     said = await talk(base, [QUESTION, ANSWER, ANSWER, ANSWER])
     lent = [await context_of(base, one) for one in said[1:]]
     assert lent[0] > lent[1] > lent[2] == 0
@@ -147,7 +148,7 @@ async def test_further_off_is_less_and_too_far_nothing(tmp_path: Path) -> None:
 
 async def test_a_long_turn_is_lent_less(tmp_path: Path) -> None:
     """It says itself what it is about."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     _, short = await talk(base, [QUESTION, ANSWER], "s1")
     _, long = await talk(base, [QUESTION, ANSWER + " hm" * SELF_CONTAINED_BYTES], "s2")
     assert 0 < await context_of(base, long) < await context_of(base, short) / 2
@@ -156,7 +157,7 @@ async def test_a_long_turn_is_lent_less(tmp_path: Path) -> None:
 
 async def test_places_go_on_when_a_window_is_left(tmp_path: Path) -> None:
     """A session that was ended counts on; a reply that is replaced keeps its place."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     first, second = await talk(base, ["one", "two"])
     base.sessions.end("ann", "s1")
     third = base.journal.record(turn("three", turn_id="9"))
@@ -172,7 +173,7 @@ async def test_turns_without_a_place_have_no_neighbours(
     tmp_path: Path, places: tuple[int, int]
 ) -> None:
     """Those of a store that did not count them yet neither borrow nor lend."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     asked, answer = await talk(base, [QUESTION, ANSWER])
     for one, place in zip((asked, answer), places, strict=True):
         await base.journal.mark([one], place=place)
@@ -183,7 +184,7 @@ async def test_turns_without_a_place_have_no_neighbours(
 
 async def test_who_speaks_does_not_drown_what_is_asked(tmp_path: Path) -> None:
     """With names before everything that is said, a name in a question is no sense to look for."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     lines = [f"Caroline: Caroline again, on walk {index}!" for index in range(9)]
     said = await talk(base, [*lines, "Caroline: I adopted a kitten.", "Mel: Aww!"])
     cosines = {}
@@ -204,7 +205,7 @@ def test_something_is_always_left_to_look_for(text: str, names: list[str]) -> No
 
 async def test_equals_come_as_they_were_said(tmp_path: Path) -> None:
     """Turns that have nothing to do with a question are told apart by their time alone."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     said = await talk(base, [f"{word} again" for word in ("Rain", "Fog", "Hail", "Snow", "Sun")])
     found = await find(base, "qqqq?")
     assert [hit.score for hit in found] == [0.0] * 5
@@ -214,7 +215,7 @@ async def test_equals_come_as_they_were_said(tmp_path: Path) -> None:
 
 async def test_what_the_user_says_counts_more(tmp_path: Path) -> None:
     """Of the same words the user's come first; the assistant's are found, and are as relevant."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     (first,) = await talk(base, ["Rain again"], "s1")
     hers = first.model_copy(
         update={"id": turn_point_id("ann", "default", "s2", "1"), "session_id": "s2"}
@@ -230,7 +231,7 @@ async def test_what_the_user_says_counts_more(tmp_path: Path) -> None:
 
 async def test_what_the_assistant_says_lends_less(tmp_path: Path) -> None:
     """Its question lifts the answer, by less than a user's does."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     asked, answer = await talk(base, [QUESTION, ANSWER])
     mine = await context_of(base, answer)
     base.journal.record(asked.model_copy(update={"user": "", "assistant": QUESTION}))
@@ -245,7 +246,7 @@ LUNCH = "We had ramen for lunch."
 @pytest.mark.parametrize("text", ["What was for lunch?", "What was for lunch last time?"])
 async def test_without_a_time_the_latest_comes_first(tmp_path: Path, text: str) -> None:
     """What has no dates of its own favours nothing: of the same words the latest win narrowly."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     days = (NOW - timedelta(days=20), NOW - timedelta(hours=2))
     said = [(await talk(base, [LUNCH], f"s{n}", at=at))[0].id for n, at in enumerate(days)]
     latest, other = await find(base, text)
@@ -258,7 +259,7 @@ async def test_a_named_time_comes_first_and_then_what_is_told_some_days_later(
     tmp_path: Path,
 ) -> None:
     """What was said then precedes the same words of the week after, and these any others."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     wednesday = find_period("last Wednesday", NOW, UTC)
     assert wednesday is not None
     days = (wednesday.start - timedelta(days=20), wednesday.start, NOW - timedelta(hours=2))
@@ -271,7 +272,7 @@ async def test_a_named_time_comes_first_and_then_what_is_told_some_days_later(
 
 async def test_a_time_that_is_not_over_comes_first_too(tmp_path: Path) -> None:
     """What was said this year precedes the same words of the year before."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     days = (NOW - timedelta(days=20), NOW - timedelta(hours=2))
     said = [(await talk(base, [LUNCH], f"s{n}", at=at))[0].id for n, at in enumerate(days)]
     first, other = await find(base, "What was for lunch this year?")
@@ -282,7 +283,7 @@ async def test_a_time_that_is_not_over_comes_first_too(tmp_path: Path) -> None:
 
 async def test_a_time_is_of_the_calendar_of_who_asks(tmp_path: Path) -> None:
     """What was said early on a Wednesday in Shanghai was said on a Tuesday elsewhere."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     shanghai = ZoneInfo("Asia/Shanghai")
     day = find_period("last Wednesday", NOW, shanghai)
     assert day is not None
@@ -296,7 +297,7 @@ async def test_a_time_is_of_the_calendar_of_who_asks(tmp_path: Path) -> None:
 
 async def test_a_long_reply_does_not_drown_a_short_sentence(tmp_path: Path) -> None:
     """Each message of an exchange is compared alone: the user's counts as if nobody had replied."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     exchange = turn("My copper kettle hums.", "Steam, lime and draughts. " * 200, turn_id="1")
     assert base.journal.record(exchange) is not None
     (alone,) = await talk(base, ["My copper kettle hums."], "s2")
@@ -308,7 +309,7 @@ async def test_a_long_reply_does_not_drown_a_short_sentence(tmp_path: Path) -> N
 
 async def test_a_reply_is_found_by_its_own_words(tmp_path: Path) -> None:
     """Which book was recommended is found though the user's message does not name it."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     advised = turn("Something to read, please!", "Take Walden by Thoreau.", turn_id="1")
     assert base.journal.record(advised) is not None
     await talk(base, ["I walked in the rain."], "s2")
@@ -320,7 +321,7 @@ async def test_a_reply_is_found_by_its_own_words(tmp_path: Path) -> None:
 
 async def test_an_answer_is_found_without_a_word_of_the_question(tmp_path: Path) -> None:
     """What stands beside the best hits is found, although hundreds of others are nearer itself."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     said = await talk(base, [QUESTION, "Enamel."])
     fill = [f"She recommends a walk, number {index}." for index in range(LEXICAL_HITS + 20)]
     await talk(base, fill, "s2", at=NOW - timedelta(days=3), step=timedelta(hours=1) / 60)
@@ -330,7 +331,7 @@ async def test_an_answer_is_found_without_a_word_of_the_question(tmp_path: Path)
 
 async def test_a_question_that_nobody_answers_comes_last(tmp_path: Path) -> None:
     """Of the same words, those that tell something; a reply makes a question worth bringing."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     (asks,) = await talk(base, ["The copper kettle hums?"], "s1")
     (tells,) = await talk(base, ["The copper kettle hums."], "s2", at=NOW - timedelta(days=9))
     answered = turn("The copper kettle hums?", "Yes.", turn_id="9", session_id="s3", at=NOW)
@@ -343,7 +344,7 @@ async def test_a_question_that_nobody_answers_comes_last(tmp_path: Path) -> None
 
 async def test_who_is_named_comes_first(tmp_path: Path) -> None:
     """Of the same words, those of the speaker whom a question names."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     (ann,) = await talk(base, ["Ann: Bob, the kettle hums."], "s1")
     (bob,) = await talk(base, ["Bob: Ann, the kettle hums."], "s2")
     await talk(base, ["Ann: Tea?", "Bob: Tea!"], "s3")

@@ -31,8 +31,9 @@ from souffleur.knowledge.upkeep.conflict_sets import (
     find_conflict_sets,
     users_with_candidates,
 )
-from tests.build import NOW, days, memory, open_base, verdict
+from tests.build import NOW, days, memory, verdict
 from tests.counted import Counted
+from tests.stores import empty_base
 
 LATER = NOW + days(30)
 LYON, OSLO = "Ann lives in a flat in Lyon.", "Ann lives in a flat in Oslo."
@@ -42,7 +43,7 @@ CITIES = ("Lyon", "Oslo", "Rome", "Bonn", "Kyiv", "Bern", "Riga", "Baku", "Lima"
 
 @pytest.fixture
 async def base(tmp_path: Path) -> AsyncIterator[KnowledgeBase]:
-    knowledge = await open_base(tmp_path)
+    knowledge = await empty_base(tmp_path)
     yield knowledge
     await knowledge.close()
 

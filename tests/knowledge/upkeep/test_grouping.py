@@ -22,8 +22,9 @@ from souffleur.knowledge.upkeep.grouping import (
     is_old,
     users_with_candidates,
 )
-from tests.build import NOW, days, memory, open_base
+from tests.build import NOW, days, memory
 from tests.counted import Counted
+from tests.stores import empty_base
 
 LATER = NOW + days(91)
 TEAS = ("Ann likes green tea.", "Ann likes green tea in Lyon.", "Ann likes green tea at work.")
@@ -183,7 +184,7 @@ DIFFERS: dict[str, dict[str, Any]] = {
 
 async def test_only_what_is_old_and_little_used_is_grouped(tmp_path: Path) -> None:
     """Three near memories are a group; not where they may not go, or one is of another sort."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     await keep(base, *teas("control"))
     for name, fields in MAY_NOT_GO.items():
         await keep(base, *(one.model_copy(update=fields) for one in teas(name)))
@@ -199,7 +200,7 @@ async def test_only_what_is_old_and_little_used_is_grouped(tmp_path: Path) -> No
 
 async def test_expiring_episodes_are_grouped_whatever_their_kind(tmp_path: Path) -> None:
     """Three of a user that are about to expire, near to each other, are a group, used or not."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     kinds = (Kind.MOMENT, Kind.EXPERIENCE, Kind.CONTEXT)
     ends: dict[str, Any] = {"category": Category.EPISODE, "expires_at": NOW + days(14)}
     ends["last_used_at"] = NOW + days(9)
@@ -217,7 +218,7 @@ async def test_expiring_episodes_are_grouped_whatever_their_kind(tmp_path: Path)
 
 async def test_owners_are_the_users_with_enough_for_a_group(tmp_path: Path) -> None:
     """Two old memories are not enough, nor are young ones; one user alone can be asked for."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     await keep(base, *teas("ann"), *teas("bea")[:2], *teas("cy"))
     at = NOW + days(91)
     assert await users_with_candidates(base, NOW + days(30)) == []
@@ -229,7 +230,7 @@ async def test_owners_are_the_users_with_enough_for_a_group(tmp_path: Path) -> N
 
 async def test_where_episodes_never_expire_old_ones_are_grouped(tmp_path: Path) -> None:
     """In `everbot` they have no end; they grow old as others do."""
-    base = await open_base(tmp_path, EVERBOT)
+    base = await empty_base(tmp_path, EVERBOT)
     await keep(base, *(memory(text, EVERBOT, category=Category.EPISODE) for text in TEAS))
     found = await find_groups(base, "ann", LATER)
     await base.close()
@@ -238,7 +239,7 @@ async def test_where_episodes_never_expire_old_ones_are_grouped(tmp_path: Path) 
 
 async def test_nothing_is_read_where_nothing_is_old(tmp_path: Path) -> None:
     """Of 500 young memories none is read; of 3 old ones among them, 3, and again with vectors."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     young = [memory(f"Ann likes thing {index}.", created_at=LATER) for index in range(500)]
     await keep(base, *young)
     counted = Counted(base.memories)

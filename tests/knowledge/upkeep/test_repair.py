@@ -26,6 +26,7 @@ from souffleur.settings import Settings
 from souffleur.time_source import from_clock
 from tests.build import NOW, memory, open_base, turn, verdict
 from tests.command import Run, data
+from tests.stores import empty_base
 
 BLANKS = ["", " ", "\n\t", "\u200b", "\u3164 \u2060"]
 
@@ -42,7 +43,7 @@ def blank(old: Memory) -> tuple[Memory, Memory]:
 @pytest.fixture
 async def damaged(tmp_path: Path) -> AsyncIterator[KnowledgeBase]:
     """Ann's tea replaced by nothing, her cat beside it, a broken turn; and Bob's dog."""
-    base = await open_base(tmp_path, dimension=16)
+    base = await empty_base(tmp_path, dimension=16)
     tea = memory("Ann likes tea.")
     new, gone = blank(tea)
     cat, dog = memory("Ann has a cat."), memory("Bob has a dog.", user_id="bob")

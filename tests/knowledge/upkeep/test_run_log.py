@@ -4,7 +4,8 @@ from pathlib import Path
 
 from souffleur.knowledge.upkeep import run_log
 from souffleur.knowledge.upkeep.run_log import RUNS_KEPT_FOR, RunRecord
-from tests.build import NOW, days, open_base
+from tests.build import NOW, days
+from tests.stores import empty_base
 
 
 def record(day: float, **fields: object) -> RunRecord:
@@ -17,7 +18,7 @@ def record(day: float, **fields: object) -> RunRecord:
 
 async def test_the_latest_come_first(tmp_path: Path) -> None:
     """In whatever order they were kept; one kept twice is one; by name where asked for."""
-    base = await open_base(tmp_path, dimension=64)
+    base = await empty_base(tmp_path, dimension=64)
     review = record(1, name="review", counts={"KEEP": 2}, errors=("EndpointError: x",), cost=0.5)
     for one in (record(2), record(0), review, record(2)):
         await run_log.keep(base.journal, one)
@@ -29,7 +30,7 @@ async def test_the_latest_come_first(tmp_path: Path) -> None:
 
 async def test_old_ones_are_dropped(tmp_path: Path) -> None:
     """After a year, and not a day earlier."""
-    base = await open_base(tmp_path, dimension=64)
+    base = await empty_base(tmp_path, dimension=64)
     for day in (0, 2):
         await run_log.keep(base.journal, record(day))
     assert await run_log.drop_old(base.journal, NOW + RUNS_KEPT_FOR + days(1)) == 1

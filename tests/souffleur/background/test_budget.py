@@ -21,6 +21,7 @@ from souffleur.settings import Settings
 from tests.build import NOW
 from tests.scripted import Scripted, add, answer, by_name
 from tests.simulated_time import SimulatedTime
+from tests.stores import open_empty
 
 TODAY = NOW.replace(hour=0)
 QUESTION = Request((Message("user", "tea?"),), "monitor")
@@ -153,5 +154,5 @@ async def test_dollars_without_prices_are_refused(tmp_path: Path) -> None:
     """A budget in dollars that could never be reached is a wrong setting."""
     settings = Settings(path=tmp_path, base_url="http://localhost:1/v1", dollars_per_day=1.0)
     with pytest.raises(SettingsError, match="SOUFFLEUR_PRICE_IN"):
-        async with Souffleur.open(settings):
+        async with open_empty(settings):
             pass

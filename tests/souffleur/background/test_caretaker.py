@@ -93,10 +93,10 @@ async def test_nobody_who_has_gone_is_remembered_by_the_worker(tmp_path: Path) -
 
 async def test_another_embedder_takes_over_behind_the_talk(tmp_path: Path) -> None:
     """Opened with `reembed`, a store is used at once, and has all its new vectors soon."""
-    async with staged(tmp_path, by_name()) as stage:
+    async with staged(tmp_path, by_name(), kept=True) as stage:
         await stage.memory.remember("Ann likes green tea.", user_id="ann")
         await stage.say("hello there")
-    async with staged(tmp_path, by_name(), embedder="hash:32", reembed=True) as stage:
+    async with staged(tmp_path, by_name(), embedder="hash:32", reembed=True, kept=True) as stage:
         whisper = await stage.memory.recall(user_id="ann", text="Which green tea do I like?")
         assert "green tea" in whisper.text
         await stage.memory.flush()

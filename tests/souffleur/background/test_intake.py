@@ -15,9 +15,10 @@ from souffleur.parts import Parts
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.time_source import from_clock
-from tests.build import NOW, open_base
+from tests.build import NOW
 from tests.command import Run
 from tests.place import at_once
+from tests.stores import empty_base
 
 PARIS = ZoneInfo("Europe/Paris")
 NOON = datetime(2026, 1, 3, 12, tzinfo=PARIS)
@@ -32,7 +33,7 @@ anything = st.one_of(
 
 
 async def opened(folder: Path) -> Souffleur:
-    base = await open_base(folder, dimension=16)
+    base = await empty_base(folder, dimension=16)
     return Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings(timezone="Europe/Paris"))
 
 

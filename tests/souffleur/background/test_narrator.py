@@ -26,6 +26,7 @@ from tests.build import NOW, Sulking, days
 from tests.place import at_once, located, where
 from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name, delete, episode, portrait
 from tests.stage import staged
+from tests.stores import open_empty
 
 ME: dict[str, Any] = {"user_id": "ann", "session_id": "s1"}
 TEA = episode(
@@ -349,7 +350,7 @@ async def test_what_is_forgotten_while_it_is_told_is_told_anew(tmp_path: Path) -
         return await Scripted([SKIP if request.name == "monitor" else told])(request)
 
     settings = Settings(**where(tmp_path), embedder="hash:128", user_title="Ann")
-    async with Souffleur.open(settings, chat=chat, clock=lambda: NOW) as memory:
+    async with open_empty(settings, chat=chat, clock=lambda: NOW) as memory:
         await memory.remember("Ann met Tom.", user_id="ann")
         for line in ("Ann met Tom", "tea", "tea again"):
             memory.observe(**ME, user=line, assistant="ok", at=NOW)
@@ -528,6 +529,6 @@ async def test_without_the_embedder_words_wait(tmp_path: Path) -> None:
 async def test_no_model_no_portrait(tmp_path: Path) -> None:
     """Asked for a portrait without a model, the error says what to set."""
     settings = Settings(**where(tmp_path), embedder="hash:128")
-    async with Souffleur.open(settings, clock=lambda: datetime.now(NOW.tzinfo)) as memory:
+    async with open_empty(settings, clock=lambda: datetime.now(NOW.tzinfo)) as memory:
         with pytest.raises(SettingsError, match="SOUFFLEUR_BASE_URL"):
             await memory.write_portrait(user_id="ann")

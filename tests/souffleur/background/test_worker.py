@@ -11,8 +11,9 @@ from souffleur.background.worker import Worker
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.talk.turn import Turn, TurnState
-from tests.build import open_base, turn
+from tests.build import turn
 from tests.place import at_once
+from tests.stores import empty_base
 
 
 class Answering:
@@ -117,7 +118,7 @@ async def test_the_more_waits_the_more_is_judged_at_once(base: KnowledgeBase) ->
 @at_once
 async def test_the_end_waits_for_calls_and_begins_none(tmp_path: Path) -> None:
     """Time is short: the call under way is not in vain; who rests or is next waits for a start."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     for user_id in ("cid", "ann", "bob"):
         say(base, user_id)
     asked, answered = asyncio.Event(), asyncio.Event()

@@ -85,6 +85,6 @@ async def test_the_middleware_brings_the_tool(stage: Stage) -> None:
 
 async def test_a_memory_in_trouble(stage: Stage) -> None:
     """The model is told so, and answers."""
-    async with staged(stage.memory.settings.path / "other", by_name()) as other:
+    async with staged(stage.memory.settings.path / "other", by_name(), kept=True) as other:
         await other.knowledge.memories.close()
         assert await looked_up(other, query="tea") == IN_TROUBLE

@@ -189,7 +189,7 @@ async def test_what_the_tools_say_of_themselves(stage: Stage) -> None:
 
 async def test_trouble_is_told_without_details(stage: Stage) -> None:
     """A store that is away is an error of the tool, not the end of the session."""
-    async with staged(stage.memory.settings.path / "other", by_name()) as other:
+    async with staged(stage.memory.settings.path / "other", by_name(), kept=True) as other:
         await other.knowledge.memories.close()
         async with calling(other, user_id="ann") as call:
             assert "is closed" in await call.error("get_memories")

@@ -12,8 +12,9 @@ from souffleur.knowledge.operation import Forget, Update
 from souffleur.knowledge.upkeep.quality import measure
 from souffleur.reporting.page import to_html
 from souffleur.reporting.remembered import MAX_CURRENT, read_memories
-from tests.build import NOW, by_hand, keep, memory, open_base
+from tests.build import NOW, by_hand, keep, memory
 from tests.souffleur.reporting.test_report import Tags, put
+from tests.stores import empty_base
 
 EVIL = "<script>alert('é')</script>"
 
@@ -21,7 +22,7 @@ EVIL = "<script>alert('é')</script>"
 @pytest.fixture
 async def base(tmp_path: Path) -> AsyncIterator[KnowledgeBase]:
     """A store in which ann moved, wanted something forgotten, and said markup."""
-    opened = await open_base(tmp_path, dimension=64)
+    opened = await empty_base(tmp_path, dimension=64)
     await keep(opened, "Ann lives in Oslo.", kind=Kind.CONTEXT)
     (oslo,) = await opened.list("ann")
     moved = Update(target=oslo.id, reason=EVIL, quote="", content="Ann lives in Bergen.")

@@ -23,7 +23,8 @@ from souffleur.knowledge.upkeep.quality import Quality, measure
 from souffleur.knowledge.upkeep.tally import Cost, Failure, MemoryRef, Pair
 from souffleur.reporting.page import to_html
 from souffleur.reporting.report import Status, health, to_json
-from tests.build import NOW, days, memory, open_base, turn, verdict
+from tests.build import NOW, days, memory, turn, verdict
+from tests.stores import empty_base
 
 EVIL = "<script>alert('é')</script>"
 ZONE = ZoneInfo("Asia/Shanghai")
@@ -32,7 +33,7 @@ ZONE = ZoneInfo("Asia/Shanghai")
 @pytest.fixture
 async def base(tmp_path: Path) -> AsyncIterator[KnowledgeBase]:
     """An empty store."""
-    opened = await open_base(tmp_path)
+    opened = await empty_base(tmp_path)
     yield opened
     await opened.close()
 

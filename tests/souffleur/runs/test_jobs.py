@@ -21,6 +21,7 @@ from tests.build import NOW, days, verdict
 from tests.place import where
 from tests.scripted import by_name, episode, portrait
 from tests.stage import staged
+from tests.stores import open_empty
 
 BOTH = {
     "pairs": [
@@ -44,7 +45,7 @@ def test_the_command_knows_every_run() -> None:
 
 async def test_a_store_without_a_model_has_the_jobs_that_need_none(tmp_path: Path) -> None:
     """Decay, purge and the report; a run that must ask says what is missing."""
-    async with Souffleur.open(Settings(**where(tmp_path), embedder="hash:64")) as memory:
+    async with open_empty(Settings(**where(tmp_path), embedder="hash:64")) as memory:
         assert [job.name for job in jobs_of(memory.parts)] == ["decay", "purge", "report"]
         with pytest.raises(SettingsError, match="SOUFFLEUR_BASE_URL"):
             await memory.run("review")
@@ -150,7 +151,7 @@ async def test_a_group_that_fails_does_not_stop_the_others(tmp_path: Path) -> No
 async def test_a_host_may_run_the_schedule_itself(tmp_path: Path) -> None:
     """`Souffleur.open(schedule=True)` does what is due at its time, and ends with the host."""
     clock = StageClock(NOW)
-    async with Souffleur.open(
+    async with open_empty(
         Settings(**where(tmp_path), embedder="hash:64"), clock=clock, schedule=True
     ) as memory:
         plan = Add(reason="r", quote="", content="Exam.", kind=Kind.TODO, expires_at=NOW + days(1))

@@ -17,6 +17,7 @@ from souffleur.settings import Settings
 from tests.build import NOW, days, open_base, verdict
 from tests.command import Run
 from tests.place import in_folder, where
+from tests.stores import empty_base
 
 PLAN = Add(reason="r", quote="", content="Exam.", kind=Kind.TODO, expires_at=NOW + days(1))
 TOLD = verdict(PLAN, who=ActorKind.HOST)
@@ -56,7 +57,7 @@ async def test_it_is_told_at_opening(tmp_path: Path, caplog: pytest.LogCaptureFi
 
 async def test_when_it_is_neglect(tmp_path: Path) -> None:
     """Only a run of the last two days that would have looked counts; a server may be looked at."""
-    base = await open_base(tmp_path, dimension=16)
+    base = await empty_base(tmp_path, dimension=16)
     await base.apply(TOLD)
 
     async def neglected(**fields: Any) -> tuple[str, ...]:

@@ -17,7 +17,8 @@ from souffleur.knowledge.upkeep.run_log import RunRecord
 from souffleur.knowledge.upkeep.tally import Failure, failed_runs
 from souffleur.reporting.page import to_html
 from souffleur.reporting.report import Status, health, outcome, to_json
-from tests.build import NOW, days, open_base
+from tests.build import NOW, days
+from tests.stores import empty_base
 
 ZONE = ZoneInfo("Asia/Shanghai")
 
@@ -25,7 +26,7 @@ ZONE = ZoneInfo("Asia/Shanghai")
 @pytest.fixture
 async def base(tmp_path: Path) -> AsyncIterator[KnowledgeBase]:
     """An empty store."""
-    opened = await open_base(tmp_path)
+    opened = await empty_base(tmp_path)
     yield opened
     await opened.close()
 

@@ -22,10 +22,11 @@ from souffleur.knowledge.operation import ActorKind, Add, Boost, Importance
 from souffleur.knowledge.policy import EVERBOT
 from souffleur.runs import RunLimits, RunOptions, RunResult, run_decay, run_review
 from souffleur.runs.run import RunItem
-from tests.build import NOW, days, memory, open_base, verdict
+from tests.build import NOW, days, memory, verdict
 from tests.counted import Counted
 from tests.faults.test_store_outage import Unsteady
 from tests.scripted import Script, Scripted
+from tests.stores import empty_base
 
 LATER = NOW + days(40)
 """When every plain fact of NOW is due for review."""
@@ -33,7 +34,7 @@ LATER = NOW + days(40)
 
 @asynccontextmanager
 async def base_of(folder: Path) -> AsyncIterator[KnowledgeBase]:
-    base = await open_base(folder, dimension=64)
+    base = await empty_base(folder, dimension=64)
     yield base
     await base.close()
 
@@ -189,7 +190,7 @@ def test_a_model_may_delete_a_fifth(looked_at: int, limit: int | None, most: int
 
 async def test_a_cap_counts_what_is_archived(tmp_path: Path) -> None:
     """Of three that are to be archived two are, if a run may let go two; the other waits."""
-    base = await open_base(tmp_path, EVERBOT, dimension=64)
+    base = await empty_base(tmp_path, EVERBOT, dimension=64)
     await know(base, *(f"Ann likes tea {n}." for n in range(3)))
     options = RunOptions(NOW + days(150), limits=RunLimits(deletions=2))
     assert ops(await run_decay(base, options)) == ["ARCHIVE", "ARCHIVE", "WAITS"]

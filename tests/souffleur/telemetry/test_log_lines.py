@@ -14,10 +14,10 @@ from souffleur.dialogue import read_dialogue
 from souffleur.errors import AnswerError
 from souffleur.knowledge.memory import MemoryState
 from souffleur.replay import as_recorded, clock_for, replay, settings_for
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.scripted import by_name
 from tests.stage import staged
+from tests.stores import open_empty
 
 DEMO = Path(__file__).parents[3] / "souffleur/demo/en"
 RUN = 15
@@ -74,7 +74,7 @@ async def test_no_line_of_a_dialogue_quotes_it(tmp_path: Path, lines: list[Any])
     dialogue = whole.model_copy(update={"sessions": sessions, "nights": nights})
     usual = Settings(path=tmp_path, retry_pause=0.0, **as_recorded(player))
     settings, clock = settings_for(dialogue, usual), clock_for(dialogue)
-    async with Souffleur.open(settings, chat=Indiscreet(player), clock=clock) as memory:
+    async with open_empty(settings, chat=Indiscreet(player), clock=clock) as memory:
         turns = [played.turn async for played in replay(dialogue, memory, clock)]
         everything = tuple(MemoryState)
         known = await memory.knowledge.list(dialogue.user.id, states=everything)

@@ -14,10 +14,11 @@ import pytest
 
 from souffleur.agents.chat import Reply, Request, Usage
 from souffleur.errors import EndpointError, SettingsError
-from souffleur.runtime import Souffleur
+from souffleur.settings import Settings
 from souffleur.telemetry import metrics_text
 from tests.scripted import SKIP, add, answer
 from tests.stage import staged
+from tests.stores import open_empty
 
 pytest.importorskip("prometheus_client")
 
@@ -103,7 +104,7 @@ async def test_an_answer_that_is_no_good_costs_too(tmp_path: Path) -> None:
         return Reply("no JSON", usage=Usage(1, 1000, 400, 50, 0.25))
 
     options: Any = {"path": tmp_path, "embedder": "hash:64", "tries": 1, "metrics": True}
-    async with Souffleur.open(chat=chat, **options) as memory:
+    async with open_empty(Settings(**options), chat=chat) as memory:
         memory.observe(user_id="ann", user="Hello", assistant="Hi")
         await memory.flush(5.0)
         text = await metrics_text(memory)

@@ -20,14 +20,15 @@ from souffleur.whispering.whisper import Recall
 from tests.build import NOW
 from tests.place import at_once, where
 from tests.scripted import SKIP, Scripted
+from tests.stores import open_empty
 
 ME: dict[str, Any] = {"user_id": "ann", "session_id": "s1"}
 TEA, CAT = derive_id("tea"), derive_id("cat")
 
 
-def open_memory(folder: Path, chat: Any = None) -> Any:
+def open_memory(folder: Path, chat: Any = None, *, kept: bool = False) -> Any:
     chosen = Settings(**where(folder), embedder="hash:64", retry_pause=0.0)
-    return Souffleur.open(chosen, chat=chat, clock=lambda: NOW)
+    return (Souffleur.open if kept else open_empty)(chosen, chat=chat, clock=lambda: NOW)
 
 
 async def kept(memory: Souffleur, content: str, user_id: str = "ann") -> str:
@@ -56,11 +57,11 @@ async def test_two_recalls_of_a_session_overlap(tmp_path: Path) -> None:
 @pytest.mark.parametrize("form", [lambda recall: recall, lambda recall: carried(recall)])
 async def test_a_whisper_of_another_process(tmp_path: Path, form: Any) -> None:
     """Given by name or carried as JSON, a whisper makes the turn that pairing makes."""
-    async with open_memory(tmp_path) as memory:
+    async with open_memory(tmp_path, kept=True) as memory:
         tea = await kept(memory, "Ann likes green tea.")
         recall = await memory.recall(**ME, text="green tea?")
         memory.observe(**ME, user="green tea?", assistant="Yes!", turn_id="a")
-    async with open_memory(tmp_path) as memory:
+    async with open_memory(tmp_path, kept=True) as memory:
         memory.observe(**ME, user="green tea?", assistant="Yes!", turn_id="b", whisper=form(recall))
         paired, named = await turns(memory)
         apart = {"id", "turn_id", "seq", "place"}

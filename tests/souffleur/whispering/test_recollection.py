@@ -230,7 +230,7 @@ async def test_each_part_has_a_budget_of_its_own(tmp_path: Path, without: str | 
         episode=episode("Ann talked about the sea."),
         portrait=portrait("Ann paints.", "She lives.", "She sleeps."),
     )
-    fields = {without: 0} if without else {}
+    fields: dict[str, Any] = {without: 0} if without else {}
     async with staged(tmp_path, script, recall_unasked=0, **fields) as stage:
         core = Add(reason="r", quote="", content="Ann is deaf.", category=Category.CORE)
         await stage.knowledge.apply(verdict(core, who=ActorKind.HOST))

@@ -5,10 +5,10 @@ from typing import Any
 
 from souffleur.agents.chat import Reply, Request
 from souffleur.knowledge.memory import Category, Kind
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, days, keep
 from tests.counted import Tripped
+from tests.stores import open_empty
 
 ME: dict[str, Any] = {"user_id": "ann", "session_id": "s1"}
 
@@ -16,7 +16,7 @@ ME: dict[str, Any] = {"user_id": "ann", "session_id": "s1"}
 async def test_an_ordinary_recall_takes_three_round_trips(tmp_path: Path) -> None:
     """Once warm, a statement takes at most three, and one that was said before only two."""
     chosen = Settings(path=tmp_path, embedder="hash:64")
-    async with Souffleur.open(chosen, clock=lambda: NOW) as memory:
+    async with open_empty(chosen, clock=lambda: NOW) as memory:
         base = memory.knowledge
         for number in range(60):
             await keep(base, f"Ann likes tea number {number}.", entities=("Tofu", f"cup {number}"))
@@ -51,7 +51,7 @@ async def test_a_turn_that_changes_nothing_asks_for_the_memories_once(tmp_path: 
         return Reply(text='{"reason": "", "ops": []}', model="m")
 
     chosen = Settings(path=tmp_path, embedder="hash:64")
-    async with Souffleur.open(chosen, chat=nothing, clock=lambda: NOW) as memory:
+    async with open_empty(chosen, chat=nothing, clock=lambda: NOW) as memory:
         base = memory.knowledge
         for number in range(60):
             await keep(base, f"Ann likes tea number {number}.")

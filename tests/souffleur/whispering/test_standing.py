@@ -4,13 +4,13 @@ from pathlib import Path
 
 from souffleur.agents.exchange import Persona
 from souffleur.knowledge.memory import Category, Kind
-from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.whispering.recollection import Asked, whisper_for
 from souffleur.whispering.standing import AHEAD, MAX_PLANS_READ, Standing
 from souffleur.whispering.tokens import estimate_tokens
-from tests.build import NOW, days, keep, memory as make, open_base
+from tests.build import NOW, days, keep, memory as make
 from tests.counted import Tripped
+from tests.stores import empty_base, open_empty
 
 MINUTE = days(1 / 1440)
 
@@ -18,7 +18,7 @@ MINUTE = days(1 / 1440)
 async def test_what_stands_is_read_once_until_it_is_written(tmp_path: Path) -> None:
     """Another message takes one search; a new memory is whispered at once, another user's not."""
     chosen = Settings(path=tmp_path, embedder="hash:64")
-    async with Souffleur.open(chosen, clock=lambda: NOW) as memory:
+    async with open_empty(chosen, clock=lambda: NOW) as memory:
         base = memory.knowledge
         await keep(base, "Ann is allergic to nuts.", category=Category.CORE)
         base.memories = trips = Tripped(base.memories)
@@ -39,7 +39,7 @@ async def test_what_stands_is_read_once_until_it_is_written(tmp_path: Path) -> N
 
 async def test_what_stands_holds_as_long_as_nothing_in_it_ends(tmp_path: Path) -> None:
     """At any time before and after, a recall says what one that reads everything anew does."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     for number in range(3):
         ends = NOW + 30 * MINUTE
         await keep(base, f"Ann has cold {number}.", category=Category.CORE, expires_at=ends)
@@ -70,7 +70,7 @@ def test_it_holds_until_something_in_it_ends_and_no_longer_than_its_plans_are_kn
 
 async def test_a_host_that_changes_data_changes_no_later_recall(tmp_path: Path) -> None:
     """The dictionaries in a recall are the host's own."""
-    base = await open_base(tmp_path)
+    base = await empty_base(tmp_path)
     await keep(base, "They talked.", category=Category.EPISODE, data={"key_facts": ["It rained."]})
     asked = Asked("ann", "s1", "Good morning", NOW, Persona())
     for _ in range(3):

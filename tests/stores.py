@@ -1,0 +1,178 @@
+"""Empty stores that are open already: they are emptied after each use, and used again.
+
+A new store takes a tenth of a second of a processor, and closing it nearly as much: most of it for
+pages of memory. Whoever tests files, opening, closing or crashes has a store of his own in a folder
+instead: `open_base`, `Souffleur.open`.
+"""
+
+import shutil
+from collections import defaultdict
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, cast
+
+import qdrant_edge as qdrant
+
+from souffleur.knowledge.embedding.embedder import Embedder, make_embedder
+from souffleur.knowledge.engine import disk
+from souffleur.knowledge.engine.collection import Collection, CollectionSchema
+from souffleur.knowledge.engine.edge import EdgeCollection
+from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.policy import COMPANION, Policy
+from souffleur.knowledge.store import COLLECTIONS, StoreLocation, open_collections, open_knowledge
+from souffleur.opening import Opening
+from souffleur.runtime import Souffleur
+from souffleur.settings import Settings, change_settings
+from souffleur.time_source import Clock, TimeSource, from_clock
+from tests.place import located
+
+USES = 50
+"""Uses after which a collection is made anew, as what was deleted leaves gaps in its files."""
+
+
+class Shard:
+    """The engine's open collection: it is emptied, not closed, when its user closes it."""
+
+    def __init__(self, folder: Path, schema: CollectionSchema) -> None:
+        self.folder = folder
+        self.uses = 0
+        self._shard = EdgeCollection.open(folder, schema)._shard
+
+    def lend(self, schema: CollectionSchema) -> tuple[EdgeCollection, "Loan"]:
+        """A collection over it that knows nothing of those before."""
+        assert self._count() == 0, f"{self.folder} is not empty"
+        self.uses += 1
+        loan = Loan(self._shard)
+        opened = cast("qdrant.EdgeShard", loan)
+        path, room = self.folder / schema.name, disk.free_bytes
+        usual = EdgeCollection(opened, path, schema, flush_every=1.0, power_safe=False, room=room)
+        return usual, loan
+
+    def empty(self) -> None:
+        """Delete all points."""
+        everything = qdrant.UpdateOperation.delete_points_by_filter(qdrant.Filter())
+        self._shard.update(everything)
+
+    def close(self) -> None:
+        """Remove its files."""
+        self._shard.close()
+        shutil.rmtree(self.folder)
+
+    def _count(self) -> int:
+        return self._shard.count(qdrant.CountRequest())
+
+
+class Loan:
+    """The engine's collection, until it is given back."""
+
+    def __init__(self, shard: qdrant.EdgeShard) -> None:
+        self._shard: qdrant.EdgeShard | None = shard
+
+    def __getattr__(self, name: str) -> Any:
+        if self._shard is None:
+            raise RuntimeError("this store was given back")
+        return getattr(self._shard, name)
+
+    def flush(self) -> None:
+        """Flush; what was given back was flushed."""
+        if self._shard is not None:
+            self._shard.flush()
+
+    def close(self) -> None:
+        """Fail: whoever closes or moves the files needs a store in a folder."""
+        raise AssertionError("the files of a lent store stay: take `open_base` for this test")
+
+    def give_back(self) -> None:
+        """Whoever still uses it gets an error."""
+        self._shard = None
+
+
+class Stores:
+    """Those of a process of tests, by name and dimension."""
+
+    def __init__(self) -> None:
+        self.folder: Path | None = None
+        """Where they are, while tests run."""
+        self._idle: dict[tuple[str, int], list[Shard]] = defaultdict(list)
+        self._made = 0
+
+    async def open(
+        self, location: StoreLocation, dimension: int, opening: AsyncExitStack
+    ) -> tuple[Collection, Collection]:
+        """Do what `open_collections` does, with what was emptied; once for each folder."""
+        if location.url:
+            return await open_collections(location, dimension, opening)
+        _mark(location)
+        memories, journal = (self._lend(name, dimension, opening) for name in COLLECTIONS)
+        return memories, journal
+
+    def _lend(self, name: str, dimension: int, opening: AsyncExitStack) -> EdgeCollection:
+        schema = CollectionSchema(name, dimension, COLLECTIONS[name], cues=True)
+        idle = self._idle[name, dimension]
+        shard = idle.pop() if idle else self._make(schema)
+        collection, loan = shard.lend(schema)
+
+        def give_back() -> None:
+            loan.give_back()
+            if shard.uses < USES:
+                shard.empty()
+                idle.append(shard)
+            else:
+                shard.close()
+
+        opening.callback(give_back)
+        return collection
+
+    def _make(self, schema: CollectionSchema) -> Shard:
+        assert self.folder, "no tests run"
+        self._made += 1
+        return Shard(self.folder / str(self._made), schema)
+
+    def close(self) -> None:
+        """Remove those that nobody uses."""
+        for shards in self._idle.values():
+            while shards:
+                shards.pop().close()
+
+
+def _mark(location: StoreLocation) -> None:
+    """Have a folder refuse to be opened again, in which whoever does so expects what was kept."""
+    assert location.folder, "a store without a place"
+    location.folder.mkdir(parents=True, exist_ok=True)
+    (location.folder / "memories").touch(exist_ok=False)
+
+
+STORES = Stores()
+"""Those of this process; `conftest` says where they are."""
+
+
+async def empty_base(
+    folder: Path,
+    policy: Policy = COMPANION,
+    *,
+    require_confirmation: bool = False,
+    dimension: int = 128,
+) -> KnowledgeBase:
+    """An empty store; on a server, its collections are named after the folder."""
+    embedder = make_embedder(f"hash:{dimension}")
+    return await open_knowledge(
+        located(folder),
+        embedder,
+        policy,
+        require_confirmation=require_confirmation,
+        opener=STORES.open,
+    )
+
+
+def open_empty(
+    settings: Settings,
+    *,
+    chat: Any = None,
+    clock: Clock | None = None,
+    embedder: Embedder | None = None,
+    **overrides: Any,
+) -> Opening[Souffleur]:
+    """Do what `Souffleur.open` does, over an empty store."""
+    times = from_clock(clock) if clock else TimeSource()
+    chosen = change_settings(settings, **overrides)
+    return Opening(Souffleur, chosen, chat, times, embedder, STORES.open)

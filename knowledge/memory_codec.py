@@ -18,8 +18,6 @@ INDEXES: dict[str, IndexType] = {
     "kind": "keyword",
     "fingerprint": "keyword",
     "entities": "keyword",
-    "topics": "keyword",
-    "supersedes": "keyword",
     "importance": "float",
     "revision": "integer",
     "due_for": "keyword",

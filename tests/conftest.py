@@ -84,6 +84,22 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     shutil.rmtree(STORES.folder)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Removes the folders of a module at its end: stores would fill the memory they are in.
+
+    Those of single tests are left to pytest, which keeps those of failed ones.
+    """
+    there = tmp_path_factory.getbasetemp()
+    before = set(there.iterdir())
+    yield
+    for folder in set(there.iterdir()) - before:
+        if folder.is_symlink():  # pytest's to the latest of a name
+            folder.unlink()
+        elif not folder.name.startswith("test_"):
+            shutil.rmtree(folder)
+
+
 @pytest.fixture(autouse=SERVER is not None, scope="session")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Leaves nothing on the server."""

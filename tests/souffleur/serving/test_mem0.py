@@ -33,7 +33,7 @@ async def memory(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Souf
         yield opened
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def http(memory: Souffleur) -> AsyncIterator[httpx2.AsyncClient]:
     """A client of its app."""
     transport = httpx2.ASGITransport(make_app(memory))

@@ -157,7 +157,7 @@ def _plain_utc(at: datetime) -> datetime:
     >>> said.at.tzinfo is UTC
     True
     """
-    return at if at.utcoffset() else at.replace(tzinfo=UTC)
+    return at if at.tzinfo is UTC or at.utcoffset() else at.replace(tzinfo=UTC)
 
 
 Instant = Annotated[AwareDatetime, AfterValidator(_plain_utc)]

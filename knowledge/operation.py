@@ -20,6 +20,9 @@ _BETWEEN = "\x1f"
 _ESCAPES = {ord("\x1e"): "\x1e0", ord(_BETWEEN): "\x1e1"}
 _NONE = "\x1e2"
 
+IDS_KNOWN = 4096
+"""Number of derived ids that are known, of those that every recall needs."""
+
 
 def derive_id(*parts: object) -> str:
     r"""Return a UUID that depends on the parts alone; different parts never give the same text.

@@ -6,6 +6,7 @@ Each is one record of the journal, which also contains all former versions. Pure
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Annotated, Literal, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -17,7 +18,7 @@ from souffleur.knowledge.engine.collection import Point
 from souffleur.knowledge.identity import COMMON, own_sphere
 from souffleur.knowledge.language.plain_text import is_blank, mend, single_line
 from souffleur.knowledge.memory import Frozen
-from souffleur.knowledge.operation import derive_id
+from souffleur.knowledge.operation import IDS_KNOWN, derive_id
 from souffleur.knowledge.reading import describe_faults, read
 
 MAX_NAME_LENGTH = 60
@@ -143,11 +144,13 @@ class Everybody:
         return Everybody(people, personas)
 
 
+@lru_cache(maxsize=IDS_KNOWN)
 def person_id(user_id: str) -> str:
     """Return the id of a user's point."""
     return derive_id("person", user_id)
 
 
+@lru_cache(maxsize=IDS_KNOWN)
 def persona_id(agent_id: str) -> str:
     """Return the id of a persona's point."""
     return derive_id("persona", agent_id)

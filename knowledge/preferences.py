@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 
 from pydantic import AwareDatetime, ValidationError
 
@@ -9,7 +10,7 @@ from souffleur.errors import SettingsError
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge.engine.collection import Point
 from souffleur.knowledge.memory import Frozen
-from souffleur.knowledge.operation import derive_id
+from souffleur.knowledge.operation import IDS_KNOWN, derive_id
 from souffleur.knowledge.reading import describe_faults, read
 
 
@@ -39,6 +40,7 @@ class Preferences(Frozen):
         return self.incognito or not self.memory
 
 
+@lru_cache(maxsize=IDS_KNOWN)
 def preferences_id(user_id: str) -> str:
     """Return the id of the point of a user's preferences."""
     return derive_id("preferences", user_id)

@@ -282,7 +282,7 @@ class CachedCollection:
         fields = () if self.memo.life is None else STAMP
         probes = self._probes(wanted)
         lighter, exceptions = self._lighten(wanted) if self.memo.life is None else ({}, [])
-        asked = [_lightened(replace(query, fields=fields), lighter) for query in wanted]
+        asked = [_asked(query, fields, lighter) for query in wanted]
         also: list[Search | Listing] = [*probes.values(), *exceptions]
         found = await self.inner.search([*asked, *also])
         if lighter and reading.writes:  # by another thread: a point may not meet what was left out
@@ -437,11 +437,15 @@ def _whole(hits: Sequence[Hit], points: Mapping[str, Point]) -> list[Hit]:
     return [Hit(point, score) for point, score in found if point is not None]
 
 
-def _lightened(query: Search | Listing, lighter: Mapping[Filter, Filter]) -> Search | Listing:
+def _asked(
+    query: Search | Listing, fields: tuple[str, ...], lighter: Mapping[Filter, Filter]
+) -> Search | Listing:
+    """Return a query as the engine is asked: for these fields, by lighter filters."""
     if isinstance(query, Listing) or not lighter:
-        return query
+        return replace(query, fields=fields)
     within = query.idf_within and lighter.get(query.idf_within, query.idf_within)
-    return replace(query, filter=lighter.get(query.filter, query.filter), idf_within=within)
+    filter = lighter.get(query.filter, query.filter)
+    return replace(query, filter=filter, idf_within=within, fields=fields)
 
 
 def _is_usual(condition: Condition) -> bool:

@@ -6,10 +6,11 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock, RLock
 from typing import Any
+from uuid import UUID
 
 import qdrant_edge as qdrant
 from loguru import logger
@@ -48,7 +49,6 @@ from souffleur.knowledge.engine.points import bare
 from souffleur.knowledge.engine.vectors import (
     CUES,
     DENSE,
-    Record,
     check_given,
     check_stored,
     dense_vectors,
@@ -67,6 +67,8 @@ Room = Callable[[Path], int]
 
 CHECKPOINT_WRITES = 2_000
 """Writes after which the engine itself flushes; 10,000 are replayed in a second after a kill."""
+IDS_KNOWN = 8192
+"""Number of points whose ids are known as texts."""
 QUIET_PERIODS = 5
 """Periods of `flush_every` without a write after which it flushes as well: nobody talks."""
 
@@ -284,9 +286,11 @@ class EdgeCollection:
         self, query: Search | Listing, answers: "Iterator[list[qdrant.ScoredPoint]]"
     ) -> list[Hit]:
         if isinstance(query, Search):
-            return [Hit(_seen(one, query.fields), one.score) for one in next(answers)]
+            if query.fields == ():
+                return [Hit(bare(_id_text(one.id.int), {}), one.score) for one in next(answers)]
+            return [Hit(to_point(one), one.score) for one in next(answers)]
         records, _ = self._shard.scroll(encode_listing(query))
-        return [Hit(_seen(one, query.fields), 0.0) for one in records]
+        return [Hit(to_point(one), 0.0) for one in records]
 
     async def count(self, filter: Filter) -> int:
         """Return the number of matching points."""
@@ -451,9 +455,10 @@ class EdgeCollection:
                 raise
 
 
-def _seen(record: Record, fields: tuple[str, ...] | None) -> Point:
-    """Return a point with what was asked for of it."""
-    return bare(str(record.id), {}) if fields == () else to_point(record)
+@lru_cache(maxsize=IDS_KNOWN)
+def _id_text(number: int) -> str:
+    """Return the text of a UUID, which `UUID.__str__` makes anew for each hit of each search."""
+    return str(UUID(int=number))
 
 
 @contextmanager

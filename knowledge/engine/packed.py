@@ -2,8 +2,7 @@
 
 import marshal
 from collections import OrderedDict
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from souffleur.knowledge.engine.points import Point, bare
 
@@ -14,8 +13,7 @@ DECODED_KEPT = 1024
 visits in turn while everything waits, and up to ten times as large as its bytes."""
 
 
-@dataclass(frozen=True)
-class Kept:
+class Kept(NamedTuple):
     """A point as it was read; `None` if there is none with its id."""
 
     point: Point | None
@@ -35,42 +33,40 @@ class PackedPoints:
 
     def __init__(self) -> None:
         self._packed: OrderedDict[str, tuple[bytes | None, float]] = OrderedDict()
-        self._decoded: OrderedDict[str, Point] = OrderedDict()
+        self._decoded: OrderedDict[str, Kept] = OrderedDict()
 
     def __contains__(self, id: str) -> bool:
         return id in self._packed
 
     def find(self, id: str) -> Kept | None:
         """Return what is known of an id; `None` if nothing is."""
-        packed, at = self._packed.get(id) or (None, None)
-        if at is None:
+        found = self._packed.get(id)
+        if found is None:
             return None
         self._packed.move_to_end(id)
-        return Kept(None if packed is None else self._decode(id, packed), at)
+        kept = self._decoded.get(id)
+        if kept is not None:
+            self._decoded.move_to_end(id)
+            return kept
+        packed, at = found
+        return Kept(None, at) if packed is None else self._decode(id, marshal.loads(packed), at)
 
     def keep(self, id: str, point: Point | None, at: float) -> Point | None:
         """Remember a point, or that there is none; return it as it will be found."""
         self.drop(id)
         self._packed[id] = (None if point is None else marshal.dumps(point.payload), at)
         shorten(self._packed, POINTS_KEPT)
-        return None if point is None else self._keep_decoded(id, point.payload)
+        return None if point is None else self._decode(id, point.payload, at).point
 
     def drop(self, id: str) -> None:
         """Forget what is known of an id."""
         self._packed.pop(id, None)
         self._decoded.pop(id, None)
 
-    def _decode(self, id: str, packed: bytes) -> Point:
-        point = self._decoded.get(id)
-        if point is None:
-            return self._keep_decoded(id, marshal.loads(packed))
-        self._decoded.move_to_end(id)
-        return point
-
-    def _keep_decoded(self, id: str, payload: dict[str, Any]) -> Point:
-        point = self._decoded[id] = bare(id, payload, {})
+    def _decode(self, id: str, payload: dict[str, Any], at: float) -> Kept:
+        kept = self._decoded[id] = Kept(bare(id, payload, {}), at)
         shorten(self._decoded, DECODED_KEPT)
-        return point
+        return kept
 
 
 def shorten(kept: OrderedDict[Any, Any], most: int) -> None:

@@ -206,12 +206,10 @@ def meets(condition: Condition, payload: Payload) -> bool:
     """
     if isinstance(condition, Between):
         return payload.get(condition.key) is not None and is_between(condition, payload)
-    if isinstance(condition, Is | OneOf):
-        field = payload.get(condition.key)
-        if isinstance(field, str):
-            return (
-                field == condition.value if isinstance(condition, Is) else field in condition.values
-            )
+    if isinstance(condition, Is) and isinstance(field := payload.get(condition.key), str):
+        return field == condition.value
+    if isinstance(condition, OneOf) and isinstance(field := payload.get(condition.key), str):
+        return field in condition.values
     return _holds(condition, payload) is True
 
 

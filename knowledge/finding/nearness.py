@@ -61,12 +61,14 @@ async def hybrid_search(
     points: dict[str, Point] = {}
     parts: dict[str, Parts] = {}
     for (name, weight, _), found in zip(asks, hits, strict=True):
-        for hit in found:
-            points[hit.point.id] = hit.point
-            mine = parts.setdefault(hit.point.id, {})
-            dense = encoder if name.endswith("cosine") else None
-            near = dense.nearness(hit.score) if dense else lexical_nearness(hit.score, scale)
-            mine[name] = max(mine.get(name, 0.0), weight * near)
+        dense = encoder if name.endswith("cosine") else None
+        for point, score in found:
+            near = weight * (dense.nearness(score) if dense else lexical_nearness(score, scale))
+            mine = parts.get(point.id)
+            if mine is None:
+                points[point.id], parts[point.id] = point, {name: near}
+            elif near > mine.get(name, -1.0):
+                mine[name] = near
     return [(point, parts[id]) for id, point in points.items()]
 
 

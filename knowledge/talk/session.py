@@ -7,11 +7,12 @@ have no gaps between them: every turn is either in the window or in exactly one 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import lru_cache
 
 from pydantic import AwareDatetime
 
 from souffleur.knowledge.memory import Frozen
-from souffleur.knowledge.operation import Said, derive_id
+from souffleur.knowledge.operation import IDS_KNOWN, Said, derive_id
 
 TALK_PAUSE = timedelta(minutes=30)
 """Silence after which a new talk begins, where nothing else is set."""
@@ -120,6 +121,7 @@ class Session(Frozen):
         return sum(held.messages for held in self.window)
 
 
+@lru_cache(maxsize=IDS_KNOWN)
 def session_point_id(user_id: str, session_id: str, sphere: str = "") -> str:
     """Return the id of a session's point in a sphere."""
     return derive_id("session", user_id, session_id, *filter(None, [sphere]))

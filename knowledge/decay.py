@@ -10,6 +10,7 @@ changes no value. Ranking, review and pruning all use this one function.
 import math
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from souffleur.knowledge.memory import Category, Due, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import Importance
@@ -70,6 +71,32 @@ def faded(memory: Memory, days: float, policy: Policy) -> float:
     if below is not None and value < below and awaits_reviewer(memory, policy):
         return below
     return value
+
+
+class Fading(NamedTuple):
+    """How one memory fades: what `effective` needs of it, for memories that are often ranked."""
+
+    base: float
+    """The value at the anchor."""
+    anchor_at: datetime
+    grace_days: float
+    rate: float
+    """Per day; 1 if it never fades."""
+    floor: float
+    """The value below which it does not fall."""
+
+    def at(self, now: datetime) -> float:
+        """Return what `effective` returns for the memory."""
+        days = (now - self.anchor_at).total_seconds() / 86400 - self.grace_days
+        value = self.base * math.pow(self.rate, days) if days > 0 else self.base
+        return max(value, self.floor)
+
+
+def fading(memory: Memory, policy: Policy) -> Fading:
+    """Return how a memory fades while it stays as it is."""
+    rate = 1.0 if never_fades(memory, policy) else policy.rule(memory.category).rate
+    base, floor = base_value(memory, policy), _floor(memory, policy)
+    return Fading(base, memory.anchor_at, memory.grace_days, rate, floor)
 
 
 def by_value(memories: Iterable[Memory], now: datetime, policy: Policy) -> list[Memory]:

@@ -449,9 +449,10 @@ class KnowledgeBase:
     async def search(self, query: Query) -> list[Found]:
         """Return what matches the query within its scope, best first."""
         found = await search(self.memories, self.embedder, self.policy, query)
-        if Scope.TURNS in query.scope:
-            raw = replace(query, raw_since=self._raw_since(query.now))
-            found += await search_turns(self.journal.collection, self.embedder, raw, self.withheld)
+        if Scope.TURNS not in query.scope:
+            return found
+        raw = replace(query, raw_since=self._raw_since(query.now))
+        found += await search_turns(self.journal.collection, self.embedder, raw, self.withheld)
         return sorted(found, key=ranking_key)[: query.limit]
 
     async def turns_and_episodes_between(self, query: Query) -> list[Memory | Turn]:

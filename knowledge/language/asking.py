@@ -1,6 +1,7 @@
 """Detection of questions about the past: about earlier talk, or about events."""
 
 import re
+from functools import cache
 
 from souffleur.knowledge.language.time_phrases import to_table_spelling
 
@@ -68,4 +69,9 @@ def is_question(text: str) -> bool:
 
 
 def _has(words: str, sentence: str) -> bool:
-    return re.search(words, sentence, re.IGNORECASE | re.ASCII) is not None
+    return _compiled(words).search(sentence) is not None
+
+
+@cache
+def _compiled(words: str) -> re.Pattern[str]:
+    return re.compile(words, re.IGNORECASE | re.ASCII)

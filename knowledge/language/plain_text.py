@@ -55,7 +55,7 @@ def reveal(text: str) -> str:
     >>> reveal("a\u202eb"), reveal("hi\U000e0041\U000e0042")
     ('ab', 'hi')
     """
-    return _HIDING.sub("", text)
+    return text if text.isascii() else _HIDING.sub("", text)
 
 
 def clip(text: str, max_length: int) -> str:

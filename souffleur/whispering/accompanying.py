@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 
 from souffleur.knowledge import decay
 from souffleur.knowledge.finding.search import Found
@@ -43,6 +44,7 @@ PLAIN = frozenset({Kind.FACT, Kind.RELATIONSHIP, Kind.CONTEXT})
 Guards = dict[str, list[str]]
 """The boundaries that a message and a memory have in common, by the memory's id; none in the list
 if a boundary speaks of the memory alone."""
+NONE_KNOWN: Mapping[str, float] = MappingProxyType({})
 PLANS = frozenset({Kind.TODO, Kind.PROMISE, Kind.GOAL, Kind.DECISION})
 MIN_TELLING_LENGTH = 5
 """Letters of a word that two memories share because they are about the same."""
@@ -53,6 +55,7 @@ MAX_SHARING = 5
 def rank(
     memories: Iterable[Memory],
     hits: Mapping[str, Found],
+    values: Mapping[str, float] = NONE_KNOWN,
     *,
     guards: Guards,
     likely: Collection[str] = (),
@@ -61,29 +64,32 @@ def rank(
 ) -> list[Memory]:
     """Return memories by how much they are worth for a reply, best first.
 
-    `hits` is what a search for the message found at `now`, by id; `likely` are ids that the judge
-    expects to be needed. A memory that a boundary speaks of is left out unless the message itself
-    raises it, and comes with its boundary: see `find_guards`.
+    `hits` is what a search for the message found at `now`, and `values` what is known of the values
+    of others then, by id; `likely` are ids that the judge expects to be needed. A memory that a
+    boundary speaks of is left out unless the message itself raises it, and comes with its boundary:
+    see `find_guards`.
     """
     each = {memory.id: memory for memory in memories}
     worth: dict[str, float] = {}
     these_days = decay.near_expiries(now)
     low, high = policy.initial[Importance.LOW], policy.initial[Importance.HIGH]
-    for memory in each.values():
+    for id, memory in each.items():
         if not is_held_back(memory, guards):
-            found = hits.get(memory.id)
-            relevance = found.relevance if found else 0.0
-            expected = LIKELY_WEIGHT * (memory.id in likely)
-            value = found.effective if found else decay.effective(memory, now, policy)
+            found, value = hits.get(id), values.get(id)
+            if found:
+                value = found.effective
+            elif value is None:
+                value = decay.effective(memory, now, policy)
             importance = min(1.0, max(0.0, (memory.importance - low) / (high - low)))
             share = min(1.0, value / policy.core_value)
             standing = IMPORTANCE_WEIGHT * importance + VALUE_WEIGHT * share
-            worth[memory.id] = relevance + expected + _with_kind(standing, memory, these_days)
+            called = (found.relevance if found else 0.0) + LIKELY_WEIGHT * (id in likely)
+            worth[id] = called + _with_kind(standing, memory, these_days)
     for id in guards.keys() & worth.keys():
         for guard in worth.keys() & guards.get(id, ()):
             worth[guard] = max(worth[guard], worth[id])
-    order = sorted(worth, key=lambda id: (-round(worth[id], 6), each[id].created_at, id))
-    return [each[id] for id in order]
+    order = sorted((-round(much, 6), each[id].created_at, id) for id, much in worth.items())
+    return [each[id] for _, _, id in order]
 
 
 def is_held_back(memory: Memory, guards: Guards) -> bool:

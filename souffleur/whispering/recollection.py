@@ -11,6 +11,7 @@ from loguru import logger
 from souffleur.agents.exchange import Persona, formerly
 from souffleur.errors import EmbedderError
 from souffleur.field_docs import explain_fields
+from souffleur.knowledge.decay import fading
 from souffleur.knowledge.engine.cached import CachedCollection
 from souffleur.knowledge.finding.search import EVERYWHERE, INSTANT, Found, Query, Scope
 from souffleur.knowledge.identity import COMMON, PERSONAS, knows, own_sphere
@@ -200,10 +201,12 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     shelf = Shelf(knowledge.memories.memo, place, now) if at_hand else None
     standing = shelf.find() if shelf else None
     latest = standing.episodes if standing else await _latest(finder, place, now)
-    nearest, older = _called_for(settings, asked, context)
+    nearest = _called_for(asked, context)
     # Asked at once, all this is one request to the store.
     calls: list[Awaitable[list[Any]]] = [part(finder.search(nearest), [])]
     if latest or not place.episodes:
+        episodes = settings.recall_episodes + MAX_OLDER_EPISODES
+        older = replace(nearest, scope=(Scope.EPISODES,), limit=episodes)
         calls.append(part(finder.search(older), []))
     if likely:
         calls.append(part(knowledge.get_many(user_id, likely), []))
@@ -218,14 +221,16 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     expected: list[Memory] = next(answers, [])
     core, boundaries = standing.core, standing.boundaries
     near, best = standing.near_plans(now), standing.most_valuable(now, policy)
+    values = {memory.id: value for memory, value in best}
     found = [*hits, *_older(others, latest)]
-    unasked = [*near, *(one for one in expected if knows(sphere, one.sphere)), *best]
+    likely_now = (one for one in expected if knows(sphere, one.sphere))
+    unasked = [*near, *likely_now, *(memory for memory, _ in best)]
     always = (*standing.personas, *standing.system)
     what_it_is = [one for one in always if one.agent_id == asked.agent_id]
     called = {hit.item.id: hit for hit in found}
     pool = [*(hit.memory for hit in found), *unasked, *boundaries]
     guards = find_guards([*core, *pool], asked.text)
-    ranked = rank(pool, called, guards=guards, likely=likely, now=now, policy=policy)
+    ranked = rank(pool, called, values, guards=guards, likely=likely, now=now, policy=policy)
     past = await finder.part(_past(finder, settings, asked, before, found), ())
     return Candidates(
         core=[*what_it_is, *(one for one in core if not is_held_back(one, guards))],
@@ -256,9 +261,9 @@ def _context(before: Sequence[Turn]) -> str:
     return "\n".join([said.text for turn in before for said in turn.said()][-CONTEXT_MESSAGES:])
 
 
-def _called_for(settings: Settings, asked: Asked, context: str) -> tuple[Query, Query]:
-    """Return the searches for the memories and the episodes that are nearest to a message."""
-    query = Query(
+def _called_for(asked: Asked, context: str) -> Query:
+    """Return the search for the memories that are nearest to a message."""
+    return Query(
         asked.user_id,
         asked.text,
         asked.now,
@@ -266,8 +271,6 @@ def _called_for(settings: Settings, asked: Asked, context: str) -> tuple[Query, 
         sphere=asked.sphere,
         limit=MAX_NEAREST,
     )
-    episodes = settings.recall_episodes + MAX_OLDER_EPISODES
-    return query, replace(query, scope=(Scope.EPISODES,), limit=episodes)
 
 
 async def _latest(finder: Finder, place: Place, now: datetime) -> list[Memory]:
@@ -303,7 +306,8 @@ async def _read_standing(
         ),
         part(knowledge.plans_near(user_id, limit=plans, now=now, ahead=AHEAD, sphere=sphere), []),
     )
-    standing = Standing(latest, core, personas, here, portrait, boundaries, most, near)
+    fadings = [fading(one, knowledge.policy) for one in most]
+    standing = Standing(latest, core, personas, here, portrait, boundaries, most, near, fadings)
     if shelf and not finder.errors:
         shelf.keep(standing)
     return standing

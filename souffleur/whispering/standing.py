@@ -1,12 +1,13 @@
 """Standing: what a recall reads of a user whatever the message says, kept until it changes."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from souffleur.knowledge.decay import by_value, near_expiries
+from souffleur.knowledge.decay import Fading, fading, near_expiries
 from souffleur.knowledge.identity import PERSONAS
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.policy import Policy
@@ -55,6 +56,8 @@ class Standing:
     """Twice as many as are weighed unasked, by their importance."""
     plans: Sequence[Memory] = ()
     """Plans that are near, or will be within `AHEAD`, the earliest first."""
+    fadings: Sequence[Fading] = ()
+    """How those that are important fade, in their order; if empty, that is not computed yet."""
 
     def near_plans(self, now: datetime) -> list[Memory]:
         """Return the plans of these days, the earliest first."""
@@ -62,9 +65,11 @@ class Standing:
         near = [one for one in self.plans if one.expires_at and low <= one.expires_at < high]
         return near[:MAX_NEAR_PLANS]
 
-    def most_valuable(self, now: datetime, policy: Policy) -> list[Memory]:
-        """Return what is weighed unasked."""
-        return by_value(self.important, now, policy)[:MAX_UNASKED]
+    def most_valuable(self, now: datetime, policy: Policy) -> list[tuple[Memory, float]]:
+        """Return what is weighed unasked, with its value, the most valuable first."""
+        fadings = self.fadings or [fading(one, policy) for one in self.important]
+        valued = [(one, how.at(now)) for one, how in zip(self.important, fadings, strict=True)]
+        return sorted(valued, key=itemgetter(1), reverse=True)[:MAX_UNASKED]
 
     def until(self, now: datetime) -> datetime:
         """Return from when, after `now`, something else may be read; `now` if that is unknown."""
@@ -78,6 +83,8 @@ class Standing:
 @dataclass(frozen=True)
 class _Kept:
     standing: Standing
+    changeable: Collection[str]
+    """The parts with memories whose `data` a host may change."""
     since: datetime
     until: datetime
 
@@ -97,25 +104,30 @@ class Shelf:
         kept = self._memo and self._memo.find_made(self._place.user_id, self._place)
         if not isinstance(kept, _Kept) or not kept.since <= self._now < kept.until:
             return None
-        return _own(kept.standing)
+        return _own(kept.standing, kept.changeable)
 
     def keep(self, standing: Standing) -> None:
         """Keep what was read since this shelf was made, until it is written or its time is over."""
         until = min(standing.until(self._now), self._now + AHEAD)
         if self._memo and until > self._now:
-            size = sum(map(len, _parts(standing).values()))
-            kept = _Kept(_own(standing), self._now, until)
+            parts = _parts(standing)
+            size = sum(map(len, parts.values()))
+            changeable = [name for name, part in parts.items() if any(one.data for one in part)]
+            kept = _Kept(_own(standing, changeable), changeable, self._now, until)
             self._memo.keep_made(self._owners, self._place, kept, size, self._versions)
 
 
 def _parts(standing: Standing) -> dict[str, Sequence[Memory]]:
-    return {one.name: getattr(standing, one.name) for one in fields(standing)}
+    """Return the memories of each part."""
+    named = (one.name for one in fields(standing))
+    return {name: getattr(standing, name) for name in named if name != "fadings"}
 
 
-def _own(standing: Standing) -> Standing:
+def _own(standing: Standing, changeable: Collection[str]) -> Standing:
     """Return it with `data` of its own, which a host may change; all else of it is frozen."""
-    held = {name: part for name, part in _parts(standing).items() if any(m.data for m in part)}
-    return replace(standing, **{name: _copied(part) for name, part in held.items()})
+    if not changeable:
+        return standing
+    return replace(standing, **{name: _copied(getattr(standing, name)) for name in changeable})
 
 
 def _copied(memories: Sequence[Memory]) -> tuple[Memory, ...]:

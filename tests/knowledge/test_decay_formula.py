@@ -68,6 +68,30 @@ def test_a_value_never_grows_by_waiting(
     assert later <= decay.effective(one, NOW + days(age), policy)
 
 
+@given(policies, categories, values, ages, ages, st.integers(0, 9), st.booleans(), st.booleans())
+def test_what_is_ranked_often_fades_as_any_other(
+    policy: Policy,
+    category: Category,
+    importance: float,
+    grace: float,
+    age: float,
+    uses: int,
+    asked: bool,
+    expires: bool,
+) -> None:
+    """A memory's `fading` gives to the last bit what `effective` gives, at any time."""
+    one = memory(
+        category=category,
+        importance=importance,
+        grace_days=grace,
+        uses=uses,
+        asked_at=NOW if asked else None,
+        expires_at=NOW if expires else None,
+    )
+    for then in (NOW + days(age), NOW - days(age)):
+        assert decay.fading(one, policy).at(then) == decay.effective(one, then, policy)
+
+
 @given(policies, categories, values, values, ages)
 def test_the_stronger_stays_the_stronger(
     policy: Policy, category: Category, one: float, other: float, age: float

@@ -87,9 +87,13 @@ class Fading(NamedTuple):
 
     def at(self, now: datetime) -> float:
         """Return what `effective` returns for the memory."""
-        days = (now - self.anchor_at).total_seconds() / 86400 - self.grace_days
-        value = self.base * math.pow(self.rate, days) if days > 0 else self.base
-        return max(value, self.floor)
+        return self.after((now - self.anchor_at).total_seconds() / 86400)
+
+    def after(self, days: float) -> float:
+        """Return the value so many days after the anchor."""
+        late = days - self.grace_days
+        value = self.base * math.pow(self.rate, late) if late > 0 else self.base
+        return value if value > self.floor else self.floor
 
 
 def fading(memory: Memory, policy: Policy) -> Fading:

@@ -29,7 +29,9 @@ def read(point: Point, model: type[Record], *, derived: Collection[str] = ()) ->
     kept: Record | None = point.records.get(model) if point.records else None
     if kept is not None:
         return kept
-    fields = {key: value for key, value in point.payload.items() if key not in derived}
+    fields = dict(point.payload)
+    for key in derived:
+        fields.pop(key, None)
     fields |= {key: _moment(fields[key]) for key in _moments(model) if fields.get(key)}
     try:
         record = model.model_validate(fields)

@@ -433,8 +433,9 @@ class _Broad:
 
 def _whole(hits: Sequence[Hit], points: Mapping[str, Point]) -> list[Hit]:
     """Return the hits with whole points, without those that are gone meanwhile."""
-    found = ((points.get(hit.point.id), hit.score) for hit in hits)
-    return [Hit(point, score) for point, score in found if point is not None]
+    return [
+        Hit(point, score) for found, score in hits if (point := points.get(found.id)) is not None
+    ]
 
 
 def _asked(

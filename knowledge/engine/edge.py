@@ -67,8 +67,8 @@ Room = Callable[[Path], int]
 
 CHECKPOINT_WRITES = 2_000
 """Writes after which the engine itself flushes; 10,000 are replayed in a second after a kill."""
-IDS_KNOWN = 8192
-"""Number of points whose ids are known as texts."""
+NAMES_KNOWN = 4096
+"""Number of points that are known by the UUIDs with which the engine answers."""
 QUIET_PERIODS = 5
 """Periods of `flush_every` without a write after which it flushes as well: nobody talks."""
 
@@ -287,7 +287,7 @@ class EdgeCollection:
     ) -> list[Hit]:
         if isinstance(query, Search):
             if query.fields == ():
-                return [Hit(bare(_id_text(one.id.int), {}), one.score) for one in next(answers)]
+                return [Hit(_named(one.id.int), one.score) for one in next(answers)]
             return [Hit(to_point(one), one.score) for one in next(answers)]
         records, _ = self._shard.scroll(encode_listing(query))
         return [Hit(to_point(one), 0.0) for one in records]
@@ -455,10 +455,10 @@ class EdgeCollection:
                 raise
 
 
-@lru_cache(maxsize=IDS_KNOWN)
-def _id_text(number: int) -> str:
-    """Return the text of a UUID, which `UUID.__str__` makes anew for each hit of each search."""
-    return str(UUID(int=number))
+@lru_cache(maxsize=NAMES_KNOWN)
+def _named(number: int) -> Point:
+    """Return the point with such a UUID, and nothing of its payload."""
+    return bare(str(UUID(int=number)), {})
 
 
 @contextmanager

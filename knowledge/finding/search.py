@@ -233,9 +233,11 @@ async def search(
     near = await hybrid_search(
         collection, _encoder(embedder, query), _texts(query), allowed, corpus
     )
-    parts = {point.id: part for point, part in near}
-    memories = to_memories(point for point, _ in near)
-    ranked = [_found_memory(memory, parts[memory.id], query, policy) for memory in memories]
+    nearness = {point.id: (point, parts) for point, parts in near}
+    ranked = []
+    for memory in to_memories(point for point, _ in near):
+        point, parts = nearness[memory.id]
+        ranked.append(_found_memory(memory, parts, query, _fading(point, memory, policy), policy))
     ranked.sort(key=ranking_key)
     led_to = {
         found.memory.id: found
@@ -334,12 +336,28 @@ def _farness(parts: dict[str, float]) -> float:
     return (1 - parts.get("cosine", 0.0)) * (1 - parts.get("lexical", 0.0))
 
 
+def _fading(point: Point, memory: Memory, policy: Policy) -> decay.Fading:
+    """Return how the memory of a point fades, which is kept with the point as it is."""
+    kept = point.records.get(decay.Fading) if point.records else None
+    if kept is not None and kept[0] is policy:
+        return kept[1]
+    fading = decay.fading(memory, policy)
+    if point.records is not None:
+        point.records[decay.Fading] = policy, fading
+    return fading
+
+
 def _found_memory(
-    memory: Memory, parts: dict[str, float], query: Query, policy: Policy, hop: float = 0.0
+    memory: Memory,
+    parts: dict[str, float],
+    query: Query,
+    fading: decay.Fading,
+    policy: Policy,
+    hop: float = 0.0,
 ) -> Found:
     relevance = max(_relevance(parts), hop)
     days = memory.since(query.now)
-    value = decay.faded(memory, days, policy)
+    value = fading.after(days)
     importance = min(1.0, value / policy.core_value)
     recency = math.exp(-days / 30)
     score = relevance * (0.75 + 0.2 * importance + 0.05 * recency)
@@ -371,7 +389,8 @@ async def _follow_links(
                 memories[memory.id] = memory
                 reach[memory.id] = max(reach.get(memory.id, 0), HOP_SHARE * found.relevance)
     new = [
-        _found_memory(memory, {}, query, policy, hop=reach[id]) for id, memory in memories.items()
+        _found_memory(memory, {}, query, decay.fading(memory, policy), policy, hop=reach[id])
+        for id, memory in memories.items()
     ]
     return sorted(new, key=ranking_key)[:MAX_LINKED]
 

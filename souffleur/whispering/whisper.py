@@ -62,8 +62,9 @@ class Recall:
 
     def with_error(self, more: str) -> "Recall":
         """Return this with a further error."""
-        both = "; ".join(filter(None, (self.error, more)))
-        return replace(self, error=both) if more else self
+        if not more:
+            return self
+        return replace(self, error="; ".join(filter(None, (self.error, more))))
 
 
 def whispered_lines(text: str) -> list[str]:

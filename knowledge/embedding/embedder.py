@@ -118,8 +118,12 @@ class Embedder:
 
         `within` is the maximum number of seconds per request, if less than usual.
         """
-        limit = self._timeout if within is None else min(within, self._timeout)
+        limit = self._limit(within)
         return await self._vectors(texts, query=self._asymmetric, within=limit)
+
+    async def prepare_queries(self, texts: Sequence[str], *, within: float | None = None) -> None:
+        """Have the vectors at hand that `embed_queries` will be asked for. Raises the same."""
+        await self._find(texts, query=self._asymmetric, within=self._limit(within))
 
     def forget_texts(self) -> None:
         """Drop the vectors that are remembered, and the texts with them."""
@@ -131,9 +135,16 @@ class Embedder:
             self.breaker.let_try()
         await self._rows(["tea"], query=False, within=self._timeout)
 
+    def _limit(self, within: float | None) -> float:
+        return self._timeout if within is None else min(within, self._timeout)
+
     async def _vectors(
         self, texts: Sequence[str], *, query: bool, within: float
     ) -> list[tuple[float, ...]]:
+        found = await self._find(texts, query=query, within=within)
+        return [tuple(vector.tolist()) for vector in found]
+
+    async def _find(self, texts: Sequence[str], *, query: bool, within: float) -> list[_Vector]:
         keys = [(query, mend(text)) for text in texts]
         found = {key: self._cache[key] for key in keys if key in self._cache}
         asked = [key for key in dict.fromkeys(keys) if key not in found and key[1].strip()]
@@ -147,7 +158,7 @@ class Embedder:
             blank = _first_unit(await self.find_dimension())
             found = {key: found.get(key, blank) for key in keys}
         self._remember(found)
-        return [tuple(found[key].tolist()) for key in keys]
+        return [found[key] for key in keys]
 
     async def _rows(self, texts: list[str], *, query: bool, within: float) -> list[_Vector]:
         try:

@@ -258,20 +258,50 @@ class CachedCollection:
         wanted = [one for one, nothing in zip(queries, vain, strict=True) if not nothing]
         broad = self._broadened(wanted)
         found = await self._ask_engine([one.query for one in broad], reading)
-        stamps = {hit.point.id: hit.point.payload for hits in found for hit in hits}
-        points = await self._points([*stamps, *named], reading, stamps)
-        whole = [_whole(hits, points) for hits in found]
-        kept = [one.keep(hits) for one, hits in zip(broad, whole, strict=True)]
-        short = [index for index, hits in enumerate(kept) if hits is None]
+        kept, points = await self._keep(broad, found, named, reading)
+        short = [
+            index
+            for index, one in enumerate(broad)
+            if one.may_lack(kept[index]) and len(found[index]) >= one.query.limit
+        ]
         if short:  # too many of the hits do not meet what was left out
             self._strict |= {str(_owner_of(wanted[index])) for index in short}
-            again = await self._ask_engine([wanted[index] for index in short], reading)
-            stamps = {hit.point.id: hit.point.payload for hits in again for hit in hits}
-            points |= await self._points(stamps, reading, stamps)
-            for index, hits in zip(short, again, strict=True):
-                kept[index] = _whole(hits, points)
-        answers = iter([hits or [] for hits in kept])
+            strict = [_Broad(wanted[index], wanted[index]) for index in short]
+            again = await self._ask_engine([one.query for one in strict], reading)
+            left, more = await self._keep(strict, again, (), reading)
+            points |= more
+            for index, hits in zip(short, left, strict=True):
+                kept[index] = hits
+        answers = iter(kept)
         return [[] if one else next(answers) for one in vain], points
+
+    async def _keep(
+        self,
+        broad: "Sequence[_Broad]",
+        found: Sequence[Sequence[Hit]],
+        named: Sequence[str],
+        reading: Reading,
+    ) -> tuple[list[list[Hit]], dict[str, Point]]:
+        """Return the hits that are wanted, and by id their points and those that are named.
+
+        Those in reserve are read only as far as hits before them do not meet what was left out.
+        """
+        points: dict[str, Point] = {}
+        reach = [one.wanted.limit for one in broad]
+        while True:
+            near = [hits[:far] for hits, far in zip(found, reach, strict=True)]
+            stamps = {hit.point.id: hit.point.payload for hits in near for hit in hits}
+            unread = [id for id in (*stamps, *named) if id not in points]
+            points |= await self._points(unread, reading, stamps)
+            kept = [one.keep(_whole(hits, points)) for one, hits in zip(broad, near, strict=True)]
+            lacking = [
+                one.may_lack(left) if len(hits) > far else 0
+                for one, left, hits, far in zip(broad, kept, found, reach, strict=True)
+            ]
+            if not any(lacking):
+                return kept, points
+            reach = [far + 2 * more for far, more in zip(reach, lacking, strict=True)]
+            named = ()
 
     async def _ask_engine(
         self, wanted: Sequence[Search | Listing], reading: Reading
@@ -417,18 +447,18 @@ class _Broad:
     wanted: Search | Listing
     left_out: Filter = EVERYTHING
 
-    def keep(self, hits: list[Hit]) -> list[Hit] | None:
-        """Return the hits that are wanted; `None` if there may be more of them."""
-        if self.query is self.wanted:
-            return hits
+    def keep(self, hits: list[Hit]) -> list[Hit]:
+        """Return the hits that are wanted."""
         left = hits
         for one in self.left_out.must:
             left = [hit for hit in left if meets(one, hit.point.payload)]
         for one in self.left_out.must_not:
             left = [hit for hit in left if not meets(one, hit.point.payload)]
-        if len(left) < self.wanted.limit and len(hits) >= self.query.limit:
-            return None
         return left[: self.wanted.limit]
+
+    def may_lack(self, kept: Sequence[Hit]) -> int:
+        """Return how many hits there could be beside these if the engine has found more."""
+        return 0 if self.query is self.wanted else self.wanted.limit - len(kept)
 
 
 def _whole(hits: Sequence[Hit], points: Mapping[str, Point]) -> list[Hit]:

@@ -383,8 +383,8 @@ class EdgeCollection:
             return []
         with engine_errors("read", self._path), self._alone:
             records = self._shard.retrieve(list(ids), with_payload=True, with_vector=vectors)
-        found = {str(record.id): record for record in records}
-        return [to_point(found[point_id]) for point_id in ids if point_id in found]
+        found = {point.id: point for point in map(to_point, records)}
+        return [found[point_id] for point_id in ids if point_id in found]
 
     def _write(
         self, doing: str, ids: Sequence[str], operation: Callable[[], qdrant.UpdateOperation]

@@ -125,7 +125,7 @@ class Finder:
         """Embed texts once, so that searches which run at once need not each do it."""
         said = [text for text in texts if text.strip()]
         try:
-            await self.knowledge.embedder.embed_queries(said, within=self._within)
+            await self.knowledge.embedder.prepare_queries(said, within=self._within)
         except EmbedderError as error:
             self._by_words = True
             self.note(error)

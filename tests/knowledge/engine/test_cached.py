@@ -337,6 +337,29 @@ async def test_what_the_engine_does_not_test_is_tested_after_it(
         assert len(kept) == 20
 
 
+@pytest.mark.parametrize(("off", "read"), [(0, 20), (3, 26)], ids=["none", "few"])
+async def test_of_the_hits_in_reserve_no_more_are_read_than_needed(
+    edge: EdgeCollection, tripped: Tripped, off: int, read: int
+) -> None:
+    """As many as are asked for, and of those behind them two for each that fails."""
+    await edge.put(
+        [
+            replace(point(n, state="off" if n > 60 - off else "on"), dense=(float(n), 1.0, 0.0))
+            for n in range(1, 61)
+        ]
+    )
+    with edge.memo.reading() as reading:
+        edge.memo.keep_count(Filter((Is("user_id", "ann"),)), MANY, reading)
+    before = edge.memo.misses
+    wanted = Search((1.0, 0.0, 0.0), ANN, 20)
+    hand = CachedCollection(tripped)
+    for _ in range(2):
+        (kept,) = await hand.search([wanted])
+        assert numbers([hit.point for hit in kept]) == list(range(60 - off, 40 - off, -1))
+    assert edge.memo.misses == before + read
+    assert tripped.trips == 2 + 1 + (off > 0)  # the searches, the reads
+
+
 def test_what_was_made_is_dropped_when_a_point_of_its_users_is_written() -> None:
     """It is not kept, either, if one was written meanwhile; others' points do not count."""
     memo, owners = Memo(), ("ann", "all")

@@ -1,8 +1,9 @@
 """The search of other systems beside ours: one call of each in turn, in one process, as ratios."""
 
+import asyncio
 import gc
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,6 +23,9 @@ LIMIT = 10
 """Memories that each search returns."""
 DIMENSION = 512
 USER = "ann"
+PAUSE = 0.01
+"""Seconds after which is looked again whether a thread still works."""
+MAX_PAUSES = 50
 RECALL, BARE, SEARCH = "recall", "recall, less the embedding", "search"
 BARS = {1_000: 7.0, 10_000: 25.0, 100_000: 80.0}
 """How many times faster than mem0's search our recall is to be, by number of memories."""
@@ -58,8 +62,25 @@ class Ratio:
         return verdict(self.bar, self.wall) if self.bar else ""
 
 
+async def settle(worked: Callable[[], float] = time.process_time, pause: float = PAUSE) -> None:
+    """Wait until no thread of this process works, for fifty pauses at most.
+
+    Those of numpy's OpenBLAS go on spinning for a tenth of a second after a product of matrices: on
+    a processor that the next system needs, and in the processor time of its call. `worked` returns
+    the seconds that all threads have worked.
+    """
+    for _ in range(MAX_PAUSES):
+        before = worked()
+        await asyncio.sleep(pause)
+        if worked() - before < pause / 10:
+            return
+
+
 async def interleave(operations: Mapping[str, Operation], size: int, rounds: int) -> list[Entry]:
-    """Time each operation once a round, in another order each round, the same in every run."""
+    """Time each operation once a round, in another order each round, the same in every run.
+
+    Each is called when the threads of the one before it are at rest.
+    """
     names = list(operations)
     wall: dict[str, list[float]] = {name: [] for name in names}
     cpu: dict[str, list[float]] = {name: [] for name in names}
@@ -69,6 +90,7 @@ async def interleave(operations: Mapping[str, Operation], size: int, rounds: int
             operation = operations[name]
             if operation.before:
                 await operation.before(count)
+            await settle()
             began, worked = time.perf_counter(), time.process_time()
             await operation.work(count)
             if count >= 0:  # the first call loads what all others use

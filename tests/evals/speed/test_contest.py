@@ -10,7 +10,15 @@ import pytest
 from souffleur.errors import SettingsError
 from souffleur.evals.performance import compare
 from souffleur.evals.speed.bars import judge
-from souffleur.evals.speed.contest import BARE, RECALL, Entry, interleave, ratios
+from souffleur.evals.speed.contest import (
+    BARE,
+    MAX_PAUSES,
+    RECALL,
+    Entry,
+    interleave,
+    ratios,
+    settle,
+)
 from souffleur.evals.speed.page import to_html
 from souffleur.evals.speed.rivals import RIVALS, Fill, find_rivals
 from souffleur.evals.speed.timing import Operation, Timing
@@ -43,6 +51,15 @@ async def test_calls_are_made_in_turn() -> None:
         [f"{name}{count}" for name in "abc"] for count in range(-1, 20)
     ]
     assert len({tuple(name[0] for name in one) for one in rounds}) == 6
+
+
+@pytest.mark.parametrize(("busy", "looks"), [(0, 1), (3, 4), (99, MAX_PAUSES)])
+async def test_a_call_begins_when_the_threads_of_the_one_before_rest(busy: int, looks: int) -> None:
+    """As long as they work in each pause, another one is made, up to a limit."""
+    times = [time for look in range(99) for time in (look, look + (look < busy))]
+    left = iter(times)
+    await settle(lambda: next(left), pause=0.001)
+    assert len(list(left)) == len(times) - 2 * looks
 
 
 def test_ratios_stand_beside_their_bars() -> None:

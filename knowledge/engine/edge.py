@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock, RLock
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import qdrant_edge as qdrant
@@ -287,7 +287,7 @@ class EdgeCollection:
     ) -> list[Hit]:
         if isinstance(query, Search):
             if query.fields == ():
-                return [Hit(_named(one.id.int), one.score) for one in next(answers)]
+                return [Hit(_named(cast(UUID, one.id).int), one.score) for one in next(answers)]
             return [Hit(to_point(one), one.score) for one in next(answers)]
         records, _ = self._shard.scroll(encode_listing(query))
         return [Hit(to_point(one), 0.0) for one in records]

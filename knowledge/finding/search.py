@@ -338,9 +338,9 @@ def _farness(parts: dict[str, float]) -> float:
 
 def _fading(point: Point, memory: Memory, policy: Policy) -> decay.Fading:
     """Return how the memory of a point fades, which is kept with the point as it is."""
-    kept = point.records.get(decay.Fading) if point.records else None
-    if kept is not None and kept[0] is policy:
-        return kept[1]
+    of, fading = (point.records or {}).get(decay.Fading, (None, None))
+    if of is policy and isinstance(fading, decay.Fading):
+        return fading
     fading = decay.fading(memory, policy)
     if point.records is not None:
         point.records[decay.Fading] = policy, fading

@@ -5,7 +5,7 @@ from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from souffleur.knowledge.decay import Fading, fading, near_expiries
 from souffleur.knowledge.identity import PERSONAS
@@ -127,7 +127,8 @@ def _own(standing: Standing, changeable: Collection[str]) -> Standing:
     """Return it with `data` of its own, which a host may change; all else of it is frozen."""
     if not changeable:
         return standing
-    return replace(standing, **{name: _copied(getattr(standing, name)) for name in changeable})
+    own: dict[str, Any] = {name: _copied(getattr(standing, name)) for name in changeable}
+    return replace(standing, **own)
 
 
 def _copied(memories: Sequence[Memory]) -> tuple[Memory, ...]:

@@ -214,10 +214,17 @@ class CachedCollection:
         waiting = self._waiting.setdefault(loop, [])
         question = _Question(queries, ids, loop.create_future())
         waiting.append(question)
-        if len(waiting) == 1:  # the task begins after everything that runs in this turn
+        if len(waiting) > 1:
+            return await question.answer
+        if self.shared:  # a task of its own, as whoever asked first may stop waiting
             task = loop.create_task(self._answer(loop))
             self._answering.add(task)
             task.add_done_callback(self._answering.discard)
+        else:
+            try:
+                await asyncio.sleep(0)  # after everything that runs in this turn
+            finally:
+                await self._answer(loop)  # at once: an engine of this process is not waited for
         return await question.answer
 
     async def _answer(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -337,6 +337,24 @@ async def test_what_the_engine_does_not_test_is_tested_after_it(
         assert len(kept) == 20
 
 
+@pytest.mark.parametrize("waits", [0, 1], ids=["before it begins", "before it is answered"])
+async def test_who_stops_waiting_keeps_no_answer_from_others(
+    edge: EdgeCollection, tripped: Tripped, waits: int
+) -> None:
+    """What is asked at once is asked of the engine in one request, whoever asked first."""
+    await edge.put([point(1)])
+    hand = CachedCollection(tripped)
+    asking = [asyncio.create_task(hand.search([Search(UP, ANN, 3)])) for _ in range(3)]
+    for _ in range(waits):
+        await asyncio.sleep(0)
+    asking[0].cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking[0]
+    found = await asyncio.gather(*asking[1:])
+    assert [numbers([hit.point for hit in hits]) for (hits,) in found] == [[1], [1]]
+    assert tripped.trips == 2  # the search, the read
+
+
 @pytest.mark.parametrize(("off", "read"), [(0, 20), (3, 26)], ids=["none", "few"])
 async def test_of_the_hits_in_reserve_no_more_are_read_than_needed(
     edge: EdgeCollection, tripped: Tripped, off: int, read: int

@@ -23,6 +23,7 @@ from hypothesis import given, settings, strategies as st
 from qdrant_client import QdrantClient, models
 
 from souffleur.errors import StoreBusyError, StoreError, StoreMismatchError
+from souffleur.knowledge.engine.checksums import data_blocks
 from souffleur.knowledge.engine.collection import (
     AnyOf,
     Between,
@@ -829,13 +830,12 @@ async def test_a_killed_process_loses_no_acknowledged_point(
 
 def copy_sparse(source: str, target: str) -> None:
     """Copy a file without its holes, of which the engine's are 100 MB."""
-    with open(source, "rb") as old, open(target, "wb") as new:  # noqa: PTH123 copytree gives str
-        while block := old.read(2**20):
-            if block.count(0) < len(block):
-                new.write(block)
-            else:
-                new.seek(len(block), os.SEEK_CUR)
-        new.truncate()
+    old = Path(source)
+    with Path(target).open("wb") as new:
+        for start, block in data_blocks(old):
+            new.seek(start)
+            new.write(block)
+        new.truncate(old.stat().st_size)
 
 
 def copy_open(folder: Path, target: Path, *left_out: str) -> None:

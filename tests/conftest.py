@@ -24,8 +24,10 @@ for name in list(os.environ):
         del os.environ[name]
 os.environ["LANGSMITH_TRACING"] = "false"
 
-# A new store is 70 MB that a disk takes half a second for; what is killed is a process, no machine.
-IN_MEMORY, ROOM = Path("/dev/shm"), 4 << 30
+# A disk takes half a second for a new store; what is killed is a process, no machine. In memory,
+# where pages that were read take room, a store is 80 MB and 300 MB once it was opened again; at
+# most, two processes of tests have 1.8 GB.
+IN_MEMORY, ROOM = Path("/dev/shm"), 3 << 30
 if os.access(IN_MEMORY, os.W_OK) and shutil.disk_usage(IN_MEMORY).free > ROOM:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
 

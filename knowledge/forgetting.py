@@ -33,10 +33,14 @@ def own_names(memory: Memory, others: Iterable[Memory]) -> tuple[str, ...]:
     >>> own_names(one, [one, Noted(id="2", entities=("Oslo",))])
     ('Tom',)
     """
-    shared = {
-        normalize_text(name) for other in others if other.id != memory.id for name in other.entities
-    }
+    shared = names_of(other for other in others if other.id != memory.id)
     return tuple(name for name in memory.entities if normalize_text(name) not in shared)
+
+
+def names_of(memories: Iterable[Memory]) -> set[str]:
+    """Return the names that memories mention, normalized."""
+    named = {name for one in memories for name in one.entities}
+    return {normalize_text(name) for name in named}
 
 
 def mentions(text: str, content: str, names: Sequence[str] = ()) -> bool:
@@ -47,24 +51,36 @@ def mentions(text: str, content: str, names: Sequence[str] = ()) -> bool:
     >>> [mentions("昨天周雯来了", "主人的前任。", [name]) for name in ("周雯", "天")]
     [True, False]
     """
-    words = _words(text)
-    if any(_has_name(words, name) for name in names):
+    said = padded_words(text)
+    if any(form in said for name in names for form in forms_of(name)):
         return True
     sought = set(terms(content))
     return len(sought) > 2 and len(sought & set(terms(text))) >= TOLD_SHARE * len(sought)
 
 
-def _has_name(words: str, name: str) -> bool:
-    """Return whether a name is among these words, as whole words or as characters in a run.
+def forms_of(name: str) -> tuple[str, ...]:
+    """Return how a name stands among `padded_words`: as whole words or as characters in a run.
 
-    A name must have at least two letters or digits.
+    A name must have at least two letters or digits, else it stands nowhere.
+
+    >>> forms_of("Ann"), forms_of("周雯"), forms_of("J")
+    ((' ann ',), ('周雯',), ())
     """
     sought = _words(name)
     if len(sought.replace(" ", "")) < 2:
-        return False
+        return ()
     before, after = (" " if is_spaced(char) else "" for char in (sought[0], sought[-1]))
     forms = (sought, _GAP.sub("", sought))
-    return any(f"{before}{form}{after}" in f" {words} " for form in forms)
+    return tuple(dict.fromkeys(f"{before}{form}{after}" for form in forms))
+
+
+def padded_words(text: str) -> str:
+    """Return the words of a text among which `forms_of` a name may stand.
+
+    >>> padded_words("Ann's tea")
+    ' ann tea '
+    """
+    return f" {_words(text)} "
 
 
 def _words(text: str) -> str:

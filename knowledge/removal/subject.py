@@ -1,10 +1,12 @@
 """The subject of a removal: the words by which a text is known to tell of it. Pure."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from math import ceil
 from typing import Any
 
-from souffleur.knowledge.forgetting import TOLD_SHARE, mentions
+from souffleur.knowledge.forgetting import TOLD_SHARE, forms_of, padded_words
 from souffleur.knowledge.language.lexical import terms
 from souffleur.knowledge.language.sentences import sentences
 from souffleur.knowledge.memory import Frozen, Memory
@@ -29,10 +31,11 @@ class Reader:
     """A subject, prepared to be looked for in many texts."""
 
     def __init__(self, subject: Subject) -> None:
-        self._subject = subject
         self._topic = frozenset(terms(subject.topic))
+        self._forms = [form for name in (*subject.names, subject.topic) for form in forms_of(name)]
         listed = (frozenset(terms(content)) for content in subject.contents)
-        self._contents = [one for one in listed if len(one) > 2]
+        self._contents = _by_rare_terms([one for one in listed if len(one) > 2])
+        self._found: dict[str, bool] = {}
 
     def finds(self, text: str) -> bool:
         """Return whether a text tells of the subject.
@@ -45,12 +48,19 @@ class Reader:
         """
         if not text:
             return False
-        if mentions(text, "", (*self._subject.names, self._subject.topic)):
+        if text not in self._found:  # of one user, many records hold the same words
+            self._found[text] = self._looks_for(text)
+        return self._found[text]
+
+    def _looks_for(self, text: str) -> bool:
+        words = padded_words(text)
+        if any(form in words for form in self._forms):
             return True
         said = set(terms(text))
         if self._topic and self._topic <= said:
             return True
-        return any(len(one & said) >= TOLD_SHARE * len(one) for one in self._contents)
+        near = (one for term in said for one in self._contents.get(term, ()))
+        return any(len(one & said) >= TOLD_SHARE * len(one) for one in near)
 
     def finds_any(self, value: Any) -> bool:
         """Return whether any text within a value tells of the subject."""
@@ -101,6 +111,20 @@ class Reader:
             **{name: self.cut_any(getattr(memory, name)) for name in _FIELDS},
         }
         return memory.model_copy(update=kept)
+
+
+def _by_rare_terms(contents: Sequence[frozenset[str]]) -> dict[str, list[frozenset[str]]]:
+    """Return contents by those of their terms of which a text that tells of one must have one.
+
+    Whoever says `TOLD_SHARE` of the terms says one of any that are more than the rest: the rarest.
+    """
+    usual = Counter(term for one in contents for term in one)
+    found: dict[str, list[frozenset[str]]] = {}
+    for one in contents:
+        enough = len(one) - ceil(TOLD_SHARE * len(one)) + 1
+        for term in sorted(one, key=lambda term: (usual[term], term))[:enough]:
+            found.setdefault(term, []).append(one)
+    return found
 
 
 _HEAD = re.compile(r"\[[^\]\n]{1,40}\]\s+")

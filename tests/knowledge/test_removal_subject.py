@@ -1,0 +1,38 @@
+"""The subject of a removal: what tells of it, however many names and memories it has."""
+
+from hypothesis import given, strategies as st
+
+from souffleur.knowledge.forgetting import TOLD_SHARE, mentions
+from souffleur.knowledge.language.lexical import terms
+from souffleur.knowledge.removal.subject import Reader, Subject
+
+WORDS = ("Ann", "tea", "green", "Tom's", "cats", "Oslo", "likes", "走る", "绿茶", "金 哲洙", "J")
+texts = st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join)
+
+
+def tells(subject: Subject, text: str) -> bool:
+    """Whether a text tells of a subject, asked of each name and each memory in turn."""
+    said = set(terms(text))
+    contents = (set(terms(one)) for one in subject.contents)
+    topic = set(terms(subject.topic))
+    return bool(text) and (
+        mentions(text, "", (*subject.names, subject.topic))
+        or bool(topic and topic <= said)
+        or any(len(one & said) >= TOLD_SHARE * len(one) for one in contents if len(one) > 2)
+    )
+
+
+@given(
+    st.sampled_from(("", "tea", "Tom", "green tea")),
+    st.lists(st.sampled_from(WORDS), max_size=2),
+    st.lists(texts, max_size=8),
+    st.lists(texts, min_size=1, max_size=8),
+)
+def test_what_tells_of_a_subject_is_found(
+    topic: str, names: list[str], contents: list[str], said: list[str]
+) -> None:
+    """Looking only at memories with a rare term in common leaves none out, asked once or again."""
+    subject = Subject(topic=topic, names=tuple(names), contents=tuple(contents))
+    reader = Reader(subject)
+    for text in [*said, *contents, *said]:
+        assert reader.finds(text) is tells(subject, text)

@@ -32,7 +32,7 @@ from souffleur.knowledge.engine.collection import (
 from souffleur.knowledge.identity import EVERYBODY, sphere_conditions, user_conditions
 from souffleur.knowledge.language.plain_text import is_blank
 from souffleur.knowledge.operation import LedgerEntry, Recorded, Said, derive_id, is_id
-from souffleur.knowledge.reading import read, read_each
+from souffleur.knowledge.reading import read, read_each, read_matching
 from souffleur.knowledge.sharing import drafts
 from souffleur.knowledge.sharing.arrivals import Arrivals
 from souffleur.knowledge.sharing.recording import Change, Recorder
@@ -198,10 +198,11 @@ class Journal:
         must += [Between("seq", low=after + 1)] if after else []
         wanted = Filter(tuple(must))
         if limit is None:
-            found = await read_all(self.collection, wanted)
+            turns = await read_matching(self.collection, wanted, to_turn)
         else:
             found, _ = await self.collection.scroll(wanted, limit=limit, order=Order("seq"))
-        return sorted(read_each(found, to_turn), key=lambda turn: turn.seq)
+            turns = read_each(found, to_turn)
+        return sorted(turns, key=lambda turn: turn.seq)
 
     async def users_waiting(
         self, *, after: int = 0, limit: int = POINTS_PER_PAGE

@@ -73,7 +73,7 @@ from souffleur.knowledge.proposals import (
     lapsed,
     seen,
 )
-from souffleur.knowledge.reading import read_each
+from souffleur.knowledge.reading import read_each, read_matching
 from souffleur.knowledge.removal.order import Forgotten, Removal, Stage, forgotten, make_order
 from souffleur.knowledge.removal.removals import Removals
 from souffleur.knowledge.removal.trace import TopicPreview, Trace, removal_notes
@@ -363,7 +363,8 @@ class KnowledgeBase:
         Raises NotFoundError if the preview has none of them (any more).
         """
         preview = await self.preview_topic(topic, user_id=user_id, now=now)
-        chosen = [trace for trace in preview.traces if trace.id in set(ids)]
+        wanted = set(ids)
+        chosen = [trace for trace in preview.traces if trace.id in wanted]
         if not chosen:
             raise NotFoundError(
                 f"nothing with these ids tells of {topic!r} any more: look at its preview again"
@@ -528,6 +529,7 @@ class KnowledgeBase:
             count += len(turns)
             if progress:
                 progress(count, max(count, total))
+            await asyncio.sleep(0)  # an embedder in this process may never wait for anything
         return count
 
     def _raw_since(self, now: datetime) -> datetime | None:
@@ -593,8 +595,7 @@ class KnowledgeBase:
         must += [Is("category", category)] if category else []
         must += [Is("kind", kind)] if kind else []
         wanted = Filter(tuple(must), expired_conditions(now) if now else ())
-        memories = to_memories(await read_all(self.memories, wanted))
-        return by_age(memories)
+        return by_age(await read_matching(self.memories, wanted, to_memory))
 
     async def most_valuable(
         self,

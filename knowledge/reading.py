@@ -9,7 +9,7 @@ from loguru import logger
 from pydantic import AwareDatetime, BaseModel, ValidationError
 
 from souffleur.errors import UnreadableError
-from souffleur.knowledge.engine.collection import Point
+from souffleur.knowledge.engine.collection import Collection as Store, Filter, Point, read_pages
 
 T = TypeVar("T")
 Record = TypeVar("Record", bound=BaseModel)
@@ -17,6 +17,8 @@ Record = TypeVar("Record", bound=BaseModel)
 Location = tuple[int | str, ...]
 """The path of a field within a record."""
 
+READ_AT_ONCE = 100
+"""Records that are read and decoded before the event loop runs: some 10 ms."""
 _NAMED = 3
 """Number of fields that an error message lists."""
 
@@ -111,3 +113,12 @@ def read_each(points: Iterable[Point], reader: Callable[[Point], T]) -> list[T]:
         except UnreadableError as error:
             logger.warning("{}", error)
     return records
+
+
+async def read_matching(store: Store, filter: Filter, reader: Callable[[Point], T]) -> list[T]:
+    """Return the records of all matching points, and let the event loop run now and then.
+
+    Unreadable ones are logged and left out. Raises StoreError.
+    """
+    pages = read_pages(store, filter, size=READ_AT_ONCE)
+    return [record async for page in pages for record in read_each(page, reader)]

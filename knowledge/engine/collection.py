@@ -57,8 +57,8 @@ __all__ = [
     "read_pages",
 ]
 
-POINTS_PER_PAGE = 1000
-"""Number of points that `read_all` requests at once."""
+POINTS_PER_PAGE = 250
+"""Number of points that `read_all` requests at once; the event loop runs in between."""
 
 IndexType = Literal["keyword", "tenant", "integer", "float", "datetime", "bool"]
 

@@ -15,12 +15,12 @@ from souffleur.knowledge.engine.collection import (
     Is,
     OneOf,
     Order,
-    read_all,
 )
 from souffleur.knowledge.finding.search import INSTANT, expired_conditions
 from souffleur.knowledge.identity import user_conditions
 from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
-from souffleur.knowledge.memory_codec import to_memories
+from souffleur.knowledge.memory_codec import to_memories, to_memory
+from souffleur.knowledge.reading import read_matching
 
 Place = tuple[datetime, str]
 """When a memory was learned, and its id: where it stands in the order."""
@@ -79,7 +79,7 @@ async def browse(
     # What was learned at one moment is read whole: the engine's order says nothing of it.
     moments = {memories[-1].created_at} if memories and len(page) > limit else set()
     for moment in moments | ({after[0]} if after else set()):
-        memories += to_memories(await read_all(collection, _at(wanted, moment).filter))
+        memories += await read_matching(collection, _at(wanted, moment).filter, to_memory)
     each = {memory.id: memory for memory in memories}.values()
     ranked = sorted(each, key=place, reverse=newest_first)
     left = [one for one in ranked if after is None or follows(place(one), after, newest_first)]

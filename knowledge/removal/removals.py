@@ -5,20 +5,28 @@ order after a crash carries it out from the start. Its words go with its last re
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from loguru import logger
 
 from souffleur.errors import EmbedderError
 from souffleur.knowledge.embedding.embedder import Embedder
-from souffleur.knowledge.engine.collection import Collection, Filter, Is, Point, read_all
+from souffleur.knowledge.engine.collection import (
+    Collection,
+    Filter,
+    Is,
+    Point,
+    read_all,
+    read_pages,
+)
 from souffleur.knowledge.identity import EVERYBODY, check_id, user_conditions
 from souffleur.knowledge.journal import Journal, to_entry
 from souffleur.knowledge.language.lexical import encode_document
 from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
-from souffleur.knowledge.memory_codec import embedded_point, to_memories, to_point
+from souffleur.knowledge.memory_codec import embedded_point, to_memories, to_memory, to_point
 from souffleur.knowledge.operation import LedgerEntry
-from souffleur.knowledge.reading import read_each
+from souffleur.knowledge.reading import READ_AT_ONCE, read_each, read_matching
 from souffleur.knowledge.removal.order import (
     Removal,
     Stage,
@@ -42,6 +50,13 @@ _TAKEN_APART = frozenset(
     {"memory", "episode", "portrait", "entry", "proposal", "window", "segment"}
 )
 """Kinds of which more than a field is cut, or none."""
+_READERS: Mapping[str, Callable[[Point], Any]] = {
+    "entry": to_entry,
+    "turn": to_turn,
+    "session": to_session,
+    "segment": to_segment,
+}
+"""What is decoded of the journal, by type."""
 
 
 class Removals:
@@ -64,17 +79,23 @@ class Removals:
     async def holdings(self, user_id: str) -> Holdings:
         """Return everything that is kept of a user."""
         mine = Filter((Is("user_id", check_id(user_id)),))
-        by_type: dict[str, list[Point]] = {}
-        for point in await read_all(self._journal.collection, mine):
-            by_type.setdefault(str(point.payload.get("type")), []).append(point)
-        found = await read_all(self._memories, mine)
+        found: dict[str, list[Any]] = {name: [] for name in _READERS}
+        others: list[Point] = []
+        async for page in read_pages(self._journal.collection, mine, size=READ_AT_ONCE):
+            for point in page:
+                name = str(point.payload.get("type"))
+                if name in found:
+                    found[name] += read_each([point], _READERS[name])
+                else:
+                    others.append(point)
+        memories = await read_matching(self._memories, mine, to_memory)
         return Holdings(
-            await asyncio.to_thread(to_memories, found),
-            read_each(by_type.pop("entry", []), to_entry),
-            read_each(by_type.pop("turn", []), to_turn),
-            read_each(by_type.pop("session", []), to_session),
-            read_each(by_type.pop("segment", []), to_segment),
-            [point for points in by_type.values() for point in points],
+            memories,
+            found["entry"],
+            found["turn"],
+            found["session"],
+            found["segment"],
+            others,
         )
 
     async def begin(self, order: Removal) -> None:
@@ -85,7 +106,7 @@ class Removals:
     async def subject(self, user_id: str, topic: str, traces: Sequence[Trace]) -> Subject:
         """Return the words by which what is to go is recognised."""
         mine = Filter((Is("user_id", user_id),))
-        every = to_memories(await read_all(self._memories, mine))
+        every = await read_matching(self._memories, mine, to_memory)
         ids = {trace.id for trace in traces if trace.whole}
         return subject_of(topic, [one for one in every if one.id in ids], every)
 

@@ -27,6 +27,7 @@ from souffleur.knowledge.identity import (
 from souffleur.knowledge.knowledge_base import NEAR_DUPLICATE, KnowledgeBase
 from souffleur.knowledge.memory import MemoryState
 from souffleur.knowledge.memory_codec import to_memory
+from souffleur.knowledge.reading import READ_AT_ONCE
 from souffleur.knowledge.talk.session import SegmentState
 from souffleur.knowledge.talk.turn import TurnState
 from souffleur.knowledge.upkeep.repair import why_unreadable
@@ -52,8 +53,6 @@ RUNS_SHOWN = 20
 """Number of the latest runs in a report."""
 _RUNS_LOOKED_THROUGH = 1000
 """Number of the latest runs that are searched for those of one user."""
-_READ_AT_ONCE = 100
-"""Records that are read and counted before the event loop runs."""
 _SEARCHES_PER_REQUEST = 50
 """Number of searches in one request; the event loop runs between requests."""
 
@@ -159,7 +158,7 @@ async def measure(
     mine = user_conditions(user_id)
     memories, journal = MemoryCounters(now, knowledge.policy), JournalCounters(zone)
     broken: list[Failure] = []
-    async for page in read_pages(knowledge.memories, Filter(mine), size=_READ_AT_ONCE):
+    async for page in read_pages(knowledge.memories, Filter(mine), size=READ_AT_ONCE):
         for point in page:
             if why := why_unreadable("memories", point):
                 broken.append(_broken(point, why))
@@ -167,7 +166,7 @@ async def measure(
                 memories.add(to_memory(point), str(point.payload.get("fingerprint")))
     types = OneOf("type", tuple(journal.handlers))
     whole = Filter((*mine, types))
-    async for page in read_pages(knowledge.journal.collection, whole, size=_READ_AT_ONCE):
+    async for page in read_pages(knowledge.journal.collection, whole, size=READ_AT_ONCE):
         for point in page:
             if why := why_unreadable("journal", point):
                 broken.append(_broken(point, why))

@@ -66,7 +66,7 @@ class Upstream:
         limits = httpx2.Limits(
             max_connections=None, max_keepalive_connections=MAX_IDLE, keepalive_expiry=IDLE
         )
-        # A client adds cookies, redirects and logins, which are not ours: a third of the time.
+        # A client adds cookies, redirects and logins, which are not ours and take time.
         self._transport = httpx2.AsyncHTTPTransport(limits=limits, proxy=_way(self._url))
 
     @property

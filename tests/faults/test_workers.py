@@ -66,14 +66,18 @@ class Talk:
         print(f"{what}: {self.said} turns, {asked} calls", file=sys.stderr)
 
 
-@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize(
+    ("count", "kills", "commands"),
+    [(2, 50, False), (4, 50, False), (2, 15, True)],
+    ids=["two", "four", "commands"],
+)
 async def test_workers_that_die_lose_nothing_and_judge_nothing_twice(
-    tmp_path: Path, stub: Callable[..., Stub], count: int
+    tmp_path: Path, stub: Callable[..., Stub], count: int, kills: int, commands: bool
 ) -> None:
-    """50 times one of them is killed at a random moment, and another takes over."""
+    """Again and again one of them is killed at a random moment, and another takes over."""
     drop(tmp_path)
-    kills, chance, model = 50, random.Random(count), stub(unhurried(0.3, count))
-    workers = Workers(tmp_path, model.base_url)
+    chance, model = random.Random(count), stub(unhurried(0.3, count))
+    workers = Workers(tmp_path, model.base_url, commands=commands)
     with closing(workers):
         await workers.start(count)
         async with recording(tmp_path) as memory:

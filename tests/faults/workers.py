@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from tests.scripted import SKIP, add, answer
 from tests.stub import Behaviour, Body, Response, say, slow
 
 COMMAND = [sys.executable, "-P", "-m", "tests.faults.nursery"]
-LEASE = 2.0
+LEASE, MOST = 2.0, 8
 LINE = re.compile(r"I like thing (\w+)\.")
 
 
@@ -31,7 +31,7 @@ def judge(body: Body) -> Response:
     asked = body["messages"][:2][-1]["content"]  # asked again, it says the same again
     names = dict.fromkeys(LINE.findall(asked.rpartition("\n## ")[2]))
     ops = [add(f"Ann likes thing {name}.", f"I like thing {name}") for name in names]
-    return say(json.dumps(answer(*ops[:8]) if ops else SKIP))(body)
+    return say(json.dumps(answer(*ops[:MOST]) if ops else SKIP))(body)
 
 
 def unhurried(seconds: float, seed: int) -> Behaviour:
@@ -60,7 +60,9 @@ async def recording(store: Path, **fields: Any) -> AsyncIterator[Souffleur]:
 class Workers:
     """`souffleur worker` processes, of which one is killed now and then."""
 
-    def __init__(self, store: Path, base_url: str) -> None:
+    def __init__(self, store: Path, base_url: str, *, commands: bool = False) -> None:
+        """They are forks of a process that has loaded everything or, with `commands`, commands."""
+        self._commands: list[subprocess.Popen[str]] | None = [] if commands else None
         self._log = (store / "log").open("ab")
         self._environment = {
             **environment(),
@@ -73,6 +75,7 @@ class Workers:
             "SOUFFLEUR_LEASE_SECONDS": str(LEASE),
             "SOUFFLEUR_RETRY_PAUSE": "0.1",
             "SOUFFLEUR_WINDOW": "1000",
+            "SOUFFLEUR_TURNS_PER_CALL": str(MOST),
         }
         self._nurseries: dict[tuple[str, ...], subprocess.Popen[str]] = {}
         """What starts workers, by what stands before its command."""
@@ -99,15 +102,23 @@ class Workers:
         """End what still runs."""
         while self.running:
             self.kill(0)
-        for nursery in self._nurseries.values():
-            nursery.communicate()
+        for child in (*self._nurseries.values(), *(self._commands or ())):
+            child.communicate()
         self._log.close()
 
     def _wait(self) -> None:
+        for child in self._commands or ():
+            child.wait()
         while any(Path(f"/proc/{pid}").exists() for pid in self.running):
             time.sleep(0.1)
 
     def _start(self, prefix: tuple[str, ...], env: Mapping[str, str]) -> int:
+        if self._commands is not None:
+            command = self._run([*prefix, sys.executable, "-P", "-m", "souffleur", "worker"], env)
+            self._commands.append(command)
+            assert command.stdout is not None
+            assert command.stdout.readline().startswith("judging")
+            return command.pid
         nursery = self._nurseries.get(prefix) or self._open(prefix, env)
         assert nursery.stdin is not None
         assert nursery.stdout is not None
@@ -119,8 +130,15 @@ class Workers:
         return int(number)
 
     def _open(self, prefix: tuple[str, ...], env: Mapping[str, str]) -> subprocess.Popen[str]:
-        nursery = subprocess.Popen(
-            [*prefix, *COMMAND],
+        nursery = self._run([*prefix, *COMMAND], env)
+        self._nurseries[prefix] = nursery
+        assert nursery.stdout is not None
+        assert nursery.stdout.readline() == "ready\n"
+        return nursery
+
+    def _run(self, command: Sequence[str], env: Mapping[str, str]) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            command,
             cwd=ROOT,
             env={**self._environment, **env},
             stdin=subprocess.PIPE,
@@ -128,7 +146,3 @@ class Workers:
             stderr=self._log,
             text=True,
         )
-        self._nurseries[prefix] = nursery
-        assert nursery.stdout is not None
-        assert nursery.stdout.readline() == "ready\n"
-        return nursery

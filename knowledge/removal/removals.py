@@ -147,7 +147,8 @@ class Removals:
     async def close(self, order: Removal) -> Removal:
         """Write the receipt; then the order has no words any more. Returns it as it is now."""
         entry = receipt(order)
-        await self._journal.write([entry])
+        if not await self._journal.get_entries([entry.id]):  # else its writer died before it ended
+            await self._journal.write([entry])
         await self._journal.settle([entry])
         bare = order.model_copy(update={"stage": Stage.FILES, "subject": Subject()})
         await self._journal.collection.put([order_point(bare)])

@@ -2,7 +2,8 @@
 
 A verdict holds from the moment the user's lease names it (see `user_leases`). Before that its
 entries are drafts, which nobody reads. A judge replaces drafts that a former holder of the lease
-left behind, and never those of a later one.
+left behind, and never those of a later one. Who has no lease goes on after a crash by writing the
+same entry again, such as the receipt of a removal.
 """
 
 from datetime import datetime, timedelta
@@ -33,7 +34,7 @@ async def write_drafts(
     found = {point.id: point.payload for point in await collection.get(list(payloads))}
     revisions: dict[str, int | None] = {}
     for id, there in found.items():
-        if _may_replace(there, number, at):
+        if _may_replace(there, payloads[id], number, at):
             revisions[id] = there["revision"]
     highest = max((there.get("revision") or 0 for there in found.values()), default=0)
     derived = {"type": DRAFT, "fence": number, "revision": highest + 1, "written_by": str(uuid4())}
@@ -64,12 +65,18 @@ async def drop_drafts(collection: Collection, user_id: str, below: int) -> None:
     await collection.delete(gone)
 
 
-def _may_replace(there: Payload, fence: int, at: datetime) -> bool:
+def _may_replace(there: Payload, payload: Payload, fence: int, at: datetime) -> bool:
     if there.get("type") != DRAFT:
         return False
     if fence:
         return int(there.get("fence") or 0) < fence
-    return datetime.fromisoformat(there["at"]) < at - ABANDONED
+    return _is_same(there, payload) or datetime.fromisoformat(there["at"]) < at - ABANDONED
+
+
+def _is_same(there: Payload, payload: Payload) -> bool:
+    """Return whether a draft is all of its verdict, and what would be written anyway."""
+    content = {key: value for key, value in payload.items() if key != "type"}
+    return payload["of"] == 1 and all(there.get(key) == one for key, one in content.items())
 
 
 def _position(point: Point) -> Any:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from qdrant_client import QdrantClient
 
 from souffleur.agents.chat import Request
 from souffleur.errors import MessageError, NotFoundError
@@ -12,13 +13,16 @@ from souffleur.evals.suite.residue import found_in
 from souffleur.knowledge.engine.collection import Filter, read_all
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Actor, ActorKind, Forget
-from souffleur.knowledge.removal.order import PURGE, make_order
+from souffleur.knowledge.removal.order import PURGE, Stage as At, make_order, receipt
+from souffleur.knowledge.removal.subject import Subject
+from souffleur.knowledge.sharing.drafts import write_drafts
 from souffleur.runs.purge import run_purge
 from souffleur.runs.run import RunOptions
 from tests.build import NOW, by_hand, days, keep, open_base
 from tests.faults.teller import Deadly, Dying, Gone
 from tests.place import in_folder
 from tests.scripted import SKIP, Answer, add, answer, by_name, episode, portrait
+from tests.shared import open_shared
 from tests.stage import Stage, staged
 
 SAID: dict[str, Answer] = {
@@ -243,3 +247,21 @@ async def test_a_purge_leaves_no_byte(tmp_path: Path) -> None:
     await run_purge(base, RunOptions(NOW + days(400)))
     await base.close()
     assert found_in(tmp_path, "Zanzibar") == []
+
+
+@pytest.mark.parametrize("decided", [False, True])
+async def test_a_receipt_that_a_death_left_behind_on_a_server(decided: bool) -> None:
+    """As a draft or decided on, it is there once, and the order is carried out."""
+    client = QdrantClient(":memory:")
+    base = await open_shared(client)
+    order = make_order("ann", [], Subject(), by=Actor(who=ActorKind.USER), now=NOW, retell=False)
+    entry = receipt(order)
+    if decided:
+        await base.journal.write([entry])
+    else:
+        left = {entry.id: base.journal._entry_payload(entry, 0)}
+        await write_drafts(base.journal.collection, "ann", left, NOW)
+    assert (await base.removals.close(order)).stage is At.FILES
+    assert [one.id for one in await base.journal.entries("ann")] == [entry.id]
+    assert await base.journal.is_settled(entry.id)
+    client.close()

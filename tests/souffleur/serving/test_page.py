@@ -293,6 +293,17 @@ def test_why_a_trace_goes_is_in_every_language() -> None:
     assert silent == []
 
 
+def test_the_programs_own_reasons_are_in_every_language() -> None:
+    """Each reason in the life of a memory that no model has given has words on the page."""
+    keys = json.loads((ROOT / "souffleur/serving/page/static/strings/en.json").read_text("utf-8"))
+    sources = [*(ROOT / "souffleur").rglob("*.py"), *(ROOT / "knowledge").rglob("*.py")]
+    given = r'(?:\breason(?:: str)? ?=|\bREASON =) ?f?"([a-z][^"{]+)[{"]'
+    found = {one for file in sources for one in re.findall(given, file.read_text("utf-8"))}
+    reasons = {one.removesuffix(" ") for one in found}
+    assert {"told to remember", "takes back", "expired on", "written into"} <= reasons
+    assert [one for one in reasons if f"why.{one}" not in keys] == []
+
+
 def complaints(page: Page) -> list[list[str]]:
     """What axe finds serious or critical."""
     page.browser.execute_script(AXE.read_text("utf-8"))

@@ -129,6 +129,7 @@ async function start() {
       follow();
     }
   } catch (error) {
+    await speaking;
     if (error instanceof Refused && error.status < 500) signIn(error.message);
     else complain(error);
   }

@@ -7,6 +7,16 @@ import { ago, date, has, minute, number, t } from "../words.js";
 
 const named = (key, otherwise) => (has(key) ? t(key) : otherwise);
 
+// A model gives its reasons in the person's language; those of the program itself are translated.
+const BEGINNINGS = ["expired on", "takes back", "agreed to what", "edited by the", "removed from", "made active in", "written into",
+  "not confirmed within"];
+const PARTS = new RegExp(`^(${BEGINNINGS.join("|")}) (\\S+)( proposed| by hand| days)?$`);
+function because(reason) {
+  if (has(`why.${reason}`)) return t(`why.${reason}`);
+  const [, what, name] = PARTS.exec(reason) ?? [];
+  return what ? t(`why.${what}`, { name: named(`op.${name}`, named(`who.${name}`, name)) }) : reason;
+}
+
 export const said = (one, here) => h("div", { class: here ? "turn here" : "turn" },
   h("time", { datetime: one.at }, minute(one.at)),
   one.user && h("p", { class: "user", dir: "auto" }, one.user),
@@ -37,7 +47,7 @@ function step(entry, id) {
   return h("li", { class: entry.undone_by ? "taken" : "" },
     h("p", { class: "over" }, h("b", {}, named(`op.${entry.op}`, entry.op)),
       h("span", {}, t(`who.${entry.by.who}`)), h("time", { datetime: entry.at }, minute(entry.at))),
-    entry.reason && h("p", { dir: "auto" }, entry.reason),
+    entry.reason && h("p", { dir: "auto" }, because(entry.reason)),
     entry.quote && h("blockquote", { dir: "auto" }, entry.quote),
     reworded && h("p", { class: "soft", dir: "auto" }, h("del", {}, before)),
     entry.refused && h("p", { class: "soft" }, t("refused"), " ", entry.detail),

@@ -23,7 +23,7 @@ function narrative(home, caller, again) {
     : h("p", { class: "soft" }, t("portrait.none"));
   return h("section", { class: "narrative" }, paragraphs,
     h("p", { class: "soft small" }, portrait && t("portrait.at", { when: ago(portrait.created_at) }),
-      " ", caller.has_model && button(t("portrait.anew"), (one) => write(again, one))));
+      " ", caller.has_model && button(t(portrait ? "portrait.anew" : "portrait.first"), (one) => write(again, one))));
 }
 
 const some = (title, cards) => cards.length > 0 &&

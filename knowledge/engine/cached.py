@@ -328,7 +328,7 @@ class CachedCollection:
         for user_id, hits in zip(probes, found[len(asked) :], strict=False):
             self.memo.keep_cued(user_id, bool(hits), reading)
         for query, hits in zip([*wanted, *also], found, strict=False):
-            if isinstance(query, Listing) and not _is_of_a_moment(query.filter):
+            if isinstance(query, Listing) and not _is_asked_once(query.filter):
                 listing = replace(query, fields=None)
                 self.memo.keep_list(listing, [hit.point.id for hit in hits], reading)
         return found[: len(asked)]
@@ -535,10 +535,11 @@ def _is_moment(condition: Condition) -> TypeGuard[Between]:
     return isinstance(condition.low or condition.high, datetime)
 
 
-def _is_of_a_moment(filter: Filter) -> bool:
-    """Return whether it depends on the time of asking, so that it is never asked again."""
+def _is_asked_once(filter: Filter) -> bool:
+    """Return whether it depends on the time of asking, or on a turn, and is never asked again."""
     return any(
-        _is_moment(one) and not (_is_full_hour(one.low) and _is_full_hour(one.high))
+        (_is_moment(one) and not (_is_full_hour(one.low) and _is_full_hour(one.high)))
+        or (isinstance(one, Between) and isinstance(one.high, int))
         for one in (*filter.must, *filter.must_not)
     )
 

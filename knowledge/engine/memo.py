@@ -1,7 +1,14 @@
 """What readers remember of a collection: points, counts, short lists, until they are written."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    Collection as Some,
+    Hashable,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count as numbers
@@ -10,7 +17,15 @@ from time import monotonic
 from typing import Any, Generic, TypeVar
 
 from souffleur.knowledge.engine.packed import Kept, PackedPoints, shorten
-from souffleur.knowledge.engine.points import Filter, Is, Listing, Payload, Point, can_match
+from souffleur.knowledge.engine.points import (
+    LASTING,
+    Filter,
+    Is,
+    Listing,
+    Payload,
+    Point,
+    can_match,
+)
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
@@ -21,12 +36,13 @@ FILTERS_KEPT = 64
 """Number of counts and of lists of one user; one who talks needs about ten."""
 MADE_OF = 4096
 """Number of points of which all that readers made is remembered."""
+PUT_KEPT = 1024
+"""Number of points that were put of which their user and type are remembered: a turn that is new
+changes four times more until it is judged and embedded."""
 SHAPES_KEPT = 256
 """Number of questions that are remembered for being asked of several users."""
 SHARED_LIFE = 2.0
 """Seconds for which what another process may have changed is believed."""
-_LASTING = ("user_id", "type")
-"""Fields that no write changes in a point that exists."""
 
 
 @dataclass(frozen=True)
@@ -38,35 +54,43 @@ class Write:
     """The whole points that are put; `None` if only some fields change, or points go."""
     fields: frozenset[str] | None = None
     """The fields that change; `None` means all of them."""
+    lasting: "tuple[Payload, ...] | None" = None
+    """What lasts of the points; `None` if that is not known of all of them."""
 
     @property
     def owners(self) -> set[str] | None:
         """The users whose counts and lists may change, "" for all of them; `None` if unknown."""
-        if self.points is None:
-            return None
-        return {"", *map(_user_of, self.points)}
+        return None if self.lasting is None else {"", *map(_user_of, self.lasting)}
 
     def of(self, owner: str) -> "Write":
         """Return what it writes of one user; all of it for ""."""
-        if self.points is None or not owner:
+        if self.lasting is None or not owner:
             return self
-        mine = tuple(point for point in self.points if _user_of(point) == owner)
-        return Write(self.ids, mine, self.fields)
+        mine = tuple(one for one in self.lasting if _user_of(one) == owner)
+        points = self.points
+        if points is not None:
+            points = tuple(point for point in points if _user_of(point.payload) == owner)
+        return Write(self.ids, points, self.fields, mine)
 
     def changes(self, filter: "Filter") -> bool:
         """Return whether the number of points that match a filter may change."""
-        if self.points is not None:
-            return any(_may_match(filter, point.payload) for point in self.points)
-        return self.fields is None or not self.fields.isdisjoint(filter.keys)
+        return self._concerns(filter, filter.keys)
 
     def reorders(self, listing: "Listing", ids: Sequence[str]) -> bool:
         """Return whether a list may change of which these are the points."""
         if self.points is None and self.fields is None:
             return not self.ids.isdisjoint(ids)
+        if not self._concerns(listing.filter, listing.keys):
+            return False
         if self.points is not None and not ids:  # nothing was in it, so only what is new can be
             return any(can_match(listing.filter, point.payload) for point in self.points)
-        ordered = listing.order is not None and listing.order.key in (self.fields or ())
-        return ordered or self.changes(listing.filter)
+        return True
+
+    def _concerns(self, filter: "Filter", keys: frozenset[str]) -> bool:
+        """Return whether it may change one of these fields of what a filter selects."""
+        if self.fields is not None and self.fields.isdisjoint(keys):
+            return False
+        return self.lasting is None or any(_may_match(filter, one) for one in self.lasting)
 
 
 @dataclass
@@ -105,9 +129,13 @@ class Memo:
         """Number of points that had to be read."""
         self._clock = clock
         self._points = PackedPoints()
+        self._put: OrderedDict[str, Payload] = OrderedDict()
+        """What lasts of the points that were put last."""
         self._counts: _ByUser[Filter, tuple[int, float]] = _ByUser()
         self._lists: _ByUser[Listing, tuple[tuple[str, ...], float]] = _ByUser()
         self._cued: OrderedDict[str, tuple[bool, float]] = OrderedDict()
+        self._asked = 0
+        """How many counts, lists and users' cues were kept so far."""
         self._keys: set[str] = set()
         """Fields on which any count or list has depended."""
         self._made: OrderedDict[str, dict[Hashable, Made]] = OrderedDict()
@@ -133,17 +161,20 @@ class Memo:
     ) -> Iterator[None]:
         """Drop what a write may change: before it, and after it, also if it fails."""
         named = frozenset(ids if points is None else (point.id for point in points))
-        write = Write(
-            named,
-            None if points is None else tuple(points),
-            None if fields is None else frozenset(fields),
-        )
-        owners = self._owners_of(write)
-        self._drop(write, owners)
+        changed = None if fields is None else frozenset(fields)
+        if points is None:
+            write = Write(named, None, changed, self._lasting_of(named, changed or ()))
+        else:
+            lasting = {point.id: _lasting(point.payload) for point in points}
+            write = Write(named, tuple(points), changed, tuple(lasting.values()))
+            with self._alone:
+                self._put |= lasting
+                shorten(self._put, PUT_KEPT)
+        asked = self._drop(write)
         try:
             yield
         finally:
-            self._drop(write, owners)
+            self._drop(write, since=asked)
 
     @contextmanager
     def reading(self) -> Iterator[Reading]:
@@ -204,6 +235,7 @@ class Memo:
         with self._alone:
             if not any(write.changes(counted) for write in reading.writes):
                 self._keys |= counted.keys
+                self._asked += 1
                 self._counts.keep(*_split_owner(counted), (count, self._clock()))
 
     def find_list(self, listing: "Listing") -> tuple[str, ...] | None:
@@ -217,6 +249,7 @@ class Memo:
         with self._alone:
             if not any(write.reorders(listing, ids) for write in reading.writes):
                 self._keys |= listing.keys
+                self._asked += 1
                 self._lists.keep(*_split_user(listing), (tuple(ids), self._clock()))
 
     def has_cues(self, user_id: str) -> bool | None:
@@ -230,6 +263,7 @@ class Memo:
         with self._alone:
             if user_id not in _given_cues(reading.writes):
                 self._cued[user_id] = (cued, self._clock())
+                self._asked += 1
                 shorten(self._cued, USERS_KEPT)
 
     def versions(self, owners: Sequence[str]) -> tuple[int, ...]:
@@ -273,14 +307,23 @@ class Memo:
     def _forget(self, owner: str) -> None:
         self._held -= sum(made.size for made in self._made.pop(owner, {}).values())
 
-    def _owners_of(self, write: Write) -> set[str] | None:
-        """Return the users of what is written; `None` if one of them is not known."""
-        if write.owners is not None:
-            return write.owners
+    def _lasting_of(self, ids: Iterable[str], fields: Some[str]) -> tuple[Payload, ...] | None:
+        """Return what lasts of each point of which these fields are written, if it is known."""
+        found = []
         with self._alone:
-            kept = [self._points.find(id) for id in write.ids]
-        points = [one.point for one in kept if one is not None and one.point is not None]
-        return {_user_of(one) for one in points} if len(points) == len(kept) else None
+            if not set(LASTING).isdisjoint(fields):  # a draft becomes an entry
+                for id in ids:
+                    self._put.pop(id, None)
+                return None
+            for id in ids:
+                kept = None if id in self._put else self._points.find(id)
+                if id in self._put:
+                    found.append(self._put[id])
+                elif kept is not None and kept.point is not None:
+                    found.append(_lasting(kept.point.payload))
+                else:
+                    return None
+        return tuple(found)
 
     def _renew(self, owners: set[str] | None) -> None:
         """Give new versions to these users, or to all, and drop what was made of their points."""
@@ -295,20 +338,27 @@ class Memo:
             for owner in list(self._made):
                 self._forget(owner)
 
-    def _drop(self, write: Write, written: set[str] | None) -> None:
+    def _drop(self, write: Write, *, since: int | None = None) -> int:
+        """Drop what a write may change; return how many answers were kept up to now.
+
+        If it was dropped when so many were, only what was kept `since` then is looked at.
+        """
         with self._alone:
-            self._renew(written)
+            self._renew(write.owners)
             for reading in self._readings:
                 reading.ids |= write.ids
                 reading.writes.append(write)
             for id in write.ids:
                 self._points.drop(id)
             if write.fields is not None and write.fields.isdisjoint(self._keys):
-                return
+                return self._asked
+            if since == self._asked:
+                return self._asked
             self._counts.drop(write, lambda part, counted, _: part.changes(counted))
             self._lists.drop(write, lambda part, listing, kept: part.reorders(listing, kept[0]))
             for user_id in _given_cues([write]):
                 self._cued.pop(user_id, None)
+            return self._asked
 
 
 class _ByUser(Generic[Asked, Answer]):
@@ -318,7 +368,7 @@ class _ByUser(Generic[Asked, Answer]):
     """
 
     def __init__(self) -> None:
-        self._answers: OrderedDict[str, OrderedDict[Asked, Answer]] = OrderedDict()
+        self._answers: OrderedDict[str, dict[Asked, Answer]] = OrderedDict()
         self._shapes: OrderedDict[Asked, Asked] = OrderedDict()
 
     def find(self, owner: str, asked: Asked) -> Answer | None:
@@ -329,13 +379,14 @@ class _ByUser(Generic[Asked, Answer]):
         return mine.get(asked)
 
     def all_of(self, owner: str) -> Iterable[Answer]:
-        return self._answers.get(owner, OrderedDict()).values()
+        return self._answers.get(owner, {}).values()
 
     def keep(self, owner: str, asked: Asked, answer: Answer) -> None:
-        mine = self._answers.setdefault(owner, OrderedDict())
+        mine = self._answers.setdefault(owner, {})
         mine[self._shapes.setdefault(asked, asked)] = answer
         shorten(self._shapes, SHAPES_KEPT)
-        shorten(mine, FILTERS_KEPT)
+        if len(mine) > FILTERS_KEPT:
+            del mine[next(iter(mine))]
         self._answers.move_to_end(owner)
         shorten(self._answers, USERS_KEPT)
 
@@ -348,8 +399,12 @@ class _ByUser(Generic[Asked, Answer]):
                 del mine[asked]
 
 
-def _user_of(point: Point) -> str:
-    return str(point.payload.get("user_id", ""))
+def _lasting(payload: Payload) -> Payload:
+    return {key: payload[key] for key in LASTING if key in payload}
+
+
+def _user_of(payload: Payload) -> str:
+    return str(payload.get("user_id", ""))
 
 
 def _split_owner(filter: "Filter") -> "tuple[str, Filter]":
@@ -377,7 +432,7 @@ def _split_user(listing: "Listing") -> "tuple[str, Listing]":
 
 def _may_match(counted: "Filter", payload: "Payload") -> bool:
     """Return whether a point may match, now or before, by the fields that never change."""
-    return all(payload.get(key) == value for key, value in counted.equal(_LASTING))
+    return all(payload.get(key) == value for key, value in counted.lasting)
 
 
 def _given_cues(writes: Iterable[Write]) -> set[str]:

@@ -11,6 +11,9 @@ Payload = dict[str, Any]
 
 Scalar = str | int | bool
 
+LASTING = ("user_id", "type")
+"""Fields that no write changes in a point that exists."""
+
 
 @dataclass(frozen=True)
 class Sparse:
@@ -109,6 +112,11 @@ class Filter:
         """The fields on which it depends."""
         return frozenset(_keys((*self.must, *self.must_not)))
 
+    @cached_property
+    def lasting(self) -> tuple[tuple[str, Scalar], ...]:
+        """The values that fields must have which no write changes."""
+        return tuple(self.equal(LASTING))
+
     def equal(self, keys: Some[str]) -> Iterable[tuple[str, Scalar]]:
         """Yield the values that these fields must have."""
         return (
@@ -160,7 +168,7 @@ class Listing:
     fields: tuple[str, ...] | None = None
     """As in `Search`."""
 
-    @property
+    @cached_property
     def keys(self) -> frozenset[str]:
         """The fields on which it depends."""
         return self.filter.keys | ({self.order.key} if self.order else set())

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from souffleur.errors import StoreError
 from souffleur.knowledge.engine.cached import MANY, CachedCollection
@@ -114,6 +115,68 @@ async def test_every_write_shows_at_once(tripped: Tripped) -> None:
     assert seen[3][2][1] == {"user_id": "ann", "state": "on", "recalls": 1}
     tripped.put_now([point(5)])
     assert (await look(cached))[0] == [0, 4, 5]
+
+
+async def test_a_write_of_one_type_leaves_what_is_known_of_others(tripped: Tripped) -> None:
+    """A turn that was put and is then judged changes no list and no count of anything else."""
+    cached = CachedCollection(tripped)
+    turn, draft = point(0, type="turn"), point(2, type="draft")
+    await tripped.put([turn, point(1, type="segment", state="off"), draft])
+
+    async def known() -> list[object]:
+        kinds = [Filter((*ANN.must, Is("type", type))) for type in ("turn", "segment", "entry")]
+        pages = [numbers((await cached.scroll(kind, limit=3))[0]) for kind in kinds]
+        return [*pages, *[await cached.count(kind) for kind in kinds]]
+
+    assert await known() == [[0], [], [], 1, 0, 0]
+    for change, trips in ({"state": "off"}, 2), ({"state": "on", "hidden": True}, 3):
+        await tripped.merge_payload([turn.id], change)
+        tripped.trips = 0
+        on = change["state"] == "on"
+        assert await known() == [[0] * on, [], [], int(on), 0, 0]
+        assert tripped.trips == trips, "the list of turns, their number, and the turn if it is in"
+    await tripped.merge_payload([draft.id], {"type": "entry"})
+    assert await known() == [[0], [], [2], 1, 0, 1]
+    await tripped.merge_payload([draft.id], {"state": "off"})
+    assert await known() == [[0], [], [], 1, 0, 0]
+
+
+WRITES = st.tuples(
+    st.sampled_from(["put", "merge", "where", "delete"]),
+    st.integers(0, 5),
+    st.sampled_from(["on", "off"]),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(WRITES, min_size=1, max_size=8))
+def test_random_writes_show_at_once(
+    edge: EdgeCollection, writes: list[tuple[str, int, str]]
+) -> None:
+    """Lists and counts, of users and types and of all, are those of the collection itself."""
+    kinds = [(), (Is("type", "turn"),), (Is("user_id", "ann"),), (*ANN.must, Is("type", "note"))]
+    filters = [Filter((*kind, Is("state", "on"))) for kind in kinds]
+
+    async def compare() -> None:
+        cached = CachedCollection(edge)
+        edge.memo = cached.memo = Memo()
+        await edge.delete([one.id for one in (await edge.scroll(Filter(), limit=100))[0]])
+        for what, n, state in writes:
+            kind, user = ("turn", "note")[n % 2], ("ann", "bob")[n % 3 == 2]
+            if what == "put":
+                others = point(9, "cid", state=state), point(8, type="turn", state=state)
+                await edge.put([*others, point(n, user, type=kind, state=state)])
+            elif what == "merge":
+                await edge.merge_payload([point(n).id], {"state": state})
+            elif what == "where":
+                await edge.merge_payload([point(n).id], {"tries": n}, where=Is("state", state))
+            else:
+                await edge.delete([point(n).id])
+            for one in filters:
+                assert await cached.scroll(one, limit=3) == await edge.scroll(one, limit=3)
+                assert await cached.count(one) == await edge.count(one)
+
+    asyncio.run(compare())
 
 
 async def test_what_ends_with_time_is_left_out(tripped: Tripped) -> None:
@@ -281,6 +344,8 @@ async def test_a_list_of_a_moment_is_not_remembered(tripped: Tripped) -> None:
     for minute in range(1, FILTERS_KEPT + 1):
         soon = Between("due_at", high=NOON + timedelta(minutes=minute))
         assert await cached.scroll(Filter((*ANN.must, soon)), limit=3) == before
+        first = Between("place", high=minute)
+        assert await cached.scroll(Filter((*ANN.must, first)), limit=3) == ([], None)
     tripped.trips = 0
     assert await cached.scroll(ANN, limit=3) == before
     assert tripped.trips == 0
@@ -376,6 +441,16 @@ async def test_of_the_hits_in_reserve_no_more_are_read_than_needed(
         assert numbers([hit.point for hit in kept]) == list(range(60 - off, 40 - off, -1))
     assert edge.memo.misses == before + read
     assert tripped.trips == 2 + 1 + (off > 0)  # the searches, the reads
+
+
+def test_an_answer_that_came_during_a_write_is_not_remembered() -> None:
+    """It may be that of the time before, whichever thread asked."""
+    memo, listing = Memo(), Listing(ANN, 3)
+    with memo.writing(points=[point(1)]), memo.reading() as reading:
+        memo.keep_list(listing, [], reading)
+        memo.keep_count(ANN, 0, reading)
+        assert (memo.find_list(listing), memo.find_count(ANN)) == ((), 0)
+    assert (memo.find_list(listing), memo.find_count(ANN)) == (None, None)
 
 
 def test_what_was_made_is_dropped_when_a_point_of_its_users_is_written() -> None:

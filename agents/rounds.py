@@ -57,7 +57,7 @@ class Context:
 
     async def persona_of(self, user_id: str, agent_id: str) -> Persona:
         """Return the names, zone and language for this user with this persona."""
-        return persona_of(self.persona, *await self.knowledge.people.find(user_id, agent_id))
+        return persona_of(self.persona, *await self.knowledge.known.people.find(user_id, agent_id))
 
     async def brief(self, prompt: str, user_id: str, agent_id: str, spoken: str) -> Brief:
         """Return how to ask about this user's talk with this persona by the rules of a prompt.

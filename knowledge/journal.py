@@ -50,6 +50,7 @@ from souffleur.knowledge.talk.talk_codec import (
     session_point,
     to_session,
     to_turn,
+    to_words,
     turn_point,
 )
 from souffleur.knowledge.talk.turn import Turn, TurnState, verdict_id
@@ -258,8 +259,12 @@ class Journal:
         found, _ = await self.collection.scroll(
             Filter(must), limit=limit, order=Order("seq", descending=True)
         )
-        turns = read_each(reversed(found), to_turn)
-        return [said for turn in turns for said in turn.clipped().said()][-limit:]
+        said: list[Said] = []
+        for point in found:
+            if len(said) >= limit:
+                break
+            said[:0] = [one for words in read_each([point], to_words) for one in words.said]
+        return said[-limit:]
 
     async def mark(self, turns: Sequence[Turn], **fields: Any) -> None:
         """Change bookkeeping fields of turns; their words and vectors stay.

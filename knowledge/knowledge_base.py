@@ -188,6 +188,14 @@ class KnowledgeBase:
             )
         return hand
 
+    @property
+    def known(self) -> "KnowledgeBase":
+        """The same store to read from as it is now: what is remembered, where that is exact.
+
+        That is where this process alone writes. Every write may raise StoreError.
+        """
+        return self if self.memories.shared else self.at_hand
+
     async def apply(self, verdict: Verdict, *, turns: Sequence[Turn] = ()) -> LedgerEntries:
         """Carry out a verdict and return one ledger entry per op.
 

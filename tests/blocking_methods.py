@@ -44,7 +44,7 @@ SOURCES = (
         ROOT / "knowledge" / "knowledge_base.py",
         "KnowledgeBase",
         "KnowledgeMethods",
-        frozenset({"at_hand", "close"}),
+        frozenset({"at_hand", "known", "close"}),
     ),
 )
 

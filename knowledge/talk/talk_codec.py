@@ -7,7 +7,9 @@ from souffleur.knowledge.portrait import PortraitStatus
 from souffleur.knowledge.privacy.handling import Group
 from souffleur.knowledge.reading import read
 from souffleur.knowledge.talk.session import Segment, Session
-from souffleur.knowledge.talk.turn import Turn
+from souffleur.knowledge.talk.turn import Turn, Words
+
+_NO_WORDS = {"type"} | (Turn.model_fields.keys() - Words.model_fields.keys())
 
 
 def turn_point(turn: Turn) -> Point:
@@ -21,6 +23,11 @@ def to_turn(point: Point) -> Turn:
     Raises UnreadableError.
     """
     return read(point, Turn, derived={"type"})
+
+
+def to_words(point: Point) -> Words:
+    """Return what was said in the turn of a point. Raises UnreadableError."""
+    return read(point, Words, derived=_NO_WORDS)
 
 
 def masked_reader(withheld: AbstractSet[Group]) -> Callable[[Point], Turn]:

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Sequence, Set as AbstractSet
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from pydantic import Field
@@ -110,19 +111,43 @@ class Turn(Frozen):
 
     def said(self) -> tuple[Said, ...]:
         """Return its messages in order; empty ones are left out."""
-        both = ((Speaker.USER, self.user), (Speaker.ASSISTANT, self.assistant))
-        return tuple(
-            Said(
-                turn_id=self.id,
-                speaker=speaker,
-                text=text,
-                at=self.at,
-                session_id=self.session_id,
-                host_turn_id=self.turn_id,
-            )
-            for speaker, text in both
-            if text
+        return _messages_of(self)
+
+
+class Words(Frozen):
+    """What was said in a turn, without its judgement, which a reader of the talk need not decode.
+
+    See `Turn` for the fields.
+    """
+
+    id: str
+    turn_id: str
+    session_id: str
+    at: Instant
+    user: Text = ""
+    assistant: Text = ""
+
+    @cached_property
+    def said(self) -> tuple[Said, ...]:
+        """Its messages in order, each as it is judged; empty ones are left out."""
+        user, assistant = (clip(one, MAX_MESSAGE_LENGTH) for one in (self.user, self.assistant))
+        return _messages_of(self.model_copy(update={"user": user, "assistant": assistant}))
+
+
+def _messages_of(turn: Turn | Words) -> tuple[Said, ...]:
+    both = ((Speaker.USER, turn.user), (Speaker.ASSISTANT, turn.assistant))
+    return tuple(
+        Said(
+            turn_id=turn.id,
+            speaker=speaker,
+            text=text,
+            at=turn.at,
+            session_id=turn.session_id,
+            host_turn_id=turn.turn_id,
         )
+        for speaker, text in both
+        if text
+    )
 
 
 def turn_point_id(user_id: str, agent_id: str, session_id: str, turn_id: str) -> str:

@@ -374,7 +374,8 @@ class Backstage:
                 by = Actor(who=ActorKind.HOST)
                 await knowledge.undo_turn(turn, by=by, now=self._parts.clock())
                 await knowledge.sessions.requeue(await knowledge.sessions.segments_with([turn.id]))
-        earlier = await knowledge.journal.messages_before(turns[0], limit=self._settings.window)
+        limit = self._settings.window
+        earlier = await knowledge.known.journal.messages_before(turns[0], limit=limit)
         state = await self._parts.needed_agents.monitor.run(turns, earlier)
         answer = state["answer"]
         if answer and answer.big:

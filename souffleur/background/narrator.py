@@ -75,13 +75,11 @@ class Narrator:
 
         Raises an outage of an endpoint or the store: then everything waits.
         """
-        sessions = self._knowledge.sessions
-        pauses = [
-            await self._summarise(segment) for segment in await sessions.waiting_segments(user_id)
-        ]
+        waiting = await self._knowledge.known.sessions.waiting_segments(user_id)
+        pauses = [await self._summarise(segment) for segment in waiting]
         pauses += [await self._write_due(one) for one in await self.due(user_id)]
         if not self._knowledge.raw_days:
-            await sessions.expire(self._clock(), 0)
+            await self._knowledge.sessions.expire(self._clock(), 0)
         return min((pause for pause in pauses if pause is not None), default=None)
 
     async def due(self, user_id: str) -> list[DuePortrait]:
@@ -90,7 +88,7 @@ class Narrator:
         There may be one in the common sphere, and one in that of each persona that knows only its
         own. Episodes and portraits are read once for all of them.
         """
-        knowledge = self._knowledge
+        knowledge = self._knowledge.known
         episodes = await knowledge.list(user_id, category=Category.EPISODE)
         portraits = await knowledge.portraits(user_id, EVERY_SPHERE)
         spheres = {one.sphere for one in (*episodes, *portraits) if one.sphere != SHARED}

@@ -79,6 +79,8 @@ INDEXES: dict[str, IndexType] = {
 T = TypeVar("T")
 
 META_ID = derive_id("meta")
+MOST_SETTLED = 10_000
+"""Number of users of whom it is remembered that every verdict is applied."""
 _DERIVED = frozenset({"type", "seq", "applied", "memory_ids", "expunged"}) | drafts.DERIVED
 
 
@@ -96,6 +98,10 @@ class Journal:
         """Who judges whom, on a store of several processes."""
         self._recorder = Recorder(collection, self._new_session, first_seq=last_seq)
         self._seq = itertools.count(last_seq + 1)
+        self._settled: set[str] = set()
+        """Users of whom every verdict is applied, on a store of this process alone."""
+        self._begun: dict[str, list[str]] = {}
+        """Entries of the verdict that is being applied, of users who were settled before."""
         self._watchers: dict[object, Callable[[str], None]] = {}
 
     @classmethod
@@ -295,6 +301,9 @@ class Journal:
             await drafts.write_drafts(self.collection, user_id, payloads, entries[0].at)
             await self._promote(list(payloads), await self.leases.commit(user_id, name))
             return
+        for user_id in self._settled & {entry.user_id for entry in entries}:
+            self._settled.discard(user_id)
+            self._begun[user_id] = [entry.id for entry in entries]
         await self.collection.put(
             [Point(entry.id, self._entry_payload(entry, next(self._seq))) for entry in entries]
         )
@@ -305,7 +314,14 @@ class Journal:
         if self.collection.shared:
             await self.leases.note_done(entries[0].user_id, entries[0].verdict_id)
         for user_id in {entry.user_id for entry in entries}:
+            if self._begun.pop(user_id, None) == [entry.id for entry in entries]:
+                self._settled.add(user_id)
             self.tell(user_id)
+
+    def read_anew(self) -> None:
+        """Look in the store again for verdicts that are not applied: others were written to it."""
+        self._settled.clear()
+        self._begun.clear()
 
     def tell(self, user_id: str) -> None:
         """Call what watches: something of a user has changed."""
@@ -357,7 +373,13 @@ class Journal:
         wanted = Filter((Is("type", "entry"), Is("applied", False), *user_conditions(user_id)))
         if self.collection.shared:
             return await self._open_verdicts(user_id)
+        if user_id in self._settled:
+            return []
         found = await read_all(self.collection, wanted)
+        if user_id is not None and not found:
+            if len(self._settled) >= MOST_SETTLED:
+                self._settled.clear()
+            self._settled.add(user_id)
         found.sort(key=_seq)
         groups: dict[str, list[Point]] = {}
         for point in found:

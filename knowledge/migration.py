@@ -114,6 +114,7 @@ async def put_records(knowledge: KnowledgeBase, points: Sequence[Point]) -> None
     items = [to_item(point) for point in points if point.payload["type"] == "item"]
     others = [unembedded(point) for point in points if point.payload["type"] != "item"]
     await knowledge.journal.collection.put([*others, *await knowledge.items.points(items)])
+    knowledge.journal.read_anew()
 
 
 def unembedded(point: Point) -> Point:

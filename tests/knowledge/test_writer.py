@@ -6,13 +6,16 @@ import pytest
 
 from souffleur.errors import EmbedderError
 from souffleur.knowledge.embedding.embedder import Embedder
+from souffleur.knowledge.engine.collection import Point
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Speaker
+from souffleur.knowledge.migration import put_records
 from souffleur.knowledge.operation import ActorKind, Boost, Delete, Refusal, Said
 from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.store import open_knowledge
 from souffleur.knowledge.talk.turn import verdict_id
 from tests.build import NOW, Sulking, an_add, by_hand, keep, turn, verdict
+from tests.counted import Tripped
 from tests.place import at_once, located
 
 
@@ -86,6 +89,26 @@ async def test_what_was_begun_is_finished_in_order(base: KnowledgeBase) -> None:
     assert await base.journal.unsettled() == written
     assert await base.recover() == 5
     assert len(await base.list("ann")) == 15
+
+
+async def test_whether_all_is_applied_is_read_once(base: KnowledgeBase) -> None:
+    """Until a verdict is written that is not applied, be it here or by an import."""
+    await by_hand(base, an_add())
+    tripped = Tripped(base.journal.collection)
+    base.journal.collection = tripped
+    other = await by_hand(base, an_add("Ann likes cats."))
+    tripped.trips = 0
+    assert await base.journal.unsettled("ann") == []
+    assert tripped.trips == 0
+    third = await base.writer.plan(verdict(an_add("Ann swims."), who=ActorKind.HOST, name=3), [])
+    await base.journal.write(third)
+    assert await base.journal.unsettled("ann") == [third]
+    assert await base.recover("ann") == 1
+    assert await base.journal.unsettled("ann") == []
+    (point,) = await tripped.get([other.id])
+    await put_records(base, [Point(point.id, {**point.payload, "applied": False})])
+    assert await base.recover("ann") == 1
+    assert await base.recover("ann") == 0
 
 
 async def test_without_the_embedder_nothing_is_written_down(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ from souffleur.knowledge.finding.search import (
     search_turns,
     turns_filter,
 )
+from souffleur.knowledge.finding.valued import Valued
 from souffleur.knowledge.identity import (
     COMMON,
     EVERY_SPHERE,
@@ -615,9 +616,16 @@ class KnowledgeBase:
         sphere: str | None = COMMON,
     ) -> Memories:
         """Return the active memories with the highest value now, best first; ties by age and id."""
-        found = await self.most_important(
-            user_id, limit=2 * limit, categories=categories, now=now, sphere=sphere
-        )
+        asked = ("valued", limit, tuple(categories), sphere)
+        valued = Valued(self.memories.memo, check_id(user_id), asked, now)
+        at_hand = isinstance(self.memories, CachedCollection)
+        found = valued.find() if at_hand else None
+        if found is None:
+            found = await self.most_important(
+                user_id, limit=2 * limit, categories=categories, now=now, sphere=sphere
+            )
+            if at_hand:
+                valued.keep(found)
         return by_value(found, now, self.policy)[:limit]
 
     async def most_important(

@@ -538,6 +538,8 @@ class KnowledgeBase:
             count += len(turns)
             if progress:
                 progress(count, max(count, total))
+            if len(turns) < TURNS_PER_REQUEST:
+                break
             await asyncio.sleep(0)  # an embedder in this process may never wait for anything
         return count
 

@@ -39,8 +39,8 @@ class Attempts:
         self._endpoints = endpoints
         self._patience = patience
 
-    async def judge(self, turns: Sequence[Turn]) -> float:
-        """Judge once; return the seconds to wait before going on.
+    async def judge(self, turns: Sequence[Turn]) -> float | None:
+        """Judge once; return the seconds until it is tried again, `None` if it need not be.
 
         Raises EndpointError, EmbedderError or StoreError if these turns are not the cause.
         """
@@ -48,9 +48,9 @@ class Attempts:
             await self._judge(turns)
         except Exception as error:  # noqa: BLE001  the worker's edge: whatever it was, talk goes on
             return await self._failed(turns, error)
-        return 0.0
+        return None
 
-    async def _failed(self, turns: Sequence[Turn], error: Exception) -> float:
+    async def _failed(self, turns: Sequence[Turn], error: Exception) -> float | None:
         text = mend(f"{type(error).__name__}: {error}")
         await self._note_cost(turns[0], error)
         if not await self._endpoints.is_fault_of_request(error):
@@ -68,7 +68,7 @@ class Attempts:
         then = "set aside" if last else "will be tried again"
         bound.bind(tries=tries).warning("turn not judged, {}: {}", then, describe(error))
         trace_bug(bound, error)
-        return 0.0 if last else self._patience.wait(tries)
+        return None if last else self._patience.wait(tries)
 
     async def _note_cost(self, turn: Turn, error: Exception) -> None:
         """Add the usage of a failed attempt to the usage noted with its first turn."""

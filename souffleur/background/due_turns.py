@@ -23,13 +23,20 @@ class DueTurns:
         self._every = every
         self._most = max(most, every)
 
-    async def next_for(self, user_id: str, *, forced: bool, rounds: int) -> list[Turn]:
+    async def next_for(self, user_id: str, *, forced: bool, rounds: int) -> tuple[list[Turn], bool]:
         """Return the first turns that are due, as many as one call takes; none if none is.
 
-        If `forced`, all are due that wait. `rounds` is how many calls others are ahead of this
-        user's next one.
+        Also whether others may wait that are not among them. If `forced`, all are due that wait.
+        `rounds` is how many calls others are ahead of this user's next one.
         """
-        if self._every == 1 or forced:
+        if self._every == 1:
+            waiting = await self._journal.waiting(user_id, limit=self._most + 1)
+            turns = self._together(waiting[: self._most], rounds)
+            return turns, len(turns) < len(waiting) or self._journal.collection.shared
+        return await self._next_due(user_id, forced, rounds), True
+
+    async def _next_due(self, user_id: str, forced: bool, rounds: int) -> list[Turn]:
+        if forced:
             waiting = await self._journal.waiting(user_id, limit=self._most)
             return self._together(waiting, rounds)
         after = 0

@@ -86,6 +86,10 @@ class Worker:
         self._make_line = partial(Line, journal, self.wake, most=queued)
         self._stalls = Stalls(self._served, endpoints, patience, sleep=sleep, steady=steady)
         self._forced: set[str] = set()
+        self._woken: set[str] = set()
+        """Users for whom somebody called since it was read what of theirs waits."""
+        self._judged: set[str] = set()
+        """Users of whom all that was read to wait has been judged."""
         self._unfinished: set[str] = set()
         """Users during whose work the store went out of reach."""
         self._is_poor = False
@@ -138,6 +142,7 @@ class Worker:
 
     def wake(self, user_id: str) -> None:
         """Have this user served, in line with the others. Must be called in the event loop."""
+        self._woken.add(user_id)
         if user_id in self._tasks:
             self._again.add(user_id)
         else:
@@ -259,13 +264,19 @@ class Worker:
 
     async def _do_next(self, user_id: str, forced: bool) -> None:
         """Attempt the turns that are due next; if none is, have what is left told."""
-        if await self._judge_next(user_id, forced):
+        if not self._is_all_judged(user_id) and await self._judge_next(user_id, forced):
             self._again.add(user_id)
             self._forced |= {user_id} if forced else set()
             return
         async with self._slots, self._hands.work():
             wait = await self._tell(user_id)
         self._wake_later(user_id, wait)
+
+    def _is_all_judged(self, user_id: str) -> bool:
+        """Return whether all that waited has just been judged, and nobody called since."""
+        judged = user_id in self._judged
+        self._judged.discard(user_id)
+        return judged and user_id not in self._woken and not self._closing
 
     async def _judge_next(self, user_id: str, forced: bool) -> bool:
         """Attempt the first turns that are due; return `False` if none is.
@@ -282,7 +293,9 @@ class Worker:
                         await self._finish(user_id)
                         self._unfinished.discard(user_id)
                     rounds = len(self._line) // self._parallel
-                    turns = await self._due.next_for(user_id, forced=forced, rounds=rounds)
+                    self._woken.discard(user_id)
+                    due = await self._due.next_for(user_id, forced=forced, rounds=rounds)
+                    turns, are_more = due
                     if not turns:
                         return False
                     pause = await self._attempts.judge(turns)
@@ -294,7 +307,8 @@ class Worker:
                     raise
                 await self._rest(max(self._patience.wait(outages), self._endpoints.retry_in))
             else:
-                await self._rest(pause)
+                self._judged |= {user_id} if pause is None and not are_more else set()
+                await self._rest(pause or 0.0)
                 return True
 
     async def _rest(self, seconds: float) -> None:

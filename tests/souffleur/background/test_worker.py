@@ -12,6 +12,7 @@ from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.talk.turn import Turn, TurnState
 from tests.build import turn
+from tests.counted import Tripped
 from tests.place import at_once
 from tests.stores import empty_base
 
@@ -73,6 +74,32 @@ async def test_one_with_much_waiting_keeps_nobody_up(base: KnowledgeBase) -> Non
     assert Counter(judge.users)["talkative"] == 8
     own = [turn.seq for turns in judge.calls for turn in turns if turn.user_id == "talkative"]
     assert own == sorted(own)
+
+
+async def test_what_waits_is_read_once_unless_more_comes(base: KnowledgeBase) -> None:
+    """Two turns are read and judged; two that come meanwhile are judged as well."""
+    tripped = Tripped(base.journal.collection)
+    base.journal.collection = tripped
+    judge = Judge(base.journal)
+
+    async def judged(turns: Sequence[Turn]) -> None:
+        if len(judge.calls) == 1:
+            base.journal.record(turn("wait", turn_id="more"))
+            base.journal.record(turn("so", turn_id="and more"))
+            work.wake("ann")
+            tripped.trips = 0
+        await judge(turns)
+
+    work = worker(base.journal, judged)
+    trips = []
+    for count in (2, 3):
+        say(base, "ann", count)
+        tripped.trips = 0
+        work.wake("ann")
+        assert await work.drain()
+        trips.append(tripped.trips)
+    assert [len(turns) for turns in judge.calls] == [2, 1, 2]
+    assert trips == [1, 1]
 
 
 @at_once

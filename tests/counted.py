@@ -1,13 +1,13 @@
 """Collections that count what is read of them, and how often: counted and not timed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from souffleur.knowledge.engine.collection import Collection, Filter, Point
 
 
 class Counted:
-    """A collection that counts the points it returns, however it is asked."""
+    """A collection that counts the points it returns with their payloads, however it is asked."""
 
     def __init__(self, collection: Collection) -> None:
         self._collection = collection
@@ -18,18 +18,21 @@ class Counted:
 
     async def scroll(self, *args: Any, **more: Any) -> Any:
         page, after = await self._collection.scroll(*args, **more)
-        self.read += len(page)
+        self._count(page)
         return page, after
 
     async def get(self, ids: Sequence[str], *, vectors: bool = False) -> list[Point]:
         found = await self._collection.get(ids, vectors=vectors)
-        self.read += len(found)
+        self._count(found)
         return found
 
     async def search(self, queries: Any) -> Any:
         hits = await self._collection.search(queries)
-        self.read += sum(map(len, hits))
+        self._count(hit.point for each in hits for hit in each)
         return hits
+
+    def _count(self, points: Iterable[Point]) -> None:
+        self.read += sum(1 for point in points if point.payload)
 
 
 class Tripped:

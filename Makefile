@@ -4,6 +4,8 @@ BIN := $(VENV)/bin
 LOWEST := .venv-lowest
 READY := $(VENV)/.ready
 UV := $(shell command -v uv)
+# One process more than processors: many tests wait, for other processes or for a pause.
+QUICKLY = -q -m "not soak" -n $$(expr $$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN) + 1) --dist loadfile
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
@@ -12,7 +14,7 @@ export PIP_NO_WARN_SCRIPT_LOCATION := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test coverage lint fix methods docs evals speed soak lowest lock clean
+.PHONY: help demo test suite coverage lint fix methods docs evals speed soak lowest lock clean
 
 help:  ## What there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -33,14 +35,17 @@ endif
 demo: $(READY)  ## Half a year with a companion, in a few screens (no key, no network)
 	@$(BIN)/souffleur demo
 
-test: lint  ## Lint, types, tests
-	@$(BIN)/pytest -q -m "not soak" -n auto --dist loadfile
+test: $(READY)  ## Lint, types, tests
+	@$(MAKE) --no-print-directory -j2 lint suite
+
+suite: $(READY)
+	@$(BIN)/pytest $(QUICKLY)
 
 # Not part of `test`: two threads that start at once under a tracer may lose one on CPython 3.11
 # ("Cannot install a trace function while another trace function is being installed").
 coverage: $(READY)  ## Tests with coverage of lines and branches
 	@$(BIN)/coverage erase
-	@$(BIN)/coverage run -m pytest -q -m "not soak" -n auto --dist loadfile
+	@$(BIN)/coverage run -m pytest $(QUICKLY)
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
 
@@ -77,7 +82,7 @@ lowest:  ## Tests with the lowest versions that pyproject.toml allows
 	@python3 tests/lowest.py > $(LOWEST)/floors.txt
 	@$(LOWEST)/bin/python -m pip install --quiet -r $(LOWEST)/floors.txt
 	@$(LOWEST)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
-	@$(LOWEST)/bin/python -m pytest -q -m "not soak" -n auto --dist loadfile
+	@$(LOWEST)/bin/python -m pytest $(QUICKLY)
 
 soak: $(READY) lowest  ## The long campaigns
 	@$(BIN)/pytest -q -m soak --hypothesis-profile=soak

@@ -1,6 +1,7 @@
 """Reading records: an unreadable one is logged and left in place, and does not hide the others."""
 
 from collections.abc import Callable, Collection, Iterable
+from copy import deepcopy
 from datetime import datetime
 from functools import cache
 from typing import TypeVar, get_args, get_origin
@@ -35,6 +36,8 @@ def read(point: Point, model: type[Record], *, derived: Collection[str] = ()) ->
     for key in derived:
         fields.pop(key, None)
     fields |= {key: _moment(fields[key]) for key in _moments(model) if fields.get(key)}
+    if point.records is not None:  # its payload is kept as well, with what a dictionary holds
+        fields |= {key: deepcopy(fields[key]) for key in _changeable(model) if fields.get(key)}
     try:
         record = model.model_validate(fields)
     except ValidationError as error:

@@ -78,7 +78,7 @@ class Lookup:
             limit=check_limit(limit),
             zone=zone,
         )
-        return await self._knowledge.search(query)
+        return await self._knowledge.known.search(query)
 
     async def memories(
         self,

@@ -14,7 +14,7 @@ from souffleur.knowledge.memory import Evidence, Kind, Memory, MemoryState
 from souffleur.knowledge.operation import ActorKind, Add, LedgerEntry
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
-from tests.build import NOW, days, memory as made, verdict
+from tests.build import NOW, days, keep, memory as made, verdict
 from tests.place import where
 from tests.scripted import Scripted, add, answer, by_name
 from tests.served import served
@@ -217,3 +217,14 @@ async def test_stats_users_and_restoring(memory: Host) -> None:
     (known,) = [one for one in await memory.users() if one.user_id == "max"]
     assert known.memories == 1
     await memory.erase_user(user_id="max")
+
+
+async def test_what_a_host_found_is_its_own(opened: Souffleur) -> None:
+    """A host that changes the dictionaries of what it found changes no later search."""
+    kept = await keep(opened.knowledge, "Ann rows on lakes.", data={"lakes": ["Como"]})
+    for _ in range(3):
+        found = (await opened.search("Who rows on lakes?", user_id="ann"))[0]
+        assert found.memory.data == {"lakes": ["Como"]}
+        found.memory.data["lakes"].append("Garda")
+        found.memory.data["boat"] = "red"
+    await opened.forget(kept.id, user_id="ann")

@@ -436,6 +436,8 @@ class EdgeCollection:
                     self._sync_written()
                     many = self._written >= self._checkpoint_after
                     if checkpoint or many or self.trouble or not SYNCS_MAPS:
+                        if self._written:  # the engine dies of a full disk in mapped files
+                            disk.need(disk.BYTES_TO_WRITE, self._path, self._room)
                         sync_data(self._path)
                         with self._alone:
                             self._opened.flush()

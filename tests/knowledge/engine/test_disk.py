@@ -53,6 +53,23 @@ async def test_a_disk_that_fills_up_loses_nothing(tmp_path: Path) -> None:
     await collection.close()
 
 
+async def test_the_engine_flushes_only_with_room(tmp_path: Path) -> None:
+    """Else it could die in its mapped files: the log has what was written, which is told."""
+    room = Room(disk.BYTES_TO_OPEN)
+    collection = EdgeCollection.open(tmp_path, LAYOUT, room=room)
+    room.free = 0
+    await collection.close()  # there is nothing to flush
+    room.free = disk.BYTES_TO_OPEN
+    collection = EdgeCollection.open(tmp_path, LAYOUT, room=room)
+    collection.put_now([POINT])
+    room.free = 0
+    with pytest.raises(StoreError, match="make room"):
+        await collection.close()
+    again = EdgeCollection.open(tmp_path, LAYOUT)
+    assert len(await again.get([POINT.id])) == 1
+    await again.close()
+
+
 async def test_a_host_keeps_talking_on_a_full_disk(tmp_path: Path) -> None:
     """`observe` says so and holds the turns; once there is room they are written, in order."""
     base = await open_base(tmp_path, dimension=16)

@@ -33,14 +33,14 @@ def own_names(memory: Memory, others: Iterable[Memory]) -> tuple[str, ...]:
     >>> own_names(one, [one, Noted(id="2", entities=("Oslo",))])
     ('Tom',)
     """
-    shared = names_of(other for other in others if other.id != memory.id)
-    return tuple(name for name in memory.entities if normalize_text(name) not in shared)
+    return unshared(memory.entities, (other for other in others if other.id != memory.id))
 
 
-def names_of(memories: Iterable[Memory]) -> set[str]:
-    """Return the names that memories mention, normalized."""
-    named = {name for one in memories for name in one.entities}
-    return {normalize_text(name) for name in named}
+def unshared(names: Iterable[str], others: Iterable[Memory]) -> tuple[str, ...]:
+    """Return those names that none of the other memories mentions, in their order."""
+    mentioned = {name for one in others for name in one.entities}
+    shared = {normalize_text(name) for name in mentioned}
+    return tuple(name for name in names if normalize_text(name) not in shared)
 
 
 def mentions(text: str, content: str, names: Sequence[str] = ()) -> bool:

@@ -8,9 +8,8 @@ from typing import Any
 
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge.engine.collection import Point
-from souffleur.knowledge.forgetting import names_of
+from souffleur.knowledge.forgetting import unshared
 from souffleur.knowledge.language.plain_text import clip
-from souffleur.knowledge.language.text_match import normalize_text
 from souffleur.knowledge.memory import NARRATIVE, Category, Memory, MemoryState
 from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.removal.subject import Reader, Subject, texts_in, texts_of
@@ -109,10 +108,9 @@ def subject_of(topic: str, gone: Sequence[Memory], every: Iterable[Memory]) -> S
     """Return the subject of a removal: the topic, and what these memories alone say."""
     ids = {one.id for one in gone}
     stays = [one for one in every if one.id not in ids and one.category not in NARRATIVE]
-    shared, named = names_of(stays), dict.fromkeys(name for one in gone for name in one.entities)
-    names = (name for name in named if normalize_text(name) not in shared)
+    names = unshared(dict.fromkeys(name for one in gone for name in one.entities), stays)
     contents = dict.fromkeys(one.content for one in gone if one.category not in NARRATIVE)
-    return Subject(topic=topic, names=tuple(names), contents=tuple(contents))
+    return Subject(topic=topic, names=names, contents=tuple(contents))
 
 
 def _memories(held: Holdings, reader: Reader, near: Mapping[str, str]) -> Iterator[Trace]:

@@ -22,7 +22,7 @@ from souffleur.knowledge.operation import (
     derive_id,
 )
 from souffleur.knowledge.policy import COMPANION, Policy
-from souffleur.knowledge.store import open_knowledge
+from souffleur.knowledge.store import Opener, open_knowledge
 from souffleur.knowledge.talk.turn import Turn, turn_point_id
 from tests.place import located
 
@@ -90,11 +90,16 @@ async def open_base(
     *,
     require_confirmation: bool = False,
     dimension: int = 128,
+    opener: Opener | None = None,
 ) -> KnowledgeBase:
     """A store in a folder, with the embedder that needs no model."""
     embedder = make_embedder(f"hash:{dimension}")
     return await open_knowledge(
-        located(folder), embedder, policy, require_confirmation=require_confirmation
+        located(folder),
+        embedder,
+        policy,
+        require_confirmation=require_confirmation,
+        opener=opener,
     )
 
 

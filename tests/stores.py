@@ -13,18 +13,18 @@ from typing import Any, cast
 
 import qdrant_edge as qdrant
 
-from souffleur.knowledge.embedding.embedder import Embedder, make_embedder
+from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine import disk
 from souffleur.knowledge.engine.collection import Collection, CollectionSchema
 from souffleur.knowledge.engine.edge import EdgeCollection
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.policy import COMPANION, Policy
-from souffleur.knowledge.store import COLLECTIONS, StoreLocation, open_collections, open_knowledge
+from souffleur.knowledge.store import COLLECTIONS, StoreLocation, open_collections
 from souffleur.opening import Opening
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings, change_settings
 from souffleur.time_source import Clock, TimeSource, from_clock
-from tests.place import located
+from tests.build import open_base
 
 USES = 50
 """Uses after which a collection is made anew, as what was deleted leaves gaps in its files."""
@@ -146,22 +146,9 @@ STORES = Stores()
 """Those of this process; `conftest` says where they are."""
 
 
-async def empty_base(
-    folder: Path,
-    policy: Policy = COMPANION,
-    *,
-    require_confirmation: bool = False,
-    dimension: int = 128,
-) -> KnowledgeBase:
-    """An empty store; on a server, its collections are named after the folder."""
-    embedder = make_embedder(f"hash:{dimension}")
-    return await open_knowledge(
-        located(folder),
-        embedder,
-        policy,
-        require_confirmation=require_confirmation,
-        opener=STORES.open,
-    )
+async def empty_base(folder: Path, policy: Policy = COMPANION, **chosen: Any) -> KnowledgeBase:
+    """An empty store, as `open_base` makes one; on a server, it is named after the folder."""
+    return await open_base(folder, policy, **chosen, opener=STORES.open)
 
 
 def open_empty(

@@ -9,6 +9,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ from tests.place import SERVER, bytes_below, where
 from tests.scripted import SKIP, Scripted
 from tests.souffleur.langchain.agents import scripted
 from tests.souffleur.proxy.endpoint import streamed, whole
-from tests.souffleur.proxy.scene import open_scene
+from tests.souffleur.proxy.scene import Scene, open_scene
 from tests.traced import exporter
 
 CANARY = "zanzibarcanary7"
@@ -105,6 +106,29 @@ async def following(url: str, kept: list[str]) -> AsyncIterator[None]:
     await asyncio.gather(task, return_exceptions=True)
 
 
+@dataclass
+class Edge:
+    """A scene, and those who reach its memory over HTTP."""
+
+    scene: Scene
+    url: str
+    client: AsyncClient
+    http: httpx2.AsyncClient
+
+
+@asynccontextmanager
+async def edges(folder: Path, seen: list[str]) -> AsyncIterator[Edge]:
+    """A scene whose memory is served; Ann's events are kept in `seen`."""
+    async with (
+        open_scene(folder, **WATCHED) as scene,
+        served(scene.memory) as url,
+        following(url, seen),
+        AsyncClient(url) as client,
+        httpx2.AsyncClient(base_url=url) as http,
+    ):
+        yield Edge(scene, url, client, http)
+
+
 def left(*places: list[str]) -> list[str]:
     """What of all this, and of the spans, has the canary."""
     spans = [span.to_json() for span in exporter().get_finished_spans()]
@@ -136,13 +160,8 @@ async def completed(http: httpx2.AsyncClient, words: str, **headers: str) -> Non
 async def test_incognito(tmp_path: Path, lines: list[str]) -> None:
     """By the client, the proxy, the tools and refused bodies: nothing is left anywhere."""
     seen: list[str] = []
-    async with (
-        open_scene(tmp_path, **WATCHED) as scene,
-        served(scene.memory) as url,
-        following(url, seen),
-        AsyncClient(url) as client,
-        httpx2.AsyncClient(base_url=url) as http,
-    ):
+    async with edges(tmp_path, seen) as edge:
+        scene, client, http = edge.scene, edge.client, edge.http
         await client.remember("Ann likes plainly-said tea.", user_id="ann")
         await client.recall(**ANN, text="plainly-said")
         whisper = await client.recall(**ANN, text=CANARY, incognito=True)
@@ -156,7 +175,7 @@ async def test_incognito(tmp_path: Path, lines: list[str]) -> None:
         seen += await refused(http, CANARY)
         await client.set_preferences(user_id="ann", incognito=True)
         await completed(http, CANARY)
-        async with ToolClient(f"{url}/mcp") as tools:
+        async with ToolClient(f"{edge.url}/mcp") as tools:
             for name, given in (("search_memories", "query"), ("ask", "question")):
                 told = await tools.call_tool(name, {given: CANARY, "user_id": "ann"})
                 assert told.is_error
@@ -174,13 +193,8 @@ async def test_incognito(tmp_path: Path, lines: list[str]) -> None:
 async def test_secrets(tmp_path: Path, lines: list[str]) -> None:
     """What is said with them is traced and logged without them; so is a search for one."""
     seen: list[str] = []
-    async with (
-        open_scene(tmp_path, **WATCHED) as scene,
-        served(scene.memory) as url,
-        following(url, seen),
-        AsyncClient(url) as client,
-        httpx2.AsyncClient(base_url=url) as http,
-    ):
+    async with edges(tmp_path, seen) as edge:
+        scene, client, http = edge.scene, edge.client, edge.http
         await client.remember(SECRET, user_id="ann")
         await client.recall(**ANN, text=SECRET)
         await client.ask(SECRET, user_id="ann")

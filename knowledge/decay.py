@@ -55,26 +55,11 @@ def base_value(memory: Memory, policy: Policy) -> float:
 
 def effective(memory: Memory, now: datetime, policy: Policy) -> float:
     """Return the value of a memory at `now`, 0 or more, in the policy's unit."""
-    return faded(memory, memory.since(now), policy)
-
-
-def faded(memory: Memory, days: float, policy: Policy) -> float:
-    """Return the value of a memory so many days after its anchor, as `effective` does."""
-    value = base_value(memory, policy)
-    if never_fades(memory, policy):
-        return value
-    rule = policy.rule(memory.category)
-    fading = days - memory.grace_days
-    if fading > 0:
-        value *= math.pow(rule.rate, fading)
-    below = rule.review_below
-    if below is not None and value < below and awaits_reviewer(memory, policy):
-        return below
-    return value
+    return fading(memory, policy).at(now)
 
 
 class Fading(NamedTuple):
-    """How one memory fades: what `effective` needs of it, for memories that are often ranked."""
+    """How one memory fades, which is kept of memories that are often ranked."""
 
     base: float
     """The value at the anchor."""
@@ -86,7 +71,7 @@ class Fading(NamedTuple):
     """The value below which it does not fall."""
 
     def at(self, now: datetime) -> float:
-        """Return what `effective` returns for the memory."""
+        """Return the value at a moment."""
         return self.after((now - self.anchor_at).total_seconds() / 86400)
 
     def after(self, days: float) -> float:
@@ -234,6 +219,12 @@ def near_expiries(now: datetime) -> tuple[datetime, datetime]:
     ['2026-01-19', '2026-01-25']
     """
     return plan_expiry(now - NEAR), plan_expiry(now + NEAR)
+
+
+def next_end(memories: Iterable[Memory], now: datetime) -> datetime | None:
+    """Return when the next of these expires or holds no longer; `None` if none will after `now`."""
+    ends = (end for one in memories for end in (one.expires_at, one.valid_until))
+    return min((end for end in ends if end and end > now), default=None)
 
 
 def _floor(memory: Memory, policy: Policy) -> float:

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from souffleur.knowledge.decay import Fading, fading, near_expiries
+from souffleur.knowledge.decay import Fading, fading, near_expiries, next_end
+from souffleur.knowledge.engine.kept_until import KeptUntil
 from souffleur.knowledge.identity import PERSONAS
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.policy import Policy
@@ -75,46 +76,29 @@ class Standing:
         """Return from when, after `now`, something else may be read; `now` if that is unknown."""
         if len(self.plans) >= MAX_PLANS_READ:
             return now
-        every = [memory for part in _parts(self).values() for memory in part]
-        ends = [end for one in every for end in (one.expires_at, one.valid_until)]
-        return min([end for end in ends if end and end > now], default=now + AHEAD)
-
-
-@dataclass(frozen=True)
-class _Kept:
-    standing: Standing
-    changeable: Collection[str]
-    """The parts with memories whose `data` a host may change."""
-    since: datetime
-    until: datetime
+        every = (memory for part in _parts(self).values() for memory in part)
+        return next_end(every, now) or now + AHEAD
 
 
 class Shelf:
     """Where what was read of users is kept, if this process alone writes to their store."""
 
     def __init__(self, memo: "Memo", place: Place, now: datetime) -> None:
-        self._memo = memo if memo.life is None else None
-        self._place = place
         self._now = now
-        self._owners = (place.user_id, PERSONAS)
-        self._versions = memo.versions(self._owners)
+        self._kept = KeptUntil(memo, (place.user_id, PERSONAS), place, now)
 
     def find(self) -> Standing | None:
         """Return what was read and holds at this moment; the host may change its `data`."""
-        kept = self._memo and self._memo.find_made(self._place.user_id, self._place)
-        if not isinstance(kept, _Kept) or not kept.since <= self._now < kept.until:
-            return None
-        return _own(kept.standing, kept.changeable)
+        kept = self._kept.find()
+        return _own(*kept) if kept else None
 
     def keep(self, standing: Standing) -> None:
         """Keep what was read since this shelf was made, until it is written or its time is over."""
+        parts = _parts(standing)
+        changeable = [name for name, part in parts.items() if any(one.data for one in part)]
+        size = sum(map(len, parts.values()))
         until = min(standing.until(self._now), self._now + AHEAD)
-        if self._memo and until > self._now:
-            parts = _parts(standing)
-            size = sum(map(len, parts.values()))
-            changeable = [name for name, part in parts.items() if any(one.data for one in part)]
-            kept = _Kept(_own(standing, changeable), changeable, self._now, until)
-            self._memo.keep_made(self._owners, self._place, kept, size, self._versions)
+        self._kept.keep((_own(standing, changeable), changeable), size, until)
 
 
 def _parts(standing: Standing) -> dict[str, Sequence[Memory]]:
@@ -124,7 +108,7 @@ def _parts(standing: Standing) -> dict[str, Sequence[Memory]]:
 
 
 def _own(standing: Standing, changeable: Collection[str]) -> Standing:
-    """Return it with `data` of its own, which a host may change; all else of it is frozen."""
+    """Return it with `data` of its own, which a host may change, in the parts that have any."""
     if not changeable:
         return standing
     own: dict[str, Any] = {name: _copied(getattr(standing, name)) for name in changeable}

@@ -88,8 +88,13 @@ def test_what_is_ranked_often_fades_as_any_other(
         asked_at=NOW if asked else None,
         expires_at=NOW if expires else None,
     )
+    rate, below = policy.rule(category).rate, policy.rule(category).review_below
+    lasts, awaits = decay.never_fades(one, policy), decay.awaits_reviewer(one, policy)
     for then in (NOW + days(age), NOW - days(age)):
         assert decay.fading(one, policy).at(then) == decay.effective(one, then, policy)
+        late = max(0.0, one.since(then) - grace)
+        value = decay.base_value(one, policy) * (1 if lasts else math.pow(rate, late))
+        assert decay.effective(one, then, policy) == max(value, (awaits and below) or 0.0)
 
 
 @given(policies, categories, values, values, ages)

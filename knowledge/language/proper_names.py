@@ -49,24 +49,42 @@ brazilian australian vietnamese indonesian pakistani nigerian egyptian
 """
 _NOT_ALONE = frozenset(_PEOPLES.split()) | _RELATIVES
 _NOT_FIRST = _NOT_NAMES | _RELATIVES
+_GERMAN_WORDS = """
+der das dem den des ein eine einen einem einer und oder aber auch nicht kein keine ist wird wurde
+hat habe ich du er sie es wir mit von vom zum zur bei beim für auf aus nach noch seit über im am bis
+sich mein meine sein seine ihr ihre wie dass als erst jetzt muss haben sind schon immer
+"""
+_GERMAN = frozenset(_GERMAN_WORDS.split())
+"""Words that make a line German if they are many: each of its nouns has a capital."""
+_GERMAN_SHARE = 0.15
 _LABEL = re.compile(r"\W{0,3}:")
 _ABBREVIATION = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|St|Prof|vs)\.$")
 
 
 def read_capitalised(line: str) -> list[NumeralMatch]:
-    """Return capitalised names: all in Chinese text, those within a sentence in English."""
+    """Return capitalised names: all in Chinese text, those within a sentence in English.
+
+    In German, where a capital says only that a word is a noun, those with another one or a digit.
+
+    >>> [one.text for one in read_capitalised("We met Birte at Leipzig station.")]
+    ['Birte', 'Leipzig']
+    >>> [one.text for one in read_capitalised("Wir haben für den Umzug einen VW T5 geliehen.")]
+    ['VW T5']
+    """
     words = _ANY_WORD.findall(line)
     chinese = len(re.findall(f"[{HAN}]", line)) >= len(words)
     if not chinese and _is_heading(line, words):
         return []
+    german = _is_german(words)
     found = []
     for run in _RUN.finditer(line):
         parts = list(_PART.finditer(line, run.start(), run.end()))
+        if german:
+            parts = [part for part in parts if _is_marked(part[0])]
         english = not chinese or re.match(" [a-z]+ ", line[run.end() : run.end() + 20])
-        if english and _begins(line, run.start()):
+        if english and parts and _begins(line, run.start()):
             label = _LABEL.match(line, run.end())
-            marked = any(char.isupper() or char.isdigit() for char in parts[0][0][1:])
-            parts = [] if label else parts if marked else parts[1:]
+            parts = [] if label else parts if _is_marked(parts[0][0]) else parts[1:]
         while parts and parts[0][0].lower() in _NOT_FIRST:
             parts.pop(0)
         while parts and parts[-1][0].lower() in _NOT_NAMES:
@@ -75,6 +93,15 @@ def read_capitalised(line: str) -> list[NumeralMatch]:
         if len(name) > 1 and name.lower() not in _NOT_ALONE:
             found.append(NumeralMatch(parts[0].start(), name, normalize_text(name)))
     return found
+
+
+def _is_marked(word: str) -> bool:
+    return any(char.isupper() or char.isdigit() for char in word[1:])
+
+
+def _is_german(words: list[str]) -> bool:
+    german = [word.lower() for word in words if word.lower() in _GERMAN]
+    return len(set(german)) > 1 and len(german) >= _GERMAN_SHARE * len(words)
 
 
 def _is_heading(line: str, words: list[str]) -> bool:

@@ -252,3 +252,16 @@ def test_a_detail_stands_in_its_text(text: str) -> None:
     assert all(unicodedata.normalize("NFKC", one.text) in shown for one in found)
     assert len({(one.kind, one.key) for one in found}) == len(found)
     assert all(one.text and one.key for one in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("Sie hat den Umzug nach Leipzig hinter sich und im Oktober eine neue Stelle.", "Leipzig"),
+        ("the user geht mit der alten Schulfreundin Birte zum Konzert der Band.", "Birte"),
+    ],
+)
+def test_in_german_a_capital_alone_makes_no_name(text: str, known: str) -> None:
+    """A noun of a German text is taken for no name; a known name is found in it."""
+    assert find_details(text) == []
+    assert [one.text for one in find_details(text, [known])] == [known]

@@ -165,9 +165,9 @@ async def test_what_is_refused_all_the_same_is_an_error(stub: Start, sent: float
 
 async def test_both_attempts_share_one_time_out(stub: Start) -> None:
     """Asking again without a temperature does not make a call last longer than it may."""
-    server = stub(slow(0.3, fail(400, NO_ZERO)), slow(0.5, say("late")))
+    server = stub(slow(0.3, fail(400, NO_ZERO)), slow(1.2, say("late")))
     with pytest.raises(EndpointError) as caught:
-        await endpoint(server, timeout=0.6)(QUESTION)
+        await endpoint(server, timeout=1.4)(QUESTION)
     assert (caught.value.slow, len(server.requests)) == (True, 2)
 
 

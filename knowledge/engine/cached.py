@@ -294,13 +294,20 @@ class CachedCollection:
         Those in reserve are read only as far as hits before them do not meet what was left out.
         """
         points: dict[str, Point] = {}
+        fit: dict[Filter, dict[str, Point]] = {one.left_out: {} for one in broad}
         reach = [one.wanted.limit for one in broad]
         while True:
             near = [hits[:far] for hits, far in zip(found, reach, strict=True)]
             stamps = {hit.point.id: hit.point.payload for hits in near for hit in hits}
             unread = [id for id in (*stamps, *named) if id not in points]
-            points |= await self._points(unread, reading, stamps)
-            kept = [one.keep(_whole(hits, points)) for one, hits in zip(broad, near, strict=True)]
+            read = await self._points(unread, reading, stamps)
+            points |= read
+            for left_out, those in fit.items():
+                those |= _meeting(left_out, read)
+            kept = [
+                _whole(hits, fit[one.left_out])[: one.wanted.limit]
+                for one, hits in zip(broad, near, strict=True)
+            ]
             lacking = [
                 one.may_lack(left) if len(hits) > far else 0
                 for one, left, hits, far in zip(broad, kept, found, reach, strict=True)
@@ -390,21 +397,21 @@ class CachedCollection:
         """Return filters without conditions that all points of their user meet anyway.
 
         These are alternatives, which take the engine as long as all other conditions of a search
-        together, and what is usual. Of a user of whom it is not known, the second result asks for a
-        point that does not meet them.
+        together, what is usual and, in a store with many points, that they are this user's. Of what
+        is not known, the second result asks for a point that does not meet it.
         """
         lighter: dict[Filter, Filter] = {}
         exceptions: dict[Listing, None] = {}
         searches = [one for one in queries if isinstance(one, Search)]
         corpora = [one.idf_within for one in searches if one.idf_within is not None]
         for filter in dict.fromkeys([*(one.filter for one in searches), *corpora]):
-            owner = tuple(
-                one for one in filter.must if isinstance(one, Is) and one.key == "user_id"
-            )
+            owner = next((str(value) for _, value in filter.equal(("user_id",))), None)
+            many = owner is not None and self.memo.largest_count(owner) >= MANY
             must = []
             for condition in filter.must:
-                if owner and (isinstance(condition, AnyOf) or _is_usual(condition)):
-                    others = Listing(Filter(owner, (condition,)), 1)
+                common = isinstance(condition, AnyOf) or _is_usual(condition)
+                if owner and (common or (many and _is_theirs(condition, owner))):
+                    others = _others(owner, condition)
                     known = self.memo.find_list(others)
                     if known == ():
                         continue
@@ -426,9 +433,9 @@ class CachedCollection:
         """Return the points by id; `stamps` are the fields in which they were just seen."""
         known: dict[str, Point | None] = {}
         missing = []
-        kept_now = self.memo.find_each(dict.fromkeys(ids))
+        kept_now, alone = self.memo.find_each(dict.fromkeys(ids)), self.memo.life is None
         for id, kept in kept_now.items():
-            if kept is not None and self._is_current(kept, (stamps or {}).get(id, {})):
+            if kept and (alone or self._is_current(kept, (stamps or {}).get(id, {}))):
                 known[id] = kept.point
             else:
                 missing.append(id)
@@ -454,22 +461,22 @@ class _Broad:
     wanted: Search | Listing
     left_out: Filter = EVERYTHING
 
-    def keep(self, hits: list[Hit]) -> list[Hit]:
-        """Return the hits that are wanted."""
-        left = hits
-        for one in self.left_out.must:
-            left = [hit for hit in left if meets(one, hit.point.payload)]
-        for one in self.left_out.must_not:
-            left = [hit for hit in left if not meets(one, hit.point.payload)]
-        return left[: self.wanted.limit]
-
     def may_lack(self, kept: Sequence[Hit]) -> int:
         """Return how many hits there could be beside these if the engine has found more."""
         return 0 if self.query is self.wanted else self.wanted.limit - len(kept)
 
 
+def _meeting(left_out: Filter, points: dict[str, Point]) -> dict[str, Point]:
+    """Return the points that meet what was left out of a query."""
+    for one in left_out.must:
+        points = {id: point for id, point in points.items() if meets(one, point.payload)}
+    for one in left_out.must_not:
+        points = {id: point for id, point in points.items() if not meets(one, point.payload)}
+    return points
+
+
 def _whole(hits: Sequence[Hit], points: Mapping[str, Point]) -> list[Hit]:
-    """Return the hits with whole points, without those that are gone meanwhile."""
+    """Return the hits that are among the points, with whole ones."""
     return [
         Hit(point, score) for found, score in hits if (point := points.get(found.id)) is not None
     ]
@@ -489,6 +496,17 @@ def _asked(
 def _is_usual(condition: Condition) -> bool:
     """Return whether nearly all points that are searched meet a condition."""
     return isinstance(condition, Is) and condition.key in USUAL and isinstance(condition.value, str)
+
+
+def _others(owner: str, condition: Condition) -> Listing:
+    """Return what asks for a point of a user that does not meet a condition, or of another user."""
+    among = () if _is_theirs(condition, owner) else (Is("user_id", owner),)
+    return Listing(Filter(among, (condition,)), 1)
+
+
+def _is_theirs(condition: Condition, owner: str) -> bool:
+    """Return whether exactly a user's points meet a condition."""
+    return condition == Is("user_id", owner)
 
 
 def _owner_of(query: Search | Listing) -> str | None:

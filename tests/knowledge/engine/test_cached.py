@@ -26,6 +26,7 @@ from souffleur.knowledge.engine.collection import (
     Payload,
     Point,
     Search,
+    Sparse,
 )
 from souffleur.knowledge.engine.edge import EdgeCollection
 from souffleur.knowledge.engine.memo import FILTERS_KEPT, MADE_OF, SHARED_LIFE, Memo
@@ -224,6 +225,43 @@ async def test_alternatives_that_all_points_meet_are_not_tested(
     assert await nearest() == [0, 1, 3]
     shorter = [here not in asked.must for asked in filters]
     assert shorter == [False, True, True, False, False, False]
+
+
+async def test_whose_points_are_found_is_not_tested_while_all_are_one_users(
+    edge: EdgeCollection, tripped: Tripped
+) -> None:
+    """Nobody's point is found by another, however it comes: the test is made again from then on."""
+    filters: list[Filter] = []
+
+    class Heard(Tripped):
+        async def search(self, queries: Sequence[Search | Listing]) -> list[list[Hit]]:
+            filters.extend(one.filter for one in queries if not isinstance(one, Listing))
+            found: list[list[Hit]] = await super().search(queries)
+            return found
+
+    mine = Filter((Is("user_id", "ann"),))
+    cached = CachedCollection(Heard(edge))
+
+    async def nearest() -> list[int]:
+        with edge.memo.reading() as reading:
+            edge.memo.keep_count(mine, MANY, reading)
+        words = Search(Sparse((1,), (1.0,)), mine, idf_within=mine)
+        found = await cached.search([words, Search(UP, mine)])
+        return sorted({UUID(hit.point.id).int for hits in found for hit in hits})
+
+    def worded(n: int, user_id: str = "ann") -> Point:
+        return replace(point(n, user_id), lexical=Sparse((1,), (1.0,)))
+
+    await tripped.put([worded(0)])
+    assert [await nearest(), await nearest()] == [[0], [0]]
+    await tripped.put([worded(1)])
+    assert await nearest() == [0, 1]
+    await tripped.put([worded(2, "bob")])
+    assert [await nearest(), await nearest()] == [[0, 1], [0, 1]]
+    await tripped.delete([worded(2, "bob").id])
+    assert [await nearest(), await nearest()] == [[0, 1], [0, 1]]
+    untested = [asked == Filter() for asked in filters[::2]]
+    assert untested == [False, True, True, False, False, False, True]
 
 
 async def test_alternatives_are_tested_again_if_a_point_comes_meanwhile(

@@ -8,7 +8,7 @@ from souffleur.knowledge.engine.points import Point, bare
 
 POINTS_KEPT = 8192
 """Number of points that are remembered of a collection; the longest unread is dropped."""
-DECODED_KEPT = 1024
+DECODED_KEPT = 2048
 """Number of these that are decoded. Each is some twenty objects that Python's garbage collector
 visits in turn while everything waits, and up to ten times as large as its bytes."""
 

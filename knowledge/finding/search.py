@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 from zoneinfo import ZoneInfo
 
 from souffleur.field_docs import explain_fields
@@ -30,7 +31,7 @@ from souffleur.knowledge.finding.turn_nearness import NearTurn, hybrid_search_tu
 from souffleur.knowledge.identity import COMMON, check_id, knows, sphere_conditions
 from souffleur.knowledge.language.times import Period, find_period
 from souffleur.knowledge.memory import GUARDS, NARRATIVE, Category, Memory, MemoryState
-from souffleur.knowledge.memory_codec import to_memories
+from souffleur.knowledge.memory_codec import to_memories, to_memory
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.reading import read_each
@@ -233,11 +234,11 @@ async def search(
     near = await hybrid_search(
         collection, _encoder(embedder, query), _texts(query), allowed, corpus
     )
-    nearness = {point.id: (point, parts) for point, parts in near}
-    ranked = []
-    for memory in to_memories(point for point, _ in near):
-        point, parts = nearness[memory.id]
-        ranked.append(_found_memory(memory, parts, query, _fading(point, memory, policy), policy))
+    aging = read_each((point for point, _ in near), partial(_aging, policy))
+    parts = {point.id: parts for point, parts in near}
+    ranked = [
+        _found_memory(one.memory, parts[one.memory.id], query, one.fading, policy) for one in aging
+    ]
     ranked.sort(key=ranking_key)
     led_to = {
         found.memory.id: found
@@ -336,15 +337,24 @@ def _farness(parts: dict[str, float]) -> float:
     return (1 - parts.get("cosine", 0.0)) * (1 - parts.get("lexical", 0.0))
 
 
-def _fading(point: Point, memory: Memory, policy: Policy) -> decay.Fading:
-    """Return how the memory of a point fades, which is kept with the point as it is."""
-    of, fading = (point.records or {}).get(decay.Fading, (None, None))
-    if of is policy and isinstance(fading, decay.Fading):
-        return fading
-    fading = decay.fading(memory, policy)
-    if point.records is not None:
-        point.records[decay.Fading] = policy, fading
-    return fading
+class _Aging(NamedTuple):
+    """The memory of a point and how it fades, which are kept with the point as it is."""
+
+    memory: Memory
+    fading: decay.Fading
+    policy: Policy
+
+
+def _aging(policy: Policy, point: Point) -> _Aging:
+    """Return the memory of a point and how it fades. Raises UnreadableError."""
+    kept: _Aging | None = point.records.get(_Aging) if point.records else None
+    if kept is not None and kept.policy is policy:
+        return kept
+    memory = to_memory(point)
+    aging = _Aging(memory, decay.fading(memory, policy), policy)
+    if point.records and Memory in point.records:
+        point.records[_Aging] = aging
+    return aging
 
 
 def _found_memory(
@@ -374,12 +384,12 @@ async def _follow_links(
 ) -> list[Found]:
     """Return memories that the best hits link to by name or relation and that are not hits."""
     best = [found for found in ranked[:3] if found.relevant]
-    if not best:
+    linked = [found for found in best if found.memory.entities or found.memory.relations]
+    if not linked:
         return []
     seen = {found.memory.id for found in ranked if found.relevant}
     reach: dict[str, float] = {}
     memories: dict[str, Memory] = {}
-    linked = [found for found in best if found.memory.entities or found.memory.relations]
     around = await asyncio.gather(
         *(_neighbours(collection, query, allowed, found.memory) for found in linked)
     )

@@ -170,8 +170,7 @@ class Budget:
 
     def _trouble(self, key: str) -> str:
         limit = self._user if key else self._store
-        today = self._today()
-        if not limit.is_set or self._day != today or key not in self._tallies:
+        if not limit.is_set or key not in self._tallies or self._day != (today := self._today()):
             return ""
         spent = self._tallies[key].plus(*self._unwritten.get(key, (0, 0.0)))
         if not (why := limit.reached(spent.calls, spent.dollars)):

@@ -73,18 +73,18 @@ def rank(
     worth: dict[str, float] = {}
     these_days = decay.near_expiries(now)
     low, high = policy.initial[Importance.LOW], policy.initial[Importance.HIGH]
-    for id, memory in each.items():
-        if not is_held_back(memory, guards):
-            found, value = hits.get(id), values.get(id)
-            if found:
-                value = found.effective
-            elif value is None:
-                value = decay.effective(memory, now, policy)
-            importance = min(1.0, max(0.0, (memory.importance - low) / (high - low)))
-            share = min(1.0, value / policy.core_value)
-            standing = IMPORTANCE_WEIGHT * importance + VALUE_WEIGHT * share
-            called = (found.relevance if found else 0.0) + LIKELY_WEIGHT * (id in likely)
-            worth[id] = called + _with_kind(standing, memory, these_days)
+    held_back = {id for id, raised in guards.items() if not raised}
+    for id in each.keys() - held_back:
+        memory, found, value = each[id], hits.get(id), values.get(id)
+        if found:
+            value = found.effective
+        elif value is None:
+            value = decay.effective(memory, now, policy)
+        importance = min(1.0, max(0.0, (memory.importance - low) / (high - low)))
+        share = min(1.0, value / policy.core_value)
+        standing = IMPORTANCE_WEIGHT * importance + VALUE_WEIGHT * share
+        called = (found.relevance if found else 0.0) + LIKELY_WEIGHT * (id in likely)
+        worth[id] = called + _with_kind(standing, memory, these_days)
     for id in guards.keys() & worth.keys():
         for guard in worth.keys() & guards.get(id, ()):
             worth[guard] = max(worth[guard], worth[id])

@@ -337,8 +337,7 @@ async def _past(
         return tuple(
             hit for hit in brought.found if hit.item.id not in held or brought.includes(hit.at)
         )
-    answered = any(hit.by_itself >= KNOWN_GATE for hit in known)
-    if answered or not is_question(asked.text):
+    if not is_question(asked.text) or any(map(_answers, known)):
         return ()
     query = _query(asked, MAX_PAST_HITS)
     hits = await finder.search(replace(query, scope=RAW))
@@ -349,6 +348,11 @@ async def _past(
 def _query(asked: Asked, limit: int) -> Query:
     zone = asked.persona.zone
     return Query(asked.user_id, asked.text, asked.now, sphere=asked.sphere, limit=limit, zone=zone)
+
+
+def _answers(hit: Found) -> bool:
+    """Return whether a memory answers a question; its cues and names alone never do."""
+    return hit.relevance >= KNOWN_GATE and hit.by_itself >= KNOWN_GATE
 
 
 def _near(hit: Found) -> bool:

@@ -135,7 +135,9 @@ class Part:
         return self.section(one[-1] for one in chosen)
 
     def _count_fitting(self, lines: Sequence[RenderedLine]) -> int:
-        """Return how many of the first lines fit together."""
+        """Return how many of the first lines fit together: mostly all of them."""
+        if self.takes(lines):
+            return len(lines)
         return bisect_left(
             range(len(lines)), True, key=lambda last: not self.takes(lines[: last + 1])
         )

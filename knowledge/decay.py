@@ -10,6 +10,7 @@ changes no value. Ranking, review and pruning all use this one function.
 import math
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import NamedTuple
 
 from souffleur.knowledge.memory import Category, Due, Kind, Memory, MemoryState
@@ -88,9 +89,14 @@ def fading(memory: Memory, policy: Policy) -> Fading:
     return Fading(base, memory.anchor_at, memory.grace_days, rate, floor)
 
 
-def by_value(memories: Iterable[Memory], now: datetime, policy: Policy) -> list[Memory]:
-    """Return memories by their value at `now`, highest first; those of one value stay in order."""
-    return sorted(memories, key=lambda one: effective(one, now, policy), reverse=True)
+def by_value(memories: Iterable[Memory], fadings: Iterable[Fading], now: datetime) -> list[Memory]:
+    """Return memories by their value at `now`, highest first; those of one value stay in order.
+
+    `fadings` tells of each how it fades.
+    """
+    valued = [(fading.at(now), memory) for memory, fading in zip(memories, fadings, strict=True)]
+    valued.sort(key=itemgetter(0), reverse=True)
+    return [memory for _, memory in valued]
 
 
 def by_age(memories: Iterable[Memory]) -> list[Memory]:

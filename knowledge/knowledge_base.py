@@ -11,7 +11,7 @@ from souffleur.errors import NotFoundError, UndoError
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge import erasing, undo
 from souffleur.knowledge.choices import Choices
-from souffleur.knowledge.decay import by_age, by_value, effective, near_expiries
+from souffleur.knowledge.decay import by_age, effective, near_expiries
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.cached import CachedCollection
 from souffleur.knowledge.engine.collection import (
@@ -39,7 +39,7 @@ from souffleur.knowledge.finding.search import (
     search_turns,
     turns_filter,
 )
-from souffleur.knowledge.finding.valued import Valued
+from souffleur.knowledge.finding.valued import KeptValued, Valued
 from souffleur.knowledge.identity import (
     COMMON,
     EVERY_SPHERE,
@@ -618,17 +618,18 @@ class KnowledgeBase:
         sphere: str | None = COMMON,
     ) -> Memories:
         """Return the active memories with the highest value now, best first; ties by age and id."""
-        asked = ("valued", limit, tuple(categories), sphere)
-        valued = Valued(self.memories.memo, check_id(user_id), asked, now)
+        asked = ("valued", limit, tuple(categories), sphere, self.policy.name)
+        kept = KeptValued(self.memories.memo, check_id(user_id), asked, now)
         at_hand = isinstance(self.memories, CachedCollection)
-        found = valued.find() if at_hand else None
-        if found is None:
+        valued = kept.find() if at_hand else None
+        if valued is None:
             found = await self.most_important(
                 user_id, limit=2 * limit, categories=categories, now=now, sphere=sphere
             )
+            valued = Valued.of(found, self.policy)
             if at_hand:
-                valued.keep(found)
-        return by_value(found, now, self.policy)[:limit]
+                kept.keep(valued)
+        return valued.best(limit, now)
 
     async def most_important(
         self,

@@ -285,12 +285,11 @@ class EdgeCollection:
     def _hits(
         self, query: Search | Listing, answers: "Iterator[list[qdrant.ScoredPoint]]"
     ) -> list[Hit]:
+        read = _name_of if query.fields == () else to_point
         if isinstance(query, Search):
-            if query.fields == ():
-                return [Hit(_named(cast(UUID, one.id).int), one.score) for one in next(answers)]
-            return [Hit(to_point(one), one.score) for one in next(answers)]
+            return [Hit(read(one), one.score) for one in next(answers)]
         records, _ = self._shard.scroll(encode_listing(query))
-        return [Hit(to_point(one), 0.0) for one in records]
+        return [Hit(read(one), 0.0) for one in records]
 
     async def count(self, filter: Filter) -> int:
         """Return the number of matching points."""
@@ -455,6 +454,11 @@ class EdgeCollection:
             except OSError:
                 self._unsynced = True
                 raise
+
+
+def _name_of(record: qdrant.ScoredPoint | qdrant.Record) -> Point:
+    """Return the point of a record without its payload, which was not asked for."""
+    return _named(cast(UUID, record.id).int)
 
 
 @lru_cache(maxsize=NAMES_KNOWN)

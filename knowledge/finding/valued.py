@@ -1,18 +1,37 @@
 """Valued: the memories of a user that are read first, kept until one of them changes."""
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from souffleur.knowledge.decay import next_end
+from souffleur.knowledge.decay import Fading, by_value, fading, next_end
 from souffleur.knowledge.engine.kept_until import KeptUntil
 from souffleur.knowledge.engine.memo import Memo
 from souffleur.knowledge.memory import Memory
+from souffleur.knowledge.policy import Policy
 
 LONGEST = timedelta(hours=1)
 """Time for which what was read at a moment holds, if nothing ends before."""
 
 
+@dataclass(frozen=True)
 class Valued:
+    """Memories, and of each how it fades, which need not be found out for each moment."""
+
+    memories: Sequence[Memory]
+    fadings: Sequence[Fading]
+
+    @classmethod
+    def of(cls, memories: Sequence[Memory], policy: Policy) -> "Valued":
+        """Return memories by how they fade under a policy."""
+        return cls(memories, [fading(one, policy) for one in memories])
+
+    def best(self, limit: int, now: datetime) -> list[Memory]:
+        """Return the most valuable at a moment, best first; those of one value stay in order."""
+        return by_value(self.memories, self.fadings, now)[:limit]
+
+
+class KeptValued:
     """What was read of one user by one question, if this process alone writes to the store."""
 
     def __init__(self, memo: Memo, user_id: str, asked: Hashable, now: datetime) -> None:
@@ -20,18 +39,19 @@ class Valued:
         self._now = now
         self._kept = KeptUntil(memo, (user_id,), asked, now)
 
-    def find(self) -> Sequence[Memory] | None:
+    def find(self) -> Valued | None:
         """Return what was read and holds at this moment; `None` if nothing does."""
-        found: Sequence[Memory] | None = self._kept.find()
+        found: Valued | None = self._kept.find()
         return found
 
-    def keep(self, memories: Sequence[Memory]) -> None:
+    def keep(self, valued: Valued) -> None:
         """Keep what was read until a memory of the user is written, or one of these ends.
 
         What has `data`, which a caller may change, is not kept.
         """
+        memories = valued.memories
         if any(one.data for one in memories):
             return
         longest = self._now + LONGEST
         until = min(next_end(memories, self._now) or longest, longest)
-        self._kept.keep(tuple(memories), len(memories), until)
+        self._kept.keep(valued, len(memories), until)

@@ -2,8 +2,9 @@
 
 from souffleur.knowledge.engine.cached import CachedCollection
 from souffleur.knowledge.engine.memo import SHARED_LIFE, Memo
-from souffleur.knowledge.finding.valued import LONGEST, Valued
+from souffleur.knowledge.finding.valued import LONGEST, KeptValued, Valued
 from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.policy import COMPANION
 from tests.build import NOW, days, keep, memory
 from tests.counted import Tripped
 
@@ -33,11 +34,11 @@ async def test_what_is_most_valuable_is_read_once(base: KnowledgeBase) -> None:
 def test_what_may_be_wrong_is_not_kept() -> None:
     """Neither memories that a host could change, nor those that another process writes as well."""
     plain, open_to_change = memory(), memory(data={"version": 1})
-    for memo, memories, kept in (
-        (Memo(), [plain], (plain,)),
-        (Memo(), [plain, open_to_change], None),
-        (Memo(life=SHARED_LIFE), [plain], None),
+    for memo, memories, is_kept in (
+        (Memo(), [plain], True),
+        (Memo(), [plain, open_to_change], False),
+        (Memo(life=SHARED_LIFE), [plain], False),
     ):
-        valued = Valued(memo, "ann", "question", NOW)
-        valued.keep(memories)
-        assert valued.find() == kept
+        kept, valued = KeptValued(memo, "ann", "question", NOW), Valued.of(memories, COMPANION)
+        kept.keep(valued)
+        assert kept.find() == (valued if is_kept else None)

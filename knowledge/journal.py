@@ -46,8 +46,8 @@ from souffleur.knowledge.talk.session import (
     session_point_id,
 )
 from souffleur.knowledge.talk.talk_codec import (
+    packed_session_point,
     segment_point,
-    session_point,
     to_session,
     to_turn,
     to_words,
@@ -126,7 +126,7 @@ class Journal:
                 return None
             seq = 0 if scene.old else next(self._seq)
             kept, session, segments = recorded(scene, seq, rule, self._new_session)
-            points = [turn_point(kept), session_point(session)]
+            points = [turn_point(kept), packed_session_point(session)]
             self.collection.put_now([*points, *map(segment_point, segments)])
             return kept
 
@@ -143,7 +143,7 @@ class Journal:
             if changed is None:
                 return None
             session, segments = changed
-            self.collection.put_now([session_point(session), *map(segment_point, segments)])
+            self.collection.put_now([packed_session_point(session), *map(segment_point, segments)])
             return session
 
     async def waiting(

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
+from typing import Annotated
 
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, BeforeValidator, TypeAdapter
 
 from souffleur.knowledge.memory import Frozen
 from souffleur.knowledge.operation import IDS_KNOWN, Said, derive_id
@@ -43,6 +44,22 @@ class WindowEntry(Frozen):
     """The id of the turn's point."""
     at: AwareDatetime
     messages: int
+
+
+_WINDOW = TypeAdapter(tuple[WindowEntry, ...])
+
+
+def pack(window: tuple[WindowEntry, ...]) -> str:
+    """Return a window as one text, which a session reads as well.
+
+    >>> pack(())
+    '[]'
+    """
+    return _WINDOW.dump_json(window).decode()
+
+
+def _unpacked(window: object) -> object:
+    return _WINDOW.validate_json(window) if isinstance(window, str) else window
 
 
 class SegmentState(StrEnum):
@@ -94,7 +111,7 @@ class Session(Frozen):
     """The persona of the latest turn."""
     sphere: str = ""
     """The sphere of the session; each sphere has its own session, even if the ids are the same."""
-    window: tuple[WindowEntry, ...] = ()
+    window: Annotated[tuple[WindowEntry, ...], BeforeValidator(_unpacked)] = ()
     """The turns in the window, oldest first."""
     since: AwareDatetime
     at: AwareDatetime

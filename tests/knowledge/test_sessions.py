@@ -14,6 +14,7 @@ from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.privacy.secrets import MASK
 from souffleur.knowledge.store import open_knowledge
 from souffleur.knowledge.talk.session import WindowRule
+from souffleur.knowledge.talk.talk_codec import session_point, to_session
 from souffleur.knowledge.talk.turn import TurnState, turn_point_id
 from tests.build import NOW, days, turn
 from tests.place import located
@@ -91,6 +92,20 @@ async def test_what_is_idle_is_ended_for_every_user(tmp_path: Path) -> None:
     assert await base.sessions.end_idle(NOW + days(9), WindowRule(idle=None)) == set()
     assert len(await base.sessions.waiting_segments()) == 2
     assert len(await base.sessions.window("cleo", "s1")) == 2
+    await base.close()
+
+
+async def test_the_window_of_a_former_version_goes_on(tmp_path: Path) -> None:
+    """A turn that is said to it is added, and from then on it is stored as one text."""
+    base = await empty_base(tmp_path)
+    base.journal.record(turn("tea?", "green", turn_id="1"))
+    session = await base.sessions.find("ann", "s1")
+    assert session
+    await base.journal.collection.put([session_point(session)])
+    base.journal.record(turn("coffee?", "black", turn_id="2"))
+    (stored,) = await base.journal.collection.get([session.id])
+    assert isinstance(stored.payload["window"], str)
+    assert [held.messages for held in to_session(stored).window] == [2, 2]
     await base.close()
 
 

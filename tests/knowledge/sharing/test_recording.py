@@ -67,3 +67,15 @@ async def test_a_turn_that_has_left_before_it_is_listed_is_held_once(dies: bool)
     assert left.turn_ids == (turn("first").id, said.id)
     assert len(await other.journal.waiting("ann")) == 3
     client.close()
+
+
+async def test_a_window_on_a_server_is_stored_entry_by_entry() -> None:
+    """A process of a former version, which may work at the same server, can read it."""
+    client = QdrantClient(":memory:")
+    own = await open_shared(client)
+    own.journal.record(turn("tea?", "green"))
+    session = await own.sessions.find("ann", "s1")
+    assert session is not None
+    (stored,) = await own.journal.collection.get([session.id])
+    assert [held["messages"] for held in stored.payload["window"]] == [2]
+    client.close()

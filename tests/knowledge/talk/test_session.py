@@ -2,8 +2,11 @@
 
 from datetime import timedelta
 
+import pytest
 from hypothesis import given, strategies as st
 
+from souffleur.errors import UnreadableError
+from souffleur.knowledge.engine.points import Point
 from souffleur.knowledge.talk.session import (
     Segment,
     SegmentState,
@@ -14,6 +17,7 @@ from souffleur.knowledge.talk.session import (
     close_window,
     is_idle,
 )
+from souffleur.knowledge.talk.talk_codec import packed_session_point, session_point, to_session
 from tests.build import NOW
 
 RULE = WindowRule()
@@ -60,6 +64,26 @@ def test_each_turn_is_in_one_segment_or_in_the_window(
     assert sum(segment.messages for segment in left) + session.messages == sum(
         turn.messages for turn in every
     )
+
+
+@given(said, rules)
+def test_a_window_is_read_however_it_is_stored(
+    turns: list[tuple[int, timedelta]], rule: WindowRule
+) -> None:
+    """As one text and entry by entry it is the same, and the rest of its session as well."""
+    session, _, _ = talk(turns, rule)
+    packed, plain = packed_session_point(session), session_point(session)
+    assert isinstance(packed.payload["window"], str)
+    assert {**packed.payload, "window": ""} == {**plain.payload, "window": ""}
+    assert to_session(packed) == to_session(plain) == session
+
+
+def test_a_damaged_window_is_told() -> None:
+    """What is no window is an error that quotes nothing of it."""
+    point = packed_session_point(empty())
+    with pytest.raises(UnreadableError, match="window: json_invalid") as told:
+        to_session(Point(point.id, {**point.payload, "window": "[secret"}))
+    assert "secret" not in str(told.value)
 
 
 @given(said, rules)

@@ -262,14 +262,13 @@ class Journal:
             *sphere_conditions(turn.sphere),
             Between("seq", high=turn.seq),
         )
-        found, _ = await self.collection.scroll(
-            Filter(must), limit=limit, order=Order("seq", descending=True)
-        )
-        said: list[Said] = []
-        for point in found:
-            if len(said) >= limit:
+        newest, said = Order("seq", descending=True), list[Said]()
+        for most in (-(-limit // 2), limit):  # nearly all turns have two messages
+            found, _ = await self.collection.scroll(Filter(must), limit=most, order=newest)
+            spoken = [words.said for words in read_each(found, to_words)]
+            said = [one for messages in reversed(spoken) for one in messages]
+            if len(said) >= limit or len(found) < most:
                 break
-            said[:0] = [one for words in read_each([point], to_words) for one in words.said]
         return said[-limit:]
 
     async def mark(self, turns: Sequence[Turn], **fields: Any) -> None:

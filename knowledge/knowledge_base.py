@@ -22,6 +22,7 @@ from souffleur.knowledge.engine.collection import (
     Is,
     OneOf,
     Order,
+    Point,
     Search as VectorSearch,
     read_all,
 )
@@ -623,10 +624,8 @@ class KnowledgeBase:
         at_hand = isinstance(self.memories, CachedCollection)
         valued = kept.find() if at_hand else None
         if valued is None:
-            found = await self.most_important(
-                user_id, limit=2 * limit, categories=categories, now=now, sphere=sphere
-            )
-            valued = Valued.of(found, self.policy)
+            query = Query(user_id, "", now, categories=tuple(categories), sphere=sphere)
+            valued = Valued.of(await self._most_important(query, 2 * limit), self.policy)
             if at_hand:
                 kept.keep(valued)
         return valued.best(limit, now)
@@ -645,9 +644,12 @@ class KnowledgeBase:
         They are in the order of their age.
         """
         query = Query(user_id, "", now, categories=tuple(categories), sphere=sphere)
+        return by_age(to_memories(await self._most_important(query, limit)))
+
+    async def _most_important(self, query: Query, limit: int) -> Sequence[Point]:
         order = Order("importance", descending=True)
         page, _ = await self.memories.scroll(memories_filter(query), limit=limit, order=order)
-        return by_age(to_memories(page))
+        return page
 
     async def due(
         self, now: datetime, what: Sequence[Due], *, user_id: str | None = None, limit: int
@@ -716,7 +718,7 @@ class KnowledgeBase:
         vectors = await self.embedder.embed([op.content for _, op in adds])
         known = sphere_conditions(verdict.sphere)
         mine = Filter((Is("user_id", verdict.user_id), Is("state", MemoryState.ACTIVE), *known))
-        hits = await self.memories.search([VectorSearch(v, mine, 1) for v in vectors])
+        hits = await self.known.memories.search([VectorSearch(v, mine, 1) for v in vectors])
         near = {
             index: memory
             for (index, _), hit in zip(adds, hits, strict=True)

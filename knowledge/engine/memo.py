@@ -76,14 +76,20 @@ class Write:
         """Return whether the number of points that match a filter may change."""
         return self._concerns(filter, filter.keys)
 
-    def reorders(self, listing: "Listing", ids: Sequence[str]) -> bool:
-        """Return whether a list may change of which these are the points."""
+    def reorders(self, listing: "Listing", ids: Sequence[str], last: Payload | None = None) -> bool:
+        """Return whether a list may change of which these are the points.
+
+        `last` is the payload of the last one, if it is known.
+        """
         if self.points is None and self.fields is None:
             return not self.ids.isdisjoint(ids)
         if not self._concerns(listing.filter, listing.keys):
             return False
         if self.points is not None and not ids:  # nothing was in it, so only what is new can be
             return any(can_match(listing.filter, point.payload) for point in self.points)
+        if self.points is not None and last is not None and len(ids) == listing.limit:
+            outside = self.ids.isdisjoint(ids)
+            return not (outside and all(_is_behind(one, last, listing) for one in self.points))
         return True
 
     def _concerns(self, filter: "Filter", keys: frozenset[str]) -> bool:
@@ -338,6 +344,13 @@ class Memo:
             for owner in list(self._made):
                 self._forget(owner)
 
+    def _reorders(
+        self, write: Write, listing: "Listing", kept: tuple[tuple[str, ...], float]
+    ) -> bool:
+        ids, _ = kept
+        last = self._points.find(ids[-1]) if ids and write.points else None
+        return write.reorders(listing, ids, last.point.payload if last and last.point else None)
+
     def _drop(self, write: Write, *, since: int | None = None) -> int:
         """Drop what a write may change; return how many answers were kept up to now.
 
@@ -355,7 +368,7 @@ class Memo:
             if since == self._asked:
                 return self._asked
             self._counts.drop(write, lambda part, counted, _: part.changes(counted))
-            self._lists.drop(write, lambda part, listing, kept: part.reorders(listing, kept[0]))
+            self._lists.drop(write, self._reorders)
             for user_id in _given_cues([write]):
                 self._cued.pop(user_id, None)
             return self._asked
@@ -433,6 +446,25 @@ def _split_user(listing: "Listing") -> "tuple[str, Listing]":
 def _may_match(counted: "Filter", payload: "Payload") -> bool:
     """Return whether a point may match, now or before, by the fields that never change."""
     return all(payload.get(key) == value for key, value in counted.lasting)
+
+
+def _is_behind(point: "Point", last: "Payload", listing: "Listing") -> bool:
+    """Return whether a point that is put is not among the first, which end with `last`.
+
+    >>> from souffleur.knowledge.engine.points import Order
+    >>> first = Listing(Filter(), 2, Order("rank", descending=True))
+    >>> points = [Point("1", {"rank": rank}) for rank in (0.4, 0.5, 0.6, None)]
+    >>> [_is_behind(point, {"rank": 0.5}, first) for point in points]
+    [True, False, False, True]
+    """
+    if listing.order is None:
+        return False
+    mine, theirs = (payload.get(listing.order.key) for payload in (point.payload, last))
+    if mine is None or not can_match(listing.filter, point.payload):
+        return True
+    if not isinstance(mine, int | float) or not isinstance(theirs, int | float):
+        return False
+    return mine < theirs if listing.order.descending else mine > theirs
 
 
 def _given_cues(writes: Iterable[Write]) -> set[str]:

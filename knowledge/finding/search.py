@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from souffleur.field_docs import explain_fields
@@ -26,12 +25,13 @@ from souffleur.knowledge.engine.collection import (
     OneOf,
     Point,
 )
+from souffleur.knowledge.finding.fading import to_fading
 from souffleur.knowledge.finding.nearness import DenseEncoder, hybrid_search
 from souffleur.knowledge.finding.turn_nearness import NearTurn, hybrid_search_turns
 from souffleur.knowledge.identity import COMMON, check_id, knows, sphere_conditions
 from souffleur.knowledge.language.times import Period, find_period
 from souffleur.knowledge.memory import GUARDS, NARRATIVE, Category, Memory, MemoryState
-from souffleur.knowledge.memory_codec import to_memories, to_memory
+from souffleur.knowledge.memory_codec import to_memories
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.reading import read_each
@@ -234,10 +234,10 @@ async def search(
     near = await hybrid_search(
         collection, _encoder(embedder, query), _texts(query), allowed, corpus
     )
-    aging = read_each((point for point, _ in near), partial(_aging, policy))
     parts = {point.id: parts for point, parts in near}
     ranked = [
-        _found_memory(one.memory, parts[one.memory.id], query, one.fading, policy) for one in aging
+        _found_memory(one.memory, parts[one.memory.id], query, one.fading, policy)
+        for one in to_fading((point for point, _ in near), policy)
     ]
     ranked.sort(key=ranking_key)
     led_to = {
@@ -335,26 +335,6 @@ def _relevance(parts: dict[str, float]) -> float:
 def _farness(parts: dict[str, float]) -> float:
     """Return how far the text itself is from the query, by both sense and words."""
     return (1 - parts.get("cosine", 0.0)) * (1 - parts.get("lexical", 0.0))
-
-
-class _Aging(NamedTuple):
-    """The memory of a point and how it fades, which are kept with the point as it is."""
-
-    memory: Memory
-    fading: decay.Fading
-    policy: Policy
-
-
-def _aging(policy: Policy, point: Point) -> _Aging:
-    """Return the memory of a point and how it fades. Raises UnreadableError."""
-    kept: _Aging | None = point.records.get(_Aging) if point.records else None
-    if kept is not None and kept.policy is policy:
-        return kept
-    memory = to_memory(point)
-    aging = _Aging(memory, decay.fading(memory, policy), policy)
-    if point.records and Memory in point.records:
-        point.records[_Aging] = aging
-    return aging
 
 
 def _found_memory(

@@ -4,9 +4,11 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from souffleur.knowledge.decay import Fading, by_value, fading, next_end
+from souffleur.knowledge.decay import Fading, by_age, by_value, next_end
+from souffleur.knowledge.engine.collection import Point
 from souffleur.knowledge.engine.kept_until import KeptUntil
 from souffleur.knowledge.engine.memo import Memo
+from souffleur.knowledge.finding.fading import to_fading
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.policy import Policy
 
@@ -16,15 +18,17 @@ LONGEST = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class Valued:
-    """Memories, and of each how it fades, which need not be found out for each moment."""
+    """Memories by their age, and of each how it fades, which is not found out for each moment."""
 
     memories: Sequence[Memory]
     fadings: Sequence[Fading]
 
     @classmethod
-    def of(cls, memories: Sequence[Memory], policy: Policy) -> "Valued":
-        """Return memories by how they fade under a policy."""
-        return cls(memories, [fading(one, policy) for one in memories])
+    def of(cls, points: Sequence[Point], policy: Policy) -> "Valued":
+        """Return the memories of points, and how they fade under a policy."""
+        found = {one.memory.id: one for one in to_fading(points, policy)}
+        memories = by_age([one.memory for one in found.values()])
+        return cls(memories, [found[one.id].fading for one in memories])
 
     def best(self, limit: int, now: datetime) -> list[Memory]:
         """Return the most valuable at a moment, best first; those of one value stay in order."""

@@ -34,7 +34,10 @@ from souffleur.knowledge.engine.packed import DECODED_KEPT, POINTS_KEPT
 from tests.counted import Tripped
 
 LAYOUT = CollectionSchema(
-    "memories", 3, {"user_id": "tenant", "state": "keyword", "due_at": "datetime"}, cues=True
+    "memories",
+    3,
+    {"user_id": "tenant", "state": "keyword", "due_at": "datetime", "rank": "float"},
+    cues=True,
 )
 NOON = datetime(2026, 1, 3, 12, 0, tzinfo=UTC)
 ANN = Filter((Is("user_id", "ann"), Is("state", "on")))
@@ -166,7 +169,8 @@ def test_random_writes_show_at_once(
             kind, user = ("turn", "note")[n % 2], ("ann", "bob")[n % 3 == 2]
             if what == "put":
                 others = point(9, "cid", state=state), point(8, type="turn", state=state)
-                await edge.put([*others, point(n, user, type=kind, state=state)])
+                rank = n / 10 if state == "on" else 1.05 - n / 10
+                await edge.put([*others, point(n, user, type=kind, state=state, rank=rank)])
             elif what == "merge":
                 await edge.merge_payload([point(n).id], {"state": state})
             elif what == "where":
@@ -174,10 +178,40 @@ def test_random_writes_show_at_once(
             else:
                 await edge.delete([point(n).id])
             for one in filters:
-                assert await cached.scroll(one, limit=3) == await edge.scroll(one, limit=3)
+                for order in (None, Order("rank", descending=True), Order("rank")):
+                    page = await cached.scroll(one, limit=2, order=order)
+                    assert page == await edge.scroll(one, limit=2, order=order)
                 assert await cached.count(one) == await edge.count(one)
 
     asyncio.run(compare())
+
+
+async def test_a_list_of_the_first_is_read_anew_only_if_one_may_come_before(
+    tripped: Tripped,
+) -> None:
+    """What comes after the last of a full list leaves it as it is; else it is read anew."""
+    cached, highest = CachedCollection(tripped), Order("rank", descending=True)
+    await tripped.put([point(n, rank=n / 10) for n in (4, 5, 6)])
+
+    async def first(limit: int) -> tuple[list[int], int]:
+        tripped.trips = 0
+        page, _ = await cached.scroll(ANN, limit=limit, order=highest)
+        return numbers(page), tripped.trips
+
+    assert [await first(2), await first(2)] == [([6, 5], 2), ([6, 5], 0)]
+    for written, expected in (
+        (point(1, rank=0.1), ([6, 5], 0)),
+        (point(4, rank=0.2, recalls=1), ([6, 5], 0)),
+        (point(2), ([6, 5], 0)),
+        (point(8, rank=0.8), ([8, 6], 2)),
+        (point(6, rank=0.3), ([8, 5], 1)),
+        (point(9, rank=0.9, state="off"), ([8, 5], 0)),
+    ):
+        await tripped.put([written])
+        assert await first(2) == expected
+    assert (await first(9))[0] == [8, 5, 6, 4, 1]
+    await tripped.put([point(0, rank=0.0)])
+    assert (await first(9))[0] == [8, 5, 6, 4, 1, 0], "it was not full"
 
 
 async def test_what_ends_with_time_is_left_out(tripped: Tripped) -> None:

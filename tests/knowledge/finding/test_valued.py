@@ -4,6 +4,7 @@ from souffleur.knowledge.engine.cached import CachedCollection
 from souffleur.knowledge.engine.memo import SHARED_LIFE, Memo
 from souffleur.knowledge.finding.valued import LONGEST, KeptValued, Valued
 from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.policy import COMPANION
 from tests.build import NOW, days, keep, memory
 from tests.counted import Tripped
@@ -39,6 +40,7 @@ def test_what_may_be_wrong_is_not_kept() -> None:
         (Memo(), [plain, open_to_change], False),
         (Memo(life=SHARED_LIFE), [plain], False),
     ):
-        kept, valued = KeptValued(memo, "ann", "question", NOW), Valued.of(memories, COMPANION)
+        points = [to_point(one, ()) for one in memories]
+        kept, valued = KeptValued(memo, "ann", "question", NOW), Valued.of(points, COMPANION)
         kept.keep(valued)
         assert kept.find() == (valued if is_kept else None)

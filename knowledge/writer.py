@@ -1,6 +1,7 @@
 """The writer: turns verdicts into ledger entries, and entries into memories, once each."""
 
 from collections.abc import Sequence, Set as AbstractSet
+from dataclasses import dataclass
 from typing import Any
 
 from souffleur.errors import MemoryOffError, NotFoundError
@@ -10,7 +11,7 @@ from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.engine.collection import Collection, Filter, Is, Point
 from souffleur.knowledge.forgetting import with_dependents
 from souffleur.knowledge.identity import SHARED, knows, sphere_conditions
-from souffleur.knowledge.journal import Journal
+from souffleur.knowledge.journal import Journal, to_entry
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.memory_codec import embedded_point, fingerprint, to_memories
 from souffleur.knowledge.operation import (
@@ -28,10 +29,13 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.plan import NO_MODELS, PlanContext, needs_confirmation, plan
 from souffleur.knowledge.policy import Policy
+from souffleur.knowledge.preferences import Preferences, preferences_id, to_preferences
 from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.secrets import mask
 from souffleur.knowledge.proposals import seen
+from souffleur.knowledge.reading import read_each
 from souffleur.knowledge.sessions import Sessions
+from souffleur.knowledge.talk.talk_codec import to_turn
 from souffleur.knowledge.talk.turn import Turn, TurnState
 
 LedgerEntries = list[LedgerEntry]
@@ -40,6 +44,20 @@ Vector = tuple[float, ...]
 _TELLERS = frozenset({ActorKind.SUMMARIZER, ActorKind.PROFILE_WRITER})
 _WORDS = frozenset({"content", "entities", "topics", "cues", "trail"})
 """Fields of an op in which somebody says something; ids, which may look like a card, are none."""
+
+
+_LOOKED_AT = ("entry", "turn", "preferences")
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """What the journal has of a verdict that is to be applied."""
+
+    entries: LedgerEntries
+    """What was written of it before."""
+    turns: list[Turn]
+    """The judged turns that are still there."""
+    chosen: Preferences
 
 
 class Writer:
@@ -67,10 +85,11 @@ class Writer:
     async def apply(self, verdict: Verdict, turns: Sequence[Turn]) -> LedgerEntries:
         """Write a verdict to the ledger and carry it out; one already written is only returned."""
         await self.finish(verdict.user_id)
-        done = await self._done(verdict)
+        scene = await self._look(verdict, turns)
+        done = scene.entries
         if not done:
-            await self._check_there(verdict, turns)
-        entries = done or await self.plan(verdict, turns)
+            await self._check_there(verdict, turns, scene)
+        entries = done or await self._plan(verdict, turns, scene.chosen)
         if not done:
             await self._vectors(entries)  # an embedder that fails must fail before the ledger
             await self._journal.write(entries)
@@ -89,12 +108,29 @@ class Writer:
             await self.carry_out(entries)
         return len(unfinished)
 
-    async def _check_there(self, verdict: Verdict, turns: Sequence[Turn]) -> None:
+    async def _look(self, verdict: Verdict, turns: Sequence[Turn]) -> "_Scene":
+        """Return what the journal has of a verdict: all of it is asked for at once."""
+        contexts = (PlanContext(verdict, place, self._policy) for place in range(len(verdict.ops)))
+        entry_ids = [context.entry_id for context in contexts]
+        chosen_id = preferences_id(verdict.user_id)
+        ids = [id for id in (*entry_ids, *(turn.id for turn in turns)) if is_id(id)]
+        points = await self._journal.collection.get([*ids, chosen_id])
+        of = {
+            type: [one for one in points if one.payload.get("type") == type] for type in _LOOKED_AT
+        }
+        chosen = read_each(of["preferences"], to_preferences)
+        return _Scene(
+            read_each(of["entry"], to_entry),
+            read_each(of["turn"], to_turn),
+            next(iter(chosen), Preferences(user_id=verdict.user_id)),
+        )
+
+    async def _check_there(self, verdict: Verdict, turns: Sequence[Turn], scene: "_Scene") -> None:
         """Raise NotFoundError if what a model judged was erased while it did."""
         if verdict.by.who in NO_MODELS:
             return
         recorded = [turn.id for turn in turns if turn.seq]
-        there = await self._journal.get_turns(recorded)
+        there = [turn for turn in scene.turns if turn.id in recorded]
         if len(there) < len(recorded) or any(turn.expunged for turn in there):
             raise NotFoundError("the turns were erased while they were judged: nothing is kept")
         if not turns and (verdict.shown or verdict.by.who in _TELLERS):
@@ -102,14 +138,13 @@ class Writer:
             if not (await self._memories.count(mine) or await self._journal.collection.count(mine)):
                 raise NotFoundError("the user was erased meanwhile: nothing is kept")
 
-    async def _done(self, verdict: Verdict) -> LedgerEntries:
-        ids = [
-            PlanContext(verdict, index, self._policy).entry_id for index in range(len(verdict.ops))
-        ]
-        return await self._journal.get_entries(ids)
-
     async def plan(self, verdict: Verdict, turns: Sequence[Turn]) -> LedgerEntries:
         """Return an entry for each op: its changes, or why it is refused. Nothing is written."""
+        return await self._plan(verdict, turns, await self._choices.find(verdict.user_id))
+
+    async def _plan(
+        self, verdict: Verdict, turns: Sequence[Turn], chosen: Preferences
+    ) -> LedgerEntries:
         injected = to_memories(await self._memories.get(sorted(verdict.injected)))
         mine = tuple(
             memory
@@ -117,7 +152,7 @@ class Writer:
             if memory.user_id == verdict.user_id and knows(verdict.sphere, memory.sphere)
         )
         entries: LedgerEntries = []
-        asks_first = await self._asks_first(verdict)
+        asks_first = self._asks_first(verdict, chosen)
         added: set[str] = set()
         deletions, touched = 0, frozenset[str]()
         for index, op in enumerate(verdict.ops):
@@ -154,14 +189,13 @@ class Writer:
                 added |= {fingerprint(op.content)} if isinstance(op, Add | Update) else set()
         return entries
 
-    async def _asks_first(self, verdict: Verdict) -> bool:
+    def _asks_first(self, verdict: Verdict, chosen: Preferences) -> bool:
         """Return whether a verdict waits for the user's consent, as preferred or by the settings.
 
         Raises MemoryOffError if a model judged and the memory was turned off meanwhile.
         """
         if verdict.by.who in NO_MODELS:
             return False
-        chosen = await self._choices.find(verdict.user_id)
         if not chosen.memory:
             raise MemoryOffError("the memory was turned off while it was judged: nothing is kept")
         by_setting = self._require_confirmation

@@ -128,3 +128,14 @@ async def test_without_the_embedder_nothing_is_written_down(tmp_path: Path) -> N
     (outcome,) = await base.apply(judged_so, turns=[one])
     assert [memory.id for memory in await base.list("ann")] == [*outcome.memory_ids]
     await base.close()
+
+
+async def test_the_journal_is_asked_once_before_a_verdict_is_written(base: KnowledgeBase) -> None:
+    """What is written of it, its turns and what the user has chosen are one question."""
+    said = base.journal.record(turn("I like tea.", "ok"))
+    assert said
+    await by_hand(base, an_add())
+    tripped = base.journal.collection = Tripped(base.journal.collection)
+    judged = verdict(an_add("Ann likes tea.", quote="tea"), user="I like tea.")
+    assert (await base.writer.apply(judged, [said]))[0].refused is None
+    assert tripped.trips == 1

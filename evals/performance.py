@@ -1,6 +1,7 @@
 """How long the host waits for recall, observe and a judged turn, as the store grows.
 
-The model answers at once here, so a judged turn shows the cost of the memory itself.
+The model answers at once here, so a judged turn shows the cost of the memory itself: from `observe`
+until its verdict is applied (judging), or until its words can be found and all is on the disk.
 """
 
 import asyncio
@@ -120,6 +121,9 @@ def _operations(memory: Souffleur) -> dict[str, Operation]:
         memory.observe(user_id="ann", session_id="s", user=text, assistant="ok", at=NOW)
         await memory.flush()
 
+    async def flush(count: int) -> None:
+        await memory.flush()
+
     return {
         "recall, less the embedding": Operation(recall, before=embed),
         "recall": Operation(lambda count: recall(count + ROUNDS)),
@@ -128,8 +132,28 @@ def _operations(memory: Souffleur) -> dict[str, Operation]:
         "a turn that adds a memory, less the model": Operation(
             lambda count: say(f"I like place {count}")
         ),
+        "judging a turn that changes nothing, less the model": Operation(
+            lambda count: _judge(memory, f"so {count}"), before=flush
+        ),
+        "judging a turn that adds a memory, less the model": Operation(
+            lambda count: _judge(memory, f"I like place {ROUNDS + count}"), before=flush
+        ),
         "recall, asked about yesterday": Operation(past),
     }
+
+
+async def _judge(memory: Souffleur, text: str) -> None:
+    """Say something, and wait until its verdict is in the ledger and applied."""
+    judged = asyncio.Event()
+
+    def note(user_id: str) -> None:
+        if user_id == "ann":
+            judged.set()
+
+    end = memory.knowledge.journal.watch(note)
+    memory.observe(user_id="ann", session_id="s", user=text, assistant="ok", at=NOW)
+    await judged.wait()
+    end()
 
 
 async def _time(name: str, size: int, rounds: int, operation: Operation) -> Timing:

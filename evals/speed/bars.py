@@ -65,6 +65,8 @@ BARS = (
     *(Bar(name, None, "slowest", 2) for name in ("observe", _WHILE)),
     Bar("a turn that changes nothing, less the model", None, "median", 10),
     Bar("a turn that adds a memory, less the model", None, "median", 10),
+    Bar("judging a turn that changes nothing, less the model", None, "median", 10),
+    Bar("judging a turn that adds a memory, less the model", None, "median", 10),
     Bar("open it again", 100_000, "seconds", 1),
 )
 

@@ -56,6 +56,10 @@ Brought = list[Done]
 """The steps that were carried out, in order."""
 
 
+NOTHING = Filter((OneOf("type", ()),))
+"""Selects no record: for a step that only tells earlier versions that they cannot read a store."""
+
+
 def _queued_again(turn: Point, _: Policy) -> Payload:
     """Return what queues a turn again that was set aside because of an outage of an endpoint."""
     outage = str(turn.payload.get("error")).startswith(("EndpointError", "EmbedderError"))
@@ -78,6 +82,9 @@ STEPS = (
         Filter((Is("type", "turn"), Is("state", TurnState.FAILED))),
         _queued_again,
     ),
+    # From here on a window may be one text, which earlier versions cannot read: they refuse the
+    # store. Windows are written so one by one, with the next turn of each.
+    Step(4, "windows as one text", "journal", NOTHING, lambda session, _: {}),
 )
 SCHEMA = STEPS[-1].to
 """The schema that this version writes."""

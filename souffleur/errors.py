@@ -18,6 +18,7 @@ SouffleurError
 ├── PromptError            a prompt is missing, or was rendered without one of its names
 ├── EndpointError          the model's endpoint failed: network, status, time-out
 │   └── OutageError        an endpoint in trouble was not asked: it is asked now and then
+│       └── BudgetError    the day's budget is used up
 ├── AnswerError            the model answered, but not in the shape asked for
 ├── RecordingError         no recorded answer fits this request: recorded for other words
 ├── BlockingError          a blocking memory is closed, was forked, or is called by its own thread

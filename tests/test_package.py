@@ -131,6 +131,22 @@ def test_the_public_names_are_all_there() -> None:
         assert getattr(souffleur, name).__name__ in {name, "Callable"}
 
 
+def test_the_tree_of_errors_is_whole() -> None:
+    """The docstring of `errors` has each class, below its base."""
+    assert errors.__doc__ is not None
+    *_, drawing = errors.__doc__.split("\n\n")
+    above: list[str] = []
+    drawn: dict[str, str] = {}
+    for line in drawing.splitlines():
+        branch, name = re.findall(r"^([│├└─ ]*)(\w+)", line)[0]
+        depth = len(branch) // 4
+        drawn[name] = above[depth - 1] if depth else "Exception"
+        above[depth:] = [name]
+    classes = (one for one in vars(errors).values() if isinstance(one, type))
+    own = [one for one in classes if issubclass(one, Exception)]
+    assert drawn == {one.__name__: one.__bases__[0].__name__ for one in own}
+
+
 def test_the_version_is_the_package_s() -> None:
     """`__version__` is that of the installed package, and listed by `dir`."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

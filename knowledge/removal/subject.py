@@ -22,10 +22,6 @@ class Subject(Frozen):
     contents: tuple[str, ...] = ()
     """Memories that go; a text with most of the terms of one tells of it."""
 
-    def is_in(self, text: str) -> bool:
-        """Return whether a text tells of it."""
-        return Reader(self).finds(text)
-
 
 class Reader:
     """A subject, prepared to be looked for in many texts."""

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from souffleur.knowledge.operation import LedgerEntry
 
 MemoryId = Annotated[str, typer.Argument(help="Id of a memory, or its beginning.")]
-EntryId = Annotated[str, typer.Argument(help="Id of a ledger entry, from `history`.")]
 
 _LOOK_SECONDS = 1.0
 """Seconds between two looks at how far the judging is."""

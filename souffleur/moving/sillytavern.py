@@ -46,9 +46,7 @@ def read_sillytavern(file: Path) -> Iterator[Chat]:
         return
     left_out: Counter[str] = Counter()
     messages: list[ChatMessage] = []
-    several = (
-        len({one.get("name") for _, one in lines if not (one.get("is_user") or _unsaid(one))}) > 1
-    )
+    several = len({one.get("name") for _, one in lines if _is_reply(one)}) > 1
     seen: Counter[str] = Counter()
     for where, one in lines:
         if not isinstance(one.get("mes"), str):
@@ -130,7 +128,7 @@ def _unsaid(message: Mapping[str, Any]) -> str:
     return HIDDEN if own else ""
 
 
-def _replies(message: Mapping[str, Any]) -> bool:
+def _is_reply(message: Mapping[str, Any]) -> bool:
     return not (message.get("is_user") or _unsaid(message))
 
 

@@ -38,7 +38,6 @@ from tests.stores import empty_base
 LATER = NOW + days(30)
 LYON, OSLO = "Ann lives in a flat in Lyon.", "Ann lives in a flat in Oslo."
 FAR = "The vet wants cash."
-CITIES = ("Lyon", "Oslo", "Rome", "Bonn", "Kyiv", "Bern", "Riga", "Baku", "Lima", "Doha")
 
 
 @pytest.fixture

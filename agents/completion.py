@@ -82,7 +82,8 @@ def _name(value: object) -> str:
 
 
 def _count(value: object) -> int:
-    """
+    """Return a count of tokens; 0 for what can be none.
+
     >>> [_count(value) for value in (7, 7.0, -1, "7", True, None, float("nan"), float("inf"))]
     [7, 7, 0, 0, 0, 0, 0, 0]
     """

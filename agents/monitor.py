@@ -178,7 +178,7 @@ class KnowledgeMonitor:
 
 
 async def _known(knowledge: KnowledgeBase, turns: Sequence[Turn]) -> list[Memory]:
-    """The whispered memories, those the turns touch, and the most valuable up to a limit."""
+    """Return whispered memories, those that the turns touch, and the most valuable to a limit."""
     user_id, sphere, now = turns[0].user_id, turns[0].sphere, turns[-1].at
     whispered = [id for turn in turns for id in turn.injected]
     texts = [text for turn in turns for text in (turn.user, turn.assistant) if text.strip()]
@@ -228,7 +228,7 @@ def _unknown_handles(answer: MonitorAnswer | None, shown: Sequence[Memory]) -> s
 def _doubts(
     near: Mapping[int, Memory], verdict: Verdict, shown: Sequence[Memory], language: str
 ) -> str:
-    """What the judge should think over: what is nearly known, and what is too long for a memory."""
+    """Return what the judge should think over: what is nearly known, or too long for a memory."""
     told = [render("near", language, pairs=list_pairs(near, verdict, shown))] if near else []
     texts = [op.content for op in verdict.ops if isinstance(op, Add | Replace)]
     if long := [text for text in texts if sum(map(len, split(text))) > LONG]:

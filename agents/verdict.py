@@ -31,7 +31,7 @@ def _fold(value: Any) -> Any:
 
 
 def _named_in_capitals(ops: Any) -> Any:
-    """Operations with `op` in capitals, as the discriminator wants it: "add" is meant well."""
+    """Return operations with `op` in capitals, as the discriminator wants it: "add" will do."""
     if not isinstance(ops, list):
         return ops
     return [
@@ -161,7 +161,7 @@ class MarkedAnswer(MonitorAnswer):
 
 
 def handles(answer: MonitorAnswer) -> list[str]:
-    """The handles an answer names."""
+    """Return the handles that an answer names."""
     return [part.id for part in answer.ops if not isinstance(part, AddAnswer | SkipAnswer)]
 
 
@@ -178,7 +178,7 @@ class ParseContext:
 
 
 def to_ops(answer: MonitorAnswer, reading: ParseContext) -> tuple[Op, ...]:
-    """The operations an answer stands for; SKIP stands only where there is nothing else."""
+    """Return the operations of an answer; a SKIP only if there is no other."""
     parts = [part for part in answer.ops if not isinstance(part, SkipAnswer)]
     if not parts:
         reasons = [part.reason for part in answer.ops] + [answer.reason]
@@ -221,13 +221,13 @@ def _names(entities: list[str], speakers: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _start(day: str | None, reading: ParseContext) -> datetime | None:
-    """The start of the day; what only will be true is known from now on all the same."""
+    """Return when a day begins; `None` if that is to come: it is known from now on all the same."""
     start = starts(day, reading.zone)
     return start if start is None or start <= reading.now else None
 
 
 def _end(day: str | None, content: str, reading: ParseContext) -> datetime | None:
-    """A week after the day, or the last of the month or year; a day gone by is no end.
+    """Return a week after the day, or after the last of the month or year; `None` if it is over.
 
     What names a later day, such as that of a second offer, does not end before it.
     """

@@ -122,7 +122,7 @@ class Budget:
             await self._open(EVERY_USER)
 
     def trouble_of(self, user_id: str) -> str:
-        """Why nothing may be asked for this user today, as far as it is known without reading."""
+        """Return why nothing may be asked for a user today, as far as is known without reading."""
         return self.trouble or self._trouble(user_id)
 
     async def check(self, user_id: str) -> None:

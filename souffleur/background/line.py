@@ -63,7 +63,7 @@ class Line:
         await self._read_on()
 
     def refill(self, fewest: int) -> None:
-        """If there are fewer users than this, read on in the background."""
+        """Read on in the background if fewer users than this are in line."""
         if self._unread is not None and len(self) < fewest and self.reading is None:
             self.reading = asyncio.get_running_loop().create_task(self._refill())
 

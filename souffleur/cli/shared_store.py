@@ -26,7 +26,7 @@ class SharedStore(AsyncMethods):
     """
 
     def __init__(self, settings: "Settings") -> None:
-        """A store on a server is opened beside others, who judge there."""
+        """Prepare to open the store; one on a server is open to others, who judge there."""
         alone = not settings.qdrant_url
         self._settings = change_settings(settings, judge=settings.judge and alone)
         self._memory: Souffleur | AsyncClient | None = None

@@ -65,8 +65,8 @@ class Methods(_Calls):
 
         `text` may be content parts or a message, as for `observe`. All personas share what is known
         of a user, except those that know only what they were told themselves: see
-        `introduce_persona`. With `incognito` nothing is looked up,
-        nor if the user prefers that: see `set_preferences`.
+        `introduce_persona`. With `incognito` nothing is looked up, nor if the user prefers that:
+        see `set_preferences`.
         """
         found: Recall = self._call(
             "recall",
@@ -96,9 +96,9 @@ class Methods(_Calls):
 
         `user` and `assistant` are texts, lists of content parts, or messages (see `remember`). The
         same `turn_id` with the same words is one turn. With another reply (swipe, regenerate), the
-        changes made for the first are undone and the turn is judged again.
-        `whisper` is the recall that the reply was written with, or its `judgeable_ids`, which may
-        come from another process; by default, the latest recall of the session in this process.
+        changes made for the first are undone and the turn is judged again. `whisper` is the recall
+        that the reply was written with, or its `judgeable_ids`, which may come from another
+        process; by default, the latest recall of the session in this process.
         May be called from any thread. With `incognito` nothing is stored, nor if the user prefers
         that: see `set_preferences`. A secret in `turn_id` is stored as a hash; other ids are stored
         as they are.
@@ -654,8 +654,8 @@ class AsyncMethods(_Awaits):
 
         `text` may be content parts or a message, as for `observe`. All personas share what is known
         of a user, except those that know only what they were told themselves: see
-        `introduce_persona`. With `incognito` nothing is looked up,
-        nor if the user prefers that: see `set_preferences`.
+        `introduce_persona`. With `incognito` nothing is looked up, nor if the user prefers that:
+        see `set_preferences`.
         """
         found: Recall = await self._call(
             "recall",
@@ -685,9 +685,9 @@ class AsyncMethods(_Awaits):
 
         `user` and `assistant` are texts, lists of content parts, or messages (see `remember`). The
         same `turn_id` with the same words is one turn. With another reply (swipe, regenerate), the
-        changes made for the first are undone and the turn is judged again.
-        `whisper` is the recall that the reply was written with, or its `judgeable_ids`, which may
-        come from another process; by default, the latest recall of the session in this process.
+        changes made for the first are undone and the turn is judged again. `whisper` is the recall
+        that the reply was written with, or its `judgeable_ids`, which may come from another
+        process; by default, the latest recall of the session in this process.
         May be called from any thread. With `incognito` nothing is stored, nor if the user prefers
         that: see `set_preferences`. A secret in `turn_id` is stored as a hash; other ids are stored
         as they are.

@@ -71,7 +71,7 @@ class Spans:
     """A `Watch`."""
 
     def __init__(self, tracer: Tracer, *, content: bool = False) -> None:
-        """If `content` is set, spans hold what was said: messages, prompts, answers."""
+        """With `content`, spans hold what was said: messages, prompts, answers."""
         self._tracer = tracer
         self._content = content
         self._observed: OrderedDict[str, SpanContext] = OrderedDict()

@@ -26,8 +26,8 @@ def excerpt(text: str, about: str, fits: Callable[[str], bool], *, strict: bool 
     """Return a text on one line if it fits, else its sentences that bear most on `about`.
 
     Each is taken for the words of `about` that those taken before do not have; of equals the first.
-    They stay in their order, and gaps are marked. A sentence that
-    has no word in common with `about` is left out, if `strict` even where nothing else is left.
+    They stay in their order, and gaps are marked. A sentence that has no word in common with
+    `about` is left out, if `strict` even where nothing else is left.
 
     >>> tea = "I like tea. It rained. Ann moved to Lyon. Then it was late."
     >>> excerpt(tea, "Where did Ann move?", lambda part: len(part) <= 20)
@@ -74,7 +74,7 @@ def _join(parts: list[str], chosen: set[int]) -> str:
 
 
 def leading(text: str, fits: Callable[[str], bool], mark: str = "") -> str:
-    """The text if it fits; else as many of its first sentences as do, and `mark`; else nothing.
+    """Return the text if it fits, else as many first sentences as do with `mark`, else nothing.
 
     >>> leading("Tea. Milk. Sugar.", lambda text: len(text) <= 12, "…")
     'Tea. Milk.…'

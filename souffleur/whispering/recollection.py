@@ -422,7 +422,7 @@ async def _told(finder: Finder, query: Query, past: Past) -> list[Found]:
 async def look_everywhere(
     knowledge: "KnowledgeBase", rule: WindowRule, asked: Asked, *, limit: int
 ) -> Past:
-    """As `recollect`; if a text names no time, memories are searched as well."""
+    """Return what `recollect` does; if a text names no time, memories are searched as well."""
     finder = Finder(knowledge)
     past = await recollect(finder, rule, asked, limit=limit)
     if past.period is None:

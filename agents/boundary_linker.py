@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.fields import Handle, Remark
+from souffleur.agents.handles import Shown, by_handle
 from souffleur.agents.rounds import (
     Context,
     Update,
@@ -65,7 +66,7 @@ class LinkState(TypedDict, total=False):
 
     now: datetime
     dry_run: bool
-    """Say what would become of them, and change nothing."""
+    """Whether to report the result only, and change nothing."""
     language: str
     boundaries: dict[str, Memory]
     """The boundaries by their handles b1, b2, …"""
@@ -77,7 +78,7 @@ class LinkState(TypedDict, total=False):
     rounds: int
     usage: Usage
     model: str
-    entries: list[LedgerEntry]
+    outcomes: list[LedgerEntry]
 
 
 async def gather(state: LinkState, runtime: Runtime[Context]) -> Update:
@@ -113,7 +114,7 @@ async def apply(state: LinkState, runtime: Runtime[Context]) -> Update:
     current = await knowledge.get_many(asked["b1"].user_id, ids)
     verdict = _verdict(state, {memory.id: memory for memory in current})
     carry = knowledge.preview if state["dry_run"] else knowledge.apply
-    return {"entries": await carry(verdict)}
+    return {"outcomes": await carry(verdict)}
 
 
 class BoundaryLinker:
@@ -142,27 +143,21 @@ class BoundaryLinker:
         if len({memory.user_id for memory in (*task.boundaries, *task.memories)}) != 1:
             raise ValueError("boundaries and memories that are judged together are of one user")
         given = {
-            "boundaries": _by_handle("b", task.boundaries),
-            "shown": _by_handle("m", task.memories),
+            "boundaries": by_handle(task.boundaries, "b"),
+            "shown": by_handle(task.memories),
             "now": now,
             "dry_run": dry_run,
         }
         state = await run_graph(self.graph, given, self.context)
-        entries: list[LedgerEntry] = state["entries"]
-        return entries
+        outcomes: list[LedgerEntry] = state["outcomes"]
+        return outcomes
 
 
-def _by_handle(letter: str, memories: Sequence[Memory]) -> dict[str, Memory]:
-    return {f"{letter}{place}": memory for place, memory in enumerate(memories, start=1)}
-
-
-def _list(shown: Mapping[str, Memory]) -> str:
+def _list(shown: Shown) -> str:
     return "\n".join(f"{handle} {single_line(one.content)}" for handle, one in shown.items())
 
 
-def _faults(
-    answer: BoundariesAnswer, boundaries: Mapping[str, Memory], shown: Mapping[str, Memory]
-) -> str:
+def _faults(answer: BoundariesAnswer, boundaries: Shown, shown: Shown) -> str:
     """Return what makes the answer unusable, a line each; empty if nothing does."""
     named = Counter(one.id for one in answer.boundaries)
     spoken = {handle for one in answer.boundaries for handle in one.memories}

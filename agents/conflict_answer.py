@@ -1,7 +1,7 @@
 """What the arbiter may answer, what is wrong with it, and the operation each pair becomes."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from souffleur.agents.fields import Handle, Remark, Since, starts
+from souffleur.agents.handles import Shown
 from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.memory import Category, Memory, Speaker
 from souffleur.knowledge.operation import Contradict, Op, Skip
@@ -16,9 +17,6 @@ from souffleur.knowledge.operation import Contradict, Op, Skip
 FIRST = "m1"
 """The handle of the memory that all others are compared with."""
 UNCLEAR = "unclear"
-
-Shown = Mapping[str, Memory]
-"""Memories by the handles under which the model saw them."""
 
 
 def _yes_or_no(value: Any) -> Any:

@@ -21,6 +21,7 @@ from souffleur.agents.conflict_answer import (
     to_op,
 )
 from souffleur.agents.exchange import Persona, clock
+from souffleur.agents.handles import by_handle
 from souffleur.agents.rounds import (
     Context,
     Update,
@@ -143,12 +144,11 @@ class ConflictResolver:
         left = [
             one for one in rivals.others if conflict_verdict_id(rivals.memory, one) not in ruled
         ]
-        named = {f"m{index}": one for index, one in enumerate((rivals.memory, *left), start=1)}
-        current = await _as_they_are(self.context.knowledge, named)
+        asked = by_handle((rivals.memory, *left))
+        current = await _as_they_are(self.context.knowledge, asked)
         if FIRST not in current or len(current) < 2:
             return decided
-        shown = {f"m{index}": one for index, one in enumerate(current.values(), start=1)}
-        given = {"shown": shown, "now": now, "dry_run": dry_run}
+        given = {"shown": by_handle(current.values()), "now": now, "dry_run": dry_run}
         state = await run_graph(self.graph, given, self.context)
         outcomes: list[LedgerEntry] = state["outcomes"]
         return decided + outcomes

@@ -14,6 +14,7 @@ from langgraph.runtime import Runtime
 
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.exchange import Persona, clock
+from souffleur.agents.handles import by_handle
 from souffleur.agents.merging import (
     MAX_MERGED,
     MergingAnswer,
@@ -133,8 +134,7 @@ class Consolidator:
             raise ValueError("a group is of one user and one persona: see `grouping.find_groups`")
         if decided := await self._decided(group):
             return decided
-        shown = {f"m{index}": memory for index, memory in enumerate(group, start=1)}
-        given = {"shown": shown, "now": now, "dry_run": dry_run}
+        given = {"shown": by_handle(group), "now": now, "dry_run": dry_run}
         state = await run_graph(self.graph, given, self.context)
         outcomes: list[LedgerEntry] = state["outcomes"]
         return outcomes

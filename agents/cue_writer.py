@@ -4,7 +4,7 @@ START -> gather -> write -> check -> apply -> END
                      ^--------' once, if the answer was unusable
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import TypedDict
@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.chat import Message, Usage
 from souffleur.agents.fields import MAX_CUE_LENGTH, Cues, Handle, Remark
+from souffleur.agents.handles import Shown, by_handle
 from souffleur.agents.rounds import (
     Context,
     Update,
@@ -62,7 +63,7 @@ class CueState(TypedDict, total=False):
 
     now: datetime
     dry_run: bool
-    """Say what would become of them, and change nothing."""
+    """Whether to report the result only, and change nothing."""
     language: str
     shown: dict[str, Memory]
     """The memories by their handles m1, m2, …"""
@@ -72,7 +73,7 @@ class CueState(TypedDict, total=False):
     rounds: int
     usage: Usage
     model: str
-    entries: list[LedgerEntry]
+    outcomes: list[LedgerEntry]
 
 
 async def gather(state: CueState, runtime: Runtime[Context]) -> Update:
@@ -105,7 +106,7 @@ async def apply(state: CueState, runtime: Runtime[Context]) -> Update:
     unchanged = {memory.id for memory in current if memory in shown.values()}
     verdict = _verdict(state, unchanged)
     carry = knowledge.preview if state["dry_run"] else knowledge.apply
-    return {"entries": await carry(verdict)}
+    return {"outcomes": await carry(verdict)}
 
 
 class CueWriter:
@@ -127,21 +128,20 @@ class CueWriter:
         """
         if len({(memory.user_id, memory.agent_id, memory.sphere) for memory in memories}) != 1:
             raise ValueError("memories that are given cues together are of one user and persona")
-        shown = {f"m{index}": memory for index, memory in enumerate(memories, start=1)}
-        given = {"shown": shown, "now": now, "dry_run": dry_run}
+        given = {"shown": by_handle(memories), "now": now, "dry_run": dry_run}
         state = await run_graph(self.graph, given, self.context)
-        entries: list[LedgerEntry] = state["entries"]
-        return entries
+        outcomes: list[LedgerEntry] = state["outcomes"]
+        return outcomes
 
 
-def _list(shown: Mapping[str, Memory]) -> str:
+def _list(shown: Shown) -> str:
     return "\n".join(
         f"{handle} [{memory.kind}] {single_line(memory.content)}"
         for handle, memory in shown.items()
     )
 
 
-def _faults(answer: CuesAnswer, shown: Mapping[str, Memory]) -> str:
+def _faults(answer: CuesAnswer, shown: Shown) -> str:
     """Return what makes the answer unusable, a line each; empty if nothing does."""
     named = [one.id for one in answer.memories]
     unknown = sorted(set(named) - set(shown))

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from souffleur.agents.handles import by_handle
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge.language.plain_text import set_in, single_line
 from souffleur.knowledge.memory import Category, Memory, Speaker
@@ -94,11 +95,11 @@ def list_known(
 ) -> str:
     """List memories, one per line: handle, a star if it was whispered, kind, date and content."""
     lines = []
-    for index, memory in enumerate(memories, start=1):
+    for handle, memory in by_handle(memories).items():
         star = "*" if memory.id in whispered else ""
         kind = "core" if memory.category is Category.CORE else str(memory.kind)
         day = f"{memory.created_at.astimezone(zone):%Y-%m-%d}"
-        lines.append(f"m{index}{star} [{kind}, {day}] {single_line(memory.content)}")
+        lines.append(f"{handle}{star} [{kind}, {day}] {single_line(memory.content)}")
     return "\n".join(lines) or NONE[language]
 
 
@@ -119,12 +120,12 @@ def turns_to_judge(turns: Sequence[Turn], persona: Persona, language: str) -> st
 
 def list_pairs(near: Mapping[int, Memory], verdict: Verdict, shown: Sequence[Memory]) -> str:
     """List each memory to be added beside the known one that is nearly the same."""
-    handle = {memory.id: f"m{index}" for index, memory in enumerate(shown, start=1)}
+    handles = {memory.id: handle for handle, memory in by_handle(shown).items()}
     lines = []
     for index, memory in near.items():
         op = verdict.ops[index]
         if isinstance(op, Add):
-            lines.append(f"- ADD {op.content!r} ~ {handle[memory.id]} {memory.content!r}")
+            lines.append(f"- ADD {op.content!r} ~ {handles[memory.id]} {memory.content!r}")
     return "\n".join(lines)
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set as AbstractSet
+from collections.abc import Sequence, Set as AbstractSet
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, ConfigDict, Field
 
 from souffleur.agents.fields import Remark
+from souffleur.agents.handles import Shown
 from souffleur.knowledge import decay
 from souffleur.knowledge.language.details import missing
 from souffleur.knowledge.language.plain_text import is_blank, single_line
@@ -26,9 +27,6 @@ MAX_MERGED_LENGTH = 600
 
 _STAMP = re.compile(r"\A\[\d{4}-\d\d-\d\d \d\d:\d\d\]\s*+")
 """The time stamp before an episode, which its links and evidence keep."""
-
-Shown = Mapping[str, Memory]
-"""Memories by the handles under which the model saw them."""
 
 
 class Merged(BaseModel):

@@ -20,6 +20,7 @@ from souffleur.agents.exchange import (
     talk,
     turns_to_judge,
 )
+from souffleur.agents.handles import by_handle
 from souffleur.agents.rounds import (
     Context,
     Update,
@@ -220,7 +221,7 @@ def _likely(answer: MonitorAnswer | None, verdict: Verdict) -> list[str]:
 
 
 def _unknown_handles(answer: MonitorAnswer | None, shown: Sequence[Memory]) -> str:
-    known = {f"m{place}" for place in range(1, len(shown) + 1)}
+    known = by_handle(shown)
     unknown = [name for name in handles(answer) if name not in known] if answer else []
     return "".join(f"- {name} is none of the memories that were shown\n" for name in unknown)
 
@@ -254,7 +255,7 @@ def _verdict(state: MonitorState, answer: MonitorAnswer) -> Verdict:
         at=now,
         reason=answer.reason,
         ops=to_ops(answer, reading),
-        shown={f"m{place}": memory.id for place, memory in enumerate(state["shown"], start=1)},
+        shown={handle: memory.id for handle, memory in by_handle(state["shown"]).items()},
         injected=frozenset(id for turn in turns for id in turn.injected),
         said=tuple(_said(turns)),
         talk_since=talk_began(_heard(state)),

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from souffleur.agents.chat import Chat, Form, Reply, Request, Usage, request_key
+from souffleur.agents.fields import shorten
 from souffleur.agents.structured_chat import FORM_LADDER
 from souffleur.errors import AnswerError, RecordingError
 
@@ -166,8 +167,7 @@ def _reply(entry: Entry) -> Reply:
 
 def _seen(request: Request) -> str:
     said = [message.content for message in request.messages if message.role == "user"]
-    text = " ".join(said[-1].split()) if said else ""
-    return text if len(text) <= _MAX_SHOWN_LENGTH else text[: _MAX_SHOWN_LENGTH - 1] + "…"
+    return shorten(" ".join(said[-1].split()) if said else "", _MAX_SHOWN_LENGTH)
 
 
 def _load(path: Path) -> _Recording:

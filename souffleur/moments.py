@@ -50,6 +50,15 @@ def read_moment(value: object) -> datetime:
     return moment
 
 
+def to_minute(moment: datetime, zone: tzinfo) -> str:
+    """Return a moment as a clock in that zone shows it, to the minute.
+
+    >>> to_minute(datetime(2026, 1, 3, 23, tzinfo=UTC), ZoneInfo("Asia/Shanghai"))
+    '2026-01-04 07:00'
+    """
+    return f"{moment.astimezone(zone):%Y-%m-%d %H:%M}"
+
+
 def moment_or_now(value: object, *, now: datetime, zone: tzinfo) -> tuple[datetime, str]:
     """Return when something was said, and a warning about it; now if nothing was given.
 

@@ -11,6 +11,7 @@ from souffleur.cast import Cast
 from souffleur.cli.console import console, print_json, to_plain
 from souffleur.cli.tables import print_table
 from souffleur.knowledge.operation import LedgerEntry
+from souffleur.moments import to_minute
 
 _COLOURS = {
     "ADD": "green",
@@ -33,7 +34,7 @@ def print_entries(entries: Iterable[LedgerEntry], cast: Cast, *, as_json: bool) 
     table = Table(*columns, Column("what and why", overflow="fold"), box=box.SIMPLE_HEAD)
     for entry in listed:
         who = entry.by.who + (f"\n[dim]{escape(entry.by.model)}[/dim]" if entry.by.model else "")
-        when = f"{entry.at.astimezone(cast.zone(entry.user_id)):%Y-%m-%d %H:%M}"
+        when = to_minute(entry.at, cast.zone(entry.user_id))
         table.add_row(entry.id[:8], when, who, format_op(entry), "\n".join(format_story(entry)))
     print_table(table)
 

@@ -17,6 +17,7 @@ from souffleur.knowledge.finding.search import Found
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.policy import Policy
 from souffleur.knowledge.talk.turn import Turn
+from souffleur.moments import to_minute
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def print_memory(one: Memory, values: Worth, cast: Cast, *, as_json: bool) -> No
     zone = cast.zone(one.user_id)
     for key, moment in one:
         if isinstance(moment, datetime):
-            fields[key] = f"{moment.astimezone(zone):%Y-%m-%d %H:%M} ({zone.key})"
+            fields[key] = f"{to_minute(moment, zone)} ({zone.key})"
     for key, value in fields.items():
         if value not in (None, [], {}, ""):
             shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -118,7 +119,7 @@ def print_failed_turns(failed: Sequence[Turn], cast: Cast, *, as_json: bool) -> 
     for turn in failed:
         table.add_row(
             escape(turn.turn_id[:12]),
-            f"{turn.at.astimezone(cast.zone(turn.user_id)):%Y-%m-%d %H:%M}",
+            to_minute(turn.at, cast.zone(turn.user_id)),
             escape(turn.user_id),
             str(turn.tries),
             escape(turn.user[:60]),

@@ -11,12 +11,13 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from souffleur.agents.exchange import Persona
-from souffleur.cli.console import console, print_json
+from souffleur.cli.console import console, print_json, to_plain
 from souffleur.cli.tables import print_table
 from souffleur.knowledge.finding.search import Found, Scope
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.talk.session import Segment
 from souffleur.knowledge.talk.turn import Turn
+from souffleur.moments import to_minute
 from souffleur.prompts import render
 from souffleur.reporting.report import count
 from souffleur.whispering.recollection import Past
@@ -51,7 +52,7 @@ def print_episodes(
     """Print the segments that wait to be summarised, then the episodes, newest first."""
     if as_json:
         lists = {"waiting": waiting, "episodes": told}
-        print_json({key: [one.model_dump(mode="json") for one in of] for key, of in lists.items()})
+        print_json({key: [to_plain(one) for one in of] for key, of in lists.items()})
         return
     if not told and not waiting:
         console.print("[dim]no episodes[/dim]")
@@ -69,7 +70,7 @@ def print_episodes(
 def print_portrait(one: Memory | None, persona: Persona, *, as_json: bool) -> None:
     """Print the current portrait, or a sentence that says there is none."""
     if as_json:
-        print_json(one.model_dump(mode="json") if one else None)
+        print_json(to_plain(one) if one else None)
     elif one is None:
         console.print(render("cold_start", persona.language or "en"))
     else:
@@ -80,7 +81,7 @@ def print_portrait(one: Memory | None, persona: Persona, *, as_json: bool) -> No
 def print_versions(found: Sequence[Memory], persona: Persona, *, as_json: bool) -> None:
     """Print all versions, newest first, with what each changed."""
     if as_json:
-        print_json([one.model_dump(mode="json") for one in found])
+        print_json([to_plain(one) for one in found])
         return
     for one in found:
         state = "" if one.state is MemoryState.ACTIVE else f" ({one.state})"
@@ -144,7 +145,7 @@ def _item(hit: Found) -> dict[str, Any]:
         "scope": hit.scope,
         "at": hit.at.isoformat(),
         "score": round(hit.score, 4),
-        "item": hit.item.model_dump(mode="json"),
+        "item": to_plain(hit.item),
     }
 
 
@@ -155,4 +156,4 @@ def _head(one: Memory, persona: Persona) -> str:
 
 
 def _local(moment: datetime, persona: Persona) -> str:
-    return f"{moment.astimezone(persona.zone):%Y-%m-%d %H:%M}"
+    return to_minute(moment, persona.zone)

@@ -7,16 +7,17 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from souffleur.cast import Cast
-from souffleur.cli.console import console, print_json
+from souffleur.cli.console import console, print_json, to_plain
 from souffleur.cli.tables import print_table
 from souffleur.knowledge.people import Person, PersonaCard
 from souffleur.knowledge.preferences import Preferences
+from souffleur.moments import to_minute
 
 
 def print_people(found: Sequence[Person], cast: Cast, *, as_json: bool) -> None:
     """Print a table of users; what comes from the settings is dim."""
     if as_json:
-        print_json([one.model_dump(mode="json") for one in found])
+        print_json([to_plain(one) for one in found])
         return
     if not found:
         console.print("[dim]nobody was introduced: the settings hold for everybody[/dim]")
@@ -29,7 +30,7 @@ def print_people(found: Sequence[Person], cast: Cast, *, as_json: bool) -> None:
             _own(one.title, cast.usual.user),
             _own(one.timezone, cast.usual.zone.key),
             _own(one.language, cast.usual.language or "as spoken"),
-            f"{one.since.astimezone(zone):%Y-%m-%d %H:%M}",
+            to_minute(one.since, zone),
             escape(" / ".join(one.former)),
         )
     print_table(table)
@@ -38,14 +39,14 @@ def print_people(found: Sequence[Person], cast: Cast, *, as_json: bool) -> None:
 def print_personas(found: Sequence[PersonaCard], cast: Cast, *, as_json: bool) -> None:
     """Print a table of personas."""
     if as_json:
-        print_json([one.model_dump(mode="json") for one in found])
+        print_json([to_plain(one) for one in found])
         return
     if not found:
         console.print("[dim]no persona was introduced: the settings name the only one[/dim]")
         return
     table = Table("persona", "name", "knows", "since", _former(), box=box.SIMPLE_HEAD)
     for one in found:
-        since = f"{one.since.astimezone(cast.usual.zone):%Y-%m-%d %H:%M}"
+        since = to_minute(one.since, cast.usual.zone)
         name = _own(one.name, cast.usual.assistant)
         former = escape(" / ".join(one.former))
         table.add_row(escape(one.agent_id), name, one.knows or "all", since, former)
@@ -55,7 +56,7 @@ def print_personas(found: Sequence[PersonaCard], cast: Cast, *, as_json: bool) -
 def print_preferences(chosen: Preferences, *, as_json: bool) -> None:
     """Print what a user wants of the memory, and the options that change it."""
     if as_json:
-        print_json(chosen.model_dump(mode="json"))
+        print_json(to_plain(chosen))
         return
     usual = "[dim]as in the settings[/dim]"
     extract, shown = (

@@ -12,13 +12,14 @@ from souffleur.cli.format_ledger import format_op, format_story
 from souffleur.cli.wrapping import wrap
 from souffleur.knowledge.memory import Category, Memory
 from souffleur.knowledge.operation import LedgerEntry
+from souffleur.moments import to_minute
 from souffleur.replay import Played, PlayedNight
 from souffleur.whispering.whisper import whispered_lines
 
 
 def print_turn(turn: Played, index: int, names: tuple[str, str], zone: ZoneInfo) -> None:
     """Print a replayed turn: what was whispered, said, decided and refused."""
-    at = f"{turn.exchange.at.astimezone(zone):%Y-%m-%d %H:%M}"
+    at = to_minute(turn.exchange.at, zone)
     note = f"  [dim italic]{escape(turn.exchange.note)}[/]" if turn.exchange.note else ""
     console.rule(f"[bold]{index}[/]  {escape(turn.session_id)}  {at}{note}", align="left")
     for memory in whispered_lines(turn.whisper.text):
@@ -34,7 +35,7 @@ def print_turn(turn: Played, index: int, names: tuple[str, str], zone: ZoneInfo)
 
 def print_night(played: PlayedNight, zone: ZoneInfo) -> None:
     """Print the runs of a night: what they were for, and what each changed."""
-    at = f"{played.night.at.astimezone(zone):%Y-%m-%d %H:%M}"
+    at = to_minute(played.night.at, zone)
     note = f"  [dim italic]{escape(played.night.note)}[/]" if played.night.note else ""
     runs = ", ".join(played.night.runs)
     console.rule(f"[bold]scheduled runs[/]  {escape(runs)}  {at}{note}", align="left")

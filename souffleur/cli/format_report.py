@@ -1,7 +1,6 @@
 """The report of a store in the terminal: its health, then tables."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from rich import box
@@ -12,6 +11,7 @@ from souffleur.cli.console import console, print_json
 from souffleur.cli.tables import print_table
 from souffleur.knowledge.upkeep.quality import Quality
 from souffleur.knowledge.upkeep.tally import BIN, Counts, MemoryRef, Pair
+from souffleur.moments import to_minute
 from souffleur.reporting.report import (
     Status,
     count,
@@ -35,7 +35,7 @@ def print_report(quality: Quality, zone: ZoneInfo, *, as_json: bool) -> None:
         print_json(to_json(quality))
         return
     whose = "everybody" if quality.user_id is None else quality.user_id
-    when = _local(quality.at, zone)
+    when = to_minute(quality.at, zone)
     console.print(
         f"[dim]the memories of {escape(whose)}, {when}; {count(quality.users, 'user')}[/]"
     )
@@ -81,7 +81,7 @@ def _talk(quality: Quality, zone: ZoneInfo) -> None:
     _bars("turns", quality.turns)
     _bars("segments", quality.segments)
     if quality.waiting_since:
-        console.print(f"the oldest has waited since {_local(quality.waiting_since, zone)}")
+        console.print(f"the oldest has waited since {to_minute(quality.waiting_since, zone)}")
     if quality.failures:
         table = _table("failures", len(quality.failures), "what", "user", "tries")
         for one in quality.failures[:MAX_ROWS]:
@@ -118,7 +118,7 @@ def _runs(quality: Quality, zone: ZoneInfo) -> None:
     for run in named:
         whose = escape(f"{run.name} of {run.of_user or 'everybody'}")
         took = f"took {duration(run.ended - run.began)}; cost: {spent(run)}"
-        console.print(f"{_local(run.began, zone)}  {whose} [dim]{took}[/]", soft_wrap=True)
+        console.print(f"{to_minute(run.began, zone)}  {whose} [dim]{took}[/]", soft_wrap=True)
         console.print(f"  {escape(outcome(run))}", soft_wrap=True)
 
 
@@ -152,7 +152,7 @@ def _mentions(heading: str, mentions: Sequence[MemoryRef], zone: ZoneInfo) -> No
         return
     table = _table(heading, len(mentions), "id", "user", "worth", "learnt")
     for one in mentions[:MAX_ROWS]:
-        learnt = _local(one.created_at, zone)
+        learnt = to_minute(one.created_at, zone)
         row = [one.id[:8], escape(one.user_id), f"{one.value:.2f}", learnt]
         table.add_row(*row, escape(one.content))
     print_table(table)
@@ -164,7 +164,3 @@ def _table(heading: str, total: int, *columns: str) -> Table:
     title = f"{heading}: {total:,}{named}"
     last = Column("", overflow="fold")
     return Table(*columns, last, title=title, title_justify="left", box=box.SIMPLE_HEAD)
-
-
-def _local(moment: datetime, zone: ZoneInfo) -> str:
-    return f"{moment.astimezone(zone):%Y-%m-%d %H:%M}"

@@ -19,6 +19,7 @@ from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.removal.order import Forgotten
 from souffleur.knowledge.removal.trace import TopicPreview
 from souffleur.knowledge.users import UserSummary
+from souffleur.moments import to_minute
 from souffleur.reporting.report import MEMORIES, count
 
 _NAMES = {
@@ -48,8 +49,7 @@ def print_users(found: Sequence[UserSummary], cast: Cast, *, as_json: bool) -> N
     numbers = [Column(name, justify="right") for name in ("memories", "turns")]
     table = Table("user", *numbers, "last seen", box=box.SIMPLE_HEAD)
     for one in found:
-        seen = one.last_seen and one.last_seen.astimezone(cast.zone(one.user_id))
-        when = f"{seen:%Y-%m-%d %H:%M}" if seen else ""
+        when = to_minute(one.last_seen, cast.zone(one.user_id)) if one.last_seen else ""
         table.add_row(escape(one.user_id), f"{one.memories:,}", f"{one.turns:,}", when)
     print_table(table)
 

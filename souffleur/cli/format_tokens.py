@@ -7,7 +7,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from souffleur.cli.console import console, print_json
+from souffleur.cli.console import console, print_json, to_plain
 from souffleur.cli.tables import print_table
 from souffleur.serving.tokens import Token
 
@@ -27,7 +27,7 @@ def print_secret(secret: str, *, as_json: bool) -> None:
 def print_tokens(tokens: Sequence[Token], *, as_json: bool, gone: bool = False) -> None:
     """Print a table of tokens; `gone` says that they are revoked now."""
     if as_json:
-        print_json([one.model_dump(mode="json") for one in tokens])
+        print_json([to_plain(one) for one in tokens])
         return
     if not tokens:
         console.print("[dim]there is no token: make one with --user, --agent or --admin[/dim]")

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo
 
 from souffleur.knowledge.upkeep.quality import Quality
 from souffleur.knowledge.upkeep.tally import BIN, DAY
+from souffleur.moments import to_minute
 from souffleur.reporting import report
 from souffleur.reporting.remembered import Memories, legend
 from souffleur.reporting.rendering import render
@@ -42,7 +43,7 @@ def to_html(
         findings=findings,
         importance=by_importance(quality.importance),
         due=by_day(quality.due_by_day, quality.at, zone),
-        time=lambda moment: minute(moment, zone),
+        time=lambda moment: to_minute(moment, zone),
         split_commands=split_commands,
         count=report.count,
         duration=report.duration,
@@ -76,21 +77,11 @@ def by_day(counts: Sequence[int], start: datetime, zone: tzinfo) -> list[Column]
     return [
         Column(
             count,
-            span=f"24 hours from {minute(begin, zone)}",
+            span=f"24 hours from {to_minute(begin, zone)}",
             label=f"{begin.astimezone(zone):%m-%d}" if index % 5 == 2 else "",
         )
         for index, (count, begin) in enumerate(zip(counts, begins, strict=True))
     ]
-
-
-def minute(moment: datetime, zone: tzinfo) -> str:
-    """Return a time to the minute.
-
-    >>> from datetime import UTC
-    >>> minute(datetime(2026, 1, 3, 23, tzinfo=UTC), ZoneInfo("Asia/Shanghai"))
-    '2026-01-04 07:00'
-    """
-    return f"{moment.astimezone(zone):%Y-%m-%d %H:%M}"
 
 
 def split_commands(finding: str) -> list[str]:

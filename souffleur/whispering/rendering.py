@@ -4,7 +4,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
 from itertools import groupby
 from typing import Literal
@@ -14,6 +13,7 @@ from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.language.sentences import ENDS
 from souffleur.knowledge.memory import NARRATIVE, Category, Kind, Memory
 from souffleur.knowledge.talk.turn import Turn
+from souffleur.moments import to_minute
 from souffleur.prompts import render
 from souffleur.whispering.excerpts import GAP, excerpt, split_quotations
 from souffleur.whispering.tokens import Count
@@ -205,7 +205,7 @@ def _turn(turn: Turn, options: RenderOptions, count: Count) -> str:
         for name, text in sides
         if (words := _side(text, options, count))
     ]
-    return single_line(f"[{_clock(turn.at, options.zone)}] {' / '.join(said)}") if said else ""
+    return single_line(f"[{to_minute(turn.at, options.zone)}] {' / '.join(said)}") if said else ""
 
 
 def _side(text: str, options: RenderOptions, count: Count) -> str:
@@ -219,10 +219,6 @@ def _side(text: str, options: RenderOptions, count: Count) -> str:
 
     parts = (cut(part, quoted) for part, quoted in split_quotations(text))
     return " ".join(filter(None, parts))
-
-
-def _clock(moment: datetime, zone: ZoneInfo) -> str:
-    return f"{moment.astimezone(zone):%Y-%m-%d %H:%M}"
 
 
 def _episode(episode: Memory, language: str, long: bool) -> str:

@@ -1,13 +1,12 @@
-"""Commands on memories: remember, list, show, search, history, undo, forget, share and others."""
+"""Commands on memories: remember, list, show, search, history, undo, forget, share."""
 
-import asyncio
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from souffleur.cli.event_loop import inspect, need_no_owner, with_memory
+from souffleur.cli.event_loop import inspect, with_memory
 from souffleur.cli.hints import hint_at_others
-from souffleur.cli.options import ME, AnyUser, AsJson, User, Yes
+from souffleur.cli.options import ME, AsJson, User, Yes
 from souffleur.cli.short_ids import everyone, find_entry_id, find_memory_id
 
 if TYPE_CHECKING:
@@ -21,13 +20,10 @@ if TYPE_CHECKING:
 
 MemoryId = Annotated[str, typer.Argument(help="Id of a memory, or its beginning.")]
 
-_LOOK_SECONDS = 1.0
-"""Seconds between two looks at how far the judging is."""
-
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the app."""
-    for command in (remember, show, search, history, undo, forget, share, retry, migrate):
+    for command in (remember, show, search, history, undo, forget, share):
         app.command()(command)
     app.command("list")(list_)
 
@@ -41,9 +37,7 @@ def remember(
     """Store a sentence as it is, without asking a model."""
 
     async def work(memory: "Memory") -> Any:
-        chosen = _kind(kind)
-        assert chosen is not None
-        return await memory.remember(text, user_id=user, kind=chosen)
+        return await memory.remember(text, user_id=user, kind=_kind(kind))
 
     print_change(work, as_json=as_json)
 
@@ -77,8 +71,8 @@ def list_(
         if proposals:
             await _list_proposals(memory, user, as_json=as_json)
         else:
-            whose = None if everybody else user or ME
-            await _list_memories(memory, whose, _kind(kind), every=every, as_json=as_json)
+            whose, only = None if everybody else user or ME, None if kind is None else _kind(kind)
+            await _list_memories(memory, whose, only, every=every, as_json=as_json)
 
     if failed:
         with_memory(lambda memory: _list_failed(memory, user, as_json=as_json))
@@ -131,18 +125,18 @@ async def _list_proposals(memory: "Memory", user: str | None, *, as_json: bool) 
     print_entries(waiting, await memory.cast(), as_json=as_json)
 
 
-def _kind(name: str | None) -> "Kind | None":
+def _kind(name: str) -> "Kind":
     """Return the kind of that name. Raises SettingsError if there is none."""
     from souffleur.errors import SettingsError
     from souffleur.knowledge.memory import Kind
 
-    if name is not None and name not in tuple(Kind):
+    if name not in tuple(Kind):
         raise SettingsError(f"there is no kind {name!r}; choose one of {', '.join(Kind)}")
-    return Kind(name) if name is not None else None
+    return Kind(name)
 
 
 def show(
-    id: Annotated[str, typer.Argument(help="Id of a memory, or its beginning.")],
+    id: MemoryId,
     as_json: AsJson = False,
 ) -> None:
     """Show one memory with everything known about it."""
@@ -189,7 +183,7 @@ def search(
 
 
 def history(
-    id: Annotated[str, typer.Argument(help="Id of a memory, or its beginning.")],
+    id: MemoryId,
     as_json: AsJson = False,
 ) -> None:
     """Show all changes of a memory: who, when, why, and on which words."""
@@ -250,95 +244,6 @@ def share(
         return [await memory.share(found, user_id=owner)]
 
     print_change(work, as_json=as_json)
-
-
-def retry(user: AnyUser = None) -> None:
-    """Judge the turns that failed again, and those that wait; needs the model's endpoint."""
-    from souffleur.cli.event_loop import run_async
-
-    tried, left, error = run_async(_retry(user))
-    why = f" ({error})" if error else ""
-    from souffleur.reporting.report import count
-
-    typer.echo(f"{tried - left} of {count(tried, 'turn')} judged, {left} not{why}")
-    raise typer.Exit(1 if left else 0)
-
-
-async def _retry(user: str | None) -> tuple[int, int, str]:
-    """Return how many turns were tried, how many are left, and why."""
-    from souffleur.cli.event_loop import find_owner
-    from souffleur.errors import SettingsError
-    from souffleur.runtime import Souffleur
-    from souffleur.settings import load_settings, need_model
-
-    async with find_owner() as owner:
-        if owner:
-            if (await owner.health()).endpoint == "none":
-                raise SettingsError(
-                    "no model is configured for the process that serves the store: start it with "
-                    "SOUFFLEUR_BASE_URL or SOUFFLEUR_API_KEY"
-                )
-            return await _judge_again(owner, user)
-    async with Souffleur.open(need_model(load_settings())) as memory:
-        return await _judge_again(memory, user)
-
-
-async def _judge_again(memory: "Memory", user: str | None) -> tuple[int, int, str]:
-    from souffleur.knowledge.talk.turn import TurnState
-
-    inspection = inspect(memory)
-    waiting = len(await inspection.turns(state=TurnState.PENDING, user_id=user))
-    tried = waiting + await memory.retry(user_id=user)
-    await _work_off(memory)
-    states = (TurnState.FAILED, TurnState.PENDING)
-    left = sum([len(await inspection.turns(state=state, user_id=user)) for state in states])
-    return tried, left, await inspection.error()
-
-
-async def _work_off(memory: "Memory") -> None:
-    """Wait until everything due is judged and summarised, and show how far it is."""
-    from souffleur.cli.console import progress
-
-    total = (await memory.health()).waiting
-    working = asyncio.create_task(memory.flush())
-    try:
-        with progress("judging") as show:
-            while not working.done():
-                await asyncio.wait([working], timeout=_LOOK_SECONDS)
-                show(total - (await memory.health()).waiting, total)
-        await working
-    finally:
-        working.cancel()
-
-
-def migrate(
-    to: Annotated[str, typer.Argument(help="An empty folder, or the URL of a Qdrant server.")],
-) -> None:
-    """Copy the whole store for the current embedder and policy; the old store stays."""
-    from pathlib import Path
-
-    from souffleur.cli.console import progress
-    from souffleur.cli.event_loop import run_async
-
-    async def work() -> int:
-        from souffleur.knowledge.migration import copy_store
-        from souffleur.knowledge.policy import POLICIES
-        from souffleur.settings import load_settings
-        from souffleur.wiring import make_place, settings_embedder
-
-        await need_no_owner()
-        settings = load_settings()
-        there = {"qdrant_url": to} if "://" in to else {"qdrant_url": None, "path": Path(to)}
-        target = make_place(settings.model_copy(update=there))
-        embedder, policy = settings_embedder(settings), POLICIES[settings.policy]
-        with progress("copying") as step:
-            return await copy_store(make_place(settings), target, embedder, policy, step=step)
-
-    copied = run_async(work())
-    name = "SOUFFLEUR_QDRANT_URL" if "://" in to else "SOUFFLEUR_PATH"
-    from souffleur.reporting.report import MEMORIES, count
-
-    typer.echo(f"{count(copied, *MEMORIES)} copied; set {name}={to} to use them")
 
 
 def print_change(

@@ -1,4 +1,4 @@
-"""Commands that keep a store: users, backup, restore, erase."""
+"""Commands on a whole store: users, backup, restore, migrate, reembed, erase."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the app."""
-    for command in (users, backup, restore, erase, reembed):
+    for command in (users, backup, restore, migrate, reembed, erase):
         app.command()(command)
 
 
@@ -88,6 +88,32 @@ def restore(
             return await restored(file, place, step=step)
 
     format_store.print_restored(run_async(work()), str(place), as_json=as_json)
+
+
+def migrate(
+    to: Annotated[str, typer.Argument(help="An empty folder, or the URL of a Qdrant server.")],
+) -> None:
+    """Copy the whole store for the current embedder and policy; the old store stays."""
+    from souffleur.reporting.report import MEMORIES, count
+
+    async def work() -> int:
+        from souffleur.cli.console import progress
+        from souffleur.knowledge.migration import copy_store
+        from souffleur.knowledge.policy import POLICIES
+        from souffleur.settings import load_settings
+        from souffleur.wiring import make_place, settings_embedder
+
+        await need_no_owner()
+        settings = load_settings()
+        there = {"qdrant_url": to} if "://" in to else {"qdrant_url": None, "path": Path(to)}
+        target = make_place(settings.model_copy(update=there))
+        embedder, policy = settings_embedder(settings), POLICIES[settings.policy]
+        with progress("copying") as step:
+            return await copy_store(make_place(settings), target, embedder, policy, step=step)
+
+    copied = run_async(work())
+    name = "SOUFFLEUR_QDRANT_URL" if "://" in to else "SOUFFLEUR_PATH"
+    typer.echo(f"{count(copied, *MEMORIES)} copied; set {name}={to} to use them")
 
 
 def reembed(as_json: AsJson = False) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from souffleur.agents.chat import Chat
     from souffleur.agents.recording import Player, Recorder
     from souffleur.dialogue import Dialogue
+    from souffleur.replay import Played, PlayedNight
     from souffleur.runtime import Souffleur
     from souffleur.settings import Settings
 
@@ -122,16 +123,12 @@ async def _replay(
 ) -> None:
     from contextlib import AsyncExitStack
     from tempfile import TemporaryDirectory
-    from zoneinfo import ZoneInfo
 
     from souffleur.agents.recording import prune
-    from souffleur.cli import format_replay
     from souffleur.cli.console import progress
-    from souffleur.replay import PlayedNight, clock_for, replay_all
+    from souffleur.replay import Played, clock_for, replay_all
     from souffleur.runtime import Souffleur
 
-    names = (dialogue.user.title, dialogue.assistant.name)
-    zone = ZoneInfo(dialogue.timezone)
     live = chat is None
     recorder = _recorder(settings, record) if record else None
     chat = recorder or chat
@@ -143,24 +140,36 @@ async def _replay(
             folder = stack.enter_context(TemporaryDirectory(prefix="souffleur-"))
             settings = settings.model_copy(update={"path": Path(folder), "qdrant_url": None})
         memory = await stack.enter_async_context(Souffleur.open(settings, chat=chat, clock=clock))
-        index = 0
+        number = 0
         with progress("judging", hidden=not live) as step:
             async for played in replay_all(dialogue, memory, clock):
-                if isinstance(played, PlayedNight):
-                    if not as_json:
-                        format_replay.print_night(played, zone)
-                    continue
-                index += 1
-                if as_json:
-                    format_replay.print_turn_json(played)
-                else:
-                    format_replay.print_turn(played, index, names, zone)
-                step(index, len(dialogue))
+                number += isinstance(played, Played)
+                _print_played(played, number, dialogue, as_json=as_json)
+                step(number, len(dialogue))
         if recorder and record:
             prune(record, recorder.used)  # answers to a former wording of the dialogue
         if not as_json:
             end = dialogue.sessions[-1].turns[-1].at
             await _sum_up(memory, dialogue.user.id, end)
+
+
+def _print_played(
+    played: "Played | PlayedNight", number: int, dialogue: "Dialogue", *, as_json: bool
+) -> None:
+    """Print a turn, or the runs of a night; as JSON, turns alone."""
+    from zoneinfo import ZoneInfo
+
+    from souffleur.cli import format_replay
+    from souffleur.replay import PlayedNight
+
+    zone, names = ZoneInfo(dialogue.timezone), (dialogue.user.title, dialogue.assistant.name)
+    if not isinstance(played, PlayedNight):
+        if as_json:
+            format_replay.print_turn_json(played)
+        else:
+            format_replay.print_turn(played, number, names, zone)
+    elif not as_json:
+        format_replay.print_night(played, zone)
 
 
 async def _sum_up(memory: "Souffleur", user_id: str, end: "datetime") -> None:

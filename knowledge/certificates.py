@@ -8,7 +8,7 @@ from functools import cache
 def trusted() -> ssl.SSLContext:
     """Return the context of every TLS connection. Reading it takes about 20 ms of a processor.
 
-    Of its certificates `SSL_CERT_FILE` and `SSL_CERT_DIR` decide when it is first asked for.
+    `SSL_CERT_FILE` and `SSL_CERT_DIR` say whom to trust, as they are when it is first asked for.
     """
     import httpx2
 

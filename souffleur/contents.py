@@ -49,6 +49,18 @@ def read_content(content: Content) -> str:
     raise MessageError(_wrong(held))
 
 
+def readable_content(content: Content) -> str:
+    """Return the text of a content; nothing if it cannot be read.
+
+    >>> readable_content("hi"), readable_content(7)
+    ('hi', '')
+    """
+    try:
+        return read_content(content)
+    except MessageError:
+        return ""
+
+
 def content_of(message: object) -> Any:
     """Return the content of a message, or its refusal; `None` if it has neither."""
     content = look_up(message, "content")

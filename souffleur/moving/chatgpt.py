@@ -16,7 +16,7 @@ from zipfile import BadZipFile, ZipFile, is_zipfile
 from souffleur.contents import read_content
 from souffleur.errors import MessageError, TransferError
 from souffleur.moments import read_moment
-from souffleur.moving.chats import Chat, ChatMessage
+from souffleur.moving.chats import Chat, ChatMessage, fields_of
 
 MAX_UNPACKED = 2 << 30
 """Bytes of conversations that an archive may hold."""
@@ -119,7 +119,7 @@ def _chat(found: Mapping[str, Any], where: str) -> Chat:
     mapping = found["mapping"]
     path = _path(mapping, found.get("current_node"), where)
     left_out: Counter[str] = Counter()
-    if branched := sum(_is_said(one) for name, one in mapping.items() if name not in set(path)):
+    if branched := sum(_is_said(mapping[name]) for name in mapping.keys() - path):
         left_out[BRANCHES] = branched
     messages = []
     for name in path:
@@ -150,19 +150,19 @@ def _latest_leaf(mapping: Mapping[str, Any]) -> str | None:
     """Return the message that was written last, if the conversation names no current one."""
 
     def written(name: str) -> float:
-        at = _mapping(_mapping(mapping[name]).get("message")).get("create_time")
+        at = fields_of(fields_of(mapping[name]).get("message")).get("create_time")
         return at if isinstance(at, int | float) else 0.0
 
-    leaves = [name for name, node in mapping.items() if not _mapping(node).get("children")]
+    leaves = [name for name, node in mapping.items() if not fields_of(node).get("children")]
     return max(leaves, key=written, default=None)
 
 
 def _is_said(node: object) -> bool:
     """Return whether a node is a message that the user wrote or was shown as a reply."""
-    message = _mapping(_mapping(node).get("message"))
-    role = _mapping(message.get("author")).get("role")
-    kind = _mapping(message.get("content")).get("content_type")
-    hidden = _mapping(message.get("metadata")).get("is_visually_hidden_from_conversation")
+    message = fields_of(fields_of(node).get("message"))
+    role = fields_of(message.get("author")).get("role")
+    kind = fields_of(message.get("content")).get("content_type")
+    hidden = fields_of(message.get("metadata")).get("is_visually_hidden_from_conversation")
     if hidden or kind not in _SAID or role not in ("user", "assistant"):
         return False
     return role == "user" or (
@@ -171,12 +171,12 @@ def _is_said(node: object) -> bool:
 
 
 def _has_words(node: object) -> bool:
-    content = _mapping(_mapping(_mapping(node).get("message")).get("content"))
+    content = fields_of(fields_of(fields_of(node).get("message")).get("content"))
     return any(one for one in content.get("parts") or [content.get("text")])
 
 
 def _message(name: str, message: Mapping[str, Any], where: str) -> ChatMessage:
-    content, metadata = message["content"], _mapping(message.get("metadata"))
+    content, metadata = message["content"], fields_of(message.get("metadata"))
     parts = content.get("parts")
     if not isinstance(parts, list):
         raise TransferError(f"{where}: message {name} has no list of parts")
@@ -194,10 +194,10 @@ def _message(name: str, message: Mapping[str, Any], where: str) -> ChatMessage:
 
 def _part(part: object) -> object:
     """Return a part as contents have it."""
-    kind = _mapping(part).get("content_type")
+    kind = fields_of(part).get("content_type")
     if kind is None:
         return part
-    text = _mapping(part).get("text")
+    text = fields_of(part).get("text")
     if isinstance(text, str):  # what was heard
         return text
     return {"type": _PARTS.get(kind, "file")}
@@ -208,7 +208,3 @@ def _time(value: object) -> datetime | None:
         return None if value is None else read_moment(value)
     except MessageError:
         return None
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

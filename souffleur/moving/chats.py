@@ -2,9 +2,10 @@
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
+from typing import Any
 
 from souffleur.knowledge.language.plain_text import is_blank, mend
 
@@ -49,6 +50,15 @@ class ChatTurn:
 
 NO_QUESTION = "message: before the user says anything"
 """What is left out: greetings, which are the same in every chat."""
+
+
+def fields_of(value: object) -> Mapping[str, Any]:
+    """Return the fields of a JSON object; none of anything else.
+
+    >>> fields_of({"id": 7}), fields_of("id")
+    ({'id': 7}, {})
+    """
+    return value if isinstance(value, dict) else {}
 
 
 def turns_of(chat: Chat, *, zone: tzinfo, now: datetime) -> tuple[list[ChatTurn], Counter[str]]:

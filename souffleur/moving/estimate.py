@@ -53,10 +53,8 @@ def estimate(turns: Sequence[ChatTurn], settings: Settings, count: Count) -> Est
     """Return about what it takes to judge new turns of one user, in this order."""
     if not turns:
         return Estimate()
-    judging, episodes = (
-        _count_judging(turns, settings),
-        _count_episodes(turns, settings.window_rule),
-    )
+    judging = _count_judging(turns, settings)
+    episodes = _count_episodes(turns, settings.window_rule)
     words = sum(count(_clipped(turn)) for turn in turns)
     portraits = bool(episodes) + episodes // EPISODES_PER_PORTRAIT
     taken = 2 * words + judging * JUDGED + episodes * SUMMARISED + portraits * PORTRAYED

@@ -15,7 +15,7 @@ from typing import Any
 from souffleur.errors import MessageError, TransferError
 from souffleur.knowledge.operation import derive_id
 from souffleur.moments import read_moment
-from souffleur.moving.chats import Chat, ChatMessage
+from souffleur.moving.chats import Chat, ChatMessage, fields_of
 
 HIDDEN = "message: hidden, or SillyTavern's own"
 ASIDE = "message: a narrator's or a comment"
@@ -121,7 +121,7 @@ def _session_id(first: Mapping[str, Any]) -> str:
 
 def _unsaid(message: Mapping[str, Any]) -> str:
     """Return why a message is left out; empty if it is not."""
-    kind = _mapping(message.get("extra")).get("type")
+    kind = fields_of(message.get("extra")).get("type")
     if kind in ("narrator", "comment"):
         return ASIDE
     own = message.get("is_system") or kind or message.get("name") == _OWN
@@ -133,7 +133,7 @@ def _is_reply(message: Mapping[str, Any]) -> bool:
 
 
 def _message(id: str, message: Mapping[str, Any], *, several: bool) -> ChatMessage:
-    by_user, extra = bool(message.get("is_user")), _mapping(message.get("extra"))
+    by_user, extra = bool(message.get("is_user")), fields_of(message.get("extra"))
     words = [message["mes"]]
     if several and not by_user and message.get("name"):
         words = [f"{message['name']}: {message['mes']}"]
@@ -141,11 +141,7 @@ def _message(id: str, message: Mapping[str, Any], *, several: bool) -> ChatMessa
     for name, usual in _LISTS.items():
         listed = extra.get(name)
         for one in listed if isinstance(listed, list) else ():
-            kind = _mapping(one).get("type")
+            kind = fields_of(one).get("type")
             words.append(f"[{kind if kind in ('image', 'video', 'audio') else usual}]")
     text = "\n".join(filter(str.strip, words))
     return ChatMessage(id, by_user, text, read_date(message.get("send_date")))
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -1,7 +1,6 @@
 """An exchange: one request for a reply, with what memory adds to it and takes from it."""
 
 import asyncio
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -12,6 +11,7 @@ from loguru import logger
 from souffleur.marks import unmarked_json
 from souffleur.notices import Notice
 from souffleur.proxy.injection import Api, inject
+from souffleur.proxy.json_text import parse_object
 from souffleur.proxy.notes import Mode, Notes
 from souffleur.proxy.reply import ABORTED, Reply
 from souffleur.proxy.speaker import Admit, Headers, Speaker, find_speaker, is_incognito
@@ -73,7 +73,7 @@ class Prompter:
     ) -> Exchange:
         """Return the request with its whisper. Raises what `find_speaker` raises."""
         body = unmarked_json(body)
-        asked = _parse(body)
+        asked = parse_object(body)  # if it is none, the upstream will say so
         messages = _messages(asked, api)
         if asked is None or messages is None or is_incognito(headers):
             return Exchange(body, api)
@@ -175,15 +175,6 @@ class Prompter:
             return ()
         found = await self._memory.notices(user_id=user_id, after=seen)
         return tuple(one for one in found if one.agent_id == turn.agent_id)
-
-
-def _parse(body: bytes) -> dict[str, Any] | None:
-    """Return the request; `None` if it is no JSON object, which the upstream will say."""
-    try:
-        asked = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    return asked if isinstance(asked, dict) else None
 
 
 def _messages(asked: Mapping[str, Any] | None, api: Api) -> list[Any] | None:

@@ -10,6 +10,19 @@ _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")
 
 
+def parse_object(data: str | bytes | bytearray) -> dict[str, Any] | None:
+    """Return the JSON object; `None` if it is anything else.
+
+    >>> parse_object('{"a": 1}'), parse_object("[1]"), parse_object("{")
+    ({'a': 1}, None, None)
+    """
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
 @dataclass(frozen=True)
 class Span:
     """A value, and where it stands in the text."""

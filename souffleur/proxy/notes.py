@@ -9,7 +9,7 @@ from typing import Any, Literal
 from souffleur.marks import marked
 from souffleur.notices import Notice
 from souffleur.proxy.injection import Api
-from souffleur.proxy.json_text import find_items, find_members, insert
+from souffleur.proxy.json_text import find_items, find_members, insert, parse_object
 from souffleur.whispering.references import Reference
 
 Mode = Literal["off", "append", "event"]
@@ -128,11 +128,7 @@ class Carrier:
 def _data(event: bytes) -> Mapping[str, Any]:
     """Return the data of an event; nothing if they are no JSON object."""
     lines = [line[5:] for line in event.splitlines() if line.startswith(b"data:")]
-    try:
-        found = json.loads(b"\n".join(lines))
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, Mapping) else {}
+    return parse_object(b"\n".join(lines)) or {}
 
 
 def _first(choices: object) -> Mapping[str, Any]:

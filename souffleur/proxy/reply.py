@@ -1,14 +1,13 @@
 """The reply: what a companion said, read from the bytes of a response while they pass."""
 
-import json
 import re
 import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from souffleur.contents import read_content
-from souffleur.errors import MessageError
+from souffleur.contents import readable_content
 from souffleur.proxy.injection import Api
+from souffleur.proxy.json_text import parse_object
 
 ABORTED = "[aborted]"
 """What stands at the end of a reply that was not written to its end."""
@@ -20,8 +19,9 @@ _CALLS = frozenset(
     | {"apply_patch_call", "mcp_approval_request"}
 )
 """Items of a response that wait for the client: the reply comes with a later one."""
-_ENCODINGS = {"gzip": 47, "x-gzip": 47, "deflate": 47}
-"""The window sizes by which zlib reads an encoding: 47 is either header, at most 32 kB."""
+_ENCODINGS = frozenset({"gzip", "x-gzip", "deflate"})
+_GZIP_OR_DEFLATE = zlib.MAX_WBITS | 32
+"""Has zlib read either header."""
 
 
 class Reply:
@@ -70,7 +70,7 @@ class Reply:
         """Read what is left: the response has come to its end."""
         if self._streamed:
             self._take_line(self._held)
-        elif (body := _parse(self._held)) is not None:
+        elif (body := parse_object(self._held)) is not None:
             self._read(self, body)
         self._held = bytearray()
         self.complete |= self.ended
@@ -89,7 +89,7 @@ class Reply:
         data = line[5:].strip()
         if data == b"[DONE]":
             self.complete = True
-        elif (event := _parse(data)) is not None:
+        elif (event := parse_object(data)) is not None:
             self._read(self, event)
 
 
@@ -101,7 +101,7 @@ def _read_chat(reply: Reply, body: Mapping[str, Any]) -> None:
             continue
         message = choice.get("delta") or choice.get("message")
         if isinstance(message, Mapping):
-            reply.say("content", _text(message.get("content")))
+            reply.say("content", readable_content(message.get("content")))
             reply.say("refusal", message.get("refusal"))
             if message.get("tool_calls") or message.get("function_call"):
                 reply.calls_tools = True
@@ -140,28 +140,13 @@ def _mappings(given: object) -> list[Mapping[str, Any]]:
     return [one for one in given if isinstance(one, Mapping)] if isinstance(given, list) else []
 
 
-def _text(content: Any) -> str:
-    try:
-        return read_content(content)
-    except MessageError:
-        return ""
-
-
-def _parse(data: bytes | bytearray) -> Mapping[str, Any] | None:
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, Mapping) else None
-
-
 def _decoder(encoding: str) -> Callable[[bytes], bytes]:
     """Return what reads bytes of an encoding; nothing of one that is not known."""
     if encoding in ("", "identity"):
         return bytes
     if encoding not in _ENCODINGS:
         return _nothing
-    inflate = zlib.decompressobj(_ENCODINGS[encoding])
+    inflate = zlib.decompressobj(_GZIP_OR_DEFLATE)
 
     def decode(data: bytes) -> bytes:
         try:

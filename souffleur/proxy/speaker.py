@@ -16,7 +16,7 @@ USER_HEADERS = ("x-souffleur-user", "x-openwebui-user-id")
 SESSION_HEADERS = ("x-souffleur-session", "x-openwebui-chat-id")
 PERSONA_HEADERS = ("x-souffleur-persona",)
 TURN_HEADERS = ("x-souffleur-turn",)
-"""Headers that name each id, the first that is there counts."""
+"""Headers that name each id; the first that is there counts."""
 USER_FIELDS = ("user_id", "user")
 SESSION_FIELDS = ("session_id", "chat_id", "conversation_id", "run_id")
 PERSONA_FIELDS = ("persona", "agent_id")

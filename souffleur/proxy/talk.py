@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from souffleur.contents import content_of, read_content
-from souffleur.errors import MessageError
+from souffleur.contents import content_of, readable_content
 from souffleur.messages import Exchanged, to_turns
 from souffleur.proxy.injection import SYSTEM_ROLES
 
@@ -146,7 +145,7 @@ def role_of(message: Any) -> str:
 
 def _is_by_another(last: Any) -> bool:
     """Return whether the last message asks another persona of a group to reply."""
-    asked = _text(last) if role_of(last) in SYSTEM_ROLES else ""
+    asked = readable_content(last) if role_of(last) in SYSTEM_ROLES else ""
     return asked.lstrip("[").startswith("Write the next reply only as")
 
 
@@ -156,11 +155,4 @@ def _has_content(message: Mapping[str, Any]) -> bool:
 
 def _system(messages: Sequence[Any]) -> str:
     """Return the first message, if it is the system's."""
-    return _text(messages[0]) if role_of(messages[0]) in SYSTEM_ROLES else ""
-
-
-def _text(message: Any) -> str:
-    try:
-        return read_content(message)
-    except MessageError:
-        return ""
+    return readable_content(messages[0]) if role_of(messages[0]) in SYSTEM_ROLES else ""

@@ -4,8 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from souffleur.contents import read_content
-from souffleur.errors import MessageError
+from souffleur.contents import readable_content
 from souffleur.proxy.injection import SYSTEM_ROLES
 from souffleur.proxy.speaker import Headers
 from souffleur.proxy.talk import is_reply, last_said, role_of
@@ -59,14 +58,7 @@ def is_task(headers: Headers, body: Mapping[str, Any], messages: Sequence[Any]) 
     if any(one and "{{" not in str(one) for one in named):
         return True
     asking = [*messages[-1:], *(messages[:1] if len(messages) <= 2 else ())]
-    if any(_TASK.match(_text(message).lstrip()) for message in asking):
+    if any(_TASK.match(readable_content(message)[:HEAD].lstrip()) for message in asking):
         return True
     after_reply = role_of(messages[-1]) in SYSTEM_ROLES and is_reply(last_said(messages))
-    return after_reply and not _GOES_ON.search(_text(messages[-1]))
-
-
-def _text(message: Any) -> str:
-    try:
-        return read_content(message)[:HEAD]
-    except MessageError:
-        return ""
+    return after_reply and not _GOES_ON.search(readable_content(messages[-1])[:HEAD])

@@ -33,7 +33,6 @@ _HOP_BY_HOP = frozenset(
 )
 """Headers that concern one connection (RFC 9110, 7.6.1)."""
 
-
 NO_UPSTREAM = (
     "the proxy has no endpoint behind it: give --upstream URL or set SOUFFLEUR_UPSTREAM_URL, such "
     "as http://localhost:11434/v1"

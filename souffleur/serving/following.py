@@ -9,7 +9,7 @@ from souffleur.knowledge.memory_codec import to_memories
 from souffleur.knowledge.operation import LedgerEntry
 from souffleur.knowledge.proposals import named_ids
 from souffleur.runtime import Souffleur
-from souffleur.serving.memory_events import MemoryEvent, events_of
+from souffleur.serving.memory_events import AFTER_ALL, MemoryEvent, events_of
 
 BATCH = 100
 """Entries that are read at a time."""
@@ -55,7 +55,7 @@ async def follow(
                     return
                 yield event
             if found and found[-1].seq > after:
-                after, index = found[-1].seq, 1_000_000
+                after, index = found[-1].seq, AFTER_ALL
             elif stopping.is_set():
                 return
             elif not await _wait(woken, stopping, heartbeat):

@@ -63,6 +63,8 @@ _BY_OP = {
     "DELETE": EventType.DELETED,
     "RESTORE": EventType.RESTORED,
 }
+AFTER_ALL = 1_000_000
+"""A place within a ledger entry after all the memories that it changed."""
 _ON_REQUEST = (ActorKind.USER, ActorKind.HOST, ActorKind.MONITOR)
 _GONE = (MemoryState.FORGOTTEN, MemoryState.ARCHIVED)
 
@@ -119,7 +121,7 @@ def read_place(id: str) -> tuple[int, int]:
     ((17, 2), (17, 1000000))
     """
     seq, _, index = id.partition(".")
-    place = int(seq), int(index) if index else 1_000_000
+    place = int(seq), int(index) if index else AFTER_ALL
     if min(place) < 0 or place[0] >= 1 << 62:
         raise ValueError(f"{id} is no place in a ledger")
     return place

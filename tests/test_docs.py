@@ -11,6 +11,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from fastapi.routing import APIRoute
 from typer.main import get_command
 
 from souffleur import Souffleur
@@ -18,6 +19,8 @@ from souffleur.cli import app
 from souffleur.knowledge.operation import Refusal
 from souffleur.knowledge.policy import COMPANION
 from souffleur.runs.jobs import HOUR, RUNS
+from souffleur.serving.app import ROUTERS
+from souffleur.serving.mem0 import routes as mem0
 from souffleur.settings import Settings, load_settings, variable_of
 from tests import reference_pages
 from tests.souffleur.langchain.agents import scripted
@@ -254,6 +257,36 @@ def counted(text: str, value: dict[str, float]) -> set[str]:
         if name in value:
             assert number in (f"{value[name]:.3f}", f"{value[name]:.0f}"), name
     return found
+
+
+def test_the_table_of_routes_is_whole() -> None:
+    """Each route of the server, but mem0's, has its method and path in a row of docs/serving.md."""
+    page = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+    rows = [_unnamed(row.split("|")[1]) for row in page.splitlines() if row.startswith("|")]
+    routes = [
+        (method, _unnamed(route.path))
+        for router in ROUTERS
+        if router is not mem0.router
+        for route in router.routes
+        if isinstance(route, APIRoute)
+        for method in route.methods or ()
+    ]
+    assert len(routes) > 50
+    assert [
+        (method, path)
+        for method, path in routes
+        if not any(method in row and _is_named(path, row) for row in rows)
+    ] == []
+
+
+def _unnamed(path: str) -> str:
+    """Return paths without the names of their parameters, and without a query."""
+    return re.sub(r"\?\w+=…", "", re.sub(r"\{\w+\}", "{}", path))
+
+
+def _is_named(path: str, row: str) -> bool:
+    """Return whether a row has a path, or its end behind an ellipsis."""
+    return f"{path}`" in row or f"…/{path.rpartition('/')[2]}`" in row
 
 
 def test_refusals_and_runs_are_all_explained() -> None:

@@ -1,5 +1,6 @@
 """What tests build their scenes from: memories, verdicts, and a store in a folder."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,10 @@ from langchain_core.embeddings import Embeddings
 from souffleur.knowledge import decay
 from souffleur.knowledge.embedding.embedder import make_embedder
 from souffleur.knowledge.embedding.hash_embeddings import HashEmbeddings
+from souffleur.knowledge.engine.collection import Filter, read_all
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, Speaker
+from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.operation import (
     Actor,
     ActorKind,
@@ -113,6 +116,19 @@ async def keep(base: KnowledgeBase, content: str = "Ann likes green tea.", **fie
     told = verdict(an_add(content, **fields), who=ActorKind.HOST, name=content)
     (outcome,) = await base.apply(told)
     return outcome.changes[0].after
+
+
+async def fill(base: KnowledgeBase, *memories: Memory) -> None:
+    """Put memories into the store as they are."""
+    vectors = await base.embedder.embed([one.searchable for one in memories])
+    await base.memories.put([to_point(one, v) for one, v in zip(memories, vectors, strict=True)])
+
+
+async def words_of(knowledge: KnowledgeBase) -> str:
+    """Every word in the store."""
+    both = (knowledge.memories, knowledge.journal.collection)
+    found = [point.payload for one in both for point in await read_all(one, Filter())]
+    return json.dumps(found, ensure_ascii=False)
 
 
 async def by_hand(base: KnowledgeBase, op: Any, **fields: Any) -> LedgerEntry:

@@ -7,7 +7,8 @@ instead: `open_base`, `Souffleur.open`.
 
 import shutil
 from collections import defaultdict
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,13 +19,14 @@ from souffleur.knowledge.engine import disk
 from souffleur.knowledge.engine.collection import Collection, CollectionSchema
 from souffleur.knowledge.engine.edge import EdgeCollection
 from souffleur.knowledge.knowledge_base import KnowledgeBase
+from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.policy import COMPANION, Policy
 from souffleur.knowledge.store import COLLECTIONS, StoreLocation, open_collections
 from souffleur.opening import Opening
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings, change_settings
 from souffleur.time_source import Clock, TimeSource, from_clock
-from tests.build import open_base
+from tests.build import fill, open_base
 
 USES = 50
 """Uses after which a collection is made anew, as what was deleted leaves gaps in its files."""
@@ -149,6 +151,15 @@ STORES = Stores()
 async def empty_base(folder: Path, policy: Policy = COMPANION, **chosen: Any) -> KnowledgeBase:
     """An empty store, as `open_base` makes one; on a server, it is named after the folder."""
     return await open_base(folder, policy, **chosen, opener=STORES.open)
+
+
+@asynccontextmanager
+async def base_of(folder: Path, *memories: Memory) -> AsyncIterator[KnowledgeBase]:
+    """A store with these memories as they are."""
+    base = await empty_base(folder)
+    await fill(base, *memories)
+    yield base
+    await base.close()
 
 
 def open_empty(

@@ -1,7 +1,5 @@
 """BoundaryLinker and the boundaries run: boundaries are linked with what they speak of, once."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,19 +18,10 @@ from souffleur.runs.boundaries import run_boundaries
 from souffleur.runs.run import RunLimits, RunOptions, RunResult
 from tests.build import NOW, by_hand, days, keep
 from tests.scripted import Scripted
-from tests.stores import empty_base
 
 USER = Actor(who=ActorKind.USER)
 NO_CHILD = "Ann does not want her wish for a child to come up."
 LOSS = "Ann lost two pregnancies."
-
-
-@pytest.fixture
-async def base(tmp_path: Path) -> AsyncIterator[KnowledgeBase]:
-    """An empty store."""
-    opened = await empty_base(tmp_path)
-    yield opened
-    await opened.close()
 
 
 def judged(**spoken: list[str]) -> dict[str, Any]:

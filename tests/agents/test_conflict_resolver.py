@@ -1,7 +1,6 @@
 """Arbiter: which of two memories ends, which never does, and that each pair is asked about once."""
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,6 @@ from souffleur.knowledge.finding.search import Query
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Evidence, Memory, MemoryState, Speaker
-from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.operation import (
     Actor,
     ActorKind,
@@ -51,10 +49,10 @@ from souffleur.knowledge.upkeep.conflict_sets import (
 from souffleur.knowledge.upkeep.quality import measure
 from souffleur.prompts import LANGUAGES, render, stamp
 from souffleur.whispering.tokens import estimate_tokens
-from tests.build import NOW, days, memory, verdict
+from tests.build import NOW, days, fill, memory, verdict
 from tests.faults.teller import Countdown, Deadly, Dying, Gone
 from tests.scripted import Answer, Scripted
-from tests.stores import empty_base
+from tests.stores import base_of
 
 LATER = NOW + days(30)
 UTC = ZoneInfo("UTC")
@@ -102,20 +100,6 @@ def of(user_id: str, pair: tuple[Memory, Memory]) -> tuple[Memory, Memory]:
         for each in pair
     )
     return one, other
-
-
-@asynccontextmanager
-async def base_of(folder: Path, *memories: Memory) -> AsyncIterator[KnowledgeBase]:
-    base = await empty_base(folder)
-    await keep(base, *memories)
-    yield base
-    await base.close()
-
-
-async def keep(base: KnowledgeBase, *memories: Memory) -> None:
-    """Put memories into the store as they are."""
-    vectors = await base.embedder.embed([one.searchable for one in memories])
-    await base.memories.put([to_point(one, v) for one, v in zip(memories, vectors, strict=True)])
 
 
 async def arbitrate(
@@ -191,7 +175,7 @@ async def test_since_says_when_the_other_ended(tmp_path: Path) -> None:
     async with base_of(tmp_path) as base:
         for since, until in days_said.items():
             old, new = of(str(since), homes())
-            await keep(base, old, new)
+            await fill(base, old, new)
             await arbitrate(base, Scripted([ruling(said(since=since))]), user_id=str(since))
             assert (since, (await base.get(old.id, user_id=None)).valid_until) == (since, until)
 
@@ -219,7 +203,7 @@ async def test_what_holds_is_the_later_or_the_better_grounded(tmp_path: Path) ->
     """Where the model says so, the other one ends; never before it began."""
     async with base_of(tmp_path) as base:
         for name, (pair, answer, stays) in SETTLED.items():
-            await keep(base, *of(name, pair))
+            await fill(base, *of(name, pair))
             await arbitrate(base, Scripted([answer]), user_id=name)
             assert (name, [one.content for one in await base.list(name)]) == (name, [stays])
             (ended,) = await base.list(name, states=[MemoryState.SUPERSEDED])
@@ -231,7 +215,7 @@ async def test_else_both_stay_and_the_report_shows_them(tmp_path: Path) -> None:
     async with base_of(tmp_path) as base:
         for name, (two, answer) in OPEN.items():
             pair = of(name, two)
-            await keep(base, *pair)
+            await fill(base, *pair)
             (outcome,) = await arbitrate(base, Scripted([answer]), user_id=name)
             assert (name, outcome.op, outcome.refused) == (name, "CONTRADICT", None)
             ignored = {"relations", "revision", "updated_at", "written_by"}
@@ -392,7 +376,7 @@ async def test_a_death_before_any_write_loses_and_doubles_nothing(tmp_path: Path
         for deaths in range(20):
             user_id = f"ann{deaths}"
             old, new = of(user_id, homes())
-            await keep(base, old, new)
+            await fill(base, old, new)
             survived = await _live(base, user_id, (old, new), Dying(deaths))
             await _live(base, user_id, (old, new), Countdown(-1))
             (stays,) = await base.list(user_id)

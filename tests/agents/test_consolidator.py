@@ -1,7 +1,6 @@
 """Consolidator: what becomes of old memories, what is sent back, and that it happens once."""
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
-from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.operation import (
     Actor,
     ActorKind,
@@ -33,10 +31,10 @@ from souffleur.knowledge.operation import (
 from souffleur.knowledge.upkeep.grouping import find_groups
 from souffleur.prompts import LANGUAGES, render, stamp
 from souffleur.whispering.tokens import estimate_tokens
-from tests.build import NOW, days, memory, verdict
+from tests.build import NOW, days, fill, memory, verdict
 from tests.faults.teller import Countdown, Deadly, Dying, Gone
 from tests.scripted import Answer, Scripted
-from tests.stores import empty_base
+from tests.stores import base_of
 
 LATER = NOW + days(91)
 UTC = ZoneInfo("UTC")
@@ -59,12 +57,6 @@ def merging(*merged: tuple[Sequence[str], str], left: Sequence[str] = ()) -> dic
 GOOD = merging((ALL, TOLD))
 
 
-async def keep(base: KnowledgeBase, *memories: Memory) -> None:
-    """Put memories into the store as they are."""
-    vectors = await base.embedder.embed([one.searchable for one in memories])
-    await base.memories.put([to_point(one, v) for one, v in zip(memories, vectors, strict=True)])
-
-
 def teas() -> list[Memory]:
     """Three near memories, old at LATER, from the oldest on."""
     return [memory(t, created_at=NOW + timedelta(hours=at)) for at, t in enumerate(TEAS)]
@@ -80,14 +72,6 @@ def episodes() -> list[Memory]:
         line = f"[2026-01-03 {at:%H:%M}] Ann and Mo talked about {drink} for a while."
         told.append(memory(line, kind=Kind.MOMENT, created_at=at, data=data, **ends))
     return told
-
-
-@asynccontextmanager
-async def base_of(folder: Path, *memories: Memory) -> AsyncIterator[KnowledgeBase]:
-    base = await empty_base(folder)
-    await keep(base, *memories)
-    yield base
-    await base.close()
 
 
 async def consolidate(base: KnowledgeBase, chat: Chat, now: Any = LATER) -> list[LedgerEntry]:
@@ -243,7 +227,7 @@ async def test_a_death_before_any_write_loses_and_doubles_nothing(tmp_path: Path
         for deaths in range(20):
             user_id = f"ann{deaths}"
             mine = [one.model_copy(update=_of(user_id, one)) for one in teas()]
-            await keep(base, *mine)
+            await fill(base, *mine)
             survived = await _live(base, user_id, Dying(deaths))
             await _live(base, user_id, Countdown(-1))
             (one,) = await base.list(user_id)

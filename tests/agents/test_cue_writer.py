@@ -1,7 +1,5 @@
 """CueWriter and the cues run: memories without cues get some, once, and nothing else changes."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,17 +18,8 @@ from souffleur.runs.cues import MAX_AT_ONCE, run_cues
 from souffleur.runs.run import RunLimits, RunOptions, RunResult
 from tests.build import NOW, days, keep
 from tests.scripted import Scripted
-from tests.stores import empty_base
 
 USER = Actor(who=ActorKind.USER)
-
-
-@pytest.fixture
-async def base(tmp_path: Path) -> AsyncIterator[KnowledgeBase]:
-    """An empty store."""
-    opened = await empty_base(tmp_path)
-    yield opened
-    await opened.close()
 
 
 def written(**cues: list[str]) -> dict[str, Any]:

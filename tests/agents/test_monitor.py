@@ -1,8 +1,6 @@
 """The monitor graph, with a scripted model and a real store."""
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -16,14 +14,6 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Refusal
 from tests.build import NOW, days, turn
 from tests.scripted import SKIP, Scripted, add, answer, boost, delete, update
-from tests.stores import empty_base
-
-
-@pytest.fixture
-async def base(tmp_path: Path) -> AsyncIterator[KnowledgeBase]:
-    knowledge = await empty_base(tmp_path)
-    yield knowledge
-    await knowledge.close()
 
 
 def monitor(base: KnowledgeBase, chat: Scripted) -> KnowledgeMonitor:

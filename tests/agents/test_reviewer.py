@@ -1,7 +1,5 @@
 """MemoryReviewer: rounds of thinking, what may be answered when, and what is kept of it."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +18,12 @@ from souffleur.knowledge.memory import Due, Memory, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, Add, Boost, Delete, Keep, Promote
 from tests.build import NOW, days, turn, verdict
 from tests.scripted import Answer, Scripted
-from tests.stores import empty_base
+from tests.stores import base_of
 
 
 def says(action: str, query: str | None = None, reason: str = "because") -> dict[str, Any]:
     """A round of the reviewer as a model writes it."""
     return {"reason": reason, "action": action, "query": query}
-
-
-@asynccontextmanager
-async def base_of(folder: Path) -> AsyncIterator[KnowledgeBase]:
-    base = await empty_base(folder)
-    yield base
-    await base.close()
 
 
 async def due_for(base: KnowledgeBase, what: Due, content: str = "Ann lives in Lyon.") -> Memory:

@@ -1,7 +1,6 @@
 """Special categories, where they are refused: what is asked, what is refused, what is left."""
 
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +18,11 @@ from souffleur.prompts import LANGUAGES, render
 from souffleur.settings import Settings
 from tests.build import turn
 from tests.scripted import SKIP, Scripted, add, answer, by_name, episode, portrait, update
-from tests.stores import empty_base, open_empty
+from tests.stores import open_empty
 
 SAID = "I have lupus, so I take the 9:40 train to Leeds."
 ILL = "Ann has lupus."
 TRAIN = "Ann takes the 9:40 train to Leeds."
-
-
-@pytest.fixture
-async def base(tmp_path: Path) -> AsyncIterator[KnowledgeBase]:
-    knowledge = await empty_base(tmp_path)
-    yield knowledge
-    await knowledge.close()
 
 
 async def judged(base: KnowledgeBase, chat: Scripted, **how: Any) -> list[LedgerEntry]:

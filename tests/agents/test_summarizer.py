@@ -1,7 +1,5 @@
 """ConversationSummarizer and ProfileWriter: what is checked, and what is asked again."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,18 +27,11 @@ from souffleur.knowledge.operation import Add, Update
 from souffleur.knowledge.talk.session import Segment, SegmentState
 from tests.build import NOW, days, memory, turn, verdict
 from tests.scripted import SMALL_TALK, Answer, Scripted, episode, portrait
-from tests.stores import empty_base
+from tests.stores import base_of
 
 PERSONA = Persona(user="Ann", assistant="Mo")
 TEA = episode("Ann talked about tea.")
 PLAIN = portrait("Ann lives in Lyon.", "She has 2 cats.", "She paints.", name="Ann Roux")
-
-
-@asynccontextmanager
-async def base_of(folder: Path) -> AsyncIterator[KnowledgeBase]:
-    base = await empty_base(folder)
-    yield base
-    await base.close()
 
 
 async def segment_of(base: KnowledgeBase, *lines: str) -> Segment:

@@ -16,8 +16,8 @@ from souffleur.runs.schedule import Schedule
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.time_source import from_clock
-from tests.build import NOW, days, memory, open_base
-from tests.faults.reviewing import deadly, fill
+from tests.build import NOW, days, fill, memory, open_base
+from tests.faults.reviewing import deadly
 from tests.place import where
 
 JOB = "decay"

@@ -13,7 +13,6 @@ from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import EndpointError
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Due, Memory
-from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.operation import derive_id
 from souffleur.runs import RunOptions, run_review
 from tests.build import NOW, days, memory, open_base
@@ -27,12 +26,6 @@ USERS = ("ann", "bob", "cem")
 PERSONA = Persona(user="Ann", assistant="Mo")
 ROUNDS = 50
 """More than enough, although a model fails now and then: who is not done by then never will be."""
-
-
-async def fill(base: KnowledgeBase, *memories: Memory) -> None:
-    """Put memories into the store as they are."""
-    vectors = await base.embedder.embed([one.searchable for one in memories])
-    await base.memories.put([to_point(one, v) for one, v in zip(memories, vectors, strict=True)])
 
 
 def things(each: int) -> list[Memory]:

@@ -12,9 +12,8 @@ from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.store import StoreLocation, open_knowledge
 from souffleur.knowledge.upkeep.embedding_anew import KEY
 from souffleur.knowledge.upkeep.schema import SCHEMA
-from tests.build import memory, open_base, turn
+from tests.build import fill, memory, open_base, turn
 from tests.faults.renewing import NEW
-from tests.faults.reviewing import fill
 from tests.faults.test_kill_runs import live
 
 BORN = [memory(f"Ann likes thing {n}.", importance=2.5, cues=(f"thing {n}?",)) for n in range(600)]

@@ -14,9 +14,9 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Memory, MemoryState
 from souffleur.knowledge.operation import ActorKind, LedgerEntry
 from souffleur.knowledge.upkeep.grouping import find_groups
-from tests.build import open_base
+from tests.build import fill, open_base
 from tests.faults import consolidating, reviewing
-from tests.faults.reviewing import ASKED, fill
+from tests.faults.reviewing import ASKED
 from tests.faults.test_kill import ROOT, environment
 
 

@@ -8,7 +8,7 @@ from souffleur.knowledge.language.plain_text import CLIPPED
 from souffleur.knowledge.talk.turn import MAX_MESSAGE_LENGTH
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
-from tests.build import NOW
+from tests.build import NOW, days
 from tests.counted import Counted
 from tests.place import where
 from tests.scripted import SKIP, Scripted, add, answer, by_name, episode
@@ -41,7 +41,9 @@ async def test_a_book_is_kept_whole_and_read_in_part(tmp_path: Path) -> None:
         assert all(part in hit.text for part in ("sencha", CLIPPED, "matcha"))
         whisper = await memory.recall(user_id="ann", text=BOOK)
         assert (len(whisper.text) < MAX_MESSAGE_LENGTH, whisper.error) == (True, "")
-        past = await memory.ask("what did we say today about sencha?", user_id="ann")
+        asked_at = NOW + days(1)
+        past = await memory.ask("what did we say yesterday?", user_id="ann", at=asked_at)
+        assert past.found
         assert all(len(found.text) <= 2 * MAX_MESSAGE_LENGTH + 1 for found in past.found)
 
 

@@ -9,24 +9,16 @@ import pytest
 from souffleur.agents.chat import Reply, Request
 from souffleur.errors import NotFoundError
 from souffleur.knowledge.engine.collection import Filter, read_all
-from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, Forget
 from souffleur.knowledge.talk.turn import TurnState
 from souffleur.knowledge.upkeep import run_log
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
-from tests.build import NOW, by_hand, keep, open_base, turn
+from tests.build import NOW, by_hand, keep, open_base, turn, words_of
 from tests.place import at_once, where
 from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name, episode, portrait, update
 from tests.stage import Stage, staged
-
-
-async def words_of(knowledge: KnowledgeBase) -> str:
-    """Every word in the store."""
-    both = (knowledge.memories, knowledge.journal.collection)
-    found = [point.payload for one in both for point in await read_all(one, Filter())]
-    return json.dumps(found, ensure_ascii=False)
 
 
 async def test_everything_of_a_user_is_deleted(tmp_path: Path) -> None:

@@ -21,8 +21,7 @@ from souffleur.knowledge.policy import COMPANION
 from souffleur.knowledge.reembedding import take_over
 from souffleur.knowledge.store import StoreLocation, open_collection, open_knowledge
 from souffleur.knowledge.upkeep.embedding_anew import KEY
-from tests.build import NOW, Sulking, keep, memory, open_base, turn
-from tests.faults.reviewing import fill
+from tests.build import NOW, Sulking, fill, keep, memory, open_base, turn
 from tests.faults.teller import Deadly, Dying, Gone
 from tests.place import in_folder
 

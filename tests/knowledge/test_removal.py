@@ -1,6 +1,5 @@
 """Forgetting a topic: what is chosen of its preview is nowhere any more, whoever dies meanwhile."""
 
-import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,7 +9,6 @@ from qdrant_client import QdrantClient
 from souffleur.agents.chat import Request
 from souffleur.errors import MessageError, NotFoundError
 from souffleur.evals.suite.residue import found_in
-from souffleur.knowledge.engine.collection import Filter, read_all
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.operation import Actor, ActorKind, Forget
 from souffleur.knowledge.removal.order import PURGE, Stage as At, make_order, receipt
@@ -18,7 +16,7 @@ from souffleur.knowledge.removal.subject import Subject
 from souffleur.knowledge.sharing.drafts import write_drafts
 from souffleur.runs.purge import run_purge
 from souffleur.runs.run import RunOptions
-from tests.build import NOW, by_hand, days, keep, open_base
+from tests.build import NOW, by_hand, days, keep, open_base, words_of
 from tests.faults.teller import Deadly, Dying, Gone
 from tests.place import in_folder
 from tests.scripted import SKIP, Answer, add, answer, by_name, episode, portrait
@@ -69,13 +67,6 @@ async def talk(stage: Stage) -> None:
     await stage.memory.write_portrait(user_id="ann")
     stage.memory.observe(user_id="ann", session_id="s2", user="Work is fine", assistant="Quentin?")
     await stage.memory.flush()
-
-
-async def words_of(knowledge: KnowledgeBase) -> str:
-    """Every word in the store."""
-    both = (knowledge.memories, knowledge.journal.collection)
-    found = [point.payload for one in both for point in await read_all(one, Filter())]
-    return json.dumps(found, ensure_ascii=False)
 
 
 @pytest.fixture

@@ -1,11 +1,8 @@
 """Rivals: which memories may exclude each other, which never do, and what is read to find out."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState, Relation
@@ -31,26 +28,12 @@ from souffleur.knowledge.upkeep.conflict_sets import (
     find_conflict_sets,
     users_with_candidates,
 )
-from tests.build import NOW, days, memory, verdict
+from tests.build import NOW, days, fill, memory, verdict
 from tests.counted import Counted
-from tests.stores import empty_base
 
 LATER = NOW + days(30)
 LYON, OSLO = "Ann lives in a flat in Lyon.", "Ann lives in a flat in Oslo."
 FAR = "The vet wants cash."
-
-
-@pytest.fixture
-async def base(tmp_path: Path) -> AsyncIterator[KnowledgeBase]:
-    knowledge = await empty_base(tmp_path)
-    yield knowledge
-    await knowledge.close()
-
-
-async def keep(base: KnowledgeBase, *memories: Memory) -> None:
-    """Put memories into the store as they are."""
-    vectors = await base.embedder.embed([one.searchable for one in memories])
-    await base.memories.put([to_point(one, v) for one, v in zip(memories, vectors, strict=True)])
 
 
 def homes(user_id: str = "ann", **fields: Any) -> tuple[Memory, Memory]:
@@ -72,7 +55,7 @@ async def change(base: KnowledgeBase, op: Op, at: datetime = LATER) -> LedgerEnt
 
 async def test_two_near_memories_are_rivals_once(base: KnowledgeBase) -> None:
     """The newer one comes first; what has nothing to do with them is not among them."""
-    await keep(base, *homes(), memory(FAR))
+    await fill(base, *homes(), memory(FAR))
     assert told(await find_conflict_sets(base, "ann", LATER, None)) == [(OSLO, [LYON])]
 
 
@@ -91,7 +74,7 @@ async def test_a_shared_name_makes_rivals(base: KnowledgeBase) -> None:
         for index, (text, named) in enumerate(zip(texts, pair, strict=True)):
             id, made = derive_id(user_id, text), NOW + days(index)
             one = memory(text, id=id, user_id=user_id, created_at=made)
-            await keep(base, one.model_copy(update={"entities": tuple(named.split())}))
+            await fill(base, one.model_copy(update={"entities": tuple(named.split())}))
     found = [user_id for user_id in names if await find_conflict_sets(base, user_id, LATER, None)]
     assert found == ["same", "louder", "one of two"]
 
@@ -146,7 +129,7 @@ async def test_what_cannot_be_so_now_has_no_rivals(base: KnowledgeBase) -> None:
     for name, fields in NO_RIVALS.items():
         for made in (NOW, NOW + days(20)):
             user_id = f"{name} {made}"
-            await keep(base, *homes(user_id, created_at=made, **fields))
+            await fill(base, *homes(user_id, created_at=made, **fields))
             found[name, made] = told(await find_conflict_sets(base, user_id, LATER, None))
     assert {name: pairs for name, pairs in found.items() if pairs} == {}
 
@@ -155,7 +138,7 @@ async def test_categories_do_not_keep_rivals_apart(base: KnowledgeBase) -> None:
     """A core memory may be contradicted by a fact; what still holds, for a while, as well."""
     while_ = {"valid_from": LATER, "valid_until": LATER + days(1), "expires_at": LATER + days(1)}
     for category in CONFLICT_CATEGORIES:
-        await keep(base, *homes(category, category=category, **while_))
+        await fill(base, *homes(category, category=category, **while_))
         assert len(await find_conflict_sets(base, category, LATER, None)) == 1
 
 
@@ -172,7 +155,7 @@ async def test_what_is_tied_already_is_left_out(base: KnowledgeBase) -> None:
         for index in (0, 1):
             pair = list(homes(f"{name} {index}"))
             pair[index] = pair[index].model_copy(update=tie(pair[1 - index].id))
-            await keep(base, *pair)
+            await fill(base, *pair)
             found[name, index] = len(await find_conflict_sets(base, f"{name} {index}", LATER, None))
     assert {name for (name, _), count in found.items() if count} == {"supports"}
     assert len(found) == 8
@@ -181,7 +164,7 @@ async def test_what_is_tied_already_is_left_out(base: KnowledgeBase) -> None:
 async def test_no_pair_crosses_users(base: KnowledgeBase) -> None:
     """Each has a home of its own, and that excludes nothing."""
     (lyon, _), (_, oslo) = homes("ann"), homes("bob")
-    await keep(base, lyon, oslo)
+    await fill(base, lyon, oslo)
     assert (
         await find_conflict_sets(base, "ann", LATER, None)
         == await find_conflict_sets(base, "bob", LATER, None)
@@ -196,7 +179,7 @@ async def test_each_pair_comes_once_and_the_nearest_eight(base: KnowledgeBase) -
         memory(f"Ann lives in a flat in {city}.", created_at=NOW + days(index))
         for index, city in enumerate(cities)
     ]
-    await keep(base, *made)
+    await fill(base, *made)
     found = await find_conflict_sets(base, "ann", LATER, None)
     pairs = [frozenset((one.memory.id, other.id)) for one in found for other in one.others]
     assert len(pairs) == len(set(pairs)) >= 40
@@ -211,7 +194,7 @@ async def test_each_pair_comes_once_and_the_nearest_eight(base: KnowledgeBase) -
 
 async def test_only_what_is_new_is_looked_at(base: KnowledgeBase) -> None:
     """Made at or after the moment; against all that is older."""
-    await keep(base, *homes())
+    await fill(base, *homes())
     made = NOW + days(9)
     assert told(await find_conflict_sets(base, "ann", LATER, made)) == [(OSLO, [LYON])]
     assert await find_conflict_sets(base, "ann", LATER, made + days(1)) == []
@@ -223,7 +206,7 @@ async def test_only_what_is_new_is_looked_at(base: KnowledgeBase) -> None:
 async def test_what_is_reworded_or_brought_back_is_new(base: KnowledgeBase) -> None:
     """An edit and a restored memory are looked at again; a memory that was used is not."""
     lyon, oslo = homes()
-    await keep(base, lyon, oslo)
+    await fill(base, lyon, oslo)
     await change(base, Boost(target=lyon.id, reason="r"))
     assert await find_conflict_sets(base, "ann", LATER, LATER) == []
     edited = await change(base, Edit(target=lyon.id, reason="r", content="Ann lives in a flat."))
@@ -245,7 +228,7 @@ async def test_what_is_reworded_or_brought_back_is_new(base: KnowledgeBase) -> N
 async def test_a_judged_pair_comes_back_only_in_other_words(base: KnowledgeBase) -> None:
     """Its verdict is known by the wording of both: use changes nothing, an edit does."""
     lyon, oslo = homes()
-    await keep(base, lyon, oslo)
+    await fill(base, lyon, oslo)
     ruling = conflict_verdict_id(oslo, lyon)
     assert ruling == conflict_verdict_id(lyon, oslo.model_copy(update={"content": OSLO.upper()}))
     by = Actor(who=ActorKind.ARBITER)
@@ -275,7 +258,7 @@ async def test_judged_pairs_make_room_for_others(base: KnowledgeBase) -> None:
     ]
     made = [memory(f"Ann lives in a flat in {city}.") for city in cities[:-1]]
     new = memory(f"Ann lives in a flat in {cities[-1]}.", created_at=LATER)
-    await keep(base, *made, new)
+    await fill(base, *made, new)
     (first,) = await find_conflict_sets(base, "ann", LATER, LATER)
     for other in first.others:
         told_so = verdict(
@@ -289,11 +272,11 @@ async def test_judged_pairs_make_room_for_others(base: KnowledgeBase) -> None:
 
 async def test_nothing_is_read_where_nothing_is_new(base: KnowledgeBase) -> None:
     """Of 300 old memories none is read; a new one reads what it may contradict."""
-    await keep(base, *(memory(f"Ann likes thing {index}.") for index in range(300)))
+    await fill(base, *(memory(f"Ann likes thing {index}.") for index in range(300)))
     counted = Counted(base.memories)
     base.memories = counted
     assert await find_conflict_sets(base, "ann", LATER, LATER) == []
     assert counted.read == 0
-    await keep(base, memory(LYON, created_at=LATER))
+    await fill(base, memory(LYON, created_at=LATER))
     await find_conflict_sets(base, "ann", LATER, LATER)
     assert counted.read < 100

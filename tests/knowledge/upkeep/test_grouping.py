@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
-from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.operation import derive_id
 from souffleur.knowledge.policy import EVERBOT
 from souffleur.knowledge.upkeep.grouping import (
@@ -22,7 +20,7 @@ from souffleur.knowledge.upkeep.grouping import (
     is_old,
     users_with_candidates,
 )
-from tests.build import NOW, days, memory
+from tests.build import NOW, days, fill, memory
 from tests.counted import Counted
 from tests.stores import empty_base
 
@@ -40,12 +38,6 @@ def note(index: int, **fields: Any) -> Memory:
 def at(angle: float) -> tuple[float, float]:
     """A vector of unit length; the cosine of two is that of the angle between them."""
     return math.cos(angle), math.sin(angle)
-
-
-async def keep(base: KnowledgeBase, *memories: Memory) -> None:
-    """Put memories into the store as they are."""
-    vectors = await base.embedder.embed([one.searchable for one in memories])
-    await base.memories.put([to_point(one, v) for one, v in zip(memories, vectors, strict=True)])
 
 
 def teas(user_id: str = "ann") -> list[Memory]:
@@ -185,12 +177,12 @@ DIFFERS: dict[str, dict[str, Any]] = {
 async def test_only_what_is_old_and_little_used_is_grouped(tmp_path: Path) -> None:
     """Three near memories are a group; not where they may not go, or one is of another sort."""
     base = await empty_base(tmp_path)
-    await keep(base, *teas("control"))
+    await fill(base, *teas("control"))
     for name, fields in MAY_NOT_GO.items():
-        await keep(base, *(one.model_copy(update=fields) for one in teas(name)))
+        await fill(base, *(one.model_copy(update=fields) for one in teas(name)))
     for name, fields in DIFFERS.items():
         *plain, last = teas(name)
-        await keep(base, *plain, last.model_copy(update=fields))
+        await fill(base, *plain, last.model_copy(update=fields))
     every = ("control", *MAY_NOT_GO, *DIFFERS)
     found = {name: await find_groups(base, name, LATER) for name in every}
     await base.close()
@@ -204,7 +196,7 @@ async def test_expiring_episodes_are_grouped_whatever_their_kind(tmp_path: Path)
     kinds = (Kind.MOMENT, Kind.EXPERIENCE, Kind.CONTEXT)
     ends: dict[str, Any] = {"category": Category.EPISODE, "expires_at": NOW + days(14)}
     ends["last_used_at"] = NOW + days(9)
-    await keep(base, *(memory(t, kind=k, **ends) for t, k in zip(TEAS, kinds, strict=True)))
+    await fill(base, *(memory(t, kind=k, **ends) for t, k in zip(TEAS, kinds, strict=True)))
     early = await find_groups(base, "ann", NOW + days(9))
     (found,) = await find_groups(base, "ann", NOW + days(10))
     (late,) = await find_groups(base, "ann", NOW + days(110))  # nobody was there meanwhile
@@ -219,7 +211,7 @@ async def test_expiring_episodes_are_grouped_whatever_their_kind(tmp_path: Path)
 async def test_owners_are_the_users_with_enough_for_a_group(tmp_path: Path) -> None:
     """Two old memories are not enough, nor are young ones; one user alone can be asked for."""
     base = await empty_base(tmp_path)
-    await keep(base, *teas("ann"), *teas("bea")[:2], *teas("cy"))
+    await fill(base, *teas("ann"), *teas("bea")[:2], *teas("cy"))
     at = NOW + days(91)
     assert await users_with_candidates(base, NOW + days(30)) == []
     assert await users_with_candidates(base, at) == ["ann", "cy"]
@@ -231,7 +223,7 @@ async def test_owners_are_the_users_with_enough_for_a_group(tmp_path: Path) -> N
 async def test_where_episodes_never_expire_old_ones_are_grouped(tmp_path: Path) -> None:
     """In `everbot` they have no end; they grow old as others do."""
     base = await empty_base(tmp_path, EVERBOT)
-    await keep(base, *(memory(text, EVERBOT, category=Category.EPISODE) for text in TEAS))
+    await fill(base, *(memory(text, EVERBOT, category=Category.EPISODE) for text in TEAS))
     found = await find_groups(base, "ann", LATER)
     await base.close()
     assert [len(members) for members in found] == [3]
@@ -241,12 +233,12 @@ async def test_nothing_is_read_where_nothing_is_old(tmp_path: Path) -> None:
     """Of 500 young memories none is read; of 3 old ones among them, 3, and again with vectors."""
     base = await empty_base(tmp_path)
     young = [memory(f"Ann likes thing {index}.", created_at=LATER) for index in range(500)]
-    await keep(base, *young)
+    await fill(base, *young)
     counted = Counted(base.memories)
     base.memories = counted
     assert await find_groups(base, "ann", LATER) == []
     assert counted.read == 0
-    await keep(base, *teas())
+    await fill(base, *teas())
     assert len(await find_groups(base, "ann", LATER)) == 1
     await base.close()
     assert counted.read == 6

@@ -12,8 +12,7 @@ from souffleur.knowledge.memory import Due, Memory
 from souffleur.knowledge.talk.turn import TurnState
 from souffleur.knowledge.upkeep import schema
 from souffleur.knowledge.upkeep.schema import POINTS_PER_PAGE, SCHEMA, STEPS, bring_up
-from tests.build import NOW, days, memory, open_base, turn
-from tests.faults.reviewing import fill
+from tests.build import NOW, days, fill, memory, open_base, turn
 from tests.faults.teller import Deadly, Dying, Gone
 
 MANY = [memory(f"Ann likes thing {place}.", importance=2.5) for place in range(300)]

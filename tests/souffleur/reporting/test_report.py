@@ -1,11 +1,10 @@
 """The quality report: a store with a bit of everything, in numbers, as page, JSON and health."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -24,18 +23,9 @@ from souffleur.knowledge.upkeep.tally import Cost, Failure, MemoryRef, Pair
 from souffleur.reporting.page import to_html
 from souffleur.reporting.report import Status, health, to_json
 from tests.build import NOW, days, memory, turn, verdict
-from tests.stores import empty_base
 
 EVIL = "<script>alert('é')</script>"
 ZONE = ZoneInfo("Asia/Shanghai")
-
-
-@pytest.fixture
-async def base(tmp_path: Path) -> AsyncIterator[KnowledgeBase]:
-    """An empty store."""
-    opened = await empty_base(tmp_path)
-    yield opened
-    await opened.close()
 
 
 def aged(content: str, age: float, **fields: Any) -> Memory:

@@ -1,9 +1,7 @@
 """The runs in the report of a store: which are told, which failures count, and how they look."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -18,17 +16,8 @@ from souffleur.knowledge.upkeep.tally import Failure, failed_runs
 from souffleur.reporting.page import to_html
 from souffleur.reporting.report import Status, health, outcome, to_json
 from tests.build import NOW, days
-from tests.stores import empty_base
 
 ZONE = ZoneInfo("Asia/Shanghai")
-
-
-@pytest.fixture
-async def base(tmp_path: Path) -> AsyncIterator[KnowledgeBase]:
-    """An empty store."""
-    opened = await empty_base(tmp_path)
-    yield opened
-    await opened.close()
 
 
 def ran(name: str, of_user: str | None = None, *, failed: int = 0, **fields: Any) -> RunRecord:

@@ -168,26 +168,36 @@ class Writer:
                 withheld=self._withheld,
             )
             refused = check.refuse(op, check_context) or _said_twice(op, added)
-            plan_context = PlanContext(
-                verdict, index, self._policy, require_confirmation=asks_first
-            )
-            waits = refused is None and asks_first and needs_confirmation(op, targets, verdict)
-            changes = () if refused or waits else plan(op, targets, plan_context)
-            entry = _ledger_entry(op, plan_context, turns, changes, refused, self._withheld)
-            if waits:
-                known = {memory.id: seen(memory) for memory in targets}
-                details = {**entry.details, "seen": known}
-                entry = entry.model_copy(update={"waits": True, "details": details})
-            if changes and check.was_asked_for(op, verdict):
-                entry = await with_dependents(
-                    entry, plan_context, touched, self._memories, self._journal
-                )
+            context = PlanContext(verdict, index, self._policy, require_confirmation=asks_first)
+            entry = await self._entry(op, targets, refused, context, turns, touched)
             entries.append(entry)
             if refused is None:
                 deletions += isinstance(op, Delete) and not check.was_asked_for(op, verdict)
                 touched |= {memory.id for memory in targets} | set(entry.memory_ids)
                 added |= {fingerprint(op.content)} if isinstance(op, Add | Update) else set()
         return entries
+
+    async def _entry(
+        self,
+        op: Op,
+        targets: Sequence[Memory],
+        refused: check.Refused | None,
+        context: PlanContext,
+        turns: Sequence[Turn],
+        touched: frozenset[str],
+    ) -> LedgerEntry:
+        """Return the entry for one op: what it changes, why it is refused, or that it waits."""
+        verdict, asks_first = context.verdict, context.require_confirmation
+        waits = refused is None and asks_first and needs_confirmation(op, targets, verdict)
+        changes = () if refused or waits else plan(op, targets, context)
+        entry = _ledger_entry(op, context, turns, changes, refused, self._withheld)
+        if waits:
+            known = {memory.id: seen(memory) for memory in targets}
+            details = {**entry.details, "seen": known}
+            return entry.model_copy(update={"waits": True, "details": details})
+        if changes and check.was_asked_for(op, verdict):
+            return await with_dependents(entry, context, touched, self._memories, self._journal)
+        return entry
 
     def _asks_first(self, verdict: Verdict, chosen: Preferences) -> bool:
         """Return whether a verdict waits for the user's consent, as preferred or by the settings.

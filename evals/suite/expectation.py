@@ -25,7 +25,7 @@ class Op(StrEnum):
 
 
 def occurs(pattern: str, text: str) -> bool:
-    """Tell whether a pattern occurs in a text.
+    """Return whether a pattern occurs in a text, in whatever case.
 
     >>> occurs("docker|podman", "The user prefers Podman."), occurs("^tea", "green tea")
     (True, False)

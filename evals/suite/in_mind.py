@@ -13,10 +13,11 @@ from souffleur.agents.fields import Remark
 from souffleur.agents.rounds import ask_with_repair
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import RecordingError
+from souffleur.evals.suite.expectation import occurs
 from souffleur.evals.suite.fixture import stored_memory
 from souffleur.evals.suite.scratch import scratch
 from souffleur.evals.suite.script import Known
-from souffleur.evals.suite.situation import LifeMemory, SaidBefore, Situation, says
+from souffleur.evals.suite.situation import LifeMemory, SaidBefore, Situation
 from souffleur.knowledge import decay
 from souffleur.knowledge.embedding.embedder import Embedder
 from souffleur.knowledge.memory import Category, Memory
@@ -99,7 +100,7 @@ class CameToMind:
         return sum(handle in bears | needed for handle in handles)
 
     def _tells(self, pattern: str) -> bool:
-        return says(pattern, self.whisper.text)
+        return occurs(pattern, self.whisper.text)
 
 
 async def play(

@@ -11,7 +11,7 @@ import yaml
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from souffleur.errors import DialogueError
-from souffleur.evals.suite.situation import says
+from souffleur.evals.suite.expectation import occurs
 from souffleur.knowledge.memory import Frozen, Kind
 from souffleur.knowledge.operation import Importance
 from souffleur.knowledge.people import check_zone
@@ -58,7 +58,7 @@ class Mention(Frozen):
 
     def within(self, text: str) -> bool:
         """Return whether a text mentions it, in whatever case."""
-        return says(self.says, text)
+        return occurs(self.says, text)
 
 
 class Statement(Frozen):

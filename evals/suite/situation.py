@@ -3,7 +3,6 @@
 A situation is a YAML file. What must come was written by hand, before anything was measured.
 """
 
-import re
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
@@ -113,8 +112,3 @@ def read_situations(folder: Path = FOLDER, only: str = "*") -> list[Situation]:
     if not found:
         raise DialogueError(f"no situation in {folder} has a name such as {only!r}")
     return found
-
-
-def says(pattern: str, text: str) -> bool:
-    """Return whether a pattern is found in a text, in whatever case."""
-    return re.search(pattern, text, re.IGNORECASE) is not None

@@ -127,9 +127,11 @@ class LangChainAdapter:
             self._failure = self._failure or error
             return AIMessage(text)
 
-    def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on the loop, and wait for its result in another thread."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+    def ask_now(
+        self, messages: Sequence[BaseMessage], tools: Sequence[Any], choice: str | None
+    ) -> AIMessage:
+        """Return the same as `ask`, in another thread than the loop's."""
+        return _result_of(self.ask(messages, tools, choice), self._loop)
 
 
 class AdapterModel(BaseChatModel):
@@ -155,8 +157,8 @@ class AdapterModel(BaseChatModel):
         run_manager: Any = None,
         **kwargs: Any,
     ) -> ChatResult:
-        asked = self.adapter.ask(messages, kwargs.get("tools") or (), kwargs.get("tool_choice"))
-        return _result(self.adapter.wait_for(asked))
+        tools, choice = kwargs.get("tools") or (), kwargs.get("tool_choice")
+        return _result(self.adapter.ask_now(messages, tools, choice))
 
     async def _agenerate(
         self,
@@ -178,11 +180,11 @@ class AdapterEmbeddings(Embeddings):
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return one vector for each text."""
-        return self._wait_for(self.aembed_documents(texts))
+        return _result_of(self.aembed_documents(texts), self._loop)
 
     def embed_query(self, text: str) -> list[float]:
         """Return the vector of a query."""
-        return self._wait_for(self.aembed_query(text))
+        return _result_of(self.aembed_query(text), self._loop)
 
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return one vector for each text."""
@@ -193,8 +195,10 @@ class AdapterEmbeddings(Embeddings):
         (row,) = await self._embedder.embed_queries([text])
         return list(row)
 
-    def _wait_for(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+def _result_of(work: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop) -> T:
+    """Return the result of work that is done on a loop; another thread than the loop's waits."""
+    return asyncio.run_coroutine_threadsafe(work, loop).result()
 
 
 def _plain(message: BaseMessage) -> Message:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, tzinfo
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge.engine.collection import (
     Collection,
+    Condition,
     Filter,
     Is,
     OneOf,
@@ -150,28 +151,11 @@ async def measure(
 ) -> Quality:
     """Measure the whole store, or one user's part of it; nothing is written.
 
-    The days of its costs begin and end in `zone`.
-
-    Raises StoreError. Everything is read once, so the time grows with the store, and the words of
-    active memories are kept in memory meanwhile.
+    The days of its costs begin and end in `zone`. Raises StoreError. Everything is read once, so
+    the time grows with the store, and the words of active memories are kept in memory meanwhile.
     """
-    mine = user_conditions(user_id)
     memories, journal = MemoryCounters(now, knowledge.policy), JournalCounters(zone)
-    broken: list[Failure] = []
-    async for page in read_pages(knowledge.memories, Filter(mine), size=READ_AT_ONCE):
-        for point in page:
-            if why := why_unreadable("memories", point):
-                broken.append(_broken(point, why))
-            else:
-                memories.add(to_memory(point), str(point.payload.get("fingerprint")))
-    types = OneOf("type", tuple(journal.handlers))
-    whole = Filter((*mine, types))
-    async for page in read_pages(knowledge.journal.collection, whole, size=READ_AT_ONCE):
-        for point in page:
-            if why := why_unreadable("journal", point):
-                broken.append(_broken(point, why))
-            else:
-                journal.handlers[point.payload["type"]](point)
+    broken = await _count(knowledge, user_conditions(user_id), memories, journal)
     runs = await _runs(knowledge, user_id)
     newest = heapq.nlargest(max_compared, memories.active.values(), key=age)
     return Quality(
@@ -208,6 +192,30 @@ async def measure(
         cost=journal.cost(),
         spending=journal.spending(),
     )
+
+
+async def _count(
+    knowledge: KnowledgeBase,
+    mine: tuple[Condition, ...],
+    memories: MemoryCounters,
+    journal: JournalCounters,
+) -> list[Failure]:
+    """Count every record that can be read; return the others."""
+    broken: list[Failure] = []
+    async for page in read_pages(knowledge.memories, Filter(mine), size=READ_AT_ONCE):
+        for point in page:
+            if why := why_unreadable("memories", point):
+                broken.append(_broken(point, why))
+            else:
+                memories.add(to_memory(point), str(point.payload.get("fingerprint")))
+    counted = Filter((*mine, OneOf("type", tuple(journal.handlers))))
+    async for page in read_pages(knowledge.journal.collection, counted, size=READ_AT_ONCE):
+        for point in page:
+            if why := why_unreadable("journal", point):
+                broken.append(_broken(point, why))
+            else:
+                journal.handlers[point.payload["type"]](point)
+    return broken
 
 
 async def _runs(knowledge: KnowledgeBase, user_id: str | None) -> tuple[RunRecord, ...]:

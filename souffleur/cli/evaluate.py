@@ -9,7 +9,7 @@ import typer
 
 from souffleur.cli.event_loop import run_async
 from souffleur.cli.measurements import Measurements
-from souffleur.cli.options import AsJson
+from souffleur.cli.options import AsJson, Dialogues, Only, Out, Parallel
 from souffleur.cli.versus import versus
 
 if TYPE_CHECKING:
@@ -20,10 +20,6 @@ evals = typer.Typer(
     cls=Measurements, help="Measure how good and how fast the memory is.", no_args_is_help=True
 )
 
-Only = Annotated[str, typer.Option(help="Names of scripts, as a glob.")]
-Dialogues = Annotated[
-    Path | None, typer.Option(help="Folder of scripts; by default those that are shipped.")
-]
 Recordings = Annotated[
     Path | None, typer.Option(help="Folder of recorded answers; by default the shipped ones.")
 ]
@@ -31,9 +27,7 @@ Together = Annotated[
     int,
     typer.Option(min=1, max=20, help="Turns of a session judged in one call; default: one by one."),
 ]
-Parallel = Annotated[int, typer.Option(min=1, help="Number of scripts played concurrently.")]
 Html = Annotated[Path | None, typer.Option(help="Write a page with plots here.")]
-Out = Annotated[Path | None, typer.Option(help="Write the result to this JSON file.")]
 
 
 def register(app: typer.Typer) -> None:

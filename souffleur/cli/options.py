@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -20,3 +21,10 @@ AnyUser = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+
+Only = Annotated[str, typer.Option(help="Names of scripts, as a glob.")]
+Dialogues = Annotated[
+    Path | None, typer.Option(help="Folder of scripts; by default those that are shipped.")
+]
+Parallel = Annotated[int, typer.Option(min=1, help="Number of scripts played concurrently.")]
+Out = Annotated[Path | None, typer.Option(help="Write the result to this JSON file.")]

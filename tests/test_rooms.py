@@ -46,7 +46,7 @@ def test_arrows_point_down() -> None:
     ],
 )
 def test_what_may_be_known(start: str, end: str, fine: bool) -> None:
-    """The rule, spelt out."""
+    """Each import is allowed or refused as it is spelt out here."""
     assert may_know(start, end) is fine
 
 

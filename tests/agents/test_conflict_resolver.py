@@ -476,7 +476,7 @@ def test_code_has_the_last_word(one: Memory, other: Memory, holds: str) -> None:
 
 
 def test_what_does_not_exclude_is_a_skip() -> None:
-    """Whatever is said to hold."""
+    """Two that do not exclude each other are a SKIP, whatever is said to hold."""
     answer = RulingAnswer.model_validate(ruling(said(exclude="no", holds="m2"))).of("m2")
     pair = {"m1": home(OSLO, 10), "m2": home(LYON, 0)}
     assert to_op(answer, pair, LATER, UTC) == Skip(reason="one home")

@@ -614,7 +614,7 @@ async def test_outage_is_told_from_a_refusal(stub: Start, status: int) -> None:
 
 
 async def test_no_answer_in_time_is_an_outage(stub: Start) -> None:
-    """So is a connection that is closed or refused."""
+    """A time-out is an outage, as is a connection that is closed or refused."""
     with Stub() as gone:
         pass
     for server, wait in ((stub(hang_up), 10.0), (stub(slow(5, say("late"))), 0.2), (gone, 10.0)):

@@ -79,7 +79,7 @@ async def test_a_memory_that_says_nothing_is_repaired(base: KnowledgeBase, blank
 
 
 async def test_a_plan_without_an_end_has_none(base: KnowledgeBase) -> None:
-    """For ever, as models write it, costs no second call."""
+    """A date that means for ever, as models write it, is no end and costs no second call."""
     chat = Scripted([answer(add("Ann loves tea.", "tea", until="9999-12-31"))])
     await monitor(base, chat).run([turn("tea for ever", "ok")])
     (kept,) = await base.list("ann")
@@ -288,7 +288,7 @@ async def test_words_cannot_pose_as_headings(base: KnowledgeBase) -> None:
 
 
 async def test_a_memory_is_kept_with_its_cues(base: KnowledgeBase) -> None:
-    """On one line each, once; what is too long, blank or a secret is none."""
+    """Cues are kept on one line each, once; what is too long, blank or a secret is none."""
     told = [
         "where shall we eat",
         " where  shall we eat",

@@ -53,7 +53,7 @@ async def test_two_unusable_answers_say_what_both_took() -> None:
 
 
 async def test_a_call_that_fails_later_says_what_came_before() -> None:
-    """Of the answer before it; a call without an answer has taken nothing."""
+    """Its error has the usage of the answer before; a call without an answer has taken nothing."""
     for before, took in ((["no"], ONE), ([], Usage())):
         with pytest.raises(EndpointError) as caught:
             await after(Scripted([*before, EndpointError("busy")]), 2)

@@ -144,7 +144,7 @@ def test_the_same_seed_draws_the_same() -> None:
 
 
 def test_every_category_is_drawn_alike() -> None:
-    """As far as it has as many; a label that is known to be wrong is not drawn."""
+    """Each has as many, as far as it has them; a label that is known to be wrong is not drawn."""
     kinds = ("many",) * 30 + ("some",) * 10 + ("few",) * 2
     questions = [replace(TEA, id=f"{n}", category=kind) for n, kind in enumerate(kinds)]
     wrong = replace(TEA, id="wrong", category="few", fault="HALLUCINATION")
@@ -158,7 +158,7 @@ def test_every_category_is_drawn_alike() -> None:
 
 
 def test_conversations_can_be_named() -> None:
-    """In the order of the set; a name that is not there is an error."""
+    """They come in the order of the set; a name that is not there is an error."""
     whole = conversations(5)
     drawn = draw(whole, named=["c3", "c1"], max_conversations=None, max_questions=None, seed=0)
     assert [one.conversation.conv_id for one in drawn] == ["c1", "c3"]
@@ -254,7 +254,7 @@ def answered(category: str, right: bool | None) -> GradedAnswer:
 
 
 def test_accuracy_by_hand() -> None:
-    """By category and in all; what has no grade is wrong."""
+    """Shares by category and in all are those counted by hand; what has no grade is wrong."""
     marks = [answered("a", True), answered("a", False), answered("b", True), answered("b", None)]
     found = accuracy([*marks, answered("b", True)])
     assert {name: (of, round(right.mean, 1)) for name, (of, right) in found.items()} == {
@@ -271,7 +271,7 @@ def system(name: str, *rights: bool | None) -> SystemAnswers:
 
 
 def test_systems_are_compared_question_by_question() -> None:
-    """By hand; the table has a column each, and says what is unfair."""
+    """The interval is that by hand; the table has a column each, and says what is unfair."""
     found = [system("x", True, True, True, False), system("y", True, False, None, False)]
     (less,) = differences(found).values()
     assert (less.low, less.mean, less.high) == (0, 50, 100)
@@ -291,7 +291,7 @@ def test_systems_are_compared_question_by_question() -> None:
 
 
 def test_a_table_of_what_was_only_written() -> None:
-    """No answers, no shares."""
+    """Without answers the table has no shares."""
     out = io.StringIO()
     report([system("x"), system("y")], Console(file=out, width=160))
     assert "right, %" not in out.getvalue()
@@ -327,7 +327,7 @@ def test_estimates_add_up_and_are_shown() -> None:
 
 
 def test_turns_judged_together_cost_fewer_requests() -> None:
-    """By the cadence of the settings; 0 judges a session at once."""
+    """Requests follow the cadence of the settings; 0 judges a session at once."""
     docs = tuple(Doc(str(n), "1", AT, "user", f"m{n}") for n in range(5))
     dialogue = to_dialogue(replace(CONVERSATION, docs=docs))
     for every, calls in ((1, 5), (2, 3), (0, 1)):

@@ -88,7 +88,7 @@ async def test_unrelated_texts_are_about_the_floor(embedder: Embedder) -> None:
 
 @installed
 async def test_scripts_it_hardly_knows_are_spelt(embedder: Embedder) -> None:
-    """As by `hash:384`."""
+    """Texts in scripts that it hardly knows have the vectors of `hash:384`."""
     (vector,) = await embedder.embed(["我喜欢喝 green tea"])
     spelt = HashEmbeddings(minilm.DIMENSION).embed_query("我喜欢喝 green tea")
     assert vector == pytest.approx(spelt, abs=1e-6)

@@ -40,7 +40,7 @@ def told(dialogue: Dialogue, player: Player, tmp_path_factory: pytest.TempPathFa
 
 
 def test_it_is_long_and_chinese(dialogue: Dialogue) -> None:
-    """At least 120 messages over three sessions, and ten questions."""
+    """The dialogue has three sessions, at least 120 messages, and ten questions."""
     assert len(dialogue.sessions) == 3
     assert 2 * len(dialogue) >= 120
     turns = [turn for session in dialogue.sessions for turn in session.turns]

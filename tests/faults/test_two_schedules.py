@@ -122,7 +122,7 @@ async def test_a_second_process_is_turned_away_and_a_third_takes_over(tmp_path: 
 
 
 async def test_the_message_says_which_process_has_the_store(tmp_path: Path) -> None:
-    """By its number, so that one can end it."""
+    """It names the process by its number, so that one can end it."""
     base = await open_base(tmp_path, dimension=64)
     _, said = await asyncio.to_thread(turned_away, tmp_path)
     await base.close()

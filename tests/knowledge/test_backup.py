@@ -205,7 +205,7 @@ async def test_only_an_empty_place_is_restored_to(kept: Kept, tmp_path: Path) ->
 
 @in_folder
 async def test_an_open_store_is_restored_over_by_nobody(kept: Kept, tmp_path: Path) -> None:
-    """Nor saved by another than its owner."""
+    """A store that is open can neither be restored over nor saved but by its owner."""
     base = await open_base(tmp_path / "store", dimension=16)
     place = located(tmp_path / "store")
     with pytest.raises(StoreBusyError):

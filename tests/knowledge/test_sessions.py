@@ -132,7 +132,7 @@ async def test_words_expire_once_told(tmp_path: Path) -> None:
 
 
 async def test_a_reply_that_is_replaced_keeps_its_place(tmp_path: Path) -> None:
-    """In the order of turns, and before what was said after it."""
+    """It keeps its place in the order of turns, before what was said after it."""
     base = await empty_base(tmp_path)
     for line in ("one", "two", "three"):
         base.journal.record(turn(line, "ok", turn_id=line))

@@ -231,11 +231,11 @@ async def _everbot(folder: Path, until: int) -> dict[str, list[Fall]]:
 
 
 async def test_everbot_archives_on_the_day(tmp_path: Path) -> None:
-    """Below 0.2."""
+    """A memory is archived on the day on which its value falls below 0.2."""
     first = {content: falls[:1] for content, falls in EVERBOT_DAYS.items()}
     assert await _everbot(tmp_path, until=150) == first
 
 
 async def test_everbot_forgets_what_it_archived_on_the_day(tmp_path: Path) -> None:
-    """Below 0.05."""
+    """An archived memory is forgotten on the day on which its value falls below 0.05."""
     assert await _everbot(tmp_path, until=290) == EVERBOT_DAYS

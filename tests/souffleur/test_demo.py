@@ -67,7 +67,7 @@ async def play(dialogue: Dialogue, folder: Path) -> Told:
 
 
 def test_it_is_long_and_bilingual(dialogue: Dialogue) -> None:
-    """At least 40 turns over at least four weeks, in Chinese and English."""
+    """It has at least 40 turns over at least four weeks, in Chinese and English."""
     turns = [turn for session in dialogue.sessions for turn in session.turns]
     assert len(turns) == len(dialogue) >= 40
     assert turns[-1].at - turns[0].at >= timedelta(weeks=4)

@@ -52,7 +52,7 @@ async def memory(opened: Souffleur, request: pytest.FixtureRequest) -> AsyncIter
 
 
 async def test_search(memory: Host) -> None:
-    """By a text, within a scope, for a persona; never what is another user's."""
+    """A search is by a text, within a scope, for a persona; it finds nothing of another user."""
     best = (await memory.search("what tea", user_id="ann"))[0]
     assert best.memory.content == "Ann likes green tea."
     assert "Ben" not in "".join(hit.text for hit in await memory.search("tea", user_id="ann"))
@@ -66,7 +66,7 @@ async def test_search(memory: Host) -> None:
 
 
 async def test_list(memory: Host) -> None:
-    """By kind, category, state and persona; a kind may be given by its name."""
+    """A list is of a kind, category, state and persona; a kind may be given by its name."""
 
     async def listed(**wanted: Any) -> list[str]:
         return [one.content for one in await memory.list(user_id="ann", **wanted)]

@@ -211,7 +211,7 @@ async def test_a_broken_file(memory: Souffleur, file: Path, tmp_path: Path, what
 
 
 async def test_a_newer_version(memory: Souffleur, file: Path, tmp_path: Path) -> None:
-    """Its records are refused."""
+    """An export whose records are of a newer version is refused."""
     newer = tmp_path / "newer.jsonl"
     newer.write_bytes(read(file).replace(b'"schema_version":', b'"schema_version":9', 1))
     with pytest.raises(StoreMismatchError, match="newer version"):

@@ -96,7 +96,7 @@ async def test_for_one_user(memory: Souffleur, tmp_path: Path) -> None:
     ],
 )
 async def test_a_broken_file(memory: Souffleur, tmp_path: Path, text: str, why: str) -> None:
-    """It is refused as a whole."""
+    """A broken file is refused as a whole."""
     file = tmp_path / "mem0.json"
     file.write_text(text)
     with pytest.raises(TransferError, match=why):

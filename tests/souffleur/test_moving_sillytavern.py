@@ -84,7 +84,7 @@ def test_ids_outlive_what_changes(tmp_path: Path) -> None:
 
 
 def test_a_group(tmp_path: Path) -> None:
-    """Without a first line of its own; it is said which character speaks."""
+    """A group's chat needs no first line of its own, and says which character speaks."""
     told = [
         message("hi", user=True),
         message("ho", is_group=True),
@@ -99,7 +99,7 @@ def test_a_group(tmp_path: Path) -> None:
 
 
 def test_a_chat_without_messages(tmp_path: Path) -> None:
-    """Nothing is read of it."""
+    """Nothing is read of a file without messages."""
     file = written(tmp_path, [HEAD])
     assert source_of(file) is ImportSource.SILLYTAVERN
     assert list(read_sillytavern(file)) == []
@@ -115,7 +115,7 @@ def test_a_chat_without_messages(tmp_path: Path) -> None:
     ],
 )
 def test_a_broken_chat(tmp_path: Path, text: str | bytes, why: str) -> None:
-    """The error names the line."""
+    """The error names the line that is broken."""
     file = tmp_path / "chat.jsonl"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(TransferError, match=f"chat.jsonl.*{why}"):

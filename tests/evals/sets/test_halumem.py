@@ -200,7 +200,7 @@ def test_the_file_is_read_as_it_is(file: Path) -> None:
 
 
 def test_both_readings_hold_the_same_messages(file: Path) -> None:
-    """As turns to be replayed, and as the docs in which evidence is sought."""
+    """Turns to be replayed hold the same messages as the docs in which evidence is sought."""
     (user,), (conversation,) = read_users(file), read_halumem(file)
     turns = [turn for session in user.dialogue.sessions for turn in session.turns]
     said = [text for turn in turns for text in (turn.user, turn.assistant)]

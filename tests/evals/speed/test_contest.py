@@ -55,7 +55,7 @@ async def test_calls_are_made_in_turn() -> None:
 
 @pytest.mark.parametrize(("busy", "looks"), [(0, 1), (3, 4), (99, MAX_PAUSES)])
 async def test_a_call_begins_when_the_threads_of_the_one_before_rest(busy: int, looks: int) -> None:
-    """As long as they work in each pause, another one is made, up to a limit."""
+    """While threads work in a pause, another one is made, up to a limit."""
     times = [time for look in range(99) for time in (look, look + (look < busy))]
     left = iter(times)
     await settle(lambda: next(left), pause=0.001)
@@ -103,7 +103,7 @@ async def test_what_is_not_installed_is_left_out() -> None:
 
 @pytest.mark.parametrize("name", RIVALS)
 async def test_each_finds_what_it_was_filled_with(name: str, tmp_path: Path) -> None:
-    """As many as wanted, by its own search over its own store."""
+    """Each system finds as many as wanted, by its own search over its own store."""
     if name in MISSING:
         pytest.skip(f"{name} is not installed")
     texts = [f"Ann likes tea, {count} times." for count in range(20)]
@@ -113,7 +113,7 @@ async def test_each_finds_what_it_was_filled_with(name: str, tmp_path: Path) -> 
 
 
 def test_the_page_has_bars_plots_and_load() -> None:
-    """And names of others as text."""
+    """The page has bars, plots and the machine's load, and shows names of others as text."""
     timings = [Timing(BARE, 1_000, 1.5, 9.0, 9.5)]
     entries = [entry(RECALL, 2.0), entry("mem0 <2>", 10.0)]
     page = to_html(timings, [], list(judge(timings)), entries, ["no <b>"], ["load 1", "load 2"])

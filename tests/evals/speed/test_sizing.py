@@ -29,7 +29,7 @@ def test_more_turns_to_a_call_cost_less() -> None:
 
 
 def test_the_command(run: Run) -> None:
-    """As a table, or as JSON; what was not measured is a usage error."""
+    """It prints a table, or JSON; a size that was not measured is a usage error."""
     found = data(run, "eval", "sizing", "--users", "2000")
     assert found[0]["value"] == 2_000_000
     code, out, _ = run("eval", "sizing")

@@ -55,7 +55,7 @@ def place(done: LedgerEntry, turns: Sequence[Turn], expected: Sequence[ScriptTur
 
 
 def test_a_boost_is_of_the_turn_in_which_its_memory_was_whispered() -> None:
-    """Not of one before or after it, even where the script expects one there."""
+    """No turn before or after it has the boost, even where the script expects it there."""
     turns = group(QUIET, WHISPERED, QUIET)
     assert place(entry(turns), turns, parts({"expect": [BOOST]}, {}, {})) == 1
 

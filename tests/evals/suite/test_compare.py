@@ -98,7 +98,7 @@ def test_noise_once_is_no_regression() -> None:
 
 
 def test_a_script_that_fails_only_now_is_a_regression() -> None:
-    """And one that failed before is none; neither is measured."""
+    """It is named; one that failed before is no regression, and neither is measured."""
     good, bad = run(script("a", ADD__right=1)), run(script("a", failure="it is stale"))
     assert compare(good, bad).regressions == ["a: fails: it is stale"]
     assert compare(bad, bad).regressions == []

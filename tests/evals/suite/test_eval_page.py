@@ -201,7 +201,7 @@ def test_models_stand_side_by_side() -> None:
 
 
 def test_failures_are_said_first() -> None:
-    """Before any number is believed."""
+    """Failures stand above all numbers, to be read before these are believed."""
     failed = ScriptResult(name="stale", failure="the recording is stale: record it")
     text = html(run(scripts=(played(), failed)))
     assert text.index("the recording is stale") < text.index("How good it is")
@@ -244,7 +244,7 @@ def test_faults_are_counted_by_kind() -> None:
 
 
 def test_what_was_missed_is_named() -> None:
-    """With a word for its kind; empty troubles are not named."""
+    """What was missed is named with a word for its kind; empty troubles are not named."""
     step = played().steps[0].model_copy(update={"trouble": "500: oops"})
     assert misses(step) == [
         ("missed", "BOOST Woodlands"),

@@ -69,7 +69,7 @@ def test_a_faulty_file_is_refused(tmp_path: Path, fields: dict[str, Any], fault:
 
 
 def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
-    """So is one that is missing, and one that is no YAML."""
+    """A file is refused that is no life, is missing, or is no YAML."""
     with pytest.raises(DialogueError, match="no life"):
         read_life(tmp_path / "none.yaml")
     (tmp_path / "torn.yaml").write_text("{")
@@ -139,6 +139,6 @@ async def test_a_reader_judges_statements() -> None:
 
 
 def test_a_mention_is_found_in_any_case() -> None:
-    """It is a pattern."""
+    """A mention is a pattern, and is found in upper and lower case."""
     assert Mention(about="home", says="\\bhull\\b").within("in Hull.")
     assert not Mention(about="home", says="\\bhull\\b").within("in Hullavington")

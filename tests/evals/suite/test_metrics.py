@@ -124,12 +124,12 @@ def test_scripts_that_agree_leave_no_doubt() -> None:
 
 
 def test_the_same_counts_give_the_same_intervals() -> None:
-    """The draws are seeded."""
+    """The draws are seeded, so equal counts have equal intervals."""
     scripts = [played(str(index), ADD__right=index, ADD__wrong=3) for index in range(7)]
     assert measure(scripts) == measure(scripts)
 
 
 def test_what_was_never_counted_is_nothing() -> None:
-    """In every draw."""
+    """What was never counted is 0 in every draw."""
     added = sums([{"a": 2.0}, {"a": 1.0, "b": 5.0}], ones(2))
     assert (added["a"][0], added["b"][0], added["c"][0]) == (3, 5, 0)

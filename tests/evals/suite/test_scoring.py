@@ -90,7 +90,7 @@ def test_what_may_be_done_counts_for_nothing() -> None:
 
 
 def test_skip_is_right_where_nothing_is_expected_and_nothing_done() -> None:
-    """And only there."""
+    """A SKIP is right if nothing is expected and nothing done, and only then."""
     quiet, telling = turn(), turn(expect=[{"op": "ADD", "pattern": "cat"}])
     assert counts(quiet, step()) == {"SKIP.right": 1, "SKIP.met": 1}
     assert counts(telling, step()) == {"ADD.missed": 1, "SKIP.wrong": 1}
@@ -144,7 +144,7 @@ def test_an_update_with_other_words_is_hallucinated() -> None:
 
 
 def test_an_add_beside_what_became_wrong_is_an_update_omitted() -> None:
-    """And the ADD is wrong, unless either was fine."""
+    """The UPDATE is missed and the ADD is wrong, unless either was fine."""
     beside = step(add("Lin lives in Jurong."))
     scored = score(turn(expect=[MOVED]), beside, {})
     assert scored.counts == {"UPDATE.missed": 1, "ADD.wrong": 1, "update.omitted": 1}
@@ -154,7 +154,7 @@ def test_an_add_beside_what_became_wrong_is_an_update_omitted() -> None:
 
 
 def test_what_an_update_is_to_keep_is_a_detail() -> None:
-    """Of the old words as of the new ones."""
+    """What it is to keep of the old words counts as a detail, beside those of the new ones."""
     part = turn(expect=[{**MOVED, "keeps": ["Lin", "alone"], "details": "Jurong"}])
     told = counts(part, step(MOVES))
     assert (told["details.all"], told["details.kept"]) == (3, 2)
@@ -199,7 +199,7 @@ def test_the_wrong_kind_is_counted_apart() -> None:
 
 
 def test_what_only_a_llm_judge_can_tell_is_asked() -> None:
-    """Of the ops that could meet it, each once; and the answer decides."""
+    """Each op that could meet it is asked about once, and the answer decides."""
     part = turn(expect=[{"op": "ADD", "says": "Lin quit smoking", "pattern": "Lin"}])
     one = step(add("Lin no longer smokes."), add("Rain."), {"op": "BOOST", "olds": ("Lin.",)})
     pair = ("Lin quit smoking", "Lin no longer smokes.")

@@ -64,7 +64,7 @@ def write(folder: Path, **fields: Any) -> Path:
 
 
 def test_a_file_is_read(tmp_path: Path) -> None:
-    """Its name is the file's."""
+    """A situation has the name of its file."""
     assert read_situation(write(tmp_path)) == situation()
     assert read_situations(tmp_path) == [situation()]
 
@@ -102,7 +102,7 @@ def test_a_shared_word_is_noticed() -> None:
 
 
 async def test_what_comes_to_mind_is_told() -> None:
-    """By the names of the situation; what must come and does not is missing."""
+    """Memories are told by the names of the situation; what must come and does not is missing."""
     came = await play(situation(message="what came of Halden?"), SETTINGS)
     assert "job" in came.names
     assert (came.missing, came.violations, came.due) == ((), (), 1)

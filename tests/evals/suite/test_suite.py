@@ -446,7 +446,7 @@ async def test_the_llm_judge_sees_what_was_known_and_said(files: list[Path]) -> 
 
 
 async def test_a_llm_judge_that_cannot_be_read_is_asked_once_more(files: list[Path]) -> None:
-    """And then its answer is taken."""
+    """It is asked a second time, and that answer is taken."""
     chat = Scripted(["hm", {"reason": "the same", "says": True}])
     script = read_script(files[0])
     said = await llm_judge.find_entailments(

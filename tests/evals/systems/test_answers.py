@@ -110,7 +110,7 @@ def keys(chat: Scripted) -> Counter[str]:
 
 
 async def test_every_system_answers_the_same_questions(tmp_path: Path) -> None:
-    """In one run: of the same conversations, in order; each brings what it has."""
+    """All answer about the same conversations, in order; each brings what it has."""
     chat = Scripted(SCRIPT)
     found = await run(DRAWN, setup(*ALL), chat, tmp_path)
     assert [one.system for one in found] == list(ALL)
@@ -198,7 +198,7 @@ async def test_the_estimate_has_every_system(tmp_path: Path) -> None:
 
 
 async def test_a_request_that_fails_for_a_moment_is_asked_again(tmp_path: Path) -> None:
-    """Replies and grades, too."""
+    """Replies and grades that fail for a moment are asked for again."""
     failed: set[str] = set()
 
     def busy_once(request: Request) -> Answer:
@@ -267,7 +267,7 @@ def exchange(text: str, minutes: int = 0) -> Exchange:
 
 
 async def test_a_batch_that_fails_is_reported_and_the_rest_is_written() -> None:
-    """With its session and time; what the system holds is brought with its day."""
+    """It is told with session and time; what the system holds is brought with its day."""
     diary, dialogue = Diary(), to_dialogue(CONVERSATION)
     other = Other(inputs(Scripted([]), dialogue), diary, limit=7)
     await other.open()
@@ -291,7 +291,7 @@ async def test_a_batch_that_fails_is_reported_and_the_rest_is_written() -> None:
 
 @pytest.mark.parametrize("system", [name for name in ALL if name not in ("souffleur", "whole")])
 async def test_an_answer_that_a_library_swallows_is_reported(system: str, tmp_path: Path) -> None:
-    """Of one batch; the others are written."""
+    """The batch of that answer is reported; the others are written."""
     answered: list[str] = []
 
     def once_in_prose(request: Request) -> Answer:

@@ -179,7 +179,7 @@ def test_both_play_the_same_script_at_its_times(
 def test_as_many_are_called_up_as_ours_whispers(
     taken: SystemComparison, diaries: list[Diary]
 ) -> None:
-    """At each step; at least one."""
+    """At each step as many memories are recalled as ours whispers, at least one."""
     steps = taken.sides[0].scripts[0].steps
     ours = [count_whispered(one.whisper) for one in steps if one.place != "decay"]
     assert diaries[0].limits == [max(1, one) for one in ours] == [1, 1, 1]
@@ -263,7 +263,7 @@ def test_a_script_counts_only_where_no_system_failed() -> None:
 
 
 def test_a_turn_that_fails_is_a_trouble_and_the_play_goes_on(tmp_path: Path) -> None:
-    """Of either side; nothing is written then."""
+    """A turn of either side that fails is a trouble, and nothing is written for it."""
 
     def down(request: Request) -> Answer:
         rocket = request.name == "diary" and "rocket" in request.messages[-1].content
@@ -276,7 +276,7 @@ def test_a_turn_that_fails_is_a_trouble_and_the_play_goes_on(tmp_path: Path) -> 
 
 
 def test_a_system_that_cannot_be_opened_fails_alone(tmp_path: Path) -> None:
-    """And a script that cannot be read fails for all."""
+    """The other systems are played; a script that cannot be read fails for all."""
 
     class Broken(Diary):
         async def open(self, known: Sequence[Known]) -> None:
@@ -326,7 +326,7 @@ async def test_near_duplicates_are_counted_once_each() -> None:
 
 
 def test_a_system_that_is_not_there_is_named() -> None:
-    """With the extra that brings it."""
+    """The error names the system, and the extra that brings it."""
     with pytest.raises(SettingsError, match="no system 'zep' to compare with: mem0, langmem"):
         load_factory("zep")
     for name in ("mem0", "langmem"):

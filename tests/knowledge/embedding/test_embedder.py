@@ -429,7 +429,7 @@ def test_hash_vectors_are_well_formed_and_always_the_same(texts: list[str]) -> N
 
 
 async def test_texts_without_words_differ_too() -> None:
-    """Emoji are known apart."""
+    """Two texts of emoji alone have different vectors."""
     dog, cat = await make_embedder("hash:512").embed(["🐶🐶", "🐱"])
     assert np.dot(dog, cat) < 0.5
 

@@ -343,7 +343,7 @@ async def test_a_question_that_nobody_answers_comes_last(tmp_path: Path) -> None
 
 
 async def test_who_is_named_comes_first(tmp_path: Path) -> None:
-    """Of the same words, those of the speaker whom a question names."""
+    """Of turns with the same words, those of the speaker come first whom a question names."""
     base = await empty_base(tmp_path)
     (ann,) = await talk(base, ["Ann: Bob, the kettle hums."], "s1")
     (bob,) = await talk(base, ["Bob: Ann, the kettle hums."], "s2")

@@ -100,7 +100,7 @@ def test_what_is_measured_or_given_otherwise_is_no_count(
     ],
 )
 def test_an_age_may_follow_from_a_date(text: str, expected: list[str]) -> None:
-    """Of this year: before the birthday and after it; another one does not."""
+    """The age before this year's birthday or after it follows; another one does not."""
     found = unfounded(text, BORN, on=date(2025, 10, 5))
     assert [one.text for one in found] == expected
 

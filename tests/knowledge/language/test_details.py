@@ -189,7 +189,7 @@ def test_a_number_is_lost_where_its_value_is(old: str, new: str, expected: list[
     ],
 )
 def test_a_date_is_held_by_a_more_exact_one(old: str, new: str, expected: list[str]) -> None:
-    """And by one whose year stands before it in its line; never by a vaguer one."""
+    """One whose year stands before it in its line holds it, too; a vaguer one never does."""
     assert lost(old, new) == expected
 
 
@@ -218,7 +218,7 @@ def test_a_date_is_held_by_a_more_exact_one(old: str, new: str, expected: list[s
 def test_a_name_is_held_in_any_case_and_quotes(
     old: str, new: str, names: tuple[str, ...], expected: list[str]
 ) -> None:
-    """But not by a part of it, and not within another word."""
+    """A name is held in any case and quotes, not by a part of it, nor within another word."""
     assert lost(old, new, names) == expected
 
 

@@ -194,7 +194,7 @@ def test_another_number_order_or_negation_is_new(new: str, old: str) -> None:
     ],
 )
 def test_what_leaves_a_negation_out_is_new(new: str, old: str) -> None:
-    """In each language we know, whichever word it is."""
+    """A sentence without the negation is new, in each language we know and for each word."""
     assert not adds_nothing(new, old)
     assert not adds_nothing(old, new)
 

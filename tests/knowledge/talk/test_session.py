@@ -107,7 +107,7 @@ def test_a_silence_ends_the_talk() -> None:
 
 
 def test_without_an_idle_time_silence_ends_nothing() -> None:
-    """Then only the host ends a session."""
+    """Without an idle time only the host ends a session."""
     rule = WindowRule(idle=None)
     session, left, _ = talk([(2, timedelta(days=3))] * 5, rule)
     assert (left, session.messages) == ([], 10)
@@ -132,7 +132,7 @@ def test_a_replaced_reply_stays_in_its_place() -> None:
 
 
 def test_idle_is_half_an_hour_of_silence() -> None:
-    """Not a second sooner, and never with an empty window."""
+    """A session is idle after half an hour, not a second sooner, never with an empty window."""
     session, _, _ = talk([(2, timedelta(0))], RULE)
     assert not is_idle(session, NOW + timedelta(minutes=30, seconds=-1), RULE)
     assert is_idle(session, NOW + timedelta(minutes=30), RULE)

@@ -79,7 +79,7 @@ def test_a_mark_is_of_both_wordings() -> None:
 
 
 def test_what_is_written_from_many_turns_is_not_judged() -> None:
-    """Nor what a persona is."""
+    """Neither episodes and portraits nor what a persona is are judged."""
     no = memory("Ann wants no tea.", kind=Kind.BOUNDARY)
     others = [memory(f"{one} had tea.", category=one) for one in Category]
     (task,) = find_tasks([no, *others])

@@ -143,7 +143,7 @@ async def test_categories_do_not_keep_rivals_apart(base: KnowledgeBase) -> None:
 
 
 async def test_what_is_tied_already_is_left_out(base: KnowledgeBase) -> None:
-    """As contradicting, in either direction, or as replacing each other."""
+    """Pairs that are linked as contradicting, either way, or as replacing are left out."""
     ties: dict[str, Callable[[str], dict[str, Any]]] = {
         "contradicts": lambda other: {"relations": (Relation(to=other, type="contradicts"),)},
         "supports": lambda other: {"relations": (Relation(to=other, type="supports"),)},

@@ -29,7 +29,7 @@ async def test_the_latest_come_first(tmp_path: Path) -> None:
 
 
 async def test_old_ones_are_dropped(tmp_path: Path) -> None:
-    """After a year, and not a day earlier."""
+    """A record goes after a year, and not a day earlier."""
     base = await empty_base(tmp_path, dimension=64)
     for day in (0, 2):
         await run_log.keep(base.journal, record(day))

@@ -147,7 +147,7 @@ def test_no_command_shows_a_secret(
 
 
 def test_writing_a_profile_needs_a_model(run: Run) -> None:
-    """Without one the error says what to set."""
+    """Without a model the error says what to set."""
     code, _, err = run("profile", "--write", *ME)
     assert code == 2
     assert "SOUFFLEUR_BASE_URL" in err

@@ -12,7 +12,7 @@ ME = ("--user", "ann")
 
 
 def test_a_store_is_reported(run: Run, tmp_path: Path) -> None:
-    """For a person, a program, and as a page; of one user or of all."""
+    """The report is for a person, a program, or a page, and of one user or of all."""
     run("remember", "Ann likes <b>tea</b>.", *ME)
     run("remember", "Bob likes milk.", "--user", "bob")
     assert data(run, "report")["users"] == 2

@@ -91,7 +91,7 @@ def test_what_could_not_be_asked_is_told(
     "name", ["review", "consolidate", "contradictions", "profile", "cues", "boundaries"]
 )
 def test_what_asks_a_model_needs_one(run: Run, name: str) -> None:
-    """Without one the error says what to set."""
+    """Without a model the error says what to set."""
     code, _, err = run("run", name)
     assert (code, "SOUFFLEUR_BASE_URL" in err) == (2, True)
 

@@ -64,7 +64,7 @@ def test_each_keeps_its_options(run: Run, name: str, options: set[str]) -> None:
 
 
 def test_a_measurement_is_the_same_either_way(run: Run, talk: Path) -> None:
-    """As a command and as a module, with the same options."""
+    """The command and the module take the same options and print the same."""
     words = ("beam", str(talk), "--embedder", "hash:64", "--half", "0", "--json")
     code, out, err = run("eval", "retrieval", *words)
     assert code == 0, err

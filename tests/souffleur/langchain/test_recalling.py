@@ -78,7 +78,7 @@ async def test_a_run_without_a_user_looks_up_nobody(stage: Stage) -> None:
 
 
 async def test_the_middleware_brings_the_tool(stage: Stage) -> None:
-    """Unless it is told not to."""
+    """The middleware has the tool, unless it is made without."""
     assert [one.name for one in SouffleurMiddleware(stage.memory).tools] == ["recall_memory"]
     assert SouffleurMiddleware(stage.memory, recall=False).tools == []
 

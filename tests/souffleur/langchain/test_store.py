@@ -154,7 +154,7 @@ def test_the_nearest_come_first(store: SouffleurStore) -> None:
 
 
 def test_namespaces_by_pattern(store: SouffleurStore) -> None:
-    """By prefix, suffix and any label; cut to a depth, each once; in pages."""
+    """They are listed by prefix, suffix and any label, cut to a depth, each once, in pages."""
     for namespace in (("a", "x", "1"), ("a", "x", "2"), ("a", "y"), ("b", "x")):
         store.put(namespace, "key", {})
     assert store.list_namespaces(prefix=("a",), max_depth=2) == [("a", "x"), ("a", "y")]

@@ -87,7 +87,7 @@ async def test_what_is_refused_is_told(stage: Stage) -> None:
 
 
 async def test_the_past(stage: Stage) -> None:
-    """By a time in words, with what was said; by a topic otherwise."""
+    """A time in words brings what was said then; a search brings what is known of a topic."""
     stage.memory.observe(user_id="past", session_id="s1", user="I am learning to sail.")
     await stage.memory.flush()
     stage.clock.at += timedelta(days=1)

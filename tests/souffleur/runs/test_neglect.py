@@ -81,7 +81,7 @@ async def test_when_it_is_neglect(tmp_path: Path) -> None:
 
 @in_folder
 def test_the_doctor_says_it(run: Run, tmp_path: Path) -> None:
-    """In the same words, until a run was there."""
+    """The doctor warns in the same words, until a run was there."""
 
     async def tell() -> None:
         base = await open_base(tmp_path / "store", dimension=64)

@@ -183,7 +183,7 @@ async def test_no_run_deletes_more_than_its_share(tmp_path: Path) -> None:
     [(0, None, 5), (25, None, 5), (29, None, 5), (30, None, 6), (100, None, 20), (100, 1, 1)],
 )
 def test_a_model_may_delete_a_fifth(looked_at: int, limit: int | None, most: int) -> None:
-    """Or five, if that is more, or what the limit says."""
+    """It may delete a fifth of what it decides, or five if that is more, or what the limit says."""
     report = RunResult("review", RunOptions(NOW, limits=RunLimits(deletions=limit)))
     assert report.max_deletions(looked_at) == most
 

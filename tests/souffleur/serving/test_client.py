@@ -149,7 +149,7 @@ async def test_a_skill(client: AsyncClient) -> None:
 
 
 async def test_messages_are_judged(client: AsyncClient) -> None:
-    """As `remember` judges them: each turn once, however often it is given."""
+    """Each turn is judged once, however often it is given, as by `remember`."""
     said = [("user", "I like green tea"), {"role": "assistant", "content": "Noted.", "at": NOW}]
     (entry,) = await client.remember(said, user_id="lea", session_id="s1")
     assert entry.changes[0].after.content == "Ann likes green tea."

@@ -134,7 +134,7 @@ async def test_what_waits_for_a_yes_is_told(memory: Souffleur) -> None:
 
 
 async def test_a_stream_is_resumed(memory: Souffleur) -> None:
-    """After the last event seen, also between two of one entry: each comes once."""
+    """It goes on after the last event seen, also between two of one entry; each comes once."""
     kim = {"user_id": "kim"}
     added = await decide(
         memory, an_add("Kim has a cat."), an_add("Kim has a dog."), who=ActorKind.HOST, **kim

@@ -96,7 +96,7 @@ async def test_a_token_holds_at_once_and_no_longer_when_revoked(
 
 
 async def test_the_file_holds_no_token(tmp_path: Path) -> None:
-    """Only hashes, readable by the owner alone; a token of nobody is refused."""
+    """It holds hashes, readable by the owner alone; a token of nobody is refused."""
     tokens = TokenFile(tmp_path / "deep" / "tokens.json")
     former = os.umask(0)
     try:
@@ -118,7 +118,7 @@ async def test_the_file_holds_no_token(tmp_path: Path) -> None:
 
 
 async def test_too_many_requests(memory: Souffleur, tmp_path: Path) -> None:
-    """Of one token, or of one address without one: others go on."""
+    """Those of one token, or of one address without one, are refused; others go on."""
     tokens = TokenFile(tmp_path / "tokens.json")
     first, second = (tokens.make(Role.USER, "ann", now=NOW) for _ in range(2))
     async with calling(memory, tokens, rate_limit=2) as http:

@@ -78,7 +78,7 @@ def test_a_plain_fact_goes_after_what_moves_someone() -> None:
 
 @pytest.mark.parametrize(("off", "first"), [(-4, False), (-2, True), (2.9, True), (4, False)])
 def test_a_plan_is_of_these_days_for_three_days(off: float, first: bool) -> None:
-    """Before its day, and after it."""
+    """A plan counts more from three days before its day to three days after it."""
     at = plan_expiry(NOW + timedelta(days=off))
     plan = memory("Ann has an exam.", kind=Kind.TODO, importance=0.5, expires_at=at)
     other = memory("Ann has a bike.", importance=1.0)

@@ -36,7 +36,7 @@ def test_what_fits_is_told_whole() -> None:
 
 
 def test_where_no_sentence_bears_the_first_are_told() -> None:
-    """Unless only what bears may be told: then nothing is."""
+    """The first sentences stand in; if only what bears may be told, nothing does."""
     assert told("volcano", 40) == "The bus was late. My aunt sent 9 pears.…"
     assert told("volcano", 500, strict=True) == ""
 

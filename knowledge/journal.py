@@ -113,9 +113,9 @@ class Journal:
     def record(self, turn: Turn, rule: WindowRule = USUAL) -> Turn | None:
         """Write a turn durably before returning; return `None` if it is stored already, unchanged.
 
-        Also if its user wants no turn to be stored: see `preferences`.
-        The same id with different words becomes the next version, which is judged again. The turn,
-        the window that contains it and the segments that leave the window are one write.
+        Nothing is written either if its user wants no turn to be stored: see `preferences`. The
+        same id with different words becomes the next version, which is judged again. The turn, the
+        window that contains it and the segments that leave the window are one write.
         """
         if self.collection.shared:
             return self._recorder.record(turn, rule)
@@ -151,9 +151,8 @@ class Journal:
     ) -> list[Turn]:
         """Return a user's turns that wait to be judged, in order: all, or the first `limit`.
 
-        Those up to the number `after` are left out.
-
-        On a store of several processes, a turn that was cut off while it was recorded is listed.
+        Those up to the number `after` are left out. On a store of several processes, a turn that
+        was cut off while it was recorded is listed.
         """
         pending = TurnState.PENDING
         found = await self.turns(state=pending, user_id=user_id, limit=limit, after=after)

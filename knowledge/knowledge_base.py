@@ -681,7 +681,7 @@ class KnowledgeBase:
     ) -> Memories:
         """Return active plans for the next three days and from the last two, the earliest first.
 
-        Also those that will be near within the time `ahead`.
+        With `ahead`, those that will be as near within that time are among them.
         """
         low, high = near_expiries(now)
         near = Between("expires_at", low, high + (ahead or timedelta(0)))

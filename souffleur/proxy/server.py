@@ -29,7 +29,6 @@ async def serve(
     """Serve until `stopping` is set; `tell` is called with where, once requests are taken.
 
     Replies on their way have `GRACE` seconds then; of what is cut off, as much is kept as was said.
-
     Raises SettingsError if the address cannot be listened on, and as `check_served`.
     """
     check_served(settings, host)

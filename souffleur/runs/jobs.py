@@ -3,13 +3,14 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, TypeVar
 
 from loguru import logger
 
 from souffleur.errors import StoreError
 from souffleur.knowledge.upkeep import run_log
 from souffleur.knowledge.upkeep.watermarks import DAY
-from souffleur.parts import Parts
+from souffleur.parts import Agents, Parts
 from souffleur.runs.boundaries import run_boundaries
 from souffleur.runs.consolidate import run_consolidate
 from souffleur.runs.contradictions import run_contradictions
@@ -21,6 +22,11 @@ from souffleur.runs.report import run_report
 from souffleur.runs.review import run_review
 from souffleur.runs.run import RunOptions, RunResult
 from souffleur.runs.schedule import Job
+
+if TYPE_CHECKING:
+    from souffleur.knowledge.knowledge_base import KnowledgeBase
+
+A = TypeVar("A")
 
 HOUR = timedelta(hours=1)
 NIGHTLY_HOUR = 3
@@ -38,6 +44,21 @@ class Run:
     """Whether it needs a model."""
 
 
+def _asking(
+    name: str,
+    every: timedelta,
+    work: Callable[["KnowledgeBase", A, RunOptions], Awaitable[RunResult]],
+    agent_of: Callable[[Agents], A],
+) -> Run:
+    """Return a run that an agent does."""
+    return Run(
+        name,
+        every,
+        lambda parts, options: work(parts.knowledge, agent_of(parts.needed_agents), options),
+        asks=True,
+    )
+
+
 def _decay(parts: Parts, options: RunOptions) -> Awaitable[RunResult]:
     return run_decay(parts.knowledge, options, has_reviewer=parts.has_model)
 
@@ -46,55 +67,13 @@ RUNS = {
     run.name: run
     for run in (
         # Before decay: what expired meanwhile is condensed, not just dropped.
-        Run(
-            "consolidate",
-            DAY,
-            lambda parts, options: run_consolidate(
-                parts.knowledge, parts.needed_agents.consolidator, options
-            ),
-            asks=True,
-        ),
+        _asking("consolidate", DAY, run_consolidate, lambda agents: agents.consolidator),
         Run("decay", HOUR, _decay),
-        Run(
-            "review",
-            HOUR,
-            lambda parts, options: run_review(
-                parts.knowledge, parts.needed_agents.reviewer, options
-            ),
-            asks=True,
-        ),
-        Run(
-            "contradictions",
-            DAY,
-            lambda parts, options: run_contradictions(
-                parts.knowledge, parts.needed_agents.arbiter, options
-            ),
-            asks=True,
-        ),
-        Run(
-            "profile",
-            DAY,
-            lambda parts, options: run_profile(
-                parts.knowledge, parts.needed_agents.narrator, options
-            ),
-            asks=True,
-        ),
-        Run(
-            "cues",
-            DAY,
-            lambda parts, options: run_cues(
-                parts.knowledge, parts.needed_agents.cue_writer, options
-            ),
-            asks=True,
-        ),
-        Run(
-            "boundaries",
-            DAY,
-            lambda parts, options: run_boundaries(
-                parts.knowledge, parts.needed_agents.boundary_linker, options
-            ),
-            asks=True,
-        ),
+        _asking("review", HOUR, run_review, lambda agents: agents.reviewer),
+        _asking("contradictions", DAY, run_contradictions, lambda agents: agents.arbiter),
+        _asking("profile", DAY, run_profile, lambda agents: agents.narrator),
+        _asking("cues", DAY, run_cues, lambda agents: agents.cue_writer),
+        _asking("boundaries", DAY, run_boundaries, lambda agents: agents.boundary_linker),
         Run("purge", DAY, lambda parts, options: run_purge(parts.knowledge, options)),
         Run("report", DAY, lambda parts, options: run_report(parts.knowledge, options)),
     )

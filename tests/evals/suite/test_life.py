@@ -69,7 +69,7 @@ def test_a_faulty_file_is_refused(tmp_path: Path, fields: dict[str, Any], fault:
 
 
 def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
-    """A file is refused that is no life, is missing, or is no YAML."""
+    """A file that is missing, or is no YAML, is refused."""
     with pytest.raises(DialogueError, match="no life"):
         read_life(tmp_path / "none.yaml")
     (tmp_path / "torn.yaml").write_text("{")

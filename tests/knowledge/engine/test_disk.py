@@ -8,7 +8,6 @@ from souffleur.errors import StoreError
 from souffleur.knowledge.engine import disk
 from souffleur.knowledge.engine.collection import CollectionSchema, Point
 from souffleur.knowledge.engine.edge import EdgeCollection
-from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.operation import derive_id
 from souffleur.parts import Parts
 from souffleur.runtime import Souffleur
@@ -70,15 +69,19 @@ async def test_the_engine_flushes_only_with_room(tmp_path: Path) -> None:
     await again.close()
 
 
+async def host_with(room: Room, folder: Path) -> Souffleur:
+    """A memory whose journal has so much room on the disk."""
+    base = await open_base(folder, dimension=16)
+    await base.journal.collection.close()
+    schema = base.journal.collection.schema
+    base.journal.collection = EdgeCollection.open(folder, schema, room=room)
+    return Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings())
+
+
 async def test_a_host_keeps_talking_on_a_full_disk(tmp_path: Path) -> None:
     """`observe` says so and holds the turns; once there is room they are written, in order."""
-    base = await open_base(tmp_path, dimension=16)
-    await base.journal.collection.close()
     room = Room(disk.BYTES_TO_OPEN)
-    base.journal.collection = EdgeCollection.open(
-        tmp_path, base.journal.collection.schema, room=room
-    )
-    memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings())
+    memory = await host_with(room, tmp_path)
     room.free = 0
     for place in range(3):
         receipt = memory.observe(user_id="ann", user=f"turn {place}", turn_id=str(place))
@@ -86,28 +89,22 @@ async def test_a_host_keeps_talking_on_a_full_disk(tmp_path: Path) -> None:
     assert "held in memory" in (await memory.health()).store_error
     room.free = disk.BYTES_TO_OPEN
     assert memory.observe(user_id="ann", user="turn 3", turn_id="3").durable
-    turns = await base.journal.turns()
+    turns = await memory.knowledge.journal.turns()
     assert [turn.user for turn in turns] == [f"turn {index}" for index in range(4)]
-    assert isinstance(base.journal, Journal)
     await memory.close()
 
 
 async def test_turns_that_are_lost_are_told_by_close(tmp_path: Path) -> None:
     """Closing while the disk is full says once how many turns it loses, and lets go of all."""
-    base = await open_base(tmp_path, dimension=16)
-    await base.journal.collection.close()
     room = Room(disk.BYTES_TO_OPEN)
-    base.journal.collection = EdgeCollection.open(
-        tmp_path, base.journal.collection.schema, room=room
-    )
-    memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings())
+    memory = await host_with(room, tmp_path)
     room.free = 0
     for index in range(2):
         memory.observe(user_id="ann", user=f"turn {index}")
     with pytest.raises(StoreError, match=r"is lost, turns: 2\..* make room"):
         await memory.close()
     await memory.close()
-    await base.journal.collection.close()
+    await memory.knowledge.journal.collection.close()
     again = await open_base(tmp_path, dimension=16)
     assert await again.journal.turns() == []
     await again.close()

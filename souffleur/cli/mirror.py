@@ -27,7 +27,7 @@ def mirror(
         bool, typer.Option("--watch", help="Go on until stopped, whenever either side changes.")
     ] = False,
     removals: Annotated[
-        bool, typer.Option("--removals", help="Forget what is gone from a file, however much.")
+        bool, typer.Option("--removals", help="Let go what is gone, however much.")
     ] = False,
 ) -> None:
     """Bring memories and the files MEMORY.md and LEARNINGS.md into step, both ways."""

@@ -58,7 +58,10 @@ def read_text(file: Path) -> str | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise MirrorError(f"'{file}' cannot be read as UTF-8 text: {error}") from error
+        why = error.strerror if isinstance(error, OSError) else f"{error.reason} at {error.start}"
+        raise MirrorError(
+            f"'{file}' cannot be read as text ({why}): save it as UTF-8. Nothing was changed."
+        ) from error
 
 
 def stamp_of(file: Path) -> Stamp | None:

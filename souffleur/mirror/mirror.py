@@ -19,6 +19,7 @@ from souffleur.mirror import files
 from souffleur.mirror.comparing import Wishes, compare, find_id
 from souffleur.mirror.entry import Entry, mark_of
 from souffleur.mirror.files import Last, Stamp
+from souffleur.mirror.guarding import check_removals, check_store
 from souffleur.mirror.page import (
     LEARNINGS,
     MEMORY,
@@ -34,8 +35,6 @@ from souffleur.time_source import Clock
 
 NAMES = (MEMORY, LEARNINGS)
 LOCK = ".mirror.lock"
-FEW = 5
-"""So many entries may go at once; of more, only up to half."""
 _SHOWN = (MemoryState.ACTIVE, MemoryState.ARCHIVED)
 
 
@@ -103,25 +102,32 @@ class Mirror:
         self._user = user_id
         self._policy = policy
         self._seen: tuple[tuple[Stamp | None, ...], int] | None = None
+        self._is_ours = False
+        """Whether the store is known to be that of the files: what it lacks was erased."""
 
     async def sync(self, *, removals: bool = False) -> Synced:
         """Take over what was changed by hand, then write the files as the store is.
 
-        With `removals`, entries may be gone in any number. Raises MirrorError, StoreError,
-        EmbedderError; what was done until then is done, and the next call goes on.
+        With `removals`, entries may be gone in any number, from a file or from the store. Raises
+        MirrorError, StoreError, EmbedderError; what was done until then is done, and the next call
+        goes on.
         """
         with self._alone():
             texts = {name: await asyncio.to_thread(self._read, name) for name in NAMES}
             pages = {name: parse_page(text) for name, text in texts.items() if text is not None}
             self._check_owner(pages)
             written = files.read_record(self._folder)
+            if not (removals or self._is_ours):
+                check_store(pages, written, await self._there(), self._folder)
             known = await self._known()
             wishes = compare(pages, known, written)
             if not removals:
-                _check_removals(wishes, pages)
+                check_removals(wishes, pages)
             synced, aside = await self._carry_out(wishes)
             wrote = await self._write(texts, aside)
-            await self._clear_backups()
+            there = await self._there()
+            await self._clear_backups(there)
+            self._is_ours |= bool(there)
             return replace(synced, written=wrote)
 
     async def watch(self, seconds: float = 1.0) -> None:
@@ -259,10 +265,12 @@ class Mirror:
             await asyncio.to_thread(files.write_record, self._folder, record)
         return tuple(wrote)
 
-    async def _clear_backups(self) -> None:
+    async def _there(self) -> set[str]:
+        """Return the ids of all memories in the store, in any state."""
+        return {one.id for one in await self._memory.list(user_id=self._user, state=None)}
+
+    async def _clear_backups(self, there: set[str]) -> None:
         """Delete the copies of former versions that show what was erased since."""
-        kept = await self._memory.list(user_id=self._user, state=None)
-        there = {memory.id for memory in kept}
         for name in NAMES:
             copy = self._folder / f"{name}.bak"
             if (text := files.read_text(copy)) is None:
@@ -286,15 +294,3 @@ class Mirror:
 def _file_of(memory: Memory) -> str:
     known_how = memory.category is Category.SKILL or memory.kind in PROCEDURAL
     return LEARNINGS if known_how else MEMORY
-
-
-def _check_removals(wishes: Mapping[str, Wishes], pages: Mapping[str, Page]) -> None:
-    """Raise MirrorError if a file has lost so much that it was hardly meant."""
-    for name, wish in wishes.items():
-        gone, left = len(wish.removals), len(pages[name].entries)
-        if gone > max(FEW, left):
-            raise MirrorError(
-                f"{gone} of {gone + left} entries are gone from {name}. If they are to be "
-                "forgotten, run `souffleur mirror` with --removals; if not, bring them back: "
-                f"{name}.bak has the last version, or delete {name}, and it is written anew."
-            )

@@ -1,6 +1,7 @@
 """The mirror: what a person writes into the files happens to the memories, and the other way."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from pathlib import Path
@@ -206,6 +207,36 @@ async def test_what_is_erased_is_in_no_copy(
     await memory.erase_user(user_id="hal")
     await one.sync()
     assert [one for one in files_in(tmp_path) if b"Hal owns" in one.read_bytes()] == []
+
+
+async def test_another_store_empties_no_file(tmp_path: Path) -> None:
+    """A store that has none of what the files show changes nothing, and the error says what to do.
+
+    Without their ids, the entries are taken over as new memories; with `removals`, they go.
+    """
+    file = tmp_path / "notes" / "MEMORY.md"
+    for number, path in enumerate((tmp_path / "first", tmp_path / "second")):
+        async with Souffleur.open(path=path, embedder="hash:64", clock=lambda: NOW) as opened:
+            one = Mirror(opened, file.parent, user_id="ned", policy=opened.knowledge.policy)
+            if number == 0:
+                await opened.remember("Ned keeps bees.", user_id="ned")
+                await one.sync()
+                change(file, "bees.", "bees in Oslo.")
+                await one.sync()
+                continue
+            before = {one.name: one.read_bytes() for one in files_in(file.parent)}
+            with pytest.raises(MirrorError, match=r"has none of the 1 memories .*--removals"):
+                await one.sync()
+            assert {one.name: one.read_bytes() for one in files_in(file.parent)} == before
+            text = file.read_text("utf-8")
+            file.write_text(re.sub(r"(?m)^(###.*) <!--.*-->$", r"\1", text), "utf-8")
+            (file.parent / ".mirror.json").unlink()
+            assert (await one.sync()).added == 1
+            assert await contents(opened, "ned") == ["Ned keeps bees in Oslo."]
+            file.write_text(text, "utf-8")
+            other = Mirror(opened, file.parent, user_id="ned", policy=opened.knowledge.policy)
+            assert (await other.sync(removals=True)).removed == 1
+            assert "Oslo" not in file.read_text("utf-8")
 
 
 async def test_both_sides_are_watched(memory: Souffleur, mirror: Make, tmp_path: Path) -> None:

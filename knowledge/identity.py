@@ -44,6 +44,20 @@ def check_id(value: object, what: str = "user_id") -> str:
     return value
 
 
+def check_sent_id(value: str, what: str = "user_id") -> str:
+    """Return the id that a request names in its address or a header. Raises IdentityError.
+
+    Bytes there that are no UTF-8 are replaced when they are read, so that two ids would be one.
+
+    >>> check_sent_id("Jos\N{REPLACEMENT CHARACTER}")
+    Traceback (most recent call last):
+    souffleur.errors.IdentityError: user_id is no UTF-8: encode it whole, as UTF-8
+    """
+    if "\N{REPLACEMENT CHARACTER}" in value:
+        raise IdentityError(f"{what} is no UTF-8: encode it whole, as UTF-8")
+    return check_id(value, what)
+
+
 @lru_cache(maxsize=4096)
 def _find_fault(value: str) -> str:
     """Return why an id identifies nobody, as said after its name; empty if it does."""

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote
 
 from souffleur.errors import IdentityError
-from souffleur.knowledge.identity import check_id
+from souffleur.knowledge.identity import check_sent_id
 
 Headers = Mapping[str, str]
 """Headers of a request, with names in lower case; what is not ASCII may be percent-encoded."""
@@ -92,11 +92,12 @@ def find_speaker(headers: Headers, body: Mapping[str, Any], query: str, admit: A
         find(USER_HEADERS, USER_FIELDS, "user"), find(PERSONA_HEADERS, PERSONA_FIELDS)
     )
     session_id = find(SESSION_HEADERS, SESSION_FIELDS) or _conversation(body)
+    turn_id = find(TURN_HEADERS, TURN_FIELDS)
     return Speaker(
-        check_id(user_id),
-        check_id(agent_id or "default", "agent_id"),
-        check_id(session_id, "session_id") if session_id else None,
-        find(TURN_HEADERS, TURN_FIELDS),
+        check_sent_id(user_id),
+        check_sent_id(agent_id or "default", "agent_id"),
+        check_sent_id(session_id, "session_id") if session_id else None,
+        check_sent_id(turn_id, "turn_id") if turn_id else None,
     )
 
 

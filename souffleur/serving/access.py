@@ -9,13 +9,10 @@ from typing import Annotated, NamedTuple, cast
 
 from fastapi import Depends, Query, Request
 
-from souffleur.knowledge.identity import MAX_ID_LENGTH, PERSONAS, check_id
+from souffleur.knowledge.identity import MAX_ID_LENGTH, PERSONAS, check_sent_id
 from souffleur.runtime import Souffleur
 from souffleur.serving.problems import RequestError
 from souffleur.serving.tokens import Role, Token
-
-_BROKEN = "\N{REPLACEMENT CHARACTER}"
-"""What stands for bytes of a URL that are no UTF-8."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +61,7 @@ class Access:
             raise RequestError(400, "say whose memories are meant: ?user_id=…")
         if named == PERSONAS and self.role is not Role.ADMIN:
             raise RequestError(403, "what personas are themselves belongs to admins")
-        if _BROKEN in named:  # two ids that are cut would be one
-            raise RequestError(400, "the user_id is no UTF-8: encode it whole")
-        return check_id(named)
+        return check_sent_id(named)
 
 
 class Whose(NamedTuple):
@@ -114,7 +109,7 @@ def _owner(caller: Caller, user_id: UserId = None) -> str:
 
 def _talker(caller: Caller, user_id: UserId = None, agent_id: AgentId = None) -> Whose:
     user, agent = caller.talk(user_id, agent_id)
-    return Whose(user, check_id(agent, "agent_id") if agent is not None else None)
+    return Whose(user, check_sent_id(agent, "agent_id") if agent is not None else None)
 
 
 def _owner_or_all(caller: Caller, user_id: UserId = None) -> str | None:

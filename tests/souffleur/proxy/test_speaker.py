@@ -40,8 +40,13 @@ def test_session_persona_and_turn() -> None:
     assert find_speaker({}, asked, "", usually(None)).session_id == "conv_1"
 
 
-@pytest.mark.parametrize("name", [" ", "x" * 2000])
-def test_invalid_names(name: str) -> None:
-    """A name that is none is refused, not taken for somebody's."""
+@pytest.mark.parametrize("what", ["user", "session", "persona", "turn"])
+@pytest.mark.parametrize("name", [" ", "x" * 2000, "Jos%E9"])
+def test_invalid_names(what: str, name: str) -> None:
+    """A name that is none, or no UTF-8, is refused, and not taken for another one."""
     with pytest.raises(IdentityError):
-        find_speaker({"x-souffleur-user": name}, {}, "", usually("me"))
+        find_speaker({f"x-souffleur-{what}": name}, {}, "", usually("me"))
+    if "%" in name:
+        query = f"{what}_id={name}" if what != "persona" else f"persona={name}"
+        with pytest.raises(IdentityError):
+            find_speaker({}, {}, query, usually("me"))

@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from souffleur.errors import IdentityError
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 PROXY = "/proxy"
 """Where the proxy is mounted; its own address ends with /v1."""
+TOOLS = "/mcp"
+"""Where the tools of MCP answer."""
 
 
 def make_whole_app(memory: Souffleur, settings: Settings, *, tokens: TokenFile | None) -> FastAPI:
@@ -31,8 +34,6 @@ def make_whole_app(memory: Souffleur, settings: Settings, *, tokens: TokenFile |
     proxy = make_mounted(memory, settings) if settings.upstream_url else None
     tools = _make_tools(memory) if find_spec("mcp") else None
     mounts: dict[str, ASGIApp] = {PROXY: undated(proxy)} if proxy else {}
-    if tools is not None:
-        mounts[""] = tools  # it answers at /mcp, without a redirect, and comes last
 
     @asynccontextmanager
     async def running(app: FastAPI) -> AsyncIterator[None]:
@@ -43,7 +44,10 @@ def make_whole_app(memory: Souffleur, settings: Settings, *, tokens: TokenFile |
                 await closing.enter_async_context(tools.router.lifespan_context(tools))
             yield
 
-    return make_app(memory, settings, tokens=tokens, mounts=mounts, lifespan=running)
+    app = make_app(memory, settings, tokens=tokens, mounts=mounts, lifespan=running)
+    if tools is not None:  # mounted there, it would answer a redirect
+        app.router.routes.append(Route(TOOLS, tools))
+    return app
 
 
 def _make_tools(memory: Souffleur) -> Any:
@@ -55,4 +59,4 @@ def _make_tools(memory: Souffleur) -> Any:
         except RequestError as error:  # the model is told, as of any id that is wrong
             raise IdentityError(str(error)) from None
 
-    return http_app(make_server(memory, resolve=whose), guarded=True)
+    return http_app(make_server(memory, resolve=whose), path=TOOLS, guarded=True)

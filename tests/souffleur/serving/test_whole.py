@@ -57,3 +57,16 @@ async def test_all_are_behind_the_guard(tmp_path: Path) -> None:
         tools = await client.post("/mcp", json=CALL)
         assert (tools.status_code, "serverInfo" in tools.text) == (200, True)
         assert (await client.get("/metrics")).status_code == 403
+
+
+async def test_what_is_not_there_is_told_as_elsewhere(tmp_path: Path) -> None:
+    """A path without a route is a 404, and a wrong method a 405, with a message each."""
+    async with whole(tmp_path) as client:
+        for method, path, status in (
+            ("GET", "/api/nothing", 404),
+            ("POST", "/mcp/nothing", 404),
+            ("PUT", "/api/memories", 405),
+        ):
+            told = await client.request(method, path)
+            assert told.status_code == status
+            assert "see /openapi.json" in told.json()["error"]["message"]

@@ -27,6 +27,28 @@ _COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
+MAX_DEPTH = 20
+"""So many levels of objects and lists a filter may have, or metadata."""
+
+
+def check_depth(filters: Any) -> Any:
+    """Return a filter, or metadata. Raises ValueError for what is nested too deep.
+
+    >>> check_depth({"AND": [{"user_id": "ann"}]})
+    {'AND': [{'user_id': 'ann'}]}
+    """
+    if _is_deep(filters, MAX_DEPTH):
+        raise ValueError(f"at most {MAX_DEPTH} levels may be nested")
+    return filters
+
+
+def _is_deep(filters: Any, levels: int) -> bool:
+    inner = filters.values() if isinstance(filters, Mapping) else filters
+    if not isinstance(filters, Mapping | list):
+        return False
+    return levels == 0 or any(_is_deep(one, levels - 1) for one in inner)
+
+
 def user_in(filters: Any) -> str | None:
     """Return the one user that a filter asks for; `None` if it names none.
 

@@ -15,7 +15,7 @@ from souffleur.serving.access import Memory
 from souffleur.serving.mem0 import entities
 from souffleur.serving.mem0.absent import ABSENT
 from souffleur.serving.mem0.asking import Ask
-from souffleur.serving.mem0.changing import change, choose, find_all, show_one
+from souffleur.serving.mem0.changing import change, choose, find_all, find_one, show_one
 from souffleur.serving.mem0.filters import ANY
 from souffleur.serving.mem0.own_fields import FIELDS, keep_own
 from souffleur.serving.mem0.shapes import (
@@ -190,15 +190,19 @@ async def history(memory: Memory, ask: Ask, memory_id: str) -> list[dict[str, An
 
 @router.put("/v1/batch/")
 async def update_batch(memory: Memory, ask: Ask, body: BatchBody) -> dict[str, str]:
-    """Change several memories."""
-    for one in body.memories:
-        await change(memory, await ask.owner(memory, one.memory_id), one.memory_id, one)
+    """Change several memories; none if one of them is not there."""
+    owners = [await ask.owner(memory, one.memory_id) for one in body.memories]
+    for user_id, one in zip(owners, body.memories, strict=True):
+        await find_one(memory, user_id, one.memory_id)
+    for user_id, one in zip(owners, body.memories, strict=True):
+        await change(memory, user_id, one.memory_id, one)
     return {"message": f"Successfully updated {len(body.memories)} memories"}
 
 
 @router.delete("/v1/batch/")
 async def delete_batch(memory: Memory, ask: Ask, body: BatchBody) -> dict[str, str]:
-    """Forget several memories."""
-    for one in body.memories:
-        await memory.forget(one.memory_id, user_id=await ask.owner(memory, one.memory_id))
+    """Forget several memories; none if one of them is not there."""
+    owners = [await ask.owner(memory, one.memory_id) for one in body.memories]
+    for user_id, one in zip(owners, body.memories, strict=True):
+        await memory.forget(one.memory_id, user_id=user_id)
     return {"message": f"Successfully deleted {len(body.memories)} memories"}

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.operation import LedgerEntry
+from souffleur.serving.mem0.filters import check_depth
 
 DEFAULT = "default"
 """The persona and session where mem0 names none."""
@@ -19,6 +20,8 @@ EVENTS = {
     "FORGET": "DELETE",
 }
 """The ops that mem0 has a name for; others change no words."""
+Nested = Annotated[dict[str, Any], AfterValidator(check_depth)]
+"""An object of the caller's own."""
 Own = Mapping[str, Any]
 """What mem0 keeps beside a memory and we do not: `metadata`, `run_id`, `app_id`."""
 
@@ -36,14 +39,14 @@ class Named(Body):
     agent_id: str | None = None
     run_id: str | None = None
     app_id: str | None = None
-    filters: dict[str, Any] | None = Field(default=None, examples=[{"user_id": "ann"}])
+    filters: Nested | None = Field(default=None, examples=[{"user_id": "ann"}])
 
 
 class AddBody(Named):
     """Messages to remember."""
 
     messages: list[dict[str, Any]] | dict[str, Any] | str
-    metadata: dict[str, Any] | None = None
+    metadata: Nested | None = None
     infer: bool | None = None
     timestamp: float | None = None
 
@@ -55,7 +58,7 @@ class SearchBody(Named):
     top_k: int | None = Field(default=None, ge=0)
     limit: int | None = Field(default=None, ge=0)
     threshold: float | None = None
-    metadata: dict[str, Any] | None = None
+    metadata: Nested | None = None
     categories: list[str] | None = None
 
 
@@ -72,7 +75,7 @@ class UpdateBody(Body):
 
     text: str | None = None
     data: str | None = None
-    metadata: dict[str, Any] | None = None
+    metadata: Nested | None = None
     expiration_date: str | None = None
     timestamp: float | str | None = None
 

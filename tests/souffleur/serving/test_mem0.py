@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import httpx2
 import pytest
@@ -90,6 +91,36 @@ async def test_a_change_is_kept_in_the_history(http: httpx2.AsyncClient) -> None
     assert [one["event"] for one in told] == ["ADD", "UPDATE", "DELETE"]
     assert (told[1]["old_memory"], told[2]["new_memory"]) == ("Bob drinks tea.", None)
     assert (await http.get("/memories", params={"user_id": "bob"})).json() == {"results": []}
+
+
+@pytest.mark.parametrize("verb", ["PUT", "DELETE"])
+async def test_a_batch_is_whole_or_nothing(http: httpx2.AsyncClient, verb: str) -> None:
+    """If one of its memories is not there, or its id is none, the others stay as they are."""
+    user = f"bea-{verb}"
+    kept = [await added(http, user, words) for words in ("Bea sings.", "Bea has a red boat.")]
+    for bad, status in (("nope", 400), (str(uuid4()), 404)):
+        items = [{"memory_id": id, "text": "Bea dances."} for id in (*kept, bad)]
+        told = await http.request(verb, "/v1/batch/", json={"memories": items})
+        assert told.status_code == status
+    listed = (await http.get("/memories", params={"user_id": user})).json()["results"]
+    assert {one["memory"] for one in listed} == {"Bea sings.", "Bea has a red boat."}
+    whole = {"memories": [{"memory_id": id, "text": f"Bea dances {id}."} for id in kept]}
+    assert (await http.request(verb, "/v1/batch/", json=whole)).status_code == 200
+    listed = (await http.get("/memories", params={"user_id": user})).json()["results"]
+    assert len(listed) == (2 if verb == "PUT" else 0)
+    assert all("dances" in one["memory"] for one in listed)
+
+
+@pytest.mark.parametrize("field", ["filters", "metadata"])
+async def test_what_is_nested_too_deep_is_refused(http: httpx2.AsyncClient, field: str) -> None:
+    """It is a 422 that says how deep it may be."""
+    deep: dict[str, Any] = {"user_id": "ann"}
+    for _ in range(300):
+        deep = {"AND": [deep]}
+    body = {"query": "tea", "user_id": "ann", field: deep}
+    told = await http.post("/v3/memories/search/", json=body)
+    assert told.status_code == 422
+    assert f"body.{field}: at most 20 levels" in told.json()["error"]["message"]
 
 
 async def test_messages_are_judged(http: httpx2.AsyncClient, memory: Souffleur) -> None:

@@ -7,10 +7,17 @@ from contextlib import asynccontextmanager, contextmanager
 
 import uvicorn
 from loguru import logger
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from souffleur.errors import SettingsError
 from souffleur.telemetry.log_lines import describe, trace_bug
+
+_stopped = JSONResponse(
+    {"error": {"type": "RequestError", "message": "the server has stopped: send it again later"}},
+    status_code=503,
+    headers={"Retry-After": "5"},
+)
 
 
 class _Server(uvicorn.Server):
@@ -55,11 +62,27 @@ async def listening(
 
 
 def _discreet(app: ASGIApp) -> ASGIApp:
-    """Return an app whose bugs are logged here: the server's traceback may quote what was said."""
+    """Return an app whose bugs are logged here: the server's traceback may quote what was said.
+
+    A request that is broken off, as the server stops, is answered that it may be sent again.
+    """
 
     async def caught(scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def sent(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
         try:
-            await app(scope, receive, send)
+            await app(scope, receive, sent)
+        except asyncio.CancelledError:
+            if scope["type"] == "lifespan":
+                raise
+            logger.warning("a request was broken off, as the server stops: {}", scope.get("path"))
+            if not begun:
+                await _stopped(scope, receive, send)
         except Exception as error:
             if scope["type"] == "lifespan":
                 raise

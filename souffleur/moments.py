@@ -12,6 +12,8 @@ YEARS = range(1900, 2200)
 """Calendar years in which something can have been said."""
 MAX_ZONES = 10_000
 """Number of users whose time zone is remembered."""
+NOW_TAKEN = "; now was taken"
+"""How a warning about a time ends that was replaced by now."""
 _FORMS = "a datetime, an ISO 8601 string or seconds since 1970"
 
 
@@ -67,7 +69,7 @@ def moment_or_now(value: object, *, now: datetime, zone: tzinfo) -> tuple[dateti
     try:
         return moment(value, now=now, zone=zone), ""
     except MessageError as error:
-        return now, f"{error}; now was taken"
+        return now, f"{error}{NOW_TAKEN}"
 
 
 def moment(value: object, *, now: datetime, zone: tzinfo) -> datetime:

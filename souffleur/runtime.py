@@ -61,7 +61,15 @@ from souffleur.knowledge.users import UserSummary
 from souffleur.knowledge.watching import Work
 from souffleur.lookup import Lookup, Stats, check_limit
 from souffleur.messages import Messages, to_turns
-from souffleur.moments import KnownZones, Moment, lacks_zone, moment, moment_or_now, read_moment
+from souffleur.moments import (
+    NOW_TAKEN,
+    KnownZones,
+    Moment,
+    lacks_zone,
+    moment,
+    moment_or_now,
+    read_moment,
+)
 from souffleur.opening import Opening
 from souffleur.parts import Parts
 from souffleur.settings import Settings, change_settings, load_settings
@@ -396,7 +404,7 @@ class Souffleur:
         """
         asked, odd = await self._asked(user_id, session_id, text, agent_id, at)
         if odd:
-            raise MessageError(odd)
+            raise MessageError(odd.removesuffix(NOW_TAKEN))
         if (await self.knowledge.choices.find(user_id)).keeps_out:
             return Past(None, None, None, ())
         return await look_everywhere(self.knowledge, self.settings.window_rule, asked, limit=limit)

@@ -1,6 +1,6 @@
 """Arriving: a file is recognised, and taken by who reads its kind."""
 
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum
@@ -77,7 +77,10 @@ def source_of(file: Path, named: ImportSource | str = ImportSource.AUTO) -> Impo
         return ImportSource.MESSAGES
     if head.startswith((b"{", b"[")) and b'"memory"' in head:
         return ImportSource.MEM0
-    raise TransferError(f"{file} is nothing that can be imported: see docs/moving.md")
+    if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        raise TransferError(f"{file} is UTF-16: save it as UTF-8")
+    what = "nothing that can be imported: see docs/moving.md" if head else "empty"
+    raise TransferError(f"{file} is {what}")
 
 
 async def take_chats(

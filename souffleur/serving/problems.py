@@ -47,7 +47,9 @@ TOO_LARGE = (
     "the body is too large: send less, or raise SOUFFLEUR_MAX_BODY, for an import "
     "SOUFFLEUR_MAX_IMPORT"
 )
+_NO_OBJECT = "the body must be a JSON object: send one, with `Content-Type: application/json`"
 _ADVICE = {
+    400: "the body cannot be read: send JSON, in UTF-8",
     404: "there is no such route: see /openapi.json",
     405: "the route does not take this method: see /openapi.json",
     413: TOO_LARGE,
@@ -134,7 +136,11 @@ def _told(fault: Any) -> str:
 
     >>> _told({"loc": ("body", "limit"), "msg": "Input should be less than 9"})
     'body.limit: Input should be less than 9'
+    >>> _told({"loc": ("body",), "msg": "Field required", "type": "missing"})
+    'the body must be a JSON object: send one, with `Content-Type: application/json`'
     """
+    if fault["loc"] == ("body",):
+        return _NO_OBJECT
     where = ".".join(str(part) for part in fault["loc"])
     return f"{where}: {fault['msg'].removeprefix('Value error, ')}"
 

@@ -158,6 +158,12 @@ async def test_episodes_and_portrait(memory: Host, opened: Souffleur) -> None:
     assert await memory.portrait(user_id="ann") is None
 
 
+async def test_a_question_at_no_time(memory: Host) -> None:
+    """It is refused, and the error does not say that another time was taken."""
+    with pytest.raises(MessageError, match=r"'soon' is no time: .* seconds since 1970$"):
+        await memory.ask("yesterday", user_id="ann", at="soon")
+
+
 async def test_a_host_finds_its_message(memory: Host) -> None:
     """By session and its own id: in evidence, history, search, what was asked, and a recall."""
     (known,) = await memory.list(user_id="ann", kind="fact", agent_id="default")

@@ -188,6 +188,8 @@ BROKEN: dict[str, tuple[Any, str]] = {
         lambda lines: [lines[0].replace(b"companion", b"dragon"), *lines[1:]],
         "the policy 'dragon'",
     ),
+    "utf-16": (lambda lines: [b"\xff\xfe[\x00"], "is UTF-16: save it as UTF-8"),
+    "empty": (lambda lines: [b""], "broken.jsonl is empty"),
     "else": (lambda lines: [b"hello"], "nothing that can be imported"),
 }
 

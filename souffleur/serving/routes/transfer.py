@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
+from souffleur.errors import TransferError
 from souffleur.knowledge.export_file import export_lines
 from souffleur.knowledge.importing import Imported
 from souffleur.moving.arriving import ImportSource, source_of
@@ -54,16 +55,19 @@ async def import_(
         with file.open("wb") as out:
             async for part in request.stream():
                 out.write(part)
-        found = source_of(file, source)
-        if found is ImportSource.SOUFFLEUR:
-            caller.need_admin()
-        return await memory.import_file(
-            file,
-            user_id=user_id,
-            agent_id=agent_id or "default",
-            source=found,
-            dry_run=dry_run,
-        )
+        try:
+            found = source_of(file, source)
+            if found is ImportSource.SOUFFLEUR:
+                caller.need_admin()
+            return await memory.import_file(
+                file,
+                user_id=user_id,
+                agent_id=agent_id or "default",
+                source=found,
+                dry_run=dry_run,
+            )
+        except TransferError as error:  # the caller knows nothing of a file here
+            raise TransferError(str(error).replace(str(file), "the body")) from None
 
 
 async def _following(first: bytes, lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

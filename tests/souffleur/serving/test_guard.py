@@ -175,6 +175,25 @@ async def test_every_error_has_one_shape(
     assert why in told["error"]["message"]
 
 
+@pytest.mark.parametrize(
+    ("head", "body", "status", "why"),
+    [
+        ({}, b'{"content": "a"}', 422, "send one, with `Content-Type: application/json`"),
+        ({"Content-Type": "application/json"}, b"[]", 422, "must be a JSON object"),
+        ({"Content-Type": "application/json"}, b"", 422, "must be a JSON object"),
+        ({"Content-Type": "application/json"}, b'{"content": "\xff"}', 400, "JSON, in UTF-8"),
+    ],
+)
+async def test_a_body_that_is_no_object(
+    memory: Souffleur, head: dict[str, str], body: bytes, status: int, why: str
+) -> None:
+    """The answer says what a body must be, and which header it needs."""
+    async with calling(memory, None) as http:
+        answer = await http.post("/api/memories?user_id=ann", content=body, headers=head)
+    assert answer.status_code == status
+    assert why in answer.json()["error"]["message"]
+
+
 async def test_what_cannot_be_read_is_not_repeated(memory: Souffleur) -> None:
     """A body that is no JSON is a 400, an invalid one a 422, and neither quotes it."""
     async with calling(memory, None) as http:

@@ -114,10 +114,11 @@ async def test_chats_of_oneself(url: str) -> None:
 
 
 async def test_what_is_no_import(url: str) -> None:
-    """What is too large, or nothing known, is refused."""
+    """What is too large, or nothing known, is refused; no file of the server is named."""
     async with calling(url, "admin") as http:
         large = await http.post("/api/import", content=b"x" * 5000)
         assert large.status_code == 413
         assert "SOUFFLEUR_MAX_IMPORT" in large.text
         odd = await http.post("/api/import", content=b"x" * 2000)
         assert (odd.status_code, odd.json()["error"]["type"]) == (422, "TransferError")
+        assert odd.json()["error"]["message"].startswith("the body is nothing that can be imported")

@@ -28,11 +28,14 @@ async def events(
 ) -> StreamingResponse:
     """Stream what happens to a user's memories: memory.created, updated, deleted, and others."""
     named = last_event_id or after
-    since = named if named is not None else await latest_place(memory, user_id)
-    try:
-        place = read_place(since)
-    except ValueError:
-        raise RequestError(422, f"{since[:40]!r} is no id of an event") from None
+    since = latest = await latest_place(memory, user_id)
+    if named is not None:
+        try:
+            # A place beyond the ledger was seen before all was erased, or an older backup restored.
+            since = min(named, latest, key=read_place)
+        except ValueError:
+            raise RequestError(422, f"{named[:40]!r} is no id of an event") from None
+    place = read_place(since)
     state = request.app.state
     happening = follow(
         memory,

@@ -156,6 +156,23 @@ async def test_a_stream_is_resumed(memory: Souffleur) -> None:
         assert caught.value.status == 422
 
 
+async def test_a_place_beyond_the_ledger(memory: Souffleur) -> None:
+    """Who has seen more than the ledger has, as before a restore, is told of what is new."""
+    await memory.remember("Leo likes tea.", user_id="leo")
+    asked: dict[str, Any] = {"params": {"user_id": "leo"}, "headers": {"Last-Event-ID": "999999.0"}}
+    async with (
+        asyncio.timeout(20),
+        served(memory) as url,
+        httpx2.AsyncClient() as http,
+        http.stream("GET", f"{url}/api/events", **asked) as response,
+    ):
+        lines = response.aiter_lines()
+        assert await anext(lines) == "retry: 2000"
+        assert await anext(lines) == f"id: {await latest_place(memory, 'leo')}"
+        await memory.remember("Leo has a boat.", user_id="leo")
+        assert [await anext(lines) for _ in range(2)] == ["", "event: memory.created"]
+
+
 async def test_nobody_else_s_events(memory: Souffleur, tmp_path: Path) -> None:
     """A user's token sees that user's alone; when it is revoked, the stream ends."""
     tokens = TokenFile(tmp_path / "tokens.json")

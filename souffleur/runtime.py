@@ -588,7 +588,7 @@ class Souffleur:
             return [Found(memory, score=1.0, relevance=1.0, effective=memory.importance)]
         except NotFoundError:
             everything = Query(user_id, query, now, sphere=EVERY_SPHERE, limit=20)
-            hits = await self.knowledge.search(everything)
+            hits = await self.knowledge.known.search(everything)
             return [hit for hit in hits if hit.relevance >= CLEARLY_MEANT]
 
     async def proposals(self, *, user_id: str) -> list[LedgerEntry]:

@@ -140,10 +140,10 @@ class Finder:
 
     def note(self, error: Exception) -> None:
         """Say what went wrong, once."""
-        text = f"{type(error).__name__}: {error}"
-        if text not in self.errors:
-            self.errors.append(text)
-            logger.warning("recall is incomplete: {}", describe(error))
+        told = describe(error)
+        if told not in self.errors:
+            self.errors.append(told)
+            logger.warning("recall is incomplete: {}", told)
             trace_bug(logger, error)
 
 

@@ -13,6 +13,7 @@ from souffleur.knowledge.memory import Category, Kind, Memory
 from souffleur.knowledge.operation import ActorKind, Add
 from souffleur.knowledge.privacy.secrets import MASK
 from souffleur.knowledge.talk.turn import Turn
+from souffleur.whispering.recollection import Finder
 from tests.build import NOW, days, verdict
 from tests.place import at_once
 from tests.scripted import SKIP, Answer, by_name, episode, portrait
@@ -396,3 +397,17 @@ async def test_a_question_of_any_tense_brings_what_was_said(tmp_path: Path) -> N
         for text, brought in (("Is Zoe allergic to figs?", True), ("Figs for Zoe!", False)):
             whisper = await stage.memory.recall(user_id="ann", session_id="z", text=text)
             assert ("walnuts" in whisper.text) == brought, text
+
+
+async def test_what_a_recall_lacks_is_told_without_what_was_said(tmp_path: Path) -> None:
+    """The error of a part that failed is named by its type and place, once; the part is empty."""
+
+    async def fail() -> list[str]:
+        raise ValueError("she said: I love tea")
+
+    async with staged(tmp_path, by_name()) as stage:
+        finder = Finder(stage.knowledge)
+        assert [await finder.part(fail(), []) for _ in range(2)] == [[], []]
+    (told,) = finder.errors
+    assert told.startswith("ValueError in fail, test_recollection.py:")
+    assert "tea" not in told

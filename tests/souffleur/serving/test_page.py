@@ -105,7 +105,9 @@ def test_delete_undo_edit_confirm_pin_restore(page: Page, scene: Scene) -> None:
     page.see("h1", "Ann has a red bike.")
     page.press(".buttons button", "Pin")
     page.until(lambda: kept().category is Category.CORE)
-    page.until(lambda: all(one in page.text for one in ("Made core", "Edited", "Restored")))
+    page.until(
+        lambda: all(one in page.text for one in ("Now always in mind", "Edited", "Restored"))
+    )
     page.press(".life li:last-child button", "Undo")
     page.until(lambda: kept().category is Category.FACT)
 
@@ -147,7 +149,7 @@ def test_figures(page: Page, scene: Scene) -> None:
     """What is due next, how strong memories are, what was decided, and the runs are shown."""
     scene.call(scene.memory.run("decay", RunOptions(scene.memory.clock(), "ann")))
     page.show(scene.secrets["ann"], "figures")
-    page.see(".due li", "may become core")
+    page.see(".due li", "may come to stay")
     assert "Mei" in page.text
     bars = page.see(".bars").accessible_name
     assert bars.startswith("Due in the next 30 days – in 0 days: 0,")
@@ -362,6 +364,7 @@ def test_forgetting_everything_needs_the_name(page: Page, scene: Scene) -> None:
     page.see("form input[autocomplete=off]").send_keys("ben")
     page.press("form button.danger:enabled")
     page.see("input[type=password]")
+    page.see("[role=status]", "Everything about you has been erased.")
     assert scene.call(scene.memory.list(user_id="ben", state=None)) == []
 
 

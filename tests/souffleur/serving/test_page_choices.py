@@ -79,6 +79,8 @@ def test_what_waits_is_answered(page: Page, scene: Scene) -> None:
     page.press(f".question:nth-child({place}) button", "Yes")
     page.until(lambda: len(page.all(".question")) == 1)
     page.press(".question button", "No")
+    page.see("[role=alert]", "Leave it as it is?")
+    page.press(".question button", "Yes, do it")
     page.see("p", "Nothing waits")
     kept = [one.content for one in scene.call(scene.memory.list(**ANN))]
     assert {"Ann plays the oboe well.", "Ann rides a bike."} <= set(kept)

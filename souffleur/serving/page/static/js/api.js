@@ -14,8 +14,9 @@ export function keep(changes) {
   sessionStorage.setItem(KEY, JSON.stringify(session));
 }
 
-export function leave() {
-  sessionStorage.removeItem(KEY);
+// Whoever is no user themselves goes back to choosing one.
+export function leave({ token, erased } = {}) {
+  sessionStorage.setItem(KEY, JSON.stringify({ token, erased }));
   location.hash = "";
   location.reload();
 }

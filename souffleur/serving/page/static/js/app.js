@@ -28,12 +28,14 @@ function wear() {
 
 function entrance(title, ...children) {
   head.hidden = true;
-  main.replaceChildren(h("div", { class: "entrance" }, h("h1", {}, title), children));
+  main.replaceChildren(h("div", { class: "entrance" }, h("h1", {}, title),
+    session.erased && h("p", { role: "status" }, t("erase.done")), children));
 }
 
 function signIn(why) {
   const token = h("input", { type: "password", autocomplete: "off", required: true, "aria-label": t("token") });
-  entrance(t("sign.in"), h("p", { class: "soft" }, t("sign.about")), h("code", {}, "souffleur token --user …"),
+  entrance(t("sign.in"), h("p", { class: "soft" }, t("sign.about")),
+    h("p", { class: "soft small" }, `${t("sign.how")} `, h("code", {}, "souffleur token --user …")),
     why && session.token && h("p", { role: "alert" }, why),
     h("form", {
       onsubmit: (event) => {
@@ -70,7 +72,8 @@ function menu(current) {
     h("nav", { "aria-label": t("menu") }, [...(waiting || current === "asked" ? ["asked"] : []), ...VIEWS].map((one) =>
       h("a", { href: `#/${one}`, "aria-current": one === current ? "page" : null }, icon(one), h("span", {}, t(`view.${one}`)),
         one === "asked" && waiting > 0 && h("span", { class: "badge" }, String(waiting))))),
-    caller.role === "admin" ? h("button", { type: "button", class: "quiet who", onclick: leave }, session.user) : "");
+    caller.role === "admin" ? h("button", { type: "button", class: "quiet who", onclick: () => leave(session) },
+      h("b", { dir: "auto" }, session.user), h("span", {}, t("leave.other"))) : "");
 }
 
 // Whoever uses the keyboard stays where they were, as near as what is drawn anew allows.

@@ -15,9 +15,9 @@ export function meter(strength) {
 export const actions = (card) => {
   const gone = card.state === "forgotten" || card.state === "archived";
   return h("span", { class: "actions" },
-    card.state === "active" && card.category !== "core" && button(t("pin"), () => pin(card.id)),
-    gone && button(t("restore"), () => restore(card.id)),
-    !gone && card.state !== "superseded" && button(t("forget"), () => forget(card.id)));
+    card.state === "active" && card.category !== "core" && button(t("pin"), () => pin(card.id), { title: t("pin.about") }),
+    gone && button(t("restore"), () => restore(card.id), { title: t("restore.about") }),
+    !gone && card.state !== "superseded" && button(t("forget"), () => forget(card.id), { title: t("forget.about") }));
 };
 
 export function cardOf(card) {

@@ -37,6 +37,9 @@ export const minute = (at) =>
   new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(new Date(at));
 export const month = (at) =>
   new Intl.DateTimeFormat(language, { year: "numeric", month: "long" }).format(at);
+// From Monday, which the first of January 2024 was.
+export const weekdays = () => Array.from({ length: 7 }, (_, index) =>
+  new Intl.DateTimeFormat(language, { weekday: "narrow" }).format(new Date(2024, 0, 1 + index)));
 
 const STEPS = [["year", 31557600], ["month", 2629800], ["week", 604800], ["day", 86400],
   ["hour", 3600], ["minute", 60]];
@@ -47,5 +50,5 @@ export function ago(at, now = Date.now()) {
   for (const [unit, length] of STEPS) {
     if (Math.abs(seconds) >= length) return told.format(Math.trunc(seconds / length), unit);
   }
-  return told.format(0, "second");
+  return seconds > 0 ? told.format(0, "second") : t("now");
 }

@@ -1,6 +1,6 @@
 // What a model would change, and waits for the person's answer.
 import { get, post } from "../api.js";
-import { changed, edit } from "../changes.js";
+import { changed, edit, ours, undo } from "../changes.js";
 import { button, h, twice } from "../dom.js";
 import { complain, notice } from "../notice.js";
 import { ago, minute, t } from "../words.js";
@@ -8,7 +8,9 @@ import { ago, minute, t } from "../words.js";
 async function answer(one, said) {
   try {
     const entry = await post(`/pending/${one.id}/${said}`);
-    notice(entry.refused && said === "confirm" ? entry.detail : t(said === "confirm" ? "asked.done" : "asked.dropped"));
+    ours.add(entry.id);
+    if (entry.refused && said === "confirm") notice(entry.detail);
+    else notice(t(said === "confirm" ? "asked.done" : "asked.dropped"), ...(entry.refused ? [] : [[t("undo"), () => undo(entry.id)]]));
   } catch (error) {
     complain(error);
   }
@@ -36,10 +38,10 @@ function reword(one, words) {
       words.hidden = false;
       await edit(one.memory_id, area.value);
     },
-  }, area, h("button", {}, t("save")), button(t("cancel"), () => {
+  }, area, h("div", { class: "buttons" }, h("button", { class: "chief" }, t("save")), button(t("cancel"), () => {
     form.remove();
     words.hidden = false;
-  }, { class: "quiet" }));
+  }, { class: "quiet" })));
   words.hidden = true;
   words.after(form);
   area.focus();
@@ -47,6 +49,7 @@ function reword(one, words) {
 
 function question(one) {
   const words = h("p", { class: "words", dir: "auto" }, one.after);
+  const no = () => answer(one, "reject");
   return h("li", { class: "card question", "data-id": one.id },
     h("h2", { class: "over" }, h("span", {}, t(`ask.${one.op}`)), h("time", { datetime: one.at, title: minute(one.at) }, ago(one.at))),
     one.before.map((gone) => h("p", { class: "words", dir: "auto" }, one.op === "DELETE" ? gone : h("del", {}, gone))),
@@ -56,7 +59,7 @@ function question(one) {
     h("p", { class: "soft small" }, t("asked.lapses", { when: ago(one.lapses_at) })),
     h("div", { class: "buttons" },
       button(t("asked.yes"), () => answer(one, "confirm"), { class: "chief" }),
-      button(t("asked.no"), () => answer(one, "reject")),
+      one.memory_id ? button(t("asked.no"), no) : twice(t("asked.no"), t("asked.no.sure"), no),
       one.memory_id && button(t("edit"), () => reword(one, words), { class: "quiet" })));
 }
 

@@ -1,9 +1,9 @@
 // A calendar of the talks that became episodes.
 import { get } from "../api.js";
 import { button, h } from "../dom.js";
-import { month, minute, t } from "../words.js";
+import { minute, month, t, weekdays } from "../words.js";
 
-let shown = new Date();
+let shown;
 
 const key = (at) => new Intl.DateTimeFormat("sv", { dateStyle: "short" }).format(at);
 
@@ -34,12 +34,13 @@ function grid(talks, go) {
   return h("div", { class: "month" },
     h("div", { class: "turning" }, button("‹", () => go(-1), { "aria-label": t("month.before") }),
       h("h2", {}, month(shown)), button("›", () => go(1), { "aria-label": t("month.after") })),
-    h("div", { class: "grid" }, blank, days));
+    h("div", { class: "grid" }, weekdays().map((one) => h("span", { class: "day small", "aria-hidden": "true" }, one)), blank, days));
 }
 
 export async function show(main) {
   const page = await get("/memories", { category: "episode", state: "any", order: "newest", limit: 500 });
   const every = page.items.map((one) => ({ ...one, at: new Date(one.valid_from ?? one.created_at) }));
+  shown ??= every[0]?.at ?? new Date();
   const draw = () => {
     const here = every.filter((one) => one.at.getMonth() === shown.getMonth() && one.at.getFullYear() === shown.getFullYear());
     const go = (by) => {
@@ -47,7 +48,7 @@ export async function show(main) {
       draw();
     };
     main.replaceChildren(h("h1", {}, t("view.days")), grid(here, go),
-      here.length ? h("div", { class: "list" }, here.map(talk)) : h("p", { class: "soft" }, t("days.none")));
+      here.length ? h("div", { class: "list" }, here.map(talk)) : h("p", { class: "soft" }, t(every.length ? "days.none" : "days.none.ever")));
   };
   draw();
 }

@@ -1,7 +1,7 @@
 // All memories: search, filters, and a list of which only what is in view is in the document.
 import { get, post } from "../api.js";
 import { cardOf } from "../card.js";
-import { h } from "../dom.js";
+import { button, h } from "../dom.js";
 import { complain } from "../notice.js";
 import { number, t } from "../words.js";
 
@@ -9,10 +9,11 @@ const KINDS = ["preference", "fact", "relationship", "goal", "todo", "promise", 
   "context", "pattern", "decision", "lesson", "skill", "experience", "workflow"];
 const DAYS = { week: 7, month: 30, year: 365 };
 const HEIGHT = 188;
-const wanted = { text: "", kind: "", category: "", state: "active", learned_by: "", time: "", order: "newest" };
+const USUAL = { text: "", kind: "", category: "", state: "active", learned_by: "", time: "" };
+const wanted = { ...USUAL, order: "newest" };
 
 function select(name, options, onchange) {
-  const made = h("select", { "aria-label": t(`filter.${name}`), onchange: (one) => onchange(name, one.target.value) },
+  const made = h("select", { "aria-label": t(`filter.${name}`), "data-name": name, onchange: (one) => onchange(name, one.target.value) },
     options.map(([value, words]) => h("option", { value }, words)));
   made.value = wanted[name];
   return made;
@@ -21,29 +22,46 @@ function select(name, options, onchange) {
 function query() {
   const { time, text, ...rest } = wanted;
   const since = DAYS[time] && new Date(Date.now() - DAYS[time] * 86400000).toISOString();
-  return { ...rest, since, limit: 120 };
+  return { ...rest, since };
+}
+
+const AT_ONCE = 120;
+const MOST = 200;
+
+// What is wanted from a cursor on: at least so many, as pages of the server.
+async function read(count, cursor) {
+  const text = wanted.text.trim();
+  const asked = { ...query(), cursor };
+  const found = { items: [] };
+  do {
+    asked.limit = Math.min(MOST, count - found.items.length);
+    const page = await (text ? post("/cards/search", { text }, asked) : get("/cards", asked));
+    found.items.push(...page.items);
+    Object.assign(found, { next: page.next, total: page.total });
+    asked.cursor = page.next;
+  } while (found.next && found.items.length < count);
+  return found;
 }
 
 class List {
-  constructor(count) {
-    this.count = count;
+  constructor(told) {
+    this.told = told;
+    this.turn = 0;
     this.element = h("ul", { class: "window", role: "list" });
     this.items = [];
     this.drawn = new Map();
   }
 
   async load(more = false) {
-    const asked = query();
-    this.asked = JSON.stringify(wanted);
-    if (more) asked.cursor = this.next;
-    else asked.limit = Math.min(200, Math.max(120, this.items.length));
-    const text = wanted.text.trim();
-    const page = await (text ? post("/cards/search", { text }, asked) : get("/cards", asked));
-    if (this.asked !== JSON.stringify(wanted)) return;
+    if (!more) this.turn += 1;
+    const { turn } = this;
+    const seen = Math.max(-1, ...this.drawn.keys()) + 1;
+    const page = await (more ? read(AT_ONCE, this.next) : read(Math.max(AT_ONCE, seen)));
+    if (turn !== this.turn) return;
     this.items = more ? [...this.items, ...page.items] : page.items;
     this.next = page.next;
     this.total = page.total;
-    this.count.textContent = t("count.memories", { n: page.total, count: number(page.total) });
+    this.told(page.total);
     if (!more) {
       const held = this.element.contains(document.activeElement) && document.activeElement.closest("[data-id]");
       this.drawn.forEach((one) => one.remove());
@@ -90,9 +108,16 @@ class List {
   }
 }
 
+// How many there are; if none, why, and the way back to all.
+function told(total, all) {
+  if (total) return [t("count.memories", { n: total, count: number(total) })];
+  const narrowed = Object.keys(USUAL).some((name) => wanted[name] !== USUAL[name]);
+  return narrowed ? [t("memories.nothing"), " ", button(t("memories.all"), all)] : [t("memories.none")];
+}
+
 export async function show(main, { home, signal }) {
   const count = h("p", { class: "soft", role: "status" });
-  const list = new List(count);
+  const list = new List((total) => count.replaceChildren(...told(total, everything)));
   let waiting;
   const reload = () => list.load().catch(complain);
   const set = (name, value) => {
@@ -100,11 +125,17 @@ export async function show(main, { home, signal }) {
     clearTimeout(waiting);
     waiting = setTimeout(reload, name === "text" ? 200 : 0);
   };
+  const everything = () => {
+    Object.assign(wanted, USUAL);
+    main.querySelectorAll("[data-name]").forEach((one) => { one.value = wanted[one.dataset.name]; });
+    main.querySelector(".search").focus();
+    reload();
+  };
   const all = (name) => ["", t(`filter.${name}.all`)];
   main.replaceChildren(
     h("h1", {}, t("view.memories")),
     h("input", { type: "search", class: "search", placeholder: t("search"), "aria-label": t("search"),
-      value: wanted.text, oninput: (one) => set("text", one.target.value) }),
+      "data-name": "text", value: wanted.text, oninput: (one) => set("text", one.target.value) }),
     h("div", { class: "filters" },
       select("kind", [all("kind"), ...KINDS.map((one) => [one, t(`kind.${one}`)])], set),
       select("category", [all("category"), ...["core", "fact", "skill", "episode"].map((one) => [one, t(`category.${one}`)])], set),

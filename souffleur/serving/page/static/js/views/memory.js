@@ -46,7 +46,7 @@ function step(entry, id) {
   const free = entry.changes.length > 0 && !entry.refused && !entry.undone_by && entry.op !== "UNDO";
   return h("li", { class: entry.undone_by ? "taken" : "" },
     h("p", { class: "over" }, h("b", {}, named(`op.${entry.op}`, entry.op)),
-      h("span", {}, t(`who.${entry.by.who}`)), h("time", { datetime: entry.at }, minute(entry.at))),
+      h("span", {}, `· ${t(`who.${entry.by.who}`)}`), h("time", { datetime: entry.at }, minute(entry.at))),
     entry.reason && h("p", { dir: "auto" }, because(entry.reason)),
     entry.quote && h("blockquote", { dir: "auto" }, entry.quote),
     reworded && h("p", { class: "soft", dir: "auto" }, h("del", {}, before)),
@@ -62,7 +62,8 @@ function writing(memory, words) {
       event.preventDefault();
       if (await edit(memory.id, area.value)) form.replaceWith(words);
     },
-  }, area, h("button", {}, t("save")), button(t("cancel"), () => form.replaceWith(words), { class: "quiet" }));
+  }, area, h("div", { class: "buttons" }, h("button", { class: "chief" }, t("save")),
+    button(t("cancel"), () => form.replaceWith(words), { class: "quiet" })));
   words.replaceWith(form);
   area.focus();
 }
@@ -72,11 +73,11 @@ function buttons(memory, words) {
   const gone = memory.state === "forgotten" || memory.state === "archived";
   return h("div", { class: "buttons" },
     used && button(t("edit"), () => writing(memory, words)),
-    used && !memory.verified && button(t("confirm"), () => confirm(memory.id)),
-    memory.state === "active" && memory.category !== "core" && button(t("pin"), () => pin(memory.id)),
-    gone && button(t("restore"), () => restore(memory.id)),
+    used && !memory.verified && button(t("confirm"), () => confirm(memory.id), { title: t("confirm.about") }),
+    memory.state === "active" && memory.category !== "core" && button(t("pin"), () => pin(memory.id), { title: t("pin.about") }),
+    gone && button(t("restore"), () => restore(memory.id), { title: t("restore.about") }),
     !used && twice(t("erase.memory"), t("erase.memory.sure"), () => erase(memory.id), { class: "danger" }),
-    used && button(t("forget"), () => forget(memory.id), { class: "danger" }));
+    used && button(t("forget"), () => forget(memory.id), { class: "danger", title: t("forget.about") }));
 }
 
 const row = (name, value) => value && [h("dt", {}, t(name)), h("dd", { dir: "auto" }, value)];

@@ -1,7 +1,7 @@
 // The portrait: how the companion understands the person, before everything else.
 import { get, patch, post } from "../api.js";
 import { cardOf } from "../card.js";
-import { button, h } from "../dom.js";
+import { button, h, twice } from "../dom.js";
 import { complain } from "../notice.js";
 import { ago, date, number, t } from "../words.js";
 
@@ -16,14 +16,15 @@ async function write(again, pressed) {
   }
 }
 
-function narrative(home, caller, again) {
+function narrative(home, caller, again, total) {
   const portrait = home.portrait;
   const paragraphs = portrait
     ? portrait.content.split("\n\n").map((one) => h("p", { dir: "auto" }, one))
-    : h("p", { class: "soft" }, t("portrait.none"));
+    : h("p", { class: "soft" }, t(total ? "portrait.none" : "portrait.hello"));
+  const act = (pressed) => write(again, pressed);
   return h("section", { class: "narrative" }, paragraphs,
     h("p", { class: "soft small" }, portrait && t("portrait.at", { when: ago(portrait.created_at) }),
-      " ", caller.has_model && button(t(portrait ? "portrait.anew" : "portrait.first"), (one) => write(again, one))));
+      " ", caller.has_model && (portrait ? twice(t("portrait.anew"), t("portrait.anew.sure"), act) : total > 0 && button(t("portrait.first"), act))));
 }
 
 const some = (title, cards) => cards.length > 0 &&
@@ -58,7 +59,7 @@ export async function show(main, { caller, known }) {
       t("count.talks", { n: home.categories.episode, count: number(home.categories.episode) }),
       home.since && t("since", { when: date(home.since) }),
     ].filter(Boolean).join(" · ")),
-    narrative(home, caller, again),
+    narrative(home, caller, again, total),
     some("portrait.core", home.core) || "",
     some("portrait.latest", home.latest.filter((one) => !always.has(one.id))) || "");
 }

@@ -70,7 +70,7 @@ function erasure(home) {
     if (typed.value !== home.user_id) return;
     try {
       await remove("/users");
-      leave();
+      leave({ erased: true });
     } catch (error) {
       complain(error);
     }
@@ -92,9 +92,10 @@ export async function show(main, { caller }) {
         })),
     part("settings.wishes", wishes(home)),
     part("settings.you", person(home)),
-    part("view.figures", h("a", { class: "button", href: "#/figures" }, t("view.figures"))),
+    part("view.figures", h("p", { class: "soft" }, t("figures.about")), h("a", { class: "button", href: "#/figures" }, t("figures.see"))),
     part("files", files(home)),
-    part("view.topic", h("p", { class: "soft" }, t("topic.about")), h("a", { class: "button", href: "#/topic" }, t("view.topic"))),
+    part("view.topic", h("p", { class: "soft" }, t("topic.about")), h("a", { class: "button", href: "#/topic" }, t("topic.choose"))),
     part("erase", erasure(home)),
-    session.token || caller.role === "admin" ? button(t("leave"), leave) : "");
+    h("div", { class: "buttons" }, caller.role === "admin" && button(t("leave.other"), () => leave(session)),
+      session.token && button(t("leave"), () => leave())));
 }

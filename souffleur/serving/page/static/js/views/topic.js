@@ -15,8 +15,9 @@ function why(text) {
 }
 
 // A question begins with its op, which is no word of the person's language.
+// A talk begins with its time, which is told below.
 const text = (trace) => (trace.kind === "proposal"
-  ? trace.text.replace(/^([A-Z]+): /, (_, op) => `${t(`op.${op}`)}: `) : trace.text);
+  ? trace.text.replace(/^([A-Z]+): /, (_, op) => `${t(`op.${op}`)}: `) : trace.text.replace(/^\[\d{4}-[^\]]*\] /, ""));
 
 function line(trace, redraw) {
   const box = h("input", { type: "checkbox", checked: trace.sure, value: trace.id, onchange: redraw });

@@ -11,7 +11,7 @@ const PARTS = ["cosine", "lexical", "cue_cosine", "cue_lexical"];
 function parts(line) {
   const near = PARTS.filter((one) => line.parts[one] > 0.05);
   return near.length > 0 && h("p", { class: "soft small" },
-    near.map((one) => `${t(`part.${one}`)} ${Math.round(line.parts[one] * 100)} %`).join(" · "));
+    t("why.near", { parts: near.map((one) => `${t(`part.${one}`)} ${Math.round(line.parts[one] * 100)} %`).join(" · ") }));
 }
 
 function reply(turn) {
@@ -34,6 +34,6 @@ function reply(turn) {
 
 export async function show(main) {
   const turns = await get("/turns", { limit: 20 });
-  main.replaceChildren(h("h1", {}, t("view.why")), h("p", { class: "soft" }, t("why.about")),
+  main.replaceChildren(h("h1", {}, t("why.title")), h("p", { class: "soft" }, t("why.about")),
     ...(turns.length ? turns.map(reply) : [h("p", {}, t("why.none"))]));
 }

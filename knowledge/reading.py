@@ -1,6 +1,7 @@
 """Reading records: an unreadable one is logged and left in place, and does not hide the others."""
 
-from collections.abc import Callable, Collection, Iterable
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Sequence
 from copy import deepcopy
 from datetime import datetime
 from functools import cache
@@ -115,6 +116,18 @@ def read_each(points: Iterable[Point], reader: Callable[[Point], T]) -> list[T]:
             records.append(reader(point))
         except UnreadableError as error:
             logger.warning("{}", error)
+    return records
+
+
+async def read_many(points: Sequence[Point], reader: Callable[[Point], T]) -> list[T]:
+    """Return the records of many points, in order, and let the event loop run now and then.
+
+    Unreadable ones are logged and left out.
+    """
+    records: list[T] = []
+    for start in range(0, len(points), READ_AT_ONCE):
+        records += read_each(points[start : start + READ_AT_ONCE], reader)
+        await asyncio.sleep(0)
     return records
 
 

@@ -1,8 +1,7 @@
 """Lookup: what a host reads of a user's memories, by plain arguments."""
 
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 from zoneinfo import ZoneInfo
@@ -10,9 +9,10 @@ from zoneinfo import ZoneInfo
 from souffleur.agents.exchange import Persona
 from souffleur.errors import MessageError, QueryError
 from souffleur.field_docs import explain_fields
+from souffleur.knowledge.finding.browsing import Wanted, count
 from souffleur.knowledge.finding.search import Found, Query, Scope
 from souffleur.knowledge.identity import EVERY_SPHERE, check_id
-from souffleur.knowledge.memory import NARRATIVE, Category, Kind, Memories, MemoryState
+from souffleur.knowledge.memory import Category, Kind, Memories, MemoryState
 from souffleur.moments import Moment, moment
 from souffleur.time_source import Clock
 
@@ -109,16 +109,20 @@ class Lookup:
 
     async def stats(self, user_id: str) -> Stats:
         """Return how many memories a user has, by kind, category and state."""
-        states = tuple(MemoryState)
-        every = await self._knowledge.list(check_id(user_id), states=states)
-        in_force = await self._knowledge.list(user_id, now=self._clock())
-        told = [one for one in in_force if one.category not in NARRATIVE]
+        now, points = self._clock(), self._knowledge.memories
+
+        async def counted(of: type[E], wanted: Callable[[E], Wanted]) -> dict[str, int]:
+            counts = {one.value: await count(points, wanted(one)) for one in of}
+            return {name: number for name, number in counts.items() if number}
+
+        told = Wanted(check_id(user_id), now=now)
+        every = Wanted(user_id, categories=tuple(Category))
         return Stats(
             user_id,
-            total=len(told),
-            kinds=dict(Counter(one.kind.value for one in told)),
-            categories=dict(Counter(one.category.value for one in in_force)),
-            states=dict(Counter(one.state.value for one in every)),
+            total=await count(points, told),
+            kinds=await counted(Kind, lambda one: replace(told, kinds=(one,))),
+            categories=await counted(Category, lambda one: replace(told, categories=(one,))),
+            states=await counted(MemoryState, lambda one: replace(every, states=(one,))),
         )
 
     async def _place(self, user_id: str, agent_id: str | None) -> tuple[ZoneInfo, str | None]:

@@ -3,6 +3,7 @@
 Unlike `KnowledgeBase.list`, a page reads about as many memories as it holds, however many exist.
 """
 
+import asyncio
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -17,10 +18,10 @@ from souffleur.knowledge.engine.collection import (
     Order,
 )
 from souffleur.knowledge.finding.search import INSTANT, expired_conditions
-from souffleur.knowledge.identity import user_conditions
+from souffleur.knowledge.identity import EVERY_SPHERE, sphere_conditions, user_conditions
 from souffleur.knowledge.memory import NARRATIVE, Memory, MemoryState
 from souffleur.knowledge.memory_codec import to_memories, to_memory
-from souffleur.knowledge.reading import read_matching
+from souffleur.knowledge.reading import READ_AT_ONCE, read_matching
 
 Place = tuple[datetime, str]
 """When a memory was learned, and its id: where it stands in the order."""
@@ -41,6 +42,8 @@ class Wanted:
     """Of one of these categories; if empty, any but episodes and portraits."""
     agent_id: str | None = None
     """Learned by this persona."""
+    sphere: str | None = EVERY_SPHERE
+    """Known in this sphere."""
     since: datetime | None = None
     """Learned at or after this time."""
     until: datetime | None = None
@@ -51,7 +54,7 @@ class Wanted:
     @property
     def filter(self) -> Filter:
         """The filter that selects them."""
-        must: list[Condition] = list(user_conditions(self.user_id))
+        must: list[Condition] = [*user_conditions(self.user_id), *sphere_conditions(self.sphere)]
         must += [OneOf("state", self.states)] if self.states else []
         must += [OneOf("kind", self.kinds)] if self.kinds else []
         must += [OneOf("category", self.categories)] if self.categories else []
@@ -71,23 +74,45 @@ async def browse(
     after: Place | None = None,
     newest_first: bool = True,
 ) -> tuple[list[Memory], bool]:
-    """Return up to `limit` memories that follow a place, and whether there are more."""
+    """Return up to `limit` memories that follow a place, and whether there are more.
+
+    What was learned at one moment is read whole, since the engine's order says nothing of it. The
+    event loop runs in between.
+    """
     order = Order("created_at", descending=newest_first)
-    beyond = _beyond(wanted, after[0], newest_first) if after else wanted
-    page, _ = await collection.scroll(beyond.filter, limit=limit + 1, order=order)
-    memories = to_memories(page)
-    # What was learned at one moment is read whole: the engine's order says nothing of it.
-    moments = {memories[-1].created_at} if memories and len(page) > limit else set()
-    for moment in moments | ({after[0]} if after else set()):
-        memories += await read_matching(collection, _at(wanted, moment).filter, to_memory)
-    each = {memory.id: memory for memory in memories}.values()
-    ranked = sorted(each, key=place, reverse=newest_first)
-    left = [one for one in ranked if after is None or follows(place(one), after, newest_first)]
-    return left[:limit], len(left) > limit
+    found, beyond = list[Memory](), wanted
+    if after:
+        same = await _learned_at(collection, wanted, after[0], newest_first)
+        found = [one for one in same if follows(place(one), after, newest_first)]
+        beyond = _beyond(wanted, after[0], newest_first)
+    while len(found) <= limit:
+        some = min(READ_AT_ONCE, limit + 1 - len(found))
+        page, _ = await collection.scroll(beyond.filter, limit=some, order=order)
+        memories = sorted(to_memories(page), key=place, reverse=newest_first)
+        if len(page) < some or not memories:
+            found += memories
+            break
+        last = memories[-1].created_at
+        found += [one for one in memories if one.created_at != last]
+        found += await _learned_at(collection, wanted, last, newest_first)
+        beyond = _beyond(wanted, last, newest_first)
+        await asyncio.sleep(0)
+    return found[:limit], len(found) > limit
+
+
+async def _learned_at(
+    collection: Collection, wanted: Wanted, moment: datetime, newest_first: bool
+) -> list[Memory]:
+    """Return what is wanted of the memories learned at one moment, in order."""
+    begins, ends = moment, moment + INSTANT
+    since, until = max(begins, wanted.since or begins), min(ends, wanted.until or ends)
+    here = replace(wanted, since=since, until=until).filter
+    return sorted(await read_matching(collection, here, to_memory), key=place, reverse=newest_first)
 
 
 async def count(collection: Collection, wanted: Wanted) -> int:
-    """Return how many memories are wanted."""
+    """Return how many memories are wanted; the event loop runs before."""
+    await asyncio.sleep(0)
     return await collection.count(wanted.filter)
 
 
@@ -99,13 +124,6 @@ def place(memory: Memory) -> Place:
 def follows(here: Place, after: Place, newest_first: bool) -> bool:
     """Return whether a place comes after another one in the order."""
     return here < after if newest_first else here > after
-
-
-def _at(wanted: Wanted, moment: datetime) -> Wanted:
-    """Return what is wanted of the memories learned at one moment."""
-    begins, ends = moment, moment + INSTANT
-    since, until = max(begins, wanted.since or begins), min(ends, wanted.until or ends)
-    return replace(wanted, since=since, until=until)
 
 
 def _beyond(wanted: Wanted, moment: datetime, newest_first: bool) -> Wanted:

@@ -1,33 +1,26 @@
 """Pages of memories: a cursor names the last one seen, so that changes meanwhile move nothing."""
 
-from collections.abc import Iterable
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 
-from souffleur.knowledge.finding.browsing import Place, follows, place
+from souffleur.knowledge.finding.browsing import Place, Wanted, browse, count
 from souffleur.knowledge.memory import Memory
+from souffleur.runtime import Souffleur
 from souffleur.serving.problems import RequestError
 from souffleur.serving.schemas import Page
 
+_EARLIEST, _LATEST = datetime(1900, 1, 1, tzinfo=UTC), datetime(2900, 1, 1, tzinfo=UTC)
 
-def page(memories: Iterable[Memory], *, limit: int, cursor: str | None, newest_first: bool) -> Page:
+
+async def page_of(
+    memory: Souffleur, wanted: Wanted, *, limit: int, cursor: str | None, newest_first: bool
+) -> Page:
     """Return the page after a cursor. Raises RequestError (422) for what is no cursor."""
-    every = sorted(memories, key=place, reverse=newest_first)
     after = read_cursor(cursor) if cursor else None
-    left = [one for one in every if after is None or follows(place(one), after, newest_first)]
-    more = len(left) > limit
-    return Page(left[:limit], len(every), write_cursor(left[limit - 1]) if more else None)
-
-
-def within(
-    memories: Iterable[Memory], since: datetime | None, until: datetime | None
-) -> list[Memory]:
-    """Return the memories learned at or after `since` and before `until`."""
-    return [
-        one
-        for one in memories
-        if (since is None or one.created_at >= since) and (until is None or one.created_at < until)
-    ]
+    points = memory.knowledge.memories
+    found, more = await browse(points, wanted, limit=limit, after=after, newest_first=newest_first)
+    following = write_cursor(found[-1]) if more and found else None
+    return Page(found, await count(points, wanted), following)
 
 
 def write_cursor(memory: Memory) -> str:
@@ -41,5 +34,10 @@ def read_cursor(cursor: str) -> Place:
     with suppress(ValueError):
         moment = datetime.fromisoformat(at)
         if moment.tzinfo is not None:
-            return moment, id
+            return within_reason(moment), id
     raise RequestError(422, "this is no cursor: take it from `next` of the page before")
+
+
+def within_reason(moment: datetime) -> datetime:
+    """Return a time that the store can compare, the nearest one to what was asked for."""
+    return min(max(moment, _EARLIEST), _LATEST)

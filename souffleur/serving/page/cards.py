@@ -2,20 +2,21 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge import decay
 from souffleur.knowledge.engine.collection import Order
-from souffleur.knowledge.finding.browsing import Wanted, browse, count
+from souffleur.knowledge.finding.browsing import Wanted, browse
 from souffleur.knowledge.finding.search import Query, Scope
 from souffleur.knowledge.identity import EVERY_SPHERE
 from souffleur.knowledge.language.text_match import normalize_text
 from souffleur.knowledge.memory import Category, Due, Kind, Memory, MemoryState
-from souffleur.knowledge.memory_codec import to_memories
+from souffleur.knowledge.memory_codec import to_memory
 from souffleur.knowledge.policy import Policy
+from souffleur.knowledge.reading import read_many
 from souffleur.runtime import Souffleur
-from souffleur.serving.paging import read_cursor, write_cursor
+from souffleur.serving import paging
 
 MAX_FOUND = 200
 """Maximum cards that a search, or the order by strength, brings."""
@@ -24,7 +25,6 @@ MAX_SCANNED = 5000
 _SCANNED_AT_ONCE = 500
 WEAK = 0.2
 """Relevance below which a search on the page shows nothing."""
-_EARLIEST, _LATEST = datetime(1900, 1, 1, tzinfo=UTC), datetime(2900, 1, 1, tzinfo=UTC)
 
 
 @explain_fields
@@ -109,14 +109,10 @@ async def page_of(
     memory: Souffleur, wanted: Wanted, *, limit: int, cursor: str | None, newest_first: bool
 ) -> Cards:
     """Return a page of cards. Raises RequestError (422) for what is no cursor."""
-    after = None
-    if cursor:
-        at, id = read_cursor(cursor)
-        after = (_within(at), id)
-    points = memory.knowledge.memories
-    found, more = await browse(points, wanted, limit=limit, after=after, newest_first=newest_first)
-    following = write_cursor(found[-1]) if more and found else None
-    return Cards(cards_of(memory, found), await count(points, wanted), following)
+    page = await paging.page_of(
+        memory, wanted, limit=limit, cursor=cursor, newest_first=newest_first
+    )
+    return Cards(cards_of(memory, page.items), page.total, page.next)
 
 
 async def strongest(memory: Souffleur, wanted: Wanted) -> Cards:
@@ -124,7 +120,7 @@ async def strongest(memory: Souffleur, wanted: Wanted) -> Cards:
     points, limit = memory.knowledge.memories, 2 * MAX_FOUND
     order = Order("importance", descending=True)
     page, _ = await points.scroll(wanted.filter, limit=limit, order=order)
-    cards = cards_of(memory, to_memories(page))
+    cards = cards_of(memory, await read_many(page, to_memory))
     ranked = sorted(cards, key=lambda card: (-card.strength, card.created_at, card.id))
     return _whole(ranked[:MAX_FOUND])
 
@@ -180,12 +176,3 @@ def _has(memory: Memory, text: str) -> bool:
 
 def _whole(cards: Sequence[Card]) -> Cards:
     return Cards(list(cards), len(cards), None)
-
-
-def within_reason(moment: datetime | None) -> datetime | None:
-    """Return a time that the store can compare, the nearest one to what was asked for."""
-    return None if moment is None else _within(moment)
-
-
-def _within(moment: datetime) -> datetime:
-    return min(max(moment, _EARLIEST), _LATEST)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from souffleur.field_docs import explain_fields
-from souffleur.knowledge.finding.browsing import Wanted, browse, place
+from souffleur.knowledge.finding.browsing import Wanted, browse
 from souffleur.knowledge.memory import Memory
 from souffleur.runtime import Souffleur
 from souffleur.serving.page.cards import Card, cards_of
@@ -18,7 +18,6 @@ MAX_NAMES = 40
 """Names that are shown: those that most memories mention."""
 MAX_LISTED = 12
 """Memories that are listed with a name."""
-_READ_AT_ONCE = 200
 TOGETHER = "together"
 """The type of a tie between names that a memory mentions together."""
 
@@ -66,25 +65,13 @@ class Names:
 
 async def names_of(memory: Souffleur, user_id: str) -> Names:
     """Return the names in a user's latest memories in force, and what joins them."""
-    found = await _latest(memory, user_id)
+    wanted, points = Wanted(user_id, now=memory.clock()), memory.knowledge.memories
+    found, _ = await browse(points, wanted, limit=MAX_READ)
     names = names_in(found)
     shown = {id for one in names for id in one.memories}
     ties = ties_between(found, {one.name: place for place, one in enumerate(names)})
+    await asyncio.sleep(0)
     return Names(names, ties, cards_of(memory, [one for one in found if one.id in shown]))
-
-
-async def _latest(memory: Souffleur, user_id: str) -> list[Memory]:
-    """Return a user's latest memories in force; the event loop runs in between."""
-    wanted, found, after = Wanted(user_id, now=memory.clock()), list[Memory](), None
-    points = memory.knowledge.memories
-    while len(found) < MAX_READ:
-        page, more = await browse(points, wanted, limit=_READ_AT_ONCE, after=after)
-        found += page
-        if not more:
-            break
-        after = place(page[-1])
-        await asyncio.sleep(0)
-    return found
 
 
 def names_in(memories: Sequence[Memory]) -> list[Name]:

@@ -5,12 +5,16 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from pydantic import AwareDatetime
 
+from souffleur.knowledge.finding.browsing import Wanted
 from souffleur.knowledge.finding.search import Found
+from souffleur.knowledge.identity import EVERY_SPHERE
 from souffleur.knowledge.memory import Category, Kind, Memory as OneMemory, MemoryState
 from souffleur.knowledge.operation import LedgerEntry
-from souffleur.lookup import Stats
-from souffleur.serving.access import Memory, Owner, Talker
-from souffleur.serving.paging import page, within
+from souffleur.knowledge.people import sphere_of
+from souffleur.lookup import READABLE, Stats
+from souffleur.runtime import Souffleur
+from souffleur.serving.access import Memory, Owner, Talker, Whose
+from souffleur.serving.paging import page_of, within_reason
 from souffleur.serving.schemas import (
     EditBody,
     Entries,
@@ -44,15 +48,25 @@ async def list_memories(
     cursor: Annotated[str | None, Query(description="`next` of the page before.")] = None,
 ) -> Page:
     """List memories, episodes and portraits, in pages, by the time when they were learned."""
-    found = await memory.list(
-        user_id=whose.user_id,
-        agent_id=whose.agent_id,
-        kind=kind,
-        category=category,
-        state=None if state == "any" else state,
+    wanted = Wanted(
+        whose.user_id,
+        states=() if state == "any" else (state,),
+        kinds=(kind,) if kind else (),
+        categories=(category,) if category else tuple(Category),
+        sphere=await _sphere(memory, whose),
+        since=since and within_reason(since),
+        until=until and within_reason(until),
+        now=memory.clock() if state in READABLE else None,
     )
-    kept = within(found, since, until)
-    return page(kept, limit=limit, cursor=cursor, newest_first=order == "newest")
+    return await page_of(memory, wanted, limit=limit, cursor=cursor, newest_first=order == "newest")
+
+
+async def _sphere(memory: Souffleur, whose: Whose) -> str | None:
+    """Return the sphere in which a persona knows things; every one if none is named."""
+    if whose.agent_id is None:
+        return EVERY_SPHERE
+    _, card = await memory.knowledge.people.find(whose.user_id, whose.agent_id)
+    return sphere_of(card)
 
 
 @router.post("")

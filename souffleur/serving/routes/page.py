@@ -10,11 +10,12 @@ from souffleur.knowledge.finding.browsing import Wanted
 from souffleur.knowledge.memory import Category, Kind, MemoryState
 from souffleur.serving.access import AgentId, Caller as Calling, Memory, Owner, UserId
 from souffleur.serving.page.asked import Question, asked
-from souffleur.serving.page.cards import Cards, matching, page_of, strongest, within_reason
+from souffleur.serving.page.cards import Cards, matching, page_of, strongest
 from souffleur.serving.page.figures import Figures, figures_of
 from souffleur.serving.page.home import Caller, Home, caller_of, home_of
 from souffleur.serving.page.names import Names, names_of
 from souffleur.serving.page.said import Around, Said, Whispered, around, latest_said, whispered
+from souffleur.serving.paging import within_reason
 from souffleur.serving.schemas import CardsBody
 from souffleur.serving.tokens import Role
 
@@ -56,8 +57,8 @@ def _wanted(
         kinds=tuple(kind or ()),
         categories=tuple(category or ()),
         agent_id=learned_by or None,
-        since=within_reason(since),
-        until=within_reason(until),
+        since=since and within_reason(since),
+        until=until and within_reason(until),
         now=_now(memory.clock(), state),
     )
 

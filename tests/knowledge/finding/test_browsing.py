@@ -1,13 +1,16 @@
 """Browsing: every memory once, in order, also those that were learned at the same moment."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from souffleur.knowledge.finding.browsing import Place, Wanted, browse, count, place
+from souffleur.knowledge.identity import COMMON
 from souffleur.knowledge.memory import Category, Kind, Memory, MemoryState
 from souffleur.knowledge.memory_codec import to_point
+from souffleur.knowledge.reading import READ_AT_ONCE
 from tests.build import NOW, days, memory
 from tests.stores import empty_base
 
@@ -41,4 +44,27 @@ async def test_each_page_follows_the_one_before(tmp_path: Path, newest_first: bo
         assert more is (len(seen) < len(hers))
     assert seen == sorted(hers, key=place, reverse=newest_first)
     assert await count(base.memories, wanted) == len(hers)
+    await base.close()
+
+
+@pytest.mark.parametrize("newest_first", [True, False])
+async def test_a_long_page_is_read_in_parts(tmp_path: Path, newest_first: bool) -> None:
+    """What was learned at the moment at which a part ends is there once, and in order."""
+    base = await empty_base(tmp_path, dimension=16)
+    hers = [
+        memory(f"Ann {n}.", created_at=NOW - timedelta(minutes=n // 3)) for n in range(READ_AT_ONCE)
+    ]
+    hers += [memory(f"Once {n}.", created_at=NOW - days(1)) for n in range(READ_AT_ONCE + 10)]
+    hers += [memory(f"Own {n}.", created_at=NOW - days(2), sphere="@luna") for n in range(5)]
+    await base.memories.put([to_point(one, (1.0,) + (0.0,) * 15) for one in hers])
+    ranked = sorted(hers, key=place, reverse=newest_first)
+    for limit in (len(hers) - 1, len(hers), len(hers) + 1):
+        page, more = await browse(
+            base.memories, Wanted("ann"), limit=limit, newest_first=newest_first
+        )
+        assert (page, more) == (ranked[:limit], limit < len(hers))
+    common = Wanted("ann", sphere=COMMON)
+    page, more = await browse(base.memories, common, limit=999, newest_first=newest_first)
+    assert page == [one for one in ranked if not one.sphere]
+    assert not more
     await base.close()

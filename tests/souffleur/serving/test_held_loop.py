@@ -14,10 +14,13 @@ import pytest_asyncio
 
 from souffleur.knowledge.export_file import export_lines
 from souffleur.knowledge.finding.browsing import Wanted, browse
+from souffleur.knowledge.memory import Category, Kind, MemoryState
 from souffleur.knowledge.memory_codec import embedded_point
 from souffleur.knowledge.removal.removals import Removals
 from souffleur.runtime import Souffleur
+from souffleur.serving.page.cards import MAX_FOUND, strongest
 from souffleur.serving.page.figures import figures_of
+from souffleur.serving.page.home import home_of
 from souffleur.serving.page.names import names_of
 from souffleur.settings import Settings
 
@@ -82,14 +85,23 @@ def removals_of(memory: Souffleur) -> Removals:
         (lambda memory: names_of(memory, "ann"), MEMORIES),
         (lambda memory: browse(memory.knowledge.memories, Wanted("ann"), limit=10), MEMORIES),
         (lambda memory: memory.knowledge.journal.turns(user_id="ann"), TURNS),
+        (lambda memory: strongest(memory, Wanted("ann")), 2 * MAX_FOUND),
     ],
-    ids=["figures", "preview", "export", "list", "names", "one moment", "turns"],
+    ids=["figures", "preview", "export", "list", "names", "one moment", "turns", "strongest"],
 )
 async def test_the_loop_runs_while_everything_is_read(
     memory: Souffleur, work: Callable[[Souffleur], Awaitable[Any]], records: int
 ) -> None:
     """Whoever else waits for the loop waits for a few hundred records at most."""
     assert await steps_of(work(memory)) >= records // MOST_AT_ONCE
+
+
+@pytest.mark.parametrize("work", [home_of, lambda memory, user: memory.stats(user_id=user)])
+async def test_the_loop_runs_between_counts(
+    memory: Souffleur, work: Callable[[Souffleur, str], Awaitable[Any]]
+) -> None:
+    """What is counted by kind, category and state is counted one at a time."""
+    assert await steps_of(work(memory, "ann")) >= len(Kind) + len(Category) + len(MemoryState)
 
 
 async def test_the_loop_runs_while_a_backlog_of_turns_is_embedded(memory: Souffleur) -> None:

@@ -39,7 +39,15 @@ from souffleur.knowledge.identity import COMMON, agent_of
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.memory import Category, Memory, MemoryState
-from souffleur.knowledge.operation import Actor, ActorKind, LedgerEntry, Refusal, Verdict, derive_id
+from souffleur.knowledge.operation import (
+    PURGED,
+    Actor,
+    ActorKind,
+    LedgerEntry,
+    Refusal,
+    Verdict,
+    derive_id,
+)
 from souffleur.prompts import render
 
 MAX_KNOWN_MEMORIES = 40
@@ -141,7 +149,12 @@ async def check(state: PortraitState, runtime: Runtime[Context]) -> Update:
 
 async def apply(state: PortraitState, runtime: Runtime[Context]) -> Update:
     """Write the next version."""
-    return {"outcomes": await runtime.context.knowledge.apply(_verdict(state))}
+    verdict, knowledge = _verdict(state), runtime.context.knowledge
+    outcomes = await knowledge.apply(verdict)
+    if outcomes[0].details == PURGED:  # such a version was written before, and erased
+        anew = derive_id("portrait", verdict.id, state["now"].isoformat())
+        outcomes = await knowledge.apply(verdict.model_copy(update={"id": anew}))
+    return {"outcomes": outcomes}
 
 
 class ProfileWriter:

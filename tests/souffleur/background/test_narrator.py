@@ -259,6 +259,22 @@ async def test_after_an_undone_portrait_the_next_replaces_the_one_in_force(tmp_p
         assert "She rests." in stage.asked("portrait")[-1].messages[1].content
 
 
+async def test_after_the_only_portrait_was_erased_another_is_written(tmp_path: Path) -> None:
+    """It is no second time the first one, of which the ledger keeps an entry without words."""
+    told: list[Answer] = ["no answer", portrait("Ann lives in Lyon.", *THREE[1:])]
+    script = by_name(portrait=lambda _: told.pop() if len(told) > 1 else told[0])
+    async with staged(tmp_path, script, kept=True) as stage:
+        (lyon,) = await stage.memory.remember("Ann lives in Lyon.", user_id="ann")
+        await stage.memory.remember("Ann likes tea.", user_id="ann")
+        await stage.memory.write_portrait(user_id="ann")
+        await stage.memory.forget(lyon.memory_ids[0], user_id="ann")
+        await stage.memory.erase_memory(lyon.memory_ids[0], user_id="ann")
+        assert await stage.knowledge.portraits("ann") == []
+        told[:] = [portrait(*THREE)]
+        second = await stage.memory.write_portrait(user_id="ann")
+        assert await stage.knowledge.portraits("ann") == [second]
+
+
 async def test_what_is_forgotten_leaves_episode_portrait_and_raw_turns(tmp_path: Path) -> None:
     """After "forget Tom" nothing names him; the rest is told anew; undo brings the memory back."""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
@@ -179,6 +180,35 @@ def test_search_and_filters(page: Page, scene: Scene) -> None:
     Select(page.see("select[aria-label=State]")).select_by_value("active")
 
 
+def test_an_empty_list_leads_back_to_all(page: Page, scene: Scene) -> None:
+    """Where nothing fits, a press shows everything again; where nothing is known, that is said."""
+    page.show(scene.secrets["ann"], "memories")
+    Select(page.see("select[aria-label=State]")).select_by_value("archived")
+    page.see("input[type=search]").send_keys("zxqv")
+    page.see("[role=status]", "Nothing fits this.")
+    page.press("[role=status] button", "Show all")
+    page.see(".window .words", "oolong")
+    assert page.see("input[type=search]").get_attribute("value") == ""
+    page.show(scene.tokens.make(Role.USER, "cy", now=NOW), "memories")
+    page.see("[role=status]", "Nothing is remembered yet.")
+    page.go("portrait")
+    page.see(".narrative", "We have only just met.")
+
+
+def test_a_list_is_left_where_it_is_by_the_keyboard(page: Page, scene: Scene) -> None:
+    """Whoever forgets a card by the keyboard is at the next one, and takes it back by Ctrl+Z."""
+    page.show(scene.secrets["ann"], "memories")
+    page.see(".window .words", "oolong")
+    first, second = page.words()[:2]
+    page.see(".window .actions button", "Forget").send_keys(Keys.ENTER)
+    page.until(lambda: page.words()[0] == second)
+    page.until(lambda: page.browser.switch_to.active_element.text == second)
+    page.see(".notice", "Forgotten.")
+    undo = ActionChains(page.browser).key_down(Keys.CONTROL).send_keys("z").key_up(Keys.CONTROL)
+    undo.perform()
+    page.until(lambda: page.words()[0] == first)
+
+
 def test_what_happens_is_seen_as_it_happens(page: Page, scene: Scene) -> None:
     """What a turn brings appears by itself, with a notice in the user's language; no other's."""
     scene.call(scene.memory.introduce(user_id="ann", language="zh"))
@@ -251,15 +281,23 @@ def test_thousands_of_memories(page: Page, scene: Scene) -> None:
     page.until(lambda: int(page.all(".window li")[-1].get_attribute("aria-posinset") or 0) > 250)
 
 
-@pytest.mark.parametrize(("language", "title"), [("zh", "我眼中的你"), ("ja", "私の知るあなた")])
-def test_languages(page: Page, scene: Scene, language: str, title: str) -> None:
-    """The page speaks Chinese and Japanese, in every view."""
+@pytest.mark.parametrize(
+    ("language", "title", "gone"),
+    [
+        ("zh", "我眼中的你", "它已经不在了。"),
+        ("ja", "私の知るあなた", "それはもうありません。"),
+    ],
+)
+def test_languages(page: Page, scene: Scene, language: str, title: str, gone: str) -> None:
+    """The page speaks Chinese and Japanese, in every view and of what the server refuses."""
     page.show(scene.secrets["ann"], "settings")
     Select(page.see(".settings select")).select_by_value(language)
     page.until(lambda: bool(page.browser.execute_script(SPOKEN) == language))
     page.see("nav")
     page.go("portrait")
     page.see(".overline", title)
+    page.browser.execute_script("location.hash = '#/memory/unknown'")
+    page.see("main [role=alert]", gone)
 
 
 def test_every_word_is_in_every_language() -> None:

@@ -3,9 +3,10 @@ const KEY = "souffleur";
 export const session = JSON.parse(sessionStorage.getItem(KEY) ?? "{}");
 
 export class Refused extends Error {
-  constructor(status, message) {
+  constructor(status, { message, type } = {}) {
     super(message);
     this.status = status;
+    this.type = type;
   }
 }
 
@@ -46,7 +47,7 @@ async function ask(method, path, query, body) {
 async function read(answer) {
   if (answer.ok) return answer.json();
   const told = await answer.json().catch(() => null);
-  throw new Refused(answer.status, told?.error?.message ?? answer.statusText);
+  throw new Refused(answer.status, told?.error ?? { message: answer.statusText });
 }
 
 export const get = (path, query) => ask("GET", path, query);

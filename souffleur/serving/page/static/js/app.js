@@ -3,7 +3,7 @@ import { Refused, get, keep, leave, session } from "./api.js";
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
 import { follow } from "./live.js";
-import { complain } from "./notice.js";
+import { complain, wordsOf } from "./notice.js";
 import { show as portrait } from "./views/portrait.js";
 import { speak, t } from "./words.js";
 
@@ -113,8 +113,8 @@ async function draw(moved) {
     if (moved) focusFirst();
   } catch (error) {
     if (signal.aborted) return;
-    if (error instanceof Refused && error.status === 401) signIn(error.message);
-    else main.replaceChildren(h("p", { role: "alert" }, error.message));
+    if (error instanceof Refused && error.status === 401) signIn(wordsOf(error));
+    else main.replaceChildren(h("p", { role: "alert" }, wordsOf(error)));
   }
 }
 
@@ -133,7 +133,7 @@ async function start() {
     }
   } catch (error) {
     await speaking;
-    if (error instanceof Refused && error.status < 500) signIn(error.message);
+    if (error instanceof Refused && error.status < 500) signIn(wordsOf(error));
     else complain(error);
   }
 }

@@ -2,7 +2,7 @@
 import { forget, pin, restore } from "./changes.js";
 import { button, h } from "./dom.js";
 import { icon } from "./icons.js";
-import { ago, minute, number, t } from "./words.js";
+import { ago, minute, number, t, undated } from "./words.js";
 
 export function meter(strength) {
   const percent = Math.round(strength * 100);
@@ -26,7 +26,7 @@ export function cardOf(card) {
       card.category === "core" && h("span", { class: "badge" }, t("category.core")),
       card.state !== "active" && h("span", { class: "badge" }, t(`state.${card.state}`)),
       h("time", { datetime: card.created_at, title: minute(card.created_at) }, ago(card.created_at))),
-    h("a", { class: "words", href: `#/memory/${card.id}`, dir: "auto" }, card.content),
+    h("a", { class: "words", href: `#/memory/${card.id}`, dir: "auto" }, card.category === "episode" ? undated(card.content) : card.content),
     h("p", { class: "under" }, meter(card.strength),
       card.uses > 0 && h("span", {}, t("used", { n: card.uses, count: number(card.uses) })), actions(card)));
 }

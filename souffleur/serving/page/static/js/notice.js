@@ -1,23 +1,40 @@
 // Notices at the foot of the page: what has just happened, and what can be done about it.
 import { button, h } from "./dom.js";
-import { t } from "./words.js";
+import { has, t } from "./words.js";
 
 const SECONDS = 9;
+const place = document.getElementById("notices");
 
 export function notice(text, ...actions) {
   const shown = h("div", { class: "notice" }, h("span", {}, text));
   const close = () => shown.remove();
   for (const [words, act] of actions) {
+    const back = words === t("undo") && { class: "back", title: t("undo.keys"), "aria-keyshortcuts": "Control+Z Meta+Z" };
     shown.append(button(words, () => {
       close();
       act();
-    }));
+    }, back || {}));
   }
   shown.append(button("×", close, { class: "quiet", "aria-label": t("close") }));
-  const place = document.getElementById("notices");
   place.append(shown);
   if (place.children.length > 3) place.firstChild.remove();
-  setTimeout(close, SECONDS * 1000);
+  const leave = () => (shown.matches(":hover, :focus-within") ? setTimeout(leave, 1000) : close());
+  setTimeout(leave, SECONDS * 1000);
 }
 
-export const complain = (error) => notice(error.message);
+// What a notice would undo is undone by the usual keys, so that nobody has to hurry to its button.
+document.addEventListener("keydown", (event) => {
+  const undoing = (event.ctrlKey || event.metaKey) && !event.shiftKey && event.key.toLowerCase() === "z";
+  const back = undoing && !event.target.closest("input:not([type=checkbox]), textarea") && [...place.querySelectorAll(".back")].at(-1);
+  if (!back) return;
+  event.preventDefault();
+  back.click();
+});
+
+// The usual refusals in the reader's language; any other in the server's words, which say what to do.
+export function wordsOf(error) {
+  const key = error instanceof TypeError ? "error.offline" : [`error.${error.type}`, `error.${error.status}`].find(has);
+  return key ? t(key) : error.message;
+}
+
+export const complain = (error) => notice(wordsOf(error));

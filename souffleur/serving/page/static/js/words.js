@@ -37,6 +37,9 @@ export const minute = (at) =>
   new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(new Date(at));
 export const month = (at) =>
   new Intl.DateTimeFormat(language, { year: "numeric", month: "long" }).format(at);
+// A talk's words begin with its time, which is told beside them.
+export const undated = (text) => text.replace(/^\[\d{4}-[^\]]*\]\s*/, "");
+
 // From Monday, which the first of January 2024 was.
 export const weekdays = () => Array.from({ length: 7 }, (_, index) =>
   new Intl.DateTimeFormat(language, { weekday: "narrow" }).format(new Date(2024, 0, 1 + index)));

@@ -1,7 +1,7 @@
 // A calendar of the talks that became episodes.
 import { get } from "../api.js";
 import { button, h } from "../dom.js";
-import { minute, month, t, weekdays } from "../words.js";
+import { minute, month, t, undated, weekdays } from "../words.js";
 
 let shown;
 
@@ -11,7 +11,7 @@ function talk(one) {
   return h("article", { class: `card ${one.state}`, id: `day-${key(one.at)}` },
     h("p", { class: "over" }, h("time", { datetime: one.at.toISOString() }, minute(one.at)),
       one.state !== "active" && h("span", { class: "badge" }, t(`state.${one.state}`))),
-    h("a", { class: "words", href: `#/memory/${one.id}`, dir: "auto" }, one.content.replace(/^\[[^\]]*\]\s*/, "")),
+    h("a", { class: "words", href: `#/memory/${one.id}`, dir: "auto" }, undated(one.content)),
     one.data.tone && h("p", { class: "soft small", dir: "auto" }, one.data.tone),
     (one.data.key_facts ?? []).length > 0 &&
       h("ul", { class: "small" }, one.data.key_facts.map((fact) => h("li", { dir: "auto" }, fact))),
@@ -46,6 +46,7 @@ export async function show(main) {
     const go = (by) => {
       shown = new Date(shown.getFullYear(), shown.getMonth() + by, 1);
       draw();
+      main.querySelector(`.turning button:${by < 0 ? "first" : "last"}-of-type`).focus();
     };
     main.replaceChildren(h("h1", {}, t("view.days")), grid(here, go),
       here.length ? h("div", { class: "list" }, here.map(talk)) : h("p", { class: "soft" }, t(every.length ? "days.none" : "days.none.ever")));

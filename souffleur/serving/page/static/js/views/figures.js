@@ -1,7 +1,7 @@
 // A person's memories in numbers: what is due, how strong they are, what was decided, the runs.
 import { get } from "../api.js";
 import { h, svg } from "../dom.js";
-import { ago, dollars, has, minute, number, t } from "../words.js";
+import { ago, dollars, has, minute, number, t, undated } from "../words.js";
 
 const WIDE = 600;
 const HIGH = 120;
@@ -35,7 +35,7 @@ function table(counts, name) {
 const named = (prefix) => (key) => (has(`${prefix}.${key}`) ? t(`${prefix}.${key}`) : key);
 const row = (name, value) => [h("dt", {}, t(name)), h("dd", {}, value)];
 
-const due = (one) => h("li", {}, h("a", { href: `#/memory/${one.id}`, dir: "auto" }, one.content),
+const due = (one) => h("li", {}, h("a", { href: `#/memory/${one.id}`, dir: "auto" }, undated(one.content)),
   h("p", { class: "soft small" }, `${t(`due.${one.due_for}`)} · `, h("time", { datetime: one.due_at, title: minute(one.due_at) }, ago(one.due_at))));
 
 function run(one) {

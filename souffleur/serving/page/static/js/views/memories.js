@@ -64,12 +64,19 @@ class List {
     this.told(page.total);
     if (!more) {
       const held = this.element.contains(document.activeElement) && document.activeElement.closest("[data-id]");
+      const at = held && [...this.drawn].find(([, one]) => one.contains(held))?.[0];
       this.drawn.forEach((one) => one.remove());
       this.drawn.clear();
       this.draw();
-      if (held) this.element.querySelector(`[data-id="${held.dataset.id}"] a`)?.focus({ preventScroll: true });
+      if (held) this.focus(held.dataset.id, at);
     }
     this.draw();
+  }
+
+  // The same card; if it is gone, the one that has taken its place.
+  focus(id, at) {
+    const there = this.element.querySelector(`[data-id="${id}"] a`) ?? this.drawn.get(Math.min(at, this.items.length - 1))?.querySelector("a");
+    (there ?? document.getElementById("main")).focus({ preventScroll: true });
   }
 
   draw() {

@@ -31,7 +31,8 @@ function source(one) {
         ...found.after.map((turn) => said(turn)));
       pressed.target.hidden = true;
     } catch (error) {
-      complain(error);
+      if (error.status === 404) pressed.target.replaceWith(t("talk.gone"));
+      else complain(error);
     }
   };
   return h("li", {}, h("blockquote", { dir: "auto" }, one.quote),
@@ -101,6 +102,6 @@ export async function show(main, { rest: [id] }) {
       row("field.until", memory.valid_until && minute(memory.valid_until)),
       row("field.entities", memory.entities.join(" · "))),
     memory.evidence.length ? h("section", {}, h("h2", {}, t("source")), h("ul", { class: "plain" }, memory.evidence.map(source))) : "",
-    h("section", {}, h("h2", {}, t("life")), h("ol", { class: "life" }, history.map((one) => step(one, id)))));
+    history.length ? h("section", {}, h("h2", {}, t("life")), h("ol", { class: "life" }, history.map((one) => step(one, id)))) : "");
   document.title = `${memory.content.slice(0, 60)} · Souffleur`;
 }

@@ -3,7 +3,7 @@ import { post } from "../api.js";
 import { changed } from "../changes.js";
 import { button, h, twice } from "../dom.js";
 import { complain } from "../notice.js";
-import { has, minute, number, t } from "../words.js";
+import { has, minute, number, t, undated } from "../words.js";
 
 const KINDS = ["memory", "episode", "portrait", "turn", "proposal", "item"];
 
@@ -15,9 +15,8 @@ function why(text) {
 }
 
 // A question begins with its op, which is no word of the person's language.
-// A talk begins with its time, which is told below.
 const text = (trace) => (trace.kind === "proposal"
-  ? trace.text.replace(/^([A-Z]+): /, (_, op) => `${t(`op.${op}`)}: `) : trace.text.replace(/^\[\d{4}-[^\]]*\] /, ""));
+  ? trace.text.replace(/^([A-Z]+): /, (_, op) => `${t(`op.${op}`)}: `) : undated(trace.text));
 
 function line(trace, redraw) {
   const box = h("input", { type: "checkbox", checked: trace.sure, value: trace.id, onchange: redraw });

@@ -23,7 +23,7 @@ from souffleur.runtime import Souffleur
 from souffleur.serving.tokens import Role, TokenFile
 from souffleur.settings import Settings
 from tests.build import NOW, days, memory as a_memory, verdict
-from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name
+from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name, portrait
 from tests.served import served
 
 T = TypeVar("T")
@@ -96,7 +96,9 @@ class Scene:
 
     async def _serve(self, ready: asyncio.Event) -> None:
         chosen = Settings(path=self.folder / "store", embedder="hash:64")
-        async with Souffleur.open(chosen, chat=Scripted(by_name(monitor=judged))) as memory:
+        async with Souffleur.open(
+            chosen, chat=Scripted(by_name(monitor=judged, portrait=likeness))
+        ) as memory:
             self.memory = memory
             await fill(memory, self.many)
             async with served(memory, tokens=self.tokens.file, rate_limit=0) as self.url:
@@ -114,6 +116,11 @@ def judged(request: Request) -> Answer:
     if "I play the oboe" not in request.messages[-1].content:
         return SKIP
     return answer(add("Ann plays the oboe.", "I play the oboe"))
+
+
+def likeness(_: Request) -> Answer:
+    """A portrait in other words."""
+    return portrait("Ann drinks tea.", "She has a cat.", "She draws.")
 
 
 @contextmanager

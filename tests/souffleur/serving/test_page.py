@@ -225,6 +225,19 @@ def test_what_happens_is_seen_as_it_happens(page: Page, scene: Scene) -> None:
     scene.call(scene.memory.introduce(user_id="ann", language="en"))
 
 
+def test_a_portrait_is_written_anew_once_that_was_said_twice(page: Page, scene: Scene) -> None:
+    """It is told once, and the one before is back after a press."""
+    page.show(scene.secrets["ann"], "portrait")
+    page.press(".narrative button", "Write it anew")
+    page.see(".narrative [role=alert]", "in place of this one?")
+    page.press(".narrative button", "Yes, do it")
+    page.see(".narrative", "Ann drinks tea.")
+    page.see(".notice", "Your portrait was written.")
+    assert len(page.all(".notice")) == 1
+    page.press(".notice button", "Undo")
+    page.see(".narrative", "Ann draws at night.")
+
+
 def test_a_tab_that_nobody_looks_at_holds_no_stream(page: Page, scene: Scene) -> None:
     """Behind another tab nothing is streamed; what happened meanwhile is told on coming back."""
     watchers = scene.memory.knowledge.journal._watchers

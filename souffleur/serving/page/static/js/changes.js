@@ -37,12 +37,17 @@ export const confirm = (id) => make(() => post(`/pending/${id}/confirm`), "confi
 export const edit = (id, content) => make(() => patch(`/memories/${id}`, { content }), "edited");
 
 // For good: there is nothing to undo, and nothing more to see.
-export async function erase(id) {
+export async function erase(id, { target }) {
+  const words = target.textContent;
+  target.disabled = true;
+  target.textContent = t("erase.going");
   try {
     await post(`/memories/${id}/erase`, { turns: true });
     notice(t("erase.memory.done"));
     location.hash = "#/memories";
   } catch (error) {
     complain(error);
+    target.disabled = false;
+    target.textContent = words;
   }
 }

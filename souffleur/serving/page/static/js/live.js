@@ -25,7 +25,9 @@ function tell({ notice: told, type, memory, entry_id: entry }) {
   const see = (place) => [t("view"), () => { location.hash = place; }];
   const back = [t("undo"), () => undo(entry)];
   if (told?.asks && location.hash === "#/asked") return;
-  if (told?.asks) notice(told.text, see("#/asked"));
+  if (memory.category === "profile") {
+    if (memory.state === "active") notice(t("told.portrait"), see("#/portrait"), back);
+  } else if (told?.asks) notice(told.text, see("#/asked"));
   else if (told) notice(told.text, see(`#/memory/${memory.id}`), back);
   else if (TOLD[type]) notice(t(TOLD[type], { what: memory.content.slice(0, 120) }), see(`#/memory/${memory.id}`), back);
 }

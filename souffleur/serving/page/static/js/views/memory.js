@@ -77,7 +77,7 @@ function buttons(memory, words) {
     used && !memory.verified && button(t("confirm"), () => confirm(memory.id), { title: t("confirm.about") }),
     memory.state === "active" && memory.category !== "core" && button(t("pin"), () => pin(memory.id), { title: t("pin.about") }),
     gone && button(t("restore"), () => restore(memory.id), { title: t("restore.about") }),
-    !used && twice(t("erase.memory"), t("erase.memory.sure"), () => erase(memory.id), { class: "danger" }),
+    !used && twice(t("erase.memory"), t("erase.memory.sure"), (pressed) => erase(memory.id, pressed), { class: "danger" }),
     used && button(t("forget"), () => forget(memory.id), { class: "danger", title: t("forget.about") }));
 }
 

@@ -24,8 +24,11 @@ def to_plain(model: BaseModel) -> dict[str, Any]:
 
 @contextmanager
 def progress(what: str, *, hidden: bool = False) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar on standard error; the callback takes what is done and the total."""
+    """Show a bar on standard error, if that is a terminal; the callback takes done and total."""
     err = Console(stderr=True)
-    with Progress(console=err, transient=True, disable=hidden or not err.is_terminal) as bar:
+    if hidden or not err.is_terminal:
+        yield lambda done, total: None
+        return
+    with Progress(console=err, transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

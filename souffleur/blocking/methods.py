@@ -996,7 +996,7 @@ class KnowledgeMethods(Face):
     ) -> Memories:
         """Return active plans for the next three days and from the last two, the earliest first.
 
-        Also those that will be near within the time `ahead`.
+        With `ahead`, those that will be as near within that time are among them.
         """
         found: Memories = self._wait(
             self._inner.plans_near, user_id, limit=limit, now=now, ahead=ahead, sphere=sphere

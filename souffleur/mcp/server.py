@@ -6,8 +6,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.tools import Tool
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types import ToolAnnotations
+from pydantic import create_model, model_validator
+from pydantic_core import PydanticCustomError
 
 import souffleur
 from souffleur.errors import IdentityError
@@ -70,17 +73,44 @@ def make_server(
         whose = resolved(resolve)
     else:
         whose = said(agent_id) if user_id is None else fixed(user_id, agent_id)
+    tools = Tools(memory)
     with _logging_left_alone():
-        server: MCPServer[Any] = MCPServer(
+        return MCPServer(
             "souffleur",
             title="Souffleur",
             instructions=INSTRUCTIONS,
             version=souffleur.__version__,
+            tools=[
+                _strict(
+                    Tool.from_function(whose.bind(getattr(tools, name)), name, annotations=hints)
+                )
+                for name, hints in TOOLS.items()
+            ],
         )
-    tools = Tools(memory)
-    for name, annotations in TOOLS.items():
-        server.add_tool(whose.bind(getattr(tools, name)), name=name, annotations=annotations)
-    return server
+
+
+def _strict(tool: Tool) -> Tool:
+    """Return a tool that refuses unknown arguments: ignored, they would widen what it does."""
+    model = tool.fn_metadata.arg_model
+    known = list(tool.parameters["properties"])
+
+    def check(cls: type[Any], given: dict[str, Any]) -> dict[str, Any]:
+        if unknown := [name for name in given if name not in known]:
+            raise PydanticCustomError(
+                "unknown_argument",
+                "there is no argument {unknown}: {name} takes {known}. Nothing was done.",
+                {
+                    "unknown": ", ".join(map(repr, unknown)),
+                    "name": tool.name,
+                    "known": ", ".join(known) or "none",
+                },
+            )
+        return given
+
+    checks: dict[str, Any] = {"check_arguments": model_validator(mode="before")(check)}
+    tool.fn_metadata.arg_model = create_model(model.__name__, __base__=model, __validators__=checks)
+    tool.parameters["additionalProperties"] = False
+    return tool
 
 
 @contextmanager

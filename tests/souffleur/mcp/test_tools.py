@@ -114,6 +114,20 @@ async def test_everything_goes_and_can_come_back(stage: Stage) -> None:
         assert (await call("get_memories", user_id="all"))["total"] == 1
 
 
+async def test_unknown_arguments_change_nothing(stage: Stage) -> None:
+    """They are refused by name, as all tools' schemas say: a misread call forgets nothing."""
+    async with calling(stage, user_id="strict") as call:
+        await call("add_memory", text="Ann likes tea.")
+        refused = await call.error("delete_all_memories", query="rain")
+        assert "there is no argument 'query': delete_all_memories takes none" in refused
+        misspelt = await call.error("search_memories", query="tea", user_id="bob", top=3)
+        assert "no argument 'user_id', 'top'" in misspelt
+        assert "search_memories takes query, scope, limit." in misspelt
+        assert (await call("get_memories"))["total"] == 1
+        tools = (await call.client.list_tools()).tools
+        assert all(one.input_schema["additionalProperties"] is False for one in tools)
+
+
 async def test_pages(stage: Stage) -> None:
     """Each memory is on one page."""
     async with calling(stage, user_id="pages") as call:
@@ -138,8 +152,7 @@ async def test_a_server_for_one_user_takes_no_other(stage: Stage) -> None:
         assert "there is no" in await eve.error("undo", change_id=added["id"])
         await eve("delete_all_memories")
         assert (await bob("get_memory", memory_id=id))["state"] == "active"
-        # An argument that no schema has is not read.
-        assert (await eve("get_memories", user_id="bob"))["total"] == 0
+        assert "no argument 'user_id'" in await eve.error("get_memories", user_id="bob")
 
 
 async def test_a_server_for_any_user_needs_one_named(stage: Stage) -> None:

@@ -50,10 +50,7 @@ async def change(
 async def find_all(memory: Souffleur, user_id: str, body: ListBody) -> list[dict[str, Any]]:
     """Return the memories that a body asks for, newest first."""
     found = await memory.list(user_id=user_id, state=MemoryState.ACTIVE)
-    lines = await choose(memory, [(one, None) for one in reversed(found)], body)
-    since, until = body.start_date or "", body.end_date
-    dated = [one for one in lines if one["created_at"] >= since]
-    return [one for one in dated if until is None or one["created_at"][: len(until)] <= until]
+    return await choose(memory, [(one, None) for one in reversed(found)], body)
 
 
 async def choose(
@@ -61,7 +58,10 @@ async def choose(
     found: Sequence[tuple[OneMemory, float | None]],
     body: ListBody | SearchBody,
 ) -> list[dict[str, Any]]:
-    """Return the memories, each with its score, that meet what a body asks for."""
+    """Return the memories, each with its score, that meet what a body asks for.
+
+    Raises RequestError (400) for what is no filter.
+    """
     kept = [(one, score) for one, score in found if one.category not in HIDDEN]
     own = await find_own(memory, [one for one, _ in kept])
     lines = [show(one, own[one.id], score) for one, score in kept]
@@ -69,6 +69,11 @@ async def choose(
     asked.append(body.model_dump(include={"agent_id", "run_id", "app_id"}, exclude_none=True))
     if isinstance(body, SearchBody) and body.metadata:
         asked.append({"metadata": body.metadata})
+    if isinstance(body, ListBody):
+        dates = {"gte": body.start_date, "lte": body.end_date}
+        asked.append({"created_at": {op: day for op, day in dates.items() if day}})
     if body.categories:
         asked.append({"categories": {"in": body.categories}})
+    for part in asked:  # what is no filter is refused, also of a user without memories
+        is_met(part, {})
     return [one for one in lines if all(is_met(part, one) for part in asked)]

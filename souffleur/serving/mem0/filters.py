@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from souffleur.serving.mem0.dates import DATED, is_dated_so
 from souffleur.serving.problems import RequestError
 
 Shown = Mapping[str, Any]
@@ -74,7 +75,8 @@ def is_met(filters: Any, shown: Shown) -> bool:
     """
     if not isinstance(filters, Mapping):
         raise RequestError(400, "a filter is an object such as {'user_id': 'ann'}")
-    return all(_is_one_met(key, wanted, shown) for key, wanted in filters.items())
+    met = [_is_one_met(key, wanted, shown) for key, wanted in filters.items()]  # each is checked
+    return all(met)
 
 
 def _is_one_met(key: str, wanted: Any, shown: Shown) -> bool:
@@ -83,8 +85,21 @@ def _is_one_met(key: str, wanted: Any, shown: Shown) -> bool:
         return {"AND": all(parts), "OR": any(parts), "NOT": not any(parts)}[key]
     if key == "metadata" and isinstance(wanted, Mapping):
         held = shown.get("metadata") or {}
-        return all(_fits(held.get(name), value) for name, value in wanted.items())
-    return _fits(shown.get("memory" if key == _TEXT else key), wanted)
+        met = [_fits(held.get(name), value) for name, value in wanted.items()]
+        return all(met)
+    held = shown.get("memory" if key == _TEXT else key)
+    if key in DATED and wanted is not None and wanted != ANY:
+        return _is_dated(held, wanted)
+    return _fits(held, wanted)
+
+
+def _is_dated(held: Any, wanted: Any) -> bool:
+    if not isinstance(wanted, Mapping):
+        return is_dated_so(held, {"eq": wanted})
+    _check_ops(wanted)
+    as_text = {op: value for op, value in wanted.items() if op in ("contains", "icontains")}
+    compared = {op: value for op, value in wanted.items() if op not in as_text}
+    return is_dated_so(held, compared) and (not as_text or _fits(held, as_text))
 
 
 def _fits(held: Any, wanted: Any) -> bool:
@@ -92,14 +107,18 @@ def _fits(held: Any, wanted: Any) -> bool:
         return held is not None
     if not isinstance(wanted, Mapping):
         return bool(held == wanted or (isinstance(held, list) and wanted in held))
-    unknown = wanted.keys() - _COMPARED.keys()
-    if unknown:
-        known = ", ".join(_COMPARED)
-        raise RequestError(400, f"a filter knows no {sorted(unknown)[0]!r}: use one of {known}")
+    _check_ops(wanted)
     try:
         return held is not None and all(_COMPARED[op](held, w) for op, w in wanted.items())
     except TypeError:  # such as a text beside a number
         return False
+
+
+def _check_ops(wanted: Any) -> None:
+    unknown = wanted.keys() - _COMPARED.keys() if isinstance(wanted, Mapping) else ()
+    if unknown:
+        known = ", ".join(_COMPARED)
+        raise RequestError(400, f"a filter knows no {sorted(unknown)[0]!r}: use one of {known}")
 
 
 def _users(filters: Any) -> Iterable[Any]:

@@ -7,7 +7,7 @@ infers.
 from typing import Annotated, Any
 from uuid import uuid4
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 
 from souffleur.knowledge.operation import LedgerEntry
 from souffleur.messages import to_turns
@@ -41,6 +41,10 @@ MAX_FOUND = 100
 PAGE = 100
 """Memories of a page, if its size is not named or 0."""
 MAX_LISTED = 1000
+DELETED_BY = ("user_id", "agent_id", "run_id", "app_id")
+"""What can say which memories `delete_all` means."""
+ACCOUNTS = ("org_id", "project_id")
+"""What older clients of mem0 say in every call, without effect."""
 
 
 @router.get("/v1/ping/")
@@ -159,17 +163,18 @@ async def delete(memory: Memory, ask: Ask, memory_id: str) -> dict[str, str]:
 async def delete_all(
     memory: Memory,
     ask: Ask,
+    request: Request,
     agent_id: str | None = None,
     run_id: str | None = None,
     app_id: str | None = None,
-    filters: str | None = None,
 ) -> dict[str, str]:
     """Forget all memories of a user, or of everybody for `*`; each can be restored.
 
     `delete_users` erases for good.
     """
-    if filters is not None:
-        raise RequestError(400, "say user_id, agent_id, run_id, app_id without filters")
+    if unknown := request.query_params.keys() - {*DELETED_BY, *ACCOUNTS}:
+        known = ", ".join(DELETED_BY)
+        raise RequestError(400, f"delete_all knows no {min(unknown)!r}: say {known}")
     named = {"agent_id": agent_id, "run_id": run_id, "app_id": app_id}
     if ask.means_everybody:
         named = {name: None if value == ANY else value for name, value in named.items()}

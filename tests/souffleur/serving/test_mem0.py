@@ -3,6 +3,7 @@
 import os
 import subprocess
 from collections.abc import AsyncIterator
+from datetime import timedelta, timezone
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -174,8 +175,10 @@ async def test_everybody_s_memories_are_deleted(http: httpx2.AsyncClient) -> Non
     named = {"user_id": "hal", "app_id": "phone"}
     assert (await http.delete("/v1/memories/", params=named)).status_code == 200
     assert (await http.get(f"/v1/memories/{kept}/")).status_code == 200
-    filters = {"user_id": "hal", "filters": "{'app_id': 'phone'}"}
-    assert (await http.delete("/v1/memories/", params=filters)).status_code == 400
+    for narrower in ("filters", "metadata", "query"):
+        wanted = {"user_id": "hal", narrower: "{'app_id': 'phone'}"}
+        assert (await http.delete("/v1/memories/", params=wanted)).status_code == 400
+    assert (await http.get(f"/v1/memories/{kept}/")).status_code == 200
     every = dict.fromkeys(("user_id", "agent_id", "app_id", "run_id"), "*")
     assert (await http.delete("/v1/memories/", params=every)).status_code == 200
     for user in ("hal", "ida"):
@@ -277,6 +280,31 @@ async def test_filters() -> None:
     assert user_in({"AND": [{"user_id": {"in": ["ann"]}}]}) == "ann"
     with pytest.raises(RequestError, match="knows no 'like'"):
         is_met({"memory": {"like": "x"}}, shown)
+
+
+async def test_dates(http: httpx2.AsyncClient) -> None:
+    """A day means the whole of it, a time that moment in any zone, and what is no date a 400."""
+    await added(http, "dan", "Dan sails.")
+    today, next_day = NOW.date().isoformat(), (NOW + timedelta(days=1)).date().isoformat()
+    elsewhere = NOW.astimezone(timezone(timedelta(hours=9))).isoformat()
+    later = (NOW + timedelta(minutes=1)).isoformat()
+
+    async def number(**created: Any) -> int:
+        filters = {"user_id": "dan", "created_at": created}
+        return int((await http.post("/v3/memories/", json={"filters": filters})).json()["count"])
+
+    for there in ({"gte": today, "lte": today}, {"gte": elsewhere, "lt": later}, {"eq": today}):
+        assert await number(**there) == 1
+    assert await number(contains=today[:7]) == 1
+    for gone in ({"gt": today}, {"lt": today}, {"ne": today}, {"gte": next_day}, {"gt": elsewhere}):
+        assert await number(**gone) == 0
+    within = {"user_id": "dan", "start_date": today, "end_date": today}
+    assert (await http.post("/v3/memories/", json=within)).json()["count"] == 1
+    assert (await http.post("/v3/memories/", json=within | {"end_date": "soon"})).is_client_error
+    wrong = {"user_id": "nobody yet", "OR": [{"run_id": "*"}, {"created_at": {"gte": "2026-13-1"}}]}
+    for path in ("/v3/memories/", "/v3/memories/search/"):
+        answer = await http.post(path, json={"filters": wrong, "query": "x"})
+        assert (answer.status_code, "'2026-13-1' is no date" in answer.text) == (400, True)
 
 
 @pytest.mark.skipif(not THEIRS, reason="SOUFFLEUR_TEST_MEM_ZERO names no Python with mem0ai")

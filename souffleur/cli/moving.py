@@ -1,5 +1,7 @@
 """Commands that move memories: export, import."""
 
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from souffleur.cli.event_loop import Memory
     from souffleur.knowledge.importing import Imported
 
+STANDARD_OUTPUT = Path("-")
 Whose = Annotated[str | None, typer.Option("--user", "-u", help="Only this user; default: all.")]
 
 
@@ -22,7 +25,10 @@ def register(app: typer.Typer) -> None:
 
 
 def export(
-    file: Annotated[Path, typer.Argument(help="The file to write; a former export is replaced.")],
+    file: Annotated[
+        Path,
+        typer.Argument(help="The file to write, '-' for standard output; an export is replaced."),
+    ],
     user: Whose = None,
     as_json: AsJson = False,
 ) -> None:
@@ -30,10 +36,29 @@ def export(
     from souffleur.cli import format_store
 
     async def work(memory: "Memory") -> None:
+        if file == STANDARD_OUTPUT:
+            await _export_to_output(memory, user)
+            return
         made = await memory.export(file, user_id=user)
         format_store.print_exported(made, file, as_json=as_json)
 
     with_memory(work)
+
+
+async def _export_to_output(memory: "Memory", user: str | None) -> None:
+    import asyncio
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory(prefix="souffleur-") as folder:  # for its owner alone
+        made = Path(folder, "export.jsonl")
+        await memory.export(made, user_id=user)
+        await asyncio.to_thread(_print_file, made)
+
+
+def _print_file(file: Path) -> None:
+    with file.open("rb") as lines:
+        shutil.copyfileobj(lines, sys.stdout.buffer)
+    sys.stdout.buffer.flush()
 
 
 def import_(

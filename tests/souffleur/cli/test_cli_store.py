@@ -37,13 +37,19 @@ def test_a_store_is_saved_and_restored(run: Run, tmp_path: Path) -> None:
 
 
 def test_an_export_and_an_import(run: Run, tmp_path: Path) -> None:
-    """What `export` wrote can be imported, as often as one likes; a dry run says what would be."""
+    """What `export` wrote, for `-` to standard output, can be imported as often as one likes.
+
+    A dry run says what would be.
+    """
     run("remember", "Ann likes green tea.", *ME)
     run("remember", "Ben sails.", "--user", "ben")
     file = tmp_path / "ann.jsonl"
     assert data(run, "export", str(file), *ME)["counts"] == {"entry": 1, "memory": 1}
     code, out, _ = run("export", str(tmp_path / "all.jsonl"))
     assert (code, "2 ledger entries, 2 memories" in out) == (0, True)
+    code, out, err = run("export", "-", *ME)
+    assert (code, err, Path("-").exists()) == (0, "", False)
+    assert out.splitlines()[1:] == file.read_text("utf-8").splitlines()[1:]
     run("erase", *ME, "--yes")
     code, out, _ = run("import", str(file), "--dry-run")
     assert (code, out) == (0, "would import: 1 ledger entry, 1 memory\n")

@@ -27,6 +27,7 @@ RunName = Annotated[str, Path(description="One of the runs of docs/decay.md.", e
 
 
 @router.get("/health")
+@router.head("/health", include_in_schema=False)
 async def alive() -> Alive:
     """Say that the server answers; needs no token and tells of nobody."""
     return Alive()

@@ -130,6 +130,8 @@ class Souffleur:
         self._backstage = Backstage(parts, settings)
         self._count = counter_for(settings.model, settings.tokenizer)
         self._pairing = Pairing()
+        self.grace = self._backstage.grace
+        """How long stopping may take, from when that is first asked."""
         self._keeper: Keeper | None = None
         self._zones = KnownZones()
         self._lookup = Lookup(parts.knowledge, self._who, parts.clock)
@@ -897,7 +899,7 @@ class Souffleur:
             self._keeper.start()
 
     async def close(self) -> None:
-        """Judge for `settings.shutdown_timeout` seconds, then close everything. Idempotent.
+        """Judge while `grace` is left, then close everything. Idempotent.
 
         What is left waits for the next start. The rest is closed even if closing one part fails.
         Raises StoreError if the store cannot be written and turns held in memory are lost.

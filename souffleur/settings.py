@@ -213,7 +213,8 @@ class Settings(BaseModel):
     """A folder in which the memories of each user are kept as files to read and to edit, see
     mirror.md. `None` means none."""
     shutdown_timeout: float = Field(default=10.0, ge=0)
-    """Seconds `close` waits for turns that are being judged."""
+    """Seconds to stop in: `close` waits as long for turns that are being judged, a server first for
+    requests that it answers."""
 
     metrics: bool = False
     """Whether to measure for Prometheus, with `souffleur[telemetry]`; nothing is sent."""

@@ -22,6 +22,6 @@ async def served(
         memory, chosen, tokens=TokenFile(tokens) if tokens else None, heartbeat=heartbeat
     )
     at = bind("127.0.0.1", 0)
-    async with listening(app, at, drain=1.0, stopping=app.state.stopping):
+    async with listening(app, at, drain=lambda: 1.0, stopping=app.state.stopping):
         host, port = at.getsockname()
         yield f"http://{host}:{port}"

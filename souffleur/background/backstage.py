@@ -25,6 +25,7 @@ from souffleur.background.patience import Patience
 from souffleur.background.spool import Spool
 from souffleur.background.worker import Worker
 from souffleur.errors import StoreError
+from souffleur.grace import Grace
 from souffleur.health import Health
 from souffleur.knowledge.breaker import Outage
 from souffleur.knowledge.operation import Actor, ActorKind
@@ -97,6 +98,7 @@ class Backstage:
             first=self._intake.write_late,
         )
         self.schedule: Schedule | None = None
+        self.grace = Grace(settings.shutdown_timeout, parts.times.steady)
         self._end_serving: Callable[[], None] = lambda: None
 
     async def start(self) -> None:
@@ -189,7 +191,7 @@ class Backstage:
         return await self.do(lambda: self._flush(seconds))
 
     async def close(self) -> None:
-        """Judge for `settings.shutdown_timeout` seconds, then close everything.
+        """Judge while `grace` is left, of `settings.shutdown_timeout`, then close everything.
 
         The rest is closed even if closing one part fails.
         """
@@ -272,14 +274,20 @@ class Backstage:
         async with AsyncExitStack() as closing:  # last in, first out, whatever raises
             closing.push_async_callback(self._parts.close)
             closing.push_async_callback(self.worker.stop)
-            closing.push_async_callback(self.worker.finish, self._settings.shutdown_timeout)
-            closing.push_async_callback(self._intake.write_last, self._settings.shutdown_timeout)
+            closing.push_async_callback(self._finish)
+            closing.push_async_callback(self._write_last)
             closing.push_async_callback(self._end_upkeep)
             closing.push_async_callback(self._caretaker.stop)
             closing.push_async_callback(asyncio.to_thread, self._end_serving)
             closing.push_async_callback(self._lookout.stop)
             if self.schedule:
                 closing.push_async_callback(self.schedule.stop)
+
+    async def _finish(self) -> None:
+        await self.worker.finish(self.grace.left())
+
+    async def _write_last(self) -> None:
+        await self._intake.write_last(self.grace.left())
 
     async def _warn_of_neglect(self) -> None:
         """Log to the host's own logger, once, what is due while nothing will ever do it."""

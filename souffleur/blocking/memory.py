@@ -51,7 +51,7 @@ class BlockingSouffleur(SouffleurMethods):
         return self._thread.call(work, self._inner)
 
     def close(self) -> None:
-        """Judge for `settings.shutdown_timeout` seconds, then close everything. Idempotent."""
+        """Judge while its `grace` is left, then close everything. Idempotent."""
         self._thread.close()
 
     def __enter__(self) -> "BlockingSouffleur":

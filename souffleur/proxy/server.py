@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from souffleur.runtime import Souffleur
     from souffleur.settings import Settings
 
-GRACE = 10
-"""Seconds that replies on their way are given when the server stops."""
-
 
 async def serve(
     memory: "Souffleur",
@@ -28,7 +25,7 @@ async def serve(
 ) -> None:
     """Serve until `stopping` is set; `tell` is called with where, once requests are taken.
 
-    Replies on their way have `GRACE` seconds then; of what is cut off, as much is kept as was said.
+    Replies on their way have `shutdown_timeout` then; of what is cut off, what was said is kept.
     Raises SettingsError if the address cannot be listened on, and as `check_served`.
     """
     check_served(settings, host)
@@ -36,7 +33,7 @@ async def serve(
     at = bind(host, port)
     where = address(host, at.getsockname()[1])
     try:
-        async with listening(proxy, at, drain=GRACE, dated=False):
+        async with listening(proxy, at, drain=memory.grace.left, dated=False):
             tell(f"{where}/v1 -> {proxy.upstream}; stop it with an interrupt")
             await stopping.wait()
     finally:

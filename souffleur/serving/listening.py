@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 import uvicorn
@@ -33,14 +33,15 @@ async def listening(
     app: ASGIApp,
     at: socket.socket,
     *,
-    drain: float = 10.0,
+    drain: Callable[[], float] = lambda: 10.0,
     stopping: asyncio.Event | None = None,
     dated: bool = True,
 ) -> AsyncIterator[None]:
     """Serve an app at a bound socket within the block; at its end, answer what was begun.
 
     `stopping` is set then, for streams that do not end by themselves; what is not answered after
-    `drain` seconds is broken off. `dated`: answers get a `Date`, which those of a proxy have.
+    the seconds that `drain` returns, at least 1, is broken off. `dated`: answers get a `Date`,
+    which those of a proxy have.
     """
     config = uvicorn.Config(
         _discreet(app),
@@ -48,7 +49,6 @@ async def listening(
         access_log=False,
         server_header=False,
         date_header=dated,
-        timeout_graceful_shutdown=max(1, round(drain)),
     )
     server = _Server(config)
     running = asyncio.create_task(server.serve(sockets=[at]))
@@ -57,6 +57,7 @@ async def listening(
     finally:
         if stopping:
             stopping.set()
+        config.timeout_graceful_shutdown = max(1, round(drain()))
         server.should_exit = True
         await running
 

@@ -28,8 +28,7 @@ async def owned(memory: Souffleur) -> AsyncIterator[None]:
         if at is None:
             yield
             return
-        drain, stopping = settings.shutdown_timeout, app.state.stopping
-        async with listening(app, at, drain=drain, stopping=stopping):
+        async with listening(app, at, drain=memory.grace.left, stopping=app.state.stopping):
             yield
 
 

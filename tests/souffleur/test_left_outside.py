@@ -86,7 +86,7 @@ def lines() -> Iterator[list[str]]:
 async def served(memory: Any) -> AsyncIterator[str]:
     """The address of the whole server: routes, proxy and tools."""
     app, at = make_whole_app(memory, memory.settings, tokens=None), bind("127.0.0.1", 0)
-    async with listening(app, at, drain=1.0, stopping=app.state.stopping):
+    async with listening(app, at, drain=lambda: 1.0, stopping=app.state.stopping):
         yield f"http://127.0.0.1:{at.getsockname()[1]}"
 
 

@@ -2,12 +2,32 @@
 
 import asyncio
 import logging
+import time
 
 import httpx2
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
+from souffleur.grace import Grace
 from souffleur.serving.listening import bind, listening
+
+
+async def test_all_end_within_one_grace() -> None:
+    """What a server spends on its requests is gone for whoever ends after it."""
+    grace = Grace(1.2, time.monotonic)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "lifespan":
+            await asyncio.Event().wait()
+
+    at = bind("127.0.0.1", 0)
+    host, port = at.getsockname()
+    async with httpx2.AsyncClient(base_url=f"http://{host}:{port}", timeout=10) as client:
+        async with listening(app, at, drain=grace.left):
+            asked = asyncio.create_task(client.get("/"))
+            await asyncio.sleep(0.2)
+        assert (await asked).status_code == 503
+    assert grace.left() < 0.3
 
 
 async def test_what_is_broken_off_is_told(caplog: pytest.LogCaptureFixture) -> None:
@@ -26,7 +46,7 @@ async def test_what_is_broken_off_is_told(caplog: pytest.LogCaptureFixture) -> N
     at = bind("127.0.0.1", 0)
     host, port = at.getsockname()
     async with httpx2.AsyncClient(base_url=f"http://{host}:{port}", timeout=10) as client:
-        async with listening(app, at, drain=1.0):
+        async with listening(app, at, drain=lambda: 1.0):
             asked = [asyncio.create_task(client.get(path)) for path in ("/answer", "/stream")]
             for _ in asked:
                 await waiting.acquire()

@@ -4,6 +4,7 @@ import asyncio
 import uuid
 from collections.abc import Awaitable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from souffleur.contents import Content, read_content
 from souffleur.errors import (
     MemoryOffError,
     MessageError,
+    MirrorError,
     NotFoundError,
     SettingsError,
     SouffleurError,
@@ -128,10 +130,10 @@ class Souffleur:
         """Returns the time."""
         self._usual = usual(settings)
         self._backstage = Backstage(parts, settings)
-        self._count = counter_for(settings.model, settings.tokenizer)
-        self._pairing = Pairing()
         self.grace = self._backstage.grace
         """How long stopping may take, from when that is first asked."""
+        self._count = counter_for(settings.model, settings.tokenizer)
+        self._pairing = Pairing()
         self._keeper: Keeper | None = None
         self._zones = KnownZones()
         self._lookup = Lookup(parts.knowledge, self._who, parts.clock)
@@ -783,10 +785,17 @@ class Souffleur:
     async def erase_user(self, *, user_id: str) -> "Erased":
         """Erase everything of a user now, for good: memories, ledger, talk; return the numbers.
 
-        What is judged at that moment is broken off. Raises NotFoundError if nothing is known.
+        What is judged at that moment is broken off. With `settings.mirror`, the user's files are
+        deleted, too. Raises NotFoundError if nothing is known.
         """
         check_id(user_id)
-        return await self._backstage.do_alone(user_id, lambda: self.knowledge.erase_user(user_id))
+        gone = await self._backstage.do_alone(user_id, lambda: self.knowledge.erase_user(user_id))
+        if keeper := self._keeper or self._make_keeper():
+            try:
+                await keeper.drop(user_id)
+            except MirrorError as error:
+                return replace(gone, remarks=(*gone.remarks, str(error)))
+        return gone
 
     async def erase_turn(self, turn_id: str, *, user_id: str) -> "Erased":
         """Erase the words of one turn everywhere, and what rests on it alone, now and for good.
@@ -890,13 +899,9 @@ class Souffleur:
     async def start(self) -> None:
         """Finish what a crash interrupted, and resume what waits. `open` calls it."""
         await self._backstage.start()
-        if self.settings.mirror:
-            from souffleur.knowledge.policy import POLICIES
-            from souffleur.mirror.keeping import Keeper
-
-            folder, policy = self.settings.mirror.expanduser(), POLICIES[self.settings.policy]
-            self._keeper = Keeper(self, folder, policy)
-            self._keeper.start()
+        if keeper := self._make_keeper():
+            self._keeper = keeper
+            keeper.start()
 
     async def close(self) -> None:
         """Judge while `grace` is left, then close everything. Idempotent.
@@ -1017,6 +1022,14 @@ class Souffleur:
         return await self._lookup.memories(
             user_id=user_id, agent_id=agent_id, kind=kind, category=category, state=state
         )
+
+    def _make_keeper(self) -> "Keeper | None":
+        if not self.settings.mirror:
+            return None
+        from souffleur.knowledge.policy import POLICIES
+        from souffleur.mirror.keeping import Keeper
+
+        return Keeper(self, self.settings.mirror.expanduser(), POLICIES[self.settings.policy])
 
     async def _decide(
         self,

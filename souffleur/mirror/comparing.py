@@ -4,8 +4,8 @@ An entry's mark says which words were last written. So whoever changed it since 
 both did, the store's words stand and the hand's are kept in the file, set aside.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Set as AbstractSet
+from dataclasses import dataclass, replace
 
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.mirror.entry import Entry, mark_of
@@ -19,6 +19,10 @@ _BOTH = (
 _GONE = (
     "the memory was forgotten or replaced meanwhile: take the word `conflict` away to keep these "
     "words as a memory of their own"
+)
+_UNKNOWN = (
+    "no memory has its id, which is another store's or another user's: take the word `unknown` "
+    "away to add these words as a memory"
 )
 _ARCHIVING = "an entry that is moved to Archived stays active: delete it to forget it"
 
@@ -42,11 +46,16 @@ class Wishes:
 
 
 def compare(
-    pages: Mapping[str, Page], known: Mapping[str, Memory], written: Written
+    pages: Mapping[str, Page],
+    known: Mapping[str, Memory],
+    written: Written,
+    ours: AbstractSet[str] | None = None,
 ) -> dict[str, Wishes]:
     """Return the wishes of each file that there is.
 
     `known` are the memories that files show, by their ids; `written` is what was last written.
+    Entries with other ids than `ours`, those that the store or the files have had, are set aside;
+    `None` means that there are none.
     """
     anywhere: dict[str, Entry] = {}
     for page in pages.values():
@@ -55,7 +64,10 @@ def compare(
             if id not in anywhere or anywhere[id].is_changed:
                 anywhere[id] = entry  # of copies, the one left as it was is the memory's own
     return {
-        name: _wishes(page, anywhere, known, written.get(name, {})) for name, page in pages.items()
+        name: _without_strangers(
+            _wishes(page, anywhere, known, written.get(name, {})), page, known, ours
+        )
+        for name, page in pages.items()
     }
 
 
@@ -95,6 +107,18 @@ def _wishes(
         aside=tuple(aside),
         remarks=(_ARCHIVING,) if archived else (),
     )
+
+
+def _without_strangers(
+    wishes: Wishes, page: Page, known: Mapping[str, Memory], ours: AbstractSet[str] | None
+) -> Wishes:
+    """Return the wishes of a file with what it has from another store or user set aside."""
+    strange = [
+        held(one, "unknown", _UNKNOWN)
+        for one in page.entries
+        if ours is not None and one.mark and not one.is_changed and find_id(one, known) not in ours
+    ]
+    return replace(wishes, aside=(*wishes.aside, *strange))
 
 
 def _is_edited(entry: Entry, memory: Memory) -> bool:

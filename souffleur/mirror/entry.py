@@ -29,8 +29,9 @@ _DELICATE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029\ufeff]|[^\S\n](?=\n|\Z)|&(?=(?:amp;)*#x[0-9a-f]+;)"
 )
 _ENCODED = re.compile(r"&amp;(?=(?:amp;)*#x[0-9a-f]+;)|&#x(?P<code>[0-9a-f]{1,6});")
-_STRUCTURE = re.compile(r"^(?=\\*(?:#|<!--))", re.MULTILINE)
-_ESCAPED = re.compile(r"^\\(?=\\*(?:#|<!--))", re.MULTILINE)
+_BEGINS = r"(?:#|<!--|[<|>]{7}(?:\s|$))"
+_STRUCTURE = re.compile(rf"^(?=\\*{_BEGINS})", re.MULTILINE)
+_ESCAPED = re.compile(rf"^\\(?=\\*{_BEGINS})", re.MULTILINE)
 
 
 @dataclass(frozen=True)

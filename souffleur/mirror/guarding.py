@@ -1,5 +1,6 @@
 """Guarding: what is hardly meant, when files or a store have lost too much at once."""
 
+import re
 from collections.abc import Mapping, Set as AbstractSet
 from pathlib import Path
 
@@ -8,8 +9,22 @@ from souffleur.mirror.comparing import Wishes
 from souffleur.mirror.files import Written
 from souffleur.mirror.page import Page
 
+_MARKER = re.compile(r"(?:<{7}|>{7}|\|{7})(?:\s|$)")
+"""How lines begin that git leaves where two versions differ."""
 FEW = 5
 """So many entries may go at once; of more, only up to half."""
+
+
+def check_merged(texts: Mapping[str, str | None], folder: Path) -> None:
+    """Raise MirrorError if a file has the markers of a merge that is not finished."""
+    for name, text in texts.items():
+        for number, line in enumerate((text or "").split("\n"), 1):
+            if _MARKER.match(line):
+                raise MirrorError(
+                    f"'{folder / name}' has a marker of a merge conflict in line {number}: decide "
+                    "between the versions and delete the markers, or, if it belongs to a memory, "
+                    "put a backslash before it. Nothing was changed."
+                )
 
 
 def check_removals(wishes: Mapping[str, Wishes], pages: Mapping[str, Page]) -> None:

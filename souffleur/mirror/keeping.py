@@ -46,6 +46,13 @@ class Keeper:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    async def drop(self, user_id: str) -> None:
+        """Delete the files of a user who was erased. Raises MirrorError."""
+        if watching := self._watching.pop(user_id, None):
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+        await asyncio.to_thread(self.mirror_of(user_id).delete)
+
     def mirror_of(self, user_id: str) -> Mirror:
         """Return the mirror of a user, in a folder named by the user."""
         place = self._folder / folder_name(user_id)

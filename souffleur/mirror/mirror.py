@@ -19,7 +19,7 @@ from souffleur.mirror import files
 from souffleur.mirror.comparing import Wishes, compare, find_id
 from souffleur.mirror.entry import Entry, mark_of
 from souffleur.mirror.files import Last, Stamp
-from souffleur.mirror.guarding import check_removals, check_store
+from souffleur.mirror.guarding import check_merged, check_removals, check_store
 from souffleur.mirror.page import (
     LEARNINGS,
     MEMORY,
@@ -116,11 +116,14 @@ class Mirror:
             texts = {name: await asyncio.to_thread(self._read, name) for name in NAMES}
             pages = {name: parse_page(text) for name, text in texts.items() if text is not None}
             self._check_owner(pages)
+            check_merged(texts, self._folder)
             written = files.read_record(self._folder)
+            there = await self._there()
             if not (removals or self._is_ours):
-                check_store(pages, written, await self._there(), self._folder)
+                check_store(pages, written, there, self._folder)
             known = await self._known()
-            wishes = compare(pages, known, written)
+            ours = there.union(*written.values())
+            wishes = compare(pages, known, written, None if removals else ours)
             if not removals:
                 check_removals(wishes, pages)
             synced, aside = await self._carry_out(wishes)
@@ -129,6 +132,22 @@ class Mirror:
             await self._clear_backups(there)
             self._is_ours |= bool(there)
             return replace(synced, written=wrote)
+
+    def delete(self) -> None:
+        """Delete the files, and the folder if nothing else is in it. Raises MirrorError."""
+        if not self._folder.is_dir():
+            return
+        try:
+            with self._alone():
+                for name in (*NAMES, *(f"{name}.bak" for name in NAMES), files.RECORD):
+                    (self._folder / name).unlink(missing_ok=True)
+            (self._folder / LOCK).unlink(missing_ok=True)
+            if not any(self._folder.iterdir()):
+                self._folder.rmdir()
+        except (OSError, portalocker.LockException) as error:
+            raise MirrorError(
+                f"the files in '{self._folder}' cannot be deleted ({error}): delete them by hand"
+            ) from error
 
     async def watch(self, seconds: float = 1.0) -> None:
         """Bring them into step whenever a file or the store was changed, until cancelled.

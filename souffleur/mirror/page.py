@@ -17,7 +17,7 @@ _SECTIONS = {ACTIVE, f"{ACTIVE} Memories", ARCHIVED, f"{ARCHIVED} Memories", ASI
 _OWN_COMMENT = re.compile(r"<!-- (?:Last updated|Total entries|User|souffleur): ?(?P<text>.*?) -->")
 _USER = re.compile(r"<!-- User: (?P<user>.*?) -->")
 _UPDATED = re.compile(r"<!-- Last updated: .*? -->\n")
-_HELD = ("conflict", "refused")
+_HELD = ("conflict", "refused", "unknown")
 """What stands in place of the kind in a heading that is not tried again until it is changed."""
 
 

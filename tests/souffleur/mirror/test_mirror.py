@@ -15,8 +15,10 @@ from souffleur.knowledge.memory import Kind, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, Archive, Verdict
 from souffleur.mirror.files import folder_name
 from souffleur.mirror.mirror import Mirror
+from souffleur.parts import Parts
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
+from souffleur.wiring import open_store
 from tests.build import NOW
 from tests.shared import until
 from tests.souffleur.mirror.test_page import CONTENTS
@@ -237,6 +239,65 @@ async def test_another_store_empties_no_file(tmp_path: Path) -> None:
             other = Mirror(opened, file.parent, user_id="ned", policy=opened.knowledge.policy)
             assert (await other.sync(removals=True)).removed == 1
             assert "Oslo" not in file.read_text("utf-8")
+
+
+async def test_what_comes_from_elsewhere_stays_in_the_file(
+    memory: Souffleur, mirror: Make, tmp_path: Path
+) -> None:
+    """An entry copied from another user's file is set aside and told; as asked for, it is added."""
+    file, one = tmp_path / "MEMORY.md", mirror("liv")
+    await memory.remember("Max fears spiders.", user_id="max")
+    theirs = Mirror(memory, tmp_path / "max", user_id="max", policy=memory.knowledge.policy)
+    await theirs.sync()
+    await memory.remember("Liv likes tea.", user_id="liv")
+    await one.sync()
+    copied = (tmp_path / "max" / "MEMORY.md").read_text("utf-8").split("## Active\n")[1]
+    change(file, "## Archived", copied.split("## Archived")[0] + "## Archived")
+    for _ in range(2):
+        done = await one.sync()
+        assert (done.added, len(done.aside)) == (0, 1)
+        assert "no memory has its id" in done.aside[0]
+        assert "Max fears spiders." in file.read_text("utf-8")
+    change(file, "] unknown fact", "] fact")
+    assert (await one.sync()).added == 1
+    assert sorted(await contents(memory, "liv")) == ["Liv likes tea.", "Max fears spiders."]
+    assert (await one.sync()).is_silent
+
+
+async def test_a_merge_that_is_not_finished_changes_nothing(
+    memory: Souffleur, mirror: Make, tmp_path: Path
+) -> None:
+    """Markers of a conflict are an error that names the line; a memory may have such lines."""
+    marked = "Noa's file said:\n<<<<<<< HEAD\n=======\n>>>>>>> other"
+    await memory.remember(marked, user_id="noa")
+    file, one = tmp_path / "MEMORY.md", mirror("noa")
+    await one.sync()
+    assert (await one.sync()).is_silent
+    change(file, "Noa's file", "<<<<<<< HEAD\nNoa's file")
+    before = file.read_bytes()
+    with pytest.raises(MirrorError, match=r"marker of a merge conflict in line 10: decide"):
+        await one.sync()
+    assert file.read_bytes() == before
+    assert await contents(memory, "noa") == [marked]
+
+
+async def test_erasing_a_user_deletes_the_files(tmp_path: Path) -> None:
+    """Whether the host runs or not, nothing of the user's is left; other files stay."""
+    settings = Settings(path=tmp_path / "store", mirror=tmp_path / "notes", embedder="hash:64")
+    async with Souffleur.open(settings, clock=lambda: NOW) as host:
+        for user in ("ola", "per", "tor"):
+            await host.remember(f"{user} likes tea.", user_id=user)
+            await until((tmp_path / "notes" / user / ".mirror.json").exists)
+        (tmp_path / "notes" / "per" / "own.txt").write_text("mine", "utf-8")
+        gone = await host.erase_user(user_id="ola")
+        assert not (tmp_path / "notes" / "ola").exists()
+        assert gone.counts["memory"] == 1
+    alone = Souffleur(Parts(await open_store(settings)), settings)
+    await alone.erase_user(user_id="per")
+    await alone.close()
+    left = sorted(str(one.relative_to(tmp_path / "notes")) for one in files_in(tmp_path / "notes"))
+    assert left[0] == "per/own.txt"
+    assert {one.split("/")[0] for one in left[1:]} == {"tor"}
 
 
 async def test_both_sides_are_watched(memory: Souffleur, mirror: Make, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from souffleur.blocking.memory import BlockingSouffleur
 from souffleur.cast import Cast, usual
 from souffleur.contents import Content, read_content
 from souffleur.errors import (
+    AnswerError,
     MemoryOffError,
     MessageError,
     MirrorError,
@@ -58,7 +59,7 @@ from souffleur.knowledge.preferences import Preferences
 from souffleur.knowledge.privacy.handling import Group
 from souffleur.knowledge.privacy.secrets import without_secret
 from souffleur.knowledge.reading import describe_faults
-from souffleur.knowledge.talk.turn import MAX_MESSAGE_LENGTH, TurnState, turn_point_id
+from souffleur.knowledge.talk.turn import MAX_MESSAGE_LENGTH, Turn, TurnState, turn_point_id
 from souffleur.knowledge.users import UserSummary
 from souffleur.knowledge.watching import Work
 from souffleur.lookup import Lookup, Stats, check_limit
@@ -347,7 +348,8 @@ class Souffleur:
         often they are given; without a model they wait. `at` is a datetime, an ISO 8601 string or
         seconds since 1970. Raises MessageError for an invalid message, sentence or time;
         EndpointError or EmbedderError if nothing can be judged now, in which case the messages are
-        stored and wait. Raises MemoryOffError if the user wants nothing to be stored.
+        stored and wait; AnswerError if the model's answers cannot be used, in which case they are
+        stored and set aside. Raises MemoryOffError if the user wants nothing to be stored.
         """
         await self._need_memory(user_id)
         if isinstance(what, str):
@@ -369,6 +371,12 @@ class Souffleur:
                 raise MessageError(receipt.error)
             ids.append(turn_point_id(user_id, agent_id, session_id, receipt.turn_id))
         await self._backstage.judge_now(user_id)
+        if unjudged := await self._set_aside(ids):
+            raise AnswerError(
+                f"the model gave no answer that can be used for {len(unjudged)} of {len(ids)} "
+                "turns. They are kept, and set aside: `retry` has them judged again. "
+                f"{unjudged[0].error}"
+            )
         return await self.knowledge.journal.entries(user_id, turn_ids=ids)
 
     async def record_skill(
@@ -1022,6 +1030,10 @@ class Souffleur:
         return await self._lookup.memories(
             user_id=user_id, agent_id=agent_id, kind=kind, category=category, state=state
         )
+
+    async def _set_aside(self, turn_ids: Sequence[str]) -> Sequence[Turn]:
+        turns = await self.knowledge.journal.get_turns(turn_ids)
+        return [one for one in turns if one.state is TurnState.FAILED]
 
     def _make_keeper(self) -> "Keeper | None":
         if not self.settings.mirror:

@@ -163,7 +163,8 @@ class SouffleurMethods(Face):
         often they are given; without a model they wait. `at` is a datetime, an ISO 8601 string or
         seconds since 1970. Raises MessageError for an invalid message, sentence or time;
         EndpointError or EmbedderError if nothing can be judged now, in which case the messages are
-        stored and wait. Raises MemoryOffError if the user wants nothing to be stored.
+        stored and wait; AnswerError if the model's answers cannot be used, in which case they are
+        stored and set aside. Raises MemoryOffError if the user wants nothing to be stored.
         """
         found: list[LedgerEntry] = self._wait(
             self._inner.remember,
@@ -483,7 +484,8 @@ class SouffleurMethods(Face):
     def erase_user(self, *, user_id: str) -> Erased:
         """Erase everything of a user now, for good: memories, ledger, talk; return the numbers.
 
-        What is judged at that moment is broken off. Raises NotFoundError if nothing is known.
+        What is judged at that moment is broken off. With `settings.mirror`, the user's files are
+        deleted, too. Raises NotFoundError if nothing is known.
         """
         found: Erased = self._wait(self._inner.erase_user, user_id=user_id)
         return found

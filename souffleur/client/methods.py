@@ -156,7 +156,8 @@ class Methods(_Calls):
         often they are given; without a model they wait. `at` is a datetime, an ISO 8601 string or
         seconds since 1970. Raises MessageError for an invalid message, sentence or time;
         EndpointError or EmbedderError if nothing can be judged now, in which case the messages are
-        stored and wait. Raises MemoryOffError if the user wants nothing to be stored.
+        stored and wait; AnswerError if the model's answers cannot be used, in which case they are
+        stored and set aside. Raises MemoryOffError if the user wants nothing to be stored.
         """
         found: list[LedgerEntry] = self._call(
             "remember",
@@ -473,7 +474,8 @@ class Methods(_Calls):
     def erase_user(self, *, user_id: str) -> Erased:
         """Erase everything of a user now, for good: memories, ledger, talk; return the numbers.
 
-        What is judged at that moment is broken off. Raises NotFoundError if nothing is known.
+        What is judged at that moment is broken off. With `settings.mirror`, the user's files are
+        deleted, too. Raises NotFoundError if nothing is known.
         """
         found: Erased = self._call("erase_user", user_id=user_id)
         return found
@@ -745,7 +747,8 @@ class AsyncMethods(_Awaits):
         often they are given; without a model they wait. `at` is a datetime, an ISO 8601 string or
         seconds since 1970. Raises MessageError for an invalid message, sentence or time;
         EndpointError or EmbedderError if nothing can be judged now, in which case the messages are
-        stored and wait. Raises MemoryOffError if the user wants nothing to be stored.
+        stored and wait; AnswerError if the model's answers cannot be used, in which case they are
+        stored and set aside. Raises MemoryOffError if the user wants nothing to be stored.
         """
         found: list[LedgerEntry] = await self._call(
             "remember",
@@ -1064,7 +1067,8 @@ class AsyncMethods(_Awaits):
     async def erase_user(self, *, user_id: str) -> Erased:
         """Erase everything of a user now, for good: memories, ledger, talk; return the numbers.
 
-        What is judged at that moment is broken off. Raises NotFoundError if nothing is known.
+        What is judged at that moment is broken off. With `settings.mirror`, the user's files are
+        deleted, too. Raises NotFoundError if nothing is known.
         """
         found: Erased = await self._call("erase_user", user_id=user_id)
         return found

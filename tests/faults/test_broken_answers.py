@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from souffleur.errors import AnswerError
 from souffleur.knowledge.talk.turn import Turn, TurnState
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
@@ -91,6 +92,21 @@ async def test_three_failures_set_the_turn_aside(
         await memory.flush()
         assert [one.content for one in await memory.knowledge.list("ann")] == ["Ann likes tea."]
         assert await memory.knowledge.journal.turns(state=TurnState.FAILED) == []
+
+
+async def test_who_has_messages_judged_is_told(tmp_path: Path, stub: Start) -> None:
+    """`remember` raises that they were set aside and what to do; not as if nothing was new."""
+    answering = [say("")]
+    endpoint = stub(lambda body: answering[0](body))
+    said = [{"role": "user", "content": "I like tea"}]
+    async with open_empty(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
+        with pytest.raises(AnswerError, match=r"for 1 of 1 turns.* set aside: `retry`"):
+            await memory.remember(said, user_id="ann")
+        answering[0] = say(GOOD)
+        assert await memory.retry() == 1
+        await memory.flush()
+        (entry,) = await memory.remember(said, user_id="ann")
+        assert entry.changes[0].after.content == "Ann likes tea."
 
 
 @pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN.keys())

@@ -8,8 +8,8 @@ PREFIXED = (
     r"LTAI[A-Za-z0-9]{12,}+",  # Alibaba Cloud
     r"gl(?:pat|dt|rt|ptt|ft|soat|imt|cbt|oas|agent|ffct)-(?=[\w.-]{0,40}?[A-Z0-9])[\w.-]{20,}+",
     r"xapp-[0-9]-[A-Za-z0-9]{5,20}+-[0-9]{8,20}+-[A-Za-z0-9]{16,}+",
-    r"hooks\.slack\.com/(?:services|workflows|triggers)/[\w/]{30,}+",
-    r"discord(?:app)?\.com/api/webhooks/[0-9]{15,20}+/[\w-]{40,}+",
+    r"(?:https://)?hooks\.slack\.com/(?:services|workflows|triggers)/[\w/]{30,}+",
+    r"(?:https://)?(?:[a-z]{2,8}\.)?discord(?:app)?\.com/api/webhooks/[0-9]{15,20}+/[\w-]{40,}+",
     r"[MNO][\w-]{22,27}\.[\w-]{6}\.[\w-]{27,}+",  # Discord
     r"[0-9]{8,10}:AA[\w-]{32,}+",  # Telegram
     r"whsec_[A-Za-z0-9+/=]{24,}+",
@@ -44,14 +44,44 @@ PREFIXED = (
     r"pul-[a-f0-9]{40}(?![A-Za-z0-9])",
     r"sq0(?:atp|csp|idp)-[\w-]{22,}+",
     r"EAA[A-Z][A-Za-z0-9]{90,}+",  # Facebook
+    r"EAAA[\w-]{56,}+",  # Square
     r"AT[AC]TT3[\w=-]{100,}+",  # Atlassian
+    r"pat-(?:na|eu)[0-9]-[0-9a-f]{8}(?:-[0-9a-f]{4,12}){4}",  # HubSpot
+    r"pat[A-Za-z0-9]{14}\.[a-f0-9]{64}",  # Airtable
+    r"[0-9]/[0-9]{16}(?:/[0-9]{16})?:[0-9a-f]{32}",  # Asana
+    r"sl\.[\w-]{130,}+",  # Dropbox
+    r"(?:fo1_|FlyV1 fm[12]_)[\w+/=-]{30,}+",  # Fly.io
+    r"dt0[a-z][0-9]{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}",  # Dynatrace
+    r"[ps]k\.eyJ[\w-]{20,200}\.[\w-]{16,}+",  # Mapbox
+    r"AKCp[A-Za-z0-9]{50,}+",  # JFrog
+    r"oy2[a-z0-9]{43}(?![a-z0-9])",  # NuGet
+    r"cio[A-Za-z0-9]{32}(?![A-Za-z0-9])",  # crates.io
+    r"CLOJARS_[a-z0-9]{50,}+",
+    r"FLWSECK(?:_TEST)?-[\w-]{20,}+",  # Flutterwave
+    r"AKID[A-Za-z0-9]{28,}+",  # Tencent
+    r"AQVN[\w-]{30,}+",  # Yandex
+    r"vk1\.a\.[\w-]{40,}+",
+    r"EZ[AT]K[A-Za-z0-9]{50,}+",  # EasyPost
+    r"CCIPAT_[\w-]{30,}+",  # CircleCI
+    r"CFPAT-[\w-]{40,}+",  # Contentful
+    r"AC[0-9a-f]{32}:[0-9a-f]{32}",  # Twilio, with its token
+    r"access-(?:sandbox|development|production)-[0-9a-f]{8}(?:-[0-9a-f]{4,12}){4}",  # Plaid
+    r"A{20}[A-Za-z0-9%]{60,}+",  # X (Twitter)
+    r"oauth:[a-z0-9]{30}(?![a-z0-9])",  # Twitch
+    r"[\w~.-]{3}[0-9]Q~[\w~.-]{31,34}",  # Azure
+    r"(?:https://)?(?:[a-z0-9-]{1,40}\.webhook\.office\.com/webhookb2|outlook\.office\.com/webhook|hooks\.zapier\.com/hooks/catch"
+    r"|maker\.ifttt\.com/trigger|hook\.[a-z0-9.]{2,8}\.make\.com|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook"
+    r"|chat\.googleapis\.com/v1/spaces)/[\w./@?=&%-]{16,}+",
+    r"(?:nfp_|vc[a-z]_|rnd_|napi_|npg_|tfp_|re_|dckr_pat_|csk-|pcsk_|tvly-|fc-|jina_|pa-|fw_|lsv2_(?:pt|sk)_|wandb_v1_|hca?ik_|hcxi?k_|sq[apu]_|bkua_|pnu_"
+    r"|(?:rzp|shippo|duffel|lob)_(?:live|test)_|apify_api_|sgp_|snyk_|nrf_|dsn_|phc_|phx_|ops_|tskey-[a-z]{2,10}-|ctx7sk-|eyJrIjoi|xkeysib-|glrt-|secret-token:|mlsn\.|MLSN\."
+    r"|key_live_|tk_live_|live_|prod_|sess-|st-|pckey_)(?=[A-Za-z0-9_-]{0,40}?[0-9])(?=[A-Za-z0-9_-]{0,40}?[A-Za-z])[A-Za-z0-9_-]{20,}+",
     r"AGE-SECRET-KEY-1[A-Z0-9]{50,}+",
 )
 
 IN_ADDRESS = (
     r"(?i:[?&](?:x-amz-(?:signature|security-token)|(?:access_|auth_|refresh_|id_|api_|x-)?token"
-    r"|sig|signature|(?:client_)?secret|(?:api|access)[_-]?key|password|pwd)=)"
-    r"(?=[^\s&\"'<>#\x00]{0,64}?[0-9])([^\s&\"'<>#\x00]{12,}+)",
+    r"|sig|signature|(?:client_)?secret|(?:(?:api|access)[_-]?)?key|password|pwd|code|auth)=)"
+    r"(?=[^\s&\"'<>#\x00]{0,64}?[0-9])((?>[^\s&\"'<>#\x00.,;)]|[.,;)](?=[A-Za-z0-9])){12,512}+)",
     r"(?:AccountKey|SharedAccessKey|SharedSecretValue|(?:(?<=[;\s])(?i:pwd)))=([^\s;\"'\x00]{6,}+)",
     r"WIFI:(?:[A-Z]:[^;\n\x00]{0,64}+;){0,4}?P:([^;\n\x00]{4,64}+)",
 )

@@ -42,13 +42,14 @@ _LABEL = (
     r"|(?:api|secret|access|auth|refresh|client)[ _-]?(?:access[ _-]?)?(?:key|token|secret)"
     r"|密[码碼钥鑰]|秘[钥鑰]|口令|令牌|暗証番号|パス(?:ワード|コード|フレーズ)|APIキー"
     r"|アクセストークン|秘密鍵|passwort|passwörter|kennwort|mots?\sde\spasse|mdp(?![a-z])"
+    r"|[Пп]арол(?:ь|я|ем|и)(?![а-я])|palavra-passe|parola\s(?:d'ordine|chiave)"
     r"|codes?\sd'acc(?:è|e)s|contrase(?:ñ|n)as?|clave\sde\sacceso|senha(?![a-z])"
     r"|(?<![a-z0-9])(?:[a-z0-9]{1,16}_)?p(?:ass|wd?)(?=[:=])|(?<![a-z0-9])pwd?(?![a-z0-9])"
     r"|비밀 ?번호|비번|패스워드|암호)"
     r"(?>[ _-]?[0-9](?![0-9]))?+"
 )
 _CLOSED = r"[\"'*_\])]{0,3}+"
-_ANY_WORD = r"[a-z0-9'.@&\u00c0-\u024f\u0300-\u036f-]{1,24}+"
+_ANY_WORD = r"[a-z0-9'.@&\u00c0-\u024f\u0300-\u036f\u0400-\u04ff-]{1,24}+"
 _ABOUT = (
     rf"(?:\s?\([^()\n{HIDDEN}]{{1,30}}+\))?+"
     r"(?:\s{1,2}+(?>for|of|on|at|in|du|del?|da|do|pour|para|zu[mr]|vo[mn]|(?:für|fuer)s?)\s"
@@ -62,7 +63,7 @@ _FILLER = (
 )
 _BECOMES = r"(?:改|换|換|变|變|设|設|设置|設置|設定|设定|更新|重置|修改|更改)[成为為到]"
 _LINK = (
-    r"(?>(?:is|was|are|be|est|c'est|es|era|é|ist|lautet|(?:changed|(?:re-?)?set|updated|switched)\sto)(?![a-z0-9])|[:=]{1,3}>?"
+    r"(?>(?:is|was|are|be|est|c'est|es|era|é|è|это|ficou|ist|lautet|(?:changed|(?:re-?)?set|updated|switched)\sto)(?![a-z0-9])|[:=]{1,3}>?"
     rf"|[-=]>|→|(?<=\s)-(?=\s)|叫做?|[是为為用はをに]|が|은|는|이|가|을|를|{_BECOMES})"
 )
 _LINKED = (
@@ -131,12 +132,44 @@ _TYPED = (
 _TURNED = r"\s(?>en|à|auf|a|zu|in|por|to)\s"
 """A change to a new password, in languages that say it with a preposition."""
 
+_NO_WORD = (
+    r"(?!(?:string|str|text|required|optional|none|null|true|false|yes|no|wrong|incorrect|invalid|missing|unknown|hidden|forgot|forgotten|expired"
+    r"|weak|strong|changed|reset|same|none|secret|todo|password|passwort|vergessen|falsch|oubliée?|olvidada|esquecida|dimenticata|забыл[аи]?|bytes|int|varchar|char"
+    r"|changeme|example|whatever|something|nope|never|still|ugh)(?![a-z\u00e0-\u00ff]))"
+)
+_LETTERS = r"[a-z\u00c0-\u024f\u0300-\u036f\u0400-\u04ff]"
+_COLON = (
+    rf"(?<![a-z_.$])(?>pass(?:word|code|phrase|wd)|passwort|kennwort|mdp|mots?\sde\spasse|contrase(?:ñ|n)a|senha|parola\sd'ordine|[Пп]ароль|pw)"
+    rf"{_ABOUT}\s?:\s{_NO_WORD}({_LETTERS}{{5,32}}+)(?=\s{{0,2}}(?:\n|\Z|[,;!)]|\.(?:\s|\Z))|\s(?>pour|for|für|para|per|для|по|de|en|on)\s)"
+)
+"""A value of letters alone after a colon, with nothing more to say."""
+_SPELT = (
+    rf"(?>{_LABEL}|wi-?fi|wlan)[^\n.:;{HIDDEN}]{{0,32}}?(?>is|was|ist|est|es|é|è|:)\s({_LETTERS}{{5,40}}+),?\s\(?(?>all|in|no|alles|tout|todo|tudo|tutto|всё|с)\s"
+    r"(?:in\s|en\s|em\s|one\s)?(?>lower|upper|small|caps|capital|word|spaces|klein|groß|minuscule|majuscule|min[uú]scul|may[uú]scul|mai[uú]scul|attaché|junto|attaccato|маленьк|больш)"
+)
+"""A value of letters alone, and how it is spelt."""
+_COMMANDS = (
+    rf"(?:curl|https?|wget)\s[^\n{HIDDEN}]{{0,60}}?(?>-u|--user)[\s=][\w.@-]{{1,40}}+:([^\s{HIDDEN}\"']{{4,64}}+)",
+    rf"(?:mysql|mysqldump|mariadb|mysqladmin)\s[^\n{HIDDEN}]{{0,60}}?-p([^\s{HIDDEN}\"'-][^\s{HIDDEN}\"']{{3,63}}+)",
+    rf"(?:redis-cli|sshpass|psql|ldapsearch)\s[^\n{HIDDEN}]{{0,60}}?-(?:a|p|w)\s?[\"']?([^\s{HIDDEN}\"'-][^\s{HIDDEN}\"']{{5,63}}+)",
+)
+_PAIR = (
+    rf"(?:(?<![a-z0-9._%+:/-])[a-z0-9._%+-]{{1,64}}+@(?:[a-z0-9-]{{1,63}}+\.){{1,3}}[a-z]{{2,12}}+|(?<![a-z0-9])(?:admin|root|administrator))(?:\s?[/|,;]\s?|\s?:\s?(?=[a-z])|\s)"
+    rf"(?!{_CODE}|[a-z0-9._-]{{1,64}}@){_HAS_DIGIT}(?={_TOKEN}{{0,64}}?[a-z])(?!(?:iphone|windows|android|office|ios)|[0-9]{{1,3}}[a-z]|[0-9:.]{{1,8}}[ap]m|[a-z]{{1,3}}[0-9]{{1,4}}(?![a-z0-9])|v[0-9])({_SIGN}{{7,64}}+)"
+)
+"""A user name, and the password beside it."""
+
 PASSWORDS = (
+    rf"(?i:{_COLON})",
+    rf"(?i:{_SPELT})",
+    *_COMMANDS,
+    rf"(?i:{_PAIR})",
+    rf"(?<![A-Za-z0-9])[A-Z][A-Z0-9_]{{0,16}}?(?>PASSWORD|PASSWD|PASS|PWD)\s?=\s?[\"']?(?i:{_NO_WORD}{_NO_PASSWORD})(?![$<{{\[%*])([!#-&(-:<-~]{{6,64}}+)",
     rf"(?i:{_FIRST})",
     rf"(?i:{_LABEL}(?:{_CHANGED}{_VALUE}|{_LINKED}{_VALUE}|{_ADJOINED}{_LONE_VALUE}))",
     rf"(?i:{_LABEL}{_TURNED}{_LONE_VALUE})",
     rf"(?i:{_LABEL}{_CLAUSE}(?:{_PHRASE}|{_VALUE}))",
-    rf"(?i:(?<![a-z])(?>pass|clave){_LINKED}{_CAREFUL})",
+    rf"(?i:(?<![a-z])(?>pass|clave|wi-?fi|wlan|(?>la|mi|tu|su)\scontra){_LINKED}{_CAREFUL})",
     rf"(?i:{_TYPED})",
     rf"(?i:密[码碼]{_NO_PASSWORD}(?=[a-z]{{4,24}}+[0-9]{{2}})([a-z]{{4,24}}+[0-9]{{2,12}}+)(?![a-z0-9]))",
     rf"(?i:(?>chang|set|reset|updat|switch)[a-z]{{0,4}}+\s{_WORDS}{_LABEL}{_ABOUT}"

@@ -6,7 +6,7 @@ bound, except for a possessive run of single characters at the very end of a pat
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from souffleur.knowledge.privacy.code_phrases import (
@@ -21,7 +21,12 @@ from souffleur.knowledge.privacy.contact_patterns import EMAILS, PHONES
 from souffleur.knowledge.privacy.document_numbers import CHECKED, is_card_number, is_resident_id
 from souffleur.knowledge.privacy.handling import Group
 from souffleur.knowledge.privacy.key_formats import IN_ADDRESS, PREFIXED, WALLET
+from souffleur.knowledge.privacy.near_documents import NEAR_DOCUMENTS
+from souffleur.knowledge.privacy.near_keys import ASSIGNED, GROUPED, LONG, SEEDS
+from souffleur.knowledge.privacy.near_secrets import IN_WORDS, NUMBER_WORDS, SIGNED, WITH_DIGITS
 from souffleur.knowledge.privacy.password_phrases import HIDDEN, LOCK_CODES, PASSWORDS
+from souffleur.knowledge.privacy.surroundings import Row, Surroundings
+from souffleur.knowledge.privacy.told_phrases import ANSWERS, OPENING_WORDS, PASSPHRASES
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,14 @@ class Secret:
     """What it is, which decides what is done about it."""
     hint: re.Pattern[str] | None = None
     """What every text that holds one has, found quickly; `None` if there is no such sign."""
+    near: Surroundings | None = None
+    """What stands around it; `None` if the pattern itself says that."""
+
+    def holds(self, plain: str, start: int, end: int) -> bool:
+        """Return whether what the pattern found at these places of the text is one."""
+        if self.check is not None and not self.check(plain[start:end]):
+            return False
+        return self.near is None or self.near.hold(plain, start, end)
 
 
 _L = r"(?<![A-Za-z0-9])"
@@ -59,6 +72,16 @@ _DIGITS = re.compile(
     "|-[A-Za-z]{0,9}[0-9]|[0-9][A-Za-z]{0,9}-"
 )
 _MANY_DIGITS = re.compile("[0-9](?:[A-Za-z]?[ .,/()-]{0,2}[0-9]){5}")
+_DOCUMENT_DIGITS = re.compile(
+    "(?:[0-9][A-Za-z]{0,2}[ .,/()-]{0,2}[A-Za-z]{0,2}){4}[0-9]|[CFGHJ-NPRTV-Z][CFGHJ-NPRTV-Z0-9]{8}"
+)
+_SIGNED = re.compile("[A-Za-z0-9][!#$%&*+=?^~@|]+[A-Za-z0-9]")
+_ASSIGNED = re.compile("[=:]")
+_MANY_DIGITS_APART = re.compile("[0-9][A-Za-z]{0,3}[ -]?[A-Za-z0-9]{2}")
+_TWO_NUMBERS = re.compile(
+    f"(?i:{NUMBER_WORDS})[ ,-]{{1,2}}(?i:{NUMBER_WORDS}|[0-9])|[〇零一二三四五六七八九两]{{4}}"
+    "|[공영일이삼사오육칠팔구]{4}"
+)
 _VALUE_SIGN = re.compile("=|WIFI:")
 _AT = re.compile("@")
 
@@ -69,14 +92,31 @@ def _secret(
     check: Callable[[str], bool] | None = None,
     hint: re.Pattern[str] | None = None,
     group: Group = Group.SECRET,
+    near: Surroundings | None = None,
 ) -> list[Secret]:
-    return [Secret(name, re.compile(_apart(one), re.ASCII), check, group, hint) for one in sources]
+    patterns = [re.compile(_apart(one), re.ASCII) for one in sources]
+    return [Secret(name, pattern, check, group, hint, near) for pattern in patterns]
 
 
 def _apart(source: str) -> str:
     """Return the pattern so that it also matches kana with separate sound marks."""
     parts = ((char, unicodedata.normalize("NFD", char)) for char in source)
     return "".join(char if char == apart else f"(?:{char}|{apart})" for char, apart in parts)
+
+
+_CREDENTIAL = re.compile(
+    _apart(
+        "(?i:pass|pwd?|mdp|key|token|secret|kennwort|mot|code|contra|clave|senha|unlock|wi-?fi|wlan|pin|admin|root"
+        "|parola|palavra|curl|http|wget|mysql|maria|redis|psql|ldap)|@|[密秘口令暗]|パス|ハ|ﾊ|API|アクセス|비|패스|암호|[Пп]арол"
+    )
+)
+
+
+def _rows(
+    rows: Iterable[Row], hint: re.Pattern[str] | None, group: Group = Group.SECRET
+) -> Iterator[Secret]:
+    for name, source, check, around in rows:
+        yield from _secret(name, source, check=check, hint=hint, group=group, near=around)
 
 
 SECRETS = (
@@ -108,9 +148,9 @@ SECRETS = (
         r"(?=[\w.~+/=-]{0,64}?[0-9])([\w.~+/=-]{16,}+)",
     ),
     *_secret("an access token", rf"{_L}(?:{'|'.join(PREFIXED)})", hint=_LONG_RUN),
+    *_secret("a Google API key", rf"{_L}AIza[\w-]{{30,}}+", hint=_LONG_RUN),
     *_secret("a secret in an address", *IN_ADDRESS, hint=_VALUE_SIGN),
     *_secret("a wallet key", *WALLET, hint=_LONG_RUN),
-    *_secret("a Google API key", rf"{_L}AIza[\w-]{{30,}}+", hint=_LONG_RUN),
     *_secret(
         "a JSON web token",
         rf"{_L}eyJ[\w-]{{8,1024}}+\.[\w-]{{8,8192}}+\.[\w-]{{4,}}+",
@@ -121,9 +161,11 @@ SECRETS = (
         rf"(?<=[a-z0-9])://[^\s:/@\"'<>{HIDDEN}]{{0,64}}+:(?i:{_EXAMPLE})"
         rf"([^\s/\"'<>{HIDDEN}]{{1,128}})@(?=[A-Za-z0-9\[])",
     ),
-    *_secret("a password", *PASSWORDS),
+    *_secret("a password", *PASSWORDS, hint=_CREDENTIAL),
     *_secret("a door or lock code", *LOCK_CODES, hint=_DIGIT),
     *_secret("a recovery phrase", SEED_PHRASE),
+    *_secret("a passphrase", *PASSPHRASES, *OPENING_WORDS),
+    *_secret("an answer to a security question", *ANSWERS),
     *_secret("a code", *CODES, hint=_DIGITS),
     *_secret(
         "an identity card number",
@@ -153,6 +195,14 @@ SECRETS = (
     *_secret("a driving licence number", LICENCE, group=Group.DOCUMENT, hint=_MANY_DIGITS),
     *_secret("a tax number", TAX, group=Group.DOCUMENT, hint=_MANY_DIGITS),
     *_secret("a bank account number", ACCOUNT, group=Group.DOCUMENT, hint=_MANY_DIGITS),
+    *_rows(WITH_DIGITS, _DIGIT),
+    *_rows(IN_WORDS, _TWO_NUMBERS),
+    *_rows(SIGNED, _SIGNED),
+    *_rows(LONG, _LONG_RUN),
+    *_rows(ASSIGNED, _ASSIGNED),
+    *_rows(GROUPED, _MANY_DIGITS_APART),
+    *_rows(SEEDS, None),
+    *_rows(NEAR_DOCUMENTS, _DOCUMENT_DIGITS, Group.DOCUMENT),
 )
 """What is never kept unless the settings say so."""
 

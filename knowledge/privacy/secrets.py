@@ -9,6 +9,7 @@ from functools import cache
 from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.password_phrases import HIDDEN
 from souffleur.knowledge.privacy.secret_patterns import CONTACTS, SECRETS, Secret
+from souffleur.knowledge.privacy.surroundings import drop_read
 
 MASK = "[secret]"
 """The text shown instead of a secret."""
@@ -49,7 +50,9 @@ def find_secret(text: str, groups: AbstractSet[Group] = NEVER_KEPT) -> str | Non
     True
     """
     kinds = _kinds(frozenset(groups))
-    return next((secret.name for secret, _ in _find(text, kinds)), None)
+    name = next((secret.name for secret, _ in _find(text, kinds)), None)
+    drop_read()
+    return name
 
 
 def mask(text: str, groups: AbstractSet[Group] = NEVER_KEPT) -> str:
@@ -80,6 +83,7 @@ def mask_together(*texts: str, groups: AbstractSet[Group] = NEVER_KEPT) -> tuple
             masked.append(_cover(text, [(low - start, high - start) for low, high in spans]))
             start += len(text) + 1
         texts = tuple(masked)
+    drop_read()
     return texts
 
 
@@ -124,7 +128,7 @@ def _find(text: str, kinds: Sequence[Secret]) -> Iterator[tuple[Secret, Span]]:
             continue
         for match in secret.pattern.finditer(plain):
             for span in _spans(match):
-                if secret.check is None or secret.check(plain[slice(*span)]):
+                if secret.holds(plain, *span):
                     yield secret, span
 
 

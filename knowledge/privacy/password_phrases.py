@@ -148,22 +148,20 @@ _SPELT = (
     r"(?:in\s|en\s|em\s|one\s)?(?>lower|upper|small|caps|capital|word|spaces|klein|groß|minuscule|majuscule|min[uú]scul|may[uú]scul|mai[uú]scul|attaché|junto|attaccato|маленьк|больш)"
 )
 """A value of letters alone, and how it is spelt."""
-_COMMANDS = (
+COMMANDS = (
     rf"(?:curl|https?|wget)\s[^\n{HIDDEN}]{{0,60}}?(?>-u|--user)[\s=][\w.@-]{{1,40}}+:([^\s{HIDDEN}\"']{{4,64}}+)",
     rf"(?:mysql|mysqldump|mariadb|mysqladmin)\s[^\n{HIDDEN}]{{0,60}}?-p([^\s{HIDDEN}\"'-][^\s{HIDDEN}\"']{{3,63}}+)",
     rf"(?:redis-cli|sshpass|psql|ldapsearch)\s[^\n{HIDDEN}]{{0,60}}?-(?:a|p|w)\s?[\"']?([^\s{HIDDEN}\"'-][^\s{HIDDEN}\"']{{5,63}}+)",
 )
-_PAIR = (
-    rf"(?:(?<![a-z0-9._%+:/-])[a-z0-9._%+-]{{1,64}}+@(?:[a-z0-9-]{{1,63}}+\.){{1,3}}[a-z]{{2,12}}+|(?<![a-z0-9])(?:admin|root|administrator))(?:\s?[/|,;]\s?|\s?:\s?(?=[a-z])|\s)"
-    rf"(?!{_CODE}|[a-z0-9._-]{{1,64}}@){_HAS_DIGIT}(?={_TOKEN}{{0,64}}?[a-z])(?!(?:iphone|windows|android|office|ios)|[0-9]{{1,3}}[a-z]|[0-9:.]{{1,8}}[ap]m|[a-z]{{1,3}}[0-9]{{1,4}}(?![a-z0-9])|v[0-9])({_SIGN}{{7,64}}+)"
+PAIR = (
+    rf"(?i:(?:(?<![a-z0-9._%+:/-])[a-z0-9._%+-]{{1,64}}+@(?:[a-z0-9-]{{1,63}}+\.){{1,3}}[a-z]{{2,12}}+|(?<![a-z0-9])(?:admin|root|administrator))(?:\s?[/|,;]\s?|\s?:\s?(?=[a-z])|\s)"
+    rf"(?!{_CODE}|[a-z0-9._-]{{1,64}}@){_HAS_DIGIT}(?={_TOKEN}{{0,64}}?[a-z])(?!(?:iphone|windows|android|office|ios)|[0-9]{{1,3}}[a-z]|[0-9:.]{{1,8}}[ap]m|[a-z]{{1,3}}[0-9]{{1,4}}(?![a-z0-9])|v[0-9])({_SIGN}{{7,64}}+))"
 )
 """A user name, and the password beside it."""
 
 PASSWORDS = (
     rf"(?i:{_COLON})",
     rf"(?i:{_SPELT})",
-    *_COMMANDS,
-    rf"(?i:{_PAIR})",
     rf"(?<![A-Za-z0-9])[A-Z][A-Z0-9_]{{0,16}}?(?>PASSWORD|PASSWD|PASS|PWD)\s?=\s?[\"']?(?i:{_NO_WORD}{_NO_PASSWORD})(?![$<{{\[%*])([!#-&(-:<-~]{{6,64}}+)",
     rf"(?i:{_FIRST})",
     rf"(?i:{_LABEL}(?:{_CHANGED}{_VALUE}|{_LINKED}{_VALUE}|{_ADJOINED}{_LONE_VALUE}))",

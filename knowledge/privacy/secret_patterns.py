@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from souffleur.knowledge.privacy import hints
 from souffleur.knowledge.privacy.code_phrases import (
     ACCOUNT,
     CODES,
@@ -20,11 +21,18 @@ from souffleur.knowledge.privacy.code_phrases import (
 from souffleur.knowledge.privacy.contact_patterns import EMAILS, PHONES
 from souffleur.knowledge.privacy.document_numbers import CHECKED, is_card_number, is_resident_id
 from souffleur.knowledge.privacy.handling import Group
+from souffleur.knowledge.privacy.hints import Hint
 from souffleur.knowledge.privacy.key_formats import IN_ADDRESS, PREFIXED, WALLET
 from souffleur.knowledge.privacy.near_documents import NEAR_DOCUMENTS
 from souffleur.knowledge.privacy.near_keys import ASSIGNED, GROUPED, LONG, SEEDS
-from souffleur.knowledge.privacy.near_secrets import IN_WORDS, NUMBER_WORDS, SIGNED, WITH_DIGITS
-from souffleur.knowledge.privacy.password_phrases import HIDDEN, LOCK_CODES, PASSWORDS
+from souffleur.knowledge.privacy.near_secrets import IN_WORDS, SIGNED, WITH_DIGITS
+from souffleur.knowledge.privacy.password_phrases import (
+    COMMANDS,
+    HIDDEN,
+    LOCK_CODES,
+    PAIR,
+    PASSWORDS,
+)
 from souffleur.knowledge.privacy.surroundings import Row, Surroundings
 from souffleur.knowledge.privacy.told_phrases import ANSWERS, OPENING_WORDS, PASSPHRASES
 
@@ -41,8 +49,8 @@ class Secret:
     """A function that checks what was found; `None` if the pattern is sufficient."""
     group: Group = Group.SECRET
     """What it is, which decides what is done about it."""
-    hint: re.Pattern[str] | None = None
-    """What every text that holds one has, found quickly; `None` if there is no such sign."""
+    hint: Hint | None = None
+    """What every text that holds one has, in lower case; `None` if there is no such sign."""
     near: Surroundings | None = None
     """What stands around it; `None` if the pattern itself says that."""
 
@@ -65,32 +73,11 @@ _WORDS = r"(?!(?!proj-|ant-|live|test)[a-z]{1,15}+(?:[-_][a-z]{1,15}+){1,8}+(?![
 """Excludes joined words, such as names of packages and columns: sk-learn-contrib, pk_user_id."""
 
 
-_LONG_RUN = re.compile(r"[\w./+=:~-]{14}", re.ASCII)
-_DIGIT = re.compile("[0-9]")
-_DIGITS = re.compile(
-    "[0-9][A-Za-z ,-]{0,3}[0-9]{2}|[0-9]{2}[A-Za-z ,-]{0,3}[0-9]"
-    "|-[A-Za-z]{0,9}[0-9]|[0-9][A-Za-z]{0,9}-"
-)
-_MANY_DIGITS = re.compile("[0-9](?:[A-Za-z]?[ .,/()-]{0,2}[0-9]){5}")
-_DOCUMENT_DIGITS = re.compile(
-    "(?:[0-9][A-Za-z]{0,2}[ .,/()-]{0,2}[A-Za-z]{0,2}){4}[0-9]|[CFGHJ-NPRTV-Z][CFGHJ-NPRTV-Z0-9]{8}"
-)
-_SIGNED = re.compile("[A-Za-z0-9][!#$%&*+=?^~@|]+[A-Za-z0-9]")
-_ASSIGNED = re.compile("[=:]")
-_MANY_DIGITS_APART = re.compile("[0-9][A-Za-z]{0,3}[ -]?[A-Za-z0-9]{2}")
-_TWO_NUMBERS = re.compile(
-    f"(?i:{NUMBER_WORDS})[ ,-]{{1,2}}(?i:{NUMBER_WORDS}|[0-9])|[〇零一二三四五六七八九两]{{4}}"
-    "|[공영일이삼사오육칠팔구]{4}"
-)
-_VALUE_SIGN = re.compile("=|WIFI:")
-_AT = re.compile("@")
-
-
 def _secret(
     name: str,
     *sources: str,
     check: Callable[[str], bool] | None = None,
-    hint: re.Pattern[str] | None = None,
+    hint: Hint | None = None,
     group: Group = Group.SECRET,
     near: Surroundings | None = None,
 ) -> list[Secret]:
@@ -104,17 +91,7 @@ def _apart(source: str) -> str:
     return "".join(char if char == apart else f"(?:{char}|{apart})" for char, apart in parts)
 
 
-_CREDENTIAL = re.compile(
-    _apart(
-        "(?i:pass|pwd?|mdp|key|token|secret|kennwort|mot|code|contra|clave|senha|unlock|wi-?fi|wlan|pin|admin|root"
-        "|parola|palavra|curl|http|wget|mysql|maria|redis|psql|ldap)|@|[密秘口令暗]|パス|ハ|ﾊ|API|アクセス|비|패스|암호|[Пп]арол"
-    )
-)
-
-
-def _rows(
-    rows: Iterable[Row], hint: re.Pattern[str] | None, group: Group = Group.SECRET
-) -> Iterator[Secret]:
+def _rows(rows: Iterable[Row], hint: Hint | None, group: Group = Group.SECRET) -> Iterator[Secret]:
     for name, source, check, around in rows:
         yield from _secret(name, source, check=check, hint=hint, group=group, near=around)
 
@@ -125,7 +102,9 @@ SECRETS = (
         r"-----BEGIN (?:[A-Z0-9]{2,10}+ ){0,2}?PRIVATE KEY(?: BLOCK)?+(?:-----)?+"
         rf"(?>{_KEY_BODY}{{0,16384}}+{_KEY_END}|(?:(?:\s|\\n){{0,4}}+[\w+/=]{{20,400}}+){{0,60}}+)",
     ),
-    *_secret("an API key", rf"{_L}(?:sk|pk|rk)[-_]{_WORDS}[A-Za-z0-9_-]{{12,}}+", hint=_LONG_RUN),
+    *_secret(
+        "an API key", rf"{_L}(?:sk|pk|rk)[-_]{_WORDS}[A-Za-z0-9_-]{{12,}}+", hint=hints.has_long_run
+    ),
     *_secret(
         "an AWS key",
         rf"{_L}(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{{16}}{_R}",
@@ -134,7 +113,7 @@ SECRETS = (
         rf"(?>[^A-Za-z0-9/+\n{HIDDEN}]|(?<![A-Za-z])(?:is|was|now)(?![A-Za-z])){{0,12}}+"
         rf"(?![0-9a-f]{{40}}{_R})(?=[A-Za-z0-9/+]{{0,39}}?[A-Z])"
         r"([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
-        hint=_LONG_RUN,
+        hint=hints.has_long_run,
     ),
     *_secret(
         "an access token",
@@ -142,38 +121,47 @@ SECRETS = (
         r"|hf_[A-Za-z0-9]{16,}+|(?:npm_|gsk_|xai-)[A-Za-z0-9]{20,}+|do[opr]_v1_[a-f0-9]{32,}+"
         r"|ya29\.[\w-]{20,}+|SG\.[\w-]{16,64}+\.[\w-]{16,}+"
         r"|xox[abeprs]-(?=[A-Za-z0-9-]{0,20}[0-9])[A-Za-z0-9-]{10,}+)",
+        hint=hints.has_long_run,
+    ),
+    *_secret(
+        "an access token",
         r"(?i:authorization[\"']{0,2}+\s{0,3}+[:=]\s{0,3}+[\"']?+(?:bearer|basic|token)\s{1,3}+"
         rf"{_EXAMPLE})([\w.~+/=-]{{8,}}+)",
         rf"{_L}(?i:bearer(?:\stoken)?+\s{{0,2}}+[:=]?+\s{{0,2}}+[\"']?+{_EXAMPLE})"
         r"(?=[\w.~+/=-]{0,64}?[0-9])([\w.~+/=-]{16,}+)",
+        hint=hints.any_of("bearer", "authorization"),
     ),
-    *_secret("an access token", rf"{_L}(?:{'|'.join(PREFIXED)})", hint=_LONG_RUN),
-    *_secret("a Google API key", rf"{_L}AIza[\w-]{{30,}}+", hint=_LONG_RUN),
-    *_secret("a secret in an address", *IN_ADDRESS, hint=_VALUE_SIGN),
-    *_secret("a wallet key", *WALLET, hint=_LONG_RUN),
+    *_secret("an access token", rf"{_L}(?:{'|'.join(PREFIXED)})", hint=hints.has_long_run),
+    *_secret("a Google API key", rf"{_L}AIza[\w-]{{30,}}+", hint=hints.has_long_run),
+    *_secret("a secret in an address", *IN_ADDRESS, hint=hints.has_value_sign),
+    *_secret("a wallet key", *WALLET, hint=hints.has_long_run),
     *_secret(
         "a JSON web token",
         rf"{_L}eyJ[\w-]{{8,1024}}+\.[\w-]{{8,8192}}+\.[\w-]{{4,}}+",
-        hint=_LONG_RUN,
+        hint=hints.has_long_run,
     ),
     *_secret(
         "a password in an address",
         rf"(?<=[a-z0-9])://[^\s:/@\"'<>{HIDDEN}]{{0,64}}+:(?i:{_EXAMPLE})"
         rf"([^\s/\"'<>{HIDDEN}]{{1,128}})@(?=[A-Za-z0-9\[])",
+        hint=hints.any_of("://"),
     ),
-    *_secret("a password", *PASSWORDS, hint=_CREDENTIAL),
-    *_secret("a door or lock code", *LOCK_CODES, hint=_DIGIT),
-    *_secret("a recovery phrase", SEED_PHRASE),
-    *_secret("a passphrase", *PASSPHRASES, *OPENING_WORDS),
-    *_secret("an answer to a security question", *ANSWERS),
-    *_secret("a code", *CODES, hint=_DIGITS),
+    *_secret("a password", *COMMANDS, hint=hints.has_command),
+    *_secret("a password", PAIR, hint=hints.has_user),
+    *_secret("a password", *PASSWORDS, hint=hints.names_password),
+    *_secret("a door or lock code", *LOCK_CODES, hint=hints.has_digit),
+    *_secret("a recovery phrase", SEED_PHRASE, hint=hints.names_seed),
+    *_secret("a passphrase", *PASSPHRASES, hint=hints.names_passphrase),
+    *_secret("a passphrase", *OPENING_WORDS, hint=hints.opens_something),
+    *_secret("an answer to a security question", *ANSWERS, hint=hints.names_question),
+    *_secret("a code", *CODES, hint=hints.has_digits),
     *_secret(
         "an identity card number",
         r"(?<![A-Za-z0-9])(?<![0-9]\.)(?=([1-9][0-9]{5}[ .-]?[0-9]{4}[ .-]?[0-9]{2}[ .-]?"
         rf"[0-9]{{2}}[ .-]?[0-9]{{3}}[ .-]?[0-9Xx]){_R})",
         check=is_resident_id,
         group=Group.DOCUMENT,
-        hint=_MANY_DIGITS,
+        hint=hints.has_many_digits,
     ),
     *_secret(
         "a payment card number",
@@ -184,30 +172,32 @@ SECRETS = (
         rf"(?<![A-Za-z0-9])(?=([0-9]{{4}}[ .-][0-9]{{6}}[ .-][0-9]{{4,5}}){_R})",
         check=is_card_number,
         group=Group.DOCUMENT,
-        hint=_MANY_DIGITS,
+        hint=hints.has_many_digits,
     ),
     *(
         found
         for name, source, check in CHECKED
-        for found in _secret(name, source, check=check, group=Group.DOCUMENT, hint=_MANY_DIGITS)
+        for found in _secret(
+            name, source, check=check, group=Group.DOCUMENT, hint=hints.has_many_digits
+        )
     ),
-    *_secret("a passport number", PASSPORT, group=Group.DOCUMENT, hint=_MANY_DIGITS),
-    *_secret("a driving licence number", LICENCE, group=Group.DOCUMENT, hint=_MANY_DIGITS),
-    *_secret("a tax number", TAX, group=Group.DOCUMENT, hint=_MANY_DIGITS),
-    *_secret("a bank account number", ACCOUNT, group=Group.DOCUMENT, hint=_MANY_DIGITS),
-    *_rows(WITH_DIGITS, _DIGIT),
-    *_rows(IN_WORDS, _TWO_NUMBERS),
-    *_rows(SIGNED, _SIGNED),
-    *_rows(LONG, _LONG_RUN),
-    *_rows(ASSIGNED, _ASSIGNED),
-    *_rows(GROUPED, _MANY_DIGITS_APART),
-    *_rows(SEEDS, None),
-    *_rows(NEAR_DOCUMENTS, _DOCUMENT_DIGITS, Group.DOCUMENT),
+    *_secret("a passport number", PASSPORT, group=Group.DOCUMENT, hint=hints.has_many_digits),
+    *_secret("a driving licence number", LICENCE, group=Group.DOCUMENT, hint=hints.has_many_digits),
+    *_secret("a tax number", TAX, group=Group.DOCUMENT, hint=hints.has_many_digits),
+    *_secret("a bank account number", ACCOUNT, group=Group.DOCUMENT, hint=hints.has_many_digits),
+    *_rows(WITH_DIGITS, hints.has_digit),
+    *_rows(IN_WORDS, hints.tells_numbers),
+    *_rows(SIGNED, hints.has_inner_sign),
+    *_rows(LONG, hints.has_long_run),
+    *_rows(ASSIGNED, hints.is_assigned),
+    *_rows(GROUPED, hints.has_groups),
+    *_rows(SEEDS, hints.tells_seed),
+    *_rows(NEAR_DOCUMENTS, hints.has_digits_of_document, Group.DOCUMENT),
 )
 """What is never kept unless the settings say so."""
 
 CONTACTS = (
-    *_secret("a telephone number", *PHONES, group=Group.CONTACT, hint=_MANY_DIGITS),
-    *_secret("an e-mail address", *EMAILS, group=Group.CONTACT, hint=_AT),
+    *_secret("a telephone number", *PHONES, group=Group.CONTACT, hint=hints.has_many_digits),
+    *_secret("an e-mail address", *EMAILS, group=Group.CONTACT, hint=hints.has_at),
 )
 """Contact data, which is kept unless the settings say otherwise."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence, Set as AbstractSet
 from functools import cache
 
 from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
+from souffleur.knowledge.privacy.hints import Hint
 from souffleur.knowledge.privacy.password_phrases import HIDDEN
 from souffleur.knowledge.privacy.secret_patterns import CONTACTS, SECRETS, Secret
 from souffleur.knowledge.privacy.surroundings import drop_read
@@ -118,18 +119,29 @@ def _kinds(groups: frozenset[Group]) -> tuple[Secret, ...]:
 
 def _find(text: str, kinds: Sequence[Secret]) -> Iterator[tuple[Secret, Span]]:
     """Yield what is found in the text with its span, kind by kind; masked parts are skipped."""
-    plain = text.replace(MASK, HIDDEN * len(MASK)).translate(_PLAIN)
-    hinted: dict[re.Pattern[str] | None, bool] = {None: True}
+    plain = _plain(text.replace(MASK, HIDDEN * len(MASK)))
+    lowered = plain.lower()
+    hinted: dict[Hint | None, bool] = {None: True}
     for secret in kinds:
         hint = secret.hint
         if hint not in hinted:
-            hinted[hint] = hint is None or hint.search(plain) is not None
+            hinted[hint] = hint is None or bool(hint(lowered))
         if not hinted[hint]:
             continue
+        named: bool | None = None
         for match in secret.pattern.finditer(plain):
+            if named is None:
+                named = secret.near is None or secret.near.may_hold(lowered)
+            if not named:
+                break
             for span in _spans(match):
                 if secret.holds(plain, *span):
                     yield secret, span
+
+
+def _plain(text: str) -> str:
+    """Return the text in plain ASCII signs, each at its place."""
+    return text.replace("`", "'") if text.isascii() else text.translate(_PLAIN)
 
 
 def _spans(match: re.Match[str]) -> list[Span]:

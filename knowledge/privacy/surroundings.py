@@ -80,6 +80,10 @@ class Surroundings:
     unless: re.Pattern[str] | None = None
     """What says that it is something else."""
 
+    def may_hold(self, lowered: str) -> bool:
+        """Return whether a text in lower case has the words anywhere, so that a value may."""
+        return r"\n" in self.words.pattern or self.words.search(lowered) is not None
+
     def hold(self, plain: str, start: int, end: int) -> bool:
         """Return whether the words around the value at these places of the text name it."""
         before, after = self._around(plain, start, end)

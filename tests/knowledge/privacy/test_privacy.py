@@ -1,5 +1,6 @@
 """Secrets, what only looks like one, and what is left when they are masked."""
 
+import gc
 import re
 import sys
 from importlib import import_module
@@ -16,8 +17,6 @@ from tests.knowledge.privacy.secret_cases import AWS_ID, CASES, JWT, KEY, LONG
 FARTHEST = 500_000
 """Upper bound of the steps that a pattern may need at one place, however long the text is."""
 ENDLESS = FARTHEST**9
-ONE_CHECK = 1_500
-"""Upper bound of the calls that the check of one value takes."""
 
 BARE = {
     "a private key": "-----BEGIN PRIVATE KEY-----",
@@ -155,13 +154,16 @@ def test_what_backtracks_far_is_noticed(source: str) -> None:
     ],
 )
 def test_the_work_on_a_hostile_text_grows_with_its_length(shape: str) -> None:
-    """20,000 characters cost no more than twice the calls of half as many, and are masked."""
-    half, whole = ((shape * (size // len(shape))) for size in (10_000, 20_000))
-    assert _calls(whole) <= 2.1 * _calls(half) + ONE_CHECK
+    """100,000 characters cost no more than twice the calls of half as many, and are masked."""
+    half, whole = ((shape * (size // len(shape))) for size in (50_000, 100_000))
+    assert _calls(whole) <= 2.1 * _calls(half) + 100
 
 
 def _calls(text: str) -> int:
-    """Return how many functions are called to mask the text."""
+    """Return how many functions are called to mask the text.
+
+    Nothing is collected meanwhile: what others have registered with the collector is called too.
+    """
     count = 0
 
     def note(frame: FrameType, event: str, arg: Any) -> None:
@@ -169,11 +171,13 @@ def _calls(text: str) -> int:
         count += event in ("call", "c_call")
 
     before = sys.getprofile()
+    gc.disable()
     sys.setprofile(note)
     try:
         mask(text)
     finally:
         sys.setprofile(before)
+        gc.enable()
     return count
 
 

@@ -108,6 +108,11 @@ names_password = any_of(
         "암호",
     ),
 )
+labels_password = any_of(
+    *("pass", "pw", "kennwort", "mdp", "contrase", "clave", "senha", "parola", "парол"),
+    *("wachtwoord", "wifi-code", "hasło", "şifre", "パス", "暗証", "密", "口令", "비밀", "비번"),
+    *("패스", "암호", "पासवर्ड", "كلمة"),
+)
 names_passphrase = any_of(
     *("phrase", "password", "frase", "passsatz", "passwort", "passe", "contrase", "senha"),
     *("фраз", "мастер"),

@@ -35,7 +35,7 @@ def tells_numbers(lowered: str) -> bool:
     >>> tells_numbers("four, seven one nine"), tells_numbers("one of us has two cats")
     (True, False)
     """
-    if _CHINESE_OR_KOREAN(lowered):
+    if _OTHER_SCRIPTS(lowered):
         return True
     told = sum([word in _numbers() for word in _WORDS(lowered)])
     return told > 0 and (told > 1 or has_digit(lowered) is not None) and _in_a_row(lowered)
@@ -58,7 +58,10 @@ def _in_a_row(lowered: str) -> bool:
 
 _WORDS = re.compile(r"[^\s\d,.;:!?()\"'_-]+").findall
 _WORDS_AND_DIGITS = re.compile(r"[^\s\d,.;:!?()\"'_-]+|[0-9]+").findall
-_CHINESE_OR_KOREAN = re.compile("[〇零一二三四五六七八九两]{4}|[공영일이삼사오육칠팔구]{4}").search
+_OTHER_SCRIPTS = re.compile(
+    "[〇零一二三四五六七八九两]{4}|[공영일이삼사오육칠팔구](?:[ ,]{0,2}[공영일이삼사오육칠팔구]){3}"
+    "|(?:(?:ゼロ|れい|いち|に|さん|よん|ご|ろく|なな|しち|はち|きゅう|きゅー)[、, ]{1,2}){3}"
+).search
 
 has_digit = re.compile("[0-9]").search
 has_long_run = re.compile(r"[\w./+=:~-]{14}", re.ASCII).search

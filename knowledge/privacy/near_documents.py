@@ -2,6 +2,7 @@
 """Numbers of documents and accounts that words elsewhere in their sentence name."""
 
 import re
+from dataclasses import replace
 from importlib import import_module
 
 from souffleur.knowledge.privacy.document_numbers import Check
@@ -37,7 +38,7 @@ _OTHER = (
     r"|заказ[а-я]*|телефон[а-я]*|трек)(?![a-z])|订单|电话|手机|快递|注文|電話|追跡|주문|전화|운송장|송장)[^\n]{0,12}\n"
 )
 
-NEAR_DOCUMENTS: tuple[Row, ...] = (
+_ROWS: tuple[Row, ...] = (
     (
         _SOCIAL,
         rf"{_S}([0-9]{{3}}[ -][0-9]{{2}}[ -][0-9]{{4}}){_E}",
@@ -66,7 +67,9 @@ NEAR_DOCUMENTS: tuple[Row, ...] = (
         _SOCIAL,
         rf"{_S}([12](?:[ .-]?[0-9AB]){{12,14}}+){_E}",
         None,
-        near(_word(r"s[ée]cu", r"s[ée]curit[ée] sociale", "nir", "carte vitale", "ameli")),
+        near(
+            _word(r"s[ée]cu", r"s[ée]curit[ée] sociale", "nir", "carte vitale", "ameli"), before=150
+        ),
     ),
     (
         _SOCIAL,
@@ -157,7 +160,7 @@ NEAR_DOCUMENTS: tuple[Row, ...] = (
         _NATIONAL,
         rf"{_S}([0-9]{{2}}\.?[0-9]{{3}}\.?[0-9]{{3}}[ -]?(?i:[a-z])){_E}",
         _valid("es.dni"),
-        near(_word("dni", "nif", "identidad", "documento", "carn[eé]")),
+        near(_word("dni", "nif", "identidad", "documento", "carnet", "carn[eé]")),
     ),
     (_NATIONAL, _digits(7, 8, "."), None, near(_word("dni", "documento"), unless=_OTHER)),
     (_NATIONAL, rf"{_S}([A-Z]{{4}}[0-9]{{6}}[HMX][A-Z]{{5}}[A-Z0-9][0-9]){_E}", None, None),
@@ -191,7 +194,7 @@ NEAR_DOCUMENTS: tuple[Row, ...] = (
         _NATIONAL,
         _digits(12, 12),
         _valid("in_.aadhaar"),
-        near(_word("aadh?aa?r", "uidai", "adhaar"), "आधार|आधार"),
+        near(_word("aadh?aa?r", "uidai", "adhaar", "kyc"), "आधार|आधार"),
     ),
     (_NATIONAL, _digits(12, 12), _valid("jp.in_"), near("マイナンバー|個人番号|my number")),
     (_NATIONAL, _digits(11, 11), _valid("pl.pesel"), near(_word("pesel[a-z]*"))),
@@ -258,7 +261,7 @@ NEAR_DOCUMENTS: tuple[Row, ...] = (
         near(
             r"(?:kranken|gesundheits)(?:kasse|versicher|karte)|versicherten|(?<![a-z])kvnr|ohip|health (?:card|insurance)|member (?:id|number)",
             r"insurance (?:id|number|card|policy)|policy (?:number|no)|tarjeta sanitaria|mutua|mutuelle|cart[aã]o (?:do )?sus|(?<![a-z])cns(?![a-z])|tessera sanitaria|plano de saúde|convênio",
-            r"полис|омс|(?:保険証|保険者|被保険者)|医保|社保卡|건강보험|보험증",
+            r"(?<![а-я])полис|(?<![а-я])омс(?![а-я])|(?:保険証|保険者|被保険者)|医保|社保卡|건강보험|보험증",
             unless=_OTHER,
         ),
     ),
@@ -268,7 +271,7 @@ NEAR_DOCUMENTS: tuple[Row, ...] = (
         rf"|(?=[A-Z]{{0,7}}[0-9][A-Z]{{0,7}}[0-9])[CFGHJKLMNPRTVWXYZ][CFGHJKLMNPRTVWXYZ0-9]{{8}}[0-9]?|[0-9]{{2}} ?[0-9]{{2}} ?(?:№|No)? ?[0-9]{{6}}){_E}",
         None,
         near(
-            r"passport|reisepass|(?:personal)?ausweis|passnummer|passeport|carte d'identité|pasaporte|passaporte|passaporto|паспорт|загран|серия",
+            r"passport|reisepass|(?:personal)?ausweis|passnummer|passeport|carte d'identité|pasaporte|passaporte|passaporto|паспорт|загран|сери[яюи]",
             r"护照|護照|パスポート|旅券|여권|carta d'identità|(?<![a-z])perso(?![a-z])|身份证|identity card|id card",
             unless=_OTHER,
         ),
@@ -297,7 +300,12 @@ NEAR_DOCUMENTS: tuple[Row, ...] = (
             unless=_OTHER,
         ),
     ),
-    (_BANK, _digits(9, 9, " "), _valid("us.rtn"), near(_word("routing", "aba", "rtn"))),
+    (
+        _BANK,
+        _digits(9, 9, " "),
+        _valid("us.rtn"),
+        near(_word("routing", "aba", "rtn", "direct deposit", "(?:old|voided|blank|my) checks?")),
+    ),
     (
         _BANK,
         rf"{_S}([0-9]{{2}}[ -][0-9]{{2}}[ -][0-9]{{2}}){_E}",
@@ -308,4 +316,15 @@ NEAR_DOCUMENTS: tuple[Row, ...] = (
     (_NATIONAL, rf"{_S}(784-?[0-9]{{4}}-?[0-9]{{7}}-?[0-9]){_E}", None, None),
     (_BANK, _digits(20, 20, " -"), _valid("es.ccc"), None),
 )
+
+
+def _wide(row: Row) -> Row:
+    """Return the row with a number that its digits or its form prove sought in wider surroundings."""
+    name, pattern, check, around = row
+    if check is None or around is None:
+        return row
+    return name, pattern, check, replace(around, before=150, after=80)
+
+
+NEAR_DOCUMENTS = tuple(_wide(row) for row in _ROWS)
 """Name, pattern, check and surroundings of each kind; the group matches the number."""

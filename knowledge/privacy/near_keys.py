@@ -28,7 +28,9 @@ LONG: tuple[Row, ...] = (
         r"(?<![A-Za-z0-9_+/.-])((?:0x)?[0-9a-f]{64})(?![A-Za-z0-9])",
         None,
         near(
-            r"ether(?:eum)?(?![a-z])|(?<![a-z])(?:eth|crypto|coins?)(?![a-z])|hardhat|foundry|truffle|ganache|deployer|signer|accounts?[\"']?:|web3|ethers|mainnet|private",
+            r"ether(?:eum)?(?![a-z])|(?<![a-z])(?:eth|crypto|coins?)(?![a-z])|hardhat|foundry|truffle|ganache|deployer|signer|accounts?[\"']?:|web3|ethers|mainnet|private|кошел|эфир|крипт|钱包|以太|ウォレット|지갑|wallet|cartera|billetera|portefeuille|carteira|portafoglio",
+            before=150,
+            after=80,
             unless=HASH,
         ),
     ),

@@ -52,11 +52,14 @@ _DIGIT_WORD = rf"(?>(?:{NUMBER_WORDS})(?![a-z\u00c0-\u024f\u0300-\u036f\u0430-\u
 _DIGITS_TOLD = (
     rf"(?i:(?<![a-z\u00c0-\u024f])({_DIGIT_WORD}(?:[ ,-]{{1,2}}(?:{_DIGIT_WORD}|[0-9]{{1,4}}+(?![0-9]))){{3,23}}+))",
     r"(?<![〇零一二三四五六七八九十百千万两])([〇零一二三四五六七八九两]{4,10}+)(?![十百千万个個月年日号天点])",
+    r"(?<![\uac00-\ud7a3])((?:[공영일이삼사오육칠팔구][ ,]{1,2}){3,7}[공영일이삼사오육칠팔구])(?![\uac00-\ud7a3])",
+    r"((?:(?>ゼロ|れい|いち|に|さん|よん|ご|ろく|なな|しち|はち|きゅう|きゅー)[、, ]{1,2}){3,7}(?>ゼロ|れい|いち|に|さん|よん|ご|ろく|なな|しち|はち|きゅう))",
     r"(?<![\uac00-\ud7a3])([공영일이삼사오육칠팔구]{4,8}(?: ?[공영일이삼사오육칠팔구]{4}){0,3})(?=이야|야|예요|이에요|입니다|로|으로|라고|[\s.,!?]|$)",
 )
 _TURNED = r"(?:left|right|clockwise|links|rechts|izquierda|derecha|gauche|droite|sinistra|destra|esquerda|direita|влево|вправо|左|右)"
 _DIRECTIONS = rf"(?i:({_TURNED}[a-z ]{{0,16}}+[0-9]{{1,2}}+(?:(?:[ ,]|[a-z]){{1,24}}+[0-9]{{1,2}}+){{1,5}}+))(?![0-9])"
-"""A number lock with a dial: "left to 31, right to 8"."""
+_TURNS = rf"(?i:([0-9]{{1,2}}+\s(?:[a-z]{{1,4}}+\s){{0,2}}{_TURNED}(?:[, ]{{1,2}}[0-9]{{1,2}}+\s(?:[a-z]{{1,4}}+\s){{0,2}}{_TURNED}){{1,5}}+))"
+"""A number lock with a dial: "left to 31, right to 8", "31 left, 8 right"."""
 
 _DIALLED = (
     r"(?:(?<![a-zà-ÿа-яё])(?:is|was|it's|its|are|be|with|by|enter|type|press|punch|dial|use|using|to|on|then|now|code|combo"
@@ -114,6 +117,22 @@ _CHOSEN = (
     r"|выбрал[аи]?|поставил[аи]?|набра(?:ть|л|ла)|набираю|набирать|набери|ввожу|ввести|введи|ввел[аи]?|ввёл|жму|нажать)(?: (?:in|the|el|il|le|die))?\s?[\"']?\n"
 )
 """A key pad is used: the value follows."""
+_ALONE = (
+    rf"(?:(?<=[.:,;!?。，、！？])|(?<=[.:,;!?…]\s))(?<![0-9][.,:-]){_NO_YEAR}([0-9]{{4,8}}+|[0-9]{{3}}[ -][0-9]{{3}}|[0-9]{{4}}[ -][0-9]{{4}}|[0-9]{{2}}(?:-[0-9]{{2}}){{2}}"
+    r"|G-[0-9]{6})(?=\s{0,2}(?:[,;!。，、！]|\.(?![0-9])|\Z|だ|です|누르))"
+)
+"""A number that is a clause of its own."""
+_NAMED_BEFORE = near(
+    rf"(?:{PIN}|{PASSWORD}|{ONE_TIME}|{ALARM}|{_DIALS}|(?:backup|recovery) codes?|バックアップコード|(?:lock ?screen|key ?(?:box|pad)|code)(?![a-z])"
+    r"|电子锁|密码锁|门锁|도어 ?락|인증|短信|短信|自転車の鍵|(?<![a-z])digicode)[^\n]{0,110}\n",
+    r"\n[^\n]{0,24}(?:验证码|認証コード|인증번호)",
+    weak=True,
+    across=True,
+    before=120,
+    after=40,
+    unless=rf"{_NO_LOCK_CODE}|(?<![a-z])(?:invoice|ticket|price|costs?|paid|year|model|room|since)(?![a-z])|价|円|원",
+)
+"""A code that the sentence before it names."""
 
 
 WITH_DIGITS: tuple[Row, ...] = (
@@ -121,13 +140,36 @@ WITH_DIGITS: tuple[Row, ...] = (
         "a password",
         _TOKEN,
         is_password_like,
-        near(_CREDENTIAL, LOGIN, WIFI, LOCK_CODE, before=80, after=60),
+        near(_CREDENTIAL, LOGIN, WIFI, LOCK_CODE, before=150, after=100),
     ),
     (
         "a password",
         _TOKEN,
         may_be_password,
         near(_CREDENTIAL, WIFI, before=50, after=35, unless=_NAMED),
+    ),
+    (
+        "a password",
+        _TOKEN,
+        may_be_password,
+        near(
+            rf"{PASSWORD}[^\n]{{0,150}}[\s,:，：][\"'(]{{0,2}}\n[\"')]{{0,2}}(?:[,.!?，。！]|\s?$)",
+            before=170,
+            after=4,
+            unless=_NAMED,
+        ),
+    ),
+    (
+        "a password",
+        _TOKEN,
+        may_be_password,
+        near(
+            rf"[,:，：]\s?\n[^\n]{{0,100}}{PASSWORD}",
+            rf"(?:{WIFI}|{LOGIN})[^\n]{{0,150}}:\s\n",
+            before=150,
+            after=100,
+            unless=_NAMED,
+        ),
     ),
     ("a password", _SHORT_TOKEN, is_mixed, _BESIDE),
     ("a password", _NUMBER, None, near(_CREDENTIAL, weak=True, before=50)),
@@ -152,6 +194,16 @@ WITH_DIGITS: tuple[Row, ...] = (
         ),
     ),
     ("a door or lock code", _DIRECTIONS, None, near(_DIALS, LOCK, LOCK_CODE)),
+    ("a door or lock code", _TURNS, None, near(_DIALS, LOCK, LOCK_CODE, before=150)),
+    (
+        "a code",
+        _NUMBER,
+        None,
+        near(
+            r"(?<![a-z])(?:press|dial|type|enter|punch(?: in)?|key in)\s\n,?\s(?:and|then)(?: the)? (?:hash|pound|star|asterisk)(?![a-z])"
+        ),
+    ),
+    ("a code", _ALONE, None, _NAMED_BEFORE),
     (
         "a door or lock code",
         rf"{_START}([A-Z](?: [0-9]){{3,8}}(?: [A-Z])?|[0-9](?: [0-9]){{3,8}} [A-Z]){_END}",
@@ -242,7 +294,7 @@ WITH_DIGITS: tuple[Row, ...] = (
         "a code",
         rf"{_START}([0-9]{{3,4}}){_END}",
         None,
-        near(CHECK_CODE, weak=True, before=40, after=25),
+        near(CHECK_CODE, weak=True, across=True, before=60, after=25),
     ),
 )
 """Passwords and codes that hold a digit."""
@@ -253,7 +305,7 @@ IN_WORDS: tuple[Row, ...] = (
             "a password",
             told,
             is_no_count,
-            near(_CREDENTIAL, CARD, LOCK_CODE, ALARM, SOCIAL, before=100),
+            near(_CREDENTIAL, CARD, LOCK_CODE, ALARM, SOCIAL, before=100, after=100),
         )
         for told in _DIGITS_TOLD
     ),

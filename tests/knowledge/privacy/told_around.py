@@ -25,6 +25,25 @@ SECRETS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     (
+        "value in the next sentence",
+        (
+            "My sister can never get past the lock screen of this tablet. Write it down for her: ⟦660381⟧, and then swipe",
+            "The cupboard under the stairs has a key box by the hinge, so fiddly. ⟦5172⟧, then pull it towards you",
+            "체육관 사물함 비번을 새로 정했어. ⟦8064⟧, 이번엔 안 잊을 거야",
+            "银行给妈妈发了验证码短信,她念给我听,⟦381947⟧,马上就过期",
+            "自転車の鍵を妹に貸したら開かないって。⟦7302⟧だよって何度も言ったのに",
+            "On the landline just press ⟦6140⟧ and hash to hear the messages",
+            "The school wants a new password every term. She looked out of the window and chose ⟦hedgehog_Rain58⟧, of course",
+            "La password del portale scade sempre. Questa volta l'ha scelta mio nipote, ⟦Carciofo.vola6⟧, col punto",
+            "Nel ripostiglio c'è la cassaforte della zia. Allora: ⟦27 a destra, 40 a sinistra, 9 a destra⟧, poi tiri",
+            "할아버지 카드 비밀번호 말인데, ⟦삼 팔 이 육⟧ 맞지",
+            "祖母の暗証番号は⟦ご、に、きゅう、いち⟧だって",
+            "They want the social for the scholarship too, dad says his like a song every single time he is asked, ⟦418-58-4417⟧",
+            "Он завёл кошелёк с эфиром и велел беречь вот это как зеницу ока: ⟦0x4f1c9be0a27d35c8e6f20b917ad4835ce9017bb2d6f3c40a58e1729d0cb6f35a⟧",
+            "The cottage has wifi and the children are happy. It's on a card on the fridge: ⟦gorse-heron-5518⟧",
+        ),
+    ),
+    (
         "password of a network",
         (
             "guests keep asking so here: wifi ⟦MapleSyrup-9921⟧",
@@ -304,6 +323,12 @@ SECRETS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 LOOKALIKES: tuple[str, ...] = (
+    "Посылка из Томска RB715204836RU ещё в пути, ждём",
+    "The alarm went off at night and woke us all. 2400 people live in this village, none came",
+    "My locker at the gym is new. Locker 5172, third row, next to the showers",
+    "The password portal was down again. Order 660381, they said, will be late",
+    "自転車の鍵をなくした。1500円で新しいのを買った",
+    "She reset the password of the portal. Version_2.10.4, the release notes say, mends it",
     "i paid 4500 for a new phone and forgot the pin twice",
     "locker 4471 was free but the lock was rusty",
     "my pin arrived by post after 10 days, order 88213 took longer",

@@ -60,7 +60,7 @@ _WORDS = re.compile(r"[^\s\d,.;:!?()\"'_-]+").findall
 _WORDS_AND_DIGITS = re.compile(r"[^\s\d,.;:!?()\"'_-]+|[0-9]+").findall
 _OTHER_SCRIPTS = re.compile(
     "[〇零一二三四五六七八九两]{4}|[공영일이삼사오육칠팔구](?:[ ,]{0,2}[공영일이삼사오육칠팔구]){3}"
-    "|(?:(?:ゼロ|れい|いち|に|さん|よん|ご|ろく|なな|しち|はち|きゅう|きゅー)[、, ]{1,2}){3}"
+    "|(?:(?:ゼロ|れい|いち|に|さん|よん|ご|ろく|なな|しち|はち|きゅう|きゅー)[、, ]{0,2}){4}"
 ).search
 
 has_digit = re.compile("[0-9]").search
@@ -139,6 +139,11 @@ names_question = any_of(
         "solteir",
         "девичь",
         "секретн",
+        "haustier",
+        "lehrer",
+        "erstes auto",
+        "mascota",
+        "animal",
         "контрольн",
     ),
     *("geheime", "秘密の", "密保", "安全", "보안", "비밀", "질문", "힌트"),

@@ -312,6 +312,12 @@ _ROWS: tuple[Row, ...] = (
         None,
         near(_word("sort[ -]?code")),
     ),
+    (
+        _BANK,
+        rf"{_S}([0-9]{{2}}-[0-9]{{2}}-[0-9]{{2}}[ ,/]{{1,3}}[0-9]{{8}}){_E}",
+        None,
+        near(_word("accounts?", "acc", "bank", "sort[ -]?code", "pay", "transfer", "rent")),
+    ),
     (_BANK, rf"{_S}([0-9]{{3}}-[0-9]{{3}}){_E}", None, near(_word("bsb"))),
     (_NATIONAL, rf"{_S}(784-?[0-9]{{4}}-?[0-9]{{7}}-?[0-9]){_E}", None, None),
     (_BANK, _digits(20, 20, " -"), _valid("es.ccc"), None),

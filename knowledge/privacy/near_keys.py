@@ -87,7 +87,7 @@ GROUPED: tuple[Row, ...] = (
     ),
     (
         "a code",
-        r"(?<![A-Za-z0-9-])([0-9]{4}[ -]?[0-9]{4}(?:(?:, | and | y | und | et | e | и |[ ;/]){1,2}[0-9]{4}[ -]?[0-9]{4}){0,15}+)(?![A-Za-z0-9-])",
+        r"(?<![A-Za-z0-9-])([0-9]{4}[ -]?[0-9]{4}(?:(?:, | and | y | und | et | e | и |[ ;/]){1,3}[0-9]{4}[ -]?[0-9]{4}){0,15}+)(?![A-Za-z0-9-])",
         None,
         near(
             r"(?<![a-z])(?:backup|recovery|rescue|emergency)[ -]?(?:codes?|keys?)|codes? de (?:secours|récupération)|c[oó]digos? de (?:recupera|respaldo)|codic[ei] di (?:recupero|backup|riserva)"
@@ -111,6 +111,7 @@ SEEDS: tuple[Row, ...] = (
             r"钱包|錢包|助记|ウォレット|仮想通貨|지갑|시드|니모닉|复苏词",
             before=120,
             after=60,
+            unless=r"(?<![a-z])(?:packets?|seeds? (?:shop|box|mix|list|catalogue)|gardens?|plant(?:s|ed|ing)?|sow(?:ing|n)?|vegetables?|flowers?|bird|describe|poem|haiku)(?![a-z])",
         ),
     ),
 )

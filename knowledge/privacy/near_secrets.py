@@ -53,8 +53,8 @@ _DIGITS_TOLD = (
     rf"(?i:(?<![a-z\u00c0-\u024f])({_DIGIT_WORD}(?:[ ,-]{{1,2}}(?:{_DIGIT_WORD}|[0-9]{{1,4}}+(?![0-9]))){{3,23}}+))",
     r"(?<![〇零一二三四五六七八九十百千万两])([〇零一二三四五六七八九两]{4,10}+)(?![十百千万个個月年日号天点])",
     r"(?<![\uac00-\ud7a3])((?:[공영일이삼사오육칠팔구][ ,]{1,2}){3,7}[공영일이삼사오육칠팔구])(?![\uac00-\ud7a3])",
-    r"((?:(?>ゼロ|れい|いち|に|さん|よん|ご|ろく|なな|しち|はち|きゅう|きゅー)[、, ]{1,2}){3,7}(?>ゼロ|れい|いち|に|さん|よん|ご|ろく|なな|しち|はち|きゅう))",
-    r"(?<![\uac00-\ud7a3])([공영일이삼사오육칠팔구]{4,8}(?: ?[공영일이삼사오육칠팔구]{4}){0,3})(?=이야|야|예요|이에요|입니다|로|으로|라고|[\s.,!?]|$)",
+    r"((?:(?>ゼロ|れい|いち|に|さん|よん|ご|ろく|なな|しち|はち|きゅう|きゅー)[、, ]{0,2}){3,7}(?>ゼロ|れい|いち|に|さん|よん|ご|ろく|なな|しち|はち|きゅう))",
+    r"(?<![\uac00-\ud7a3])([공영일이삼사오육칠팔구]{4,8}(?: ?[공영일이삼사오육칠팔구]{4}){0,3})(?=이야|야|인데|이고|이라|이었|였|예요|이에요|입니다|로|으로|라고|[\s.,!?]|$)",
 )
 _TURNED = r"(?:left|right|clockwise|links|rechts|izquierda|derecha|gauche|droite|sinistra|destra|esquerda|direita|влево|вправо|左|右)"
 _DIRECTIONS = rf"(?i:({_TURNED}[a-z ]{{0,16}}+[0-9]{{1,2}}+(?:(?:[ ,]|[a-z]){{1,24}}+[0-9]{{1,2}}+){{1,5}}+))(?![0-9])"
@@ -62,7 +62,7 @@ _TURNS = rf"(?i:([0-9]{{1,2}}+\s(?:[a-z]{{1,4}}+\s){{0,2}}{_TURNED}(?:[, ]{{1,2}
 """A number lock with a dial: "left to 31, right to 8", "31 left, 8 right"."""
 
 _DIALLED = (
-    r"(?:(?<![a-zà-ÿа-яё])(?:is|was|it's|its|are|be|with|by|enter|type|press|punch|dial|use|using|to|on|then|now|code|combo"
+    r"(?:'s|(?<![a-zà-ÿа-яё])(?:is|was|it's|its|are|be|with|by|enter|type|press|punch|dial|use|using|to|on|then|now|code|combo"
     r"|combination|mit|ist|lautet|war|auf|op|en|su|tipp[a-z]*|eingeben|drück[a-z]*|kombi|kombination|con|es|era|marca[a-z]*|pon[a-z]*|clave"
     r"|avec|c'est|est|tape[a-z]*|fais|faire|com|é|coloca[a-z]*|digita[a-z]*|metti|mets|è|fa|на|с|это|набер[а-я]*|набира[а-я]*"
     r"|код|c[oó]digo|codice|combinaci[oó]n|combinaison|combinazione|combinação|комбинаци[а-я]+)|[:=\->]|番号|[はがを是按输輸码碼号]"
@@ -194,6 +194,25 @@ WITH_DIGITS: tuple[Row, ...] = (
         ),
     ),
     ("a door or lock code", _DIRECTIONS, None, near(_DIALS, LOCK, LOCK_CODE)),
+    (
+        "a password",
+        _TOKEN,
+        may_be_password,
+        near(
+            r"(?<![a-z])(?:si entra|entr[aoi]|accedo|accede|logs? (?:me )?in|logge mich|einloggen|einlogge|connecte|entrar|inicio sesión|unlocks?) "
+            r"(?:con|with|using|mit|avec|com)\s\n",
+            unless=_NAMED,
+        ),
+    ),
+    (
+        "a password",
+        _NUMBER,
+        None,
+        near(
+            rf"(?<![a-zà-ÿ])(?:chang[a-z]*|new|neue?|nuev[ao]|nuov[ao]|nouvelle|nova|reset)(?![a-zà-ÿ])[^\n]{{0,24}}{CARD}[^\n0-9]{{0,24}}(?:it's|è|es|c'est|é|ist)(?: (?:now|jetzt|ora|ahora|agora))?\s\n",
+            weak=True,
+        ),
+    ),
     ("a door or lock code", _TURNS, None, near(_DIALS, LOCK, LOCK_CODE, before=150)),
     (
         "a code",
@@ -216,6 +235,7 @@ WITH_DIGITS: tuple[Row, ...] = (
         is_password_like,
         near(
             _CHOSEN,
+            r"(?<![a-z])(?:unlock(?:s|ed)?|entsperr[a-z]*|déverrouill[a-zé]*|desbloquea?r?|sblocc[a-z]*)(?![a-z])",
             r"(?:chang(?:ed|e) it|set it|switched) to\s?\n|is now\s?\n|went with\s?\n|(?:genommen|gewählt)",
         ),
     ),
@@ -270,6 +290,14 @@ WITH_DIGITS: tuple[Row, ...] = (
         None,
         near(
             r"(?<![a-z])(?:totp|[2g]?2fa|otp|authenticator|two[ -]factor|mfa|seed|secret)(?![a-z])|認証アプリ|验证器|аутентификатор"
+        ),
+    ),
+    (
+        "a code",
+        r"(?<![A-Za-z0-9])((?=[a-z ]{0,40}?[2-7])[a-z2-7]{4}(?: [a-z2-7]{4}){5,15}+)(?![A-Za-z0-9])",
+        has_both,
+        near(
+            r"(?<![a-z])(?:totp|2fa|mfa|authenti[a-z]*|autenti[a-z]*)(?![a-z])|аутентификатор|認証アプリ|验证器|인증 ?앱"
         ),
     ),
     (

@@ -11,7 +11,8 @@ _LETTER = r"A-Za-z\u00c0-\u024f\u0300-\u036f\u0400-\u04ff"
 _L, _R = rf"(?<![{_LETTER}_.$])", rf"(?![{_LETTER}])"
 _LABEL = (
     rf"{_L}(?>passwort|pass(?:word|code|phrase|wd)?|pw|pwd|kennwort|mots?\sde\spasse|mdp"
-    r"|contrase(?:ñ|n)a|clave|senha|palavra-passe|parola\sd'ordine|пароль|wachtwoord|hasło|şifre(?:si|miz|m)?)"
+    r"|contrase(?:ñ|n)a|clave\s(?:de\sacceso|del?\s(?:la\s)?(?:wi-?fi|red|router|correo|internet))"
+    r"|senha|palavra-passe|пароль|wachtwoord|hasło|şifre(?:si|miz|m)?)"
     rf"{_R}"
 )
 _ABOUT = (

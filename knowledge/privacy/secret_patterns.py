@@ -35,7 +35,12 @@ from souffleur.knowledge.privacy.password_phrases import (
 )
 from souffleur.knowledge.privacy.plain_passwords import PLAIN_PASSWORDS
 from souffleur.knowledge.privacy.surroundings import Row, Surroundings
-from souffleur.knowledge.privacy.told_phrases import ANSWERS, OPENING_WORDS, PASSPHRASES
+from souffleur.knowledge.privacy.told_phrases import (
+    ANSWERS,
+    OPENING_WORDS,
+    PASSPHRASES,
+    QUOTED_WORDS,
+)
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,8 @@ SECRETS = (
         rf"(?>[^A-Za-z0-9/+\n{HIDDEN}]|(?<![A-Za-z])(?:is|was|now)(?![A-Za-z])){{0,12}}+"
         rf"(?![0-9a-f]{{40}}{_R})(?=[A-Za-z0-9/+]{{0,39}}?[A-Z])"
         r"([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
+        rf"{_L}A[KS]IA[A-Z0-9]{{16}}[^A-Za-z0-9/+{HIDDEN}]{{1,6}}+(?:(?:and|und|y|et|e|и)\s)?"
+        r"([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
         hint=hints.has_long_run,
     ),
     *_secret(
@@ -154,7 +161,7 @@ SECRETS = (
     *_secret("a door or lock code", *LOCK_CODES, hint=hints.has_digit),
     *_secret("a recovery phrase", SEED_PHRASE, hint=hints.names_seed),
     *_secret("a passphrase", *PASSPHRASES, hint=hints.names_passphrase),
-    *_secret("a passphrase", *OPENING_WORDS, hint=hints.opens_something),
+    *_secret("a passphrase", *OPENING_WORDS, *QUOTED_WORDS, hint=hints.opens_something),
     *_secret("an answer to a security question", *ANSWERS, hint=hints.names_question),
     *_secret("a code", *CODES, hint=hints.has_digits),
     *_secret(

@@ -27,18 +27,18 @@ _QUESTION = (
     rf"{_L}(?>security\s(?:questions?|answers?)|secret\s(?:question|answer)|sicherheitsfrage|geheimfrage|preguntas?\s(?:secreta|de\sseguridad)"
     r"|questions?\s(?:secrète|de\ssécurité)|pergunta\s(?:secreta|de\ssegurança)|domanda\s(?:segreta|di\ssicurezza)"
     r"|(?:секретн|контрольн)[а-я]{2,3}+\sвопрос[а-я]{0,2}|(?:bank|banca|banco|banque|банк|account)\s[^\n.\x00]{0,12}?(?:ask(?:s|ed)?|chiede|chiesto|preguntó|pregunta|fragt|demande|demandé|pede|pediu|pide)"
-    r"|(?:mother'?s\s)?maiden\sname|first\s(?:pet|teacher|school|car)|cognome\sda\snubile|mädchenname|nom\sde\sjeune\sfille|apellido\sde\ssoltera|nome\sde\ssolteira|девичь[а-я]{1,3}\sфамили[а-я])"
+    r"|(?:mother'?s\s)?maiden\sname|first\s(?:pet|teacher|school|car)|erste[ns]?\s(?:haustier|lehrer[a-z]{0,3}|auto)|primera\smascota|premier\sanimal|primo\sanimale|cognome\sda\snubile|mädchenname|nom\sde\sjeune\sfille|apellido\sde\ssoltera|nome\sde\ssolteira|девичь[а-я]{1,3}\sфамили[а-я])"
     r"|秘密の質問|秘密の答え|密保|安全问题|安全問題|보안 ?질문|비밀번호 ?(?:찾기)? ?(?:질문|힌트)"
 )
 _ANSWER = (
     rf"(?>{_L}(?>answer(?:'s|\sis|\swas)?|i\s(?:always\s)?(?:put|wrote|typed|answered|entered|tell\s(?:them|him|her)|told\s(?:them|him|her)|say|said)(?:\sdown)?|(?:ho|avevo|abbiamo)\s(?:messo|scritto|risposto)"
-    r"|risposta\s(?:è|era)?|respuesta(?:\ses|\sera)?|puse|contesté|escribí|antwort(?:\sist|\slautet|\swar)?|hab(?:e)?(?:\sich)?"
+    r"|risposta\s(?:è|era)?|respuesta(?:\ses|\sera)?|puse|contesté|escribí|antwort(?:\sist|\slautet|\swar)?|hab(?:e)?(?:\sich)?|sage?\sich"
     r"|réponse(?:\sest|,?\sc'est)?|j'ai\s(?:mis|répondu|écrit)|resposta(?:\sé|\sera)?|coloquei|botei|respondi|ответ[а-я]{0,8}+|написал[аи]?|указал[аи]?)"
-    r"|答案是?|填的?是?|写的?是?|答えは|答えを|答えが|정답은|답은|답이)(?:(?:\s[a-z]{2,8}+){0,2}?\s(?>is|was))?[\s:=\"'“「-]{0,4}"
+    r"|答案是?|填的?是?|写的?是?|答えは|答えを|答えが|정답은|답은|답이)(?:(?:\s[a-z]{2,8}+){0,2}?\s(?>is|was))?[\s:=\"'“「-]{0,4}+"
 )
 _ANSWERED = (
     r"(?:(?<=[\"'“「])([^\n\"'”」\x00]{2,40}+)"
-    rf"|((?!{_PLAIN_WORD})[A-Z\u00c0-\u00de\u0410-\u042f][{_LETTER}'-]{{1,20}}+(?:\s[A-Z\u00c0-\u00de\u0410-\u042f][{_LETTER}'-]{{1,20}}+){{0,3}}+)"
+    rf"|((?!{_PLAIN_WORD})[A-Z\u00c0-\u00de\u0410-\u042f][{_LETTER}'-]{{1,20}}+(?:\s(?:(?>der|die|von|de|du|of|the)\s)?+[A-Z\u00c0-\u00de\u0410-\u042f][{_LETTER}'-]{{1,20}}+){{0,3}}+)"
     r"|([\u3040-\u9fff\uac00-\ud7a3]{2,10}+))"
 )
 _SECRET_ANSWER = (
@@ -70,3 +70,9 @@ OPENING_WORDS = (
     rf"(?i:{_OPENS}[^\n.;\x00]{{0,50}}?{_BY_WORDS}({_FIRST_WORD}\s{_FIRST_WORD}(?:\s{_NEXT_WORD}){{2,6}}+))",
 )
 """Words that open something, after what says that they are typed."""
+
+QUOTED_WORDS = (
+    rf"(?i:{_OPENS}[^\n.;\x00]{{0,40}}?(?<![a-z])(?>with|using|mit|con|avec|com|is|ist|es|è|é|est|с)\s)"
+    rf"[\"']((?i:{_FIRST_WORD}(?:\s{_NEXT_WORD}){{3,9}}+))[\"']",
+)
+"""Words in quotation marks that open something."""

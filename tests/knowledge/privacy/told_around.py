@@ -44,6 +44,24 @@ SECRETS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     (
+        "opened with it",
+        (
+            'the vault on the old mac opens with "⟦grumpy walrus sells cold pancakes⟧" and nothing else',
+            "if I get hit by a bus, the till tablet unlocks using ⟦Marzipan?1974⟧, tell Joan",
+            "da ieri si entra con ⟦Rosmarino.Zio88⟧, quello di prima non va",
+            "they sent me a new debit card on Monday, it's ⟦6184⟧ now",
+            "会社のカードの暗証番号は⟦いちななれいよん⟧です",
+            "체크카드 비밀번호가 ⟦구이공삼⟧인데 맞나",
+            "leave the parcel in the porch, keypad's ⟦C6182X⟧ and pull",
+            "send the rent to ⟦30-91-47 61820357⟧, it is the new account",
+            "the two for the backup are AKIAQ7XN2PLM4RSTVW3Y and ⟦wQ7rT2yLp9XcVb4NmK8sJd6FhG3aZe5uRoI1tYpE⟧, keep both",
+            "the shop plug-in asks for ⟦cs_91b7c3d0e85f2a64b7190cd3e85f2a6471b9c0d3⟧",
+            "codes de secours imprimés: ⟦5520 1846 / 9037 2261 / 4418 7305⟧ , rangés",
+            "Die Hotline fragt nach dem ersten Haustier, da sag ich ⟦Schnurrbert⟧ und gut",
+            "the authenticator took ⟦k4tz pq2m w7xe hb5n ra3c jy6f⟧ when I typed it",
+        ),
+    ),
+    (
         "password of a network",
         (
             "guests keep asking so here: wifi ⟦MapleSyrup-9921⟧",
@@ -323,6 +341,11 @@ SECRETS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 LOOKALIKES: tuple[str, ...] = (
+    "La clave del éxito es constancia, decía mi tía",
+    "la parola d'ordine è prudenza, come sempre",
+    "Twelve words for the seed shop: tomato pepper basil carrot onion radish turnip spinach kale leek garlic celery",
+    'the album opens with "purple tractor never sings on mondays" and it is lovely',
+    "my new debit card arrived, it's blue now",
     "Посылка из Томска RB715204836RU ещё в пути, ждём",
     "The alarm went off at night and woke us all. 2400 people live in this village, none came",
     "My locker at the gym is new. Locker 5172, third row, next to the showers",

@@ -19,7 +19,7 @@ def _any(*parts: str) -> str:
 
 _OF_CARD = (
     r"(?:code|clave|c[oó]digo|codice|senha|contraseña|n[uú]mero)s? (?:secret[oa]?|segreto|confidentiel"
-    r"|(?:d[eaou]l?a?s?|du|pour) (?:[a-z]{2,5} )?(?:carte?|cart[aã]o|cb|sim|tarjeta|cajero|m[oó]vil|celular"
+    r"|(?:d[eaou]l?a?s?|du|pour) (?:[a-z]{2,5} )?(?:carte?|cart[aã]o|cb|sim|tarjeta|cajero|multibanco|m[oó]vil|celular"
     r"|t[eé]l[eé]phone|tel|iphone|bancomat|telefono|banco|banca))"
 )
 PIN = _any(

@@ -76,6 +76,7 @@ PREFIXED = (
     r"|(?:rzp|shippo|duffel|lob)_(?:live|test)_|apify_api_|sgp_|snyk_|nrf_|dsn_|phc_|phx_|ops_|tskey-[a-z]{2,10}-|ctx7sk-|eyJrIjoi|xkeysib-|glrt-|secret-token:|mlsn\.|MLSN\."
     r"|key_live_|tk_live_|live_|prod_|sess-|st-|pckey_)(?=[A-Za-z0-9_-]{0,40}?[0-9])(?=[A-Za-z0-9_-]{0,40}?[A-Za-z])[A-Za-z0-9_-]{20,}+",
     r"c[ks]_[0-9a-f]{40}(?![A-Za-z0-9])",  # WooCommerce
+    r"RGAPI-[0-9a-f]{8}(?:-[0-9a-f]{4,12}){4}",  # Riot
     r"AGE-SECRET-KEY-1[A-Z0-9]{50,}+",
 )
 

@@ -68,7 +68,8 @@ _ROWS: tuple[Row, ...] = (
         rf"{_S}([12](?:[ .-]?[0-9AB]){{12,14}}+){_E}",
         None,
         near(
-            _word(r"s[ée]cu", r"s[ée]curit[ée] sociale", "nir", "carte vitale", "ameli"), before=150
+            _word(r"s[ée]cu", r"s[ée]curit[ée] sociale", "nir", "carte vitale", "ameli", "cpam"),
+            before=150,
         ),
     ),
     (
@@ -212,10 +213,11 @@ _ROWS: tuple[Row, ...] = (
     ),
     (
         _NATIONAL,
-        rf"{_S}([0-9]{{6,8}}[-+]?[0-9]{{4}}){_E}",
+        rf"(?<![A-Za-z0-9])([0-9]{{6,8}}[-+]?[0-9]{{4}}){_E}",
         _valid("se.personnummer", "dk.cpr"),
-        near(_word("personnummer", "personnr", "cpr[a-z-]*")),
+        near(_word("personnummer", "personnr", "cpr[a-z-]*", "skatteverket")),
     ),
+    (_NATIONAL, r"(?<![A-Za-z0-9])([0-9]{6}-[5-8][0-9]{6})(?![A-Za-z0-9])", None, near("외국인")),
     (_NATIONAL, rf"{_S}([0-9]{{6}}[-+A][0-9]{{3}}[0-9A-Y]){_E}", _valid("fi.hetu"), None),
     (
         _NATIONAL,

@@ -119,7 +119,7 @@ SECRETS = (
         rf"(?>[^A-Za-z0-9/+\n{HIDDEN}]|(?<![A-Za-z])(?:is|was|now)(?![A-Za-z])){{0,12}}+"
         rf"(?![0-9a-f]{{40}}{_R})(?=[A-Za-z0-9/+]{{0,39}}?[A-Z])"
         r"([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
-        rf"{_L}A[KS]IA[A-Z0-9]{{16}}[^A-Za-z0-9/+{HIDDEN}]{{1,6}}+(?:(?:and|und|y|et|e|и)\s)?"
+        rf"{_L}A[KS]IA[A-Z0-9]{{16}}[^A-Za-z0-9/+{HIDDEN}]{{1,6}}+(?:(?:and|with|und|mit|y|con|et|avec|e|com|и|с)\s)?"
         r"([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
         hint=hints.has_long_run,
     ),

@@ -18,7 +18,7 @@ _PASSPHRASE = (
     r"|phrase\s(?:secrète|de\spasse)|passphrase|passsatz|master-?passwort|(?:кодов|парольн|секретн)[а-я]{2,3}+\sфраз[а-я]"
     r"|mots?\sde\spasse(?:\smaître)?|contrase(?:ñ|n)a\smaestra|senha\smestra|мастер-?пароль)"
 )
-_IS = rf"(?>{_L}(?>is|was|became|it's|to|ficou|wurde|é|es|ist|lautet|est|è|это|c'est|são|son)(?=\s)|[:=])"
+_IS = rf"(?>{_L}(?>is|was|became|it's|to|ficou|wurde|é|es|ist|lautet|est|è|это|c'est)(?=\s)|[:=])"
 
 PASSPHRASES = (rf"(?i:{_PASSPHRASE}[^\n.:;\x00]{{0,40}}?{_IS}[\s\"']{{1,3}}+{_PHRASE})",)
 """Words after the label of a passphrase; talk about one begins with words like "too" and "not"."""

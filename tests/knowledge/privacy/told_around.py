@@ -62,6 +62,16 @@ SECRETS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
     (
+        "of another country",
+        (
+            "체크카드 비밀번호가 ⟦구이공삼⟧이래, 적어 둬",
+            "o código do multibanco novo é ⟦6294⟧, guarda-o",
+            "my bot reads RANKED by ⟦RGAPI-4c1f9be0-a27d-35c8-e6f2-0b917ad4835c⟧ for a day",
+            "외국인등록증 번호는 ⟦910412-5120863⟧ 이야",
+            "steam guard gave ⟦K81274⟧ for the recovery",
+        ),
+    ),
+    (
         "password of a network",
         (
             "guests keep asking so here: wifi ⟦MapleSyrup-9921⟧",
@@ -341,6 +351,7 @@ SECRETS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 LOOKALIKES: tuple[str, ...] = (
+    "Le mot de passe de son cousin tellement facile que toute la classe rit",
     "La clave del éxito es constancia, decía mi tía",
     "la parola d'ordine è prudenza, come sempre",
     "Twelve words for the seed shop: tomato pepper basil carrot onion radish turnip spinach kale leek garlic celery",

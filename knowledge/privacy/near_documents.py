@@ -34,7 +34,8 @@ _TAX, _SOCIAL, _NATIONAL = "a tax number", "a social security number", "a nation
 _HEALTH, _PASSPORT = "a health insurance number", "a passport number"
 _LICENCE, _BANK = "a driving licence number", "a bank account number"
 _OTHER = (
-    r"(?:(?<![a-z])(?:order|tracking|phone|telephone|tel|call|whatsapp|booking|flight|isbn|imei|bestellung|pedido|commande|ordine"
+    r"(?:(?<![a-z])(?:order|tracking|phone|telephone|tel|call|whatsapp|booking|flight|isbn|imei"
+    r"|bestellung|pedido|commande|ordine"
     r"|заказ[а-я]*|телефон[а-я]*|трек)(?![a-z])|订单|电话|手机|快递|注文|電話|追跡|주문|전화|운송장|송장)[^\n]{0,12}\n"
 )
 
@@ -261,32 +262,44 @@ _ROWS: tuple[Row, ...] = (
         rf"{_S}((?:[A-Z]{{1,4}}[ -]?)?[0-9](?:[ -]?[0-9]){{5,19}}+[A-Z]{{0,2}}){_E}",
         None,
         near(
-            r"(?:kranken|gesundheits)(?:kasse|versicher|karte)|versicherten|(?<![a-z])kvnr|ohip|health (?:card|insurance)|member (?:id|number)",
-            r"insurance (?:id|number|card|policy)|policy (?:number|no)|tarjeta sanitaria|mutua|mutuelle|cart[aã]o (?:do )?sus|(?<![a-z])cns(?![a-z])|tessera sanitaria|plano de saúde|convênio",
+            r"(?:kranken|gesundheits)(?:kasse|versicher|karte)|versicherten|(?<![a-z])kvnr|ohip"
+            r"|health (?:card|insurance)|member (?:id|number)",
+            r"insurance (?:id|number|card|policy)|policy (?:number|no)|tarjeta sanitaria|mutua"
+            r"|mutuelle|cart[aã]o (?:do )?sus|(?<![a-z])cns(?![a-z])|tessera sanitaria"
+            r"|plano de saúde|convênio",
             r"(?<![а-я])полис|(?<![а-я])омс(?![а-я])|(?:保険証|保険者|被保険者)|医保|社保卡|건강보험|보험증",
             unless=_OTHER,
         ),
     ),
     (
         _PASSPORT,
-        rf"{_S}(?!(?:19|20)[0-9]{{6}}(?![0-9]))([A-Z]{{1,3}}-?[0-9]{{6,8}}[A-Z]?[0-9]?|[0-9]{{8,9}}|[0-9]{{2}}[A-Z]{{2}}[0-9]{{5}}|[A-Z]{{2}}[0-9]{{5}}[A-Z]{{2}}"
+        rf"{_S}(?!(?:19|20)[0-9]{{6}}(?![0-9]))([A-Z]{{1,3}}-?[0-9]{{6,8}}[A-Z]?[0-9]?"
+        rf"|[0-9]{{8,9}}|[0-9]{{2}}[A-Z]{{2}}[0-9]{{5}}|[A-Z]{{2}}[0-9]{{5}}[A-Z]{{2}}"
         rf"|(?=[A-Z]{{0,7}}[0-9][A-Z]{{0,7}}[0-9])[CFGHJKLMNPRTVWXYZ][CFGHJKLMNPRTVWXYZ0-9]{{8}}[0-9]?|[0-9]{{2}} ?[0-9]{{2}} ?(?:№|No)? ?[0-9]{{6}}){_E}",
         None,
         near(
-            r"passport|reisepass|(?:personal)?ausweis|passnummer|passeport|carte d'identité|pasaporte|passaporte|passaporto|паспорт|загран|сери[яюи]",
-            r"护照|護照|パスポート|旅券|여권|carta d'identità|(?<![a-z])perso(?![a-z])|身份证|identity card|id card",
+            r"passport|reisepass|(?:personal)?ausweis|passnummer|passeport|carte d'identité"
+            r"|pasaporte|passaporte|passaporto|паспорт|загран|сери[яюи]",
+            r"护照|護照|パスポート|旅券|여권|carta d'identità|(?<![a-z])perso(?![a-z])|身份证|identity card"
+            r"|id card",
             unless=_OTHER,
         ),
     ),
     (_LICENCE, rf"{_S}([A-Z9]{{5}}[0-9]{{6}}[A-Z9]{{2}}[0-9A-Z][A-Z]{{2}}){_E}", None, None),
     (
         _LICENCE,
-        rf"{_S}(?!(?:19|20)[0-9]{{6}}(?![0-9]))([A-Z]{{1,5}}[0-9]{{6,13}}[A-Z0-9]{{0,6}}|[0-9]{{7,13}}|[0-9]{{2}}[ -][0-9]{{2}}[ -][0-9]{{6}}(?:[ -][0-9]{{2}})?"
-        rf"|[0-9]{{4}} ?[0-9]{{6}}|[A-Z0-9][0-9]{{2}}[A-Z0-9]{{6,7}}[0-9]|[A-Z][0-9]{{3}}(?:-[0-9]{{3,4}}){{2,3}}(?:-[0-9]{{1,3}})?|[A-Z]{{2}}[0-9]{{7}}[A-Z]|[0-9]{{2}}[A-Z]{{2}}[0-9]{{5}}){_E}",
+        rf"{_S}(?!(?:19|20)[0-9]{{6}}(?![0-9]))([A-Z]{{1,5}}[0-9]{{6,13}}[A-Z0-9]{{0,6}}"
+        rf"|[0-9]{{7,13}}|[0-9]{{2}}[ -][0-9]{{2}}[ -][0-9]{{6}}(?:[ -][0-9]{{2}})?"
+        rf"|[0-9]{{4}} ?[0-9]{{6}}|[A-Z0-9][0-9]{{2}}[A-Z0-9]{{6,7}}[0-9]"
+        rf"|[A-Z][0-9]{{3}}(?:-[0-9]{{3,4}}){{2,3}}(?:-[0-9]{{1,3}})?|[A-Z]{{2}}[0-9]{{7}}[A-Z]"
+        rf"|[0-9]{{2}}[A-Z]{{2}}[0-9]{{5}}){_E}",
         None,
         near(
-            r"driv(?:er'?s?'?|ing|ers)? ?licen[cs]e|licen[cs]e (?:number|no|#)|(?<![a-z])(?:d\.l\.?|dl|dmv|dvla)(?![a-z])|führerschein|fahrerlaubnis",
-            r"permis de conduire|numéro de permis|carn[eé] de conducir|licencia de conducir|permiso de conducir|carta de conduç|carteira de motorista|(?<![a-z])(?:cnh|habilitação)(?![a-z])|patente",
+            r"driv(?:er'?s?'?|ing|ers)? ?licen[cs]e|licen[cs]e (?:number|no|#)"
+            r"|(?<![a-z])(?:d\.l\.?|dl|dmv|dvla)(?![a-z])|führerschein|fahrerlaubnis",
+            r"permis de conduire|numéro de permis|carn[eé] de conducir|licencia de conducir"
+            r"|permiso de conducir|carta de conduç|carteira de motorista|(?<![a-z])(?:cnh"
+            r"|habilitação)(?![a-z])|patente",
             r"водительск|(?<![а-я])права(?![а-я])|驾照|驾驶证|駕照|免許|면허",
             unless=_OTHER,
         ),
@@ -296,8 +309,10 @@ _ROWS: tuple[Row, ...] = (
         rf"{_S}([0-9](?:[ -]?[0-9]){{6,19}}+){_E}",
         None,
         near(
-            r"(?<![a-z])(?:bank|direct deposit|credit union|savings|checking|payroll|routing|acct|account (?:number|no|ends)|clabe|cbu|iban|zelle)(?![a-z])",
-            r"(?<![a-z])(?:kontonummer|konto|blz|überweis[a-z]*|cuenta|compte|conta|conto|agência|agencia)(?![a-z])|расч[её]тн|(?:номер|на) сч[её]т|сч[её]т[а-я]? ",
+            r"(?<![a-z])(?:bank|direct deposit|credit union|savings|checking|payroll|routing"
+            r"|acct|account (?:number|no|ends)|clabe|cbu|iban|zelle)(?![a-z])",
+            r"(?<![a-z])(?:kontonummer|konto|blz|überweis[a-z]*|cuenta|compte|conta|conto"
+            r"|agência|agencia)(?![a-z])|расч[её]тн|(?:номер|на) сч[её]т|сч[её]т[а-я]? ",
             r"银行|账[号户]|帐[号户]|卡号|開户|口座|振込|銀行|支店|계좌|은행|통장|입금",
             unless=_OTHER,
         ),

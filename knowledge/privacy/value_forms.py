@@ -11,11 +11,17 @@ from collections import Counter
 _LETTER, _DIGIT = re.compile("[A-Za-z]"), re.compile("[0-9]")
 _SIGN_INSIDE = re.compile(r"[A-Za-z0-9)](?:[!#$%&*+=?^~@|\\]+)(?=[A-Za-z0-9])|[!#$%&*?^~]$")
 _NO_PASSWORD = re.compile(
-    r"(?i:[0-9]{4}-[0-9]{2}-[0-9]{2}.*|[a-z0-9]+:sha[0-9]+|[a-z0-9]+[*_]{2}|[a-z][a-z0-9+.-]*://.*|www\..*|[\w.+-]+@[\w-]+\.[\w.-]+|.*\.(?:[a-z]{2,4}|mp[34]|7z|html|json|docx|xlsx|pptx|jpeg)"
-    r"|.*[\\/].*|[#@].*|[0-9]+(?:[.,:x-][0-9]+)*-?[a-z%]{1,12}|(?:[a-z]+[_-]?)?v?[0-9]+(?:\.[0-9a-z]+)+|[0-9:.,+%&=*-]+"
-    r"|[a-z]+-?[0-9]{1,2}(?:-?(?:pro|max|plus|mini|ultra|x|s))?|(?:[a-z]+-)+(?:[0-9]{1,3}|(?:19|20)[0-9]{2})|[0-9]{1,4}(?:-[a-z]+)+"
-    r"|(?:sha|md|aes|rsa|base|utf|wpa|wep|tls|oauth|rfc|iso|bip|1password|office|windows|android|iphone|ios|fritz!?box|bitwarden|keepass)[-_ ]?[0-9]*.{0,4}"
-    r"|[a-z]+(?:[&+!?*'=~]+[a-z]*)*|.*[a-z]\(.*|[a-z_]+=.*|\$.*|.*\$[a-z_]{3,}|%[a-z]+%?|<.*|\{.*|\[.*|[0-9a-f:-]{7,64})"
+    r"(?i:[0-9]{4}-[0-9]{2}-[0-9]{2}.*|[a-z0-9]+:sha[0-9]+|[a-z0-9]+[*_]{2}"
+    r"|[a-z][a-z0-9+.-]*://.*|www\..*|[\w.+-]+@[\w-]+\.[\w.-]+|.*\.(?:[a-z]{2,4}|mp[34]|7z|html"
+    r"|json|docx|xlsx|pptx|jpeg)"
+    r"|.*[\\/].*|[#@].*|[0-9]+(?:[.,:x-][0-9]+)*-?[a-z%]{1,12}"
+    r"|(?:[a-z]+[_-]?)?v?[0-9]+(?:\.[0-9a-z]+)+|[0-9:.,+%&=*-]+"
+    r"|[a-z]+-?[0-9]{1,2}(?:-?(?:pro|max|plus|mini|ultra|x|s))?|(?:[a-z]+-)+(?:[0-9]{1,3}|(?:19"
+    r"|20)[0-9]{2})|[0-9]{1,4}(?:-[a-z]+)+"
+    r"|(?:sha|md|aes|rsa|base|utf|wpa|wep|tls|oauth|rfc|iso|bip|1password|office|windows|android"
+    r"|iphone|ios|fritz!?box|bitwarden|keepass)[-_ ]?[0-9]*.{0,4}"
+    r"|[a-z]+(?:[&+!?*'=~]+[a-z]*)*|.*[a-z]\(.*|[a-z_]+=.*|\$.*|.*\$[a-z_]{3,}|%[a-z]+%?|<.*"
+    r"|\{.*|\[.*|[0-9a-f:-]{7,64})"
 )
 _READ = re.compile(
     r".*[\w\]][\[(].*|[a-z_.]+=.*|\$.*|<.*|\{.*|\[.*|%[a-z]+%?|.*://.*|[^@]*@[a-z-]+\.[a-z.]+"

@@ -355,7 +355,7 @@ LOOKALIKES: tuple[str, ...] = (
     "La clave del éxito es constancia, decía mi tía",
     "la parola d'ordine è prudenza, come sempre",
     "Twelve words for the seed shop: tomato pepper basil carrot onion radish turnip spinach kale leek garlic celery",
-    'the album opens with "purple tractor never sings on mondays" and it is lovely',
+    'the album opens with "orange pelican always dances past noon" and it is lovely',
     "my new debit card arrived, it's blue now",
     "Посылка из Томска RB715204836RU ещё в пути, ждём",
     "The alarm went off at night and woke us all. 2400 people live in this village, none came",

@@ -45,6 +45,7 @@ from souffleur.knowledge.engine.edge import EdgeCollection
 from souffleur.knowledge.engine.edge_encoding import NEAREST
 from souffleur.knowledge.engine.edge_log import sync_log
 from souffleur.knowledge.engine.server import ServerCollection
+from tests.shared import until
 
 SERVER = os.environ.get("SOUFFLEUR_TEST_QDRANT_URL")
 
@@ -947,9 +948,17 @@ async def test_the_engine_flushes_after_so_many_writes(tmp_path: Path) -> None:
 
 async def test_the_engine_flushes_when_nothing_is_written(tmp_path: Path) -> None:
     """After a few periods without a write, all is there without the log."""
-    collection = EdgeCollection.open(tmp_path, PLAIN, flush_every=0.02)
+    asked: list[Path] = []
+
+    def room(path: Path) -> int:
+        asked.append(path)
+        return 1 << 40
+
+    collection = EdgeCollection.open(tmp_path, PLAIN, flush_every=0.02, room=room)
     await collection.put([point(1)])
-    await asyncio.sleep(0.3)
+    asked.clear()
+    await until(lambda: bool(asked))  # before the engine flushes, it asks for room
+    await collection.flush()  # it waits for the one that has begun
     assert await opened_from(tmp_path, "wal") == {1}
     await collection.close()
 

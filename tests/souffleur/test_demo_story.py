@@ -218,10 +218,11 @@ def test_counts_have_their_nouns() -> None:
 
 
 def environment(folder: Path, **others: str) -> dict[str, str]:
-    """An environment without key, with settings that must not matter."""
-    bare = {key: value for key, value in os.environ.items() if key in {"PATH", "HOME", "LANG"}}
+    """An environment without key, with settings that must not matter, and `souffleur` on PATH."""
+    bare = {key: value for key, value in os.environ.items() if key in {"HOME", "LANG"}}
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     odd = {"SOUFFLEUR_POLICY": "studio", "SOUFFLEUR_ALWAYS_ON_FACTS": "9"}
-    return {**bare, **odd, "TMPDIR": str(folder), "COLUMNS": "100", **others}
+    return {**bare, **odd, "PATH": path, "TMPDIR": str(folder), "COLUMNS": "100", **others}
 
 
 COMMAND = [sys.executable, "-P", "-m", "souffleur.cli", "demo"]

@@ -160,7 +160,7 @@ class Mirror:
                 marks = await self._marks()
                 if marks != self._seen:
                     synced = await self.sync()
-                    self._seen = await self._marks()
+                    self._seen = marks  # of before: what changed meanwhile is seen next time
                     for why in (*synced.aside, *synced.remarks):
                         if why not in told:
                             logger.warning("{}: {}", self._folder, why)

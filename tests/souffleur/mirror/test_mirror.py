@@ -2,16 +2,17 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
 from hypothesis import HealthCheck, given, settings as hypothesis_settings, strategies as st
 
 from souffleur.errors import MirrorError
-from souffleur.knowledge.memory import Kind, MemoryState
+from souffleur.knowledge.memory import Kind, Memory, MemoryState
 from souffleur.knowledge.operation import Actor, ActorKind, Archive, Verdict
 from souffleur.mirror.files import folder_name
 from souffleur.mirror.mirror import Mirror
@@ -60,6 +61,32 @@ def files_in(folder: Path) -> list[Path]:
 async def contents(memory: Souffleur, user: str) -> list[str]:
     """What is known of a user."""
     return [one.content for one in await memory.list(user_id=user)]
+
+
+async def come_to_be(memory: Souffleur, user: str, told: list[str]) -> None:
+    """Wait until this is what is known of a user."""
+    for _ in range(1000):
+        if await contents(memory, user) == told:
+            break
+        await asyncio.sleep(0.02)
+    assert await contents(memory, user) == told
+
+
+class Eager:
+    """A memory whose person edits a file, once, as soon as it is there, while its writer works."""
+
+    def __init__(self, memory: Souffleur, file: Path, old: str, new: str) -> None:
+        self._memory, self._file, self._words, self._done = memory, file, (old, new), False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._memory, name)
+
+    async def list(self, **asked: Any) -> "Sequence[Memory]":
+        """Read, after the edit."""
+        if not self._done and self._file.exists():
+            change(self._file, *self._words)
+            self._done = True
+        return await self._memory.list(**asked)
 
 
 async def test_hand_edits_become_changes(memory: Souffleur, mirror: Make, tmp_path: Path) -> None:
@@ -308,14 +335,23 @@ async def test_both_sides_are_watched(memory: Souffleur, mirror: Make, tmp_path:
     await memory.remember("Ida likes tea.", user_id="ida")
     await until(lambda: file.exists() and "Ida likes tea." in file.read_text("utf-8"))
     change(file, "Ida likes tea.", "Ida likes cocoa.")
-    for _ in range(1000):
-        if await contents(memory, "ida") == ["Ida likes cocoa."]:
-            break
-        await asyncio.sleep(0.02)
-    assert await contents(memory, "ida") == ["Ida likes cocoa."]
+    await come_to_be(memory, "ida", ["Ida likes cocoa."])
     watching.cancel()
     with suppress(asyncio.CancelledError):
         await watching
+
+
+async def test_an_edit_made_while_the_files_are_written_is_taken_over(
+    memory: Souffleur, tmp_path: Path
+) -> None:
+    """An edit by hand is seen although the mirror has not ended writing yet."""
+    eager = Eager(memory, tmp_path / "MEMORY.md", "Una likes tea.", "Una likes cocoa.")
+    watched = Mirror(eager, tmp_path, user_id="una", policy=memory.knowledge.policy)
+    await memory.remember("Una likes tea.", user_id="una")
+    watching = asyncio.create_task(watched.watch(0.01))
+    await come_to_be(memory, "una", ["Una likes cocoa."])
+    watching.cancel()
+    await asyncio.gather(watching, return_exceptions=True)
 
 
 async def test_a_host_keeps_a_mirror_of_everybody(tmp_path: Path) -> None:

@@ -1,9 +1,10 @@
 """Recollection: what is whispered before a reply, and what a question about the past brings."""
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from loguru import logger
@@ -130,10 +131,13 @@ class Finder:
             self._by_words = True
             self.note(error)
 
-    async def part(self, work: Awaitable[T], otherwise: T) -> T:
-        """Return what the work brings; if it fails, something else, and note why."""
+    async def part(self, work: Callable[[], Awaitable[T]], otherwise: T) -> T:
+        """Return what the work brings; if it fails, something else, and note why.
+
+        It is begun here: what never begins, as the recall was cancelled, leaves nothing behind.
+        """
         try:
-            return await work
+            return await work()
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
             self.note(error)
             return otherwise
@@ -191,8 +195,9 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     """Gather what could be whispered, before any budget; what fails is left out alone."""
     knowledge, user_id, now = finder.knowledge, asked.user_id, asked.now
     sphere, part, policy = asked.sphere, finder.part, knowledge.policy
-    session = await part(knowledge.sessions.find(user_id, asked.session_id, sphere), None)
-    before = await part(knowledge.sessions.held(session), [])
+    sessions = knowledge.sessions
+    session = await part(partial(sessions.find, user_id, asked.session_id, sphere), None)
+    before = await part(partial(sessions.held, session), [])
     likely = session.likely(now) if session else ()
     context = _context(before)
     await finder.prepare(asked.text, context)
@@ -203,13 +208,13 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     latest = standing.episodes if standing else await _latest(finder, place, now)
     nearest = _called_for(asked, context)
     # Asked at once, all this is one request to the store.
-    calls: list[Awaitable[list[Any]]] = [part(finder.search(nearest), [])]
+    calls: list[Awaitable[list[Any]]] = [part(partial(finder.search, nearest), [])]
     if latest or not place.episodes:
         episodes = settings.recall_episodes + MAX_OLDER_EPISODES
         older = replace(nearest, scope=(Scope.EPISODES,), limit=episodes)
-        calls.append(part(finder.search(older), []))
+        calls.append(part(partial(finder.search, older), []))
     if likely:
-        calls.append(part(knowledge.get_many(user_id, likely), []))
+        calls.append(part(partial(knowledge.get_many, user_id, likely), []))
     if standing is None:
         reading = _read_standing(finder, place, now, latest, shelf)  # first: its parts begin later
         standing, *brought = await asyncio.gather(reading, *calls)
@@ -231,7 +236,7 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     pool = [*(hit.memory for hit in found), *unasked, *boundaries]
     guards = find_guards([*core, *pool], asked.text)
     ranked = rank(pool, called, values, guards=guards, likely=likely, now=now, policy=policy)
-    past = await finder.part(_past(finder, settings, asked, before, found), ())
+    past = await finder.part(partial(_past, finder, settings, asked, before, found), ())
     return Candidates(
         core=[*what_it_is, *(one for one in core if not is_held_back(one, guards))],
         portrait=next(iter(standing.portrait), None),
@@ -275,39 +280,35 @@ def _called_for(asked: Asked, context: str) -> Query:
 
 async def _latest(finder: Finder, place: Place, now: datetime) -> list[Memory]:
     """Return the latest episodes: the older ones are not searched for if there are none."""
-    latest = finder.knowledge.episodes(
-        place.user_id, limit=place.episodes, now=now, sphere=place.sphere
-    )
-    return await finder.part(latest, [])
+    latest = partial(finder.knowledge.episodes, place.user_id, limit=place.episodes)
+    return await finder.part(partial(latest, now=now, sphere=place.sphere), [])
 
 
-async def _listed(found: Awaitable[Memory | None]) -> list[Memory]:
-    memory = await found
-    return [memory] if memory else []
+async def _portrait(knowledge: "KnowledgeBase", place: Place) -> list[Memory]:
+    portrait = await knowledge.portrait(place.user_id, place.sphere)
+    return [portrait] if portrait else []
 
 
 async def _read_standing(
     finder: Finder, place: Place, now: datetime, latest: Sequence[Memory], shelf: Shelf | None
 ) -> Standing:
     """Return what is read whatever is said, and keep it if nothing failed."""
-    knowledge, part, user_id, sphere = finder.knowledge, finder.part, place.user_id, place.sphere
-    system, important, plans = Category.SYSTEM, 2 * MAX_UNASKED, MAX_PLANS_READ
-    core, personas, here, portrait, boundaries, most, near = await asyncio.gather(
-        part(knowledge.list(user_id, category=Category.CORE, now=now, sphere=sphere), []),
-        part(knowledge.list(PERSONAS, category=system, now=now, sphere=place.own), []),
-        part(knowledge.list(user_id, category=system, now=now, sphere=sphere), []),
-        part(_listed(knowledge.portrait(user_id, sphere)), []),
-        part(knowledge.list(user_id, kind=Kind.BOUNDARY, now=now, sphere=sphere), []),
-        part(
-            knowledge.most_important(
-                user_id, limit=important, categories=LIVED, now=now, sphere=sphere
-            ),
-            [],
-        ),
-        part(knowledge.plans_near(user_id, limit=plans, now=now, ahead=AHEAD, sphere=sphere), []),
+    knowledge, part, user_id = finder.knowledge, finder.part, place.user_id
+    read = partial(knowledge.list, now=now)
+    here = partial(read, user_id, sphere=place.sphere)
+    valued = partial(knowledge.most_important, user_id, limit=2 * MAX_UNASKED, categories=LIVED)
+    plans = partial(knowledge.plans_near, user_id, limit=MAX_PLANS_READ, ahead=AHEAD)
+    core, personas, system, portrait, boundaries, most, near = await asyncio.gather(
+        part(partial(here, category=Category.CORE), []),
+        part(partial(read, PERSONAS, category=Category.SYSTEM, sphere=place.own), []),
+        part(partial(here, category=Category.SYSTEM), []),
+        part(partial(_portrait, knowledge, place), []),
+        part(partial(here, kind=Kind.BOUNDARY), []),
+        part(partial(valued, now=now, sphere=place.sphere), []),
+        part(partial(plans, now=now, sphere=place.sphere), []),
     )
     fadings = [fading(one, knowledge.policy) for one in most]
-    standing = Standing(latest, core, personas, here, portrait, boundaries, most, near, fadings)
+    standing = Standing(latest, core, personas, system, portrait, boundaries, most, near, fadings)
     if shelf and not finder.errors:
         shelf.keep(standing)
     return standing

@@ -1,5 +1,7 @@
 """Questions about the past: what was talked about, when, and where it is found."""
 
+import asyncio
+import gc
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -407,7 +409,25 @@ async def test_what_a_recall_lacks_is_told_without_what_was_said(tmp_path: Path)
 
     async with staged(tmp_path, by_name()) as stage:
         finder = Finder(stage.knowledge)
-        assert [await finder.part(fail(), []) for _ in range(2)] == [[], []]
+        assert [await finder.part(fail, []) for _ in range(2)] == [[], []]
     (told,) = finder.errors
     assert told.startswith("ValueError in fail, test_recollection.py:")
     assert "tea" not in told
+
+
+async def test_a_recall_that_is_cancelled_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Whenever a host no longer waits, nothing goes on and no warning tells of what never began."""
+    async with staged(tmp_path, by_name()) as stage:
+        await stage.memory.remember("Ann likes tea.", user_id="ann")
+        for steps in range(40):
+            before = asyncio.all_tasks()
+            recall = asyncio.create_task(
+                stage.memory.recall(user_id="ann", session_id="s", text="tea?")
+            )
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            recall.cancel()
+            await asyncio.gather(recall, return_exceptions=True)
+            assert asyncio.all_tasks() <= before
+        gc.collect()  # what never began tells it when it goes
+        assert (await stage.memory.recall(user_id="ann", session_id="s", text="tea?")).error == ""

@@ -55,6 +55,9 @@ CODES = qdrant.TurboQuantQuantizationConfig(bits=qdrant.TurboQuantBitSize.Bits4)
 """Codes of dense vectors, an eighth of their size, also in segments that are written to. Their
 cosines are off by about 0.01: the best of them are compared anew, by the vectors themselves."""
 
+COLD = qdrant.Memory.Cold
+"""Files are read as they are needed: else, opening would read as much as they may ever hold."""
+
 
 def encode_config(
     schema: CollectionSchema, stored: Collection[str] | None = None
@@ -66,20 +69,21 @@ def encode_config(
     dense = {}
     if stored is None or DENSE in stored:
         dense[DENSE] = qdrant.EdgeVectorParams(
-            schema.dimension, qdrant.Distance.Cosine, quantization_config=CODES
+            schema.dimension, qdrant.Distance.Cosine, quantization_config=CODES, memory=COLD
         )
-    sparse = {LEXICAL: qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)}
+    sparse = {LEXICAL: qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf, memory=COLD)}
     if schema.cues and (stored is None or CUES in stored):
         dense[CUES] = qdrant.EdgeVectorParams(
-            schema.dimension, qdrant.Distance.Cosine, multivector_config=NEAREST
+            schema.dimension, qdrant.Distance.Cosine, multivector_config=NEAREST, memory=COLD
         )
     if schema.cues and (stored is None or CUE_WORDS in stored):
-        sparse[CUE_WORDS] = qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)
+        sparse[CUE_WORDS] = qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf, memory=COLD)
     return qdrant.EdgeConfig(
         vectors=dense,
         sparse_vectors=sparse,
         optimizers=qdrant.EdgeOptimizersConfig(indexing_threshold=NEVER),
         wal_enabled=True,
+        payload_memory=COLD,
     )
 
 

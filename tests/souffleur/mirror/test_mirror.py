@@ -311,9 +311,11 @@ async def test_a_merge_that_is_not_finished_changes_nothing(
 async def test_erasing_a_user_deletes_the_files(tmp_path: Path) -> None:
     """Whether the host runs or not, nothing of the user's is left; other files stay."""
     settings = Settings(path=tmp_path / "store", mirror=tmp_path / "notes", embedder="hash:64")
-    async with Souffleur.open(settings, clock=lambda: NOW) as host:
+    async with Souffleur.open(settings.model_copy(update={"mirror": None})) as host:
         for user in ("ola", "per", "tor"):
             await host.remember(f"{user} likes tea.", user_id=user)
+    async with Souffleur.open(settings, clock=lambda: NOW) as host:
+        for user in ("ola", "per", "tor"):
             await until((tmp_path / "notes" / user / ".mirror.json").exists)
         (tmp_path / "notes" / "per" / "own.txt").write_text("mine", "utf-8")
         gone = await host.erase_user(user_id="ola")

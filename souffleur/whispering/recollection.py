@@ -19,7 +19,7 @@ from souffleur.knowledge.identity import COMMON, PERSONAS, knows, own_sphere
 from souffleur.knowledge.language.asking import asks_about_past, is_question
 from souffleur.knowledge.language.times import Period, find_period
 from souffleur.knowledge.memory import Category, Kind, Memory
-from souffleur.knowledge.talk.session import WindowRule
+from souffleur.knowledge.talk.session import Session, WindowRule
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.prompts import spoken_in
 from souffleur.settings import Settings
@@ -131,16 +131,16 @@ class Finder:
             self._by_words = True
             self.note(error)
 
-    async def part(self, work: Callable[[], Awaitable[T]], otherwise: T) -> T:
-        """Return what the work brings; if it fails, something else, and note why.
+    async def part(self, ask: Callable[[], Awaitable[list[T]]]) -> list[T]:
+        """Return what is asked for; if that fails, nothing, and note why.
 
-        It is begun here: what never begins, as the recall was cancelled, leaves nothing behind.
+        It is asked here: what never begins, as the recall was cancelled, leaves nothing behind.
         """
         try:
-            return await work()
+            return await ask()
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
             self.note(error)
-            return otherwise
+            return []
 
     def note(self, error: Exception) -> None:
         """Say what went wrong, once."""
@@ -195,9 +195,9 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     """Gather what could be whispered, before any budget; what fails is left out alone."""
     knowledge, user_id, now = finder.knowledge, asked.user_id, asked.now
     sphere, part, policy = asked.sphere, finder.part, knowledge.policy
-    sessions = knowledge.sessions
-    session = await part(partial(sessions.find, user_id, asked.session_id, sphere), None)
-    before = await part(partial(sessions.held, session), [])
+    found_session = await part(partial(_session, knowledge, asked))
+    session = next(iter(found_session), None)
+    before = await part(partial(knowledge.sessions.held, session))
     likely = session.likely(now) if session else ()
     context = _context(before)
     await finder.prepare(asked.text, context)
@@ -208,13 +208,13 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     latest = standing.episodes if standing else await _latest(finder, place, now)
     nearest = _called_for(asked, context)
     # Asked at once, all this is one request to the store.
-    calls: list[Awaitable[list[Any]]] = [part(partial(finder.search, nearest), [])]
+    calls: list[Awaitable[list[Any]]] = [part(partial(finder.search, nearest))]
     if latest or not place.episodes:
         episodes = settings.recall_episodes + MAX_OLDER_EPISODES
         older = replace(nearest, scope=(Scope.EPISODES,), limit=episodes)
-        calls.append(part(partial(finder.search, older), []))
+        calls.append(part(partial(finder.search, older)))
     if likely:
-        calls.append(part(partial(knowledge.get_many, user_id, likely), []))
+        calls.append(part(partial(knowledge.get_many, user_id, likely)))
     if standing is None:
         reading = _read_standing(finder, place, now, latest, shelf)  # first: its parts begin later
         standing, *brought = await asyncio.gather(reading, *calls)
@@ -236,7 +236,7 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     pool = [*(hit.memory for hit in found), *unasked, *boundaries]
     guards = find_guards([*core, *pool], asked.text)
     ranked = rank(pool, called, values, guards=guards, likely=likely, now=now, policy=policy)
-    past = await finder.part(partial(_past, finder, settings, asked, before, found), ())
+    past = await finder.part(partial(_past, finder, settings, asked, before, found))
     return Candidates(
         core=[*what_it_is, *(one for one in core if not is_held_back(one, guards))],
         portrait=next(iter(standing.portrait), None),
@@ -281,7 +281,12 @@ def _called_for(asked: Asked, context: str) -> Query:
 async def _latest(finder: Finder, place: Place, now: datetime) -> list[Memory]:
     """Return the latest episodes: the older ones are not searched for if there are none."""
     latest = partial(finder.knowledge.episodes, place.user_id, limit=place.episodes)
-    return await finder.part(partial(latest, now=now, sphere=place.sphere), [])
+    return await finder.part(partial(latest, now=now, sphere=place.sphere))
+
+
+async def _session(knowledge: "KnowledgeBase", asked: Asked) -> list[Session]:
+    session = await knowledge.sessions.find(asked.user_id, asked.session_id, asked.sphere)
+    return [session] if session else []
 
 
 async def _portrait(knowledge: "KnowledgeBase", place: Place) -> list[Memory]:
@@ -299,13 +304,13 @@ async def _read_standing(
     valued = partial(knowledge.most_important, user_id, limit=2 * MAX_UNASKED, categories=LIVED)
     plans = partial(knowledge.plans_near, user_id, limit=MAX_PLANS_READ, ahead=AHEAD)
     core, personas, system, portrait, boundaries, most, near = await asyncio.gather(
-        part(partial(here, category=Category.CORE), []),
-        part(partial(read, PERSONAS, category=Category.SYSTEM, sphere=place.own), []),
-        part(partial(here, category=Category.SYSTEM), []),
-        part(partial(_portrait, knowledge, place), []),
-        part(partial(here, kind=Kind.BOUNDARY), []),
-        part(partial(valued, now=now, sphere=place.sphere), []),
-        part(partial(plans, now=now, sphere=place.sphere), []),
+        part(partial(here, category=Category.CORE)),
+        part(partial(read, PERSONAS, category=Category.SYSTEM, sphere=place.own)),
+        part(partial(here, category=Category.SYSTEM)),
+        part(partial(_portrait, knowledge, place)),
+        part(partial(here, kind=Kind.BOUNDARY)),
+        part(partial(valued, now=now, sphere=place.sphere)),
+        part(partial(plans, now=now, sphere=place.sphere)),
     )
     fadings = [fading(one, knowledge.policy) for one in most]
     standing = Standing(latest, core, personas, system, portrait, boundaries, most, near, fadings)
@@ -327,7 +332,7 @@ async def _past(
     asked: Asked,
     before: Sequence[Turn],
     known: Sequence[Found],
-) -> tuple[Found, ...]:
+) -> list[Found]:
     """Return what a question about the past brings, or what was said that may answer any other.
 
     `known` is what was found among memories: a question that these answer needs no other words.
@@ -335,15 +340,13 @@ async def _past(
     held = {turn.id for turn in before}
     if asks_about_past(asked.text):
         brought = await recollect(finder, settings.window_rule, asked)
-        return tuple(
-            hit for hit in brought.found if hit.item.id not in held or brought.includes(hit.at)
-        )
+        return [hit for hit in brought.found if hit.item.id not in held or brought.includes(hit.at)]
     if not is_question(asked.text) or any(map(_answers, known)):
-        return ()
+        return []
     query = _query(asked, MAX_PAST_HITS)
     hits = await finder.search(replace(query, scope=RAW))
     near = [hit for hit in hits if hit.score >= ANSWER_GATE and hit.item.id not in held]
-    return (*near, *await _said_later(finder, query, near))
+    return [*near, *await _said_later(finder, query, near)]
 
 
 def _query(asked: Asked, limit: int) -> Query:

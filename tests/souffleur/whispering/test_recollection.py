@@ -409,7 +409,7 @@ async def test_what_a_recall_lacks_is_told_without_what_was_said(tmp_path: Path)
 
     async with staged(tmp_path, by_name()) as stage:
         finder = Finder(stage.knowledge)
-        assert [await finder.part(fail, []) for _ in range(2)] == [[], []]
+        assert [await finder.part(fail) for _ in range(2)] == [[], []]
     (told,) = finder.errors
     assert told.startswith("ValueError in fail, test_recollection.py:")
     assert "tea" not in told

@@ -43,7 +43,7 @@ class Opening(Generic[M]):
         self._open: M | None = None
 
     async def _start(self) -> M:
-        from souffleur.wiring import wire  # langgraph and qdrant are loaded here, not on import
+        from souffleur.wiring import wire  # qdrant is loaded here, not on import
 
         parts = await wire(self._settings, self._chat, self._times, self._embedder, self._opener)
         memory = self._make(parts, self._settings)

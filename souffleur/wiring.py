@@ -5,23 +5,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from pydantic import SecretStr
 
-from souffleur.agents.boundary_linker import BoundaryLinker
 from souffleur.agents.chat import Chat, guarded
-from souffleur.agents.conflict_resolver import ConflictResolver
-from souffleur.agents.consolidator import Consolidator
-from souffleur.agents.cue_writer import CueWriter
 from souffleur.agents.endpoint import Endpoint, Prices
-from souffleur.agents.monitor import KnowledgeMonitor
-from souffleur.agents.profile_writer import ProfileWriter
-from souffleur.agents.reviewer import MemoryReviewer
-from souffleur.agents.rounds import Context
-from souffleur.agents.structured_chat import StructuredChat
-from souffleur.agents.summarizer import ConversationSummarizer
 from souffleur.background.budget import Budget, Limit
 from souffleur.background.endpoints import Endpoints
 from souffleur.background.hands import HANDS, HANDS_OF_REMOTE, Hands
-from souffleur.background.narrator import Narrator
-from souffleur.cast import usual
 from souffleur.errors import SettingsError
 from souffleur.knowledge.breaker import Breaker
 from souffleur.knowledge.embedding.embedder import Embedder, make_embedder
@@ -29,7 +17,7 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.policy import POLICIES
 from souffleur.knowledge.store import Opener, StoreLocation, open_knowledge
 from souffleur.knowledge.watching import UNWATCHED, Watch
-from souffleur.parts import Agents, Parts
+from souffleur.parts import Parts
 from souffleur.settings import Settings
 from souffleur.telemetry.model_calls import watched_chat
 from souffleur.telemetry.watches import make_metrics, make_watch
@@ -62,7 +50,11 @@ async def wire(
         budget = make_budget(settings, knowledge, times.now)
         watched = hands.lend(watched_chat(chat, watch, settings)) if chat else None
         guard = budget.metered(guarded(watched, judging)) if watched else None
-        agents = make_agents(settings, knowledge, guard, times.now) if guard else None
+        agents = None
+        if guard:
+            from souffleur.agent_wiring import make_agents  # loads langgraph
+
+            agents = make_agents(settings, knowledge, guard, times.now)
         endpoints = Endpoints(hands.lend(chat) if chat else None, judging, knowledge.embedder)
         if metrics:
             from souffleur.telemetry.store_state import Sources
@@ -161,28 +153,6 @@ def make_budget(settings: Settings, knowledge: KnowledgeBase, clock: Clock) -> B
         store=Limit(settings.calls_per_day, settings.dollars_per_day),
         user=Limit(settings.user_calls_per_day, settings.user_dollars_per_day),
         clock=clock,
-    )
-
-
-def make_agents(settings: Settings, knowledge: KnowledgeBase, chat: Chat, clock: Clock) -> Agents:
-    """Return the agents, which share one chat."""
-    judge = StructuredChat(chat, form=settings.answer_form)
-    refuses_special = settings.special == "refuse"
-    context = Context(judge, knowledge, usual(settings), refuses_special=refuses_special)
-    return Agents(
-        KnowledgeMonitor(context),
-        Narrator(
-            knowledge,
-            ConversationSummarizer(context),
-            ProfileWriter(context),
-            pause=settings.retry_pause,
-            clock=clock,
-        ),
-        MemoryReviewer(context),
-        Consolidator(context),
-        ConflictResolver(context),
-        CueWriter(context),
-        BoundaryLinker(context),
     )
 
 

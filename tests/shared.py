@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from qdrant_client import QdrantClient
 
+from souffleur.agent_wiring import make_agents
 from souffleur.agents.chat import Request
 from souffleur.knowledge.embedding.embedder import make_embedder
 from souffleur.knowledge.engine.collection import CollectionSchema, Point
@@ -26,7 +27,6 @@ from souffleur.parts import Parts
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.time_source import TimeSource
-from souffleur.wiring import make_agents
 from tests.scripted import Answer, Scripted, add, answer, update
 
 DIMENSION = 64

@@ -1,6 +1,7 @@
 """The house itself: what is shipped, what imports what, and what loading it costs."""
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 import souffleur
 from souffleur import errors
 from tests.blocking_methods import SOURCES, Class, method_types
+from tests.place import variables
 
 ROOT = Path(__file__).parent.parent
 HEAVY = (
@@ -31,6 +33,8 @@ HEAVY = (
     "uvicorn",
     "httpx2",
 )
+
+MODEL_LIBRARIES = ("langgraph", "langchain_core", "langchain_openai", "langsmith", "openai")
 
 
 def test_every_package_folder_is_listed() -> None:
@@ -200,6 +204,24 @@ def test_loading_is_light(code: str) -> None:
     done = subprocess.run(
         [sys.executable, "-P", "-c", code + check], capture_output=True, text=True, check=True
     )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_without_a_model_its_libraries_are_not_loaded(tmp_path: Path) -> None:
+    """A command that reads or changes the store itself is quick: it needs none of them."""
+    code = (
+        "import sys\n"
+        "from souffleur.cli import app\n"
+        "for words in (['remember', 'Me likes tea.'], ['list']):\n"
+        "    sys.argv = ['souffleur', *words]\n"
+        "    try: app()\n"
+        "    except SystemExit: pass\n"
+        f"print([name for name in {MODEL_LIBRARIES!r} if name in sys.modules])"
+    )
+    environment = {**os.environ, **variables(tmp_path), "SOUFFLEUR_EMBEDDER": "hash:64"}
+    command = [sys.executable, "-P", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert "Me likes tea." in done.stdout
     assert done.stdout.splitlines()[-1] == "[]"
 
 

@@ -82,10 +82,15 @@ def _open_mem0(fill: Fill) -> Iterator[Search]:
 @contextmanager
 def _open_langmem(fill: Fill) -> Iterator[Search]:
     """Open LangGraph's store in memory, LangMem's default, with these memories of one user."""
+    from langchain_core.embeddings import Embeddings
     from langgraph.store.base import IndexConfig, PutOp
     from langgraph.store.memory import InMemoryStore
 
-    index = IndexConfig(dims=fill.embeddings.dimension, embed=fill.embeddings)
+    class Hashed(HashEmbeddings, Embeddings):
+        """Ours, of the class that the store asks for."""
+
+    dimension = fill.embeddings.dimension
+    index = IndexConfig(dims=dimension, embed=Hashed(dimension))
     store = InMemoryStore(index=index)
     namespace = ("memories", USER)
     for batch in _batches(fill.texts):

@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from langchain_core.embeddings import Embeddings
 from loguru import logger
 from numpy.typing import NDArray
 
@@ -21,6 +20,7 @@ from souffleur.knowledge.embedding.embedding_models import (
     openai_embeddings,
     translate,
 )
+from souffleur.knowledge.embedding.embeddings import Embeddings
 from souffleur.knowledge.embedding.hash_embeddings import HashEmbeddings
 from souffleur.knowledge.language.plain_text import mend
 from souffleur.knowledge.watching import UNWATCHED, Watch
@@ -229,7 +229,7 @@ def make_embedder(
     >>> make_embedder("hash:256").dimension
     256
     """
-    if isinstance(spec, Embeddings):
+    if not isinstance(spec, str):
         return Embedder(spec, _name(spec), asymmetric=True, timeout=timeout, breaker=breaker)
     provider, _, model = spec.partition(":")
     if provider not in ("hash", "openai", "fastembed"):

@@ -1,15 +1,16 @@
 """Embedding models behind LangChain's interface, and the conversion of their errors to ours."""
 
+import asyncio
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from langchain_core.embeddings import Embeddings
 from pydantic import SecretStr
 
 from souffleur.errors import EmbedderError, SettingsError, is_outage_status
 from souffleur.knowledge.certificates import trusted
+from souffleur.knowledge.embedding.embeddings import Embeddings
 from souffleur.knowledge.http_failures import causes_of, hint_for, is_time_out, is_unreachable
 from souffleur.knowledge.privacy.addresses import bare_address
 from souffleur.knowledge.privacy.redaction import redact
@@ -71,10 +72,10 @@ def openai_embeddings(
     )
 
 
-class FastEmbeddings(Embeddings):
+class FastEmbeddings:
     """A local model run by fastembed; it is downloaded if necessary and loaded on first use.
 
-    LangChain's base class runs it in a thread when awaited.
+    It runs in a thread when awaited.
     """
 
     def __init__(self, model: str) -> None:
@@ -95,6 +96,14 @@ class FastEmbeddings(Embeddings):
     def embed_query(self, text: str) -> list[float]:
         """Return the vector of a query."""
         return [float(x) for vector in self._load().query_embed(text) for x in vector]
+
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Return the same as `embed_documents`."""
+        return await asyncio.to_thread(self.embed_documents, texts)
+
+    async def aembed_query(self, text: str) -> list[float]:
+        """Return the same as `embed_query`."""
+        return await asyncio.to_thread(self.embed_query, text)
 
     def _load(self) -> Any:
         if self._loaded is None:

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from zlib import crc32
 
 import numpy as np
-from langchain_core.embeddings import Embeddings
 
 from souffleur.knowledge.language.lexical import is_spaced, split
 from souffleur.knowledge.language.stemming import STOP_WORDS, stem
@@ -25,7 +24,7 @@ _COMMON = frozenset(
 )
 
 
-class HashEmbeddings(Embeddings):
+class HashEmbeddings:
     """Signed feature hashing (Weinberger et al., 2009) of words and n-grams; unit length.
 
     >>> import numpy as np

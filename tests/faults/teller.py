@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from souffleur.agent_wiring import make_agents
 from souffleur.agents.chat import Request
 from souffleur.errors import AnswerError, EndpointError
 from souffleur.knowledge.engine.collection import Collection, Payload, Point
@@ -18,7 +19,6 @@ from souffleur.parts import Parts
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.time_source import from_clock
-from souffleur.wiring import make_agents
 from tests.build import open_base
 from tests.place import where
 from tests.scripted import SKIP, Answer, Scripted, episode, portrait

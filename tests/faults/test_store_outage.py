@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from qdrant_edge import EdgeShard
 
+from souffleur.agent_wiring import make_agents
 from souffleur.errors import StoreError
 from souffleur.knowledge.engine.checksums import sums_file
 from souffleur.knowledge.engine.collection import Collection, Payload, Point
@@ -22,7 +23,6 @@ from souffleur.parts import Parts
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.time_source import from_clock
-from souffleur.wiring import make_agents
 from tests.build import NOW, open_base, verdict
 from tests.place import where
 from tests.scripted import SKIP, Scripted, add, answer

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,12 +96,16 @@ def test_unknown_comparisons_are_refused(store: SouffleurStore) -> None:
         store.put(("ann",), "one", {}, ttl=1)
 
 
+def embed(texts: Sequence[str]) -> list[list[float]]:
+    """The vectors that the store under test has for its texts."""
+    return HashEmbeddings(DIMENSION).embed_documents(list(texts))
+
+
 def test_random_operations_have_the_results_of_langgraph_s_own_store(
     store: SouffleurStore,
 ) -> None:
     """Gets, searches with filters and queries bring the same records, with the same scores."""
     chance, fields = random.Random(7), ["text"]
-    embed = HashEmbeddings(DIMENSION)
     ours = SouffleurStore(store._access.memory, fields=fields)
     theirs = InMemoryStore(index={"dims": DIMENSION, "embed": embed, "fields": fields})
     for _ in range(60):

@@ -108,7 +108,7 @@ class Writer:
             await self.carry_out(entries)
         return len(unfinished)
 
-    async def _look(self, verdict: Verdict, turns: Sequence[Turn]) -> "_Scene":
+    async def _look(self, verdict: Verdict, turns: Sequence[Turn]) -> _Scene:
         """Return what the journal has of a verdict: all of it is asked for at once."""
         contexts = (PlanContext(verdict, place, self._policy) for place in range(len(verdict.ops)))
         entry_ids = [context.entry_id for context in contexts]
@@ -125,7 +125,7 @@ class Writer:
             next(iter(chosen), Preferences(user_id=verdict.user_id)),
         )
 
-    async def _check_there(self, verdict: Verdict, turns: Sequence[Turn], scene: "_Scene") -> None:
+    async def _check_there(self, verdict: Verdict, turns: Sequence[Turn], scene: _Scene) -> None:
         """Raise NotFoundError if what a model judged was erased while it did."""
         if verdict.by.who in NO_MODELS:
             return

@@ -227,21 +227,28 @@ async def test_what_ends_with_time_is_left_out(tripped: Tripped) -> None:
             assert await cached.scroll(left, limit=2, order=order) == expected
 
 
+class Heard(Tripped):
+    """Keeps the filters of what is searched for."""
+
+    def __init__(self, edge: EdgeCollection) -> None:
+        super().__init__(edge)
+        self.filters: list[Filter] = []
+
+    async def search(self, queries: Sequence[Search | Listing]) -> list[list[Hit]]:
+        """Search, and keep the filters."""
+        self.filters += [one.filter for one in queries if not isinstance(one, Listing)]
+        found: list[list[Hit]] = await super().search(queries)
+        return found
+
+
 async def test_alternatives_that_all_points_meet_are_not_tested(
     edge: EdgeCollection, tripped: Tripped
 ) -> None:
     """A search is spared them until a point is written that does not meet them."""
-    filters: list[Filter] = []
-
-    class Heard(Tripped):
-        async def search(self, queries: Sequence[Search | Listing]) -> list[list[Hit]]:
-            filters.append(queries[0].filter)
-            found: list[list[Hit]] = await super().search(queries)
-            return found
-
+    heard = Heard(edge)
     here = AnyOf((Missing("state"), OneOf("state", ("on", "up"))))
     mine = Is("user_id", "ann")
-    cached = CachedCollection(Heard(edge))
+    cached = CachedCollection(heard)
 
     async def nearest() -> list[int]:
         ((*hits,),) = await cached.search([Search(UP, Filter((mine, here)))])
@@ -257,7 +264,7 @@ async def test_alternatives_that_all_points_meet_are_not_tested(
     assert await nearest() == [0, 1, 3]
     await tripped.put([point(5, state="off")])
     assert await nearest() == [0, 1, 3]
-    shorter = [here not in asked.must for asked in filters]
+    shorter = [here not in asked.must for asked in heard.filters]
     assert shorter == [False, True, True, False, False, False]
 
 
@@ -265,16 +272,9 @@ async def test_whose_points_are_found_is_not_tested_while_all_are_one_users(
     edge: EdgeCollection, tripped: Tripped
 ) -> None:
     """Nobody's point is found by another, however it comes: the test is made again from then on."""
-    filters: list[Filter] = []
-
-    class Heard(Tripped):
-        async def search(self, queries: Sequence[Search | Listing]) -> list[list[Hit]]:
-            filters.extend(one.filter for one in queries if not isinstance(one, Listing))
-            found: list[list[Hit]] = await super().search(queries)
-            return found
-
+    heard = Heard(edge)
     mine = Filter((Is("user_id", "ann"),))
-    cached = CachedCollection(Heard(edge))
+    cached = CachedCollection(heard)
 
     async def nearest() -> list[int]:
         with edge.memo.reading() as reading:
@@ -294,7 +294,7 @@ async def test_whose_points_are_found_is_not_tested_while_all_are_one_users(
     assert [await nearest(), await nearest()] == [[0, 1], [0, 1]]
     await tripped.delete([worded(2, "bob").id])
     assert [await nearest(), await nearest()] == [[0, 1], [0, 1]]
-    untested = [asked == Filter() for asked in filters[::2]]
+    untested = [asked == Filter() for asked in heard.filters[::2]]
     assert untested == [False, True, True, False, False, False, True]
 
 

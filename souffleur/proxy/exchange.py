@@ -15,7 +15,7 @@ from souffleur.proxy.json_text import parse_object
 from souffleur.proxy.notes import Mode, Notes
 from souffleur.proxy.reply import ABORTED, Reply
 from souffleur.proxy.speaker import Admit, Headers, Speaker, find_speaker, is_incognito
-from souffleur.proxy.talk import Talk, read_talk
+from souffleur.proxy.talk import Talk, join, read_talk
 from souffleur.proxy.tasks import is_task
 from souffleur.proxy.threads import Latest, OpenTurn, Threads
 from souffleur.telemetry.log_lines import describe, trace_bug
@@ -100,9 +100,9 @@ class Prompter:
         turn, said = exchange.turn, reply.text
         if turn is None:
             return None
-        whole = turn.so_far + (turn.joint + said if said else "")
+        whole = join(turn.so_far, turn.joint, said)
         so_far = replace(turn, so_far=whole, joint="\n")
-        self._threads.close(so_far, reply.id if reply.complete else "")
+        self._threads.close(so_far, reply.id if reply.complete else "", said)
         whole_said = reply.complete or reply.ended
         if not said or (reply.calls_tools and whole_said):
             return None

@@ -2,14 +2,15 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import dropwhile, islice
 from typing import Any
 
 from souffleur.contents import content_of, readable_content
 from souffleur.messages import Exchanged, to_turns
 from souffleur.proxy.injection import SYSTEM_ROLES
+from souffleur.proxy.roles import asked_at_the_end, is_reply, last_said, role_of
 
 GIST = 200
 """Letters and digits by which a message is known again, though its end or its style changes."""
@@ -24,6 +25,17 @@ _ATTACHED = re.compile(r"^<attached_files>\n(?:<file .*/>\n)+</attached_files>\s
 """What Open WebUI puts before a message: documents and results of a search, and names of files."""
 NEAR = 2
 """Earlier turns from which the id of a turn is derived."""
+REPLIES = 8
+"""Replies before the user's message by which a session is known again."""
+_BY_ANOTHER = re.compile(r"\[?Write the next reply only as\b", re.IGNORECASE)
+_IN_A_GROUP = re.compile(r"\[?Start a new group chat\b", re.IGNORECASE)
+_CONTINUED = re.compile(r"\[?Continue\b", re.IGNORECASE)
+"""How the system's messages of SillyTavern begin that have another persona reply, begin the talk of
+a group, and have the reply continued."""
+_WHOLE = re.compile(r"[.!?…。！？][\"'*)”’」』）]*\Z")
+"""The end of a whole sentence."""
+_NAME = re.compile(r"[^\n:]{1,80}: ")
+"""The name that stands before each reply of a group."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +50,10 @@ class Talk:
     """What stands between `so_far` and the rest: nothing if the reply goes on in its midst."""
     earlier: tuple[Exchanged, ...]
     """The turns before, oldest first, as far as the request has them."""
+    replies: tuple[str, ...]
+    """What was replied before the user's message, message by message, the latest first."""
     opening: str
-    """A digest of the system's first words, and of the greeting."""
+    """A digest of the greeting, and of the system's first words; of a group, of its members."""
     greeted: bool
     """Whether the companion said something before the user did."""
 
@@ -75,14 +89,18 @@ def read_talk(messages: Sequence[Any]) -> Talk | None:
     if not turns or not turns[-1].user:
         return None
     *earlier, now = turns
-    in_its_midst = is_reply(last_said(messages)) and not _is_by_another(messages[-1])
+    asked = asked_at_the_end(messages)
+    by_another = _any(_BY_ANOTHER, asked) and not _any(_CONTINUED, asked)
+    in_its_midst = is_reply(last_said(messages)) and not by_another
+    beginning = _beginning(messages, _any(_BY_ANOTHER, asked))
     greeting = earlier[0].assistant if earlier and not earlier[0].user else ""
     return Talk(
         user=now.user,
         so_far=now.assistant,
         joint="" if in_its_midst or not now.assistant else "\n",
         earlier=tuple(earlier),
-        opening=digest([gist(greeting), gist(_system(messages))]),
+        replies=tuple(islice(_replies(said), REPLIES)),
+        opening=digest([gist(greeting), gist(beginning)]),
         greeted=bool(greeting),
     )
 
@@ -97,6 +115,18 @@ def own_words(text: str) -> str:
     own = _SOURCES.sub("", text) if "</context>" in text else text
     own = _ATTACHED.sub("", own) if "</attached_files>" in own else own
     return own or (text and FILE)
+
+
+def join(so_far: str, joint: str, said: str) -> str:
+    r"""Return a reply and the rest of it; a sentence after a whole one begins a line.
+
+    >>> join("Tea,", "", " of course."), join("Good night.", "", "Are you asleep?")
+    ('Tea, of course.', 'Good night.\nAre you asleep?')
+    """
+    if not so_far or not said:
+        return so_far + said
+    apart = _WHOLE.search(so_far) and not said[0].isspace()
+    return so_far + (joint or ("\n" if apart else "")) + said
 
 
 def gist(text: str) -> str:
@@ -120,39 +150,37 @@ def digest(texts: Iterable[str]) -> str:
     return hashlib.sha256("\x1f".join(texts).encode()).hexdigest()[:16]
 
 
-def last_said(messages: Sequence[Any]) -> Any:
-    """Return the last message that is not the system's; `None` if there is none."""
-    others = (one for one in reversed(messages) if role_of(one) not in ("", *SYSTEM_ROLES))
-    return next(others, None)
+def without_name(text: str) -> str:
+    """Return a reply without the name before it.
 
-
-def is_reply(message: Any) -> bool:
-    """Return whether a message is a reply, and not the call of a tool."""
-    return role_of(message) == "assistant" and not message.get("tool_calls")
-
-
-def role_of(message: Any) -> str:
-    """Return the role of a message; of what has none, such as the call of a tool, its type.
-
-    >>> role_of({"role": "user"}), role_of({"type": "function_call"}), role_of(None)
-    ('user', 'function_call', '')
+    >>> without_name("Luna: Meow."), without_name("Meow.")
+    ('Meow.', 'Meow.')
     """
-    if not isinstance(message, Mapping):
-        return ""
-    role = message.get("role") or message.get("type")
-    return role if isinstance(role, str) else ""
+    return _NAME.sub("", text, count=1) if _NAME.match(text) else text
 
 
-def _is_by_another(last: Any) -> bool:
-    """Return whether the last message asks another persona of a group to reply."""
-    asked = readable_content(last) if role_of(last) in SYSTEM_ROLES else ""
-    return asked.lstrip("[").startswith("Write the next reply only as")
+def _any(pattern: re.Pattern[str], texts: Iterable[str]) -> bool:
+    """Return whether a text begins so."""
+    return any(pattern.match(text.lstrip()) for text in texts)
+
+
+def _replies(said: Sequence[Any]) -> Iterator[str]:
+    """Yield the replies before the user's latest message, from the latest on."""
+    earlier = dropwhile(lambda one: role_of(one) != "user", reversed(said))
+    return (readable_content(one) for one in earlier if is_reply(one))
 
 
 def _has_content(message: Mapping[str, Any]) -> bool:
     return content_of(message) is not None
 
 
-def _system(messages: Sequence[Any]) -> str:
-    """Return the first message, if it is the system's."""
-    return readable_content(messages[0]) if role_of(messages[0]) in SYSTEM_ROLES else ""
+def _beginning(messages: Sequence[Any], in_a_group: bool) -> str:
+    """Return the first message, if it is the system's.
+
+    Each persona of a group has another one: of a group it is the message that names its members.
+    """
+    ruling = (readable_content(one) for one in messages if role_of(one) in SYSTEM_ROLES)
+    if group := next((one for one in ruling if _IN_A_GROUP.match(one.lstrip())), None):
+        return group
+    first = messages[0]
+    return readable_content(first) if role_of(first) in SYSTEM_ROLES and not in_a_group else ""

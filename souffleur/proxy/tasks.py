@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from souffleur.contents import readable_content
-from souffleur.proxy.injection import SYSTEM_ROLES
+from souffleur.proxy.roles import asked_at_the_end, is_reply, last_said
 from souffleur.proxy.speaker import Headers
-from souffleur.proxy.talk import is_reply, last_said, role_of
 
 TASK_HEADERS = ("x-souffleur-task", "x-openwebui-task")
 """Headers that name a task; empty, or a placeholder that nothing was put into, they name none."""
@@ -44,7 +43,8 @@ def is_task(headers: Headers, body: Mapping[str, Any], messages: Sequence[Any]) 
 
     Its form tells if its last message, or its only message besides the system's, begins with the
     words that a known front end has for it; or if the system asks for something after the reply,
-    other than to go on.
+    other than to go on. What it asks last counts; of a request for a stream, all that it asks, as
+    a front end's standing instructions may come after the wish to go on.
 
     >>> said = [{"role": "user", "content": "### Task:\nGenerate a title"}]
     >>> is_task({}, {}, said), is_task({"x-souffleur-task": "tags"}, {}, [])
@@ -60,5 +60,10 @@ def is_task(headers: Headers, body: Mapping[str, Any], messages: Sequence[Any]) 
     asking = [*messages[-1:], *(messages[:1] if len(messages) <= 2 else ())]
     if any(_TASK.match(readable_content(message)[:HEAD].lstrip()) for message in asking):
         return True
-    after_reply = role_of(messages[-1]) in SYSTEM_ROLES and is_reply(last_said(messages))
-    return after_reply and not _GOES_ON.search(readable_content(messages[-1])[:HEAD])
+    asked = asked_at_the_end(messages)
+    if not asked or not is_reply(last_said(messages)):
+        return False
+    meant = (
+        asked if body.get("stream") else asked[:1]
+    )  # a quiet prompt comes last, and is not streamed
+    return not any(_GOES_ON.search(one[:HEAD]) for one in meant)

@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from typing import Generic, TypeVar
 
 from souffleur.proxy.speaker import Speaker
-from souffleur.proxy.talk import Talk, digest, gist
+from souffleur.proxy.talk import Talk, digest, gist, without_name
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -111,10 +111,13 @@ class Threads:
         session_id = speaker.session_id or (known.session_id if known else digest([former]))
         return _turn(speaker, talk, session_id, digest(["after", former]))
 
-    def close(self, turn: OpenTurn, response_id: str = "") -> None:
-        """Remember what was replied in a turn, so that what follows finds its session."""
-        if turn.so_far:
-            self._replies.put((turn.user_id, turn.agent_id, gist(turn.so_far)), turn.session_id)
+    def close(self, turn: OpenTurn, response_id: str = "", said: str = "") -> None:
+        """Remember what was replied in a turn, so that what follows finds its session.
+
+        `said` is the latest part of it, which is a message of its own in a group.
+        """
+        for reply in filter(None, {turn.so_far, said}):
+            self._replies.put((turn.user_id, turn.agent_id, gist(reply)), turn.session_id)
         if response_id:
             self._responses.put(response_id, turn)
 
@@ -143,7 +146,7 @@ class Threads:
 
     def _find_session(self, speaker: Speaker, talk: Talk) -> str | None:
         """Return the session of the talk's latest reply that is known; `None` if none is."""
-        said = (gist(turn.assistant) for turn in reversed(talk.earlier) if turn.assistant)
+        said = (gist(one) for reply in talk.replies for one in (reply, without_name(reply)))
         known = (self._replies.get((speaker.user_id, speaker.agent_id, one)) for one in said)
         return next(filter(None, known), None)
 

@@ -69,3 +69,17 @@ def test_what_the_system_asks_after_a_reply(prompt: str, task: bool) -> None:
     talk = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}]
     assert is_task({}, {}, [*talk, {"role": "system", "content": prompt}]) is task
     assert not is_task({}, {}, [talk[0], {"role": "system", "content": prompt}])
+
+
+@pytest.mark.parametrize(
+    "wish", ["[Continue the following message.]", "[Write the next reply only as Luna.]"]
+)
+def test_standing_instructions_after_the_wish_to_go_on(wish: str) -> None:
+    """They make no task of a streamed request; a quiet prompt, which is not streamed, is one."""
+    talk = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}]
+    asked = [{"role": "system", "content": text} for text in (wish, "[Write calmly.]")]
+    assert not is_task({}, {"stream": True}, [*talk, *asked])
+    assert is_task({}, {"stream": False}, [*talk, *asked])
+    assert is_task({}, {"stream": True}, [*talk, asked[1]])
+    known = {"role": "system", "content": "[Write your next reply from the point of view of Ann.]"}
+    assert is_task({}, {"stream": True}, [*talk, asked[0], known])

@@ -1,12 +1,13 @@
 """Threads: which session and which turn a request means."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import example, given, strategies as st
 
 from souffleur.proxy.speaker import Speaker
-from souffleur.proxy.talk import GIST, Talk, gist, own_words, read_talk
+from souffleur.proxy.talk import GIST, Talk, gist, join, own_words, read_talk
 from souffleur.proxy.threads import EDITED_WITHIN, Threads
 
 ANN = Speaker("ann", "default", "s", None)
@@ -46,6 +47,60 @@ def test_same_turns_before_same_turn() -> None:
     short = threads.open(ANN, talk("1", "b", "2", "c", "now, edited"))
     other = threads.open(ANN, talk("0", "a", "2", "c", "now"))
     assert long.turn_id == short.turn_id != other.turn_id
+
+
+GREETED = [("assistant", "Luna: Meow."), ("assistant", "Sera: You wake up.")]
+MEMBERS = "[Start a new group chat. Group members: Luna, Sera]"
+
+
+def group(by: str, *said: tuple[str, str], asked: str = "", members: str = MEMBERS) -> Talk:
+    """A talk of several personas, as SillyTavern asks for one's reply."""
+    begun = [("system", f"Write {by}'s next reply."), ("system", members)]
+    ends = [("system", f"[Write the next reply only as {by}.]"), ("system", asked)]
+    whole = [*begun, *said, *ends]
+    found = read_talk([{"role": role, "content": text} for role, text in whole if text])
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("members", [MEMBERS, ""])
+def test_all_personas_of_a_group_reply_in_one_turn(members: str) -> None:
+    """Each has a prompt of its own; yet both replies are lines of the same turn of one session."""
+    threads, said = Threads(), ("user", "I keep bees")
+    ann = replace(ANN, session_id=None)
+    for asked in ("", "[Write calmly.]"):
+        luna = threads.open(ann, group("Luna", *GREETED, said, asked=asked, members=members))
+        threads.close(replace(luna, so_far="Buzz."), said="Buzz.")
+        heard = [*GREETED, said, ("assistant", "Luna: Buzz.")]
+        sera = threads.open(ann, group("Sera", *heard, asked=asked, members=members))
+        assert (sera.session_id, sera.turn_id) == (luna.session_id, luna.turn_id)
+        assert (sera.so_far, sera.joint) == ("Luna: Buzz.", "\n")
+
+
+def test_a_group_is_known_by_its_latest_reply() -> None:
+    """When its beginning is not sent any more, the talk goes on in its session."""
+    threads, ann = Threads(), replace(ANN, session_id=None)
+    turn = threads.open(ann, group("Sera", *GREETED, ("user", "Hi"), ("assistant", "Luna: Ho.")))
+    threads.close(replace(turn, so_far="Luna: Ho.\nGood day, Ann."), said="Good day, Ann.")
+    left = [("assistant", "Luna: Ho."), ("assistant", "Sera: Good day, Ann."), ("user", "So?")]
+    cut = group("Luna", ("user", "…"), *left, members="")
+    assert threads.open(ann, cut).session_id == turn.session_id
+
+
+def test_a_reply_of_a_group_is_continued() -> None:
+    """The wish to go on counts, wherever it stands among what the system says at the end."""
+    said = ("user", "Hi"), ("assistant", "Luna: Well,")
+    found = group("Luna", *said, asked="[Continue the following message: Well,]")
+    assert (found.so_far, found.joint) == ("Luna: Well,", "")
+
+
+def test_a_sentence_after_a_whole_one_begins_a_line() -> None:
+    """A companion that speaks again does not speak in the midst of its sentence."""
+    assert join("*She nods.*", "", "Well?") == "*She nods.*\nWell?"
+    assert join("好。", "", "再见。") == "好。\n再见。"
+    assert join("And", "", "roid") == "Android"
+    assert join("Yes.", "\n", "No.") == "Yes.\nNo."
+    assert join("", "", "No.") == "No."
 
 
 def test_responses_of_others_are_unknown() -> None:

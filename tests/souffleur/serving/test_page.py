@@ -156,6 +156,9 @@ def test_figures(page: Page, scene: Scene) -> None:
     assert bars.startswith("Due in the next 30 days – in 0 days: 0,")
     assert "Remembered" in page.text
     assert "Mia" not in page.text
+    page.show(scene.tokens.make(Role.USER, "cy", now=NOW), "figures")
+    page.see("section", "How strong memories are now\nNone yet.")
+    assert not page.all(".bars")
 
 
 def test_search_and_filters(page: Page, scene: Scene) -> None:

@@ -21,7 +21,13 @@ function share(part) {
   return bar;
 }
 
-const ends = (low, high) => h("p", { class: "ends soft small", "aria-hidden": "true" }, h("span", {}, low), h("span", {}, high));
+const none = () => h("p", { class: "soft" }, t("figures.none"));
+
+function plot(label, counts, named, low, high, about) {
+  if (!counts.some(Boolean)) return none();
+  return [about && h("p", { class: "soft small" }, about), bars(label, counts, named),
+    h("p", { class: "ends soft small", "aria-hidden": "true" }, h("span", {}, low), h("span", {}, high))];
+}
 
 function table(counts, name) {
   const rows = Object.entries(counts).filter(([, count]) => count).sort((a, b) => b[1] - a[1]);
@@ -29,7 +35,7 @@ function table(counts, name) {
   return rows.length
     ? h("dl", { class: "facts" }, rows.map(([key, count]) => [h("dt", {}, name(key)),
       h("dd", { class: "bar" }, share(count / most), number(count))]))
-    : h("p", { class: "soft" }, t("figures.none"));
+    : none();
 }
 
 const named = (prefix) => (key) => (has(`${prefix}.${key}`) ? t(`${prefix}.${key}`) : key);
@@ -64,10 +70,9 @@ export async function show(main) {
   main.replaceChildren(...title,
     part("figures.due", found.overdue > 0 && h("p", {}, t("figures.overdue", { n: found.overdue, count: number(found.overdue) })),
       found.due.length ? h("ul", { class: "plain due" }, found.due.map(due)) : h("p", { class: "soft" }, t("figures.due.none"))),
-    part("figures.days", bars(t("figures.days"), found.due_by_day, day),
-      ends(t("figures.today"), day(found.due_by_day.length - 1))),
-    part("figures.values", h("p", { class: "soft small" }, t("figures.values.about")), bars(t("figures.values"), found.importance, bin),
-      ends(number(0), number(found.importance.length * found.bin))),
+    part("figures.days", plot(t("figures.days"), found.due_by_day, day, t("figures.today"), day(found.due_by_day.length - 1))),
+    part("figures.values", plot(t("figures.values"), found.importance, bin,
+      number(0), number(found.importance.length * found.bin), t("figures.values.about"))),
     part("figures.decided", table(found.verdicts, named("op"))),
     part("figures.refused", table(found.refusals, named("refused"))),
     part("figures.talk", cost(found)),

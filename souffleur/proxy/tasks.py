@@ -63,7 +63,6 @@ def is_task(headers: Headers, body: Mapping[str, Any], messages: Sequence[Any]) 
     asked = asked_at_the_end(messages)
     if not asked or not is_reply(last_said(messages)):
         return False
-    meant = (
-        asked if body.get("stream") else asked[:1]
-    )  # a quiet prompt comes last, and is not streamed
+    # A quiet prompt comes last, and is not streamed.
+    meant = asked if body.get("stream") else asked[:1]
     return not any(_GOES_ON.search(one[:HEAD]) for one in meant)

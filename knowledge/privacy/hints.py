@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
 
-from souffleur.knowledge.privacy.near_secrets import NUMBER_WORDS
+from souffleur.knowledge.privacy.vocabulary import listed
 
 Hint = Callable[[str], object]
 
@@ -21,7 +21,7 @@ def any_of(*words: str) -> Hint:
     >>> any_of("paß", "パス")("der pass"), any_of("pass")("der pass")
     (False, True)
     """
-    spelt = tuple({form for word in words for form in (word, unicodedata.normalize("NFD", word))})
+    spelt = _spelt(words)
 
     def has_one(lowered: str) -> bool:
         return any(map(lowered.__contains__, spelt))
@@ -43,8 +43,12 @@ def tells_numbers(lowered: str) -> bool:
 
 @cache
 def _numbers() -> frozenset[str]:
-    words = NUMBER_WORDS.split("|")
-    return frozenset(form for word in words for form in (word, unicodedata.normalize("NFD", word)))
+    return frozenset(_spelt(listed("digit")))
+
+
+def _spelt(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words with composed and with separate marks."""
+    return tuple({form for word in words for form in (word, unicodedata.normalize("NFD", word))})
 
 
 def _in_a_row(lowered: str) -> bool:
@@ -71,6 +75,7 @@ has_digits = re.compile(
 has_many_digits = re.compile("[0-9](?:[a-z]?[ .,/()-]{0,2}[0-9]){5}").search
 has_digits_of_document = re.compile(
     "(?:[0-9][a-z]{0,2}[ .,/()-]{0,2}[a-z]{0,2}){4}[0-9]|[cfghj-nprtv-z][cfghj-nprtv-z0-9]{8}"
+    "|[a-z]{5}[0-9]{4}[a-z]"
 ).search
 has_groups = re.compile("[0-9][a-z]{0,3}[ -]?[a-z0-9]{2}").search
 has_inner_sign = re.compile("[a-z0-9][!#$%&*+=?^~@|]+[a-z0-9]").search
@@ -81,92 +86,10 @@ has_user = any_of("@", "admin", "root")
 has_command = any_of(
     "curl", "http", "wget", "mysql", "mariadb", "redis-cli", "sshpass", "psql", "ldapsearch"
 )
-names_password = any_of(
-    *("pass", "api", "secret", "access", "auth", "refresh", "client", "pw", "p=", "p:"),
-    *(
-        "wi-fi",
-        "wifi",
-        "wlan",
-        "unlock",
-        "pin",
-        "密",
-        "秘",
-        "口令",
-        "令牌",
-        "暗証",
-        "パス",
-        "アクセス",
-    ),
-    *(
-        "kennwort",
-        "mdp",
-        "парол",
-        "parola",
-        "d'acc",
-        "contra",
-        "clave",
-        "senha",
-        "비",
-        "패스",
-        "암호",
-    ),
-)
-labels_password = any_of(
-    *("pass", "pw", "kennwort", "mdp", "contrase", "clave", "senha", "parola", "парол"),
-    *("wachtwoord", "wifi-code", "hasło", "şifre", "パス", "暗証", "密", "口令", "비밀", "비번"),
-    *("패스", "암호", "पासवर्ड", "كلمة"),
-)
-names_passphrase = any_of(
-    *("phrase", "password", "frase", "passsatz", "passwort", "passe", "contrase", "senha"),
-    *("фраз", "мастер"),
-)
-opens_something = any_of(
-    *("unlock", "open", "start", "into", "crypt", "log", "master", "vault", "keepass", "manager"),
-    *("bitwarden", "1password", "sperr", "geht", "verschl", "backup-platte", "tresor", "gestor"),
-    *("desbloque", "bóveda", "cofre", "déverrouill", "coffre", "gestionnaire", "sbloccare"),
-    *("hasł", "wachtwoord", "şifre", "разблокир", "зашифр", "расшифр"),
-)
-names_question = any_of(
-    *("security", "secret", "seguridad", "segur", "sicur", "frage", "pregunt", "question"),
-    *("pergunt", "domanda", "bank", "banc", "banque", "банк", "account", "maiden", "first"),
-    *(
-        "secrè",
-        "segret",
-        "nubile",
-        "mädchenname",
-        "jeune",
-        "solter",
-        "solteir",
-        "девичь",
-        "секретн",
-        "haustier",
-        "lehrer",
-        "erstes auto",
-        "mascota",
-        "animal",
-        "контрольн",
-    ),
-    *("geheime", "秘密の", "密保", "安全", "보안", "비밀", "질문", "힌트"),
-)
-names_seed = any_of(
-    *("seed", "mnemonic", "phrase", "frase", "words", "助", "シード", "フレーズ", "ニーモニック"),
-    *("니모닉", "시드"),
-)
-tells_seed = any_of(
-    *("words", "palabras", "wörter", "mots", "palavras", "parole", "слов", "wallet", "metamask"),
-    *("ledger", "trezor", "phantom", "exodus", "electrum", "cartera", "portefeuille", "carteira"),
-    *("portafoglio", "cripto", "crypto", "krypto", "bitcoin", "btc", "seed", "mnemonic", "bip"),
-    *(
-        "кошел",
-        "кошельк",
-        "крипто",
-        "钱包",
-        "錢包",
-        "助记",
-        "ウォレット",
-        "仮想通貨",
-        "지갑",
-        "시드",
-    ),
-    *("니모닉", "复苏词"),
-)
+names_password = any_of(*listed("password_signs"))
+labels_password = any_of(*listed("password_label_signs"))
+names_passphrase = any_of(*listed("passphrase_signs"))
+opens_something = any_of(*listed("opening_signs"))
+names_question = any_of(*listed("question_signs"))
+names_seed = any_of(*listed("seed_label_signs"))
+tells_seed = any_of(*listed("seed_signs"))

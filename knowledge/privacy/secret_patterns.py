@@ -23,9 +23,14 @@ from souffleur.knowledge.privacy.document_numbers import CHECKED, is_card_number
 from souffleur.knowledge.privacy.handling import Group
 from souffleur.knowledge.privacy.hints import Hint
 from souffleur.knowledge.privacy.key_formats import IN_ADDRESS, PREFIXED, WALLET
-from souffleur.knowledge.privacy.near_documents import NEAR_DOCUMENTS
+from souffleur.knowledge.privacy.near_accounts import NEAR_ACCOUNTS
+from souffleur.knowledge.privacy.near_codes import (
+    CODES as NEAR_CODES,
+    LOCK_CODES as NEAR_LOCK_CODES,
+)
+from souffleur.knowledge.privacy.near_documents import NATIONAL, PASSPORTS_AND_LICENCES
 from souffleur.knowledge.privacy.near_keys import ASSIGNED, GROUPED, LONG, SEEDS
-from souffleur.knowledge.privacy.near_secrets import IN_WORDS, SIGNED, WITH_DIGITS
+from souffleur.knowledge.privacy.near_passwords import PASSWORDS as NEAR_PASSWORDS, SIGNED
 from souffleur.knowledge.privacy.password_phrases import (
     COMMANDS,
     HIDDEN,
@@ -34,7 +39,9 @@ from souffleur.knowledge.privacy.password_phrases import (
     PASSWORDS,
 )
 from souffleur.knowledge.privacy.plain_passwords import PLAIN_PASSWORDS
-from souffleur.knowledge.privacy.surroundings import Row, Surroundings
+from souffleur.knowledge.privacy.rule import Rule
+from souffleur.knowledge.privacy.surroundings import SearchedText, Surroundings
+from souffleur.knowledge.privacy.told_numbers import TOLD_NUMBERS
 from souffleur.knowledge.privacy.told_phrases import (
     ANSWERS,
     OPENING_WORDS,
@@ -59,12 +66,14 @@ class Secret:
     """What every text that holds one has, in lower case; `None` if there is no such sign."""
     near: Surroundings | None = None
     """What stands around it; `None` if the pattern itself says that."""
+    example: str = ""
+    """A message that tells one; what is masked of this kind stands between ⟦ and ⟧."""
 
-    def holds(self, plain: str, start: int, end: int) -> bool:
+    def holds(self, text: SearchedText, start: int, end: int) -> bool:
         """Return whether what the pattern found at these places of the text is one."""
-        if self.check is not None and not self.check(plain[start:end]):
+        if self.check is not None and not self.check(text.plain[start:end]):
             return False
-        return self.near is None or self.near.hold(plain, start, end)
+        return self.near is None or self.near.hold(text, start, end)
 
 
 _L = r"(?<![A-Za-z0-9])"
@@ -85,10 +94,9 @@ def _secret(
     check: Callable[[str], bool] | None = None,
     hint: Hint | None = None,
     group: Group = Group.SECRET,
-    near: Surroundings | None = None,
 ) -> list[Secret]:
     patterns = [re.compile(_apart(one), re.ASCII) for one in sources]
-    return [Secret(name, pattern, check, group, hint, near) for pattern in patterns]
+    return [Secret(name, pattern, check, group, hint) for pattern in patterns]
 
 
 def _apart(source: str) -> str:
@@ -97,9 +105,12 @@ def _apart(source: str) -> str:
     return "".join(char if char == apart else f"(?:{char}|{apart})" for char, apart in parts)
 
 
-def _rows(rows: Iterable[Row], hint: Hint | None, group: Group = Group.SECRET) -> Iterator[Secret]:
-    for name, source, check, around in rows:
-        yield from _secret(name, source, check=check, hint=hint, group=group, near=around)
+def _rules(
+    rules: Iterable[Rule], hint: Hint | None, group: Group = Group.SECRET
+) -> Iterator[Secret]:
+    for rule in rules:
+        pattern = re.compile(_apart(rule.value), re.ASCII)
+        yield Secret(rule.kind, pattern, rule.check, group, hint, rule.near, rule.example)
 
 
 SECRETS = (
@@ -194,14 +205,18 @@ SECRETS = (
     *_secret("a driving licence number", LICENCE, group=Group.DOCUMENT, hint=hints.has_many_digits),
     *_secret("a tax number", TAX, group=Group.DOCUMENT, hint=hints.has_many_digits),
     *_secret("a bank account number", ACCOUNT, group=Group.DOCUMENT, hint=hints.has_many_digits),
-    *_rows(WITH_DIGITS, hints.has_digit),
-    *_rows(IN_WORDS, hints.tells_numbers),
-    *_rows(SIGNED, hints.has_inner_sign),
-    *_rows(LONG, hints.has_long_run),
-    *_rows(ASSIGNED, hints.is_assigned),
-    *_rows(GROUPED, hints.has_groups),
-    *_rows(SEEDS, hints.tells_seed),
-    *_rows(NEAR_DOCUMENTS, hints.has_digits_of_document, Group.DOCUMENT),
+    *_rules(NEAR_PASSWORDS, hints.has_digit),
+    *_rules(NEAR_LOCK_CODES, hints.has_digit),
+    *_rules(NEAR_CODES, hints.has_digit),
+    *_rules(TOLD_NUMBERS, hints.tells_numbers),
+    *_rules(SIGNED, hints.has_inner_sign),
+    *_rules(LONG, hints.has_long_run),
+    *_rules(ASSIGNED, hints.is_assigned),
+    *_rules(GROUPED, hints.has_groups),
+    *_rules(SEEDS, hints.tells_seed),
+    *_rules(NEAR_ACCOUNTS, hints.has_digits_of_document, Group.DOCUMENT),
+    *_rules(NATIONAL, hints.has_digits_of_document, Group.DOCUMENT),
+    *_rules(PASSPORTS_AND_LICENCES, hints.has_digits_of_document, Group.DOCUMENT),
 )
 """What is never kept unless the settings say so."""
 

@@ -10,7 +10,7 @@ from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.hints import Hint
 from souffleur.knowledge.privacy.password_phrases import HIDDEN
 from souffleur.knowledge.privacy.secret_patterns import CONTACTS, SECRETS, Secret
-from souffleur.knowledge.privacy.surroundings import drop_read
+from souffleur.knowledge.privacy.surroundings import SearchedText
 
 MASK = "[secret]"
 """The text shown instead of a secret."""
@@ -51,9 +51,7 @@ def find_secret(text: str, groups: AbstractSet[Group] = NEVER_KEPT) -> str | Non
     True
     """
     kinds = _kinds(frozenset(groups))
-    name = next((secret.name for secret, _ in _find(text, kinds)), None)
-    drop_read()
-    return name
+    return next((secret.name for secret, _ in _find(text, kinds)), None)
 
 
 def mask(text: str, groups: AbstractSet[Group] = NEVER_KEPT) -> str:
@@ -77,14 +75,17 @@ def mask_together(*texts: str, groups: AbstractSet[Group] = NEVER_KEPT) -> tuple
     >>> mask_together("write to ann@example.org", groups={Group.CONTACT})
     ('write to [secret]',)
     """
-    kinds = _kinds(frozenset(groups))
+    return _mask(texts, _kinds(frozenset(groups)))
+
+
+def _mask(texts: tuple[str, ...], kinds: Sequence[Secret]) -> tuple[str, ...]:
+    """Return consecutive texts with what is of these kinds masked."""
     while spans := sorted(span for _, span in _find("\n".join(texts), kinds)):
         start, masked = 0, []
         for text in texts:
             masked.append(_cover(text, [(low - start, high - start) for low, high in spans]))
             start += len(text) + 1
         texts = tuple(masked)
-    drop_read()
     return texts
 
 
@@ -119,23 +120,22 @@ def _kinds(groups: frozenset[Group]) -> tuple[Secret, ...]:
 
 def _find(text: str, kinds: Sequence[Secret]) -> Iterator[tuple[Secret, Span]]:
     """Yield what is found in the text with its span, kind by kind; masked parts are skipped."""
-    plain = _plain(text.replace(MASK, HIDDEN * len(MASK)))
-    lowered = plain.lower()
+    read = SearchedText(_plain(text.replace(MASK, HIDDEN * len(MASK))))
     hinted: dict[Hint | None, bool] = {None: True}
     for secret in kinds:
         hint = secret.hint
         if hint not in hinted:
-            hinted[hint] = hint is None or bool(hint(lowered))
+            hinted[hint] = hint is None or bool(hint(read.lowered))
         if not hinted[hint]:
             continue
         named: bool | None = None
-        for match in secret.pattern.finditer(plain):
+        for match in secret.pattern.finditer(read.plain):
             if named is None:
-                named = secret.near is None or secret.near.may_hold(lowered)
+                named = secret.near is None or secret.near.may_hold(read.lowered)
             if not named:
                 break
             for span in _spans(match):
-                if secret.holds(plain, *span):
+                if secret.holds(read, *span):
                     yield secret, span
 
 

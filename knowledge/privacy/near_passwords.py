@@ -1,0 +1,136 @@
+"""Passwords and PINs that words elsewhere in their sentence name, before or after them."""
+
+from souffleur.knowledge.privacy.rule import Rule
+from souffleur.knowledge.privacy.surroundings import VALUE, near
+from souffleur.knowledge.privacy.value_forms import (
+    has_inner_sign,
+    is_mixed,
+    is_password_like,
+    may_be_password,
+)
+from souffleur.knowledge.privacy.value_patterns import NUMBER, SHORT_TOKEN, TOKEN, YEAR
+from souffleur.knowledge.privacy.vocabulary import alternatives, words
+
+_KIND = "a password"
+_ABOUT = rf"(?:\s(?:{alternatives('about')})(?:\s[^\s\n]{{1,16}}){{1,2}}?)?"
+"""What it opens: "for the tablet"."""
+_IS = f"(?:{alternatives('is')})"
+_BESIDE = near(
+    rf"{words('password')}{_ABOUT}[\s:=\->\"'「『が는은をのにで，、,]{{1,4}}(?:{_IS}[\s\"']{{1,2}})?{VALUE}",
+    before=60,
+    after=0,
+)
+"""The value follows its label, with no more than what it opens between."""
+_LAST_OR_ALONE = r"[\"')]{0,2}(?:[,.!?，。！]|\s?$)"
+_TYPED = rf"{words('typed')}(?: (?:in|the|el|il|le|die))?\s?[\"']?{VALUE}"
+"""A key pad is used: the value follows."""
+_NEW_CARD = rf"{words('renewed')}[^\n]{{0,24}}{words('card')}[^\n0-9]{{0,24}}"
+
+PASSWORDS = (
+    Rule(
+        _KIND,
+        "⟦Pelican&Lamp77⟧ is what gets you into the streaming thing, the password never changes",
+        TOKEN,
+        near(words("password", "pin", "login", "wifi", "code"), before=150, after=100),
+        is_password_like,
+    ),
+    Rule(
+        _KIND,
+        "ponle ⟦girasol_9981⟧ cuando te pida la contraseña",
+        TOKEN,
+        near(words("password", "pin", "wifi"), before=50, after=35, unless=words("user_name")),
+        may_be_password,
+    ),
+    Rule(
+        _KIND,
+        "the school wants a new password every term, she looked out of the window, thought about"
+        " it for quite a while and typed ⟦hedgehog_58rain⟧.",
+        TOKEN,
+        near(
+            rf"{words('password')}[^\n]{{0,150}}[\s,:，：][\"'(]{{0,2}}{VALUE}{_LAST_OR_ALONE}",
+            before=170,
+            after=4,
+            unless=words("user_name"),
+        ),
+        may_be_password,
+    ),
+    Rule(
+        _KIND,
+        "the cottage has wifi and it's on a card on the fridge: ⟦gorse-heron-5518⟧",
+        TOKEN,
+        near(
+            rf"[,:，：]\s?{VALUE}[^\n]{{0,100}}{words('password')}",
+            rf"{words('wifi', 'login')}[^\n]{{0,150}}:\s{VALUE}",
+            before=150,
+            after=100,
+            unless=words("user_name"),
+        ),
+        may_be_password,
+    ),
+    Rule(_KIND, "dein passwort: ⟦Teddy-Nebel-64⟧", SHORT_TOKEN, _BESIDE, is_mixed),
+    Rule(
+        _KIND,
+        "wer sich so was merkt: das passwort ist ⟦пирожок77⟧",
+        r"(?<![\u0400-\u04ffA-Za-z0-9])((?=[^\s\x00]{0,30}?[0-9])[\u0400-\u04ff]"
+        r"[\u0400-\u04ffA-Za-z0-9!@#$%&*_.-]{5,40}+|[\uac00-\ud7a3]{1,8}[0-9]{2,8}+)",
+        _BESIDE,
+    ),
+    Rule(
+        _KIND,
+        "da ieri si entra con ⟦rosmarino_zio88⟧, quello di prima non va",
+        TOKEN,
+        near(rf"{words('entering')} {words('with')}\s{VALUE}", unless=words("user_name")),
+        may_be_password,
+    ),
+    Rule(
+        _KIND,
+        "if I get hit by a bus, the till tablet unlocks using ⟦Marzipan?1974⟧, tell Joan",
+        TOKEN,
+        near(
+            _TYPED,
+            words("unlocking"),
+            rf"(?:(?:chang(?:ed|e) it|set it|switched) to|is now|went with)\s?{VALUE}"
+            r"|(?:genommen|gewählt)",
+        ),
+        is_password_like,
+    ),
+    Rule(
+        _KIND,
+        "7350 … ⟦7350⟧ is, by the way, the pin of my card",
+        NUMBER,
+        near(words("password", "pin"), weak=True, before=50),
+    ),
+    Rule(
+        _KIND,
+        "the pin is ⟦1994⟧, like his birthday",
+        YEAR,
+        near(
+            rf"{words('pin')}[^\n0-9]{{0,48}}(?:[\s,]{_IS}|[:=是为は]|は|는|은)\s?{VALUE}",
+            weak=True,
+        ),
+    ),
+    Rule(
+        _KIND,
+        "For the debit card she has typed ⟦6184⟧. It worked.",
+        NUMBER,
+        near(
+            rf"\A(?s:(?=.*{words('code', 'pin', 'card', 'alarm', 'lock')})(?=.*{_TYPED}))",
+            weak=True,
+            across=True,
+            unless=words("other_code"),
+        ),
+    ),
+    Rule(
+        _KIND,
+        "they sent me a new debit card on Monday, it's ⟦6184⟧ now",
+        NUMBER,
+        near(
+            rf"{_NEW_CARD}(?:it's|è|es|c'est|é|ist)(?: (?:now|jetzt|ora|ahora|agora))?\s{VALUE}",
+            weak=True,
+        ),
+    ),
+)
+"""Passwords that hold a digit, and PINs."""
+
+SIGNED = (Rule(_KIND, "password: ⟦milk%Bari⟧", TOKEN, _BESIDE, has_inner_sign),)
+"""Passwords that a sign joins."""

@@ -1,0 +1,102 @@
+"""The words by which people tell secrets, as parts of patterns.
+
+The files of `words/` have a heading for each concept and under it a line for each language, or for
+some other division. The words of a line stand between " | ". A word is a regular expression, in
+lower case and composed letters, whose brackets only group; a long one may be broken before a `|`
+or at a space. It is a word of its own, which no other letter precedes or follows, except where "…"
+says that it goes on. Words of scripts without spaces, such as Chinese, may stand beside anything.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+_FOLDER = Path(__file__).parent / "words"
+_OWN_START, _OWN_END = "(?<![a-zà-ÿа-яё])", "(?![a-zà-ÿа-яё])"
+_GROUP = re.compile(r"(?<!\\)\((?!\?)")
+_BROKEN, _SPACE = re.compile(r"\s*\n\s*\|(?=\S)"), re.compile(r"\s+")
+_FIRST_LETTER = re.compile(r"[^\W\d_]")
+_LAST_OF_SPACED_SCRIPTS = "\u058f"
+
+
+def words(*concepts: str) -> str:
+    """Return the pattern of any word of these concepts, in all languages.
+
+    >>> found = re.compile(words("wifi", "alarm")).findall
+    >>> found("das wlan"), found("bewlant"), found("家里的无线"), found("alarms")
+    (['wlan'], [], ['无线'], ['alarms'])
+    """
+    return spell(*(line for concept in concepts for line in _concepts()[concept].values()))
+
+
+def alternatives(concept: str, *languages: str) -> str:
+    """Return the words of a concept as alternatives without limits, in these languages or in all.
+
+    >>> alternatives("alarm", "de", "ja")
+    'alarm(?:anlage|e|a)|アラーム'
+    """
+    return "|".join(listed(concept, *languages))
+
+
+def listed(concept: str, *languages: str) -> tuple[str, ...]:
+    """Return the words of a concept, in these languages or in all.
+
+    >>> listed("alarm", "it")
+    ('allarme', 'antifurto')
+    """
+    lines = _concepts()[concept]
+    return tuple(word.strip("…") for one in languages or lines for word in _split(lines[one]))
+
+
+def spell(*lines: str) -> str:
+    """Return the pattern of the words of these lines, which are written like those of the files.
+
+    >>> spell("dni | n(ie|if)", "tax…")
+    '(?:(?<![a-zà-ÿа-яё])(?:dni|n(?:ie|if))(?![a-zà-ÿа-яё])|(?<![a-zà-ÿа-яё])tax)'
+    """
+    by_limits: dict[tuple[str, str], list[str]] = {}
+    for word in _split(*lines):
+        by_limits.setdefault(_limits(word), []).append(word.strip("…"))
+    return f"(?:{'|'.join(_limited(by_limits))})"
+
+
+def _limited(by_limits: dict[tuple[str, str], list[str]]) -> Iterator[str]:
+    for (start, end), same in by_limits.items():
+        one = "|".join(same)
+        yield f"{start}(?:{one}){end}" if len(same) > 1 and (start or end) else f"{start}{one}{end}"
+
+
+def _limits(word: str) -> tuple[str, str]:
+    """Return what must be true before the word and after it."""
+    letter = _FIRST_LETTER.search(word)
+    if letter is not None and letter[0] > _LAST_OF_SPACED_SCRIPTS:
+        return "", ""
+    return "" if word[0] == "…" else _OWN_START, "" if word[-1] == "…" else _OWN_END
+
+
+def _split(*lines: str) -> list[str]:
+    """Return the words of lines as regular expressions.
+
+    >>> _split('''codes? | sim[ -]?(number|pin
+    ...  |lock)''')
+    ['codes?', 'sim[ -]?(?:number|pin|lock)']
+    """
+    return [
+        _GROUP.sub("(?:", word)
+        for line in lines
+        for word in _SPACE.sub(" ", _BROKEN.sub("|", line)).strip().split(" | ")
+    ]
+
+
+@cache
+def _concepts() -> dict[str, dict[str, str]]:
+    """Return the lines of each concept by language."""
+    files = sorted(_FOLDER.glob("*.toml"))
+    return dict(_sections(tomllib.loads(file.read_text(encoding="utf-8")) for file in files))
+
+
+def _sections(files: Iterable[dict[str, dict[str, str]]]) -> Iterator[tuple[str, dict[str, str]]]:
+    for sections in files:
+        yield from sections.items()

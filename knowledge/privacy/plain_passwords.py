@@ -7,197 +7,118 @@ what goes on as prose, as "is letting me down", tells no password.
 
 from collections.abc import Iterator
 
-_LETTER = r"A-Za-z\u00c0-\u024f\u0300-\u036f\u0400-\u04ff"
-_L, _R = rf"(?<![{_LETTER}_.$])", rf"(?![{_LETTER}])"
-_LABEL = (
-    rf"{_L}(?>passwort|pass(?:word|code|phrase|wd)?|pw|pwd|kennwort|mots?\sde\spasse|mdp"
-    r"|contrase(?:ñ|n)a|clave\s(?:de\sacceso|del?\s(?:la\s)?(?:wi-?fi|red|router|correo|internet))"
-    r"|senha|palavra-passe|пароль|wachtwoord|hasło|şifre(?:si|miz|m)?)"
-    rf"{_R}"
-)
-_ABOUT = (
-    r"(?:\s(?>for|of|on|to|at|in|from|del?|da|do|du|di|per|para|pour|von|vom|zu[mr]?|für|fürs|voor|van|do|od"
-    r"|от|для|к|на)(?:\s[^\s:=.,;!?\x00]{1,16}+){1,4}?)?"
-)
-_NOW = (
-    r"(?:\s(?>now|still|just|always|currently|actually|literally|also|simply|jetzt|immer|noch|übrigens|ahora"
-    r"|siempre|todavía|maintenant|toujours|agora|sempre|ainda|adesso|ancora|теперь|сейчас|nu|nog|teraz))?+"
-)
+from souffleur.knowledge.privacy.rule import Rule
+from souffleur.knowledge.privacy.vocabulary import LETTERS, alternatives, within_text
+
+_KIND = "a password"
+_L, _R = rf"(?<![{LETTERS}_.$])", rf"(?![{LETTERS}])"
+_ABOUT = rf"(?:\s{within_text('about')}(?:\s[^\s:=.,;!?\x00]{{1,16}}+){{1,4}}?)?"
+_STILL = rf"(?:\s{within_text('still')})?+"
 _END = (
-    r"(?=[\"']?(?:[!,;)]|\.(?![\w.])|\s{0,2}(?:\Z|[\n\u2600-\u27bf\U0001f000-\U0001faff])|\s[(-]|\s(?>and|but|so|lol|lmao|haha"
-    r"|btw|ok|okay|please|pls|thanks|thx|if|cause|because|all|no|in\scase|don't|dont|right|remember|und|aber|falls|bitte"
-    r"|alles|merk|y|pero|por\ssi|todo|et|mais|tout|si|au\scas|e|mas|tudo|caso|ma|tutto|così|и|но|а|если|только|en|maar|i|ale"
-    rf"|for\s(?:the|my|our|when)|on\s(?:the|my|our)|with\s(?:a|an|no|two|the)){_R}))"
+    r"(?=[\"']?(?:[!,;)]|\.(?![\w.])|\s{0,2}(?:\Z|[\n\u2600-\u27bf\U0001f000-\U0001faff])|\s[(-]"
+    rf"|\s{within_text('after_password')}))"
 )
-
-_WORDS = {
-    # of programs, in every language
-    "": (
-        "string str text null none true false undefined optional required todo password passwort"
-        " value input getpass secret secrets hash token example admin user username login"
-    ),
-    "en": (
-        "wrong weak strong same right correct incorrect invalid valid unknown known unique complex"
-        " simple common hard easy obvious stupid dumb silly terrible awful horrible random yours"
-        " mine ours theirs below above here there inside outside everything nothing something"
-        " anything someone anyone whatever gone lost forgotten stolen broken shown given taken"
-        " written hidden chosen driven known safe secure insecure unsafe different similar"
-        " identical important essential crucial vital pathetic garbage trash rubbish toast crap"
-        " still again already enough short longer shorter stronger weaker better worse safer"
-        " harder easier temporary permanent personal private public numeric alphanumeric lowercase"
-        " uppercase online offline mandatory necessary sensitive confidential default blank empty"
-        " plain plaintext visible ready great today tomorrow yesterday where wherever what which"
-        " when that this these those because everywhere somewhere nowhere perfect gibberish"
-        " nonsense history chaos weird crazy funny basic trash clear clean short fresh extra super"
-        " really pretty quite rather totally always never maybe probably until after before about"
-        " between under always almost likely kaput human static dynamic alive annoying missing"
-        " valid legal english german french spanish good nice cool long okay fine generic local"
-        " global useless pointless up-to-date unclear unsure sorted ancient tricky messy lame"
-        " strict short awkward memorable meaningless their there's what's that's behind family"
-        " birthday sacred mandatory trivial solid robust decent short sent set reset kept made"
-        " used saved stored shared changed expired locked disabled leaked protected"
-    ),
-    "nl": (
-        "fout verkeerd goed juist zwak sterk hetzelfde anders lang kort veilig onveilig verlopen"
-        " vergeten moeilijk makkelijk simpel geheim nodig verplicht veranderd gewijzigd weg kwijt"
-        " nieuw oud leeg niet geen onjuist ongeldig"
-    ),
-    "de": (
-        "falsch richtig schwach stark sicher unsicher gleich anders lang kurz länger kürzer weg"
-        " geheim neu wichtig nötig schlecht einfach schwer leicht komplex korrekt inkorrekt leer"
-        " zufällig besser vergessen verloren abgelaufen geändert gesperrt gestohlen okay kaputt"
-        " notwendig erforderlich schwierig sensibel dasselbe derselbe identisch privat streng"
-        " immer nicht leider wieder hier unten unbekannt ungültig gültig optional pflicht mist"
-        " müll quatsch blöd doof dumm super prima egal niemals"
-    ),
-    "es": (
-        "incorrecta correcta débil fuerte segura insegura larga corta fácil difícil misma igual"
-        " nueva vieja distinta diferente secreta importante única simple compleja mala buena"
-        " inválida válida errónea privada pública personal necesaria obligatoria opcional nuestra"
-        " vuestra suya tuya demasiado siempre nunca mejor peor basura terrible horrible temporal"
-        " sencilla complicada débiles vieja falsa otra esta"
-    ),
-    "fr": (
-        "faux fausse incorrect correct faible fort forte long longue court courte facile difficile"
-        " pareil différent nouveau ancien secret important unique simple complexe mauvais invalide"
-        " valide privé personnel nécessaire obligatoire optionnel toujours jamais bien meilleur"
-        " nulle naze moche perdu oublié expiré changé parti juste inconnu celui encore solide"
-        " robuste vraiment assez plutôt aussi trop très"
-    ),
-    "pt": (
-        "errada certa fraca forte segura insegura longa curta fácil difícil mesma igual nova velha"
-        " diferente secreta importante única simples complexa inválida válida privada pública"
-        " pessoal necessária obrigatória opcional minha nossa melhor pior horrível sempre nunca"
-        " antiga incorreta correta péssima ótima temporária outra aquela essa esta"
-    ),
-    "it": (
-        "sbagliata giusta debole forte sicura insicura lunga corta facile difficile stessa uguale"
-        " nuova vecchia diversa segreta importante unica semplice complessa valida privata"
-        " pubblica personale necessaria obbligatoria facoltativa migliore peggiore sempre mai"
-        " errata corretta questa quella banale robusta vostra nostra troppo molto identica"
-    ),
-    "ru": (
-        "неверный верный слабый сильный надёжный надежный тот такой"
-        " простой сложный длинный короткий"
-        " новый старый прежний одинаковый другой забыт утерян важен нужен здесь тоже просто слишком"
-        " очень всегда никогда секрет тайна важно плохо хорошо ерунда отстой фигня"
-    ),
-    "pl": (
-        "złe dobre słabe silne mocne takie samo inne nowe stare długie krótkie trudne łatwe proste"
-        " tajne błędne poprawne ważne bardzo zawsze nigdy podstawa tajemnica sekret zły"
-    ),
-    "tr": (
-        "yanlış doğru zayıf güçlü aynı farklı uzun kısa kolay eski yeni gerekli lazım değişti"
-        " hatalı"
-    ),
-}
-"""What is said about passwords."""
-
-_ENDINGS = {
-    "en": (
-        "ed|ing|ly|able|ible|ful|less|ous|ive|ient|ant|ent|tion|ness|ment|ized|ised|ic|ical|worthy"
-        "|proof"
-    ),
-    "nl": "lijk|baar|loos|ig|end|eerd",
-    "de": "lich|ig|isch|bar|los|haft|sam|end|iert|tet|fach|lang|voll",
-    "es": "[ai]d[oa]|able|ible|mente|[eia]nte|os[oa]",
-    "fr": "(?:é|è)e?|able|ible|ment|[ae]nt|eux|euse|if|ive",
-    "pt": "[ai]d[oa]|(?:á|a)vel|(?:í|i)vel|mente|[eia]nte|os[oa]",
-    "it": "[aiu]t[oa]|abile|ibile|mente|[eia]nte|os[oa]|ile",
-    "ru": "(?:ы|и|о|а|я)й|(?:а|о|ы|и)(?:е|я|й)|(?:е|ё|а)н[аоы]?|ся|сь|ть|[ая]л[аои]?",
-    "pl": "[yae]ne|[yi]|any|one|ie",
-    "tr": "(?:l|s|m)(?:ı|i|u|ü)(?:z|ş)?",
-}
-"""How such words end."""
-
-_LINKS = {
-    "en": r"(?:is|was|used\sto\sbe|will\sbe)",
-    "nl": "(?:is|was|wordt)",
-    "de": "(?:ist|lautet|war|heißt)",
-    "es": "(?:es|era)",
-    "fr": "(?:est|c'est|était)",
-    "pt": "(?:é|era|ficou)",
-    "it": "(?:è|era)",
-    "ru": "(?:это|-|был|стал)",
-    "pl": "(?:to|brzmi)",
-    "tr": "(?:artık|olarak)",
-}
-_LABELS = {
-    "en": rf"{_L}(?>pass(?:word|code|phrase|wd)?|pw|pwd){_R}",
-    "nl": rf"{_L}(?>wachtwoord|wifi-code){_R}",
-}
+"""An end of the sentence, a picture, or prose that goes on after a password."""
+_ENGLISH_LABEL = _L + within_text("password_label", "en")
 
 
-def _value(language: str, least: int = 5) -> str:
+def _value(language: str) -> str:
     """Return the pattern of a word that says nothing about a password in this language."""
-    words = "|".join(sorted({*_WORDS[""].split(), *_WORDS[language].split()}))
-    return (
-        rf"(?!(?>{words}){_R})(?![{_LETTER}]{{1,24}}?(?:{_ENDINGS[language]}){_R})"
-        rf"([{_LETTER}]{{{least},32}}+)"
-    )
+    said = within_text("said_of_password", "programs", language)
+    endings = alternatives("ending_of_said", language)
+    return rf"(?!{said})(?![{LETTERS}]{{1,24}}?(?:{endings}){_R})([{LETTERS}]{{5,32}}+)"
 
 
-def _said() -> Iterator[str]:
-    for language, link in _LINKS.items():
-        label = _LABELS.get(language, _LABEL)
-        yield rf"(?i:{label}{_ABOUT}{_NOW}\s{link}{_NOW}[\s:]{{1,2}}[\"']?{_value(language)}{_END})"
+_EXAMPLES = {
+    "en": "my wifi password is ⟦bluebird⟧",
+    "nl": "het wachtwoord is ⟦zonnebloem⟧",
+    "de": "das wlan passwort lautet ⟦Gartenzwerg⟧",
+    "es": "la contraseña del wifi es ⟦girasol⟧, todo junto",
+    "fr": "le mot de passe c'est ⟦soleil⟧, je crois",
+    "pt": "a senha do wifi é ⟦girassol⟧",
+    "it": "la password del wifi è ⟦girasole⟧",
+    "ru": "пароль от вайфая это ⟦котик⟧",
+    "pl": "hasło to ⟦sloneczko⟧",
+    "tr": "şifremiz artık ⟦papatya⟧",
+}
 
 
-_CHANGED = (
-    rf"(?i:{_L}(?>chang|set|reset|updat|switch)[a-z]{{0,4}}+\s(?:[a-z0-9'-]{{1,16}}+\s){{0,4}}?"
-    rf"{_LABELS['en']}{_ABOUT}{_NOW}\sto\s[\"']?{_value('en')}{_END})"
+def _said() -> Iterator[Rule]:
+    for language, example in _EXAMPLES.items():
+        of_language = (language,) if language in ("en", "nl") else ()
+        label = _L + within_text("password_label", *of_language)
+        link = f"(?:{alternatives('password_is', language)})".replace(" ", r"\s")
+        value = _value(language)
+        pattern = rf"(?i:{label}{_ABOUT}{_STILL}\s{link}{_STILL}[\s:]{{1,2}}[\"']?{value}{_END})"
+        yield Rule(_KIND, example, pattern)
+
+
+_IN_ENGLISH = (
+    Rule(
+        _KIND,
+        "I changed my password to ⟦sunshine⟧.",
+        rf"(?i:{_L}(?>chang|set|reset|updat|switch)[a-z]{{0,4}}+\s(?:[a-z0-9'-]{{1,16}}+\s){{0,4}}?"
+        rf"{_ENGLISH_LABEL}{_ABOUT}{_STILL}\sto\s[\"']?{_value('en')}{_END})",
+    ),
+    Rule(
+        _KIND,
+        "we use ⟦buttercup⟧ as the wifi password",
+        rf"(?i:{_L}(?>i|we)\s(?:just\s|always\s|still\s)?(?>use|used|set|chose|picked|put|took)\s"
+        rf"[\"']?{_value('en')}[\"']?\s(?>as|for)\s(?>the|my|our)\s(?:[a-z-]{{1,16}}+\s){{0,2}}?"
+        rf"{_ENGLISH_LABEL})",
+    ),
+    Rule(
+        _KIND,
+        "password=⟦letmein⟧",
+        rf"(?i:{_L}passw(?:or)?d=[\"']?{_value('en')}(?=[\"']?(?:\s|\Z)))",
+    ),
 )
-_USED = (
-    rf"(?i:{_L}(?>i|we)\s(?:just\s|always\s|still\s)?(?>use|used|set|chose|picked|put|took)\s[\"']?"
-    rf"{_value('en')}[\"']?\s(?>as|for)\s(?>the|my|our)\s(?:[a-z-]{{1,16}}+\s){{0,2}}?{_LABELS['en']})"
-)
-_ASSIGNED = rf"(?i:{_L}passw(?:or)?d=[\"']?{_value('en')}(?=[\"']?(?:\s|\Z)))"
 
-_TOOL = (
-    r"(?!(?i:wi-?fi|wlan|netflix|google|gmail|chrome|windows|bitwarden|notion|keepass|icloud|apple|iphone|android"
-    r"|email|mail|line|twitter|instagram|facebook|amazon|youtube|admin|root|null|none|true|false|login|excel|word"
-    r"|lastpass|onepassword|github|wechat|alipay|hash|token|string|test|ssid|linux|slack|zoom|discord|steam)(?![a-z]))"
-)
-_LATIN = rf"{_TOOL}([A-Za-z]{{4,32}}+)"
-_NO_KOREAN = (
-    r"(?!(?>[\uac00-\ud7a3]{0,6}?(?:자리|글자|필수|비밀|중요|생일|번호|이름|그대로|동일|영문|숫자|특수|문자|조합|기본|초기"
-    r"|임시|최소|최대|변경|만료|오류|안전|공통|공용|이거|그거|무엇|뭐)))"
-)
+_LATIN = rf"(?!(?i:{alternatives('name_of_program')})(?![A-Za-z]))([A-Za-z]{{4,32}}+)"
 _KOREAN = "(?>비밀 ?번호|비번|패스워드|암호)"
-_AMONG_OTHERS = (
-    rf"(?>パス(?:ワード|コード)|暗証)(?:は|、|:)\s?[「『]?{_LATIN}"
-    r"(?=[」』]?\s?(?:です|だ|って|に(?:し|変|設定|な)|。|、|[!\n]|\Z|よ|ね))",
-    rf"(?>密[码碼]|口令)(?:就|现在|還|还|应该)?(?:是|为|為|改成|:)\s?[「“\"']?{_LATIN}"
-    r"(?=[」”\"']?\s?(?:[。,;!！\n]|\Z|[啊哦呢吧了哈呀喔]))",
-    rf"{_KOREAN}(?:는|은|가|이|:)?\s{_LATIN}"
-    r"(?=\s?(?:[.,!\n]|\Z|야|이야|예요|이에요|입니다|임|로|으로))",
-    rf"{_KOREAN}(?:는|은|가|이|:)\s{_NO_KOREAN}"
-    r"((?>[\uac00-\ud7a3]{2,8}?(?=이야|야|예요|이에요|입니다|임(?![\uac00-\ud7a3]))))",
-    rf"(?i:пароль{_ABOUT}\s(?:-\s|это\s|теперь\s)){_LATIN}(?=\s?(?:[.,;!)\n]|\Z))",
-    rf"पासवर्ड\s(?:अब\s)?{_LATIN}\s(?=है|रखा|था)",
-    r"كلمة (?:ال)?(?:سر|مرور|السر|المرور)[^\nA-Za-z0-9\x00]{0,24}?\s(?:هي|صارت|:)\s"
-    rf"{_LATIN}(?=\s?(?:[.,!\n،]|\Z))",
+_NO_KOREAN = (
+    r"(?!(?>[\uac00-\ud7a3]{0,6}?(?:자리|글자|필수|비밀|중요|생일|번호|이름|그대로|동일|영문|숫자|특수"
+    r"|문자|조합|기본|초기|임시|최소|최대|변경|만료|오류|안전|공통|공용|이거|그거|무엇|뭐)))"
 )
-"""Latin letters in a sentence of another script."""
+"""What is said about a password."""
+_AMONG_OTHERS = (
+    Rule(
+        _KIND,
+        "パスワードは⟦himitsu⟧です",
+        rf"(?>パス(?:ワード|コード)|暗証)(?:は|、|:)\s?[「『]?{_LATIN}"
+        r"(?=[」』]?\s?(?:です|だ|って|に(?:し|変|設定|な)|。|、|[!\n]|\Z|よ|ね))",
+    ),
+    Rule(
+        _KIND,
+        "密码是 ⟦xiangrikui⟧",
+        rf"(?>密[码碼]|口令)(?:就|现在|還|还|应该)?(?:是|为|為|改成|:)\s?[「“\"']?{_LATIN}"
+        r"(?=[」”\"']?\s?(?:[。,;!！\n]|\Z|[啊哦呢吧了哈呀喔]))",
+    ),
+    Rule(
+        _KIND,
+        "비번은 ⟦haebaragi⟧",
+        rf"{_KOREAN}(?:는|은|가|이|:)?\s{_LATIN}"
+        r"(?=\s?(?:[.,!\n]|\Z|야|이야|예요|이에요|입니다|임|로|으로))",
+    ),
+    Rule(
+        _KIND,
+        "비밀번호는 ⟦해바라기⟧야",
+        rf"{_KOREAN}(?:는|은|가|이|:)\s{_NO_KOREAN}"
+        r"((?>[\uac00-\ud7a3]{2,8}?(?=이야|야|예요|이에요|입니다|임(?![\uac00-\ud7a3]))))",
+    ),
+    Rule(
+        _KIND,
+        "пароль теперь ⟦kotik⟧",
+        rf"(?i:пароль{_ABOUT}\s(?:-\s|это\s|теперь\s)){_LATIN}(?=\s?(?:[.,;!)\n]|\Z))",
+    ),
+    Rule(_KIND, "पासवर्ड ⟦sooraj⟧ है", rf"पासवर्ड\s(?:अब\s)?{_LATIN}\s(?=है|रखा|था)"),
+    Rule(
+        _KIND,
+        "كلمة السر هي ⟦yasmin⟧",
+        r"كلمة (?:ال)?(?:سر|مرور|السر|المرور)[^\nA-Za-z0-9\x00]{0,24}?\s(?:هي|صارت|:)\s"
+        rf"{_LATIN}(?=\s?(?:[.,!\n،]|\Z))",
+    ),
+)
+"""Latin letters in a sentence of another script, and Hangul."""
 
-PLAIN_PASSWORDS = (*_said(), _CHANGED, _USED, _ASSIGNED, *_AMONG_OTHERS)
+PLAIN_PASSWORDS = (*_said(), *_IN_ENGLISH, *_AMONG_OTHERS)

@@ -168,7 +168,7 @@ SECRETS = (
     *_secret("a password", *COMMANDS, hint=hints.has_command),
     *_secret("a password", PAIR, hint=hints.has_user),
     *_secret("a password", *PASSWORDS, hint=hints.names_password),
-    *_secret("a password", *PLAIN_PASSWORDS, hint=hints.labels_password),
+    *_rules(PLAIN_PASSWORDS, hints.labels_password),
     *_secret("a door or lock code", *LOCK_CODES, hint=hints.has_digit),
     *_secret("a recovery phrase", SEED_PHRASE, hint=hints.names_seed),
     *_secret("a passphrase", *PASSPHRASES, hint=hints.names_passphrase),

@@ -14,6 +14,9 @@ from functools import cache
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent / "words"
+LETTERS = r"A-Za-z\u00c0-\u024f\u0300-\u036f\u0400-\u04ff"
+"""Latin and Cyrillic letters, and marks that stand apart."""
+
 _OWN_START, _OWN_END = "(?<![a-zà-ÿа-яё])", "(?![a-zà-ÿа-яё])"
 _GROUP = re.compile(r"(?<!\\)\((?!\?)")
 _BROKEN, _SPACE = re.compile(r"\s*\n\s*\|(?=\S)"), re.compile(r"\s+")
@@ -38,6 +41,18 @@ def alternatives(concept: str, *languages: str) -> str:
     'alarm(?:anlage|e|a)|アラーム'
     """
     return "|".join(listed(concept, *languages))
+
+
+def within_text(concept: str, *languages: str) -> str:
+    """Return the words of a concept for a text whose marks may be apart and its spaces other ones.
+
+    It is an atomic group, as the words end where no letter follows.
+
+    >>> re.match(within_text("about", "de"), "für den Router").group()
+    'für'
+    """
+    found = alternatives(concept, *languages).replace(" ", r"\s")
+    return f"(?>(?:{found})(?![{LETTERS}]))"
 
 
 def listed(concept: str, *languages: str) -> tuple[str, ...]:

@@ -5,6 +5,10 @@ from functools import cache, partial
 from importlib import import_module
 from typing import Protocol
 
+from stdnum import luhn
+from stdnum.cn import ric
+from stdnum.exceptions import ValidationError
+
 from souffleur.knowledge.privacy.rule import Check
 from souffleur.knowledge.privacy.surroundings import VALUE, Surroundings, near
 from souffleur.knowledge.privacy.vocabulary import spell, words
@@ -67,3 +71,39 @@ def wide(*lines: str) -> Surroundings:
 
 unlike_others = partial(near, unless=_NOT_OF_OTHERS)
 """The surroundings of a number that is named, and not as that of an order or a telephone."""
+
+_NO_DIGIT = re.compile("[^0-9Xx]")
+
+# ISO/IEC 7812 issuers by length; 16 digits of an issuer not listed count too, save what begins
+# like a year, as order numbers do.
+_ISSUED = re.compile(
+    r"4(?:\d{12}|\d{15}|\d{18})|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}|(?:50|5[6-9]|6\d)\d{11,17}"
+    r"|9558\d{15}|(?!0|19|20)\d{16}"
+)
+
+
+def is_card_number(found: str) -> bool:
+    """Return whether this may be the number of a payment card: issuer, length, check digit.
+
+    >>> is_card_number("4111 1111 1111 1111"), is_card_number("4111111111111112")
+    (True, False)
+    """
+    digits = _NO_DIGIT.sub("", found)
+    return _ISSUED.fullmatch(digits) is not None and luhn.is_valid(digits)
+
+
+def is_resident_id(found: str) -> bool:
+    """Return whether this is a Chinese resident identity number: date of birth, check character.
+
+    The place of birth is not checked: the tables list a county only from its founding year, but
+    people born there earlier are registered there too.
+
+    >>> is_resident_id("11010519491231002X"), is_resident_id("110105194912310021")
+    (True, False)
+    """
+    digits = _NO_DIGIT.sub("", found)
+    try:
+        ric.get_birth_date(digits)
+    except ValidationError:
+        return False
+    return bool(ric.calc_check_digit(digits) == digits[-1].upper())

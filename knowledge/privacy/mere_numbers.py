@@ -2,7 +2,7 @@
 
 import re
 
-from souffleur.knowledge.privacy.password_phrases import MEASURE
+from souffleur.knowledge.privacy.stated_values import MEASURE
 from souffleur.knowledge.privacy.vocabulary import alternatives, words
 
 _UNIT_SIGNS = "%€$£¥₽₩°元円원块塊万만歩步명개號室層层点點時时시호楼번세회度斤米公斗倍"
@@ -17,8 +17,8 @@ _NO_UNIT = re.compile(
 )
 _TOLD = re.compile(rf"(?:{words('telling')}|[:=是为はが는은])[\s\"']{{0,2}}$")
 _NUMBERED = re.compile(
-    rf"(?:{words('numbered')}(?:\s(?:no|nr|number|nummer|número|numéro|numero|номер))?[\s.:#]{{0,3}}"
-    r"|[$€£¥₽₩#@]\s?)$"
+    rf"(?:{words('numbered')}(?:\s(?:no|nr|number|nummer|número|numéro|numero|номер))?"
+    r"[\s.:#]{0,3}|[$€£¥₽₩#@]\s?)$"
 )
 _AT = re.compile(rf"{words('at_an_hour')}\s$")
 _HOUR = re.compile("[01][0-9][0-5][0-9]|2[0-3][0-5][0-9]")

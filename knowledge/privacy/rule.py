@@ -16,7 +16,8 @@ class Rule:
     kind: str
     """The name of the kind, in words."""
     example: str
-    """A message that tells one; what is masked by this rule stands between ⟦ and ⟧."""
+    """A message that tells one; what is masked by this rule stands between ⟦ and ⟧. It is empty for
+    keys that those who scan commits would take for real ones."""
     value: str
     """The pattern of the secret; its groups are what is masked."""
     near: Surroundings | None = None

@@ -3,19 +3,23 @@
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence, Set as AbstractSet
+from collections.abc import Iterable, Iterator, Sequence, Set as AbstractSet
 from functools import cache
+from itertools import groupby
+from operator import attrgetter
 
 from souffleur.knowledge.privacy.handling import NEVER_KEPT, Group
 from souffleur.knowledge.privacy.hints import Hint
-from souffleur.knowledge.privacy.password_phrases import HIDDEN
 from souffleur.knowledge.privacy.secret_patterns import CONTACTS, SECRETS, Secret
+from souffleur.knowledge.privacy.stated_values import HIDDEN
 from souffleur.knowledge.privacy.surroundings import SearchedText
 
 MASK = "[secret]"
 """The text shown instead of a secret."""
 
 Span = tuple[int, int]
+_Kinds = tuple[tuple[Hint | None, tuple[Secret, ...]], ...]
+"""Kinds, those with the same hint together."""
 
 
 class _Plain(dict[int, str]):
@@ -50,8 +54,7 @@ def find_secret(text: str, groups: AbstractSet[Group] = NEVER_KEPT) -> str | Non
     >>> find_secret("The password is important. He forgot his 3 keys, 忘了密码") is None
     True
     """
-    kinds = _kinds(frozenset(groups))
-    return next((secret.name for secret, _ in _find(text, kinds)), None)
+    return next((secret.name for secret, _ in _find(text, _kinds(frozenset(groups)))), None)
 
 
 def mask(text: str, groups: AbstractSet[Group] = NEVER_KEPT) -> str:
@@ -78,7 +81,7 @@ def mask_together(*texts: str, groups: AbstractSet[Group] = NEVER_KEPT) -> tuple
     return _mask(texts, _kinds(frozenset(groups)))
 
 
-def _mask(texts: tuple[str, ...], kinds: Sequence[Secret]) -> tuple[str, ...]:
+def _mask(texts: tuple[str, ...], kinds: _Kinds) -> tuple[str, ...]:
     """Return consecutive texts with what is of these kinds masked."""
     while spans := sorted(span for _, span in _find("\n".join(texts), kinds)):
         start, masked = 0, []
@@ -114,29 +117,36 @@ def _cover(text: str, spans: Sequence[Span]) -> str:
 
 
 @cache
-def _kinds(groups: frozenset[Group]) -> tuple[Secret, ...]:
-    return tuple(kind for kind in (*SECRETS, *CONTACTS) if kind.group in groups)
+def _kinds(groups: frozenset[Group]) -> _Kinds:
+    return _by_hint(kind for kind in (*SECRETS, *CONTACTS) if kind.group in groups)
 
 
-def _find(text: str, kinds: Sequence[Secret]) -> Iterator[tuple[Secret, Span]]:
+def _by_hint(kinds: Iterable[Secret]) -> _Kinds:
+    return tuple((hint, tuple(same)) for hint, same in groupby(kinds, attrgetter("hint")))
+
+
+def _find(text: str, kinds: _Kinds) -> Iterator[tuple[Secret, Span]]:
     """Yield what is found in the text with its span, kind by kind; masked parts are skipped."""
     read = SearchedText(_plain(text.replace(MASK, HIDDEN * len(MASK))))
     hinted: dict[Hint | None, bool] = {None: True}
-    for secret in kinds:
-        hint = secret.hint
+    for hint, secrets in kinds:
         if hint not in hinted:
             hinted[hint] = hint is None or bool(hint(read.lowered))
         if not hinted[hint]:
             continue
-        named: bool | None = None
-        for match in secret.pattern.finditer(read.plain):
-            if named is None:
-                named = secret.near is None or secret.near.may_hold(read.lowered)
-            if not named:
-                break
-            for span in _spans(match):
-                if secret.holds(read, *span):
-                    yield secret, span
+        for secret in secrets:
+            for match in _matches(secret, read):
+                for span in _spans(match):
+                    if secret.holds(read, *span):
+                        yield secret, span
+
+
+def _matches(secret: Secret, text: SearchedText) -> Iterator[re.Match[str]]:
+    """Return the matches of its pattern, if the words are there that must stand around one."""
+    first = secret.pattern.search(text.plain)
+    if first is None or not secret.may_be_in(text):
+        return iter(())
+    return secret.pattern.finditer(text.plain, first.start())
 
 
 def _plain(text: str) -> str:

@@ -9,7 +9,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from souffleur.knowledge.privacy.mere_numbers import is_mere_number
-from souffleur.knowledge.privacy.password_phrases import HIDDEN
+from souffleur.knowledge.privacy.stated_values import HIDDEN
 
 VALUE = r"\n"
 """Stands for the value where words are searched before and after it."""

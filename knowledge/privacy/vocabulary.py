@@ -20,6 +20,7 @@ LETTERS = r"A-Za-z\u00c0-\u024f\u0300-\u036f\u0400-\u04ff"
 _OWN_START, _OWN_END = "(?<![a-zà-ÿа-яё])", "(?![a-zà-ÿа-яё])"
 _GROUP = re.compile(r"(?<!\\)\((?!\?)")
 _BROKEN, _SPACE = re.compile(r"\s*\n\s*\|(?=\S)"), re.compile(r"\s+")
+_SPACE_OUTSIDE = re.compile(r" (?![^\[\]]*\])")
 _FIRST_LETTER = re.compile(r"[^\W\d_]")
 _LAST_OF_SPACED_SCRIPTS = "\u058f"
 
@@ -43,16 +44,20 @@ def alternatives(concept: str, *languages: str) -> str:
     return "|".join(listed(concept, *languages))
 
 
-def within_text(concept: str, *languages: str) -> str:
+def own_in_text(concept: str, *languages: str) -> str:
     """Return the words of a concept for a text whose marks may be apart and its spaces other ones.
 
     It is an atomic group, as the words end where no letter follows.
 
-    >>> re.match(within_text("about", "de"), "für den Router").group()
+    >>> re.match(own_in_text("about", "de"), "für den Router").group()
     'für'
     """
-    found = alternatives(concept, *languages).replace(" ", r"\s")
-    return f"(?>(?:{found})(?![{LETTERS}]))"
+    return f"(?>(?:{in_text(concept, *languages)})(?![{LETTERS}]))"
+
+
+def in_text(concept: str, *languages: str) -> str:
+    """Return the same without limits; a space between square brackets stays one."""
+    return _SPACE_OUTSIDE.sub(r"\\s", alternatives(concept, *languages))
 
 
 def listed(concept: str, *languages: str) -> tuple[str, ...]:
@@ -65,6 +70,7 @@ def listed(concept: str, *languages: str) -> tuple[str, ...]:
     return tuple(word.strip("…") for one in languages or lines for word in _split(lines[one]))
 
 
+@cache
 def spell(*lines: str) -> str:
     """Return the pattern of the words of these lines, which are written like those of the files.
 

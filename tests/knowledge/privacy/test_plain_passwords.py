@@ -33,11 +33,15 @@ SECRETS = (
     "we use ⟦buttercup⟧ as the wifi password",
     "password=⟦letmein⟧",
     "my old password was ⟦starlight⟧, don't tell anyone",
+    "my pwd is ⟦letmein⟧ btw",
+    "das Passwort fürs Tablet ist ⟦sonnenblume⟧",
 )
 LOOKALIKES = (
     "the password is wrong",
     "My password is letting me down",
     "the password is too weak.",
+    "the password is shorter.",
+    "the password is safer",
     "your password is important.",
     "Password is case sensitive",
     "the password is the same as before",
@@ -50,6 +54,7 @@ LOOKALIKES = (
     "la contraseña es incorrecta",
     "la contraseña es muy larga",
     "le mot de passe est oublié",
+    "le mot de passe est oublié depuis hier soir encore",
     "le mot de passe est incorrect, réessaie",
     "a senha é fraca",
     "la password è sbagliata",

@@ -5,14 +5,14 @@ import re
 import pytest
 
 from souffleur.knowledge.privacy.secret_patterns import CONTACTS, SECRETS, Secret
-from souffleur.knowledge.privacy.secrets import MASK, _mask
+from souffleur.knowledge.privacy.secrets import MASK, _by_hint, _mask
 
-SHOWN = [secret for secret in (*SECRETS, *CONTACTS) if secret.example]
+SHOWN = [secret for secret in (*SECRETS, *CONTACTS) if secret.rule.example]
 
 
-@pytest.mark.parametrize("secret", SHOWN, ids=[secret.example for secret in SHOWN])
+@pytest.mark.parametrize("secret", SHOWN, ids=[secret.rule.example for secret in SHOWN])
 def test_a_rule_alone_masks_its_example(secret: Secret) -> None:
     """Exactly what is marked in it, and whatever the other rules find."""
-    told = re.sub("[⟦⟧]", "", secret.example)
-    masked = re.sub("⟦.*?⟧", MASK, secret.example, flags=re.DOTALL)
-    assert _mask((told,), (secret,)) == (masked,)
+    told = re.sub("[⟦⟧]", "", secret.rule.example)
+    masked = re.sub("⟦.*?⟧", MASK, secret.rule.example, flags=re.DOTALL)
+    assert _mask((told,), _by_hint([secret])) == (masked,)

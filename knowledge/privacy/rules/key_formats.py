@@ -69,12 +69,16 @@ PREFIXED = (
     r"A{20}[A-Za-z0-9%]{60,}+",  # X (Twitter)
     r"oauth:[a-z0-9]{30}(?![a-z0-9])",  # Twitch
     r"[\w~.-]{3}[0-9]Q~[\w~.-]{31,34}",  # Azure
-    r"(?:https://)?(?:[a-z0-9-]{1,40}\.webhook\.office\.com/webhookb2|outlook\.office\.com/webhook|hooks\.zapier\.com/hooks/catch"
-    r"|maker\.ifttt\.com/trigger|hook\.[a-z0-9.]{2,8}\.make\.com|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook"
-    r"|chat\.googleapis\.com/v1/spaces)/[\w./@?=&%-]{16,}+",
-    r"(?:nfp_|vc[a-z]_|rnd_|napi_|npg_|tfp_|re_|dckr_pat_|csk-|pcsk_|tvly-|fc-|jina_|pa-|fw_|lsv2_(?:pt|sk)_|wandb_v1_|hca?ik_|hcxi?k_|sq[apu]_|bkua_|pnu_"
-    r"|(?:rzp|shippo|duffel|lob)_(?:live|test)_|apify_api_|sgp_|snyk_|nrf_|dsn_|phc_|phx_|ops_|tskey-[a-z]{2,10}-|ctx7sk-|eyJrIjoi|xkeysib-|glrt-|secret-token:|mlsn\.|MLSN\."
-    r"|key_live_|tk_live_|live_|prod_|sess-|st-|pckey_)(?=[A-Za-z0-9_-]{0,40}?[0-9])(?=[A-Za-z0-9_-]{0,40}?[A-Za-z])[A-Za-z0-9_-]{20,}+",
+    r"(?:https://)?(?:[a-z0-9-]{1,40}\.webhook\.office\.com/webhookb2|outlook\.office\.com/webhook"
+    r"|hooks\.zapier\.com/hooks/catch|maker\.ifttt\.com/trigger|hook\.[a-z0-9.]{2,8}\.make\.com"
+    r"|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook|chat\.googleapis\.com/v1/spaces)"
+    r"/[\w./@?=&%-]{16,}+",
+    r"(?:nfp_|vc[a-z]_|rnd_|napi_|npg_|tfp_|re_|dckr_pat_|csk-|pcsk_|tvly-|fc-|jina_|pa-|fw_"
+    r"|lsv2_(?:pt|sk)_|wandb_v1_|hca?ik_|hcxi?k_|sq[apu]_|bkua_|pnu_"
+    r"|(?:rzp|shippo|duffel|lob)_(?:live|test)_|apify_api_|sgp_|snyk_|nrf_|dsn_|phc_|phx_|ops_"
+    r"|tskey-[a-z]{2,10}-|ctx7sk-|eyJrIjoi|xkeysib-|glrt-|secret-token:|mlsn\.|MLSN\."
+    r"|key_live_|tk_live_|live_|prod_|sess-|st-|pckey_)"
+    r"(?=[A-Za-z0-9_-]{0,40}?[0-9])(?=[A-Za-z0-9_-]{0,40}?[A-Za-z])[A-Za-z0-9_-]{20,}+",
     r"c[ks]_[0-9a-f]{40}(?![A-Za-z0-9])",  # WooCommerce
     r"RGAPI-[0-9a-f]{8}(?:-[0-9a-f]{4,12}){4}",  # Riot
     r"AGE-SECRET-KEY-1[A-Z0-9]{50,}+",

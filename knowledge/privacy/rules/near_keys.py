@@ -2,7 +2,7 @@
 
 from souffleur.knowledge.privacy.rule import Rule
 from souffleur.knowledge.privacy.surroundings import near
-from souffleur.knowledge.privacy.value_forms import has_many_sorts, is_random
+from souffleur.knowledge.privacy.value_checks import has_many_sorts, is_random
 from souffleur.knowledge.privacy.vocabulary import words
 
 _L, _R = "(?<![A-Za-z0-9])", "(?![A-Za-z0-9])"
@@ -80,7 +80,8 @@ GROUPED = (
         "my backup codes: ⟦4f7a-91bc, 77de-02af⟧",
         rf"{_NO_DASH}((?i:(?=[a-z]{{0,9}}?[0-9]|[a-z0-9]{{3,10}}-[a-z]{{0,9}}?[0-9])"
         r"[a-z0-9]{2,10}(?:-[a-z0-9]{4,10}){1,5}+"
-        rf"(?:[\s,;/]{{1,3}}[a-z0-9]{{4,10}}(?:-[a-z0-9]{{4,10}}){{1,3}}+){{0,15}}+)){_NO_DASH_AFTER}",
+        rf"(?:[\s,;/]{{1,3}}[a-z0-9]{{4,10}}(?:-[a-z0-9]{{4,10}}){{1,3}}+){{0,15}}+))"
+        rf"{_NO_DASH_AFTER}",
         near(words("recovery_code")),
     ),
     Rule(

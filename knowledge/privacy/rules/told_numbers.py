@@ -2,7 +2,7 @@
 
 from souffleur.knowledge.privacy.rule import Rule
 from souffleur.knowledge.privacy.surroundings import near
-from souffleur.knowledge.privacy.value_forms import is_no_count
+from souffleur.knowledge.privacy.value_checks import is_no_count
 from souffleur.knowledge.privacy.vocabulary import alternatives, words
 
 _DIGIT = (

@@ -2,7 +2,7 @@
 
 from souffleur.knowledge.privacy.rule import Rule
 from souffleur.knowledge.privacy.surroundings import VALUE, near
-from souffleur.knowledge.privacy.value_forms import (
+from souffleur.knowledge.privacy.value_checks import (
     has_inner_sign,
     is_mixed,
     is_password_like,
@@ -12,7 +12,7 @@ from souffleur.knowledge.privacy.value_patterns import NUMBER, SHORT_TOKEN, TOKE
 from souffleur.knowledge.privacy.vocabulary import alternatives, words
 
 _KIND = "a password"
-_ABOUT = rf"(?:\s(?:{alternatives('about')})(?:\s[^\s\n]{{1,16}}){{1,2}}?)?"
+_ABOUT = rf"(?:\s(?:{alternatives('about')}|to|from)(?:\s[^\s\n]{{1,16}}){{1,2}}?)?"
 """What it opens: "for the tablet"."""
 _IS = f"(?:{alternatives('is')})"
 _BESIDE = near(
@@ -96,7 +96,7 @@ PASSWORDS = (
     ),
     Rule(
         _KIND,
-        "7350 … ⟦7350⟧ is, by the way, the pin of my card",
+        "⟦7350⟧ is, by the way, the pin of my card",
         NUMBER,
         near(words("password", "pin"), weak=True, before=50),
     ),

@@ -8,23 +8,23 @@ what goes on as prose, as "is letting me down", tells no password.
 from collections.abc import Iterator
 
 from souffleur.knowledge.privacy.rule import Rule
-from souffleur.knowledge.privacy.vocabulary import LETTERS, alternatives, within_text
+from souffleur.knowledge.privacy.vocabulary import LETTERS, alternatives, in_text, own_in_text
 
 _KIND = "a password"
 _L, _R = rf"(?<![{LETTERS}_.$])", rf"(?![{LETTERS}])"
-_ABOUT = rf"(?:\s{within_text('about')}(?:\s[^\s:=.,;!?\x00]{{1,16}}+){{1,4}}?)?"
-_STILL = rf"(?:\s{within_text('still')})?+"
+_ABOUT = rf"(?:\s(?>{own_in_text('about')}|to|from)(?:\s[^\s:=.,;!?\x00]{{1,16}}+){{1,4}}?)?"
+_STILL = rf"(?:\s{own_in_text('still')})?+"
 _END = (
     r"(?=[\"']?(?:[!,;)]|\.(?![\w.])|\s{0,2}(?:\Z|[\n\u2600-\u27bf\U0001f000-\U0001faff])|\s[(-]"
-    rf"|\s{within_text('after_password')}))"
+    rf"|\s{own_in_text('after_password')}))"
 )
 """An end of the sentence, a picture, or prose that goes on after a password."""
-_ENGLISH_LABEL = _L + within_text("password_label", "en")
+_ENGLISH_LABEL = _L + own_in_text("password_label", "en")
 
 
 def _value(language: str) -> str:
     """Return the pattern of a word that says nothing about a password in this language."""
-    said = within_text("said_of_password", "programs", language)
+    said = own_in_text("said_of_password", "programs", language)
     endings = alternatives("ending_of_said", language)
     return rf"(?!{said})(?![{LETTERS}]{{1,24}}?(?:{endings}){_R})([{LETTERS}]{{5,32}}+)"
 
@@ -46,8 +46,8 @@ _EXAMPLES = {
 def _said() -> Iterator[Rule]:
     for language, example in _EXAMPLES.items():
         of_language = (language,) if language in ("en", "nl") else ()
-        label = _L + within_text("password_label", *of_language)
-        link = f"(?:{alternatives('password_is', language)})".replace(" ", r"\s")
+        label = _L + own_in_text("password_label", *of_language)
+        link = f"(?:{in_text('password_is', language)})"
         value = _value(language)
         pattern = rf"(?i:{label}{_ABOUT}{_STILL}\s{link}{_STILL}[\s:]{{1,2}}[\"']?{value}{_END})"
         yield Rule(_KIND, example, pattern)

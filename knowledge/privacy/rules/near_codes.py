@@ -2,7 +2,7 @@
 
 from souffleur.knowledge.privacy.rule import Rule
 from souffleur.knowledge.privacy.surroundings import VALUE, near
-from souffleur.knowledge.privacy.value_forms import has_both
+from souffleur.knowledge.privacy.value_checks import has_both
 from souffleur.knowledge.privacy.value_patterns import (
     END,
     FOURS,

@@ -1,0 +1,1 @@
+"""The rules by which sensitive data is found, each with an example of what it masks."""

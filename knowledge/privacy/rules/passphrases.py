@@ -1,0 +1,41 @@
+"""Passphrases of several words, as people tell them."""
+
+from souffleur.knowledge.privacy.rule import Rule
+from souffleur.knowledge.privacy.vocabulary import LETTERS, in_text, own_in_text
+
+_KIND = "a passphrase"
+_L, _R = rf"(?<![{LETTERS}])", rf"(?![{LETTERS}])"
+COMMON_WORD = own_in_text("common_word")
+_WORD = rf"(?!{COMMON_WORD})[{LETTERS}'-]{{2,14}}+"
+_IS = rf"(?>{_L}{own_in_text('passphrase_is')}(?=\s)|[:=])"
+
+PASSPHRASES = (
+    Rule(
+        _KIND,
+        "the master phrase i went with is ⟦purple tractor eats Sunday gravel⟧ and now to bed",
+        rf"(?i:{_L}(?>{in_text('passphrase')})[^\n.:;\x00]{{0,40}}?{_IS}[\s\"']{{1,3}}+"
+        rf"({_WORD}(?:\s{_WORD}){{3,8}}+))",
+    ),
+)
+"""Words after the label of a passphrase; talk about one begins with words like "too" and "not"."""
+
+_OPENS = rf"{_L}(?>{in_text('opening')})"
+_BY_WORDS = rf"{_L}(?>(?:{in_text('by_words')})\s)[\"']?"
+_FIRST_WORD = rf"(?!{COMMON_WORD}|(?:{in_text('no_first_word')})\b)[{LETTERS}'-]{{2,14}}+"
+_NEXT_WORD = rf"(?!{own_in_text('no_next_word')})[{LETTERS}'-]{{1,14}}+"
+
+OPENING_WORDS = (
+    Rule(
+        _KIND,
+        "to unlock the laptop type ⟦seven lazy otters juggle⟧",
+        rf"(?i:{_OPENS}[^\n.;\x00]{{0,50}}?{_BY_WORDS}"
+        rf"({_FIRST_WORD}\s{_FIRST_WORD}(?:\s{_NEXT_WORD}){{2,6}}+))",
+    ),
+    Rule(
+        _KIND,
+        'the old vault opens with "⟦grumpy walrus sells cold pancakes⟧" and nothing else',
+        rf"(?i:{_OPENS}[^\n.;\x00]{{0,40}}?(?<![a-z]){own_in_text('with_quoted')}\s)"
+        rf"[\"']((?i:{_FIRST_WORD}(?:\s{_NEXT_WORD}){{3,9}}+))[\"']",
+    ),
+)
+"""Words that open something, after what says that they are typed, or in quotation marks."""

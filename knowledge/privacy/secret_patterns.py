@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from souffleur.knowledge.privacy import hints
 from souffleur.knowledge.privacy.handling import Group
@@ -41,14 +42,20 @@ class Secret:
 
     name: str
     """The name of the kind, in words."""
-    pattern: re.Pattern[str]
-    """The pattern; its groups match the secret, or the whole match if there are no groups."""
     rule: Rule
     """The rule that it is found by."""
     group: Group = Group.SECRET
     """What it is, which decides what is done about it."""
     hint: Hint | None = None
     """What every text that holds one has, in lower case; `None` if there is no such sign."""
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The pattern; its groups match the secret, or the whole match if there are no groups.
+
+        There are hundreds, which take half a second to compile, and most are never tried.
+        """
+        return re.compile(_apart(self.rule.value), re.ASCII)
 
     def may_be_in(self, text: SearchedText) -> bool:
         """Return whether the text has the words that must stand around one."""
@@ -73,9 +80,7 @@ def _composed_or_apart(found: re.Match[str]) -> str:
 
 
 def _found_by(rules: Iterable[Rule], hint: Hint | None, group: Group) -> Iterator[Secret]:
-    for rule in rules:
-        pattern = re.compile(_apart(rule.value), re.ASCII)
-        yield Secret(rule.kind, pattern, rule, group, hint)
+    return (Secret(rule.kind, rule, group, hint) for rule in rules)
 
 
 _SECRETS: tuple[tuple[tuple[Rule, ...], Hint | None], ...] = (

@@ -7,6 +7,7 @@ PIN of my card". So the value is found by its form, and the words around it deci
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import cache
 
 from souffleur.knowledge.privacy.mere_numbers import is_mere_number
 from souffleur.knowledge.privacy.stated_values import HIDDEN
@@ -28,11 +29,11 @@ class SearchedText:
         self.lowered = plain.lower()
         self._has: dict[tuple[str, str], bool] = {}
 
-    def has(self, words: re.Pattern[str], around: str) -> bool:
-        """Return whether one of the words is there; long tables repeat the same surroundings."""
-        asked = words.pattern, around
+    def has(self, words: str, around: str) -> bool:
+        """Return whether the pattern is there; long tables repeat the same surroundings."""
+        asked = words, around
         if asked not in self._has:
-            self._has[asked] = words.search(around) is not None
+            self._has[asked] = _compiled(words).search(around) is not None
         return self._has[asked]
 
 
@@ -40,8 +41,8 @@ class SearchedText:
 class Surroundings:
     """The words that must stand around a value, in lower case."""
 
-    words: re.Pattern[str]
-    """What names it, searched before and after; `VALUE` stands for the value."""
+    words: str
+    """The pattern of what names it, searched before and after; `VALUE` stands for the value."""
     before: int = 60
     """So many characters are read before it."""
     after: int = 50
@@ -51,12 +52,12 @@ class Surroundings:
     words must be in its sentence, without another number between."""
     across: bool = False
     """Whether the words of a weak value may also be in a neighbouring sentence."""
-    unless: re.Pattern[str] | None = None
-    """What says that it is something else."""
+    unless: str | None = None
+    """The pattern of what says that it is something else."""
 
     def may_hold(self, lowered: str) -> bool:
         """Return whether a text in lower case has the words anywhere, so that a value may."""
-        return VALUE in self.words.pattern or self.words.search(lowered) is not None
+        return VALUE in self.words or _compiled(self.words).search(lowered) is not None
 
     def hold(self, text: SearchedText, start: int, end: int) -> bool:
         """Return whether the words around the value at these places of the text name it."""
@@ -86,8 +87,12 @@ def near(
     unless: str | None = None,
 ) -> Surroundings:
     """Return the surroundings that hold one of these words, given as patterns."""
-    other = None if unless is None else re.compile(unless)
-    return Surroundings(re.compile("|".join(words)), before, after, weak, across, other)
+    return Surroundings("|".join(words), before, after, weak, across, unless)
+
+
+@cache
+def _compiled(words: str) -> re.Pattern[str]:
+    return re.compile(words)
 
 
 def _composed(window: str) -> str:

@@ -13,8 +13,8 @@ from typing import Any
 from souffleur.agents.address import Address
 from souffleur.agents.chat import Request, Usage
 from souffleur.agents.completion import parse_body
-from souffleur.agents.fields import MAX_ECHO_LENGTH, shorten
-from souffleur.errors import AnswerError, EndpointError, SouffleurError
+from souffleur.agents.fields import shorten
+from souffleur.errors import EndpointError
 from souffleur.knowledge.http_failures import causes_of, hint_for, is_time_out, is_unreachable
 from souffleur.knowledge.privacy.addresses import bare_address
 from souffleur.knowledge.privacy.redaction import redact
@@ -82,8 +82,12 @@ def translate(error: Exception, call: Call, response: Any = None) -> EndpointErr
     )
 
 
-def unreadable(response: Any, call: Call) -> SouffleurError:
-    """Return our error for a 200 whose body is no chat completion."""
+def unreadable(response: Any, call: Call) -> EndpointError:
+    """Return our error for a 200 whose body is no chat completion.
+
+    It may be that of a wrong address, or a slip of the server's: what another question brings tells
+    which (see `EndpointError.outage`).
+    """
     try:
         body = parse_body(response.content)
     except ValueError:
@@ -107,11 +111,12 @@ def unreadable(response: Any, call: Call) -> SouffleurError:
     )
 
 
-def _unused(what: str, response: Any, call: Call) -> AnswerError:
-    return AnswerError(
+def _unused(what: str, response: Any, call: Call) -> EndpointError:
+    return EndpointError(
         f"{call.address.url} answered {response.status_code} for the model {call.address.model},"
         f" but {what}.",
-        answer=shorten(response.content.decode("utf-8", "replace"), MAX_ECHO_LENGTH),
+        status=response.status_code,
+        outage=False,
         usage=asdict(Usage(calls=1)),
     )
 
@@ -144,7 +149,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 def _refused(response: Any, call: Call) -> EndpointError:
     status, detail = response.status_code, _said(response, call)
     if 300 <= status < 400:
-        to = call.quote(bare_address(response.headers.get("location", ""))) or "?"
+        place = bare_address(response.headers.get("location", ""))
+        to = call.quote(place.removesuffix("/chat/completions")) or "?"
         hint = f"it has moved to {to}: use that address"
     elif _TOO_LONG.search(detail):
         hint = "the prompt is too long for it"
@@ -192,6 +198,8 @@ def _message(body: object) -> str:
 
 
 def _kind(response: Any) -> str:
+    if not response.content:
+        return "nothing"
     kind = str(response.headers.get("content-type", "")).partition(";")[0]
     return "broken JSON" if "json" in kind else kind or "something"
 

@@ -89,7 +89,7 @@ class Breaker:
         except (EndpointError, EmbedderError) as error:
             if error.outage:
                 self.trip(error)
-            else:
+            elif not probe:  # a refusal ends no outage: each request may be refused
                 self._answered()
             raise
         except Exception:

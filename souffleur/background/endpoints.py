@@ -63,7 +63,12 @@ class Endpoints:
 
     async def probe_embedder(self) -> None:
         """Embed a word. Raises EmbedderError."""
-        await self._embedder.probe()
+        try:
+            await self._embedder.probe()
+        except EmbedderError as error:
+            if self.embedding and not error.outage:
+                self.embedding.trip(error)
+            raise
 
     async def is_fault_of_request(self, error: Exception) -> bool:
         """Return whether another request would have succeeded; asks the endpoint if unclear."""
@@ -72,10 +77,15 @@ class Endpoints:
         if not isinstance(error, EndpointError | EmbedderError):
             return True
         judging = isinstance(error, EndpointError)
-        if (judging and is_outage(error)) or any(breaker.outage for breaker in self.breakers):
+        if (judging and is_outage(error)) or self._is_known(error.outage):
             return False
         try:
             await (self.probe() if judging else self.probe_embedder())
         except (EndpointError, EmbedderError):
             return False
         return True
+
+    def _is_known(self, outage: bool) -> bool:
+        """Return whether it is known that an endpoint fails, so that none need be asked."""
+        failing = [breaker for breaker in self.breakers if breaker.outage]
+        return any(outage or breaker.retry_in for breaker in failing)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +52,15 @@ BROKEN: dict[str, Behaviour] = {
     "half an emoji in a refusal": say(None, refusal="I can't \ud83d."),
     "blank lines without end": say("```json" + "\n" * 60_000 + "{"),
     "a far too long answer": say(" " * 70_000 + GOOD),
-    "brackets without end": send("[" * 100_000),
     "a content of white space": say(BLANK),
     "a content filter": say(None, finish="content_filter"),
+}
+NO_COMPLETION: dict[str, Behaviour] = {
+    "brackets without end": send("[" * 100_000),
     "no choices": send({"id": "x", "object": "chat.completion", "choices": []}),
+    "an error with 200": send({"error": "Unexpected endpoint or method"}),
     "a page of HTML": send("<html>Bad gateway</html>", "text/html"),
+    "nothing": send("", "text/plain"),
 }
 
 
@@ -109,7 +114,43 @@ async def test_who_has_messages_judged_is_told(tmp_path: Path, stub: Start) -> N
         assert entry.changes[0].after.content == "Ann likes tea."
 
 
-@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN.keys())
+@pytest.mark.parametrize("broken", NO_COMPLETION.values(), ids=NO_COMPLETION.keys())
+async def test_what_no_model_says_is_an_outage(
+    tmp_path: Path, stub: Start, broken: Behaviour
+) -> None:
+    """Where every request brings no completion, turns wait, and health says since when and why."""
+    answering, clock = [broken], [NOW]
+    endpoint = stub(lambda body: answering[0](body))
+    async with open_empty(settings(tmp_path, endpoint), clock=lambda: clock[0]) as memory:
+        turn = await observed(memory)
+        clock[0] += timedelta(hours=1)
+        assert not await memory.flush()
+        assert (turn.state, turn.tries, bool(turn.error)) == (TurnState.PENDING, 0, True)
+        health = await memory.health()
+        assert (health.endpoint, health.set_aside) == ("failing", 0)
+        assert health.judging_error.startswith(
+            f"judging has failed since {NOW:%Y-%m-%d %H:%M} UTC: {endpoint.base_url} answered 200"
+        )
+        answering[0] = say(GOOD)
+        assert await memory.flush()
+        assert len(await memory.knowledge.list("ann")) == 1
+
+
+@pytest.mark.parametrize("broken", NO_COMPLETION.values(), ids=NO_COMPLETION.keys())
+async def test_what_one_turn_alone_meets_sets_it_aside(
+    tmp_path: Path, stub: Start, broken: Behaviour
+) -> None:
+    """A turn that brings no completion, where other requests do, is set aside after three tries."""
+    endpoint = stub(lambda body: (broken if "tea" in str(body) else say("OK"))(body))
+    async with open_empty(settings(tmp_path, endpoint), clock=lambda: NOW) as memory:
+        turn = await observed(memory)
+        assert (turn.state, turn.tries) == (TurnState.FAILED, 3)
+        assert (await memory.health()).endpoint == "ok"
+
+
+@pytest.mark.parametrize(
+    "broken", [*BROKEN.values(), *NO_COMPLETION.values()], ids=[*BROKEN, *NO_COMPLETION]
+)
 async def test_a_passing_failure_leaves_no_trace(
     tmp_path: Path, stub: Start, broken: Behaviour
 ) -> None:

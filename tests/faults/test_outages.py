@@ -308,6 +308,25 @@ async def test_the_embedder_is_asked_now_and_then(tmp_path: Path, stub: Start) -
         assert memory.error == ""
 
 
+@pytest.mark.parametrize("refused", [fail(400, "no"), send("<p>no</p>", "text/html")])
+async def test_an_embedder_that_refuses_everything_is_in_trouble(
+    tmp_path: Path, stub: Start, refused: Behaviour
+) -> None:
+    """Turns wait, and health says why, also while nobody recalls."""
+    answering: list[Behaviour] = [embedded]
+    embedder = stub(lambda body: answering[0](body))
+    chosen = settings(
+        tmp_path, embedder="openai:e", embedder_base_url=embedder.base_url, retry_pause=0.0
+    )
+    async with open_empty(chosen, chat=Scripted(lambda _: GOOD), clock=lambda: NOW) as memory:
+        answering[0] = refused
+        memory.observe(**ME)
+        assert not await memory.flush()
+        (turn,) = await memory.knowledge.journal.turns()
+        assert (turn.state, turn.tries) == (TurnState.PENDING, 0)
+        assert "embedding has failed since" in (await memory.health()).embedder_error
+
+
 async def test_a_start_without_the_embedder(tmp_path: Path, stub: Start) -> None:
     """A store that knows its dimension opens all the same, keeps turns and finds by words."""
     good = stub(embedded)

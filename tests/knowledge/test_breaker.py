@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 
-import pytest
 from hypothesis import given, strategies as st
 
 from souffleur.errors import AnswerError, EndpointError, OutageError
@@ -86,14 +85,26 @@ def test_a_single_time_out_is_told_and_keeps_nobody_from_asking() -> None:
     assert [stand.ask(SLOW), stand.ask()] == ["failed", "not asked"]
 
 
-@pytest.mark.parametrize("error", [REFUSED, AnswerError("no JSON")], ids=["refused", "unusable"])
-def test_what_is_an_answer_ends_an_outage(error: Exception) -> None:
-    """An endpoint that refuses a request for its words, or answers nonsense, is there."""
+def test_what_is_an_answer_ends_an_outage() -> None:
+    """An endpoint that answers nonsense is there."""
     stand = Stand()
     stand.ask(DOWN)
     stand.seconds = 99.0
-    assert stand.ask(error) == "failed"
-    assert (stand.ask(), stand.breaker.trouble) == ("answered", "")
+    assert stand.ask(AnswerError("no JSON")) == "failed"
+    assert (stand.breaker.trouble, stand.told) == ("", ["judging down", "back"])
+
+
+def test_a_refusal_ends_no_outage() -> None:
+    """As each request may be refused; the next one may be asked at once, and tells."""
+    stand = Stand()
+    stand.ask(DOWN)
+    stand.seconds = 99.0
+    assert stand.ask(REFUSED) == "failed"
+    stand.breaker.trip(REFUSED)
+    assert stand.breaker.retry_in == 4.0
+    stand.seconds += 4.0
+    assert [stand.ask(REFUSED), stand.ask()] == ["failed", "answered"]
+    assert (stand.breaker.trouble, stand.told) == ("", ["judging down", "back"])
 
 
 @given(st.lists(st.sampled_from([None, DOWN, SLOW, REFUSED]), max_size=40), st.integers(0, 400))

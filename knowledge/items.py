@@ -145,10 +145,13 @@ def to_item(point: Point) -> Item:
     return read(point, Item, derived=_DERIVED)
 
 
-def to_json(value: object) -> str:
-    """Return a value as JSON. Raises MessageError if it is none."""
+def to_json(value: object, *, strict: bool = False) -> str:
+    """Return a value as JSON. Raises MessageError if it is none.
+
+    Records of former versions may hold NaN and the infinities, which `strict` refuses.
+    """
     try:
-        return json.dumps(value)
+        return json.dumps(value, allow_nan=not strict)
     except (TypeError, ValueError, RecursionError) as error:
         raise MessageError(f"an item's value must be JSON: {error}") from None
 

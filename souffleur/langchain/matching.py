@@ -51,8 +51,6 @@ def matches_all(namespace: tuple[str, ...], conditions: Iterable[MatchCondition]
 
 def _meets(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
     path = condition.path
-    if condition.match_type not in ("prefix", "suffix"):
-        raise QueryError(f"{condition.match_type!r} is no match: choose prefix or suffix")
     if len(namespace) < len(path):
         return False
     prefix = condition.match_type == "prefix"

@@ -1,6 +1,7 @@
 """SouffleurStore: a `BaseStore` of LangGraph over the collections of a Souffleur."""
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -16,7 +17,7 @@ from langgraph.store.base import (
     SearchOp,
     get_text_at_path,
 )
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from souffleur.blocking.memory import BlockingSouffleur
 from souffleur.errors import MessageError, QueryError
@@ -55,13 +56,17 @@ class SouffleurStore(BaseStore):
         self._fields = tuple(fields)
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Carry out operations. Raises StoreError, EmbedderError, MessageError for a value."""
-        listed = list(ops)
+        """Carry out operations; if one cannot be, nothing is written.
+
+        Raises MessageError for what cannot be put, QueryError for what cannot be looked for,
+        StoreError, EmbedderError.
+        """
+        listed = [_checked(op) for op in ops]
         return list(self._access.wait(lambda memory: self._carry_out(memory, listed)))
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Carry out operations. Raises StoreError, EmbedderError, MessageError for a value."""
-        listed = list(ops)
+        """Carry out operations, as `batch` does."""
+        listed = [_checked(op) for op in ops]
         return list(await self._access.reach(lambda memory: self._carry_out(memory, listed)))
 
     async def _carry_out(self, memory: Any, ops: Sequence[Op]) -> list[Result]:
@@ -76,13 +81,13 @@ class SouffleurStore(BaseStore):
             else:
                 results.append(await _read(items, op))
         kept = [self._item(op, memory.clock()) for op in puts.values() if op.value is not None]
+        await items.put(kept)  # first, as it may fail for want of the embedder
         await items.delete([place for place, op in puts.items() if op.value is None])
-        await items.put(kept)
         return results
 
     def _item(self, op: PutOp, now: Any) -> Item:
         """Return the record that an operation puts. Raises MessageError."""
-        to_json(op.value)
+        to_json(op.value, strict=True)
         paths = self._fields if op.index is None else op.index or ()
         texts = [text for path in paths for text in get_text_at_path(op.value, path)]
         namespace, at = tuple(op.namespace), self._user_at
@@ -91,7 +96,7 @@ class SouffleurStore(BaseStore):
             return Item(
                 namespace=namespace,
                 key=op.key,
-                value=dict(op.value or {}),
+                value=op.value or {},
                 user_id=unlabel(namespace[at or 0]) if known else "",
                 texts=tuple(dict.fromkeys(texts)),
                 created_at=now,
@@ -101,6 +106,30 @@ class SouffleurStore(BaseStore):
             raise MessageError(f"this cannot be put: {describe_faults(error)}") from None
 
 
+@cache
+def _shape(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def _checked(op: Op) -> Op:
+    """Return an operation whose arguments are of the types that LangGraph names.
+
+    Raises MessageError, QueryError; NotImplementedError for a `ttl`, as `put` does.
+    """
+    if not isinstance(op, GetOp | PutOp | SearchOp | ListNamespacesOp):
+        raise QueryError(f"{type(op).__name__} is no operation of a store")
+    if isinstance(op, PutOp) and op.ttl is not None:
+        raise NotImplementedError("records have no time to live: leave out ttl")
+    kind: Any = type(op)
+    try:
+        checked: Op = _shape(kind).validate_python(op)
+    except ValidationError as error:
+        if isinstance(op, PutOp):
+            raise MessageError(f"this cannot be put: {describe_faults(error)}") from None
+        raise QueryError(f"this cannot be looked for: {describe_faults(error)}") from None
+    return checked
+
+
 async def _read(items: Items, op: GetOp | SearchOp | ListNamespacesOp) -> Result:
     if isinstance(op, GetOp):
         place = tuple(op.namespace), op.key
@@ -108,9 +137,7 @@ async def _read(items: Items, op: GetOp | SearchOp | ListNamespacesOp) -> Result
         return StoreItem(**_fields_of(found)) if found else None
     if isinstance(op, SearchOp):
         return await _search(items, op)
-    if isinstance(op, ListNamespacesOp):
-        return await _list_namespaces(items, op)
-    raise QueryError(f"{type(op).__name__} is no operation of a store")
+    return await _list_namespaces(items, op)
 
 
 async def _search(items: Items, op: SearchOp) -> list[SearchItem]:

@@ -10,6 +10,8 @@ import pytest
 from langgraph.store.base import (
     GetOp,
     InvalidNamespaceError,
+    ListNamespacesOp,
+    MatchCondition,
     Op,
     PutOp,
     SearchOp,
@@ -78,13 +80,46 @@ def test_names_that_langgraph_refuses(store: SouffleurStore, namespace: tuple[st
 
 @pytest.mark.parametrize(
     "value",
-    [{"when": {1, 2}}, {"f": print}, {("a",): 1}],
+    [
+        *({"when": {1, 2}}, {"f": print}, {("a",): 1}, {1: "a", "1": "b"}),
+        *({"x": [float("nan")]}, {"x": float("-inf")}),
+        *([1], [], [("a", 1)], "text", 7, False),
+    ],
 )
-def test_what_is_no_json_is_refused(store: SouffleurStore, value: Any) -> None:
-    """Nothing of the batch is written."""
-    with pytest.raises(MessageError, match="must be JSON"):
-        store.batch([PutOp(("ann",), "fine", {}), PutOp(("ann",), "odd", value)])
+def test_what_is_no_json_object_is_refused(store: SouffleurStore, value: Any) -> None:
+    """Nothing of the batch is written, and nothing is deleted."""
+    store.put(("ann",), "old", {})
+    ops = [PutOp(("ann",), "fine", {}), PutOp(("ann",), "old", None), PutOp(("ann",), "odd", value)]
+    with pytest.raises(MessageError, match=r"must be JSON|value.*: Input should be a valid"):
+        store.batch(ops)
+    assert [one.key for one in store.search(("ann",))] == ["old"]
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        *(GetOp("ann", "k"), GetOp((1,), "k"), GetOp(("ann",), 7)),  # type: ignore[arg-type]
+        *(SearchOp(("ann",), "n"), SearchOp(("ann",), [("n", 1)])),  # type: ignore[arg-type]
+        *(SearchOp((), limit=1.5), SearchOp((), limit=None)),  # type: ignore[arg-type]
+        *(SearchOp((), query=5), ListNamespacesOp(max_depth="x")),  # type: ignore[arg-type]
+        ListNamespacesOp((MatchCondition("middle", ("ann",)),)),  # type: ignore[arg-type]
+    ],
+)
+def test_what_cannot_be_looked_for_is_told(store: SouffleurStore, op: Op) -> None:
+    """The error names the argument; a put beside it is not carried out."""
+    with pytest.raises(QueryError, match=r"this cannot be looked for: \w+.*: Input should be"):
+        store.batch([PutOp(("ann",), "fine", {}), op])
     assert store.search(("ann",)) == []
+
+
+def test_odd_places_and_paths_are_told(store: SouffleurStore) -> None:
+    """So is a time to live, which a batch does not check."""
+    for op in (PutOp("ann", "k", {}), PutOp(("ann",), "k", {}, index="text")):  # type: ignore[arg-type]
+        with pytest.raises(MessageError, match=r"this cannot be put: (namespace|index)"):
+            store.batch([op])
+    with pytest.raises(NotImplementedError):
+        store.batch([PutOp(("ann",), "k", {}, ttl=1.0)])
+    assert store.search(()) == []
 
 
 def test_unknown_comparisons_are_refused(store: SouffleurStore) -> None:

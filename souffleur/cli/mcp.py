@@ -59,7 +59,7 @@ async def _serve_http(server: Any, port: int, stopping: "asyncio.Event") -> None
     from souffleur.serving.listening import address, bind, listening
 
     with bind(LOOPBACK, port) as at:
-        async with listening(http_app(server), at):
+        async with listening(http_app(server, stopping=stopping), at):
             where = address(LOOPBACK, at.getsockname()[1])
             typer.echo(f"listening: {where}/mcp; stop it with an interrupt")
             await stopping.wait()

@@ -1,5 +1,6 @@
 """The MCP server: the tools over a memory, for stdio and for streamable HTTP."""
 
+import asyncio
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from pydantic_core import PydanticCustomError
 
 import souffleur
 from souffleur.errors import IdentityError
+from souffleur.mcp.streams import EndedStreams
 from souffleur.mcp.tools import Tools
 from souffleur.mcp.whose import Resolve, fixed, resolved, said
 
@@ -124,17 +126,27 @@ def _logging_left_alone() -> Iterator[None]:
         root.removeHandler(nobody)
 
 
-def http_app(server: MCPServer[Any], *, path: str = "/mcp", guarded: bool = False) -> Any:
+def http_app(
+    server: MCPServer[Any],
+    *,
+    path: str = "/mcp",
+    guarded: bool = False,
+    stopping: asyncio.Event | None = None,
+) -> Any:
     """Return a server as an ASGI app, of Starlette, for streamable HTTP at `path`.
 
     Only requests to a loopback address are answered, unless the app is `guarded` by another that
-    checks who may call. Mounted in another app, its lifespan must run with that app's:
-    `app.router.lifespan_context(app)`.
+    checks who may call. Clients keep a stream open: set `stopping` when the server is to stop,
+    which would wait for them otherwise. Mounted in another app, its lifespan must run with that
+    app's: `app.router.lifespan_context(app)`.
     """
     open_to_all = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    return server.streamable_http_app(
+    app = server.streamable_http_app(
         streamable_http_path=path, transport_security=open_to_all if guarded else None
     )
+    if stopping:
+        app.add_middleware(EndedStreams, stopping=stopping)
+    return app
 
 
 def request_of(context: Context[Any, Any]) -> Any:

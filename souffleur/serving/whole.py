@@ -1,5 +1,6 @@
 """The whole server: the routes and, behind the same guard, the proxy and the tools of MCP."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.util import find_spec
@@ -32,7 +33,6 @@ def make_whole_app(memory: Souffleur, settings: Settings, *, tokens: TokenFile |
     The proxy is there if an upstream is set, the tools if the package mcp is installed.
     """
     proxy = make_mounted(memory, settings) if settings.upstream_url else None
-    tools = _make_tools(memory) if find_spec("mcp") else None
     mounts: dict[str, ASGIApp] = {PROXY: undated(proxy)} if proxy else {}
 
     @asynccontextmanager
@@ -45,12 +45,13 @@ def make_whole_app(memory: Souffleur, settings: Settings, *, tokens: TokenFile |
             yield
 
     app = make_app(memory, settings, tokens=tokens, mounts=mounts, lifespan=running)
+    tools = _make_tools(memory, app.state.stopping) if find_spec("mcp") else None
     if tools is not None:  # mounted there, it would answer a redirect
         app.router.routes.append(Route(TOOLS, tools))
     return app
 
 
-def _make_tools(memory: Souffleur) -> Any:
+def _make_tools(memory: Souffleur, stopping: asyncio.Event) -> Any:
     from souffleur.mcp import Who, http_app, make_server, request_of
 
     def whose(context: Any, named: str | None) -> "Who":
@@ -59,4 +60,5 @@ def _make_tools(memory: Souffleur) -> Any:
         except RequestError as error:  # the model is told, as of any id that is wrong
             raise IdentityError(str(error)) from None
 
-    return http_app(make_server(memory, resolve=whose), path=TOOLS, guarded=True)
+    server = make_server(memory, resolve=whose)
+    return http_app(server, path=TOOLS, guarded=True, stopping=stopping)

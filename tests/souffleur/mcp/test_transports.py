@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from souffleur import Settings, Souffleur
 from souffleur.mcp import Who, http_app, make_server, request_of
+from souffleur.serving.listening import bind, listening
 from tests.asgi import served
 from tests.command import Run
 
@@ -83,6 +85,30 @@ async def test_http(tmp_path: Path) -> None:
             foreign = {"host": "evil.example", "content-type": "application/json"}
             answer = await plain.post(f"{url}/mcp", headers=foreign, json={})
             assert answer.status_code == 421
+
+
+async def test_a_server_that_stops_ends_the_streams_of_its_clients(tmp_path: Path) -> None:
+    """At once and whole, also while a client waits for what the server may say."""
+    at, stopping = bind("127.0.0.1", 0), asyncio.Event()
+    url = f"http://127.0.0.1:{at.getsockname()[1]}/mcp"
+    headers = {"accept": "application/json, text/event-stream"}
+    who = {"name": "x", "version": "1"}
+    begin = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": who}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": begin}
+    async with (
+        Souffleur.open(Settings(path=tmp_path, embedder="hash:64")) as memory,
+        httpx2.AsyncClient(headers=headers, timeout=10.0) as client,
+    ):
+        app = http_app(make_server(memory, user_id="ann"), stopping=stopping)
+        async with listening(app, at, drain=lambda: 5.0, stopping=stopping):
+            session = (await client.post(url, json=asked)).headers["mcp-session-id"]
+            stream = client.stream("GET", url, headers={"mcp-session-id": session})
+            response = await stream.__aenter__()
+            assert response.status_code == 200
+            begun = time.monotonic()
+        assert [line async for line in response.aiter_lines()] == []
+        assert time.monotonic() - begun < 3.0
+        await stream.__aexit__(None, None, None)
 
 
 async def test_many_users_behind_tokens(tmp_path: Path) -> None:

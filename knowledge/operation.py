@@ -49,7 +49,7 @@ def is_id(text: str) -> bool:
     """
     try:
         return str(UUID(text)) == text
-    except (ValueError, AttributeError):  # the latter for what is no string
+    except (ValueError, AttributeError, TypeError):  # the latter two for what is no string
         return False
 
 

@@ -87,7 +87,7 @@ def edited(memory: Memory, content: str, *, by: Actor, now: datetime) -> Verdict
     except ValidationError as error:
         raise MessageError(f"this cannot be remembered: {describe_faults(error)}") from None
     return Verdict(
-        id=derive_id("edit", memory.id, memory.revision, content),
+        id=derive_id("edit", memory.id, memory.revision, op.content),
         user_id=memory.user_id,
         agent_id=memory.agent_id,
         sphere=memory.sphere,

@@ -53,6 +53,7 @@ from souffleur.knowledge.operation import (
     Share,
     Verdict,
     derive_id,
+    is_id,
 )
 from souffleur.knowledge.people import Knows, Language, Person, PersonaCard, sphere_of
 from souffleur.knowledge.preferences import Preferences
@@ -76,7 +77,7 @@ from souffleur.moments import (
 from souffleur.opening import Opening
 from souffleur.parts import Parts
 from souffleur.settings import Settings, change_settings, load_settings
-from souffleur.skills import skill_op
+from souffleur.skills import skill_data, skill_op
 from souffleur.telemetry.log_lines import describe, trace_bug
 from souffleur.time_source import Clock, TimeSource, from_clock
 from souffleur.whispering.pairing import Pairing, Whisper
@@ -309,7 +310,7 @@ class Souffleur:
         try:
             check_id(user_id)
             return self._backstage.end_session(
-                user_id, check_id(session_id, "session_id"), agent_id
+                user_id, check_id(session_id, "session_id"), check_id(agent_id, "agent_id")
             )
         except SouffleurError as error:  # it will be found silent later
             bound = logger.bind(user=user_id, session=session_id)
@@ -393,7 +394,7 @@ class Souffleur:
         The same steps again strengthen it, other steps under that name replace it. Raises
         MessageError if there is no name or no step, or if it is too long.
         """
-        data = {"skill": name.strip(), "workflow": [*workflow], "outcome": outcome.strip()}
+        data = skill_data(name, workflow, outcome)
         known = await self.list(user_id=user_id, agent_id=agent_id, kind=Kind.SKILL)
         former = next((one for one in known if one.data.get("skill") == data["skill"]), None)
         op = skill_op(data, former)
@@ -654,6 +655,8 @@ class Souffleur:
 
     async def _is_proposal(self, id: str, user_id: str) -> bool:
         check_id(user_id)
+        if not is_id(id):
+            raise NotFoundError(f"there is nothing with the id {id!r}")
         found = await self.knowledge.journal.get_entries([id])
         return any(entry.waits and entry.user_id == user_id for entry in found)
 
@@ -828,10 +831,8 @@ class Souffleur:
         `forget_topic` takes the ids of what is to go. Raises MessageError for a blank topic.
         """
         persona, _ = await self._who(check_id(user_id))
-        if not isinstance(topic, str) or is_blank(topic):
-            raise MessageError("say what is to be forgotten: a name, or a few words")
-        now = self._moment(at, persona)
-        return await self.knowledge.preview_topic(topic, user_id=user_id, now=now)
+        meant, now = _topic(topic), self._moment(at, persona)
+        return await self.knowledge.preview_topic(meant, user_id=user_id, now=now)
 
     async def forget_topic(
         self, topic: str, *, user_id: str, ids: Sequence[str], at: Moment | None = None
@@ -844,10 +845,11 @@ class Souffleur:
         """
         persona, _ = await self._who(check_id(user_id))
         by, now = Actor(who=ActorKind.USER), self._moment(at, persona)
+        meant = _topic(topic)
         return await self._backstage.do_alone(
             user_id,
             lambda: self.knowledge.forget_topic(
-                topic, ids, user_id=user_id, by=by, now=now, retell=self._retelling(user_id)
+                meant, ids, user_id=user_id, by=by, now=now, retell=self._retelling(user_id)
             ),
         )
 
@@ -1144,3 +1146,10 @@ def _add(reason: str, content: str, kind: Kind, importance: Importance) -> Add:
         return Add(reason=reason, quote="", content=content, kind=kind, importance=importance)
     except ValidationError as error:
         raise MessageError(f"this cannot be remembered: {describe_faults(error)}") from None
+
+
+def _topic(text: object) -> str:
+    """Return a topic whose characters are whole. Raises MessageError if it is blank, or no text."""
+    if not isinstance(text, str) or is_blank(text):
+        raise MessageError("say what is to be forgotten: a name, or a few words")
+    return mend(text)

@@ -1,13 +1,29 @@
 """Skills: how something was done, told by the host that did it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import ValidationError
 
 from souffleur.errors import MessageError
+from souffleur.knowledge.language.plain_text import mend
 from souffleur.knowledge.memory import Kind, Memory
 from souffleur.knowledge.operation import Add, Boost, Importance, Op, Update
 from souffleur.knowledge.reading import describe_faults
+
+
+def skill_data(name: str, workflow: Sequence[str], outcome: str) -> dict[str, Any]:
+    """Return what a memory holds of a skill. Raises MessageError for what is no text.
+
+    >>> skill_data(" Release ", ["tag it"], "")
+    {'skill': 'Release', 'workflow': ['tag it'], 'outcome': ''}
+    """
+    listed = isinstance(workflow, Sequence) and not isinstance(workflow, str)
+    steps: list[Any] = [*workflow] if listed else [None]
+    if not all(isinstance(one, str) for one in (name, outcome, *steps)):
+        raise MessageError("a skill is a text, its workflow a list of texts, its outcome a text")
+    plain = [mend(step) for step in steps]
+    return {"skill": mend(name).strip(), "workflow": plain, "outcome": mend(outcome).strip()}
 
 
 def skill_op(data: dict[str, Any], former: Memory | None) -> Op:

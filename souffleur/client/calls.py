@@ -1,5 +1,6 @@
 """Calls: which request each method sends, and how its answer is read. Sends nothing itself."""
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,17 +10,20 @@ from urllib.parse import quote
 
 import httpx2
 from pydantic import TypeAdapter
+from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
 from souffleur.background.intake import Receipt
 from souffleur.cast import Cast
 from souffleur.client import arguments
 from souffleur.client.run_results import to_result
+from souffleur.errors import MessageError
 from souffleur.health import Health
 from souffleur.knowledge.backup_file import BackupManifest
 from souffleur.knowledge.erasing import Erased
 from souffleur.knowledge.export_file import Exported
 from souffleur.knowledge.finding.search import Found
 from souffleur.knowledge.importing import Imported
+from souffleur.knowledge.language.plain_text import mend
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.operation import LedgerEntry, Recorded
 from souffleur.knowledge.people import Person, PersonaCard
@@ -72,28 +76,50 @@ class Request:
     verb: str
     path: str
     query: dict[str, Any]
-    body: dict[str, Any] | None
+    body: bytes | None
+    """JSON."""
 
 
 def request_of(call: Call, sent: Mapping[str, Any]) -> Request:
-    """Return the request of a call with prepared arguments.
+    """Return the request of a call with prepared arguments. Raises MessageError for odd ones.
 
     >>> request = request_of(CALLS["edit"], {"memory_id": "7", "user_id": "ann", "content": "Tea."})
     >>> request.verb, request.path, request.query, request.body
-    ('PATCH', '/api/memories/7', {'user_id': 'ann'}, {'content': 'Tea.'})
+    ('PATCH', '/api/memories/7', {'user_id': 'ann'}, b'{"content":"Tea."}')
     """
     in_path = re.findall(r"{(\w+)}", call.path)
-    path = call.path.format(**{name: quote(str(sent[name]), safe="") for name in in_path})
+    path = call.path.format(**{name: quote(mend(str(sent[name])), safe="") for name in in_path})
     left = {name: value for name, value in sent.items() if name not in in_path}
     if call.verb in ("GET", "DELETE"):
         return Request(call.verb, path, _given(left), None)
     body = {name: value for name, value in left.items() if name not in _WHO}
     query = {name: value for name, value in left.items() if name in _WHO}
-    return Request(call.verb, path, _given(query), body)
+    return Request(call.verb, path, _given(query), _encoded(body))
 
 
 def _given(arguments: Given) -> dict[str, Any]:
-    return {name: value for name, value in arguments.items() if value is not None}
+    """Return what is part of an address, which can hold no half of a character."""
+    return {
+        name: mend(value) if isinstance(value, str) else value
+        for name, value in arguments.items()
+        if value is not None
+    }
+
+
+def _encoded(body: Given) -> bytes:
+    r"""Return JSON; halves of characters are escaped, as the server knows what to do with them.
+
+    >>> _encoded({"text": "a \ud83d"})
+    b'{"text": "a \\ud83d"}'
+    """
+    try:
+        return to_json(body)
+    except PydanticSerializationError:
+        pass
+    try:
+        return json.dumps(to_jsonable_python(body)).encode()
+    except (PydanticSerializationError, ValueError) as error:
+        raise MessageError(f"this cannot be sent: {error}") from None
 
 
 def _value(answer: Answered | Counted, given: Given) -> Any:

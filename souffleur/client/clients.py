@@ -4,16 +4,18 @@ from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
-from pydantic_core import to_json
+from pydantic import ValidationError
 
 from souffleur.client.calls import Call
 from souffleur.client.conversation import Asked, ask, converse
 from souffleur.client.errors import error_of
 from souffleur.client.methods import AsyncMethods, Methods
-from souffleur.errors import RemoteError
+from souffleur.errors import RemoteError, SettingsError
 from souffleur.knowledge.identity import check_id
+from souffleur.knowledge.language.plain_text import mend
 from souffleur.knowledge.privacy.addresses import bare_address
 from souffleur.serving.memory_events import MemoryEvent
 from souffleur.time_source import Clock, TimeSource
@@ -44,6 +46,7 @@ class Client(Methods):
         """Use the server at `url`, or the process that listens on `socket`.
 
         `timeout` is the time limit of a call in seconds; `recall` has 5, and what asks a model any.
+        Raises SettingsError for an address or a token that cannot be one.
         """
         transport = httpx2.HTTPTransport(uds=str(socket)) if socket else None
         self._http = httpx2.Client(
@@ -56,7 +59,7 @@ class Client(Methods):
         """Return whether the server answers."""
         try:
             return self._http.get("/health", timeout=_QUICK).is_success
-        except httpx2.HTTPError:
+        except (httpx2.HTTPError, RuntimeError):  # the latter: it is closed
             return False
 
     def close(self) -> None:
@@ -87,8 +90,8 @@ class Client(Methods):
                 for sent in httpx2.EventSource(response):
                     if sent.data:  # the first ones only say where to resume
                         yield MemoryEvent.model_validate_json(sent.data)
-        except httpx2.HTTPError as error:
-            raise _unreachable(self._http, error) from error
+        except (httpx2.HTTPError, RuntimeError, ValidationError) as error:
+            raise _broken(self._http, error) from error
 
     def _call(self, method: str, /, **given: Any) -> Any:
         talk = converse(method, given)
@@ -97,7 +100,7 @@ class Client(Methods):
             while True:
                 try:
                     response = self._http.send(_built(self._http, asked))
-                except httpx2.HTTPError as error:
+                except Exception as error:  # noqa: BLE001  whatever a closed client or a library raises
                     asked = talk.throw(_unreachable(self._http, error))
                 else:
                     asked = talk.send(response)
@@ -128,7 +131,7 @@ class AsyncClient(AsyncMethods):
         """Return whether the server answers."""
         try:
             return (await self._http.get("/health", timeout=_QUICK)).is_success
-        except httpx2.HTTPError:
+        except (httpx2.HTTPError, RuntimeError):  # the latter: it is closed
             return False
 
     async def close(self) -> None:
@@ -159,8 +162,8 @@ class AsyncClient(AsyncMethods):
                 async for sent in httpx2.EventSource(response):
                     if sent.data:  # the first ones only say where to resume
                         yield MemoryEvent.model_validate_json(sent.data)
-        except httpx2.HTTPError as error:
-            raise _unreachable(self._http, error) from error
+        except (httpx2.HTTPError, RuntimeError, ValidationError) as error:
+            raise _broken(self._http, error) from error
 
     async def send(self, call: Call, /, **given: Any) -> Any:
         """Send a call that is no method of Souffleur, and return its result. Raises RemoteError."""
@@ -175,7 +178,7 @@ class AsyncClient(AsyncMethods):
             while True:
                 try:
                     response = await self._http.send(_built(self._http, asked))
-                except httpx2.HTTPError as error:
+                except Exception as error:  # noqa: BLE001  whatever a closed client or a library raises
                     asked = talk.throw(_unreachable(self._http, error))
                 else:
                     asked = talk.send(response)
@@ -184,27 +187,60 @@ class AsyncClient(AsyncMethods):
 
 
 def _options(url: str, token: str | None, socket: Path | None, timeout: float) -> dict[str, Any]:
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    return {"base_url": _NO_HOST if socket else url, "headers": headers, "timeout": timeout}
+    bare = (token or "").strip()
+    if not (bare.isascii() and bare.isprintable()):
+        raise SettingsError("the token holds what no request can carry: copy it again, as it is")
+    headers = {"Authorization": f"Bearer {bare}"} if bare else {}
+    return {
+        "base_url": _NO_HOST if socket else _checked(url),
+        "headers": headers,
+        "timeout": timeout,
+    }
+
+
+def _checked(url: str) -> str:
+    """Return a web address.
+
+    >>> _checked("http://127.0.0.1:8321")
+    'http://127.0.0.1:8321'
+    >>> _checked("127.0.0.1:8321")
+    Traceback (most recent call last):
+    souffleur.errors.SettingsError: '127.0.0.1:8321' is no address of a server: write it like \
+http://127.0.0.1:8321
+    """
+    try:
+        parts = urlsplit(url)
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            return url
+    except ValueError:
+        pass
+    raise SettingsError(
+        f"{bare_address(url)!r} is no address of a server: write it like {DEFAULT_URL}"
+    )
 
 
 def _following(user_id: str, after: str | None) -> dict[str, Any]:
-    headers = {"Last-Event-ID": after} if after is not None else {}
-    return {"params": {"user_id": check_id(user_id)}, "headers": headers, "timeout": _PATIENT}
+    place = {} if after is None else {"after": mend(str(after))}
+    return {"params": {"user_id": check_id(user_id), **place}, "timeout": _PATIENT}
 
 
 def _built(http: httpx2.Client | httpx2.AsyncClient, asked: Asked) -> httpx2.Request:
     call, request = asked
-    body = None if request.body is None else to_json(request.body)
-    headers = {"Content-Type": "application/json"} if body else {}
+    headers = {"Content-Type": "application/json"} if request.body else {}
     return http.build_request(
         request.verb,
         request.path,
         params=request.query,
-        content=body,
+        content=request.body,
         headers=headers,
         timeout=call.timeout,
     )
+
+
+def _broken(http: httpx2.Client | httpx2.AsyncClient, error: Exception) -> RemoteError:
+    if isinstance(error, ValidationError):
+        return RemoteError("an event cannot be read: server and client need the same version")
+    return _unreachable(http, error)
 
 
 def _unreachable(http: httpx2.Client | httpx2.AsyncClient, error: Exception) -> RemoteError:

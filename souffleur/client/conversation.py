@@ -56,6 +56,10 @@ def _read(call: Call, response: httpx2.Response) -> Any:
     try:
         return call.adapter.validate_json(response.content)
     except ValidationError as error:
+        if error.errors(include_input=False)[0]["type"] == "json_invalid":
+            raise RemoteError(
+                f"the answer to {call.verb} {call.path} is no JSON: is it `souffleur serve`?"
+            ) from None
         faults = error.error_count()
         raise RemoteError(
             f"the answer to {call.verb} {call.path} cannot be read ({faults} faults): server and "

@@ -213,6 +213,63 @@ async def test_a_server_that_is_not_there() -> None:
             await nobody.list(user_id="ann")
 
 
+async def test_halves_of_characters_arrive(client: AsyncClient, url: str) -> None:
+    """What cuts an emoji in two is taken as in the process itself, everywhere; no call fails."""
+    half = "\ud83d"
+    who: dict[str, Any] = {"user_id": "kay", "session_id": "s1"}
+    assert (await client.recall(**who, text=f"tea {half}")).error == ""
+    assert (await client.observe(**who, user=f"Hm {half}.", assistant=half)).durable
+    with Client(url) as blocking:
+        assert (await asyncio.to_thread(blocking.recall, **who, text=half)).error == ""
+    (entry,) = await client.remember(f"Kay has a {half} cat.", user_id="kay")
+    (memory_id,) = entry.memory_ids
+    edited = await client.edit(memory_id, f"Kay has two {half} cats.", user_id="kay")
+    assert edited.changes[0].after.content == "Kay has two \ufffd cats."
+    assert await client.preview_topic(f"cats {half}", user_id="kay")
+    skill = await client.record_skill(f"Bake {half}", [half], half, user_id="kay")
+    assert skill.changes[0].after.data["workflow"] == ["\ufffd"]
+    for wrong in (half, "m1", 7, None, ""):
+        for method in (client.confirm, client.reject, client.undo):
+            with pytest.raises(NotFoundError):
+                await method(cast("str", wrong), user_id="kay")
+    assert await client.end_session(user_id="kay", session_id="s1", agent_id=half) is False
+    with pytest.raises(MessageError, match=r"this cannot be sent: .*unknown type"):
+        await client.forget_topic("cats", user_id="kay", ids=cast("Any", object()))
+
+
+@pytest.mark.parametrize(
+    "url", ["127.0.0.1:8321", "ftp://a.example", "http://127.0.0.1:99999", "http://[::1", ""]
+)
+async def test_what_is_no_address_is_told(url: str) -> None:
+    """By both clients, when they are made; so is a token that no header can carry."""
+    for kind in (Client, AsyncClient):
+        with pytest.raises(SettingsError, match="is no address of a server: write it like http"):
+            kind(url)
+        with pytest.raises(SettingsError, match="copy it again"):
+            kind(token="souffleur_\u00e9")
+
+
+async def test_a_closed_client_costs_no_reply(url: str) -> None:
+    """Nor does one whose token has a line end after it, as one that is read from a file has."""
+    async with AsyncClient(url, token="souffleur_x\n") as client:
+        assert "header" not in (await client.recall(user_id="ann", text="tea")).error
+        assert await client.is_there()
+    assert "closed" in (await client.recall(user_id="ann", text="tea")).error
+    assert "closed" in (await client.observe(user_id="ann", user="tea")).error
+    assert not await client.is_there()
+    with pytest.raises(RemoteError, match="closed"):
+        await client.list(user_id="ann")
+    with pytest.raises(RemoteError, match="closed"):
+        await anext(client.events(user_id="ann"))
+
+
+async def test_places_of_events_that_are_none(client: AsyncClient) -> None:
+    """The server says so, whatever they are."""
+    for wrong in ("\u00e9", "\ud83d", "nope", -1):
+        with pytest.raises(RemoteError, match="is no id of an event"):
+            await anext(client.events(user_id="ann", after=cast("str", wrong)))
+
+
 async def test_the_generated_file_is_what_the_methods_are() -> None:
     """After a change of a public method, `make methods` has been run."""
     committed = client_methods.TARGET.read_text(encoding="utf-8")

@@ -30,7 +30,8 @@ class Reader:
         self._topic = frozenset(terms(subject.topic))
         self._forms = [form for name in (*subject.names, subject.topic) for form in forms_of(name)]
         listed = (frozenset(terms(content)) for content in subject.contents)
-        self._contents = _by_rare_terms([one for one in listed if len(one) > 2])
+        self._every = [one for one in listed if len(one) > 2]
+        self._contents = _by_rare_terms(self._every)
         self._found: dict[str, bool] = {}
 
     def finds(self, text: str) -> bool:
@@ -48,15 +49,32 @@ class Reader:
             self._found[text] = self._looks_for(text)
         return self._found[text]
 
-    def _looks_for(self, text: str) -> bool:
+    def _names(self, text: str) -> bool:
+        """Return whether a text has one of the names, or all terms of the topic."""
         words = padded_words(text)
         if any(form in words for form in self._forms):
             return True
-        said = set(terms(text))
-        if self._topic and self._topic <= said:
+        return bool(self._topic) and self._topic <= set(terms(text))
+
+    def _looks_for(self, text: str) -> bool:
+        if self._names(text):
             return True
+        said = set(terms(text))
         near = (one for term in said for one in self._contents.get(term, ()))
         return any(len(one & said) >= TOLD_SHARE * len(one) for one in near)
+
+    def only_resembles(self, text: str) -> bool:
+        """Return whether a text that is found tells something else in much the same words.
+
+        >>> reader = Reader(Subject(contents=["Ann likes green tea."]))
+        >>> texts = "Ann likes green apples.", "Ann likes tea.", "Ann likes green tea a lot."
+        >>> [reader.only_resembles(text) for text in texts]
+        [True, False, False]
+        """
+        if not self.finds(text) or self._names(text):
+            return False
+        said = set(terms(text))
+        return not any(one <= said or said <= one for one in self._every)
 
     def finds_any(self, value: Any) -> bool:
         """Return whether any text within a value tells of the subject."""

@@ -18,6 +18,8 @@ from souffleur.knowledge.talk.turn import Turn
 
 MAX_SHOWN = 300
 """Characters of a text that a preview shows."""
+RESEMBLES = "it tells something else in much the same words"
+"""Why a memory is listed that goes only if it is chosen."""
 
 
 @explain_fields
@@ -99,7 +101,7 @@ def find_traces(held: Holdings, topic: str, near: Mapping[str, str]) -> list[Tra
         *_narratives(held, reader, erased),
         *turns,
         *_places(held, erased),
-        *_entries(held, reader, sure),
+        *_entries(held, reader, sure, {one.id for one in memories if one.why == RESEMBLES}),
         *_others(held, reader),
     ]
 
@@ -145,6 +147,8 @@ def _beside(
         shared = names & set(one.entities)
         if quotes & {(item.turn_id, item.quote) for item in one.evidence}:
             yield _trace(one, "it rests on the same words", sure=False)
+        elif reader.only_resembles(one.content):
+            yield _trace(one, RESEMBLES, sure=False)
         elif any(map(reader.finds, texts_of(one))):
             lines = tuple(text for text in texts_of(one) if reader.finds(text))
             yield _trace(one, "its quotations or cues tell of it", whole=False, lines=lines)
@@ -207,8 +211,11 @@ def _places(held: Holdings, erased: set[str]) -> Iterator[Trace]:
             yield Trace(segment.id, "segment", segment.session_id, why, whole=False, at=segment.at)
 
 
-def _entries(held: Holdings, reader: Reader, sure: set[str]) -> Iterator[Trace]:
+def _entries(held: Holdings, reader: Reader, sure: set[str], others: set[str]) -> Iterator[Trace]:
+    """Yield the entries that tell of it, but those on `others` alone, which tell something else."""
     for entry in held.entries:
+        if entry.memory_ids and others.issuperset(entry.memory_ids):
+            continue
         kind = "proposal" if entry.waits else "entry"
         lines = tuple(dict.fromkeys(filter(reader.finds, words_of(entry))))
         if lines or sure.intersection(entry.memory_ids):

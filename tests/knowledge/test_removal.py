@@ -16,6 +16,8 @@ from souffleur.knowledge.removal.subject import Subject
 from souffleur.knowledge.sharing.drafts import write_drafts
 from souffleur.runs.purge import run_purge
 from souffleur.runs.run import RunOptions
+from souffleur.runtime import Souffleur
+from souffleur.settings import Settings
 from tests.build import NOW, by_hand, days, keep, open_base, words_of
 from tests.faults.teller import Deadly, Dying, Gone
 from tests.place import in_folder
@@ -153,6 +155,23 @@ async def test_one_memory_is_erased_with_its_words(stage: Stage) -> None:
     assert "likes tea" not in left
     assert "I like tea" not in left
     assert "Ann is with Quentin." in left
+
+
+async def test_a_memory_in_much_the_same_words_stays(tmp_path: Path) -> None:
+    """It tells something else, and its entry in the ledger says all of it."""
+    chosen = Settings(path=tmp_path, embedder="hash:64")
+    others = ["Ann likes green apples.", "Ann met Ben on 9 May 2026."]
+    async with Souffleur.open(chosen) as memory:
+        for text in ("Ann likes green tea.", *others, "Ann met Ben on 3 May 2026."):
+            await memory.remember(text, user_id="ann")
+        for text in ("Ann likes green tea.", "Ann met Ben on 3 May 2026."):
+            (one,) = [m for m in await memory.list(user_id="ann") if m.content == text]
+            assert (await memory.erase_memory(one.id, user_id="ann")).counts["memory"] == 1
+        left = await memory.list(user_id="ann", state=None)
+        assert [one.content for one in left] == others
+        for one in left:
+            (entry,) = await memory.history(one.id, user_id="ann")
+            assert entry.changes[0].after.content == one.content
 
 
 async def test_a_model_that_names_it_again_is_not_believed(tmp_path: Path) -> None:

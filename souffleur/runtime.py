@@ -2,12 +2,12 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from loguru import logger
@@ -23,7 +23,6 @@ from souffleur.errors import (
     AnswerError,
     MemoryOffError,
     MessageError,
-    MirrorError,
     NotFoundError,
     SettingsError,
     SouffleurError,
@@ -102,6 +101,8 @@ if TYPE_CHECKING:
     from souffleur.moving.telling import Listener
     from souffleur.notices import Notice
     from souffleur.runs.run import RunOptions, RunResult
+
+G = TypeVar("G", "Erased", "Forgotten")
 
 RETELL_SECONDS = 60.0
 """Seconds that a model has to write episodes and portraits anew, when something is forgotten."""
@@ -801,12 +802,7 @@ class Souffleur:
         """
         check_id(user_id)
         gone = await self._backstage.do_alone(user_id, lambda: self.knowledge.erase_user(user_id))
-        if keeper := self._keeper or self._make_keeper():
-            try:
-                await keeper.drop(user_id)
-            except MirrorError as error:
-                return replace(gone, remarks=(*gone.remarks, str(error)))
-        return gone
+        return await self._off_the_files(gone, lambda keeper: keeper.drop(user_id))
 
     async def erase_turn(self, turn_id: str, *, user_id: str) -> "Erased":
         """Erase the words of one turn everywhere, and what rests on it alone, now and for good.
@@ -816,12 +812,13 @@ class Souffleur:
         """
         by, now = Actor(who=ActorKind.USER), self.clock()
         check_id(user_id)
-        return await self._backstage.do_alone(
+        gone = await self._backstage.do_alone(
             user_id,
             lambda: self.knowledge.erase_turn(
                 self._stored_id(turn_id), user_id=user_id, by=by, now=now
             ),
         )
+        return await self._off_the_files(gone, lambda keeper: keeper.clear(user_id))
 
     async def preview_topic(
         self, topic: str, *, user_id: str, at: Moment | None = None
@@ -846,12 +843,13 @@ class Souffleur:
         persona, _ = await self._who(check_id(user_id))
         by, now = Actor(who=ActorKind.USER), self._moment(at, persona)
         meant = _topic(topic)
-        return await self._backstage.do_alone(
+        gone = await self._backstage.do_alone(
             user_id,
             lambda: self.knowledge.forget_topic(
                 meant, ids, user_id=user_id, by=by, now=now, retell=self._retelling(user_id)
             ),
         )
+        return await self._off_the_files(gone, lambda keeper: keeper.clear(user_id))
 
     async def erase_memory(
         self, memory_id: str, *, user_id: str, turns: bool = False
@@ -864,12 +862,22 @@ class Souffleur:
         by, now = Actor(who=ActorKind.USER), self.clock()
         check_id(user_id)
         retell = self._retelling(user_id)
-        return await self._backstage.do_alone(
+        gone = await self._backstage.do_alone(
             user_id,
             lambda: self.knowledge.erase_memory(
                 memory_id, user_id=user_id, turns=turns, by=by, now=now, retell=retell
             ),
         )
+        return await self._off_the_files(gone, lambda keeper: keeper.clear(user_id))
+
+    async def _off_the_files(self, gone: G, take: "Callable[[Keeper], Awaitable[None]]") -> G:
+        """Return a receipt once the mirror's files show no more; it remarks what kept them."""
+        if keeper := self._keeper or self._make_keeper():
+            try:
+                await take(keeper)
+            except SouffleurError as error:
+                return replace(gone, remarks=(*gone.remarks, str(error)))
+        return gone
 
     def _retelling(self, user_id: str) -> "Retell | None":
         """Return what has a model write anew what was cut; `None` without a model."""

@@ -48,15 +48,29 @@ class Keeper:
 
     async def drop(self, user_id: str) -> None:
         """Delete the files of a user who was erased. Raises MirrorError."""
-        if watching := self._watching.pop(user_id, None):
-            watching.cancel()
-            await asyncio.gather(watching, return_exceptions=True)
+        await self._leave(user_id)
         await asyncio.to_thread(self.mirror_of(user_id).delete)
+
+    async def clear(self, user_id: str) -> None:
+        """Take what was erased out of a user's files, if there are any; kept or not.
+
+        Raises MirrorError, and what else `Mirror.sync` raises.
+        """
+        if self._place(user_id).is_dir():
+            await self._leave(user_id)  # the next look begins anew
+            await self.mirror_of(user_id).sync(erased=True)
 
     def mirror_of(self, user_id: str) -> Mirror:
         """Return the mirror of a user, in a folder named by the user."""
-        place = self._folder / folder_name(user_id)
-        return Mirror(self._memory, place, user_id=user_id, policy=self._policy)
+        return Mirror(self._memory, self._place(user_id), user_id=user_id, policy=self._policy)
+
+    def _place(self, user_id: str) -> Path:
+        return self._folder / folder_name(user_id)
+
+    async def _leave(self, user_id: str) -> None:
+        if watching := self._watching.pop(user_id, None):
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
 
     async def _keep_going(self) -> None:
         failed = False

@@ -105,10 +105,11 @@ class Mirror:
         self._is_ours = False
         """Whether the store is known to be that of the files: what it lacks was erased."""
 
-    async def sync(self, *, removals: bool = False) -> Synced:
+    async def sync(self, *, removals: bool = False, erased: bool = False) -> Synced:
         """Take over what was changed by hand, then write the files as the store is.
 
-        With `removals`, entries may be gone in any number, from a file or from the store. Raises
+        With `removals`, entries may be gone in any number, from a file or from the store; with
+        `erased`, from the store, where something was erased just now. Raises
         MirrorError, StoreError, EmbedderError; what was done until then is done, and the next call
         goes on.
         """
@@ -119,7 +120,7 @@ class Mirror:
             check_merged(texts, self._folder)
             written = files.read_record(self._folder)
             there = await self._there()
-            if not (removals or self._is_ours):
+            if not (removals or erased or self._is_ours):
                 check_store(pages, written, there, self._folder)
             known = await self._known()
             ours = there.union(*written.values())

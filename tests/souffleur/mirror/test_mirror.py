@@ -329,6 +329,33 @@ async def test_erasing_a_user_deletes_the_files(tmp_path: Path) -> None:
     assert {one.split("/")[0] for one in left[1:]} == {"tor"}
 
 
+async def test_what_is_erased_is_gone_from_the_files_at_once(tmp_path: Path) -> None:
+    """Whether the host runs or not; what was written by hand is taken over first."""
+    settings = Settings(path=tmp_path / "store", mirror=tmp_path / "notes", embedder="hash:64")
+    async with Souffleur.open(settings, clock=lambda: NOW) as host:
+        for text in ("Uma owns a yacht.", "Uma met Ben in Oslo.", "Uma bakes bread."):
+            await host.remember(text, user_id="uma")
+        file = tmp_path / "notes" / "uma" / "MEMORY.md"
+        await until(lambda: file.exists() and "bakes" in file.read_text("utf-8"))
+        (yacht,) = [one for one in await host.list(user_id="uma") if "yacht" in one.content]
+        await host.erase_memory(yacht.id, user_id="uma")
+        assert [one for one in files_in(tmp_path / "notes") if b"yacht" in one.read_bytes()] == []
+    alone = Souffleur(Parts(await open_store(settings)), settings)
+    change(file, "Uma bakes bread.", "Uma bakes rolls.")
+    preview = await alone.preview_topic("Ben", user_id="uma")
+    await alone.forget_topic("Ben", user_id="uma", ids=preview.ids)
+    assert [one for one in files_in(tmp_path / "notes") if b"Oslo" in one.read_bytes()] == []
+    assert await contents(alone, "uma") == ["Uma bakes rolls."]
+    (last,) = await alone.list(user_id="uma")
+    change(file, "## Archived", "<<<<<<< HEAD")
+    gone = await alone.erase_memory(last.id, user_id="uma")
+    assert "merge conflict" in gone.remarks[-1]
+    (vic,) = (await alone.remember("Vic likes tea.", user_id="vic"))[0].memory_ids
+    await alone.erase_memory(vic, user_id="vic")
+    assert not (tmp_path / "notes" / "vic").exists()
+    await alone.close()
+
+
 async def test_both_sides_are_watched(memory: Souffleur, mirror: Make, tmp_path: Path) -> None:
     """A change of either side shows on the other within a moment."""
     file = tmp_path / "MEMORY.md"

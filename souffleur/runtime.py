@@ -623,10 +623,16 @@ class Souffleur:
         return (await self._decide([op], user_id, "default", None))[0]
 
     async def reject(self, id: str, *, user_id: str) -> LedgerEntry:
-        """Reject, for the user, a proposal or a memory; a rejected memory is forgotten."""
+        """Reject, for the user, a proposal or a memory; a rejected memory is forgotten.
+
+        Raises UndoError for a proposal that was agreed to already, NotFoundError for what is none.
+        """
         if await self._is_proposal(id, user_id):
             return await self._backstage.do(lambda: self.knowledge.decline(id, user_id=user_id))
-        op = Forget(target=await self._added_by(id, user_id), reason="rejected by the user")
+        target = await self._added_by(id, user_id)
+        if target != id and (await self.get(target, user_id=user_id)).state is MemoryState.ACTIVE:
+            raise UndoError(f"it was agreed to already: forget {target!r} instead")
+        op = Forget(target=target, reason="rejected by the user")
         return (await self._decide([op], user_id, "default", None))[0]
 
     async def confirm_all(self, *, user_id: str) -> LedgerEntries:

@@ -387,7 +387,10 @@ class SouffleurMethods(Face):
         return found
 
     def reject(self, id: str, *, user_id: str) -> LedgerEntry:
-        """Reject, for the user, a proposal or a memory; a rejected memory is forgotten."""
+        """Reject, for the user, a proposal or a memory; a rejected memory is forgotten.
+
+        Raises UndoError for a proposal that was agreed to already, NotFoundError for what is none.
+        """
         found: LedgerEntry = self._wait(self._inner.reject, id, user_id=user_id)
         return found
 

@@ -375,7 +375,10 @@ class Methods(_Calls):
         return found
 
     def reject(self, id: str, *, user_id: str) -> LedgerEntry:
-        """Reject, for the user, a proposal or a memory; a rejected memory is forgotten."""
+        """Reject, for the user, a proposal or a memory; a rejected memory is forgotten.
+
+        Raises UndoError for a proposal that was agreed to already, NotFoundError for what is none.
+        """
         found: LedgerEntry = self._call("reject", id=id, user_id=user_id)
         return found
 
@@ -966,7 +969,10 @@ class AsyncMethods(_Awaits):
         return found
 
     async def reject(self, id: str, *, user_id: str) -> LedgerEntry:
-        """Reject, for the user, a proposal or a memory; a rejected memory is forgotten."""
+        """Reject, for the user, a proposal or a memory; a rejected memory is forgotten.
+
+        Raises UndoError for a proposal that was agreed to already, NotFoundError for what is none.
+        """
         found: LedgerEntry = await self._call("reject", id=id, user_id=user_id)
         return found
 

@@ -242,6 +242,21 @@ async def test_a_reworded_proposal(tmp_path: Path) -> None:
         assert await known(memory) == [first.changes[0].after.content]
 
 
+async def test_a_late_no_changes_nothing(tmp_path: Path) -> None:
+    """Who has confirmed a new memory cannot decline it by a list that still shows it."""
+    told = answer(add("Ann likes milk.", "milk"))
+    async with opened(tmp_path, by_name(monitor=told)) as memory:
+        await said(memory, "milk")
+        (proposal,) = await memory.proposals(**ME)
+        await memory.confirm(proposal.id, **ME)
+        assert (await memory.confirm(proposal.id, **ME)).refused is None
+        with pytest.raises(UndoError, match="agreed to already: forget"):
+            await memory.reject(proposal.id, **ME)
+        assert await known(memory) == ["Ann likes milk."]
+        (milk,) = await memory.list(**ME)
+        assert (await memory.reject(milk.id, **ME)).op == "FORGET"
+
+
 async def test_agreed_to_before_a_crash(tmp_path: Path) -> None:
     """What was carried out, and not noted as such, is done once and cannot be declined."""
     changed = update("m1", "Ann likes milk.", "milk")

@@ -108,10 +108,12 @@ def is_incognito(headers: Headers) -> bool:
     True
     >>> is_incognito({"x-openwebui-chat-id": "temporary:a1", "x-souffleur-incognito": "false"})
     False
+    >>> is_incognito({"x-souffleur-incognito": "on"})
+    True
     """
-    asked = headers.get("x-souffleur-incognito", "").lower()
-    if asked:
-        return asked in ("1", "true", "yes")
+    asked = headers.get("x-souffleur-incognito", "").strip().lower()
+    if asked and not _UNFILLED.search(asked):
+        return asked not in ("0", "false", "no", "off")  # whoever says more wants it
     return headers.get("x-openwebui-chat-id", "").startswith(TEMPORARY_CHATS)
 
 

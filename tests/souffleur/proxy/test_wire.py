@@ -175,10 +175,11 @@ async def test_pages_of_this_machine(scene: Scene) -> None:
     assert status_of(await talk(scene.url, request(ODD, **named))) == 200
 
 
-async def test_incognito(scene: Scene) -> None:
-    """A request that asks for it has no whisper, and leaves no trace."""
+@pytest.mark.parametrize("said", ["true", "on", "please"])
+async def test_incognito(scene: Scene, said: str) -> None:
+    """A request that asks for it, in whatever word, has no whisper, and leaves no trace."""
     scene.endpoint.will(whole("ok"))
-    marked = request(ODD, X_Souffleur_User="ann", X_Souffleur_Incognito="true")
+    marked = request(ODD, X_Souffleur_User="ann", X_Souffleur_Incognito=said)
     before = len(await scene.said("ann"))
     await talk(scene.url, marked)
     assert scene.endpoint.last.raw == ODD

@@ -253,10 +253,14 @@ def _read_manifest(file: Path) -> BackupManifest:
 @contextmanager
 def _reading(file: Path) -> Iterator[zipfile.ZipFile]:
     try:
-        with zipfile.ZipFile(file) as archive:
-            yield archive
+        begun = file.open("rb")
     except FileNotFoundError:
         raise NotFoundError(f"there is no backup at {file}") from None
+    except OSError as error:
+        raise BackupError(f"{file} cannot be read: {error.strerror}") from None
+    try:
+        with begun, zipfile.ZipFile(begun) as archive:
+            yield archive
     except _DAMAGE as error:
         raise _damaged(file) from error
 

@@ -11,6 +11,7 @@ names only the last one counts, and none if the last has no payload.
 
 import os
 import tempfile
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
@@ -152,9 +153,12 @@ def _made_whole(file: Path) -> Iterator[IO[bytes]]:
 
 
 def is_export(file: Path) -> bool:
-    """Return whether a file begins as an export."""
-    with file.open("rb") as begun:
-        return begun.read(len(BEGIN)) == BEGIN
+    """Return whether a file begins as an export. Raises TransferError if it cannot be read."""
+    try:
+        with file.open("rb") as begun:
+            return begun.read(len(BOM_UTF8 + BEGIN)).removeprefix(BOM_UTF8).startswith(BEGIN)
+    except OSError as error:
+        raise TransferError(f"{file} cannot be read: {error.strerror}") from None
 
 
 def _wanted(user_id: str | None) -> Filter:

@@ -1,5 +1,6 @@
 """Reading an export: all of it is checked before anything is taken from it."""
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -47,13 +48,14 @@ def survey(file: Path) -> Survey:
     with _opened(file) as lines:
         head = _head(file, next(lines, (1, b"")))
         found = Survey(head, ExportEnd(lines=0, counts={}))
-        end, number = None, 1
+        end, number, records = None, 1, 0
         for number, line in lines:
             if end:
                 raise TransferError(f"{file}, line {number}: something follows the end: cut it off")
             if line.startswith(BEGIN):
-                end = _end(file, number, line, number - 2)
+                end = _end(file, number, line, records)
             else:
+                records += 1
                 _note(found.users, _checked(file, number, line))
     if end is None:
         raise TransferError(
@@ -81,7 +83,8 @@ def read_points(file: Path, found: Survey) -> Iterator[tuple[int, str, Point]]:
 def _opened(file: Path) -> Iterator[Iterator[tuple[int, bytes]]]:
     try:
         with file.open("rb") as lines:
-            yield ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+            whole = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+            yield ((number, line.removeprefix(BOM_UTF8)) for number, line in whole)
     except FileNotFoundError:
         raise NotFoundError(f"there is no file {file}") from None
 

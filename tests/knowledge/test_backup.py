@@ -294,6 +294,8 @@ async def test_what_is_not_there_is_told(tmp_path: Path) -> None:
         await save_store(place, tmp_path / "b.zip", now=NOW)
     with pytest.raises(NotFoundError, match="there is no backup at"):
         await restore(tmp_path / "b.zip", place)
+    with pytest.raises(BackupError, match="cannot be read: Is a directory"):
+        await restore(tmp_path, place)
     assert files(tmp_path) == []
 
 

@@ -212,6 +212,15 @@ async def test_a_broken_file(memory: Souffleur, file: Path, tmp_path: Path, what
     assert await everything(memory) == before
 
 
+async def test_what_editors_add_is_no_harm(memory: Souffleur, file: Path, tmp_path: Path) -> None:
+    """A byte order mark, other line ends and blank lines are read over."""
+    saved = tmp_path / "saved.jsonl"
+    saved.write_bytes(b"\xef\xbb\xbf" + b"\r\n\r\n".join(read(file).splitlines()))
+    found = await memory.import_file(saved, dry_run=True)
+    assert (found.source, sum(found.new.values())) == ("souffleur", 0)
+    assert sum(found.known.values()) == len(read(file).splitlines()) - 2
+
+
 async def test_a_newer_version(memory: Souffleur, file: Path, tmp_path: Path) -> None:
     """An export whose records are of a newer version is refused."""
     newer = tmp_path / "newer.jsonl"

@@ -30,6 +30,9 @@ NEVER = 10**9
 """Segment size in KB from which an index graph is built; never reached, so all is compared."""
 CANDIDATES = 160
 """Points at least that the codes of a dense search select, and whose vectors are then compared."""
+SEARCH_THREADS = 1
+"""Threads of the engine that read a collection. It reads its segments in parallel, of which there
+is one: more threads only wake each other, and the event loop waits for them."""
 OVERSAMPLING = 4.0
 """How many times its limit a dense search selects by codes, if that is more."""
 
@@ -82,6 +85,7 @@ def encode_config(
         vectors=dense,
         sparse_vectors=sparse,
         optimizers=qdrant.EdgeOptimizersConfig(indexing_threshold=NEVER),
+        max_search_threads=SEARCH_THREADS,
         wal_enabled=True,
         payload_memory=COLD,
     )

@@ -250,7 +250,7 @@ def _run_proxy(told: Connection, upstream: str, folder: str, memories: int) -> N
 
 async def _proxy(told: Connection, upstream: str, folder: Path, memories: int) -> None:
     from souffleur import Settings, Souffleur
-    from souffleur.collector import spare_what_is_there
+    from souffleur.collector import spare_what_lasts
     from souffleur.evals.performance import PLACES, THINGS
     from souffleur.proxy.server import serve
 
@@ -259,7 +259,7 @@ async def _proxy(told: Connection, upstream: str, folder: Path, memories: int) -
         for count in range(memories):
             thing, place = THINGS[count % len(THINGS)], PLACES[count % len(PLACES)]
             await memory.remember(f"Ann likes {thing} in {place}, {count} times.", user_id="ann")
-        spare_what_is_there()  # as the command does
+        spare_what_lasts()  # as the command does
 
         async def attend() -> None:
             while await asyncio.to_thread(told.recv) != "end":

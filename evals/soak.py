@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from souffleur import Reply, Request, Settings, Souffleur
-from souffleur.collector import spare_what_is_there
+from souffleur.collector import spare_what_lasts
 from souffleur.evals.command import ToJson, make_app
 from souffleur.evals.performance import instant
 from souffleur.evals.suite.scratch import scratch
@@ -106,7 +106,7 @@ async def soak(
         )
         async with Souffleur.open(settings, chat=model) as memory:
             if spare:
-                spare_what_is_there()
+                spare_what_lasts()
             talk = _Talk(memory, pause=users / rate)
             tasks = [asyncio.create_task(talk.watch())]
             tasks += [asyncio.create_task(talk.user(number, users)) for number in range(users)]

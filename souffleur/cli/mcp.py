@@ -40,14 +40,14 @@ def mcp(
 async def _serve(user: str | None, agent: str | None, port: int | None) -> None:
     from souffleur.cli.event_loop import stop_on_signal
     from souffleur.cli.shared_store import SharedStore
-    from souffleur.collector import spare_what_is_there
+    from souffleur.collector import spare_what_lasts
     from souffleur.mcp import make_server
     from souffleur.mcp.stdio import serve_stdio
     from souffleur.settings import load_settings
 
     async with SharedStore(load_settings()) as memory:
         server = make_server(memory, user_id=user, agent_id=agent)
-        spare_what_is_there()
+        spare_what_lasts()
         if port is None:
             await serve_stdio(server, stop_on_signal())
         else:

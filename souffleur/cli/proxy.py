@@ -44,7 +44,7 @@ def proxy(
 
 async def _serve(settings: "Settings", host: str, port: int) -> None:
     from souffleur.cli.event_loop import need_no_owner, stop_on_signal
-    from souffleur.collector import spare_what_is_there
+    from souffleur.collector import spare_what_lasts
     from souffleur.errors import SettingsError
 
     try:
@@ -59,5 +59,5 @@ async def _serve(settings: "Settings", host: str, port: int) -> None:
     await need_no_owner()
     stopping = stop_on_signal()
     async with Souffleur.open(settings) as memory, owned(memory):
-        spare_what_is_there()
+        spare_what_lasts()
         await serve(memory, settings, host, port, typer.echo, stopping)

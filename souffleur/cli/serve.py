@@ -45,7 +45,7 @@ def serve(
 
 async def _serve(host: str, port: int, upstream: str | None, *, schedule: bool) -> None:
     from souffleur.cli.event_loop import stop_on_signal
-    from souffleur.collector import spare_what_is_there
+    from souffleur.collector import spare_what_lasts
     from souffleur.runtime import Souffleur
     from souffleur.serving.listening import address, bind, listening
     from souffleur.serving.server import check_exposure, owned
@@ -63,7 +63,7 @@ async def _serve(host: str, port: int, upstream: str | None, *, schedule: bool) 
             async with owned(memory), listening(app, at, drain=drain, stopping=ending):
                 free = at.getsockname()[1]
                 who = "with a token" if tokens.is_there else "from this machine, without a token"
-                spare_what_is_there()
+                spare_what_lasts()
                 typer.echo(f"serving at {address(host, free)} {who}; stop it with an interrupt")
                 await stopping.wait()
 

@@ -21,7 +21,7 @@ def worker() -> None:
 
 async def _judge() -> None:
     from souffleur.cli.event_loop import stop_on_signal
-    from souffleur.collector import spare_what_is_there
+    from souffleur.collector import spare_what_lasts
     from souffleur.errors import SettingsError
     from souffleur.runtime import Souffleur
     from souffleur.settings import load_settings
@@ -36,6 +36,6 @@ async def _judge() -> None:
         raise SettingsError("a worker needs a model: set SOUFFLEUR_BASE_URL or SOUFFLEUR_MODEL")
     stopping = stop_on_signal()
     async with Souffleur.open(settings):
-        spare_what_is_there()
+        spare_what_lasts()
         typer.echo("judging; stop it with an interrupt")
         await stopping.wait()

@@ -16,7 +16,13 @@ async def test_every_period_is_told_as_it_ends() -> None:
     """Users talk and are judged; each period has its turns, and nobody waits at the end."""
     told: list[int] = []
     seen = await soak(
-        3, 0.4, rate=30, delay=0.0, period=0.2, tell=lambda periods: told.append(len(periods))
+        3,
+        0.4,
+        rate=30,
+        delay=0.0,
+        period=0.2,
+        spare=False,
+        tell=lambda periods: told.append(len(periods)),
     )
     assert told == list(range(1, len(seen) + 1))
     assert all(one.turns > 0 and one.recall > 0 for one in seen)
@@ -46,7 +52,17 @@ def test_the_heap_is_held_against_the_turns() -> None:
 
 def test_the_command(run: Run, tmp_path: Path) -> None:
     """What is printed as JSON stands in the file."""
-    options = ("--users", "2", "--minutes", "0.003", "--rate", "20", "--period", "0.1")
+    options = (
+        "--users",
+        "2",
+        "--minutes",
+        "0.003",
+        "--rate",
+        "20",
+        "--period",
+        "0.1",
+        "--no-spare",
+    )
     code, out, _ = run("eval", "soak", *options, "--out", str(tmp_path / "soak.json"), "--json")
     assert code == 0
     assert json.loads(out) == json.loads((tmp_path / "soak.json").read_text())

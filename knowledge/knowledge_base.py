@@ -98,6 +98,8 @@ MOST_NEAR = 50
 """Number of memories that are searched for what is near a topic."""
 TURNS_PER_REQUEST = 64
 """Number of raw turns embedded in one request."""
+TURNS_AT_ONCE = 8
+"""Likewise where the event loop waits while they are embedded, 1 ms each."""
 
 
 @explain_fields
@@ -530,16 +532,15 @@ class KnowledgeBase:
     ) -> int:
         """Embed raw turns so that they can be found; return their number."""
         count, total = 0, await self.sessions.count_unembedded(user_id) if progress else 0
-        while turns := await self.sessions.unembedded(
-            user_id, limit=TURNS_PER_REQUEST, withheld=self.withheld
-        ):
+        most = TURNS_AT_ONCE if self.embedder.holds_the_loop else TURNS_PER_REQUEST
+        while turns := await self.sessions.unembedded(user_id, limit=most, withheld=self.withheld):
             texts = list(dict.fromkeys(said.text for turn in turns for said in turn.said()))
             vectors = await self.embedder.embed(texts)
             await self.sessions.embed(turns, dict(zip(texts, vectors, strict=True)))
             count += len(turns)
             if progress:
                 progress(count, max(count, total))
-            if len(turns) < TURNS_PER_REQUEST:
+            if len(turns) < most:
                 break
             await asyncio.sleep(0)  # an embedder in this process may never wait for anything
         return count

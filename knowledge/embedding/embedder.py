@@ -80,6 +80,11 @@ class Embedder:
         self._measured = floor is not None
         self._cache: OrderedDict[tuple[bool, str], _Vector] = OrderedDict()
 
+    @property
+    def holds_the_loop(self) -> bool:
+        """Whether it computes where it is called, and waits for nothing."""
+        return isinstance(self._embeddings, HashEmbeddings)
+
     async def find_dimension(self) -> int:
         """Return the length of the vectors. Raises EmbedderError.
 

@@ -12,9 +12,12 @@ FULL = 2
 """The generation of a collection that visits everything."""
 OFTEN = 2
 """Collections of the middle generation, of some 7,000 objects each, after which one is full."""
+SELDOM = 10
+"""Likewise while what they leave is not spared, as Python has it itself."""
 LITTLE = 100
 """Objects that were garbage, at most, for what a full collection leaves to be spared from then on.
-Where more become garbage that only it finds, more of what it leaves would stay for ever."""
+Where more become garbage that only it finds, as while answers of a model fail, more of what it
+leaves would stay for ever."""
 
 
 def spare_what_lasts() -> None:
@@ -33,8 +36,7 @@ def spare_what_lasts() -> None:
     >>> gc.set_threshold(*before)
     >>> gc.unfreeze()
     """
-    newest, middle, _ = gc.get_threshold()
-    gc.set_threshold(newest, middle, OFTEN)
+    _collect_everything_after(OFTEN)
     gc.collect()
     gc.freeze()
     if spare_what_is_left not in gc.callbacks:
@@ -44,7 +46,7 @@ def spare_what_lasts() -> None:
 def spare_what_is_left(phase: str, info: Mapping[str, int]) -> None:
     """Spare what a full collection has just left, if little was garbage.
 
-    >>> before = gc.get_freeze_count()
+    >>> usual, before = gc.get_threshold(), gc.get_freeze_count()
     >>> spare_what_is_left("stop", {"generation": 2, "collected": LITTLE + 1})
     >>> spare_what_is_left("stop", {"generation": 1, "collected": 0})
     >>> gc.get_freeze_count() > before
@@ -52,6 +54,15 @@ def spare_what_is_left(phase: str, info: Mapping[str, int]) -> None:
     >>> spare_what_is_left("stop", {"generation": 2, "collected": LITTLE})
     >>> gc.get_freeze_count() > before
     True
+    >>> gc.set_threshold(*usual)
     """
-    if phase == "stop" and info["generation"] == FULL and info["collected"] <= LITTLE:
-        gc.freeze()
+    if phase == "stop" and info["generation"] == FULL:
+        little = info["collected"] <= LITTLE
+        _collect_everything_after(OFTEN if little else SELDOM)
+        if little:
+            gc.freeze()
+
+
+def _collect_everything_after(times: int) -> None:
+    newest, middle, _ = gc.get_threshold()
+    gc.set_threshold(newest, middle, times)

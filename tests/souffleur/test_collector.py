@@ -24,3 +24,27 @@ def test_what_lasts_is_visited_once() -> None:
         [sys.executable, "-P", "-c", SPARED], capture_output=True, text=True, check=True
     )
     assert float(done.stdout) < 1
+
+
+FAILING = """
+import gc
+from souffleur.collector import LITTLE, SELDOM, spare_what_lasts
+
+spare_what_lasts()
+spared = gc.get_freeze_count()
+gc.disable()
+for _ in range(LITTLE):
+    cycle = []
+    cycle.append([cycle])
+del cycle
+assert gc.collect() > LITTLE
+print(gc.get_freeze_count() <= spared and gc.get_threshold()[2] == SELDOM)
+"""
+
+
+def test_what_may_be_garbage_is_not_spared() -> None:
+    """Where cycles become garbage, what a collection leaves is looked at again, as usual."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", FAILING], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "True\n"

@@ -53,6 +53,9 @@ class Period:
     """Turns that were not judged yet at its end."""
     held: float
     """Longest time in milliseconds for which the event loop was held."""
+    busy: float
+    """Likewise, as far as the process itself computed meanwhile: what other programs took of its
+    processor is left out, and how long a disk was waited for."""
     recall: float
     """Median of `recall`, in milliseconds."""
     recall_slow: float
@@ -76,6 +79,7 @@ class Seen:
     """What is gathered during a period."""
 
     held: float = 0.0
+    busy: float = 0.0
     recalls: list[float] = field(default_factory=list)
     observes: list[float] = field(default_factory=list)
 
@@ -129,10 +133,12 @@ class _Talk:
     async def watch(self) -> None:
         """Look without end whether the event loop is free."""
         while True:
-            began = time.perf_counter()
+            began, computed = time.perf_counter(), time.process_time()
             await asyncio.sleep(LOOK_PAUSE)
             held = 1000 * (time.perf_counter() - began - LOOK_PAUSE)
+            busy = min(held, 1000 * (time.process_time() - computed))
             self._seen.held = max(self._seen.held, held)
+            self._seen.busy = max(self._seen.busy, busy)
 
     async def user(self, number: int, users: int) -> None:
         """Say one turn after another, as one of so many users."""
@@ -174,6 +180,7 @@ class _Talk:
             turns=len(seen.observes),
             waiting=await self._memory.knowledge.journal.count_turns(TurnState.PENDING),
             held=round(seen.held, 1),
+            busy=round(seen.busy, 1),
             recall=round(statistics.median(seen.recalls or [0.0]), 2),
             recall_slow=round(_slowest(seen.recalls), 2),
             observe_slow=round(_slowest(seen.observes), 2),

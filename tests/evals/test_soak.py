@@ -9,7 +9,7 @@ import pytest
 from souffleur.evals.soak import Period, heap_per_turn, soak, verdicts
 from tests.command import Run
 
-CALM = Period(60.0, 300, 5, 12.0, 4.0, 9.0, 2.0, 210.0, 90.0, 900, 400, 0.3)
+CALM = Period(60.0, 300, 5, 12.0, 9.0, 4.0, 9.0, 2.0, 210.0, 90.0, 900, 400, 0.3)
 
 
 async def test_every_period_is_told_as_it_ends() -> None:
@@ -26,6 +26,7 @@ async def test_every_period_is_told_as_it_ends() -> None:
     )
     assert told == list(range(1, len(seen) + 1))
     assert all(one.turns > 0 and one.recall > 0 for one in seen)
+    assert all(0 < one.busy <= one.held for one in seen)
     assert seen[-1].waiting < 10
 
 

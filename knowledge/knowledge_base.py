@@ -1,6 +1,7 @@
 """KnowledgeBase: reading and changing memories. Every change goes through `apply`."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence, Set as AbstractSet
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
@@ -731,9 +732,11 @@ class KnowledgeBase:
 
     async def note_recalled(self, memory_ids: Sequence[str]) -> None:
         """Count a retrieval of each memory; this does not reinforce them."""
+        alike = defaultdict[int, list[str]](list)  # each write takes the engine as long
         for point in await self.memories.get(memory_ids):
-            recalls = int(point.payload.get("recalls", 0)) + 1
-            await self.memories.merge_payload([point.id], {"recalls": recalls})
+            alike[int(point.payload.get("recalls", 0)) + 1].append(point.id)
+        for recalls, ids in alike.items():
+            await self.memories.merge_payload(ids, {"recalls": recalls})
 
     async def recover(self, user_id: str | None = EVERYBODY) -> int:
         """Finish the verdicts that a crash interrupted; return their number.

@@ -178,6 +178,16 @@ async def test_undoing_an_update_brings_the_old_one_back(base: KnowledgeBase) ->
     assert (back.content, back.recalls) == ("Ann uses Vue.", 1)
 
 
+async def test_each_retrieval_is_counted(base: KnowledgeBase) -> None:
+    """Each memory has the number of its own retrievals, whichever were retrieved with it."""
+    tea, cat, oslo = [
+        (await keep(base, text)).id for text in ("Ann likes tea.", "Ann has a cat.", "Oslo is far.")
+    ]
+    for ids in ([tea, cat], [tea], [tea, cat, oslo]):
+        await base.note_recalled(ids)
+    assert [one.recalls for one in await base.get_many("ann", [tea, cat, oslo])] == [3, 2, 1]
+
+
 async def test_a_later_change_stands_in_the_way_of_undo(base: KnowledgeBase) -> None:
     """What was edited since is not silently thrown away."""
     outcome = await by_hand(base, an_add())

@@ -5,9 +5,10 @@ not read and decoded again. What is asked for within one turn of the event loop 
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection as Some, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import NoReturn, TypeGuard
 
 from souffleur.errors import StoreError
@@ -29,7 +30,7 @@ from souffleur.knowledge.engine.collection import (
     is_between,
     meets,
 )
-from souffleur.knowledge.engine.memo import Memo, Reading
+from souffleur.knowledge.engine.memo import USERS_KEPT, Memo, Reading
 from souffleur.knowledge.engine.packed import Kept
 
 MORE = 20
@@ -294,7 +295,7 @@ class CachedCollection:
         Those in reserve are read only as far as hits before them do not meet what was left out.
         """
         points: dict[str, Point] = {}
-        fit: dict[Filter, dict[str, Point]] = {one.left_out: {} for one in broad}
+        unfit: dict[int, set[str]] = {id(one.left_out): set() for one in broad}
         reach = [one.wanted.limit for one in broad]
         while True:
             near = [hits[:far] for hits, far in zip(found, reach, strict=True)]
@@ -302,10 +303,10 @@ class CachedCollection:
             unread = [id for id in (*stamps, *named) if id not in points]
             read = await self._points(unread, reading, stamps)
             points |= read
-            for left_out, those in fit.items():
-                those |= _meeting(left_out, read)
+            for left_out in {id(one.left_out): one.left_out for one in broad}.values():
+                unfit[id(left_out)] |= _failing(left_out, read)
             kept = [
-                _whole(hits, fit[one.left_out])[: one.wanted.limit]
+                _whole(hits, points, unfit[id(one.left_out)])[: one.wanted.limit]
                 for one, hits in zip(broad, near, strict=True)
             ]
             lacking = [
@@ -359,7 +360,8 @@ class CachedCollection:
                 continue
             filter, left_out = filters
             more = query.limit // 2 if left_out.must else FEW
-            asked = replace(query, filter=filter, limit=query.limit + more)
+            within, limit = query.idf_within, query.limit + more
+            asked = Search(query.vector, filter, limit, within, query.by_cues, query.fields)
             found.append(_Broad(asked, query, left_out))
         return found
 
@@ -393,33 +395,33 @@ class CachedCollection:
 
     def _lighten(
         self, queries: Sequence[Search | Listing]
-    ) -> tuple[dict[Filter, Filter], list[Listing]]:
-        """Return filters without conditions that all points of their user meet anyway.
+    ) -> tuple[dict[int, Filter], list[Listing]]:
+        """Return by their identity filters without conditions that all points of their user meet.
 
         These are alternatives, which take the engine as long as all other conditions of a search
         together, what is usual and, in a store with many points, that they are this user's. Of what
         is not known, the second result asks for a point that does not meet it.
         """
-        lighter: dict[Filter, Filter] = {}
+        lighter: dict[int, Filter] = {}
         exceptions: dict[Listing, None] = {}
         searches = [one for one in queries if isinstance(one, Search)]
         corpora = [one.idf_within for one in searches if one.idf_within is not None]
-        for filter in dict.fromkeys([*(one.filter for one in searches), *corpora]):
-            owner = next((str(value) for _, value in filter.equal(("user_id",))), None)
-            many = owner is not None and self.memo.largest_count(owner) >= MANY
+        each = {id(one): one for one in (*(one.filter for one in searches), *corpora)}
+        for filter in each.values():
+            owner, _ = filter.by_owner
+            many = self.memo.largest_count(owner) >= MANY
             must = []
-            for condition in filter.must:
-                common = isinstance(condition, AnyOf) or _is_usual(condition)
-                if owner and (common or (many and _is_theirs(condition, owner))):
-                    others = _others(owner, condition)
-                    known = self.memo.find_list(others)
-                    if known == ():
-                        continue
-                    if known is None:
-                        exceptions[others] = None
+            for condition, others in zip(
+                filter.must, _exceptions(filter.must, owner, many), strict=True
+            ):
+                known = self.memo.find_list(others) if others else None
+                if known == ():
+                    continue
+                if others and known is None:
+                    exceptions[others] = None
                 must.append(condition)
             if len(must) < len(filter.must):
-                lighter[filter] = Filter(tuple(must), filter.must_not)
+                lighter[id(filter)] = Filter(tuple(must), filter.must_not)
         return lighter, list(exceptions)
 
     def _finds_nothing(self, query: Search | Listing) -> bool:
@@ -466,36 +468,53 @@ class _Broad:
         return 0 if self.query is self.wanted else self.wanted.limit - len(kept)
 
 
-def _meeting(left_out: Filter, points: dict[str, Point]) -> dict[str, Point]:
-    """Return the points that meet what was left out of a query."""
+def _failing(left_out: Filter, points: Mapping[str, Point]) -> set[str]:
+    """Return the ids of those points that do not meet what was left out of a query."""
+    failing = set()
     for one in left_out.must:
-        points = {id: point for id, point in points.items() if meets(one, point.payload)}
+        failing |= {id for id, point in points.items() if not meets(one, point.payload)}
     for one in left_out.must_not:
-        points = {id: point for id, point in points.items() if not meets(one, point.payload)}
-    return points
+        if isinstance(one, Between):  # few have such a time
+            dated = {id: at for id, at in points.items() if at.payload.get(one.key) is not None}
+            failing |= {id for id, point in dated.items() if meets(one, point.payload)}
+        else:
+            failing |= {id for id, point in points.items() if meets(one, point.payload)}
+    return failing
 
 
-def _whole(hits: Sequence[Hit], points: Mapping[str, Point]) -> list[Hit]:
+def _whole(hits: Sequence[Hit], points: Mapping[str, Point], without: Some[str]) -> list[Hit]:
     """Return the hits that are among the points, with whole ones."""
-    return [
-        Hit(point, score) for found, score in hits if (point := points.get(found.id)) is not None
-    ]
+    found = [Hit(points[one.id], score) for one, score in hits if one.id in points]
+    return [hit for hit in found if hit.point.id not in without] if without else found
 
 
 def _asked(
-    query: Search | Listing, fields: tuple[str, ...], lighter: Mapping[Filter, Filter]
+    query: Search | Listing, fields: tuple[str, ...], lighter: Mapping[int, Filter]
 ) -> Search | Listing:
     """Return a query as the engine is asked: for these fields, by lighter filters."""
     if isinstance(query, Listing) or not lighter:
         return replace(query, fields=fields)
-    within = query.idf_within and lighter.get(query.idf_within, query.idf_within)
-    filter = lighter.get(query.filter, query.filter)
-    return replace(query, filter=filter, idf_within=within, fields=fields)
+    within = query.idf_within and lighter.get(id(query.idf_within), query.idf_within)
+    filter = lighter.get(id(query.filter), query.filter)
+    return Search(query.vector, filter, query.limit, within, query.by_cues, fields)
 
 
 def _is_usual(condition: Condition) -> bool:
     """Return whether nearly all points that are searched meet a condition."""
     return isinstance(condition, Is) and condition.key in USUAL and isinstance(condition.value, str)
+
+
+@lru_cache(maxsize=2 * USERS_KEPT)
+def _exceptions(must: tuple[Condition, ...], owner: str, many: bool) -> tuple[Listing | None, ...]:
+    """Return of each condition what asks for a point that does not meet it, if hardly any does."""
+    if not owner:
+        return (None,) * len(must)
+    return tuple(
+        _others(owner, one)
+        if isinstance(one, AnyOf) or _is_usual(one) or (many and _is_theirs(one, owner))
+        else None
+        for one in must
+    )
 
 
 def _others(owner: str, condition: Condition) -> Listing:
@@ -511,7 +530,7 @@ def _is_theirs(condition: Condition, owner: str) -> bool:
 
 def _owner_of(query: Search | Listing) -> str | None:
     """Return the user whose points are asked for; `None` if it is not one user's."""
-    return next((str(value) for _, value in query.filter.equal(("user_id",))), None)
+    return query.filter.by_owner[0] or None
 
 
 def _split(

@@ -20,7 +20,6 @@ from souffleur.knowledge.engine.packed import Kept, PackedPoints, shorten
 from souffleur.knowledge.engine.points import (
     LASTING,
     Filter,
-    Is,
     Listing,
     Payload,
     Point,
@@ -228,7 +227,7 @@ class Memo:
     def find_count(self, counted: "Filter") -> int | None:
         """Return the number of points that match a filter, if it is known."""
         with self._alone:
-            count, at = self._counts.find(*_split_owner(counted)) or (None, 0.0)
+            count, at = self._counts.find(*counted.by_owner) or (None, 0.0)
             return count if self.is_fresh(at) else None
 
     def largest_count(self, owner: str) -> int:
@@ -242,12 +241,12 @@ class Memo:
             if not any(write.changes(counted) for write in reading.writes):
                 self._keys |= counted.keys
                 self._asked += 1
-                self._counts.keep(*_split_owner(counted), (count, self._clock()))
+                self._counts.keep(*counted.by_owner, (count, self._clock()))
 
     def find_list(self, listing: "Listing") -> tuple[str, ...] | None:
         """Return the ids of a list, if it is known."""
         with self._alone:
-            ids, at = self._lists.find(*_split_user(listing)) or (None, 0.0)
+            ids, at = self._lists.find(*listing.by_owner) or (None, 0.0)
             return ids if self.is_fresh(at) else None
 
     def keep_list(self, listing: "Listing", ids: Sequence[str], reading: Reading) -> None:
@@ -256,7 +255,7 @@ class Memo:
             if not any(write.reorders(listing, ids) for write in reading.writes):
                 self._keys |= listing.keys
                 self._asked += 1
-                self._lists.keep(*_split_user(listing), (tuple(ids), self._clock()))
+                self._lists.keep(*listing.by_owner, (tuple(ids), self._clock()))
 
     def has_cues(self, user_id: str) -> bool | None:
         """Return whether any point of a user has cues; `None` if that is not known."""
@@ -418,29 +417,6 @@ def _lasting(payload: Payload) -> Payload:
 
 def _user_of(payload: Payload) -> str:
     return str(payload.get("user_id", ""))
-
-
-def _split_owner(filter: "Filter") -> "tuple[str, Filter]":
-    """Return the user whose points a filter selects, and what else it asks.
-
-    The user is "" if it is not one user's.
-
-    >>> _split_owner(Filter((Is("type", "turn"), Is("user_id", "ann"))))
-    ('ann', Filter(must=(Is(key='type', value='turn'),), must_not=()))
-    >>> _split_owner(Filter((Is("user_id", ""),)))
-    ('', Filter(must=(Is(key='user_id', value=''),), must_not=()))
-    """
-    for place, one in enumerate(filter.must):
-        match one:
-            case Is("user_id", str() as owner) if owner:
-                rest = (*filter.must[:place], *filter.must[place + 1 :])
-                return owner, Filter(rest, filter.must_not)
-    return "", filter
-
-
-def _split_user(listing: "Listing") -> "tuple[str, Listing]":
-    owner, rest = _split_owner(listing.filter)
-    return owner, Listing(rest, listing.limit, listing.order, listing.fields)
 
 
 def _may_match(counted: "Filter", payload: "Payload") -> bool:

@@ -117,6 +117,24 @@ class Filter:
         """The values that fields must have which no write changes."""
         return tuple(self.equal(LASTING))
 
+    @cached_property
+    def by_owner(self) -> tuple[str, "Filter"]:
+        """The user whose points it selects, and what else it asks.
+
+        The user is "" if it is not one user's.
+
+        >>> Filter((Is("type", "turn"), Is("user_id", "ann"))).by_owner
+        ('ann', Filter(must=(Is(key='type', value='turn'),), must_not=()))
+        >>> Filter((Is("user_id", ""),)).by_owner
+        ('', Filter(must=(Is(key='user_id', value=''),), must_not=()))
+        """
+        for place, one in enumerate(self.must):
+            match one:
+                case Is("user_id", str() as owner) if owner:
+                    rest = (*self.must[:place], *self.must[place + 1 :])
+                    return owner, Filter(rest, self.must_not)
+        return "", self
+
     def equal(self, keys: Some[str]) -> Iterable[tuple[str, Scalar]]:
         """Yield the values that these fields must have."""
         return (
@@ -172,6 +190,12 @@ class Listing:
     def keys(self) -> frozenset[str]:
         """The fields on which it depends."""
         return self.filter.keys | ({self.order.key} if self.order else set())
+
+    @cached_property
+    def by_owner(self) -> tuple[str, "Listing"]:
+        """The user whose points it lists, and what else it asks."""
+        owner, rest = self.filter.by_owner
+        return owner, Listing(rest, self.limit, self.order, self.fields)
 
 
 def _keys(conditions: Iterable[Condition]) -> Iterable[str]:

@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from souffleur.knowledge.engine.collection import Collection, Filter, Point, Search
+from souffleur.knowledge.engine.collection import Collection, Filter, Point, Search, Sparse
 from souffleur.knowledge.language.lexical import encode_query
 
 if TYPE_CHECKING:
@@ -51,11 +51,10 @@ async def hybrid_search(
         return []
     asks: list[tuple[str, float, Search]] = []
     for text, weight in texts:
-        words = Search(encode_query(text), Filter(), HITS_PER_SEARCH, idf_within=corpus)
-        asks += _asks("lexical", weight, words, allowed)
+        asks += _asks("lexical", weight, encode_query(text), allowed, corpus)
     vectors = await encoder.vectors([text for text, _ in texts]) if encoder else []
     for vector, (_, weight) in zip(vectors, texts, strict=False):
-        asks += _asks("cosine", weight, Search(vector, Filter(), HITS_PER_SEARCH), allowed)
+        asks += _asks("cosine", weight, vector, allowed)
     scale = await lexical_scale(collection, corpus)
     hits = await collection.search([ask for _, _, ask in asks])
     points: dict[str, Point] = {}
@@ -73,13 +72,17 @@ async def hybrid_search(
 
 
 def _asks(
-    name: str, weight: float, search: Search, allowed: Sequence[Filter]
+    name: str,
+    weight: float,
+    vector: tuple[float, ...] | Sparse,
+    allowed: Sequence[Filter],
+    corpus: Filter | None = None,
 ) -> list[tuple[str, float, Search]]:
     """Return a query of the texts themselves, and one of their cues, in each set."""
     return [
-        (f"cue_{name}" if by_cues else name, weight, replace(search, filter=some, by_cues=by_cues))
+        (part, weight, Search(vector, some, HITS_PER_SEARCH, corpus, by_cues))
         for some in allowed
-        for by_cues in (False, True)
+        for part, by_cues in ((name, False), (f"cue_{name}", True))
     ]
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -25,6 +26,7 @@ from souffleur.knowledge.engine.collection import (
     OneOf,
     Point,
 )
+from souffleur.knowledge.engine.memo import USERS_KEPT
 from souffleur.knowledge.finding.fading import to_fading
 from souffleur.knowledge.finding.nearness import DenseEncoder, hybrid_search
 from souffleur.knowledge.finding.turn_nearness import NearTurn, hybrid_search_turns
@@ -230,10 +232,8 @@ async def search(
     allowed = [memories_filter(query, scope) for scope in query.scope if scope is not Scope.TURNS]
     if not allowed:
         return []
-    corpus = Filter((Is("user_id", query.user_id), Is("state", MemoryState.ACTIVE)))
-    near = await hybrid_search(
-        collection, _encoder(embedder, query), _texts(query), allowed, corpus
-    )
+    encoder, corpus = _encoder(embedder, query), _corpus(query.user_id)
+    near = await hybrid_search(collection, encoder, _texts(query), allowed, corpus)
     parts = {point.id: parts for point, parts in near}
     ranked = [
         _found_memory(one.memory, parts[one.memory.id], query, one.fading, policy)
@@ -248,6 +248,12 @@ async def search(
         ranked = [found for found in ranked if found.memory.id not in led_to] + [*led_to.values()]
         ranked.sort(key=ranking_key)
     return ranked[: query.limit]
+
+
+@lru_cache(maxsize=USERS_KEPT)
+def _corpus(user_id: str) -> Filter:
+    """Return the memories over which the rarity of words is counted."""
+    return Filter((Is("user_id", user_id), Is("state", MemoryState.ACTIVE)))
 
 
 async def search_turns(
@@ -328,6 +334,8 @@ def _found_turn(score: float, near: NearTurn, turn: Turn, now: datetime) -> Foun
 
 def _relevance(parts: dict[str, float]) -> float:
     """Return how near the text or, for less, a cue is, by sense or words."""
+    if "cue_cosine" not in parts and "cue_lexical" not in parts:
+        return 1 - _farness(parts)
     cues = 1 - (1 - parts.get("cue_cosine", 0.0)) * (1 - parts.get("cue_lexical", 0.0))
     return 1 - _farness(parts) * (1 - CUE_WEIGHT * cues)
 
@@ -345,14 +353,27 @@ def _found_memory(
     policy: Policy,
     hop: float = 0.0,
 ) -> Found:
-    relevance = max(_relevance(parts), hop)
+    relevance = _relevance(parts)
+    relevance = hop if hop > relevance else relevance
     days = memory.since(query.now)
     value = fading.after(days)
-    importance = min(1.0, value / policy.core_value)
+    importance = value / policy.core_value
+    importance = importance if importance < 1.0 else 1.0
     recency = math.exp(-days / 30)
     score = relevance * (0.75 + 0.2 * importance + 0.05 * recency)
     whole = {**parts, "importance": importance, "recency": recency, "hop": hop}
-    return Found(memory, score, relevance, value, whole)
+    return _found(memory, score, relevance, value, whole)
+
+
+def _found(
+    memory: Memory, score: float, relevance: float, effective: float, parts: dict[str, float]
+) -> Found:
+    """Return what was found, made in less than half of the time that its class takes."""
+    found = object.__new__(Found)
+    found.__dict__.update(
+        item=memory, score=score, relevance=relevance, effective=effective, parts=parts
+    )
+    return found
 
 
 async def _follow_links(

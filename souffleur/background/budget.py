@@ -41,7 +41,7 @@ class Limit:
     @property
     def is_set(self) -> bool:
         """Whether there is any limit."""
-        return any(value is not None for value in asdict(self).values())
+        return self.calls is not None or self.dollars is not None
 
     def reached(self, calls: int, dollars: float) -> str:
         """Return which limit is reached, as words; empty if none is.

@@ -73,15 +73,16 @@ def rank(
     worth: dict[str, float] = {}
     these_days = decay.near_expiries(now)
     low, high = policy.initial[Importance.LOW], policy.initial[Importance.HIGH]
-    held_back = {id for id, raised in guards.items() if not raised}
-    for id in each.keys() - held_back:
-        memory, found, value = each[id], hits.get(id), values.get(id)
+    for id, memory in each.items():
+        if guards and is_held_back(memory, guards):
+            continue
+        found, value = hits.get(id), values.get(id)
         if found:
             value = found.effective
         elif value is None:
             value = decay.effective(memory, now, policy)
-        importance = min(1.0, max(0.0, (memory.importance - low) / (high - low)))
-        share = min(1.0, value / policy.core_value)
+        importance = _within_one((memory.importance - low) / (high - low))
+        share = _within_one(value / policy.core_value)
         standing = IMPORTANCE_WEIGHT * importance + VALUE_WEIGHT * share
         called = (found.relevance if found else 0.0) + LIKELY_WEIGHT * (id in likely)
         worth[id] = called + _with_kind(standing, memory, these_days)
@@ -90,6 +91,10 @@ def rank(
             worth[guard] = max(worth[guard], worth[id])
     order = sorted((-round(much, 6), each[id].created_at, id) for id, much in worth.items())
     return [each[id] for _, _, id in order]
+
+
+def _within_one(share: float) -> float:
+    return 1.0 if share > 1.0 else share if share > 0.0 else 0.0
 
 
 def is_held_back(memory: Memory, guards: Guards) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
-from typing import Literal
+from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
 from souffleur.knowledge.language.plain_text import single_line
@@ -73,8 +73,7 @@ class RenderOptions:
     """Lines with the former names of the two, which older memories use; empty if none."""
 
 
-@dataclass(frozen=True)
-class RenderedLine:
+class RenderedLine(NamedTuple):
     """One line of the block, without its bullet."""
 
     item: Memory | Turn
@@ -122,6 +121,9 @@ class Part:
         """
         written = [[line for line in lines if line.text] for lines in forms]
         every = list(filter(None, written))
+        shortest = self.section(lines[-1] for lines in every)
+        if all(len(lines) == 1 for lines in every) and self.count(shortest.text) <= self.room:
+            return shortest
         first = self._count_fitting([lines[-1] for lines in every])
         chosen = every[:first]
         for lines in every[first:]:

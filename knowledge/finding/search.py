@@ -290,8 +290,7 @@ def ranking_key(found: Found) -> tuple[float, float, str]:
 def _turn_order(ranked: tuple[float, NearTurn]) -> tuple[float, float, str]:
     """Return the same as `ranking_key` for a turn that is not read from its point yet."""
     score, near = ranked
-    at = datetime.fromisoformat(near.point.payload["at"])
-    return -round(score, 6), at.timestamp(), near.point.id
+    return -round(score, 6), near.at.timestamp(), near.point.id
 
 
 def _encoder(embedder: "Embedder", query: Query) -> DenseEncoder | None:
@@ -310,9 +309,8 @@ def _named_time(query: Query) -> Period | None:
 
 
 def _rank(near: NearTurn, now: datetime, period: Period | None) -> float:
-    at = datetime.fromisoformat(near.point.payload["at"])
     # A question about earlier talk means no time in particular: recency only settles near ties.
-    return near.rank * _time_weight(at, period) * (0.84 + 0.01 * _recency(at, now))
+    return near.rank * _time_weight(near.at, period) * (0.84 + 0.01 * _recency(near.at, now))
 
 
 def _time_weight(at: datetime, period: Period | None) -> float:

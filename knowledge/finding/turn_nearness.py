@@ -8,9 +8,10 @@ a short sentence; the reply has less weight, since most questions are about the 
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection as Some, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from souffleur.knowledge.engine.collection import (
     Between,
@@ -18,7 +19,6 @@ from souffleur.knowledge.engine.collection import (
     Filter,
     Hit,
     Is,
-    Payload,
     Point,
     Search,
 )
@@ -56,11 +56,27 @@ MIN_LABEL_SHARE = 0.1
 _LABEL = re.compile(r"^([^\W\d_][^\n:：]{0,23})[:：]", re.MULTILINE)
 
 
+class _Told(NamedTuple):
+    """What counts of a turn for the nearness of turns, found out once while its point stays so."""
+
+    place: tuple[str, int]
+    """Its session, and its place in that; 0: unknown."""
+    at: datetime
+    need: float
+    """How much it depends on its neighbours: 1 for a short one, less for a long one."""
+    labels: frozenset[str]
+    """What begins its messages as a speaker's name does."""
+    weight: float
+    """Less for a question that nobody answers in its turn."""
+
+
 @dataclass(frozen=True)
 class NearTurn:
     """A turn and its nearness to some texts."""
 
     point: Point
+    at: datetime
+    """When it was said."""
     parts: Parts
     """Its own nearness, `cosine` and `lexical`, by whoever says it, and the part of its neighbours,
     `context`."""
@@ -89,11 +105,11 @@ async def hybrid_search_turns(
     lexical_hits = await collection.search(_of_both_sides(words))
     scores = _add_up(lexical_hits, weights)
     found = {hit.point.id: hit.point for hits in lexical_hits for hit in hits}
-    names = speakers(point.payload for point in found.values())
+    names = speakers([_told(point).labels for point in found.values()])
     nameless = [without_names(text, names) for text, _ in texts]
     vectors = await encoder.vectors(nameless) if encoder else []
     helpers = sorted(scores, key=lambda id: (-scores[id], id))[:HELPERS]
-    around = [_around(found[id].payload, allowed) for id in helpers]
+    around = [_around(_told(found[id]).place, allowed) for id in helpers]
     dense_hits = await _dense_hits(collection, vectors, allowed, list(filter(None, around)))
     points = found | {hit.point.id: hit.point for hits in dense_hits for hit in hits}
     senses = _senses(dense_hits, [*weights, 1.0], encoder) if encoder else {}
@@ -103,7 +119,8 @@ async def hybrid_search_turns(
     scale = await lexical_scale(collection, corpus)
     asked = " ".join(texts[0][0].split())
     named = {name for name in names if without_names(asked, {name}) != asked}
-    lent = _lend(points, scores)
+    told = {id: _told(point) for id, point in points.items()}
+    lent = _lend(told, scores)
     near = []
     for id, point in points.items():
         own = lexical_nearness(scores.get(id, 0.0), scale)
@@ -111,7 +128,7 @@ async def hybrid_search_turns(
         parts = {"lexical": lexical_nearness(said.get(id, 0.0), scale), "context": whole - own}
         parts |= {"cosine": meant[id]} if id in meant else {}
         rank = 1 - (1 - whole) * (1 - senses.get(id, 0.0))
-        near.append(NearTurn(point, parts, rank * _weight(point.payload, named)))
+        near.append(NearTurn(point, told[id].at, parts, rank * _weight(told[id], named)))
     return near
 
 
@@ -138,9 +155,9 @@ def _of_both_sides(searches: Sequence[Search]) -> list[Search]:
     ]
 
 
-def _around(payload: Payload, allowed: Filter) -> Filter | None:
+def _around(where: tuple[str, int], allowed: Filter) -> Filter | None:
     """Return the filter for a turn and its neighbours; `None` if its place is unknown."""
-    session, place = _place(payload)
+    session, place = where
     if not place:
         return None
     first, last = place + min(NEIGHBOUR_WEIGHTS), place + max(NEIGHBOUR_WEIGHTS)
@@ -155,20 +172,17 @@ def _once(known: Iterable[Sequence[Hit]], more: Iterable[Sequence[Hit]]) -> list
     return [hit for id, hit in each.items() if id not in seen]
 
 
-def speakers(turns: Iterable[Payload]) -> set[str]:
+def speakers(turns: Sequence[Some[str]]) -> set[str]:
     """Return the speakers' names that begin messages ("Ann: …"), if many of the turns have them.
 
-    >>> said = [{"user": f"{name}: Tea!"} for name in ("Ann", "Bob", "Ann", "Bob", "PS")]
-    >>> sorted(speakers(said))
+    `turns` are the labels of each.
+
+    >>> sorted(speakers([{"Ann"}, {"Bob"}, {"Ann"}, {"Bob"}, {"PS"}]))
     ['Ann', 'Bob']
     """
-    counts: Counter[str] = Counter()
-    total = 0
-    for turn in turns:
-        total += 1
-        words = f"{turn.get('user', '')}\n{turn.get('assistant', '')}"
-        counts.update(set(_LABEL.findall(words)))
-    return {name for name, count in counts.items() if count >= max(2, MIN_LABEL_SHARE * total)}
+    counts = Counter(label for labels in turns for label in labels)
+    least = max(2, MIN_LABEL_SHARE * len(turns))
+    return {name for name, count in counts.items() if count >= least}
 
 
 def without_names(text: str, names: Iterable[str]) -> str:
@@ -207,48 +221,50 @@ def _senses(
     return senses
 
 
-def _weight(payload: Payload, named: set[str]) -> float:
+def _weight(told: _Told, named: set[str]) -> float:
     """Return the weight of a turn by whether it only asks, and by its speaker if one is named."""
-    alone = not (payload["user"] and payload["assistant"])
-    said = f"{payload['user']}{payload['assistant']}".rstrip()
-    weight = ASKING_WEIGHT if alone and said.endswith(("?", "？")) else 1.0
-    if not named:
-        return weight
-    labels = set(_LABEL.findall(f"{payload['user']}\n{payload['assistant']}"))
-    return weight if labels & named else weight * OTHER_SPEAKER_WEIGHT
+    if not named or told.labels & named:
+        return told.weight
+    return told.weight * OTHER_SPEAKER_WEIGHT
 
 
-def _lend(points: dict[str, Point], scores: dict[str, float]) -> dict[str, float]:
+def _lend(told: dict[str, _Told], scores: dict[str, float]) -> dict[str, float]:
     """Return what neighbours add to the score of each turn whose place in its session is known."""
-    places = {id: _place(point.payload) for id, point in points.items()}
-    counted = {id: place for id, place in places.items() if place[1]}
-    said = {counted[id]: id for id in scores if id in counted}
+    counted = {id: one for id, one in told.items() if one.place[1]}
+    said = {counted[id].place: id for id in scores if id in counted}
     lent: dict[str, float] = {}
-    for id, (session, place) in counted.items():
+    for id, one in counted.items():
+        session, place = one.place
         around = (
             (said.get((session, place + step)), part) for step, part in NEIGHBOUR_WEIGHTS.items()
         )
         near = [(other, part) for other, part in around if other is not None]
         if not near:
             continue
-        at = _at(points[id])
-        lent[id] = _context_need(points[id].payload) * sum(
+        lent[id] = one.need * sum(
             part * scores[other]
             for other, part in near
-            if abs(_at(points[other]) - at) < MAX_NEIGHBOUR_GAP
+            if abs(counted[other].at - one.at) < MAX_NEIGHBOUR_GAP
         )
     return lent
 
 
-def _place(payload: Payload) -> tuple[str, int]:
-    return payload["session_id"], payload.get("place", 0)
-
-
-def _at(point: Point) -> datetime:
-    return datetime.fromisoformat(point.payload["at"])
-
-
-def _context_need(payload: Payload) -> float:
-    """Return how much a turn depends on its neighbours: 1 for a short one, less for a long one."""
-    length = len((payload["user"] + payload["assistant"]).encode("utf-8", "replace"))
-    return min(1.0, SELF_CONTAINED_BYTES / max(1, length))
+def _told(point: Point) -> _Told:
+    kept: _Told | None = point.records.get(_Told) if point.records else None
+    if kept is not None:
+        return kept
+    payload = point.payload
+    user, assistant = payload["user"], payload["assistant"]
+    alone = not (user and assistant)
+    asks = alone and f"{user}{assistant}".rstrip().endswith(("?", "？"))
+    length = len((user + assistant).encode("utf-8", "replace"))
+    told = _Told(
+        (payload["session_id"], payload.get("place", 0)),
+        datetime.fromisoformat(payload["at"]),
+        min(1.0, SELF_CONTAINED_BYTES / max(1, length)),
+        frozenset(_LABEL.findall(f"{user}\n{assistant}")),
+        ASKING_WEIGHT if asks else 1.0,
+    )
+    if point.records is not None:
+        point.records[_Told] = told
+    return told

@@ -1,6 +1,7 @@
 """How turns, sessions, segments and portrait notes are stored in the journal's collection."""
 
 from collections.abc import Callable, Set as AbstractSet
+from typing import NamedTuple
 
 from souffleur.knowledge.engine.collection import Payload, Point
 from souffleur.knowledge.portrait import PortraitStatus
@@ -10,6 +11,14 @@ from souffleur.knowledge.talk.session import Segment, Session, pack
 from souffleur.knowledge.talk.turn import Turn, Words
 
 _NO_WORDS = {"type"} | (Turn.model_fields.keys() - Words.model_fields.keys())
+
+
+class _Masked(NamedTuple):
+    """The words of a turn, with data of these groups masked."""
+
+    groups: frozenset[Group]
+    user: str
+    assistant: str
 
 
 def turn_point(turn: Turn) -> Point:
@@ -33,9 +42,21 @@ def to_words(point: Point) -> Words:
 def masked_reader(withheld: AbstractSet[Group]) -> Callable[[Point], Turn]:
     """Return what reads the turn of a point to be searched or shown: clipped, `withheld` masked.
 
-    It raises UnreadableError.
+    It raises UnreadableError. While a point stays as it is, its words are masked once.
     """
-    return lambda point: to_turn(point).clipped().masked(withheld)
+    groups = frozenset(withheld)
+
+    def reader(point: Point) -> Turn:
+        turn = to_turn(point)
+        kept: _Masked | None = point.records.get(_Masked) if point.records else None
+        if kept is not None and kept.groups == groups:
+            return turn.model_copy(update={"user": kept.user, "assistant": kept.assistant})
+        masked = turn.clipped().masked(groups)
+        if point.records is not None:
+            point.records[_Masked] = _Masked(groups, masked.user, masked.assistant)
+        return masked
+
+    return reader
 
 
 def session_point(session: Session) -> Point:

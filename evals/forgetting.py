@@ -33,8 +33,8 @@ from souffleur.replay import as_recorded, replay
 from souffleur.runtime import Souffleur
 from souffleur.settings import default_settings
 
-SHORTEST = 3
-"""Characters of a name that is looked for as a part of other words, too; one of Han has fewer."""
+SHORTEST = 4
+"""Bytes of a name at least: it is looked for within other words, too, and "Ely" is in "merely"."""
 
 
 @dataclass(frozen=True)

@@ -49,19 +49,21 @@ class Reader:
             self._found[text] = self._looks_for(text)
         return self._found[text]
 
-    def _names(self, text: str) -> bool:
-        """Return whether a text has one of the names, or all terms of the topic."""
-        words = padded_words(text)
-        if any(form in words for form in self._forms):
-            return True
-        return bool(self._topic) and self._topic <= set(terms(text))
-
     def _looks_for(self, text: str) -> bool:
-        if self._names(text):
+        if self._has_name(text):
             return True
         said = set(terms(text))
+        if self._has_topic(said):
+            return True
         near = (one for term in said for one in self._contents.get(term, ()))
         return any(len(one & said) >= TOLD_SHARE * len(one) for one in near)
+
+    def _has_name(self, text: str) -> bool:
+        words = padded_words(text)
+        return any(form in words for form in self._forms)
+
+    def _has_topic(self, said: set[str]) -> bool:
+        return bool(self._topic) and self._topic <= said
 
     def only_resembles(self, text: str) -> bool:
         """Return whether a text that is found tells something else in much the same words.
@@ -71,10 +73,11 @@ class Reader:
         >>> [reader.only_resembles(text) for text in texts]
         [True, False, False]
         """
-        if not self.finds(text) or self._names(text):
+        if not self.finds(text) or self._has_name(text):
             return False
         said = set(terms(text))
-        return not any(one <= said or said <= one for one in self._every)
+        told = self._has_topic(said) or any(one <= said or said <= one for one in self._every)
+        return not told
 
     def finds_any(self, value: Any) -> bool:
         """Return whether any text within a value tells of the subject."""

@@ -19,7 +19,7 @@ from souffleur.knowledge.identity import COMMON, PERSONAS, knows, own_sphere
 from souffleur.knowledge.language.asking import asks_about_past, is_question
 from souffleur.knowledge.language.times import Period, find_period
 from souffleur.knowledge.memory import Category, Kind, Memory
-from souffleur.knowledge.talk.session import Session, WindowRule
+from souffleur.knowledge.talk.session import WindowRule
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.prompts import spoken_in
 from souffleur.settings import Settings
@@ -195,8 +195,8 @@ async def gather_candidates(finder: Finder, settings: Settings, asked: Asked) ->
     """Gather what could be whispered, before any budget; what fails is left out alone."""
     knowledge, user_id, now = finder.knowledge, asked.user_id, asked.now
     sphere, part, policy = asked.sphere, finder.part, knowledge.policy
-    found_session = await part(partial(_session, knowledge, asked))
-    session = next(iter(found_session), None)
+    find = partial(knowledge.sessions.find, user_id, asked.session_id, sphere)
+    session = next(iter(await part(partial(_listed, find))), None)
     before = await part(partial(knowledge.sessions.held, session))
     likely = session.likely(now) if session else ()
     context = _context(before)
@@ -280,18 +280,15 @@ def _called_for(asked: Asked, context: str) -> Query:
 
 async def _latest(finder: Finder, place: Place, now: datetime) -> list[Memory]:
     """Return the latest episodes: the older ones are not searched for if there are none."""
-    latest = partial(finder.knowledge.episodes, place.user_id, limit=place.episodes)
-    return await finder.part(partial(latest, now=now, sphere=place.sphere))
+    user_id, limit, sphere = place.user_id, place.episodes, place.sphere
+    latest = partial(finder.knowledge.episodes, user_id, limit=limit, now=now, sphere=sphere)
+    return await finder.part(latest)
 
 
-async def _session(knowledge: "KnowledgeBase", asked: Asked) -> list[Session]:
-    session = await knowledge.sessions.find(asked.user_id, asked.session_id, asked.sphere)
-    return [session] if session else []
-
-
-async def _portrait(knowledge: "KnowledgeBase", place: Place) -> list[Memory]:
-    portrait = await knowledge.portrait(place.user_id, place.sphere)
-    return [portrait] if portrait else []
+async def _listed(ask: Callable[[], Awaitable[T | None]]) -> list[T]:
+    """Return what is asked for as a list of one, or an empty one if there is none."""
+    found = await ask()
+    return [] if found is None else [found]
 
 
 async def _read_standing(
@@ -307,7 +304,7 @@ async def _read_standing(
         part(partial(here, category=Category.CORE)),
         part(partial(read, PERSONAS, category=Category.SYSTEM, sphere=place.own)),
         part(partial(here, category=Category.SYSTEM)),
-        part(partial(_portrait, knowledge, place)),
+        part(partial(_listed, partial(knowledge.portrait, user_id, place.sphere))),
         part(partial(here, kind=Kind.BOUNDARY)),
         part(partial(valued, now=now, sphere=place.sphere)),
         part(partial(plans, now=now, sphere=place.sphere)),

@@ -21,6 +21,11 @@ def _labelled(label: str, number: str) -> str:
     return rf"(?i:{_L}(?>{label}){_SOON}({number})){_END}"
 
 
+def _close_to(label: str, number: str, most: int = 12) -> str:
+    """Return the pattern of a number with so many signs between it and its label, at most."""
+    return rf"(?i:{label})[^\n0-9\x00]{{0,{most}}}?({number}){_R}"
+
+
 _ACCOUNT, _SOCIAL = "a bank account number", "a social security number"
 _NATIONAL, _TAX = "a national identity number", "a tax number"
 
@@ -78,20 +83,20 @@ CHECKED = (
     Rule(
         _NATIONAL,
         "주민등록번호 ⟦971013-1019902⟧",
-        r"(?i:주민(?:등록)? ?번호|resident\sregistration\snumber)"
-        rf"[^\n0-9\x00]{{0,12}}?([0-9]{{6}}[ -]?[1-8][0-9]{{6}}){_R}",
+        _close_to(
+            r"주민(?:등록)? ?번호|resident\sregistration\snumber", "[0-9]{6}[ -]?[1-8][0-9]{6}"
+        ),
     ),
     Rule(
         _NATIONAL,
         "マイナンバーは⟦6214 9832 0257⟧",
-        r"(?i:マイナンバー|個人番号|my\snumber(?:\scard)?(?![a-z]))"
-        rf"[^\n0-9\x00]{{0,12}}?({_TWELVE}){_R}",
+        _close_to(r"マイナンバー|個人番号|my\snumber(?:\scard)?(?![a-z])", _TWELVE),
         check=valid("jp.in_"),
     ),
     Rule(
         _NATIONAL,
         "aadhaar ⟦2341 2341 2346⟧",
-        rf"(?i:aadhaa?r|आधार)[^\n0-9\x00]{{0,16}}?({_TWELVE}){_R}",
+        _close_to("aadhaa?r|आधार", _TWELVE, most=16),
         check=valid("in_.aadhaar"),
     ),
     Rule(_NATIONAL, "pesel: ⟦44051401359⟧", _labelled("pesel", _ELEVEN), check=valid("pl.pesel")),

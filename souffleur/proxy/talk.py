@@ -34,7 +34,7 @@ _CONTINUED = re.compile(r"\[?Continue\b", re.IGNORECASE)
 a group, and have the reply continued."""
 _WHOLE = re.compile(r"[.!?…。！？][\"'*)”’」』）]*\Z")
 """The end of a whole sentence."""
-_NAME = re.compile(r"[^\n:]{1,80}: ")
+_NAME = re.compile(r"\A[^\n:]{1,80}: ")
 """The name that stands before each reply of a group."""
 
 
@@ -156,7 +156,7 @@ def without_name(text: str) -> str:
     >>> without_name("Luna: Meow."), without_name("Meow.")
     ('Meow.', 'Meow.')
     """
-    return _NAME.sub("", text, count=1) if _NAME.match(text) else text
+    return _NAME.sub("", text)
 
 
 def _any(pattern: re.Pattern[str], texts: Iterable[str]) -> bool:

@@ -6,6 +6,7 @@ They represent spelling and not meaning: texts that share words, or parts of wor
 import math
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import lru_cache
 from zlib import crc32
 
 import numpy as np
@@ -22,6 +23,13 @@ _CHARACTERS = (0.5, 1.0, 0.6)
 _COMMON = frozenset(
     "的了吗呢吧啊呀哦嗯着过得地很就也都是我你他她它在有和这那们不一个" + "のはがをにへともでした"
 )
+
+
+WORDS_KEPT = 2048
+"""Number of words whose features are remembered, 1 to 2 KB each."""
+
+Feature = tuple[int, float]
+"""The checksum of a word or n-gram, and its weight."""
 
 
 class HashEmbeddings:
@@ -61,10 +69,10 @@ class HashEmbeddings:
         return self._embed(text)
 
     def _embed(self, text: str) -> list[float]:
-        totals: dict[str, float] = defaultdict(float)
+        totals: dict[int, float] = defaultdict(float)
         for feature, weight in _features(text):
             totals[feature] += weight
-        hashes = np.array([crc32(feature.encode()) for feature in totals], dtype=np.uint64)
+        hashes = np.fromiter(totals, np.uint64, len(totals))
         # CRC is linear: without this step, similar n-grams of one length would collide.
         hashes = (hashes * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
         weights = np.array([math.log1p(total) for total in totals.values()])
@@ -74,10 +82,11 @@ class HashEmbeddings:
         length = float(np.linalg.norm(vector))
         if length == 0:
             vector[0], length = 1.0, 1.0
-        return [float(x) for x in (vector / length).tolist()]
+        unit: list[float] = (vector / length).tolist()
+        return unit
 
 
-def _features(text: str) -> Iterable[tuple[str, float]]:
+def _features(text: str) -> Iterable[Feature]:
     runs = split(text)
     for run in runs:
         if is_spaced(run[0]):
@@ -86,25 +95,29 @@ def _features(text: str) -> Iterable[tuple[str, float]]:
         else:
             yield from _of_characters("".join(run))
     if not runs:
-        yield from ((char, 1.0) for char in text if not char.isspace() and char.isprintable())
+        shown = (char for char in text if not char.isspace() and char.isprintable())
+        yield from ((_number(char), 1.0) for char in shown)
 
 
-def _of_word(word: str) -> Iterable[tuple[str, float]]:
+@lru_cache(maxsize=WORDS_KEPT)
+def _of_word(word: str) -> tuple[Feature, ...]:
     if word in STOP_WORDS:
-        yield word, _STOPPED
-        return
+        return ((_number(word), _STOPPED),)
     root = stem(word)
-    yield root, 1.0
     marked = f"<{root}>"
     grams = [marked[at : at + size] for size in (3, 4) for at in range(len(marked) - size + 1)]
     # Long words have more n-grams, but are not more important.
     weight = _NGRAM * min(1.0, 3 / math.sqrt(max(1, len(grams))))
-    yield from ((gram, weight) for gram in grams)
+    return (_number(root), 1.0), *((_number(gram), weight) for gram in grams)
 
 
-def _of_characters(run: str) -> Iterable[tuple[str, float]]:
+def _of_characters(run: str) -> Iterable[Feature]:
     for size, weight in enumerate(_CHARACTERS, start=1):
         for at in range(len(run) - size + 1):
             gram = run[at : at + size]
             common = sum(char in _COMMON for char in gram) / size
-            yield gram, weight * (1 - 0.9 * common)
+            yield _number(gram), weight * (1 - 0.9 * common)
+
+
+def _number(feature: str) -> int:
+    return crc32(feature.encode())

@@ -94,8 +94,9 @@ class Backstage:
             self._knowledge,
             period=timedelta(seconds=settings.lease_seconds),
             times=parts.times,
-            wake=lambda users: self.worker.wake_idle(users) if self._judges else None,
+            wake=self.worker.wake_found if self._judges else lambda new, again: None,
             first=self._intake.write_late,
+            back=self.worker.wake_stalled,
         )
         self.schedule: Schedule | None = None
         self.grace = Grace(settings.shutdown_timeout, parts.times.steady)

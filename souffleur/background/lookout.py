@@ -1,7 +1,7 @@
 """The lookout: on a store of several processes, sees what others recorded or left undone."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -18,8 +18,12 @@ SHARE_OF_TIME = 0.1
 """Share of the time that looking may take, as the queue grows."""
 
 
+Wake = Callable[[Sequence[str], Sequence[str]], object]
+"""Is called with users for whom something is new, and with those who have waited for long."""
+
+
 class Lookout:
-    """Looks for users with work, and calls `wake` with those for whom something is new."""
+    """Looks for users with work, and calls `wake` with them."""
 
     def __init__(
         self,
@@ -27,15 +31,20 @@ class Lookout:
         *,
         period: timedelta,
         times: TimeSource,
-        wake: Callable[[Iterable[str]], object],
+        wake: Wake,
         first: Callable[[], object],
+        back: Callable[[], object],
     ) -> None:
-        """`period` is that of the leases; `first` is called before each look."""
+        """`period` is that of the leases.
+
+        `first` is called before each look, `back` when the store is in reach again.
+        """
         self._knowledge = knowledge
         self._period = period
         self._times = times
         self._wake = wake
         self._first = first
+        self._back = back
         self._seen: dict[str, tuple[int, float]] = {}
         """For each user with work, what was there at the latest wake, and its steady second."""
         self._task: asyncio.Task[None] | None = None
@@ -55,16 +64,12 @@ class Lookout:
         """Wake the users with new work, and the others every third of a lease's period."""
         self._first()
         found, now = await self.find_work(), self._times.steady()
-        again = self._period.total_seconds() / 3
-        due = {
-            user_id: (mark, now)
-            for user_id, mark in found.items()
-            if (seen := self._seen.get(user_id)) is None
-            or seen[0] != mark
-            or now - seen[1] >= again
-        }
-        self._seen = {id: seen for id, seen in self._seen.items() if id in found} | due
-        self._wake(sorted(due))
+        known = {id: self._seen[id] for id in found if id in self._seen}
+        long = now - self._period.total_seconds() / 3
+        new = {id for id, mark in found.items() if id not in known or known[id][0] != mark}
+        again = {id for id, (_, woken_at) in known.items() if woken_at <= long} - new
+        self._seen = known | {id: (found[id], now) for id in new | again}
+        self._wake(sorted(new), sorted(again))
 
     async def find_work(self) -> Mapping[str, int]:
         """Return the users with work, each with a number that changes when work is added."""
@@ -83,6 +88,8 @@ class Lookout:
             begun = self._times.steady()
             try:
                 await self.look()
+                if failed:
+                    self._back()
                 failed = False
             except Exception as error:  # noqa: BLE001  the worker's edge: there is a next look
                 level = "DEBUG" if failed else "WARNING"  # once per outage

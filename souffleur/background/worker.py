@@ -149,10 +149,14 @@ class Worker:
             self._line.add(user_id)
             self._begin()
 
-    def wake_idle(self, users: Iterable[str]) -> None:
-        """Serve those of the users for whom nothing is under way, planned or stalled here."""
-        for user_id in users:
-            if not any(user_id in busy for busy in (self._tasks, self._later, self._stalls.users)):
+    def wake_found(self, new: Iterable[str], again: Iterable[str]) -> None:
+        """Serve users for whom work was found in the store, unless they are stalled here.
+
+        Those for whom it is not `new` are served if nothing is under way or planned here.
+        """
+        busy = self._tasks.keys() | self._later.keys()
+        for user_id in (*new, *(id for id in again if id not in busy)):
+            if user_id not in self._stalls.users:
                 self.wake(user_id)
 
     def wake_stalled(self) -> None:

@@ -14,6 +14,7 @@ from threading import RLock
 from typing import Any, TypeVar
 
 from souffleur.errors import NotFoundError
+from souffleur.knowledge.engine.cancellation import carry_through
 from souffleur.knowledge.engine.collection import (
     POINTS_PER_PAGE,
     Between,
@@ -178,7 +179,7 @@ class Journal:
 
     async def calling(self, call: Callable[[], T]) -> T:
         """Call what asks the store without an event loop, in a thread if it takes long."""
-        return await asyncio.to_thread(call) if self.collection.shared else call()
+        return await carry_through(asyncio.to_thread(call)) if self.collection.shared else call()
 
     async def turn(self, point_id: str) -> Turn:
         """Return a turn by the id of its point. Raises NotFoundError."""

@@ -14,6 +14,7 @@ from qdrant_client import QdrantClient, models
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from souffleur.errors import StoreError
+from souffleur.knowledge.engine.cancellation import carry_through
 from souffleur.knowledge.engine.changes import Changes
 from souffleur.knowledge.engine.collection import (
     CollectionSchema,
@@ -167,11 +168,11 @@ class ServerCollection:
 
     async def swap(self, points: Sequence[Point], revisions: Mapping[str, int | None]) -> set[str]:
         """Do what `swap_now` does, in a thread."""
-        return await _in_thread(lambda: self.swap_now(points, revisions))
+        return await carry_through(_in_thread(lambda: self.swap_now(points, revisions)))
 
     async def put(self, points: Sequence[Point]) -> None:
         """Insert or replace whole points."""
-        await _in_thread(lambda: self.put_now(points))
+        await carry_through(_in_thread(lambda: self.put_now(points)))
 
     async def replace(self, point: Point, *, revision: int) -> bool:
         """Replace the point if its stored `revision` equals the given one; return whether it did.
@@ -182,14 +183,16 @@ class ServerCollection:
         check_given(self.schema, dense_vectors([point]))
         self.changes.note([point.id])
         with self.memo.writing(points=[point]):
-            stored = await self._ask("replace a point of", lambda: self._replace(point, revision))
+            stored = await carry_through(
+                self._ask("replace a point of", lambda: self._replace(point, revision))
+            )
         return any(writing(found) == writing(point) for found in stored)
 
     async def merge_payload(
         self, ids: Sequence[str], payload: Payload, *, where: Condition | None = None
     ) -> None:
         """Set these payload fields on the existing points; `None` removes a field."""
-        await _in_thread(lambda: self.merge_now(ids, payload, where=where))
+        await carry_through(_in_thread(lambda: self.merge_now(ids, payload, where=where)))
 
     def merge_now(
         self, ids: Sequence[str], payload: Payload, *, where: Condition | None = None
@@ -215,9 +218,11 @@ class ServerCollection:
         self.changes.note([point.id for point in points])
         vectors = [models.PointVectors(id=one.id, vector=encode_vectors(one)) for one in points]
         with self.memo.writing(points=points):
-            await self._ask(
-                "change points of",
-                lambda: self._client.update_vectors(self._name, vectors, wait=True),
+            await carry_through(
+                self._ask(
+                    "change points of",
+                    lambda: self._client.update_vectors(self._name, vectors, wait=True),
+                )
             )
 
     async def get(self, ids: Sequence[str], *, vectors: bool = False) -> list[Point]:
@@ -282,8 +287,10 @@ class ServerCollection:
             self.changes.note(ids)
             points = models.PointIdsList(points=list(ids))
             with self.memo.writing(ids):
-                await self._ask(
-                    "delete from", lambda: self._client.delete(self._name, points, wait=True)
+                await carry_through(
+                    self._ask(
+                        "delete from", lambda: self._client.delete(self._name, points, wait=True)
+                    )
                 )
 
     def check_usable(self) -> None:

@@ -8,10 +8,11 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
+from weakref import WeakSet
 
 from loguru import logger
 
-from souffleur.errors import SouffleurError
+from souffleur.errors import LeaseLostError, SouffleurError
 from souffleur.knowledge.journal import Journal
 from souffleur.knowledge.sharing import drafts
 from souffleur.knowledge.sharing.user_lease import Fence, UserLease, working_under
@@ -38,6 +39,8 @@ class Leases:
         self._knowledge = knowledge
         self._period = timedelta(seconds=seconds)
         self._times = times
+        self._cut_off = WeakSet[asyncio.Task[object]]()
+        """Tasks that were cancelled because another process has taken the lease."""
         self.adopt()
 
     def adopt(self) -> None:
@@ -67,7 +70,8 @@ class Leases:
             return
         task = asyncio.current_task()
         assert task is not None
-        token = working_under.set(Fence(user_id, lease.fence, task.cancel))
+        fence = Fence(user_id, lease.fence, partial(self._end, task, user_id))
+        token = working_under.set(fence)
         renewing = asyncio.create_task(self._renew(lease, task))
         try:
             await self._take_over(lease)
@@ -87,12 +91,33 @@ class Leases:
         return lease.holder != self.holder and lease.is_held(self._times.now(), self._period)
 
     async def wait_for(self, user_id: str, work: Callable[[], Awaitable[T]]) -> T:
-        """Do work under the lease of a user, as soon as no other process holds it."""
+        """Do work under the lease of a user, as soon as no other process holds it.
+
+        Raises LeaseLostError if another process takes it meanwhile; the work is broken off.
+        """
         while True:
-            async with self.hold(user_id) as mine:
-                if mine:
-                    return await work()
+            try:
+                async with self.hold(user_id) as mine:
+                    if mine:
+                        return await work()
+            except asyncio.CancelledError:
+                self._raise_if_lost(user_id)
+                raise
             await self._times.sleep(self._period.total_seconds() / 30)
+
+    def _raise_if_lost(self, user_id: str) -> None:
+        """Raise LeaseLostError if the running task is cancelled for that alone."""
+        task = asyncio.current_task()
+        if task in self._cut_off and not task.uncancel():
+            self._cut_off.discard(task)
+            lost = f"another process judges {user_id!r} now, and this was broken off: try again"
+            raise LeaseLostError(lost) from None
+
+    def _end(self, task: asyncio.Task[object], user_id: str) -> None:
+        """Break off work under a lease that another process has taken."""
+        logger.bind(user=user_id).warning("another process judges this user now")
+        self._cut_off.add(task)
+        task.cancel()
 
     @property
     def _journal(self) -> Journal:
@@ -117,6 +142,5 @@ class Leases:
                 logger.bind(user=lease.user_id).warning("a lease was not renewed: {}", error)
                 continue
             if renewed is None:
-                logger.bind(user=lease.user_id).warning("another process judges this user now")
-                work.cancel()
+                self._end(work, lease.user_id)
                 return

@@ -2,11 +2,16 @@
 
 import asyncio
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
+import pytest
 from qdrant_client import QdrantClient
 
+from souffleur.background.leases import Leases
+from souffleur.errors import LeaseLostError
+from souffleur.knowledge.sharing.user_lease import UserLease
 from souffleur.knowledge.talk.session import WindowRule
 from souffleur.knowledge.talk.turn import TurnState
 from souffleur.parts import Parts
@@ -145,4 +150,29 @@ async def test_observing_holds_the_loop_no_longer_than_a_moment(tmp_path: Path) 
     assert longest < 0.2
     await memory.close()
     assert len(next((tmp_path / "outbox").glob("*.jsonl")).read_text().splitlines()) > 20
+    client.close()
+
+
+async def test_a_host_whose_work_is_cut_off_is_told(tmp_path: Path) -> None:
+    """What a host does with a user whom another process takes over fails, and cancels no one."""
+    client = QdrantClient(":memory:")
+    base = await open_shared(client)
+    leases = Leases(base, seconds=0.3, parallel=1, times=TimeSource())
+
+    async def work() -> None:
+        later = datetime.now(UTC) + timedelta(minutes=1)
+        another = partial(UserLease.taken, holder="another", now=later, period=timedelta(minutes=1))
+        assert await base.journal.leases.change("ann", another)
+        await asyncio.sleep(20)
+
+    task = asyncio.current_task()
+    assert task is not None
+    with pytest.raises(LeaseLostError, match="try again"):
+        await leases.wait_for("ann", work)
+    assert not task.cancelling()
+    working = asyncio.create_task(leases.wait_for("bob", lambda: asyncio.sleep(20)))
+    await asyncio.sleep(0.05)
+    working.cancel()
+    await asyncio.wait([working])
+    assert working.cancelled()
     client.close()

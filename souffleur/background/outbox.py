@@ -13,7 +13,7 @@ from threading import Condition
 from loguru import logger
 
 from souffleur.background.spool import Spool
-from souffleur.errors import SouffleurError
+from souffleur.errors import SouffleurError, StoreError
 from souffleur.knowledge.talk.turn import Turn
 from souffleur.telemetry.log_lines import describe, trace_bug
 
@@ -33,8 +33,8 @@ class Outbox:
         self._queues: dict[str, deque[Task]] = {}
         """What is to be done for each user, in order; the first of it is under way or failed."""
         self._failed: set[str] = set()
-        self._lost = 0
-        """Number of turns under way that are in memory only."""
+        self._unsafe: set[object] = set()
+        """A mark for each turn under way that is in memory only."""
         self._closing = False
         self._changed = Condition()
         self._threads = ThreadPoolExecutor(MAX_DELIVERIES, "souffleur-outbox")
@@ -50,27 +50,28 @@ class Outbox:
     @property
     def unsafe(self) -> int:
         """The number of turns that are neither on the server nor on this machine's disk."""
-        return self._lost
+        return len(self._unsafe)
 
     def put(self, turn: Turn, arrived: Callable[[Turn], object]) -> str:
         """Take a turn; return why it is in memory only, empty if it is on the disk.
 
-        `arrived` is called in a thread if the turn is new to the store.
+        `arrived` is called in a thread if the turn is new to the store. Raises StoreError if it is
+        closed.
         """
+        mark = object()
         with self._changed:  # so that the file has the order of the queue
+            self._check_open()
             try:
                 number, why = self._spool.add(turn), ""
             except (OSError, ValueError) as error:
                 number, why = 0, f"the turn is in memory only until the server has it: {error}"
-                self._lost += 1
+                self._unsafe.add(mark)
                 logger.error("{}", why)
 
             def deliver() -> None:
                 kept = self._record(turn)
-                if number:
-                    self._spool.drop(number)
-                else:
-                    self._lost -= 1
+                self._unsafe.discard(mark)
+                self._spool.drop(number)
                 if kept is not None:
                     arrived(kept)
 
@@ -78,8 +79,12 @@ class Outbox:
         return why
 
     def then(self, user_id: str, task: Task) -> None:
-        """Do something in a thread as soon as what was put for this user has arrived."""
+        """Do something in a thread as soon as what was put for this user has arrived.
+
+        Raises StoreError if it is closed.
+        """
         with self._changed:
+            self._check_open()
             self._enqueue(user_id, task)
 
     def take_up(self, arrived: Callable[[Turn], object]) -> int:
@@ -93,6 +98,8 @@ class Outbox:
     def retry(self) -> None:
         """Try again what has failed."""
         with self._changed:
+            if self._closing:
+                return
             failed, self._failed = self._failed, set()
             for user_id in failed:
                 self._threads.submit(self._deliver, user_id)
@@ -112,10 +119,15 @@ class Outbox:
             return True
 
     def close(self) -> None:
-        """Deliver nothing more; what is on the disk is delivered by the next start."""
-        self._closing = True
+        """Take and deliver nothing more; what is on the disk is delivered by the next start."""
+        with self._changed:
+            self._closing = True
         self._threads.shutdown(wait=True, cancel_futures=True)
         self._spool.close()
+
+    def _check_open(self) -> None:
+        if self._closing:
+            raise StoreError("this memory is closed: open it again")
 
     def _left(self, user_id: str | None) -> set[str]:
         return {id for id in self._queues if user_id in (None, id)}

@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import IO
@@ -45,7 +46,7 @@ class Spool:
         with self._alone:
             number = next(self._numbers)
             line = json.dumps({"number": number, "turn": turn.model_dump_json()}) + "\n"
-            file = self._file or self._open()
+            file = self._file = self._file or self._create()
             start, self._torn = "\n" if self._torn else "", True
             self._write(file, start + line)
             self._torn = False
@@ -93,8 +94,11 @@ class Spool:
         self._taken = []
 
     def close(self) -> None:
-        """Close the file; delete it if every turn has arrived."""
+        """Close the file, and delete it if every turn has arrived; let go of those of others."""
         with self._alone:
+            for taken in self._taken:
+                taken.close()
+            self._taken = []
             if self._file is None:
                 return
             path = Path(self._file.name)
@@ -103,17 +107,33 @@ class Spool:
             if not self._lines:
                 path.unlink(missing_ok=True)
 
-    def _open(self) -> IO[str]:
+    def _create(self) -> IO[str]:
+        """Return a new file, locked. Raises OSError."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = self._folder / f"{uuid4()}.jsonl"
-        self._file = path.open("a+", encoding="utf-8")
-        path.chmod(0o600)
-        portalocker.lock(self._file, portalocker.LOCK_EX | portalocker.LOCK_NB)
-        return self._file
+        while True:
+            path = self._folder / f"{uuid4()}.jsonl"
+            file = path.open("a+", encoding="utf-8")
+            try:
+                path.chmod(0o600)
+                portalocker.lock(file, portalocker.LOCK_EX | portalocker.LOCK_NB)
+            except (portalocker.LockException, FileNotFoundError):
+                file.close()
+                continue
+            if path.exists():  # else a process that took it for one left behind has deleted it
+                return file
+            file.close()
 
     def _compact(self, old: IO[str]) -> None:
         """Go on in a new file with the turns that wait; until it is whole, the old one stays."""
-        self._write(self._open(), "".join(self._lines.values()))
+        new = self._create()
+        try:
+            self._write(new, "".join(self._lines.values()))
+        except OSError:
+            Path(new.name).unlink(missing_ok=True)
+            with suppress(OSError):  # what is in its buffer cannot be written either
+                new.close()
+            raise
+        self._file = new
         Path(old.name).unlink(missing_ok=True)
         old.close()
 

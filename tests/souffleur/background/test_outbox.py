@@ -1,5 +1,6 @@
 """The outbox and its spool: nothing waits for a server, and what was taken is not lost."""
 
+import resource
 import threading
 import time
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from souffleur.background.outbox import Outbox
-from souffleur.background.spool import COMPACT_BYTES, Spool
+from souffleur.background.spool import COMPACT_BYTES, Spool, read_turns
 from souffleur.errors import StoreError
 from souffleur.knowledge.talk.turn import Turn
 from tests.build import turn
@@ -150,5 +151,75 @@ def test_an_end_comes_after_what_was_said(tmp_path: Path) -> None:
     assert box.settle(20, "ann")
     assert server.of("ann") == ["first", "end"]
     box.close()
-    with pytest.raises(RuntimeError):
+
+
+def test_a_process_that_starts_takes_no_file_that_is_being_made(tmp_path: Path) -> None:
+    """Whoever takes up what others left at that very moment, every turn is on the disk once."""
+    taken: list[str] = []
+    is_over = threading.Event()
+
+    def take_up() -> None:
+        while not is_over.is_set():
+            other = Spool(tmp_path, power_safe=False)
+            taken.extend(one.turn_id for one in other.take_up())
+            other.drop_taken()
+
+    taker = threading.Thread(target=take_up)
+    taker.start()
+    spools = [Spool(tmp_path, power_safe=False) for _ in range(300)]
+    for place, spool in enumerate(spools):
+        spool.add(turn("hi", turn_id=str(place)))
+    is_over.set()
+    taker.join()
+    assert taken == []
+    assert len(files(tmp_path)) == len(spools)
+    for spool in spools:
+        spool.close()
+
+
+def test_what_cannot_be_shortened_stays_whole(tmp_path: Path) -> None:
+    """Where no new file can be written, the old one goes on: no turn is lost, none half written."""
+    spool = Spool(tmp_path, power_safe=False)
+    number = spool.add(turn("x" * COMPACT_BYTES, turn_id="long"))
+    spool.add(turn("y" * 10_000, turn_id="waits"))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, limits[1]))
+    try:
+        spool.drop(number)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    spool.add(turn("so", turn_id="later"))
+    (file,) = files(tmp_path)
+    with file.open() as lines:
+        assert [one.turn_id for one in read_turns(lines)] == ["long", "waits", "later"]
+    spool.close()
+
+
+def test_files_of_others_are_let_go_at_the_end(tmp_path: Path) -> None:
+    """What was read and could not be kept here is left to the next process."""
+    server = Server()
+    server.is_down = True
+    first = outbox(tmp_path, server.record)
+    first.put(turn("hello"), print)
+    first.settle(20)
+    first.close()
+    second = Spool(tmp_path, power_safe=False)
+    assert len(second.take_up()) == 1
+    second.close()
+    third = Spool(tmp_path, power_safe=False)
+    assert len(third.take_up()) == 1
+    third.close()
+
+
+def test_nothing_is_taken_after_the_end(tmp_path: Path) -> None:
+    """A turn that comes too late is refused, and is not on the disk either."""
+    server = Server()
+    box = outbox(tmp_path, server.record)
+    box.put(turn("hello"), print)
+    assert box.settle(20)
+    box.close()
+    with pytest.raises(StoreError, match="closed"):
+        box.put(turn("too late"), print)
+    with pytest.raises(StoreError, match="closed"):
         box.then("bob", print)
+    assert files(tmp_path) == []

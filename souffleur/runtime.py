@@ -922,10 +922,14 @@ class Souffleur:
 
     async def start(self) -> None:
         """Finish what a crash interrupted, and resume what waits. `open` calls it."""
-        await self._backstage.start()
-        if keeper := self._make_keeper():
-            self._keeper = keeper
-            keeper.start()
+        try:
+            await self._backstage.start()
+            if keeper := self._make_keeper():
+                self._keeper = keeper
+                keeper.start()
+        except BaseException:
+            await self._backstage.break_off()
+            raise
 
     async def close(self) -> None:
         """Judge while `grace` is left, then close everything. Idempotent.

@@ -199,6 +199,14 @@ class Backstage:
         if os.getpid() == self._pid:
             await self.do(self._close)
 
+    async def break_off(self) -> None:
+        """Stop what a start has begun that failed; what waits is left to the next one."""
+        async with AsyncExitStack() as stopping:
+            if outbox := self._intake.outbox:
+                stopping.push_async_callback(asyncio.to_thread, outbox.close)
+            stopping.push_async_callback(self.worker.stop)
+            stopping.push_async_callback(self._stop_tasks)
+
     @property
     def error(self) -> str:
         """Why turns cannot be judged, found or stored, and since when; empty if they can."""
@@ -278,11 +286,15 @@ class Backstage:
             closing.push_async_callback(self._finish)
             closing.push_async_callback(self._write_last)
             closing.push_async_callback(self._end_upkeep)
-            closing.push_async_callback(self._caretaker.stop)
-            closing.push_async_callback(asyncio.to_thread, self._end_serving)
-            closing.push_async_callback(self._lookout.stop)
+            closing.push_async_callback(self._stop_tasks)
+
+    async def _stop_tasks(self) -> None:
+        async with AsyncExitStack() as stopping:
+            stopping.push_async_callback(self._caretaker.stop)
+            stopping.push_async_callback(asyncio.to_thread, self._end_serving)
+            stopping.push_async_callback(self._lookout.stop)
             if self.schedule:
-                closing.push_async_callback(self.schedule.stop)
+                stopping.push_async_callback(self.schedule.stop)
 
     async def _finish(self) -> None:
         await self.worker.finish(self.grace.left())

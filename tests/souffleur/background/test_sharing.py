@@ -5,12 +5,17 @@ import time
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from qdrant_client import QdrantClient
 
 from souffleur.background.leases import Leases
-from souffleur.errors import LeaseLostError
+from souffleur.background.spool import Spool
+from souffleur.errors import LeaseLostError, StoreError
+from souffleur.knowledge.engine.collection import Collection
+from souffleur.knowledge.journal import Journal
+from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.sharing.user_lease import UserLease
 from souffleur.knowledge.talk.session import WindowRule
 from souffleur.knowledge.talk.turn import TurnState
@@ -150,6 +155,37 @@ async def test_observing_holds_the_loop_no_longer_than_a_moment(tmp_path: Path) 
     assert longest < 0.2
     await memory.close()
     assert len(next((tmp_path / "outbox").glob("*.jsonl")).read_text().splitlines()) > 20
+    client.close()
+
+
+class CutOff:
+    """A collection whose records cannot be read or written by their ids."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+
+    def __getattr__(self, name: str) -> Any:
+        if name in {"get", "get_now", "swap_now"}:
+            raise StoreError("the server is out of reach")
+        return getattr(self._collection, name)
+
+
+async def test_a_start_that_fails_leaves_nothing_running(tmp_path: Path) -> None:
+    """Tried again in the same process, the store opens, and gets what waited on the disk."""
+    left = Spool(tmp_path / "outbox", power_safe=False)
+    left.add(turn("I like thing a."))
+    left.close()
+    client = QdrantClient(":memory:")
+    base = await open_shared(client)
+    talk: Any = CutOff(base.journal.collection)
+    cut_off = KnowledgeBase(base.memories, Journal(talk, last_seq=0), base.embedder, base.policy)
+    before = asyncio.all_tasks()
+    with pytest.raises(StoreError, match="out of reach"):
+        await Souffleur(Parts(cut_off), Settings(path=tmp_path)).start()
+    assert asyncio.all_tasks() == before
+    memory = await host(client, tmp_path, TimeSource())
+    await until_judged(memory.knowledge, 1, seconds=5)
+    await memory.close()
     client.close()
 
 

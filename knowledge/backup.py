@@ -24,6 +24,7 @@ from souffleur.knowledge.engine.checksums import move_collection
 from souffleur.knowledge.engine.collection import Collection, Filter, Point
 from souffleur.knowledge.engine.folder_lock import locked_folder
 from souffleur.knowledge.journal import META_ID, Journal
+from souffleur.knowledge.sharing.numbers import Numbers
 from souffleur.knowledge.store import (
     COLLECTIONS,
     StoreLocation,
@@ -136,6 +137,7 @@ async def _fill(
     collections = {one.schema.name: one for one in both}
     pages: dict[str, dict[str, Point]] = {name: {} for name in collections}
     total, done, meta = sum(manifest.counts.values()), 0, None
+    numbers = Numbers()
     for name, id, point in read_lines(file):
         if id == META_ID:
             meta = point
@@ -144,11 +146,13 @@ async def _fill(
             await collections[name].delete([id])
         else:
             pages[name][id] = point
+            numbers.note([point])
             if len(pages[name]) == POINTS_PER_PAGE:
                 done += await _put(collections[name], pages[name])
                 step(min(done, total), total)
     for name, page in pages.items():
         await _put(collections[name], page)
+    await numbers.carry_on(Journal(collections["journal"], last_seq=0))
     await collections["journal"].put([meta] if meta else [])
     await _check_counts(collections, manifest)
     step(total, total)

@@ -15,6 +15,7 @@ from souffleur.knowledge.export_file import BEGIN, FORMAT, MACHINERY, ExportEnd,
 from souffleur.knowledge.operation import LedgerEntry, entry_id, is_id
 from souffleur.knowledge.people import Person, PersonaCard, person_id, persona_id
 from souffleur.knowledge.policy import POLICIES
+from souffleur.knowledge.sharing.numbers import Highest
 from souffleur.knowledge.talk.session import Segment, Session, segment_id, session_point_id
 from souffleur.knowledge.talk.turn import Turn, turn_point_id
 from souffleur.knowledge.undo import undo_id_of
@@ -23,14 +24,6 @@ from souffleur.knowledge.upkeep.repair import record_of
 
 _NO_LINE = (ValueError, KeyError, TypeError, AttributeError)
 """What decoding something else may raise; ValueError also of JSON and UTF-8."""
-
-
-@dataclass
-class Highest:
-    """The highest numbers of a user's records."""
-
-    turn: int = 0
-    entry: int = 0
 
 
 @dataclass(frozen=True)
@@ -148,12 +141,7 @@ def _note(users: dict[str, Highest], line: Line) -> None:
     _, _, point = line
     if point is None:
         return
-    highest = users.setdefault(str(point.payload.get("user_id", "")), Highest())
-    seq = point.payload.get("seq")
-    if isinstance(seq, int) and point.payload.get("type") == "turn":
-        highest.turn = max(highest.turn, seq)
-    elif isinstance(seq, int):
-        highest.entry = max(highest.entry, seq)
+    users.setdefault(str(point.payload.get("user_id", "")), Highest()).note(point.payload)
 
 
 def _id_of(record: object) -> str:

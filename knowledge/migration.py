@@ -15,6 +15,7 @@ from souffleur.knowledge.journal import META_ID, Journal
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.policy import POLICIES, Policy
+from souffleur.knowledge.sharing.numbers import Numbers
 from souffleur.knowledge.store import (
     StoreLocation,
     check_empty,
@@ -83,7 +84,7 @@ async def _copy(
     new = await open_knowledge(target, embedder, policy)
     try:
         await check_empty(new.memories, new.journal.collection, target)
-        done = 0
+        done, numbers = 0, Numbers()
         async for page in read_pages(memories, Filter(), size=POINTS_COPIED):
             await put_memories(
                 new, [carried(memory_codec.to_memory(point), former, policy) for point in page]
@@ -92,8 +93,10 @@ async def _copy(
             step(done, total)
         async for page in read_pages(journal, Filter(), size=POINTS_COPIED):
             await put_records(new, [point for point in page if point.id != META_ID])
+            numbers.note(page)
             done += len(page)
             step(done, total)
+        await numbers.carry_on(new.journal)
         await new.journal.note_meta({"schema": made_with["schema"]})  # brought up when it is opened
     finally:
         await new.close()

@@ -310,7 +310,7 @@ class Journal:
     async def settle(self, entries: Sequence[LedgerEntry]) -> None:
         """Mark the entries of a verdict as applied."""
         await self.collection.merge_payload([entry.id for entry in entries], {"applied": True})
-        if self.collection.shared:
+        if self.collection.shared and entries:
             await self.leases.note_done(entries[0].user_id, entries[0].verdict_id)
         for user_id in {entry.user_id for entry in entries}:
             if self._begun.pop(user_id, None) == [entry.id for entry in entries]:

@@ -23,7 +23,7 @@ from souffleur.parts import Parts
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.time_source import TimeSource
-from tests.build import NOW, turn
+from tests.build import NOW, turn, verdict
 from tests.shared import (
     assert_judged_once,
     assert_ledger_agrees,
@@ -107,6 +107,19 @@ async def test_windows_hold_every_turn_once_whoever_writes(tmp_path: Path) -> No
     assert sorted(held) == sorted(one.id for one in turns)
     assert session.turns == len(turns) == 48
     assert sorted(one.seq for one in turns) == list(range(1, 49))
+    client.close()
+
+
+async def test_a_verdict_without_ops_is_carried_out(tmp_path: Path) -> None:
+    """Its turns are judged, and nothing of it is left open."""
+    client = QdrantClient(":memory:")
+    base = await open_shared(client)
+    said = base.journal.record(turn("hi"))
+    assert said is not None
+    assert await base.apply(verdict(), turns=[said]) == []
+    (judged,) = await base.journal.turns()
+    assert judged.state is TurnState.JUDGED
+    await assert_ledger_agrees(base)
     client.close()
 
 

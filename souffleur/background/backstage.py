@@ -175,9 +175,9 @@ class Backstage:
 
         async def alone() -> T:
             await self._intake.arrived(user_id=user_id)
-            await self.worker.halt(user_id)
             try:
-                return await self._leases.wait_for(user_id, work)
+                async with self.worker.halted(user_id):
+                    return await self._leases.wait_for(user_id, work)
             finally:
                 self.wake(user_id)
 

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 from loguru import logger
 
@@ -109,6 +110,8 @@ class Worker:
         """Number of tasks that wait to attempt something again."""
         self._awaited: dict[str, asyncio.Future[SouffleurError | None]] = {}
         self._later: dict[str, asyncio.TimerHandle] = {}
+        self._halts = WeakValueDictionary[str, asyncio.Lock]()
+        """Locks of users with whom something is done alone."""
         self._stalls.task = None
         self._hurry = asyncio.Event()
         self._closing = False
@@ -143,6 +146,8 @@ class Worker:
     def wake(self, user_id: str) -> None:
         """Have this user served, in line with the others. Must be called in the event loop."""
         self._woken.add(user_id)
+        if (halt := self._halts.get(user_id)) and halt.locked():
+            return
         if user_id in self._tasks:
             self._again.add(user_id)
         else:
@@ -187,16 +192,23 @@ class Worker:
             await self.drain(seconds / 2)
         return done
 
-    async def halt(self, user_id: str) -> None:
-        """Break off the work of a user; `wake` resumes what waits."""
-        self._again.discard(user_id)
-        self._line.discard(user_id)
-        if later := self._later.pop(user_id, None):
-            later.cancel()
-        if task := self._tasks.get(user_id):
-            task.cancel()
-            await asyncio.wait([task])
-        self._tell_awaiting(user_id, None)
+    @asynccontextmanager
+    async def halted(self, user_id: str) -> AsyncIterator[None]:
+        """Break off the work of a user, and begin none within: one at a time, others wait.
+
+        `wake` resumes what waits afterwards.
+        """
+        halt = self._halts.setdefault(user_id, asyncio.Lock())
+        async with halt:
+            self._again.discard(user_id)
+            self._line.discard(user_id)
+            if later := self._later.pop(user_id, None):
+                later.cancel()
+            if task := self._tasks.get(user_id):
+                task.cancel()
+                await asyncio.wait([task])
+            self._tell_awaiting(user_id, None)
+            yield
 
     async def stop(self) -> None:
         """Stop at once; waiting turns stay in the journal."""

@@ -21,6 +21,11 @@ at_once = pytest.mark.skipif(
 )
 """Marks a test that looks at the store right after `observe`; servers have tests of their own."""
 
+lasts_hours = pytest.mark.skipif(
+    SERVER is not None, reason="lets hours pass, and with a server each second takes one"
+)
+"""Marks a test of simulated time that is too long where answers take real time."""
+
 
 def prefix(folder: Path) -> str:
     """How the names of collections of a folder's store begin."""

@@ -13,6 +13,7 @@ import pytest
 
 from souffleur.knowledge.engine.checksums import data_blocks
 from tests.faults.test_kill import ROOT, environment
+from tests.place import in_folder
 
 COMMAND = [sys.executable, "-P", "-m", "tests.faults.inspector"]
 Damage = Callable[[random.Random, Path], None]
@@ -191,6 +192,7 @@ def campaign(store: Path, inspect: Inspector, attempts: int, seed: int) -> list[
     return outcomes
 
 
+@in_folder
 @pytest.mark.parametrize(
     "attempts", [3, pytest.param(200, marks=pytest.mark.soak)], ids=["three", "two hundred"]
 )
@@ -203,6 +205,7 @@ def test_damage_to_a_closed_store_is_told(
     assert [what for how, what in outcomes if how != "told"] == []
 
 
+@in_folder
 @pytest.mark.soak
 def test_damage_to_a_killed_store_is_mostly_told(tmp_path: Path, inspect: Inspector) -> None:
     """Of a store whose process died there are no sums: up to one damage in ten is not noticed."""

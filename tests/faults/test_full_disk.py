@@ -17,6 +17,7 @@ from souffleur.knowledge.engine.disk import BYTES_TO_OPEN, BYTES_TO_WRITE, MB
 from tests.build import open_base
 from tests.faults.filler import Answer
 from tests.faults.test_kill import ROOT, environment
+from tests.place import in_folder
 
 COMMAND = [sys.executable, "-P", "-m", "tests.faults.filler"]
 STEP = 4 * MB
@@ -113,6 +114,7 @@ def test_too_small_a_disk_is_told(tmp_path: Path) -> None:
         assert one.process.wait() == 0
 
 
+@in_folder
 @pytest.mark.parametrize(
     "times", [1, pytest.param(40, marks=pytest.mark.soak)], ids=["once", "forty times"]
 )
@@ -141,6 +143,7 @@ async def test_a_host_outlives_a_full_disk(tmp_path: Path, times: int) -> None:
         assert await observed(folder) == [str(place) for place in range(said)]
 
 
+@in_folder
 async def test_a_full_disk_and_a_kill_lose_nothing_accepted(tmp_path: Path) -> None:
     """A host that is killed while the disk is full has on it what it was told is durable."""
     with disk(tmp_path / "disk", 480 * MB) as small:

@@ -15,10 +15,12 @@ from souffleur.knowledge.upkeep.schema import SCHEMA
 from tests.build import fill, memory, open_base, turn
 from tests.faults.renewing import NEW
 from tests.faults.test_kill_runs import live
+from tests.place import in_folder
 
 BORN = [memory(f"Ann likes thing {n}.", importance=2.5, cues=(f"thing {n}?",)) for n in range(600)]
 
 
+@in_folder
 @pytest.mark.parametrize(
     "kills", [2, pytest.param(60, marks=pytest.mark.soak)], ids=["two", "sixty"]
 )

@@ -18,7 +18,7 @@ from souffleur.opening import Opening
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, verdict
-from tests.place import where
+from tests.place import lasts_hours, where
 from tests.scripted import SKIP, Scripted, add, answer
 from tests.simulated_time import SimulatedTime
 from tests.stores import open_empty
@@ -83,6 +83,7 @@ async def all_judged_once(memory: Souffleur, said: list[str]) -> None:
     assert verdicts == Counter(turn.id for turn in turns)
 
 
+@lasts_hours
 async def test_an_hours_outage(tmp_path: Path) -> None:
     """Seven users talk through it: some twenty requests, then all is judged once and in order."""
     time, model = SimulatedTime(NOW), Outage()
@@ -116,6 +117,7 @@ async def test_an_hours_outage(tmp_path: Path) -> None:
         assert memory.error == ""
 
 
+@lasts_hours
 async def test_a_model_that_comes_back_is_noticed_without_a_word(tmp_path: Path) -> None:
     """Nobody says anything more: within the longest pause what waited is judged all the same."""
     time, model = SimulatedTime(NOW), Outage()
@@ -128,6 +130,7 @@ async def test_a_model_that_comes_back_is_noticed_without_a_word(tmp_path: Path)
         await all_judged_once(memory, ["turn 1."])
 
 
+@lasts_hours
 async def test_one_who_always_times_out_keeps_nobody_waiting(tmp_path: Path) -> None:
     """A turn too large for the model is tried less and less; the others are judged meanwhile."""
     time, asked = SimulatedTime(NOW), Counter[str]()

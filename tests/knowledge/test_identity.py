@@ -126,7 +126,7 @@ async def is_refused(call: Callable[[], Any]) -> bool:
 async def test_every_method_refuses_what_names_nobody(tmp_path: Path, user: str) -> None:
     """Each raises IdentityError; `recall` and `observe` tell it; nothing is read or written."""
     base = await empty_base(tmp_path, dimension=16)
-    memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings())
+    memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings(path=tmp_path))
     memory.observe(user_id="bob", user="bob's secret")
     await memory.flush()
     took = [name for name, call in calls(memory, user).items() if not await is_refused(call)]
@@ -161,7 +161,7 @@ def store() -> Any:
     """One store with a secret of each odd id."""
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner() as runner:
         base = runner.run(empty_base(Path(folder), dimension=64))
-        memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings())
+        memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings(path=Path(folder)))
 
         async def fill() -> None:
             for user, secret in zip(ODD_IDS, SECRETS, strict=True):

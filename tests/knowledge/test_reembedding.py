@@ -76,6 +76,7 @@ async def opened(folder: Path | None, embedder: Embedder) -> KnowledgeBase:
     return await open_knowledge(StoreLocation(folder=folder), embedder, COMPANION)
 
 
+@in_folder
 async def test_meanwhile_words_find(tmp_path: Path) -> None:
     """Before a memory has its new vector, it is found by its words, and new ones by sense too."""
     place = await filled(tmp_path)

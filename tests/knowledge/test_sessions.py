@@ -17,7 +17,7 @@ from souffleur.knowledge.talk.session import WindowRule
 from souffleur.knowledge.talk.talk_codec import session_point, to_session
 from souffleur.knowledge.talk.turn import TurnState, turn_point_id
 from tests.build import NOW, days, turn
-from tests.place import located
+from tests.place import in_folder, located
 from tests.stores import empty_base
 
 
@@ -95,6 +95,7 @@ async def test_what_is_idle_is_ended_for_every_user(tmp_path: Path) -> None:
     await base.close()
 
 
+@in_folder
 async def test_the_window_of_a_former_version_goes_on(tmp_path: Path) -> None:
     """A turn that is said to it is added, and from then on it is stored as one text."""
     base = await empty_base(tmp_path)

@@ -61,11 +61,14 @@ class Users(RuleBasedStateMachine):
 
     loop: asyncio.AbstractEventLoop
     base: KnowledgeBase
+    folder: Path
+    """Where turns are until a server has them."""
 
     def __init__(self) -> None:
         super().__init__()
         self.memory = Souffleur(
-            Parts(self.base, times=from_clock(lambda: NOW)), Settings(related_tokens=400)
+            Parts(self.base, times=from_clock(lambda: NOW)),
+            Settings(path=self.folder, related_tokens=400),
         )
         self.steps = itertools.count()
         self.ids: list[str] = []
@@ -80,6 +83,11 @@ class Users(RuleBasedStateMachine):
 
     def do(self, work: Any) -> Any:
         return self.loop.run_until_complete(work)
+
+    def teardown(self) -> None:
+        """Close the file of turns that are for a server; the store is used again."""
+        if outbox := self.memory._backstage._intake.outbox:
+            outbox.close()
 
     def own(self, user: str) -> list[Memory]:
         found: list[Memory] = self.do(self.base.list(self.names[user], states=everything))
@@ -118,6 +126,7 @@ class Users(RuleBasedStateMachine):
         self.memory.observe(**here, user=f"{self.marks[user]} {text}", assistant="ok", at=NOW)
         if over:
             self.memory.end_session(**here)
+        self.do(self.memory._backstage._intake.arrived())  # on a server, a moment later
         self.do(self.base.embed_turns(name))
 
     @rule(user=users, data=st.data(), kind=st.integers(0, 4))
@@ -212,7 +221,8 @@ def base() -> Iterator[KnowledgeBase]:
     """A store for all examples, on a loop of its own, in memory if it can be."""
     Users.loop = asyncio.new_event_loop()
     with tempfile.TemporaryDirectory() as folder:
-        Users.base = Users.loop.run_until_complete(empty_base(Path(folder)))
+        Users.folder = Path(folder)
+        Users.base = Users.loop.run_until_complete(empty_base(Users.folder))
         yield Users.base
         Users.loop.run_until_complete(Users.base.close())
     Users.loop.close()

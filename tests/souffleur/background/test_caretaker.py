@@ -10,7 +10,7 @@ from souffleur.opening import Opening
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, days
-from tests.place import where
+from tests.place import lasts_hours, where
 from tests.scripted import Scripted, by_name, episode
 from tests.simulated_time import SimulatedTime
 from tests.stage import staged
@@ -29,6 +29,7 @@ async def words(memory: Souffleur) -> list[str]:
     return [turn.user for turn in await memory.knowledge.journal.turns()]
 
 
+@lasts_hours
 async def test_a_clock_that_jumps_ahead_drops_no_words(tmp_path: Path) -> None:
     """A year ahead for an hour, and back: all words are there; after a day they would go."""
     time = SimulatedTime(NOW)

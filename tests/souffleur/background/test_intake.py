@@ -34,7 +34,10 @@ anything = st.one_of(
 
 async def opened(folder: Path) -> Souffleur:
     base = await empty_base(folder, dimension=16)
-    return Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings(timezone="Europe/Paris"))
+    return Souffleur(
+        Parts(base, times=from_clock(lambda: NOW)),
+        Settings(path=folder, timezone="Europe/Paris"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,6 +117,7 @@ async def test_parts_and_messages_are_read(tmp_path: Path) -> None:
     await memory.close()
 
 
+@at_once
 async def test_an_odd_time_loses_no_turn(tmp_path: Path) -> None:
     """The turn is kept at the present time, and the receipt says so."""
     memory = await opened(tmp_path)

@@ -29,6 +29,19 @@ _NO_PASSWORD = re.compile(
     r"|[0-9a-f:-]{7,64}"  # hexadecimal digits
     ")"
 )
+_JOINED_BY_SIGN = re.compile(r"[A-Za-z0-9][!#$%&*+?^~@]+[A-Za-z0-9]")
+_NAMED_OR_READ = re.compile(
+    r"[\w.]+#[0-9]{1,6}|.*[=|:/\\].*|(?i:sha[0-9]+)-.*|[\w.+-]+@(?:[\w.-]*[.-][\w.-]*|[A-Za-z]+)"
+)
+"""Names of players, code, sums of files and addresses."""
+_PREFIXED = re.compile(
+    r"[A-Za-z][A-Za-z0-9]{0,11}(?:[-_.~][A-Za-z0-9]{1,8}){0,3}[-_.~]([A-Za-z0-9]{20,})"
+)
+_ID_PREFIX = re.compile(
+    r"(?i:(?:sha[0-9]*|md5|commit|rev|hash|blake2?[bs]?|cid|uuid|id|cus|price|prod|pi|ch|in|sub|evt|acct|txn|req"
+    r"|user|usr|org|msg|run|thread|asst|file|chatcmpl|call|order|build|img|image|video|post|item)[-_.])"
+)
+"""What joined to digits made by chance is the number of a thing, and opens nothing."""
 _READ = re.compile(
     r".*[\w\]][\[(].*|[a-z_.]+=.*|\$.*|<.*|\{.*|\[.*|%[a-z]+%?|.*://.*|[^@]*@[a-z-]+\.[a-z.]+"
 )
@@ -59,6 +72,48 @@ def may_be_password(found: str) -> bool:
         return False
     joined = len(found) >= 10 and re.search("[a-z][_.][a-z]", found) is not None
     return joined or len(_DIGIT.findall(found)) >= 2
+
+
+def is_surely_password(found: str) -> bool:
+    """Return whether it is so much like a password that no word need say so.
+
+    >>> is_surely_password("Marmalade!Otter88"), is_surely_password("Yasmin@1960sham")
+    (True, True)
+    >>> is_surely_password("Otter-88"), is_surely_password("OtterFan#8812")
+    (False, False)
+    """
+    return (
+        len(found) >= 10
+        and len(_DIGIT.findall(found)) >= 2
+        and len(_LETTER.findall(found)) >= 5
+        and _JOINED_BY_SIGN.search(found) is not None
+        and _is_made(found)
+        and not _NAMED_OR_READ.fullmatch(found)
+    )
+
+
+def has_inner_digit(found: str) -> bool:
+    """Return whether a digit stands between letters, as in few words but passwords.
+
+    >>> has_inner_digit("soggybiscuit4tea"), has_inner_digit("gr4nnysTeapot")
+    (True, True)
+    >>> has_inner_digit("iphone15pro"), has_inner_digit("biscuit44")
+    (False, False)
+    """
+    return (
+        len(found) >= 8
+        and _is_made(found)
+        and re.fullmatch("[A-Za-z]{2,}[0-9][A-Za-z]{3,}[A-Za-z0-9]*[!?.]?", found) is not None
+    )
+
+
+def has_letters_and_digits(found: str) -> bool:
+    """Return whether letters and digits are joined as in a password that a word announces.
+
+    >>> has_letters_and_digits("plantain4everyone"), has_letters_and_digits("Casa_Osei")
+    (True, False)
+    """
+    return len(found) >= 7 and _is_made(found)
 
 
 def has_inner_sign(found: str) -> bool:
@@ -105,6 +160,15 @@ def has_both(found: str) -> bool:
     return _LETTER.search(found) is not None and _DIGIT.search(found) is not None
 
 
+def has_four_signs(found: str) -> bool:
+    """Return whether there are at least four letters, digits and signs.
+
+    >>> has_four_signs("4471"), has_four_signs("*447"), has_four_signs("44-7")
+    (True, True, False)
+    """
+    return len(re.sub("[ -]", "", found)) >= 4
+
+
 def is_no_count(found: str) -> bool:
     """Return whether numbers told in words are more than counted up.
 
@@ -131,6 +195,22 @@ def is_random(found: str) -> bool:
         re.findall("(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])", found)
     )
     return sorts == 3 and changes >= len(found) / 6 and _entropy(found) >= 3.4
+
+
+def is_prefixed_key(found: str) -> bool:
+    """Return whether it is a short name and, joined to it, many signs made by chance.
+
+    >>> is_prefixed_key("tgp_v1_" + "8f3k2m9q7x1z" * 3), is_prefixed_key("ab1-" + "A1B2C3D4" * 4)
+    (True, True)
+    >>> is_prefixed_key("sha256-" + "8f3k2m9q7x1z" * 3), is_prefixed_key("my_long_name_of_2024")
+    (False, False)
+    """
+    match = _PREFIXED.fullmatch(found)
+    if match is None or _ID_PREFIX.match(found):
+        return False
+    made = match[1]
+    changes = len(re.findall("(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])", made))
+    return changes >= len(made) / 5 and len(_DIGIT.findall(made)) >= len(made) / 8
 
 
 def _entropy(found: str) -> float:

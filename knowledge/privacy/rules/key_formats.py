@@ -11,6 +11,7 @@ PREFIXED = (
     r"(?:https://)?hooks\.slack\.com/(?:services|workflows|triggers)/[\w/]{30,}+",
     r"(?:https://)?(?:[a-z]{2,8}\.)?discord(?:app)?\.com/api/webhooks/[0-9]{15,20}+/[\w-]{40,}+",
     r"[MNO][\w-]{22,27}\.[\w-]{6}\.[\w-]{27,}+",  # Discord
+    r"(?:https://)?hooks\.zapier\.com/hooks/catch/[0-9]{4,12}+/[\w/]{6,}+",
     r"[0-9]{8,10}:AA[\w-]{32,}+",  # Telegram
     r"whsec_[A-Za-z0-9+/=]{24,}+",
     r"GOCSPX-[\w-]{20,}+",
@@ -70,7 +71,7 @@ PREFIXED = (
     r"oauth:[a-z0-9]{30}(?![a-z0-9])",  # Twitch
     r"[\w~.-]{3}[0-9]Q~[\w~.-]{31,34}",  # Azure
     r"(?:https://)?(?:[a-z0-9-]{1,40}\.webhook\.office\.com/webhookb2|outlook\.office\.com/webhook"
-    r"|hooks\.zapier\.com/hooks/catch|maker\.ifttt\.com/trigger|hook\.[a-z0-9.]{2,8}\.make\.com"
+    r"|maker\.ifttt\.com/trigger|hook\.[a-z0-9.]{2,8}\.make\.com"
     r"|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook|chat\.googleapis\.com/v1/spaces)"
     r"/[\w./@?=&%-]{16,}+",
     r"(?:nfp_|vc[a-z]_|rnd_|napi_|npg_|tfp_|re_|dckr_pat_|csk-|pcsk_|tvly-|fc-|jina_|pa-|fw_"
@@ -82,6 +83,20 @@ PREFIXED = (
     r"c[ks]_[0-9a-f]{40}(?![A-Za-z0-9])",  # WooCommerce
     r"RGAPI-[0-9a-f]{8}(?:-[0-9a-f]{4,12}){4}",  # Riot
     r"AGE-SECRET-KEY-1[A-Z0-9]{50,}+",
+    r"A3-[A-Z0-9]{6}(?:-[A-Z0-9]{5,11}){4,5}(?![A-Za-z0-9])",  # 1Password
+    r"v1\.0-[a-f0-9]{24}-[a-f0-9]{140,}+",  # Cloudflare
+    r"dnkey-[A-Z0-9=_-]{26}-[A-Z0-9=_-]{52}|dnkey-[a-z0-9=_-]{26}-[a-z0-9=_-]{52}",
+    r"api_org_[A-Za-z]{34}(?![A-Za-z])",  # Hugging Face
+    r"sm_[aps]at_[A-Za-z0-9]{16}(?![A-Za-z0-9])",
+    r"(?:sdk|api|mob)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",  # LaunchDarkly
+    r"SCW[A-Z0-9]{17}(?![A-Z0-9])",
+    r"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![A-Za-z0-9-])",  # Mailgun
+    r"[0-9a-f]{32}:[0-9a-f]{32}(?![A-Za-z0-9])",  # Mailjet
+    r"u\+[A-Za-z0-9_-]{18}(?![A-Za-z0-9_-])",  # PagerDuty
+    r"https://[0-9a-f]{32}@[\w.-]{4,60}+/[0-9]{1,20}+",  # Sentry
+    r"nsec1[02-9ac-hj-np-z]{58}(?![A-Za-z0-9])",  # Nostr
+    r"S(?=[A-Z2-7]{0,20}?[2-7])[A-D][A-Z2-7]{54}(?![A-Za-z0-9])",  # Stellar
+    r"GR1348941[\w-]{20,}+",  # GitLab
 )
 
 IN_ADDRESS = (

@@ -1,22 +1,43 @@
 """Keys, tokens and recovery codes that words elsewhere in their sentence name."""
 
 from souffleur.knowledge.privacy.rule import Rule
-from souffleur.knowledge.privacy.surroundings import near
-from souffleur.knowledge.privacy.value_checks import has_many_sorts, is_random
+from souffleur.knowledge.privacy.surroundings import VALUE, near
+from souffleur.knowledge.privacy.value_checks import has_many_sorts, is_prefixed_key, is_random
 from souffleur.knowledge.privacy.vocabulary import words
 
 _L, _R = "(?<![A-Za-z0-9])", "(?![A-Za-z0-9])"
 _NO_PATH = r"(?<![A-Za-z0-9_+/.-])"
 _NO_DASH, _NO_DASH_AFTER = "(?<![A-Za-z0-9-])", "(?![A-Za-z0-9-])"
 
+_NO_KEY = (
+    r"(?!AAAA[BCE][0-9]Nza|eyJ|iVBOR|(?:[13][1-9A-HJ-NP-Za-km-z]{25,33}|Qm[1-9A-HJ-NP-Za-km-z]{44})"
+    r"(?![A-Za-z0-9]))"
+)
+"""Public keys, headers of tokens, pictures, public addresses of coins and files."""
+
 LONG = (
     Rule(
         "an access token",
         "the token is ⟦cfxV7V40RY7AQbPENDZ1vMYF⟧",
-        rf"{_NO_PATH}(?<![?&][a-z]=)(?<![?&]id=)((?=[A-Za-z0-9])(?>[A-Za-z0-9_+/~-]"
+        rf"{_NO_PATH}(?<![?&][a-z]=)(?<![?&]id=){_NO_KEY}((?=[A-Za-z0-9])(?>[A-Za-z0-9_+/~-]"
         r"|=(?![A-Za-z0-9])|\.(?=[A-Za-z0-9])){20,256}+)(?!\$)",
         near(words("key", "password"), unless=words("hash")),
         is_random,
+    ),
+    Rule(
+        "an access token",
+        "this one for the bot: ⟦cfxV7V40RY7AQbPENDZ1vMYF9xQ2⟧",
+        rf"{_NO_PATH}(?<![?&][a-z]=)(?<![?&]id=){_NO_KEY}"
+        r"((?=[A-Za-z0-9])(?>[A-Za-z0-9_+/~-]|=(?![A-Za-z0-9+/])|\.(?=[A-Za-z0-9])){24,256}+)(?![$@(\[])",
+        near("", before=40, after=30, unless=words("hash", "public_key")),
+        is_random,
+    ),
+    Rule(
+        "an access token",
+        "the new one is ⟦tgp_v1_8f3k2m9q7x1z8f3k2m9q7x1z⟧",
+        rf"{_NO_PATH}((?=[A-Za-z])[A-Za-z0-9_.~-]{{24,256}}+)(?![$@(\[/])",
+        near("", before=40, after=30, unless=words("hash", "public_key")),
+        is_prefixed_key,
     ),
     Rule(
         "an access token",
@@ -24,6 +45,24 @@ LONG = (
         rf"{_NO_PATH}((?!0x[0-9a-f]{{40}}(?![0-9a-f]))(?:0x)?(?=[a-f]{{0,31}}?[0-9])"
         rf"[0-9a-f]{{32,128}}+){_R}",
         near(words("key", "password"), before=50, after=35, unless=words("hash")),
+    ),
+    Rule(
+        "an access token",
+        "the steam web api key: ⟦FC4D83CEE9B9BCCA0FCE9594DC72AA7A⟧",
+        rf"{_NO_PATH}((?=[A-F]{{0,31}}?[0-9])[0-9A-F]{{32}}){_R}",
+        near(words("key"), before=50, after=35, unless=words("hash")),
+    ),
+    Rule(
+        "an access token",
+        "heroku api key ⟦f846d345-3032-5fed-10a4-7b851832b6ec⟧",
+        rf"{_NO_PATH}([0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}){_R}",
+        near(
+            rf"(?:{words('password')}|(?<![a-z])(?:keys?|secrets?|tokens?|bearer|密[钥鑰]|令牌|キー|トークン|토큰|키))"
+            rf"[^\n0-9]{{0,24}}{VALUE}",
+            before=50,
+            after=4,
+            unless=words("hash"),
+        ),
     ),
     Rule(
         "a wallet key",
@@ -82,7 +121,7 @@ GROUPED = (
         r"[a-z0-9]{2,10}(?:-[a-z0-9]{4,10}){1,5}+"
         rf"(?:[\s,;/]{{1,3}}[a-z0-9]{{4,10}}(?:-[a-z0-9]{{4,10}}){{1,3}}+){{0,15}}+))"
         rf"{_NO_DASH_AFTER}",
-        near(words("recovery_code")),
+        near(words("recovery_code"), before=150, after=80),
     ),
     Rule(
         "a code",

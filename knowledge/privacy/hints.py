@@ -35,10 +35,9 @@ def tells_numbers(lowered: str) -> bool:
     >>> tells_numbers("four, seven one nine"), tells_numbers("one of us has two cats")
     (True, False)
     """
-    if _OTHER_SCRIPTS(lowered):
+    if not lowered.isascii() and _OTHER_SCRIPTS(lowered):
         return True
-    told = sum([word in _numbers() for word in _WORDS(lowered)])
-    return told > 0 and (told > 1 or has_digit(lowered) is not None) and _in_a_row(lowered)
+    return not _numbers().isdisjoint(_WORDS(lowered)) and _in_a_row(lowered)
 
 
 @cache
@@ -63,11 +62,16 @@ def _in_a_row(lowered: str) -> bool:
 _WORDS = re.compile(r"[^\s\d,.;:!?()\"'_-]+").findall
 _WORDS_AND_DIGITS = re.compile(r"[^\s\d,.;:!?()\"'_-]+|[0-9]+").findall
 _OTHER_SCRIPTS = re.compile(
-    "[〇零一二三四五六七八九两]{4}|[공영일이삼사오육칠팔구](?:[ ,]{0,2}[공영일이삼사오육칠팔구]){3}"
+    "[〇零一二三四五六七八九两]{4}|(?:ゼロ|まる)[〇零一二三四五六七八九]"
+    "|[〇零一二三四五六七八九](?:ゼロ|まる)"
+    "|[공영일이삼사오육칠팔구](?:[ ,]{0,2}[공영일이삼사오육칠팔구]){3}"
     "|(?:(?:ゼロ|れい|いち|に|さん|よん|ご|ろく|なな|しち|はち|きゅう|きゅー)[、, ]{0,2}){4}"
 ).search
 
 has_digit = re.compile("[0-9]").search
+has_mixed_token = re.compile(
+    r"[a-z][!-/:-@\[-`{-~]{0,3}[0-9]|[0-9][!-/:-@\[-`{-~]{0,3}[a-z]"
+).search
 has_long_run = re.compile(r"[\w./+=:~-]{14}", re.ASCII).search
 has_digits = re.compile(
     "[0-9][a-z ,-]{0,3}[0-9]{2}|[0-9]{2}[a-z ,-]{0,3}[0-9]|-[a-z]{0,9}[0-9]|[0-9][a-z]{0,9}-"

@@ -59,7 +59,7 @@ class Secret:
 
     def may_be_in(self, text: SearchedText) -> bool:
         """Return whether the text has the words that must stand around one."""
-        return self.rule.near is None or self.rule.near.may_hold(text.lowered)
+        return self.rule.near is None or self.rule.near.may_hold(text)
 
     def holds(self, text: SearchedText, start: int, end: int) -> bool:
         """Return whether what the pattern found at these places of the text is one."""
@@ -109,6 +109,7 @@ _DOCUMENTS = (
     (document_numbers.STATED, hints.has_many_digits),
 )
 _SECRETS_NEAR = (
+    (near_passwords.TOKENS, hints.has_mixed_token),
     (near_passwords.PASSWORDS, hints.has_digit),
     (near_codes.LOCK_CODES, hints.has_digit),
     (near_codes.CODES, hints.has_digit),

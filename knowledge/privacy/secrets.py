@@ -141,12 +141,11 @@ def _find(text: str, kinds: _Kinds) -> Iterator[tuple[Secret, Span]]:
                         yield secret, span
 
 
-def _matches(secret: Secret, text: SearchedText) -> Iterator[re.Match[str]]:
+def _matches(secret: Secret, text: SearchedText) -> Iterable[re.Match[str]]:
     """Return the matches of its pattern, if the words are there that must stand around one."""
-    first = secret.pattern.search(text.plain)
-    if first is None or not secret.may_be_in(text):
-        return iter(())
-    return secret.pattern.finditer(text.plain, first.start())
+    if text.first(secret.pattern) is None or not secret.may_be_in(text):
+        return ()
+    return text.matches(secret.pattern)
 
 
 def _plain(text: str) -> str:

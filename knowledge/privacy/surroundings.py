@@ -28,6 +28,22 @@ class SearchedText:
         self.plain = plain
         self.lowered = plain.lower()
         self._has: dict[tuple[str, str], bool] = {}
+        self._first: dict[re.Pattern[str], re.Match[str] | None] = {}
+        self._matches: dict[re.Pattern[str], tuple[re.Match[str], ...]] = {}
+
+    def first(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Return the first match of a pattern; several rules share one."""
+        if pattern not in self._first:
+            self._first[pattern] = pattern.search(self.plain)
+        return self._first[pattern]
+
+    def matches(self, pattern: re.Pattern[str]) -> tuple[re.Match[str], ...]:
+        """Return all matches of a pattern, in order."""
+        if pattern not in self._matches:
+            first = self.first(pattern)
+            start = len(self.plain) if first is None else first.start()
+            self._matches[pattern] = tuple(pattern.finditer(self.plain, start))
+        return self._matches[pattern]
 
     def has(self, words: str, around: str) -> bool:
         """Return whether the pattern is there; long tables repeat the same surroundings."""
@@ -55,9 +71,9 @@ class Surroundings:
     unless: str | None = None
     """The pattern of what says that it is something else."""
 
-    def may_hold(self, lowered: str) -> bool:
-        """Return whether a text in lower case has the words anywhere, so that a value may."""
-        return VALUE in self.words or _compiled(self.words).search(lowered) is not None
+    def may_hold(self, text: SearchedText) -> bool:
+        """Return whether the text has the words anywhere, so that a value may."""
+        return VALUE in self.words or text.has(self.words, text.lowered)
 
     def hold(self, text: SearchedText, start: int, end: int) -> bool:
         """Return whether the words around the value at these places of the text name it."""

@@ -23,13 +23,16 @@ LOCK_NUMBER = (
 _SIGN = r"[A-Za-z0-9\u00c0-\u024f\u0300-\u036f!#$%&*+=?@^_~|\\-]"
 
 
-def _token(least: int) -> str:
+def _token(least: int, has: str = "") -> str:
     return (
-        rf"(?<!{_SIGN})(?<![./\\])((?=[A-Za-z0-9!$%&*])"
+        rf"(?<!{_SIGN})(?<![./\\])((?=[A-Za-z0-9!$%&*]){has}"
         rf"(?>{_SIGN}|[./:](?=[A-Za-z0-9])){{{least},64}}+)(?![(\[])"
     )
 
 
 TOKEN = _token(7)
 """Signs in a row, as of a password: at least seven."""
-SHORT_TOKEN = _token(6)
+_DIGIT_WITHIN = rf"(?=(?:(?![0-9]){_SIGN}|[./:](?=[A-Za-z0-9])){{0,63}}+[0-9])"
+DIGIT_TOKEN = _token(7, _DIGIT_WITHIN)
+"""Such signs with a digit among them."""
+SHORT_TOKEN = _token(6, _DIGIT_WITHIN)

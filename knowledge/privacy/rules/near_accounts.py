@@ -9,7 +9,7 @@ from souffleur.knowledge.privacy.document_forms import (
     wide,
 )
 from souffleur.knowledge.privacy.rule import Rule
-from souffleur.knowledge.privacy.surroundings import near
+from souffleur.knowledge.privacy.surroundings import VALUE, near
 from souffleur.knowledge.privacy.vocabulary import spell, words
 
 _SOCIAL, _TAX = "a social security number", "a tax number"
@@ -175,6 +175,16 @@ BANK = (
         "send the rent to ⟦30-91-47 61820357⟧, it is the new account",
         exactly("[0-9]{2}-[0-9]{2}-[0-9]{2}[ ,/]{1,3}[0-9]{8}"),
         named("accounts? | acc | bank | sort[ -]?code | pay | transfer | rent"),
+    ),
+    Rule(
+        _BANK,
+        "sort code 30-91-47, account ⟦61820357⟧",
+        exactly("[0-9]{6,12}"),
+        near(
+            rf"{spell('accounts? | acc | acct | a/c')}[^\n0-9]{{0,16}}{VALUE}",
+            before=40,
+            unless=words("other_number"),
+        ),
     ),
     Rule(_BANK, "the bsb is ⟦062-000⟧", exactly("[0-9]{3}-[0-9]{3}"), named("bsb")),
     Rule(_BANK, "⟦1234 1234 16 1234567890⟧", digits(20, 20, " -"), None, valid("es.ccc")),

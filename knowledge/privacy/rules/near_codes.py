@@ -2,7 +2,7 @@
 
 from souffleur.knowledge.privacy.rule import Rule
 from souffleur.knowledge.privacy.surroundings import VALUE, near
-from souffleur.knowledge.privacy.value_checks import has_both
+from souffleur.knowledge.privacy.value_checks import has_both, has_four_signs
 from souffleur.knowledge.privacy.value_patterns import (
     END,
     FOURS,
@@ -46,7 +46,26 @@ _OF_ALARM = near(
     unless=words("other_code"),
 )
 
+_NOT_OF_LOCK = (
+    rf"{words('other_code', 'price_or_year')}|{words('no_code_follows')}[\s.]{{0,2}}{VALUE}"
+    rf"|{VALUE}\s?[番号號寝]"
+)
+_SOON_AFTER_LOCK = near(
+    rf"{words('lock')}['\s][^\n0-9]{{2,40}}{VALUE}",
+    rf"{words('lock', 'pin', 'password')}[^\n]{{0,24}}{VALUE}\s?(?:{alternatives('set_after')})",
+    weak=True,
+    unless=_NOT_OF_LOCK,
+)
+"""A few words between the lock and its code, of which none tells where or how much."""
+
 LOCK_CODES = (
+    Rule(
+        _LOCK,
+        "the street door keypad wants ⟦4471⟧ then the hash key",
+        LOCK_NUMBER,
+        _SOON_AFTER_LOCK,
+        has_four_signs,
+    ),
     Rule(
         _LOCK,
         "the safe: ⟦left to 31, right to 8⟧",
@@ -120,6 +139,30 @@ CODES = (
     ),
     Rule(
         _CODE,
+        "my kid keeps changing my phone passcode lol. it's ⟦740926⟧ at the moment",
+        rf"{START}{NO_YEAR}([0-9]{{4,8}}+|{THREES}|[0-9]{{2}}(?:[ -][0-9]{{2}}){{2}}){END}",
+        near(
+            rf"{_NAMED_BEFORE}[^\n]{{0,110}}(?:[.,;:!?\u2026。、，！？]\s?|\s(?:lol|haha|lmao|jaja|mdr|kkk|rs)\s)"
+            rf"(?:{alternatives('it_is')})[\s:]{{0,2}}{VALUE}",
+            weak=True,
+            across=True,
+            before=140,
+            after=30,
+            unless=words("other_code", "price_or_year"),
+        ),
+    ),
+    Rule(
+        _CODE,
+        "they texted me ⟦604 817⟧ to log in, it's for the bank",
+        rf"{START}((?:G-)?[0-9]{{6}}|{THREES}|[0-9]{{4}}|[0-9]{{8}}){END}",
+        near(
+            rf"\A(?s:(?=.*{words('texted')})(?=.*{words('login_with_code')}))",
+            weak=True,
+            unless=words("other_code", "price_or_year", "other_number"),
+        ),
+    ),
+    Rule(
+        _CODE,
         "the code, ⟦449 120⟧",
         rf"{START}({THREES}){END}",
         near(words("code"), weak=True, unless=words("other_code")),
@@ -150,13 +193,20 @@ CODES = (
         _CODE,
         "totp ⟦JBSW Y3DP EHPK 3PXP⟧",
         rf"{_L}((?=[A-Z ]{{0,40}}?[2-7])[A-Z2-7]{{4}}(?: ?[A-Z2-7]{{4}}){{3,15}}+){_R}",
-        near(words("authenticator")),
+        near(words("authenticator", "authenticating"), before=110),
     ),
     Rule(
         _CODE,
         "the authenticator wants ⟦jbsw y3dp ehpk 3pxp jbsw y3dp⟧",
         rf"{_L}((?=[a-z ]{{0,40}}?[2-7])[a-z2-7]{{4}}(?: [a-z2-7]{{4}}){{5,15}}+){_R}",
-        near(words("authenticating")),
+        near(words("authenticating"), before=110),
+        has_both,
+    ),
+    Rule(
+        _CODE,
+        "la clave manual del autenticador es ⟦op2xozwwixekygao⟧",
+        rf"{_L}((?=[a-z]{{0,40}}?[2-7])[a-z2-7]{{16}}(?:[a-z2-7]{{8,16}}){{0,2}}){_R}",
+        near(words("authenticating"), before=90),
         has_both,
     ),
     Rule(

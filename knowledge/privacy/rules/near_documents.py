@@ -197,4 +197,10 @@ PASSPORTS_AND_LICENCES = (
         ),
         unlike_others(words("driving_licence")),
     ),
+    Rule(
+        _LICENCE,
+        "CA license is ⟦D6280417⟧, needed it for the rental",
+        exactly("[A-Z][0-9]{7,8}|[A-Z]{2}[0-9]{6}|[A-Z][0-9]{12,13}"),
+        unlike_others(spell("…licen[cs]e… | permit | learner'?s")),
+    ),
 )

@@ -3,12 +3,15 @@
 from souffleur.knowledge.privacy.rule import Rule
 from souffleur.knowledge.privacy.surroundings import VALUE, near
 from souffleur.knowledge.privacy.value_checks import (
+    has_inner_digit,
     has_inner_sign,
+    has_letters_and_digits,
     is_mixed,
     is_password_like,
+    is_surely_password,
     may_be_password,
 )
-from souffleur.knowledge.privacy.value_patterns import NUMBER, SHORT_TOKEN, TOKEN, YEAR
+from souffleur.knowledge.privacy.value_patterns import DIGIT_TOKEN, NUMBER, SHORT_TOKEN, TOKEN, YEAR
 from souffleur.knowledge.privacy.vocabulary import alternatives, words
 
 _KIND = "a password"
@@ -26,18 +29,18 @@ _TYPED = rf"{words('typed')}(?: (?:in|the|el|il|le|die))?\s?[\"']?{VALUE}"
 """A key pad is used: the value follows."""
 _NEW_CARD = rf"{words('renewed')}[^\n]{{0,24}}{words('card')}[^\n0-9]{{0,24}}"
 
-PASSWORDS = (
+TOKENS = (
     Rule(
         _KIND,
         "⟦Pelican&Lamp77⟧ is what gets you into the streaming thing, the password never changes",
-        TOKEN,
+        DIGIT_TOKEN,
         near(words("password", "pin", "login", "wifi", "code"), before=150, after=100),
         is_password_like,
     ),
     Rule(
         _KIND,
         "ponle ⟦girasol_9981⟧ cuando te pida la contraseña",
-        TOKEN,
+        DIGIT_TOKEN,
         near(words("password", "pin", "wifi"), before=50, after=35, unless=words("user_name")),
         may_be_password,
     ),
@@ -45,7 +48,7 @@ PASSWORDS = (
         _KIND,
         "the school wants a new password every term, she looked out of the window, thought about"
         " it for quite a while and typed ⟦hedgehog_58rain⟧.",
-        TOKEN,
+        DIGIT_TOKEN,
         near(
             rf"{words('password')}[^\n]{{0,150}}[\s,:，：][\"'(]{{0,2}}{VALUE}{_LAST_OR_ALONE}",
             before=170,
@@ -57,7 +60,7 @@ PASSWORDS = (
     Rule(
         _KIND,
         "the cottage has wifi and it's on a card on the fridge: ⟦gorse-heron-5518⟧",
-        TOKEN,
+        DIGIT_TOKEN,
         near(
             rf"[,:，：]\s?{VALUE}[^\n]{{0,100}}{words('password')}",
             rf"{words('wifi', 'login')}[^\n]{{0,150}}:\s{VALUE}",
@@ -67,25 +70,43 @@ PASSWORDS = (
         ),
         may_be_password,
     ),
-    Rule(_KIND, "dein passwort: ⟦Teddy-Nebel-64⟧", SHORT_TOKEN, _BESIDE, is_mixed),
     Rule(
         _KIND,
-        "wer sich so was merkt: das passwort ist ⟦пирожок77⟧",
-        r"(?<![\u0400-\u04ffA-Za-z0-9])((?=[^\s\x00]{0,30}?[0-9])[\u0400-\u04ff]"
-        r"[\u0400-\u04ffA-Za-z0-9!@#$%&*_.-]{5,40}+|[\uac00-\ud7a3]{1,8}[0-9]{2,8}+)",
-        _BESIDE,
+        "omg the wifi here is ⟦soggybiscuit4tea⟧ all lowercase",
+        DIGIT_TOKEN,
+        near(
+            rf"{words('wifi', 'login', 'password', 'key')}[^\n.!?]{{0,40}}"
+            rf"(?:{words('telling')}|[:=])[\s\"']{{1,2}}{VALUE}",
+            before=80,
+            after=4,
+            unless=words("user_name"),
+        ),
+        has_inner_digit,
     ),
     Rule(
         _KIND,
+        "The cottage wifi is called Heron_Guest and the key's ⟦plumcrumble2209⟧",
+        DIGIT_TOKEN,
+        near(
+            rf"{words('wifi', 'login')}[^\n]{{0,130}}{words('short_label')}(?:'s)?"
+            rf"(?: (?:{alternatives('is')}))?[\s:=]{{1,2}}[\"']?{VALUE}",
+            before=150,
+            after=4,
+        ),
+        has_letters_and_digits,
+    ),
+    Rule(_KIND, "dein passwort: ⟦Teddy-Nebel-64⟧", SHORT_TOKEN, _BESIDE, is_mixed),
+    Rule(
+        _KIND,
         "da ieri si entra con ⟦rosmarino_zio88⟧, quello di prima non va",
-        TOKEN,
+        DIGIT_TOKEN,
         near(rf"{words('entering')} {words('with')}\s{VALUE}", unless=words("user_name")),
         may_be_password,
     ),
     Rule(
         _KIND,
         "if I get hit by a bus, the till tablet unlocks using ⟦Marzipan?1974⟧, tell Joan",
-        TOKEN,
+        DIGIT_TOKEN,
         near(
             _TYPED,
             words("unlocking"),
@@ -93,6 +114,18 @@ PASSWORDS = (
             r"|(?:genommen|gewählt)",
         ),
         is_password_like,
+    ),
+)
+"""Passwords that hold a digit beside a letter or a sign."""
+
+PASSWORDS = (
+    Rule(
+        _KIND,
+        "wer sich so was merkt: das passwort ist ⟦пирожок77⟧",
+        r"(?<![\u0400-\u04ffA-Za-z0-9])((?=[^\s\x00]{0,30}?[0-9])[\u0400-\u04ff]"
+        r"[\u0400-\u04ffA-Za-z0-9!@#$%&*_.-]{5,40}+|[\uac00-\ud7a3]{1,8}[0-9]{2,8}+[!?*~]{0,3}+"
+        r"|[A-Za-z]{2,20}+[\u3040-\u9fff\uac00-\ud7a3]{1,8}[A-Za-z]{0,8}[0-9!@#$%^&*]{2,12}+)",
+        _BESIDE,
     ),
     Rule(
         _KIND,
@@ -130,7 +163,10 @@ PASSWORDS = (
         ),
     ),
 )
-"""Passwords that hold a digit, and PINs."""
+"""PINs, and passwords in other scripts that hold a digit."""
 
-SIGNED = (Rule(_KIND, "password: ⟦milk%Bari⟧", TOKEN, _BESIDE, has_inner_sign),)
+SIGNED = (
+    Rule(_KIND, "password: ⟦milk%Bari⟧", TOKEN, _BESIDE, has_inner_sign),
+    Rule(_KIND, "netflix is ⟦Marmalade!Otter88⟧ now", DIGIT_TOKEN, None, is_surely_password),
+)
 """Passwords that a sign joins."""

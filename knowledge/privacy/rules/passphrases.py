@@ -1,11 +1,12 @@
 """Passphrases of several words, as people tell them."""
 
 from souffleur.knowledge.privacy.rule import Rule
-from souffleur.knowledge.privacy.vocabulary import LETTERS, in_text, own_in_text
+from souffleur.knowledge.privacy.vocabulary import LETTERS, alternatives, in_text, own_in_text
 
 _KIND = "a passphrase"
 _L, _R = rf"(?<![{LETTERS}])", rf"(?![{LETTERS}])"
 COMMON_WORD = own_in_text("common_word")
+_SAID = own_in_text("said_of_password")
 _WORD = rf"(?!{COMMON_WORD})[{LETTERS}'-]{{2,14}}+"
 _IS = rf"(?>{_L}{own_in_text('passphrase_is')}(?=\s)|[:=])"
 
@@ -15,6 +16,19 @@ PASSPHRASES = (
         "the master phrase i went with is ⟦purple tractor eats Sunday gravel⟧ and now to bed",
         rf"(?i:{_L}(?>{in_text('passphrase')})[^\n.:;\x00]{{0,40}}?{_IS}[\s\"']{{1,3}}+"
         rf"({_WORD}(?:\s{_WORD}){{3,8}}+))",
+    ),
+    Rule(
+        _KIND,
+        "my vault passphrase is ⟦gravel never sleeps on mondays⟧, ok",
+        rf"(?i:{_L}(?>{in_text('passphrase')}){_R}(?:\s(?!{_IS})[^\s.:;\x00]{{1,14}}+){{0,5}}(?:\s(?:{_IS})|:)\s[\"']?(?!{_SAID})"
+        rf"({_WORD}(?:\s[{LETTERS}0-9'-]{{1,14}}+){{3,8}}+)[\"']?(?=\s{{0,2}}(?:[.,;!?(\n]|\Z)))",
+    ),
+    Rule(
+        _KIND,
+        'the passphrase 4 my diary app is "⟦purple kettles never apologise⟧"',
+        rf"(?i:(?>{_L}(?:{own_in_text('passphrase')}|{own_in_text('password_label')})|{alternatives('passphrase_spelt')})"
+        rf"[^\n.\"“「『\x00]{{0,32}}?(?:{_IS}|[,(はをに是为]|が)\s{{0,2}}+[\"'「『“«](?!(?:{in_text('no_quoted_password')})[\s\"'])"
+        rf"((?:[^\s\"'”」』»\x00]{{1,16}}+\s){{2,8}}+[^\s\"'”」』»\x00]{{1,16}}+|[\u3040-\u9fff\uac00-\ud7a3、]{{6,40}}+)[\"'”」』»])",
     ),
 )
 """Words after the label of a passphrase; talk about one begins with words like "too" and "not"."""

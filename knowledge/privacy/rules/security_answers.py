@@ -19,7 +19,7 @@ _ANSWERED = (
 )
 _ANSWER = (
     r"(?:(?<=[\"'“「])([^\n\"'”」\x00]{2,40}+)"
-    rf"|((?!{COMMON_WORD}){_NAME}(?:\s(?:(?>der|die|von|de|du|of|the)\s)?+{_NAME}){{0,3}}+)"
+    rf"|((?:(?!{COMMON_WORD})[a-z\u00e0-\u00ff\u0430-\u0451]{{2,10}}+\s(?:(?>des|de|du|della|del|dos|da)\s)?+)?+(?!{COMMON_WORD}){_NAME}\.?(?:\s(?:(?>der|die|von|de|du|of|the)\s)?+{_NAME}){{0,3}}+)"
     r"|([\u3040-\u9fff\uac00-\ud7a3]{2,10}+))"
 )
 """A name, words in quotation marks, or a few signs of another script."""
@@ -34,7 +34,7 @@ ANSWERS = (
     Rule(
         _KIND,
         "Die Hotline fragt nach dem ersten Haustier, da sag ich ⟦Schnurrbert⟧ und gut",
-        rf"(?i:(?>{_QUESTION})[^\n\x00]{{0,32}}?{_ANSWERED}){_ANSWER}",
+        rf"(?i:(?>{_QUESTION})[^\n\x00]{{0,70}}?{_ANSWERED}){_ANSWER}",
     ),
     Rule(
         _KIND,

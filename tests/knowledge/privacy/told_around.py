@@ -348,6 +348,68 @@ SECRETS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "my social is ⟦four one two, fifty-seven, 9083⟧ if they ask",
         ),
     ),
+    (
+        "password that needs no label",
+        (
+            "netflix is ⟦Walnut!Heron62⟧ since tuesday, dad changed it again",
+            "ça marche avec ⟦Rhubarbe&Lune41⟧ maintenant, note bien",
+            "steht auf dem zettel: ⟦Quitte%Regen73⟧, sonst nichts",
+        ),
+    ),
+    (
+        "password announced by what it opens",
+        (
+            "the hall wifi is ⟦mossyteapot3lane⟧ all small letters, tell grandpa",
+            "wifi 'Maple_5G' pass ⟦plantain4everyone⟧, zelda tonight",
+            "just set up the tablet, login is ⟦gr4velteapot⟧ with small letters",
+            "인스타 비번 ⟦gamja탕88!!⟧ 로 바꿨어",
+        ),
+    ),
+    (
+        "code soon after its lock",
+        (
+            "the courtyard barrier wants ⟦5527⟧ these days",
+            "cadeado da mala ficou ⟦918⟧. ansiosa",
+            "自転車の鍵 ⟦6094⟧ に変えた。明日は雨かな",
+            "шлагбаум открывается через ⟦38К5124⟧, жми быстро",
+            "para entrar al parking marca ⟦*5920⟧ y ya",
+        ),
+    ),
+    (
+        "clause that tells a code",
+        (
+            "my kid changes my phone passcode weekly lol. it's ⟦740926⟧ for now",
+            "la alarma de la oficina suena otra vez, qué pesadez. ahora es ⟦4471⟧",
+            "они мне прислали смс, ⟦604817⟧ для входа в банк",
+            "they texted me ⟦604 817⟧ to log in, is that the bank",
+        ),
+    ),
+    (
+        "phrase in quotation marks",
+        (
+            'the passphrase 4 my diary is "⟦violet kettles never apologise⟧", ok',
+            "日記の合言葉は「⟦もぐらは三時に逃げる⟧」にした",
+            "my vault passphrase is ⟦gravel never sleeps on sundays⟧.",
+        ),
+    ),
+    (
+        "digits told in mixed signs",
+        ("暗証番号ね、⟦ゼロ七二九⟧。内緒だよ", "parking, code ⟦4471⟧, level two"),
+    ),
+    (
+        "account and licence",
+        (
+            "sort code 30-91-47, account ⟦61820357⟧, that's for the rent",
+            "CA license is ⟦D6280417⟧ needed it for the rental",
+        ),
+    ),
+    (
+        "answer that begins with a small letter",
+        (
+            "Question secrète de la banque, j'ai répondu ⟦impasse des Trois Chouettes⟧ pour la rue",
+            "la pregunta secreta del banco es el apodo de mi abuela y puse ⟦Chepita Trueno⟧",
+        ),
+    ),
 )
 
 LOOKALIKES: tuple[str, ...] = (
@@ -465,4 +527,17 @@ LOOKALIKES: tuple[str, ...] = (
     "نسيت كلمة السر مرة أخرى",
     "पिन भूल गया, 2 घंटे लग गए",
     "the answer to my security question is not what you think",
+    "the locker is number 4471, top row",
+    "I'm in locker 2117 this term, next to the door",
+    "beim pfandleiher steht ein tresor von 1892, 640 kilo schwer",
+    "駅のロッカー0417番が空いてた",
+    "the door costs 1280 and the lock another 4500 in all",
+    "that player is OtterFan#88123, add her",
+    "my public key is ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIK6yipxzMSkH3IrbMLVxquurb6HuphMqxVUNpzpmgFxw ann@tea",
+    "the song is spotify:track:4uLU6hMCjMI75M1A2tKUQC",
+    "send it to 1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa, that is the public address",
+    "she said my passphrase was too long to remember and to type on a phone",
+    'the page said "your password was wrong again" twice',
+    "they texted me 4500 photos of the wedding",
+    "commit a94a8fe5ccb19ba61c4c0873d391e987982fbbd3 broke the key test",
 )

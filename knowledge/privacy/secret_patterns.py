@@ -23,6 +23,7 @@ from souffleur.knowledge.privacy.rules import (
     lock_code_phrases,
     near_accounts,
     near_codes,
+    near_country_numbers,
     near_documents,
     near_keys,
     near_passwords,
@@ -123,6 +124,7 @@ _SECRETS_NEAR = (
 _DOCUMENTS_NEAR = (
     (near_accounts.NEAR_ACCOUNTS, hints.has_digits_of_document),
     (near_documents.NATIONAL, hints.has_digits_of_document),
+    (near_country_numbers.COUNTRY_NUMBERS, hints.has_digits_of_document),
     (near_documents.PASSPORTS_AND_LICENCES, hints.has_digits_of_document),
 )
 _CONTACTS = (

@@ -401,6 +401,7 @@ SECRETS: tuple[tuple[str, tuple[str, ...]], ...] = (
         (
             "sort code 30-91-47, account ⟦61820357⟧, that's for the rent",
             "CA license is ⟦D6280417⟧ needed it for the rental",
+            "my ein is ⟦83-5973651⟧ for the invoice",
         ),
     ),
     (

@@ -15,7 +15,10 @@ _NO_UNIT = re.compile(
     rf"(?![{_UNIT_SIGNS}])(?!\s?(?:%|€|₽|₩|km|kg|元|円|万))(?:{_END_OR_OTHER_SCRIPT}"
     rf"|\s+(?:{_END_OR_OTHER_SCRIPT}|\d|(?:{alternatives('no_unit')})(?!\w)))"
 )
-_TOLD = re.compile(rf"(?:{words('telling')}|[:=是为はが는은])[\s\"']{{0,2}}$")
+_TOLD = re.compile(
+    rf"(?:{words('telling')}|{words('pin', 'password')}[^\n0-9.!?]{{0,20}}|[:=是为はが는은])"
+    r"[\s\"']{0,2}$"
+)
 _NUMBERED = re.compile(
     rf"(?:{words('numbered')}(?:\s(?:no|nr|number|nummer|número|numéro|numero|номер))?"
     r"[\s.:#]{0,3}|[$€£¥₽₩#@]\s?)$"

@@ -101,9 +101,54 @@ def has_inner_digit(found: str) -> bool:
     (False, False)
     """
     return (
-        len(found) >= 8
+        8 <= len(found) <= 40
         and _is_made(found)
         and re.fullmatch("[A-Za-z]{2,}[0-9][A-Za-z]{3,}[A-Za-z0-9]*[!?.]?", found) is not None
+    )
+
+
+def is_word_with_digits(found: str) -> bool:
+    """Return whether it is a long word with digits, or several words, as right after a label.
+
+    >>> is_word_with_digits("palomitas88"), is_word_with_digits("Tangerine-Fox-88")
+    (True, True)
+    >>> is_word_with_digits("iphone15"), is_word_with_digits("top-10")
+    (False, False)
+    """
+    if is_mixed(found):
+        return True
+    return (
+        re.fullmatch(
+            "(?i:(?!iphone|galaxy|pixel|windows|android|office|version))"
+            "[A-Za-z]{5,24}[-_.]?[0-9]{2,4}[!?*]?",
+            found,
+        )
+        is not None
+    )
+
+
+def is_login_word(found: str) -> bool:
+    """Return whether it may be the password of a service that is named.
+
+    >>> is_login_word("sunsetRider44"), is_login_word("sunset44")
+    (True, False)
+    """
+    return (
+        may_be_password(found)
+        or re.fullmatch("[A-Za-z][a-z]+[A-Z][a-z]+[0-9]{2,4}", found) is not None
+    )
+
+
+def is_compound(found: str) -> bool:
+    """Return whether digits stand between two words, as in passwords far from their label.
+
+    >>> is_compound("Bluebell7Sparrow"), is_compound("Windows11Pro")
+    (True, False)
+    """
+    return (
+        len(found) >= 12
+        and _is_made(found)
+        and re.fullmatch("[A-Za-z]{3,}[0-9]{1,4}[A-Za-z]{3,}", found) is not None
     )
 
 

@@ -51,7 +51,7 @@ _NOT_OF_LOCK = (
     rf"|{VALUE}\s?[番号號寝]"
 )
 _SOON_AFTER_LOCK = near(
-    rf"{words('lock')}['\s][^\n0-9]{{2,40}}{VALUE}",
+    rf"{words('lock')}['\s,:][^\n0-9]{{2,40}}{VALUE}",
     rf"{words('lock', 'pin', 'password')}[^\n]{{0,24}}{VALUE}\s?(?:{alternatives('set_after')})",
     weak=True,
     unless=_NOT_OF_LOCK,
@@ -98,6 +98,25 @@ LOCK_CODES = (
         near(words("dial_lock"), before=40, after=30, unless=rf"{words('since')}\s?{VALUE}"),
     ),
     Rule(_LOCK, "the alarm goes off with ⟦4471⟧", LOCK_NUMBER, _OF_ALARM),
+    Rule(
+        _LOCK,
+        "l'alarme de la maison, ⟦4406⟧ puis étoile",
+        rf"{START}{NO_YEAR}(?!(?:[01][0-9]|2[0-3])[0-5][0-9](?![0-9]))"
+        rf"(\*?[0-9]{{4,8}}+[#*]?+){END}",
+        near(
+            rf"{words('alarm')}(?:[,:]\s|\s[^\n0-9]{{0,30}}"
+            rf"(?:{words('telling', 'dialled')}|[,:])\s){VALUE}",
+            weak=True,
+            unless=_NOT_OF_LOCK,
+        ),
+    ),
+    Rule(
+        _LOCK,
+        "金庫は右に⟦32、左に15、右に7⟧",
+        r"[左右][转轉にへ到]{0,2}\s?"
+        r"([0-9]{1,2}(?:[、，, ]{1,2}[左右][转轉にへ到]{0,2}\s?[0-9]{1,2}){1,5}+)",
+        near(words("dial_lock", "lock", "code"), before=80),
+    ),
 )
 """Codes of locks and alarms, which hold digits."""
 
@@ -175,6 +194,17 @@ CODES = (
             r"(?<![a-z])(?:to confirm|confirm (?:it'?s|that it'?s|i'?m) (?:me|you|really))",
             weak=True,
         ),
+    ),
+    Rule(
+        _CODE,
+        "our building code changed again, it's ⟦C2271⟧ now",
+        LOCK_NUMBER,
+        near(
+            rf"{words('code')}[^\n0-9]{{0,40}}(?:{alternatives('it_is')}|[:=])\s{VALUE}",
+            weak=True,
+            unless=words("other_code", "price_or_year"),
+        ),
+        has_four_signs,
     ),
     Rule(
         _CODE,

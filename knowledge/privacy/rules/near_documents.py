@@ -10,6 +10,7 @@ from souffleur.knowledge.privacy.document_forms import (
     wide,
 )
 from souffleur.knowledge.privacy.rule import Rule
+from souffleur.knowledge.privacy.surroundings import near
 from souffleur.knowledge.privacy.vocabulary import spell, words
 
 _NATIONAL, _PASSPORT = "a national identity number", "a passport number"
@@ -192,7 +193,7 @@ PASSPORTS_AND_LICENCES = (
         exactly(
             rf"{NO_DATE_OF_EIGHT}(?:[A-Z]{{1,5}}[0-9]{{6,13}}[A-Z0-9]{{0,6}}|[0-9]{{7,13}}"
             "|[0-9]{2}[ -][0-9]{2}[ -][0-9]{6}(?:[ -][0-9]{2})?|[0-9]{4} ?[0-9]{6}"
-            "|[A-Z0-9][0-9]{2}[A-Z0-9]{6,7}[0-9]|[A-Z][0-9]{3}(?:-[0-9]{3,4}){2,3}(?:-[0-9]{1,3})?"
+            "|[A-Z0-9][0-9]{2}[A-Z0-9]{6,7}[0-9]|[A-Z][0-9]{3}(?:-[0-9]{1,4}){2,5}"
             "|[A-Z]{2}[0-9]{7}[A-Z]|[0-9]{2}[A-Z]{2}[0-9]{5})"
         ),
         unlike_others(words("driving_licence")),
@@ -201,6 +202,9 @@ PASSPORTS_AND_LICENCES = (
         _LICENCE,
         "CA license is ⟦D6280417⟧, needed it for the rental",
         exactly("[A-Z][0-9]{7,8}|[A-Z]{2}[0-9]{6}|[A-Z][0-9]{12,13}"),
-        unlike_others(spell("…licen[cs]e… | permit | learner'?s")),
+        near(
+            spell("…licen[cs]e… | permit | learner'?s"),
+            unless=rf"{words('other_number')}|(?<![a-z])plates?(?![a-z])",
+        ),
     ),
 )

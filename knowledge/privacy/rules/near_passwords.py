@@ -6,13 +6,16 @@ from souffleur.knowledge.privacy.value_checks import (
     has_inner_digit,
     has_inner_sign,
     has_letters_and_digits,
+    is_compound,
+    is_login_word,
     is_mixed,
     is_password_like,
     is_surely_password,
+    is_word_with_digits,
     may_be_password,
 )
 from souffleur.knowledge.privacy.value_patterns import DIGIT_TOKEN, NUMBER, SHORT_TOKEN, TOKEN, YEAR
-from souffleur.knowledge.privacy.vocabulary import alternatives, words
+from souffleur.knowledge.privacy.vocabulary import alternatives, listed, spell, words
 
 _KIND = "a password"
 _ABOUT = rf"(?:\s(?:{alternatives('about')}|to|from)(?:\s[^\s\n]{{1,16}}){{1,2}}?)?"
@@ -24,6 +27,7 @@ _BESIDE = near(
     after=0,
 )
 """The value follows its label, with no more than what it opens between."""
+_IT_IS = listed("it_is")
 _LAST_OR_ALONE = r"[\"')]{0,2}(?:[,.!?，。！]|\s?$)"
 _TYPED = rf"{words('typed')}(?: (?:in|the|el|il|le|die))?\s?[\"']?{VALUE}"
 """A key pad is used: the value follows."""
@@ -72,6 +76,43 @@ TOKENS = (
     ),
     Rule(
         _KIND,
+        "hold on to this: ⟦Bluebell7Sparrow⟧, it's for my work email login",
+        DIGIT_TOKEN,
+        near(
+            words("password", "pin", "login", "wifi"),
+            before=80,
+            after=60,
+            unless=words("user_name"),
+        ),
+        is_compound,
+    ),
+    Rule(
+        _KIND,
+        "Netflix password got changed to ⟦Tangerine-Fox-88⟧",
+        DIGIT_TOKEN,
+        near(
+            rf"{words('password', 'pin')}[^\n.!?]{{0,40}}"
+            rf"(?:{words('telling')}|{spell(*_IT_IS)}|[:=])[\s\"']{{1,2}}{VALUE}",
+            before=80,
+            after=4,
+        ),
+        is_word_with_digits,
+    ),
+    Rule(
+        _KIND,
+        "Reminder for me: Hulu is ⟦sunsetRider44⟧. Now let's talk about dinner",
+        DIGIT_TOKEN,
+        near(
+            rf"{words('service', 'login', 'wifi')}[^\n.!?]{{0,40}}"
+            rf"(?:{words('telling')}|{spell(*_IT_IS)}|[:=])[\s\"']{{1,2}}{VALUE}",
+            before=80,
+            after=30,
+            unless=words("user_name", "no_login"),
+        ),
+        is_login_word,
+    ),
+    Rule(
+        _KIND,
         "omg the wifi here is ⟦soggybiscuit4tea⟧ all lowercase",
         DIGIT_TOKEN,
         near(
@@ -94,6 +135,13 @@ TOKENS = (
             after=4,
         ),
         has_letters_and_digits,
+    ),
+    Rule(
+        _KIND,
+        "netflix: usuario lola, contraseña ⟦palomitas88⟧",
+        SHORT_TOKEN,
+        _BESIDE,
+        is_word_with_digits,
     ),
     Rule(_KIND, "dein passwort: ⟦Teddy-Nebel-64⟧", SHORT_TOKEN, _BESIDE, is_mixed),
     Rule(
@@ -138,7 +186,8 @@ PASSWORDS = (
         "the pin is ⟦1994⟧, like his birthday",
         YEAR,
         near(
-            rf"{words('pin')}[^\n0-9]{{0,48}}(?:[\s,]{_IS}|[:=是为は]|は|는|은)\s?{VALUE}",
+            rf"{words('pin', 'code')}[^\n0-9]{{0,48}}(?:[\s,]{_IS}|[:=是为は]|は|는|은)\s?{VALUE}",
+            unless=words("other_code"),
             weak=True,
         ),
     ),

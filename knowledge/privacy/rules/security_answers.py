@@ -2,7 +2,7 @@
 
 from souffleur.knowledge.privacy.rule import Rule
 from souffleur.knowledge.privacy.rules.passphrases import COMMON_WORD
-from souffleur.knowledge.privacy.vocabulary import LETTERS, alternatives, in_text
+from souffleur.knowledge.privacy.vocabulary import LETTERS, alternatives, in_text, own_in_text
 
 _KIND = "an answer to a security question"
 _L = rf"(?<![{LETTERS}])"
@@ -35,6 +35,20 @@ ANSWERS = (
         _KIND,
         "Die Hotline fragt nach dem ersten Haustier, da sag ich ⟦Schnurrbert⟧ und gut",
         rf"(?i:(?>{_QUESTION})[^\n\x00]{{0,70}}?{_ANSWERED}){_ANSWER}",
+    ),
+    Rule(
+        _KIND,
+        "my mother's maiden name for the bank is ⟦Kowalczyk⟧",
+        rf"(?i:(?>{_L}(?:{in_text('security_question')})[^\n.\x00]{{0,24}}?(?:{in_text('bank')})"
+        rf"|{_L}(?:{in_text('asked_for_security')}))[^\n.\x00]{{0,40}}?"
+        rf"(?:[):]|(?>\s(?:{in_text('answer_is')})(?=\s)))\s[\"']?){_ANSWER}",
+    ),
+    Rule(
+        _KIND,
+        "my secret answer is ⟦thunderbolt⟧",
+        rf"(?i:{_L}(?>{in_text('secret_answer')})\s?(?>:|(?>{in_text('answer_is')})(?=\s))"
+        rf"\s{{1,2}}[\"']?(?!{own_in_text('said_of_password')}|{COMMON_WORD})([{LETTERS}]{{4,24}}+)"
+        r"(?=[\"']?\s{0,2}(?:[,.;!)\n]|\Z)))",
     ),
     Rule(
         _KIND,

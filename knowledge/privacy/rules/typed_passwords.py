@@ -37,7 +37,7 @@ PAIRS = (
         _KIND,
         "log in with admin / ⟦teapot-4471⟧",
         rf"(?i:(?:{_ADDRESS}|(?<![a-z0-9])(?:admin|root|administrator))"
-        r"(?:\s?[/|,;]\s?|\s?:\s?(?=[a-z])|\s)"
+        r"(?:\s?[/|,;]\s?|\s?:\s?(?=[a-z])|\s(?:(?>and|und|et|y|e|и|with|mit|con|avec|com|pass|pw)\s)?)"
         rf"(?!{CODE}|[a-z0-9._-]{{1,64}}@){HAS_DIGIT}{HAS_LETTER}{_NO_DEVICE}({SIGN}{{7,64}}+))",
     ),
 )

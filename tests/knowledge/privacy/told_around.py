@@ -411,6 +411,28 @@ SECRETS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "la pregunta secreta del banco es el apodo de mi abuela y puse ⟦Chepita Trueno⟧",
         ),
     ),
+    (
+        "named by what it opens",
+        (
+            "Reminder for me: Hulu is ⟦sunsetRider44⟧. Now let's talk about dinner",
+            "the streaming password got changed to ⟦Tangerine-Fox-88⟧ because of my ex",
+            "hold on to this: ⟦Bluebell7Sparrow⟧, it's for my work email login",
+            "our building code changed again, it's ⟦C2271⟧ now",
+            "l'alarme de la maison, ⟦4406⟧ puis étoile",
+            "金庫は右に⟦32、左に15、右に7⟧",
+            "pin do telemóvel ⟦2468⟧ mudei ontem",
+            "the bank just sent ⟦774102⟧, should i type it in",
+            "for the printer it's admin and ⟦inkjet4ever⟧",
+        ),
+    ),
+    (
+        "answer right after its question",
+        (
+            "mother's maiden name for the bank is ⟦Kowalczyk⟧",
+            "my secret answer is ⟦thunderbolt⟧",
+            "Sicherheitsfrage, der Mädchenname, ist ⟦Brettschneider⟧",
+        ),
+    ),
 )
 
 LOOKALIKES: tuple[str, ...] = (
@@ -541,4 +563,10 @@ LOOKALIKES: tuple[str, ...] = (
     'the page said "your password was wrong again" twice',
     "they texted me 4500 photos of the wedding",
     "commit a94a8fe5ccb19ba61c4c0873d391e987982fbbd3 broke the key test",
+    "my spotify playlist is summer2019mix now",
+    "the license plate was D6280417, a red van",
+    "the alarm is at 0630, ugh",
+    "şifremi unuttum, 3000 lira gitti daha",
+    "东部新城3200有电梯，老外滩边2600走路十分钟",
+    "my secret answer is forgotten, so is the question",
 )

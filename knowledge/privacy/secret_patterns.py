@@ -116,6 +116,7 @@ _SECRETS_NEAR = (
     (near_codes.CODES, hints.has_digit),
     (told_numbers.TOLD_NUMBERS, hints.tells_numbers),
     (near_passwords.SIGNED, hints.has_inner_sign),
+    (near_passwords.JOINED, hints.names_passphrase),
     (near_keys.LONG, hints.has_long_run),
     (near_keys.ASSIGNED, hints.is_assigned),
     (near_keys.GROUPED, hints.has_groups),

@@ -119,12 +119,21 @@ def is_word_with_digits(found: str) -> bool:
         return True
     return (
         re.fullmatch(
-            "(?i:(?!iphone|galaxy|pixel|windows|android|office|version))"
+            "(?i:(?!iphone|galaxy|pixel|windows|android|office|version|macbook|thinkpad|surface|covid|chapter))"
             "[A-Za-z]{5,24}[-_.]?[0-9]{2,4}[!?*]?",
             found,
         )
         is not None
     )
+
+
+def is_announced(found: str) -> bool:
+    """Return whether it may be a password at the end of a sentence that tells of one.
+
+    >>> is_announced("GreenApple-2031"), is_announced("top-10")
+    (True, False)
+    """
+    return may_be_password(found) or (len(found) >= 9 and is_word_with_digits(found))
 
 
 def is_login_word(found: str) -> bool:

@@ -47,7 +47,8 @@ CODES = (
 """Card check codes, one-time codes, codes for recovery."""
 
 _SEED_WORD = (
-    "(?!(?:the|and|for|with|was|are|who|has|from|not|but|his|her|she|words?)(?![a-z]))[a-z]{3,8}+"
+    "(?!(?:the|and|for|with|was|are|who|has|from|not|but|his|her|she|words?)(?![a-z]))"
+    r"[a-z\u00c0-\u024f]{3,8}+"
 )
 """A word of a list of seed words, which has none of the commonest English words."""
 SEED_PHRASES = (

@@ -168,7 +168,7 @@ BANK = (
         _BANK,
         "sort code ⟦30-91-47⟧",
         exactly("[0-9]{2}[ -][0-9]{2}[ -][0-9]{2}"),
-        named("sort[ -]?code"),
+        named("sort([ -]?code)?"),
     ),
     Rule(
         _BANK,

@@ -173,7 +173,7 @@ CODES = (
     Rule(
         _CODE,
         "they texted me ⟦604 817⟧ to log in, it's for the bank",
-        rf"{START}((?:G-)?[0-9]{{6}}|{THREES}|[0-9]{{4}}|[0-9]{{8}}){END}",
+        rf"{START}((?:G-)?[0-9]{{6}}|{THREES}){END}",
         near(
             rf"\A(?s:(?=.*{words('texted')})(?=.*{words('login_with_code')}))",
             weak=True,
@@ -203,6 +203,27 @@ CODES = (
             rf"{words('code')}[^\n0-9]{{0,40}}(?:{alternatives('it_is')}|[:=])\s{VALUE}",
             weak=True,
             unless=words("other_code", "price_or_year"),
+        ),
+        has_four_signs,
+    ),
+    Rule(
+        _CODE,
+        "two-factor code from Microsoft ⟦8391 0274⟧, twice",
+        rf"{START}((?:G-)?[0-9]{{6,8}}|{THREES}|{FOURS}){END}",
+        near(
+            rf"{words('code', 'one_time_code')}[^\n0-9.!?]{{0,32}}{VALUE}",
+            weak=True,
+            unless=words("other_code", "price_or_year", "other_number"),
+        ),
+    ),
+    Rule(
+        _CODE,
+        "freischaltcode kam per post: ⟦7H3K9P⟧",
+        rf"{_L}(?=[A-Z-]{{0,12}}?[0-9][0-9-]{{0,8}}[A-Z])([A-Z0-9]{{2,8}}(?:-[A-Z0-9]{{2,6}}){{0,3}}+)"
+        r"(?![A-Za-z0-9-])",
+        near(
+            rf"{words('access_code')}[^\n0-9.!?]{{0,40}}(?:{words('telling')}|[:=]|\s)\s?{VALUE}",
+            unless=words("other_number"),
         ),
         has_four_signs,
     ),

@@ -6,6 +6,7 @@ from souffleur.knowledge.privacy.value_checks import (
     has_inner_digit,
     has_inner_sign,
     has_letters_and_digits,
+    is_announced,
     is_compound,
     is_login_word,
     is_mixed,
@@ -22,7 +23,7 @@ _ABOUT = rf"(?:\s(?:{alternatives('about')}|to|from)(?:\s[^\s\n]{{1,16}}){{1,2}}
 """What it opens: "for the tablet"."""
 _IS = f"(?:{alternatives('is')})"
 _BESIDE = near(
-    rf"{words('password')}{_ABOUT}[\s:=\->\"'「『が는은をのにで，、,]{{1,4}}(?:{_IS}[\s\"']{{1,2}})?{VALUE}",
+    rf"{words('password')}{_ABOUT}[\s:=\->\"'「『が는은をのにでは，、,]{{1,4}}(?:{_IS}[\s\"']{{1,2}})?{VALUE}",
     before=60,
     after=0,
 )
@@ -38,7 +39,7 @@ TOKENS = (
         _KIND,
         "⟦Pelican&Lamp77⟧ is what gets you into the streaming thing, the password never changes",
         DIGIT_TOKEN,
-        near(words("password", "pin", "login", "wifi", "code"), before=150, after=100),
+        near(words("password", "pin", "login", "wifi", "code", "service"), before=150, after=100),
         is_password_like,
     ),
     Rule(
@@ -59,7 +60,7 @@ TOKENS = (
             after=4,
             unless=words("user_name"),
         ),
-        may_be_password,
+        is_announced,
     ),
     Rule(
         _KIND,
@@ -104,12 +105,24 @@ TOKENS = (
         DIGIT_TOKEN,
         near(
             rf"{words('service', 'login', 'wifi')}[^\n.!?]{{0,40}}"
-            rf"(?:{words('telling')}|{spell(*_IT_IS)}|[:=])[\s\"']{{1,2}}{VALUE}",
+            rf"(?:{words('telling')}|{spell(*_IT_IS)}|[:=,])[\s\"']{{1,2}}{VALUE}",
             before=80,
             after=30,
             unless=words("user_name", "no_login"),
         ),
         is_login_word,
+    ),
+    Rule(
+        _KIND,
+        "пароль вайфая ⟦zimaleto22⟧",
+        DIGIT_TOKEN,
+        near(
+            rf"{words('password')}(?:\s[^\s.,;:!?0-9]{{1,12}}){{1,2}}\s{VALUE}{_LAST_OR_ALONE}",
+            before=60,
+            after=4,
+            unless=words("user_name"),
+        ),
+        is_word_with_digits,
     ),
     Rule(
         _KIND,
@@ -169,6 +182,17 @@ TOKENS = (
 PASSWORDS = (
     Rule(
         _KIND,
+        "das wlan heißt Krause und der schlüssel ist ⟦1234567890123456⟧",
+        r"(?<![A-Za-z0-9])([0-9]{8,20}+|[0-9]{4}(?:[ -][0-9]{4}){1,4})(?![A-Za-z0-9])",
+        near(
+            rf"{words('wifi')}[^\n]{{0,100}}{words('short_label', 'password')}(?:'s)?"
+            rf"(?: (?:{alternatives('is')}))?[\s:=]{{1,2}}{VALUE}",
+            before=130,
+            after=4,
+        ),
+    ),
+    Rule(
+        _KIND,
         "wer sich so was merkt: das passwort ist ⟦пирожок77⟧",
         r"(?<![\u0400-\u04ffA-Za-z0-9])((?=[^\s\x00]{0,30}?[0-9])[\u0400-\u04ff]"
         r"[\u0400-\u04ffA-Za-z0-9!@#$%&*_.-]{5,40}+|[\uac00-\ud7a3]{1,8}[0-9]{2,8}+[!?*~]{0,3}+"
@@ -186,7 +210,8 @@ PASSWORDS = (
         "the pin is ⟦1994⟧, like his birthday",
         YEAR,
         near(
-            rf"{words('pin', 'code')}[^\n0-9]{{0,48}}(?:[\s,]{_IS}|[:=是为は]|は|는|은)\s?{VALUE}",
+            rf"{words('pin', 'code')}[^\n0-9]{{0,48}}"
+            rf"(?:[\s,]{_IS}|[,.]\s{spell(*_IT_IS)}|[:=是为は]|は|는|은)\s?{VALUE}",
             unless=words("other_code"),
             weak=True,
         ),
@@ -219,3 +244,17 @@ SIGNED = (
     Rule(_KIND, "netflix is ⟦Marmalade!Otter88⟧ now", DIGIT_TOKEN, None, is_surely_password),
 )
 """Passwords that a sign joins."""
+
+JOINED = (
+    Rule(
+        "a passphrase",
+        "my diceware: ⟦mural-outpost-tricky-gauze-limes⟧ for the backup drive",
+        r"(?<![A-Za-z0-9_/.-])([a-z]{3,12}(?:-[a-z]{3,12}){3,9}+)(?![A-Za-z0-9_/-])",
+        near(
+            rf"(?:{words('password')}|diceware)[^\n]{{0,50}}(?:{words('telling')}|[:=,])\s[\"']?{VALUE}",
+            before=70,
+            after=4,
+        ),
+    ),
+)
+"""Words that are joined to a passphrase."""

@@ -433,6 +433,22 @@ SECRETS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "Sicherheitsfrage, der Mädchenname, ist ⟦Brettschneider⟧",
         ),
     ),
+    (
+        "label a few words before",
+        (
+            "the school portal wants a new password... ⟦GreenApple-2031⟧. I hate capitals",
+            "grandma's tablet wants a pin, its ⟦1946⟧, her year",
+            "двухэтажка, пароль вайфая ⟦zimaleto22⟧.",
+            "Spotify, ⟦dancingQueen_76⟧. What's for breakfast?",
+            "wlan heißt Krause und der schlüssel ist ⟦1234567890123456⟧",
+            "two-factor code from Microsoft ⟦8391 0274⟧ came in twice",
+            "freischaltcode kam gestern: ⟦7H3K9P⟧",
+            "iCloud recovery key ⟦K7WQ-9BHM-2XPL-83TN-VD5R-JJ4C-M6ZE⟧",
+            "my diceware: ⟦mural-outpost-tricky-gauze-limes⟧ for the backup drive",
+            "my green card number ⟦A098765432⟧ for the form",
+            "die tür unten geht mit ⟦4711⟧ auf, klingel ist kaputt",
+        ),
+    ),
 )
 
 LOOKALIKES: tuple[str, ...] = (
@@ -569,4 +585,9 @@ LOOKALIKES: tuple[str, ...] = (
     "şifremi unuttum, 3000 lira gitti daha",
     "东部新城3200有电梯，老外滩边2600走路十分钟",
     "my secret answer is forgotten, so is the question",
+    "use code SAVE20 before the access code page closes",
+    "Spotify Wrapped says 48291 minutes this year",
+    "the password is state-of-the-art, they say",
+    "steam sale: 70 percent off, 1998 games",
+    "my boarding code and the room code came, seat 4711",
 )

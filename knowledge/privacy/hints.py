@@ -69,18 +69,40 @@ _OTHER_SCRIPTS = re.compile(
 ).search
 
 has_digit = re.compile("[0-9]").search
-has_mixed_token = re.compile(
-    r"[a-z][!-/:-@\[-`{-~]{0,3}[0-9]|[0-9][!-/:-@\[-`{-~]{0,3}[a-z]"
-).search
-has_long_run = re.compile(r"[\w./+=:~-]{14}", re.ASCII).search
-has_digits = re.compile(
+
+
+def _with_digit(source: str) -> Hint:
+    """Return the hint of a pattern with a digit, which is not tried on texts that have none."""
+    search = re.compile(source).search
+
+    def has_one(lowered: str) -> bool:
+        return has_digit(lowered) is not None and search(lowered) is not None
+
+    return has_one
+
+
+has_mixed_token = _with_digit(r"[a-z][!-/:-@\[-`{-~]{0,3}[0-9]|[0-9][!-/:-@\[-`{-~]{0,3}[a-z]")
+has_digits = _with_digit(
     "[0-9][a-z ,-]{0,3}[0-9]{2}|[0-9]{2}[a-z ,-]{0,3}[0-9]|-[a-z]{0,9}[0-9]|[0-9][a-z]{0,9}-"
-).search
-has_many_digits = re.compile("[0-9](?:[a-z]?[ .,/()-]{0,2}[0-9]){5}").search
-has_digits_of_document = re.compile(
+)
+has_digits_of_document = _with_digit(
     "(?:[0-9][a-z]{0,2}[ .,/()-]{0,2}[a-z]{0,2}){4}[0-9]|[cfghj-nprtv-z][cfghj-nprtv-z0-9]{8}"
     "|[a-z]{5}[0-9]{4}[a-z]"
-).search
+)
+has_long_run = re.compile(r"[\w./+=:~-]{14}", re.ASCII).search
+has_many_digits = re.compile("[0-9](?:[a-z]?[ .,/()-]{0,2}[0-9]){5}").search
+_names_country_number = any_of(*listed("country_number_signs"))
+
+
+def names_country_number(lowered: str) -> bool:
+    """Return whether a country's own name of a number is there, and digits of a document.
+
+    >>> names_country_number("moj oib je 44762168275"), names_country_number("44762168275")
+    (True, False)
+    """
+    return bool(has_digits_of_document(lowered) and _names_country_number(lowered))
+
+
 has_groups = re.compile("[0-9][a-z]{0,3}[ -]?[a-z0-9]{2}").search
 has_inner_sign = re.compile("[a-z0-9][!#$%&*+=?^~@|]+[a-z0-9]").search
 is_assigned = any_of("=", ":")

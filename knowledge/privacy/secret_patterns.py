@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from souffleur.knowledge.privacy import hints
 from souffleur.knowledge.privacy.handling import Group
@@ -56,7 +56,7 @@ class Secret:
 
         There are hundreds, which take half a second to compile, and most are never tried.
         """
-        return re.compile(_apart(self.rule.value), re.ASCII)
+        return _compiled(self.rule.value)
 
     def may_be_in(self, text: SearchedText) -> bool:
         """Return whether the text has the words that must stand around one."""
@@ -68,6 +68,12 @@ class Secret:
         if check is not None and not check(text.plain[start:end]):
             return False
         return near is None or near.hold(text, start, end)
+
+
+@cache
+def _compiled(value: str) -> re.Pattern[str]:
+    """Return the pattern of a value, one object for all rules that share it."""
+    return re.compile(_apart(value), re.ASCII)
 
 
 def _apart(source: str) -> str:
@@ -125,7 +131,7 @@ _SECRETS_NEAR = (
 _DOCUMENTS_NEAR = (
     (near_accounts.NEAR_ACCOUNTS, hints.has_digits_of_document),
     (near_documents.NATIONAL, hints.has_digits_of_document),
-    (near_country_numbers.COUNTRY_NUMBERS, hints.has_digits_of_document),
+    (near_country_numbers.COUNTRY_NUMBERS, hints.names_country_number),
     (near_documents.PASSPORTS_AND_LICENCES, hints.has_digits_of_document),
 )
 _CONTACTS = (

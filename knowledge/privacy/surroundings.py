@@ -28,22 +28,24 @@ class SearchedText:
         self.plain = plain
         self.lowered = plain.lower()
         self._has: dict[tuple[str, str], bool] = {}
-        self._first: dict[re.Pattern[str], re.Match[str] | None] = {}
-        self._matches: dict[re.Pattern[str], tuple[re.Match[str], ...]] = {}
+        self._first: dict[int, re.Match[str] | None] = {}
+        self._matches: dict[int, tuple[re.Match[str], ...]] = {}
 
     def first(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Return the first match of a pattern; several rules share one."""
-        if pattern not in self._first:
-            self._first[pattern] = pattern.search(self.plain)
-        return self._first[pattern]
+        key = id(pattern)  # to hash a pattern is to read all of it
+        if key not in self._first:
+            self._first[key] = pattern.search(self.plain)
+        return self._first[key]
 
     def matches(self, pattern: re.Pattern[str]) -> tuple[re.Match[str], ...]:
         """Return all matches of a pattern, in order."""
-        if pattern not in self._matches:
+        key = id(pattern)
+        if key not in self._matches:
             first = self.first(pattern)
             start = len(self.plain) if first is None else first.start()
-            self._matches[pattern] = tuple(pattern.finditer(self.plain, start))
-        return self._matches[pattern]
+            self._matches[key] = tuple(pattern.finditer(self.plain, start))
+        return self._matches[key]
 
     def has(self, words: str, around: str) -> bool:
         """Return whether the pattern is there; long tables repeat the same surroundings."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 1.0
 """Minimum seconds between two looks."""
 SHARE_OF_TIME = 0.1
-"""Share of the time that looking may take, as the queue grows."""
+"""Share of the time that looking may take, as the queue grows; the pause is a lease at most."""
 
 
 Wake = Callable[[Sequence[str], Sequence[str]], object]
@@ -96,4 +96,6 @@ class Lookout:
                 logger.log(level, "what waits could not be read: {}", error)
                 failed = True
             took = self._times.steady() - begun
-            await self._times.sleep(max(LOOK_SECONDS, took / SHARE_OF_TIME))
+            # What failed may have taken as long as the server may, and says nothing of the queue.
+            usual = 0.0 if failed else min(took / SHARE_OF_TIME, self._period.total_seconds())
+            await self._times.sleep(max(LOOK_SECONDS, usual))

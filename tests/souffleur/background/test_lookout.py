@@ -135,3 +135,33 @@ async def test_all_resumes_as_soon_as_the_server_is_back(base: KnowledgeBase) ->
     await until(lambda: scene.judged == ["hi"])
     await scene.lookout.stop()
     await scene.worker.stop()
+
+
+@pytest.mark.parametrize(("fails", "pause"), [(False, 30.0), (True, 1.0)])
+async def test_a_look_that_takes_long_delays_no_turn_for_long(
+    base: KnowledgeBase, fails: bool, pause: float
+) -> None:
+    """After ten seconds for an answer, the next look is after a lease; after none, in a second."""
+    now, pauses = [0.0], list[float]()
+
+    def first() -> None:
+        now[0] += 10.0
+        if fails:
+            raise StoreError("timed out")
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        await asyncio.Event().wait()
+
+    lookout = Lookout(
+        base,
+        period=timedelta(seconds=30),
+        times=TimeSource(steady=lambda: now[0], sleep=sleep),
+        wake=lambda new, again: None,
+        first=first,
+        back=lambda: None,
+    )
+    lookout.start()
+    await until(lambda: bool(pauses))
+    assert pauses == [pause]
+    await lookout.stop()

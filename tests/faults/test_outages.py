@@ -18,7 +18,7 @@ from souffleur.opening import Opening
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, verdict
-from tests.place import lasts_hours, where
+from tests.place import at_once, lasts_hours, where
 from tests.scripted import SKIP, Scripted, add, answer
 from tests.simulated_time import SimulatedTime
 from tests.stores import open_empty
@@ -202,6 +202,7 @@ async def test_a_wrong_setting_is_no_fault_of_the_turns(tmp_path: Path, stub: St
         assert "temperature" in memory.error
 
 
+@at_once
 async def test_what_an_older_version_set_aside_is_taken_up_once(tmp_path: Path) -> None:
     """Turns that failed for an endpoint are judged at the first start; unusable answers wait on."""
     async with Souffleur.open(settings(tmp_path), clock=lambda: NOW) as memory:

@@ -16,6 +16,7 @@ from souffleur.runtime import Souffleur
 from tests.build import open_base
 from tests.faults.racer import Answer, Order, keep, settings
 from tests.faults.test_kill import ROOT, environment
+from tests.place import in_folder
 
 COMMAND = [sys.executable, "-P", "-m", "tests.faults.racer"]
 TOGETHER = 3
@@ -79,6 +80,7 @@ def assert_names_holder(refused: str, folder: Path, pids: Sequence[int]) -> None
     assert any(one in refused for one in told), refused
 
 
+@in_folder
 @pytest.mark.parametrize(
     "attempts", [2, pytest.param(200, marks=pytest.mark.soak)], ids=["two", "two hundred"]
 )
@@ -102,6 +104,7 @@ async def test_a_first_start_is_made_by_one_at_a_time(tmp_path: Path, attempts: 
     assert refusals > 0
 
 
+@in_folder
 @pytest.mark.parametrize(
     "intruders", [3, pytest.param(200, marks=pytest.mark.soak)], ids=["three", "two hundred"]
 )
@@ -125,6 +128,7 @@ async def test_a_host_writes_on_whoever_else_comes(tmp_path: Path, intruders: in
     await assert_kept(folder, kept)
 
 
+@in_folder
 @pytest.mark.parametrize(
     "kills", [1, pytest.param(50, marks=pytest.mark.soak)], ids=["one", "fifty"]
 )

@@ -24,7 +24,7 @@ from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from souffleur.time_source import from_clock
 from tests.build import NOW, open_base, verdict
-from tests.place import where
+from tests.place import in_folder, where
 from tests.scripted import SKIP, Scripted, add, answer
 from tests.shared import until
 
@@ -128,6 +128,7 @@ async def test_the_worker_outlives_a_store_out_of_reach(tmp_path: Path) -> None:
     await memory.close()
 
 
+@in_folder
 async def test_a_turn_that_could_not_be_written_is_written_later(tmp_path: Path) -> None:
     """With the journal out of reach `observe` says so, keeps the turn, and `flush` writes it."""
     base = await open_base(tmp_path)
@@ -142,6 +143,7 @@ async def test_a_turn_that_could_not_be_written_is_written_later(tmp_path: Path)
     await memory.close()
 
 
+@in_folder
 async def test_a_flush_that_fails_is_told_and_made_good(tmp_path: Path) -> None:
     """The host hears of it with the next turn, the loop of nothing; later all is on disk."""
     base = await open_base(tmp_path)
@@ -192,6 +194,7 @@ class StubbornDisk:
         sync_log(path)
 
 
+@in_folder
 async def test_a_panic_of_the_engine_is_an_error_of_ours(tmp_path: Path) -> None:
     """A store whose files make the engine panic is a StoreError, and nothing stays open."""
     base = await open_base(tmp_path)
@@ -204,6 +207,7 @@ async def test_a_panic_of_the_engine_is_an_error_of_ours(tmp_path: Path) -> None
             await open_base(tmp_path)
 
 
+@in_folder
 async def test_flush_says_so_while_a_turn_is_not_on_disk(tmp_path: Path) -> None:
     """It is False while the journal is out of reach, and True once the turn is written."""
     settings = Settings(**where(tmp_path), embedder="hash:128")

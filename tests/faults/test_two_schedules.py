@@ -121,6 +121,7 @@ async def test_a_second_process_is_turned_away_and_a_third_takes_over(tmp_path: 
         assert lease.holder == ""
 
 
+@in_folder
 async def test_the_message_says_which_process_has_the_store(tmp_path: Path) -> None:
     """It names the process by its number, so that one can end it."""
     base = await open_base(tmp_path, dimension=64)

@@ -59,7 +59,7 @@ from souffleur.knowledge.privacy.addresses import bare_address
 
 Answer = TypeVar("Answer")
 
-CONFLICT = 409
+CONFLICT, MISSING = 409, 404
 REFUSED = (401, 403)
 OLDEST = (1, 18)
 """The first version that can add vectors to a collection. Some before ignore `update_mode`."""
@@ -553,7 +553,16 @@ def client_errors(doing: str, name: str, url: str) -> Iterator[None]:
                 f"Qdrant at {url} refused the key; set SOUFFLEUR_QDRANT_API_KEY to one that may "
                 "read and write."
             ) from error
+        if isinstance(error, UnexpectedResponse) and _is_gone(error):
+            raise StoreError(
+                f"Qdrant at {url} has no collection '{name}' any more: restore a backup before "
+                "anything opens the store again, as that begins an empty one."
+            ) from error
         raise StoreError(
             f"Qdrant at {url} could not {doing} the collection '{name}': {one_line(error)}; "
             "correct that and try again."
         ) from error
+
+
+def _is_gone(error: UnexpectedResponse) -> bool:
+    return error.status_code == MISSING and b"doesn't exist" in error.content

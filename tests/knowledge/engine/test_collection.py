@@ -19,8 +19,10 @@ from uuid import UUID, uuid4
 
 import pytest
 import qdrant_edge
+from httpx import Headers
 from hypothesis import given, settings, strategies as st
 from qdrant_client import QdrantClient, models
+from qdrant_client.http.exceptions import UnexpectedResponse
 
 from souffleur.errors import StoreBusyError, StoreError, StoreMismatchError
 from souffleur.knowledge.engine.checksums import data_blocks
@@ -44,7 +46,7 @@ from souffleur.knowledge.engine.collection import (
 from souffleur.knowledge.engine.edge import EdgeCollection
 from souffleur.knowledge.engine.edge_encoding import NEAREST
 from souffleur.knowledge.engine.edge_log import sync_log
-from souffleur.knowledge.engine.server import ServerCollection
+from souffleur.knowledge.engine.server import ServerCollection, client_errors
 from tests.shared import until
 
 SERVER = os.environ.get("SOUFFLEUR_TEST_QDRANT_URL")
@@ -696,6 +698,23 @@ async def test_what_a_server_refuses_is_one_sentence(status: int, message: str) 
         server.shutdown()
     assert "\n" not in str(error.value)
     assert set(keys) == {"secret"}
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "told"),
+    [
+        (404, "Not found: Collection `journal` doesn't exist!", "restore a backup before"),
+        (404, "no such page", "could not read the collection 'journal'"),
+    ],
+)
+def test_what_a_server_answers_is_told(status: int, said: str, told: str) -> None:
+    """A collection that is gone, and a key that is refused, are named as what they are."""
+    refusal = UnexpectedResponse(status, "no", said.encode(), Headers())
+    with (
+        pytest.raises(StoreError, match=told),
+        client_errors("read", "journal", "http://127.0.0.1:6333"),
+    ):
+        raise refusal
 
 
 # On disk

@@ -612,7 +612,8 @@ class Souffleur:
     async def confirm(self, id: str, *, user_id: str) -> LedgerEntry:
         """Confirm, for the user, a proposal or a memory, by the id of either.
 
-        A confirmed memory is verified, and becomes active if it was pending.
+        A confirmed memory is verified, and becomes active if it was pending. Raises NotFoundError
+        for what is neither, or was answered already.
         """
         if await self._is_proposal(id, user_id):
             by, now = Actor(who=ActorKind.USER), self.clock()
@@ -625,7 +626,8 @@ class Souffleur:
     async def reject(self, id: str, *, user_id: str) -> LedgerEntry:
         """Reject, for the user, a proposal or a memory; a rejected memory is forgotten.
 
-        Raises UndoError for a proposal that was agreed to already, NotFoundError for what is none.
+        Raises UndoError for a new memory that was agreed to already, NotFoundError for what is
+        neither, or was answered already.
         """
         if await self._is_proposal(id, user_id):
             return await self._backstage.do(lambda: self.knowledge.decline(id, user_id=user_id))
@@ -655,10 +657,17 @@ class Souffleur:
         return done
 
     async def _added_by(self, id: str, user_id: str) -> str:
-        """Return the memory that waits, if this entry proposed or reworded it; else the id."""
+        """Return the memory that this entry proposed or reworded, or that has this id itself.
+
+        Raises NotFoundError.
+        """
         found = await self.knowledge.journal.get_entries([id])
         mine = [one for one in found if one.user_id == user_id and one.op in ("ADD", "EDIT")]
-        return next((name for one in mine for name in one.memory_ids), id)
+        target = next((name for one in mine for name in one.memory_ids), id)
+        try:
+            return (await self.get(target, user_id=user_id)).id
+        except NotFoundError:
+            raise NotFoundError(f"there is no proposal that waits, nor a memory: {id!r}") from None
 
     async def _is_proposal(self, id: str, user_id: str) -> bool:
         check_id(user_id)

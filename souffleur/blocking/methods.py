@@ -381,7 +381,8 @@ class SouffleurMethods(Face):
     def confirm(self, id: str, *, user_id: str) -> LedgerEntry:
         """Confirm, for the user, a proposal or a memory, by the id of either.
 
-        A confirmed memory is verified, and becomes active if it was pending.
+        A confirmed memory is verified, and becomes active if it was pending. Raises NotFoundError
+        for what is neither, or was answered already.
         """
         found: LedgerEntry = self._wait(self._inner.confirm, id, user_id=user_id)
         return found
@@ -389,7 +390,8 @@ class SouffleurMethods(Face):
     def reject(self, id: str, *, user_id: str) -> LedgerEntry:
         """Reject, for the user, a proposal or a memory; a rejected memory is forgotten.
 
-        Raises UndoError for a proposal that was agreed to already, NotFoundError for what is none.
+        Raises UndoError for a new memory that was agreed to already, NotFoundError for what is
+        neither, or was answered already.
         """
         found: LedgerEntry = self._wait(self._inner.reject, id, user_id=user_id)
         return found

@@ -369,7 +369,8 @@ class Methods(_Calls):
     def confirm(self, id: str, *, user_id: str) -> LedgerEntry:
         """Confirm, for the user, a proposal or a memory, by the id of either.
 
-        A confirmed memory is verified, and becomes active if it was pending.
+        A confirmed memory is verified, and becomes active if it was pending. Raises NotFoundError
+        for what is neither, or was answered already.
         """
         found: LedgerEntry = self._call("confirm", id=id, user_id=user_id)
         return found
@@ -377,7 +378,8 @@ class Methods(_Calls):
     def reject(self, id: str, *, user_id: str) -> LedgerEntry:
         """Reject, for the user, a proposal or a memory; a rejected memory is forgotten.
 
-        Raises UndoError for a proposal that was agreed to already, NotFoundError for what is none.
+        Raises UndoError for a new memory that was agreed to already, NotFoundError for what is
+        neither, or was answered already.
         """
         found: LedgerEntry = self._call("reject", id=id, user_id=user_id)
         return found
@@ -963,7 +965,8 @@ class AsyncMethods(_Awaits):
     async def confirm(self, id: str, *, user_id: str) -> LedgerEntry:
         """Confirm, for the user, a proposal or a memory, by the id of either.
 
-        A confirmed memory is verified, and becomes active if it was pending.
+        A confirmed memory is verified, and becomes active if it was pending. Raises NotFoundError
+        for what is neither, or was answered already.
         """
         found: LedgerEntry = await self._call("confirm", id=id, user_id=user_id)
         return found
@@ -971,7 +974,8 @@ class AsyncMethods(_Awaits):
     async def reject(self, id: str, *, user_id: str) -> LedgerEntry:
         """Reject, for the user, a proposal or a memory; a rejected memory is forgotten.
 
-        Raises UndoError for a proposal that was agreed to already, NotFoundError for what is none.
+        Raises UndoError for a new memory that was agreed to already, NotFoundError for what is
+        neither, or was answered already.
         """
         found: LedgerEntry = await self._call("reject", id=id, user_id=user_id)
         return found

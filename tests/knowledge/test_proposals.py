@@ -105,6 +105,9 @@ async def test_no_is_no(tmp_path: Path) -> None:
         assert (await memory.proposals(**ME), await known(memory)) == ([], ["Ann likes tea."])
         with pytest.raises(NotFoundError):
             await memory.knowledge.agree(proposal.id, **ME, by=outcome.by, now=NOW)
+        for answered in (memory.confirm, memory.reject):
+            with pytest.raises(NotFoundError, match="no proposal that waits"):
+                await answered(proposal.id, **ME)
 
 
 async def test_nobody_agrees_for_another(tmp_path: Path) -> None:
@@ -115,11 +118,10 @@ async def test_nobody_agrees_for_another(tmp_path: Path) -> None:
         await said(memory, "not tea, milk")
         (proposal,) = await memory.proposals(**ME)
         assert await memory.proposals(user_id="bob") == []
-        for outcome in (
-            await memory.confirm(proposal.id, user_id="bob"),
-            await memory.reject(proposal.id, user_id="bob"),
-        ):
-            assert outcome.refused is Refusal.UNKNOWN_ID
+        for answered in (memory.confirm, memory.reject):
+            with pytest.raises(NotFoundError, match="no proposal that waits, nor a memory"):
+                await answered(proposal.id, user_id="bob")
+        assert await memory.ledger(user_id="bob") == []
         assert len(await memory.proposals(**ME)) == 1
 
 

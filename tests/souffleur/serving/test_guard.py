@@ -5,6 +5,7 @@ import stat
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx2
 import pytest
@@ -153,6 +154,8 @@ async def test_too_large_a_body(memory: Souffleur) -> None:
         ("GET", "/api/nothing", 404, "there is no such route"),
         ("PUT", "/api/recall", 405, "does not take this method"),
         ("GET", "/api/memories/7?user_id=ann", 404, "there is no memory with the id '7'"),
+        ("POST", f"/api/pending/{UUID(int=7)}/confirm?user_id=ann", 404, "no proposal that waits"),
+        ("POST", f"/api/pending/{UUID(int=7)}/reject?user_id=ann", 404, "no proposal that waits"),
         ("GET", "/api/memories?user_id=%FF", 422, "user_id is no UTF-8"),
         ("GET", "/api/memories?user_id=ann&agent_id=%FF", 422, "agent_id is no UTF-8"),
         ("GET", "/api/memories?user_id=ann&cursor=x", 422, "this is no cursor"),

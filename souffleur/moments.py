@@ -44,7 +44,7 @@ def read_moment(value: object) -> datetime:
     >>> str(read_moment(1767434400))
     '2026-01-03 10:00:00+00:00'
     """
-    moment = _parsed(value)
+    moment = parse(value)
     if moment is None:
         raise MessageError(f"{_shown(value)} is no time: give {_FORMS}")
     if moment.year not in YEARS:
@@ -92,11 +92,12 @@ def lacks_zone(value: object) -> bool:
     >>> lacks_zone("2026-01-03"), lacks_zone("2026-01-03T10:00Z"), lacks_zone(None)
     (True, False, False)
     """
-    found = _parsed(value)
+    found = parse(value)
     return found is not None and found.utcoffset() is None
 
 
-def _parsed(value: object) -> datetime | None:
+def parse(value: object) -> datetime | None:
+    """Return the moment that a value names, without a time zone if it has none; `None` if none."""
     if isinstance(value, datetime):
         return value
     try:

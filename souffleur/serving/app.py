@@ -16,6 +16,7 @@ from souffleur.serving.guard import Guard, Rate
 from souffleur.serving.mem0 import routes as mem0
 from souffleur.serving.page import assets
 from souffleur.serving.problems import RESPONSES, handle
+from souffleur.serving.queries import check_query
 from souffleur.serving.routes import (
     changes,
     events,
@@ -75,7 +76,7 @@ def make_app(
         docs_url=None,  # its page loads scripts from elsewhere
         redoc_url=None,
         lifespan=lifespan,
-        dependencies=[Depends(_BEARER)],
+        dependencies=[Depends(_BEARER), Depends(check_query)],
         responses=RESPONSES,
     )
     app.state.memory = memory

@@ -3,7 +3,6 @@
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
-from pydantic import AwareDatetime
 
 from souffleur.knowledge.finding.browsing import Wanted
 from souffleur.knowledge.finding.search import Found
@@ -14,7 +13,7 @@ from souffleur.knowledge.people import sphere_of
 from souffleur.lookup import READABLE, Stats
 from souffleur.runtime import Souffleur
 from souffleur.serving.access import Memory, Owner, Talker, Whose
-from souffleur.serving.paging import page_of, within_reason
+from souffleur.serving.paging import Since, Until, learned, page_of
 from souffleur.serving.schemas import (
     EditBody,
     Entries,
@@ -41,21 +40,22 @@ async def list_memories(
     kind: Kind | None = None,
     category: Category | None = None,
     state: State = MemoryState.ACTIVE,
-    since: Annotated[AwareDatetime | None, Query(description="Learned at or after.")] = None,
-    until: Annotated[AwareDatetime | None, Query(description="Learned before.")] = None,
+    since: Since = None,
+    until: Until = None,
     order: Literal["oldest", "newest"] = "oldest",
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
     cursor: Annotated[str | None, Query(description="`next` of the page before.")] = None,
 ) -> Page:
     """List memories, episodes and portraits, in pages, by the time when they were learned."""
+    earliest, latest = await learned(memory, whose.user_id, since=since, until=until)
     wanted = Wanted(
         whose.user_id,
         states=() if state == "any" else (state,),
         kinds=(kind,) if kind else (),
         categories=(category,) if category else tuple(Category),
         sphere=await _sphere(memory, whose),
-        since=since and within_reason(since),
-        until=until and within_reason(until),
+        since=earliest,
+        until=latest,
         now=memory.clock() if state in READABLE else None,
     )
     return await page_of(memory, wanted, limit=limit, cursor=cursor, newest_first=order == "newest")

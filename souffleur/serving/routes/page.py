@@ -4,7 +4,6 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Path, Query
-from pydantic import AwareDatetime
 
 from souffleur.knowledge.finding.browsing import Wanted
 from souffleur.knowledge.memory import Category, Kind, MemoryState
@@ -15,7 +14,7 @@ from souffleur.serving.page.figures import Figures, figures_of
 from souffleur.serving.page.home import Caller, Home, caller_of, home_of
 from souffleur.serving.page.names import Names, names_of
 from souffleur.serving.page.said import Around, Said, Whispered, around, latest_said, whispered
-from souffleur.serving.paging import within_reason
+from souffleur.serving.paging import Since, Until, learned
 from souffleur.serving.schemas import CardsBody
 from souffleur.serving.tokens import Role
 
@@ -24,7 +23,6 @@ MAX_PAGE = 200
 """Maximum cards of one page."""
 _READABLE = ("active", "pending")
 TurnId = Annotated[str, Path(description="The store's own id of a turn, as in evidence.")]
-At = Annotated[AwareDatetime | None, Query(description="A time of learning.")]
 
 
 @router.get("/me")
@@ -41,24 +39,25 @@ async def home(memory: Memory, user_id: Owner) -> Home:
     return await home_of(memory, user_id)
 
 
-def _wanted(
+async def _wanted(
     memory: Memory,
     user_id: Owner,
     kind: Annotated[list[Kind] | None, Query()] = None,
     category: Annotated[list[Category] | None, Query()] = None,
     state: MemoryState | Literal["any"] = MemoryState.ACTIVE,
     learned_by: AgentId = None,
-    since: At = None,
-    until: At = None,
+    since: Since = None,
+    until: Until = None,
 ) -> Wanted:
+    earliest, latest = await learned(memory, user_id, since=since, until=until)
     return Wanted(
         user_id,
         states=() if state == "any" else (state,),
         kinds=tuple(kind or ()),
         categories=tuple(category or ()),
         agent_id=learned_by or None,
-        since=since and within_reason(since),
-        until=until and within_reason(until),
+        since=earliest,
+        until=latest,
         now=_now(memory.clock(), state),
     )
 

@@ -160,6 +160,16 @@ async def test_too_large_a_body(memory: Souffleur) -> None:
         ("GET", "/api/memories?user_id=ann&agent_id=%FF", 422, "agent_id is no UTF-8"),
         ("GET", "/api/memories?user_id=ann&cursor=x", 422, "this is no cursor"),
         ("GET", "/api/memories?user_id=ann&kind=x", 422, "query.kind: Input should be"),
+        (
+            "GET",
+            "/api/memories?user_id=ann&knd=fact",
+            422,
+            "no parameter 'knd'; there are agent_id",
+        ),
+        ("DELETE", "/api/users?user_id=ann&dry_run=1", 422, "'dry_run'; there are user_id"),
+        ("POST", "/api/compact?user_id=ann", 422, "this route has none"),
+        ("GET", "/api/cards?user_id=ann&until=soon", 422, "query.until: 'soon' is no time: write"),
+        ("GET", "/api/memories?user_id=a&since=2026-11-01T10:00+01:00", 422, "is written %2B"),
         ("POST", "/api/runs/dance", 422, "no run is called 'dance'"),
         ("POST", "/api/runs/review", 503, "no model is configured"),
         ("POST", "/api/profile?user_id=ann", 503, "no model is configured"),
@@ -225,6 +235,38 @@ async def test_pages(memory: Souffleur) -> None:
             assert seen == (every if order == "oldest" else every[::-1])
         late = {"user_id": "pia", "since": "2026-01-03T10:00:01Z"}
         assert (await http.get("/api/memories", params=late)).json()["total"] == 0
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "total"),
+    [
+        ("2026-01-03", "2026-01-04", 1),
+        ("2026-01-04", "2026-01-05", 0),
+        ("2026-01-03T19:00", "2026-01-03T19:00:01", 1),
+        ("2026-01-03T10:00", "2026-01-03T10:00:01", 0),
+        ("2026-01-03T10:00:00Z", "1767434401", 1),
+        ("0001-01-01", "9999-12-31T23:59:59", 1),
+    ],
+)
+async def test_times_without_a_zone(memory: Souffleur, since: str, until: str, total: int) -> None:
+    """A day is its midnight where the user lives; times far away are no error."""
+    await memory.introduce(user_id="kyo", timezone="Asia/Tokyo")  # nine hours before UTC
+    await memory.remember("Kyo has a cup.", user_id="kyo")
+    asked = {"user_id": "kyo", "since": since, "until": until}
+    async with calling(memory, None) as http:
+        for path in ("/api/memories", "/api/cards"):
+            assert (await http.get(path, params=asked)).json()["total"] == total
+
+
+async def test_mem0_takes_parameters_that_it_does_not_know(memory: Souffleur) -> None:
+    """Its clients send more than is understood here, so does what asks whether a server lives."""
+    async with calling(memory, None) as http:
+        for path in (
+            "/v1/memories/?user_id=ann&org_id=o",
+            "/memories?user_id=ann&x=1",
+            "/health?x",
+        ):
+            assert (await http.get(path)).status_code == 200
 
 
 async def test_beyond_this_machine_only_with_a_token(tmp_path: Path) -> None:

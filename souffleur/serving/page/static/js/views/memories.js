@@ -31,11 +31,12 @@ const MOST = 200;
 // What is wanted from a cursor on: at least so many, as pages of the server.
 async function read(count, cursor) {
   const text = wanted.text.trim();
-  const asked = { ...query(), cursor };
+  const { order, ...filters } = query();
+  const asked = { ...filters, order, cursor };
   const found = { items: [] };
   do {
     asked.limit = Math.min(MOST, count - found.items.length);
-    const page = await (text ? post("/cards/search", { text }, asked) : get("/cards", asked));
+    const page = await (text ? post("/cards/search", { text }, filters) : get("/cards", asked));
     found.items.push(...page.items);
     Object.assign(found, { next: page.next, total: page.total });
     asked.cursor = page.next;

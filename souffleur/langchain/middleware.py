@@ -13,7 +13,7 @@ from loguru import logger
 from souffleur.errors import SouffleurError
 from souffleur.langchain.access import Access, Work
 from souffleur.langchain.recalling import recall_tool
-from souffleur.langchain.talk import Talk, talk_of
+from souffleur.langchain.talk import Talk, kept_id, talk_of
 from souffleur.langchain.turns import LastTurn, OpenTurns, last_turn, replies, with_whisper
 from souffleur.telemetry.log_lines import describe
 from souffleur.whispering.whisper import Recall
@@ -106,7 +106,7 @@ class SouffleurMiddleware(AgentMiddleware[Any, Any, Any]):
                 user=said.user,
                 assistant=said.assistant,
                 whisper=whisper,
-                turn_id=said.id or None,
+                turn_id=kept_id(said.id) if said.id.strip() else None,
             )
 
         return observe

@@ -7,6 +7,8 @@ from souffleur.contents import look_up
 from souffleur.errors import IdentityError
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge.identity import check_id
+from souffleur.knowledge.language.plain_text import is_blank
+from souffleur.knowledge.operation import derive_id
 
 
 @explain_fields
@@ -57,6 +59,22 @@ def talk_of(context: object, config: Mapping[str, object] | None, agent_id: str 
     session_id, persona = named("session_id", "thread_id"), named("agent_id") or agent_id
     return Talk(
         check_id(user_id),
-        None if session_id is None else check_id(session_id, "session_id"),
+        None if session_id is None else check_id(kept_id(session_id), "session_id"),
         None if persona is None else check_id(persona, "agent_id"),
     )
+
+
+def kept_id(id: object) -> object:
+    """Return the id of a session or a message, which others made, as one that can be stored.
+
+    What is too long, or holds half of a character, is replaced by a digest.
+
+    >>> kept_id("t1"), kept_id("t" * 600)
+    ('t1', '8feb2cae-54b2-5f3e-b2c6-be333bbb6b1f')
+    """
+    if not isinstance(id, str) or is_blank(id):
+        return id
+    try:
+        return check_id(id, "id")
+    except IdentityError:
+        return derive_id("id", ascii(id))

@@ -87,6 +87,30 @@ async def test_memories_are_in_the_prompt_only(memory: Souffleur, ann: Talk) -> 
 
 
 @in_loop
+@pytest.mark.parametrize("long", ["x" * 600, "a \ud83d"], ids=["long", "half a character"])
+async def test_ids_that_cannot_be_stored(memory: Souffleur, ann: Talk, long: str) -> None:
+    """A session or message with such an id is kept, as the same one each time it is named."""
+    talk = Talk(user_id=ann.user_id, session_id=long)
+    agent = agent_of(scripted("Hi!", "Hi!", "Yes."), memory)
+    one, other = HumanMessage("hello", id=long), HumanMessage("and tea?", id=f"{long}y")
+    for said in ([one], [one], [one, AIMessage("Hi!"), other]):
+        await agent.ainvoke({"messages": said}, context=talk)
+    first, second = await turns(memory, ann.user_id)
+    assert (first.user, second.user) == ("hello", "and tea?")
+    assert first.session_id == second.session_id != "default"
+    assert len(first.turn_id) <= 64
+
+
+@in_loop
+async def test_a_blank_id_is_none(memory: Souffleur, ann: Talk) -> None:
+    """Messages with such ids are turns of their own."""
+    agent = agent_of(scripted("Hi!", "Yes."), memory)
+    for text in ("hello", "and tea?"):
+        await agent.ainvoke({"messages": [HumanMessage(text, id=" ")]}, context=ann)
+    assert len(await turns(memory, ann.user_id)) == 2
+
+
+@in_loop
 async def test_rounds_of_tools_are_one_turn(memory: Souffleur, ann: Talk) -> None:
     """Each call of the model has the same whisper; the turn is what the two said to each other."""
     model = scripted(

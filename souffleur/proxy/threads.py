@@ -1,14 +1,14 @@
 """Threads: to which session a request belongs if it names none, and which turn of it is meant."""
 
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Generic, TypeVar
 
 from souffleur.proxy.speaker import Speaker
-from souffleur.proxy.talk import Talk, digest, gist, without_name
+from souffleur.proxy.talk import REPLIES, Talk, digest, gist, without_name
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -17,6 +17,8 @@ MAX_KNOWN = 10_000
 """Replies, beginnings and responses that are remembered of all users."""
 MAX_BEGINNINGS = 8
 """First messages that are remembered of one session or greeting."""
+MAX_SESSIONS = 8
+"""Sessions in which the same was said that are remembered."""
 ALIKE = 0.6
 """How much of a first message stays the same if it was edited; by less, it is another message."""
 EDITED_WITHIN = 3600.0
@@ -81,8 +83,9 @@ class Threads:
     def __init__(self, steady: Callable[[], float] = time.monotonic) -> None:
         """`steady` counts seconds and never jumps."""
         self._steady = steady
-        self._replies: Latest[tuple[str, str, str], str] = Latest()
-        """The session of each reply, by user, persona and gist."""
+        self._replies: Latest[tuple[str, str, str], tuple[str, ...]] = Latest()
+        """The sessions of each reply, by user, persona and gist, also of the user's words with it;
+        the latest first."""
         self._beginnings: Latest[tuple[str, str, str], tuple[_Beginning, ...]] = Latest()
         self._responses: Latest[str, OpenTurn] = Latest()
         """The turn of each response of `/responses`, by its id; `so_far` is all that was said."""
@@ -116,8 +119,13 @@ class Threads:
 
         `said` is the latest part of it, which is a message of its own in a group.
         """
-        for reply in filter(None, {turn.so_far, said}):
-            self._replies.put((turn.user_id, turn.agent_id, gist(reply)), turn.session_id)
+        said_so = {gist(reply) for reply in (turn.so_far, said) if reply}
+        if turn.so_far:
+            said_so.add(_exchange(turn.user, turn.so_far))
+        for words in said_so:
+            key = (turn.user_id, turn.agent_id, words)
+            others = (one for one in self._replies.get(key) or () if one != turn.session_id)
+            self._replies.put(key, (turn.session_id, *others)[:MAX_SESSIONS])
         if response_id:
             self._responses.put(response_id, turn)
 
@@ -145,10 +153,30 @@ class Threads:
             self._beginnings.put(key, kept)
 
     def _find_session(self, speaker: Speaker, talk: Talk) -> str | None:
-        """Return the session of the talk's latest reply that is known; `None` if none is."""
-        said = (gist(one) for reply in talk.replies for one in (reply, without_name(reply)))
-        known = (self._replies.get((speaker.user_id, speaker.agent_id, one)) for one in said)
-        return next(filter(None, known), None)
+        """Return the session of the talk's latest reply that is known; `None` if none is.
+
+        If several have that reply, as short ones are common, it is the one with most of the talk.
+        """
+        who = speaker.user_id, speaker.agent_id
+
+        def sessions(words: str) -> tuple[str, ...]:
+            return self._replies.get((*who, words)) or ()
+
+        known = [
+            sessions(gist(reply)) or sessions(gist(without_name(reply))) for reply in talk.replies
+        ]
+        latest = next(filter(None, known), ())
+        if len(latest) < 2:
+            return next(iter(latest), None)
+        turns = (turn for turn in talk.earlier[-REPLIES:] if turn.assistant)
+        known += [sessions(_exchange(turn.user, turn.assistant)) for turn in turns]
+        shared = Counter(one for each in known for one in each)
+        return max(latest, key=lambda one: shared[one])
+
+
+def _exchange(user: str, reply: str) -> str:
+    """Return what a reply is known by together with what it replies to."""
+    return f"{gist(user)}\n{gist(reply)}"
 
 
 def _derived(talk: Talk) -> str:

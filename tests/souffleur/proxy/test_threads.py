@@ -87,6 +87,26 @@ def test_a_group_is_known_by_its_latest_reply() -> None:
     assert threads.open(ann, cut).session_id == turn.session_id
 
 
+@pytest.mark.parametrize("cut", [0, 2, 4])
+def test_two_talks_with_the_same_short_reply(cut: int) -> None:
+    """Each goes on in its own session, whichever was replied to last, also if it is cut off."""
+    threads, ann = Threads(), replace(ANN, session_id=None)
+    talks = {
+        "tea": ["I like tea", "Which?", "Sencha", "Sure.", "Is it green?", "Yes."],
+        "dogs": ["I fear dogs", "Why?", "They bark", "Sure.", "So loud", "Yes."],
+    }
+    begun: dict[str, str] = {}
+    for place in (0, 2, 4):
+        for name, said in talks.items():
+            turn = threads.open(ann, talk(*said[: place + 1]))
+            threads.close(replace(turn, so_far=said[place + 1]), said=said[place + 1])
+            begun.setdefault(name, turn.session_id)
+            assert turn.session_id == begun[name]
+    for name, said in talks.items():
+        later = threads.open(ann, talk(*said[cut:], "And now?"))
+        assert later.session_id == begun[name]
+
+
 def test_a_reply_of_a_group_is_continued() -> None:
     """The wish to go on counts, wherever it stands among what the system says at the end."""
     said = ("user", "Hi"), ("assistant", "Luna: Well,")

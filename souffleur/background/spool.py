@@ -94,7 +94,7 @@ class Spool:
         self._taken = []
 
     def close(self) -> None:
-        """Close the file, and delete it if every turn has arrived; let go of those of others."""
+        """Close the file, and delete it if every turn has arrived; let go of what was taken up."""
         with self._alone:
             for taken in self._taken:
                 taken.close()

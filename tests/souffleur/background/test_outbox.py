@@ -117,6 +117,18 @@ def test_what_has_arrived_is_not_delivered_again(tmp_path: Path) -> None:
     assert files(tmp_path) == []
 
 
+def test_what_was_taken_up_and_is_not_safe_is_left_to_the_next(tmp_path: Path) -> None:
+    """Closing lets go of the files of processes that are gone; whoever opens next takes them up."""
+    gone = Spool(tmp_path, power_safe=False)
+    gone.add(turn("waits"))
+    gone.close()
+    for _ in range(2):
+        taker = Spool(tmp_path, power_safe=False)
+        assert [one.user for one in taker.take_up()] == ["waits"]
+        taker.close()
+    assert len(files(tmp_path)) == 1
+
+
 def test_a_file_that_grows_is_written_anew(tmp_path: Path) -> None:
     """Words that have arrived do not stay on the disk for as long as anything waits."""
     spool = Spool(tmp_path, power_safe=False)

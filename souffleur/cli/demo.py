@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from souffleur.cli.event_loop import run_async
+from souffleur.cli.options import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from souffleur.agents.recording import Player
@@ -30,7 +31,9 @@ def demo(
     full: Annotated[
         bool, typer.Option("--full", help="Print every turn, with all that was whispered and done.")
     ] = False,
-    html: Annotated[Path | None, typer.Option(help="Write the story to this page instead.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write the story to this page instead; - prints it.")
+    ] = None,
 ) -> None:
     """Show half a year with a companion, by recorded answers; needs no key and no network."""
     from souffleur.agents.recording import Player
@@ -86,5 +89,8 @@ async def _show(
 
 
 def _write(file: Path, page: str) -> None:
+    if file == STANDARD_OUTPUT:
+        print(page)
+        return
     file.write_text(page, encoding="utf-8")
     print(file)

@@ -71,7 +71,8 @@ def list_(
         if proposals:
             await _list_proposals(memory, user, as_json=as_json)
         else:
-            whose, only = None if everybody else user or ME, None if kind is None else _kind(kind)
+            whose = None if everybody else ME if user is None else user
+            only = None if kind is None else _kind(kind)
             await _list_memories(memory, whose, only, every=every, as_json=as_json)
 
     if failed:

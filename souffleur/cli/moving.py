@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from souffleur.cli.event_loop import with_memory
-from souffleur.cli.options import AsJson, Yes
+from souffleur.cli.options import STANDARD_OUTPUT, AsJson, Yes
 
 if TYPE_CHECKING:
     from souffleur.cli.event_loop import Memory
     from souffleur.knowledge.importing import Imported
 
-STANDARD_OUTPUT = Path("-")
 Whose = Annotated[str | None, typer.Option("--user", "-u", help="Only this user; default: all.")]
 
 

@@ -11,6 +11,9 @@ ME = "me"
 Commands on the whole store, such as `report` and `run`, are about everybody.
 """
 
+STANDARD_OUTPUT = Path("-")
+"""Stands for it where a file is written."""
+
 User = Annotated[
     str,
     typer.Option("--user", "-u", envvar="SOUFFLEUR_USER", help="The user whose memories to use."),

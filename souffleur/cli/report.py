@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from souffleur.cli.event_loop import inspect, with_memory, with_store
-from souffleur.cli.options import AnyUser, AsJson
+from souffleur.cli.options import STANDARD_OUTPUT, AnyUser, AsJson
 
 if TYPE_CHECKING:
     from souffleur.cli.event_loop import Memory
@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
 def report(
     user: AnyUser = None,
     html: Annotated[
-        Path | None, typer.Option(help="Write a page with plots and memories here.")
+        Path | None, typer.Option(help="Write a page with plots and memories here; - prints it.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -40,7 +40,11 @@ def report(
 
     async def write(memory: "Memory") -> None:
         assert html is not None
-        html.write_text(await inspect(memory).page(user_id=user), encoding="utf-8")
+        page = await inspect(memory).page(user_id=user)
+        if html == STANDARD_OUTPUT:
+            print(page)
+            return
+        html.write_text(page, encoding="utf-8")
         typer.echo(f"written to {html}")
 
     with_memory(write if html else work)

@@ -62,7 +62,8 @@ def source_of(file: Path, named: ImportSource | str = ImportSource.AUTO) -> Impo
         known = ", ".join(ImportSource)
         raise SettingsError(f"nothing is imported from {named!r}: take one of {known}") from None
     if not file.is_file():
-        raise NotFoundError(f"there is no file {file}")
+        why = "it is no plain file: give one" if file.exists() else "there is no such file"
+        raise NotFoundError(f"{file}: {why}")
     if source is not ImportSource.AUTO:
         return source
     if is_export(file):

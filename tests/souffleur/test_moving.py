@@ -237,8 +237,10 @@ async def test_where_no_export_goes(memory: Souffleur, tmp_path: Path) -> None:
         await memory.export(other)
     with pytest.raises(TransferError, match="there is no folder"):
         await memory.export(tmp_path / "none" / "a.jsonl")
-    with pytest.raises(NotFoundError, match="there is no file"):
+    with pytest.raises(NotFoundError, match="there is no such file"):
         await memory.import_file(tmp_path / "none.jsonl")
+    with pytest.raises(NotFoundError, match="no plain file: give one"):
+        await memory.import_file(tmp_path)
     assert names(tmp_path) == ["novel.txt"]
 
 

@@ -23,6 +23,9 @@ def test_a_store_is_reported(run: Run, tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert "<svg" in text
     assert "<b>tea</b>" not in text
+    assert run("report", "--html", "-")[1].strip().startswith("<!doctype html>")
+    assert not Path("-").exists()
+    assert run("list", "--user", "")[0] == 1  # an empty variable of a script names nobody
 
 
 def test_the_doctor_has_an_exit_code(run: Run, tmp_path: Path) -> None:

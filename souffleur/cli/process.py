@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, TextIO, cast
 
@@ -22,7 +23,10 @@ class Output:
         self._inner = inner
 
     def write(self, text: str) -> int:
-        """Write as the stream does; the command ends with 0 if its reader is gone."""
+        """Write as the stream does; the command ends with 0 if its reader is gone.
+
+        Raises OSError, which names standard output, for any other reason.
+        """
         with self._read():
             return self._inner.write(text)
 
@@ -41,6 +45,9 @@ class Output:
         except BrokenPipeError:
             self.discard()
             raise SystemExit(0) from None
+        except OSError as error:
+            self.discard()
+            raise OSError(error.errno, error.strerror, "standard output") from None
 
     def discard(self) -> None:
         """Write what is left to nowhere: the interpreter flushes it at its end."""
@@ -52,6 +59,7 @@ class Output:
 @contextmanager
 def prepared() -> Iterator[None]:
     """Run a command within: what cannot be shown is replaced, and no signal leaves files behind."""
+    _open_closed()
     stdout = sys.stdout
     output = Output(stdout)
     for stream in (sys.stdout, sys.stderr):
@@ -67,6 +75,13 @@ def prepared() -> Iterator[None]:
         sys.stdout = stdout
         if former is not None:
             _on_sigterm(former)
+
+
+def _open_closed() -> None:
+    """Open the streams that a shell has closed: a file of the store would have their numbers."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))
 
 
 def _on_sigterm(handler: Any) -> Any:

@@ -74,6 +74,21 @@ def test_a_reader_may_leave(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_output_that_cannot_be_written(tmp_path: Path) -> None:
+    """A full disk behind `>` is told in a line, with 1; what a shell has closed is done without."""
+    env = {**os.environ, **variables(tmp_path / "store"), "SOUFFLEUR_EMBEDDER": "hash:64"}
+
+    def told(way: str) -> tuple[int, str]:
+        line = f'"$@" {way}'
+        shell = ["sh", "-c", line, "sh", *SOUFFLEUR, "config"]
+        done = subprocess.run(shell, env=env, capture_output=True, text=True, check=False)
+        return done.returncode, done.stderr
+
+    full = "souffleur: standard output: No space left on device: name another file\n"
+    assert told("> /dev/full") == (1, full)
+    assert told("<&- >&- 2>&-") == (0, "")
+
+
 def test_a_command_that_is_ended_leaves_nothing(tmp_path: Path) -> None:
     """SIGTERM, as of a closed terminal, ends it with 143 and deletes its temporary store."""
     with start(tmp_path, "demo") as done:

@@ -186,7 +186,7 @@ async def _known(knowledge: KnowledgeBase, turns: Sequence[Turn]) -> list[Memory
     await knowledge.embedder.embed_queries(texts)
     hand = knowledge.at_hand
     searches = [
-        hand.search(Query(user_id, text, now, sphere=sphere, limit=MOST_SHOWN // 2))
+        hand.search(Query(user_id, text, now, sphere=sphere, limit=MOST_SHOWN // 2, relevant=True))
         for text in texts
     ]
     known, best, found = await asyncio.gather(
@@ -195,7 +195,7 @@ async def _known(knowledge: KnowledgeBase, turns: Sequence[Turn]) -> list[Memory
         asyncio.gather(*searches),
     )
     chosen = [memory for memory in known if knows(sphere, memory.sphere)]
-    chosen += [hit.memory for hits in found for hit in hits if hit.relevant]
+    chosen += [hit.memory for hits in found for hit in hits]
     shown = list({memory.id: memory for memory in chosen}.values())[:MOST_SHOWN]
     already = {memory.id for memory in shown}
     rest = [memory for memory in best if memory.id not in already]

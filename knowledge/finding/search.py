@@ -45,6 +45,10 @@ if TYPE_CHECKING:
 
 RELEVANCE_GATE = 0.3
 """Minimum relevance of a memory that is whispered."""
+LEAST_WEIGHT = 0.75
+"""Least weight of a relevance in a rank score; importance and recency add up to 0.25."""
+BEHIND_RELEVANT = LEAST_WEIGHT * RELEVANCE_GATE
+"""Relevance below which nothing is ranked before what is relevant."""
 CONTEXT_WEIGHT = 0.4
 """What the talk before counts against the message itself."""
 CUE_WEIGHT = 0.8
@@ -119,6 +123,8 @@ class Query:
     """Maximum seconds for the embedder; `None` means the usual time-out."""
     by_words: bool = False
     """Whether to search by words alone, without the embedder."""
+    relevant: bool = False
+    """Whether to return only relevant memories and episodes, of those that `limit` leaves."""
 
     def __post_init__(self) -> None:
         """Check the user's id. Raises IdentityError if it is invalid."""
@@ -234,6 +240,8 @@ async def search(
         return []
     encoder, corpus = _encoder(embedder, query), _corpus(query.user_id)
     near = await hybrid_search(collection, encoder, _texts(query), allowed, corpus)
+    if query.relevant:
+        near = [(point, parts) for point, parts in near if _relevance(parts) >= BEHIND_RELEVANT]
     parts = {point.id: parts for point, parts in near}
     ranked = [
         _found_memory(one.memory, parts[one.memory.id], query, one.fading, policy)
@@ -247,7 +255,8 @@ async def search(
     if led_to:
         ranked = [found for found in ranked if found.memory.id not in led_to] + [*led_to.values()]
         ranked.sort(key=ranking_key)
-    return ranked[: query.limit]
+    best = ranked[: query.limit]
+    return [found for found in best if found.relevant] if query.relevant else best
 
 
 @lru_cache(maxsize=USERS_KEPT)
@@ -358,7 +367,7 @@ def _found_memory(
     importance = value / policy.core_value
     importance = importance if importance < 1.0 else 1.0
     recency = math.exp(-days / 30)
-    score = relevance * (0.75 + 0.2 * importance + 0.05 * recency)
+    score = relevance * (LEAST_WEIGHT + 0.2 * importance + 0.05 * recency)
     whole = {**parts, "importance": importance, "recency": recency, "hop": hop}
     return _found(memory, score, relevance, value, whole)
 

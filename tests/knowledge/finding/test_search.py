@@ -1,5 +1,6 @@
 """Search: what names and relations lead to, and what a read may never return."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -120,6 +121,27 @@ async def test_each_of_the_best_three_leads_on(base: KnowledgeBase) -> None:
 def test_the_gate(relevance: float, passes: bool) -> None:
     """What is less relevant than three tenths is not whispered."""
     assert Found(memory(), 0.0, relevance, 0.0).relevant is passes
+
+
+async def test_the_relevant_are_those_of_an_ordinary_search(base: KnowledgeBase) -> None:
+    """Asked for alone, they are as many and in the same order, behind what matters more as well."""
+    words = ("green", "tea", "at", "four")
+    rest = ("we", "met", "her", "old", "cousin", "by", "train")
+    texts = [" ".join((*words[:few], *rest[some:])) for few in range(5) for some in range(7)]
+    told = [
+        memory(text, importance=4.0 * (place % 3), anchor_at=NOW - days(50 * (place % 2)))
+        for place, text in enumerate(texts)
+    ]
+    vectors = await base.embedder.embed(texts)
+    await base.memories.put([to_point(one, v) for one, v in zip(told, vectors, strict=True)])
+    displaced = 0
+    for limit in range(1, 36):
+        query = Query("ann", "green", NOW, limit=limit)
+        all_of_them = await base.search(query)
+        relevant = [hit for hit in all_of_them if hit.relevant]
+        assert await base.search(replace(query, relevant=True)) == relevant
+        displaced += all_of_them[: len(relevant)] != relevant
+    assert displaced
 
 
 @pytest.mark.parametrize("fields", ["importance", "anchor_at"])

@@ -30,9 +30,9 @@ class Order:
     delay: float = 0.0
     """Seconds to wait first."""
 
-    def line(self) -> bytes:
+    def line(self) -> str:
         """As it is sent."""
-        return json.dumps(asdict(self)).encode() + b"\n"
+        return json.dumps(asdict(self))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from souffleur.knowledge.engine.checksums import data_blocks
-from tests.faults.test_kill import ROOT, environment
+from tests.faults.child import ROOT, environment
 from tests.place import in_folder
 
 COMMAND = [sys.executable, "-P", "-m", "tests.faults.inspector"]

@@ -4,7 +4,6 @@ import json
 import os
 import random
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,11 +14,10 @@ import pytest
 
 from souffleur.knowledge.engine.disk import BYTES_TO_OPEN, BYTES_TO_WRITE, MB
 from tests.build import open_base
+from tests.faults.child import Child, running
 from tests.faults.filler import Answer
-from tests.faults.test_kill import ROOT, environment
 from tests.place import in_folder
 
-COMMAND = [sys.executable, "-P", "-m", "tests.faults.filler"]
 STEP = 4 * MB
 """The other program writes so much at once."""
 
@@ -44,18 +42,15 @@ def disk(place: Path, size: int) -> Iterator[Path]:
 class Host:
     """A process that observes turns in a folder."""
 
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
+    def __init__(self, process: Child) -> None:
         self.process = process
 
     def start(self, order: object) -> None:
         """Have it observe so many, `flush` or `close`."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{order}\n")
-        self.process.stdin.flush()
+        self.process.send(str(order))
 
     def answer(self) -> Answer:
         """What came of it; an error if the process has died."""
-        assert self.process.stdout is not None
         line = self.process.stdout.readline()
         assert line, f"the host has died: {self.process.wait()}"
         said = json.loads(line)
@@ -70,20 +65,8 @@ class Host:
 @contextmanager
 def host(folder: Path) -> Iterator[Host]:
     """A host of the store in a folder; killed at the end."""
-    pipe = subprocess.PIPE
-    with subprocess.Popen(
-        [*COMMAND, str(folder)],
-        cwd=ROOT,
-        env=environment(),
-        stdin=pipe,
-        stdout=pipe,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as process:
-        try:
-            yield Host(process)
-        finally:
-            process.kill()
+    with running("filler", folder) as process:
+        yield Host(process)
 
 
 def fill(ballast: Path, left: int) -> None:

@@ -17,7 +17,7 @@ from souffleur.knowledge.talk.turn import TurnState
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW
-from tests.faults.test_kill import ROOT, environment
+from tests.faults.child import ROOT, environment
 from tests.scripted import SKIP, Scripted
 
 CHILD = """

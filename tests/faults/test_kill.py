@@ -1,9 +1,6 @@
 """kill -9 of a host at random moments of a long talk, and what the next start makes of it."""
 
-import os
 import random
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -14,32 +11,18 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.talk.turn import TurnState
 from tests.build import open_base
+from tests.faults.child import running
 from tests.faults.replayer import TURNS
-
-ROOT = Path(__file__).parent.parent.parent
 
 
 def live(folder: Path, seconds: float | None) -> str:
     """Run the host, and kill it that long after it has opened its store; None: let it finish."""
-    command = [sys.executable, "-P", "-m", "tests.faults.replayer", str(folder)]
-    child = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environment()
-    )
-    assert child.stdout is not None
-    assert child.stdout.readline() == "open\n"
-    if seconds is not None:
-        time.sleep(seconds)
-        child.kill()
-    rest = child.stdout.read()
-    child.wait()
-    child.stdout.close()
-    return rest
-
-
-def environment() -> dict[str, str]:
-    """Of a child process that is to find the tests, and is not measured: it dies anyway."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("COVERAGE_")}
-    return {**kept, "PYTHONPATH": str(ROOT)}
+    with running("replayer", folder) as child:
+        assert child.stdout.readline() == "open\n"
+        if seconds is not None:
+            time.sleep(seconds)
+            child.kill()
+        return child.stdout.read()
 
 
 @pytest.mark.parametrize(

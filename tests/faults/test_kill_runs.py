@@ -1,8 +1,6 @@
 """Reviews and consolidations that die anywhere: nothing is lost, and nothing is done twice."""
 
 import random
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -16,8 +14,8 @@ from souffleur.knowledge.operation import ActorKind, LedgerEntry
 from souffleur.knowledge.upkeep.grouping import find_groups
 from tests.build import fill, open_base
 from tests.faults import consolidating, reviewing
+from tests.faults.child import running
 from tests.faults.reviewing import ASKED
-from tests.faults.test_kill import ROOT, environment
 
 
 def live(
@@ -27,21 +25,13 @@ def live(
 
     Returns whether it came to its end.
     """
-    command = [sys.executable, "-P", "-m", f"tests.faults.{child}", str(folder)]
-    with subprocess.Popen(
-        [*command, str(writes), str(seed)],
-        cwd=ROOT,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
+    with running(child, folder, writes, seed) as process:
         if seconds is not None:
             assert process.stdout.readline() == "open\n"
             time.sleep(seconds)
             process.kill()
         said = process.stdout.read()
-        assert process.wait(timeout=120) in {0, -9}
+        assert process.wait() in {0, -9}
     return said.endswith("done\n")
 
 

@@ -3,8 +3,6 @@
 import random
 import re
 import shutil
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -14,8 +12,8 @@ from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category
 from souffleur.knowledge.talk.session import SegmentState
 from tests.build import open_base
+from tests.faults.child import running
 from tests.faults.teller import TURNS, opened, talk
-from tests.faults.test_kill import ROOT, environment
 
 MOST = 60
 """Writes of a life at most: a talk takes several."""
@@ -23,18 +21,10 @@ MOST = 60
 
 def live(folder: Path, writes: int, seed: int) -> str:
     """Run the host until it dies before that write; negative: until it is done."""
-    command = [sys.executable, "-P", "-m", "tests.faults.teller"]
-    done = subprocess.run(
-        [*command, str(folder), str(writes), str(seed)],
-        cwd=ROOT,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode in {0, -9}
-    return done.stdout
+    with running("teller", folder, writes, seed) as child:
+        said = child.stdout.read()
+        assert child.wait() in {0, -9}
+        return said
 
 
 async def assert_each_message_has_one_place(base: KnowledgeBase) -> int:

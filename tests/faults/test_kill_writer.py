@@ -1,8 +1,6 @@
 """kill -9 of a process that writes and flushes without pause: what was accepted is there."""
 
 import random
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -10,21 +8,18 @@ import pytest
 
 from souffleur.knowledge.engine.collection import Filter
 from souffleur.knowledge.engine.edge import EdgeCollection
-from tests.faults.test_kill import ROOT, environment
+from tests.faults.child import running
 from tests.faults.writer import LAYOUT
 
 
 def live(folder: Path, log: Path, seed: int, seconds: float) -> None:
     """Run the writer, and kill it that long after its first accepted write."""
-    command = [sys.executable, "-P", "-m", "tests.faults.writer", str(folder), str(log), str(seed)]
     before = log.stat().st_size
-    child = subprocess.Popen(command, cwd=ROOT, env=environment())
-    while log.stat().st_size == before:
-        assert child.poll() is None
-        time.sleep(0.005)
-    time.sleep(seconds)
-    child.kill()
-    child.wait()
+    with running("writer", folder, log, seed) as child:
+        while log.stat().st_size == before:
+            assert not child.has_ended()
+            time.sleep(0.005)
+        time.sleep(seconds)
 
 
 @pytest.mark.parametrize(

@@ -5,20 +5,18 @@ import json
 import os
 import random
 import shutil
-import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from souffleur.runtime import Souffleur
 from tests.build import open_base
+from tests.faults.child import Child, running
 from tests.faults.racer import Answer, Order, keep, settings
-from tests.faults.test_kill import ROOT, environment
 from tests.place import in_folder
 
-COMMAND = [sys.executable, "-P", "-m", "tests.faults.racer"]
 TOGETHER = 3
 IN_USE = 4
 """The exit code that says so."""
@@ -27,40 +25,27 @@ IN_USE = 4
 class Racer:
     """A process that is ready to open a store."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: Child) -> None:
         self.process = process
 
     def start(self, order: Order) -> None:
         """Have it begin."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(order.line())
+        self.process.send(order.line())
 
     async def answer(self) -> Answer:
         """What came of it."""
-        assert self.process.stdout is not None
-        return Answer(**json.loads(await self.process.stdout.readline()))
+        line = await asyncio.to_thread(self.process.stdout.readline)
+        return Answer(**json.loads(line))
 
 
-@asynccontextmanager
-async def racers(count: int) -> AsyncIterator[list[Racer]]:
+@contextmanager
+def racers(count: int) -> Iterator[list[Racer]]:
     """So many processes, ready; killed at the end."""
-    pipe, started = asyncio.subprocess.PIPE, []
-    try:
-        for _ in range(count):
-            started.append(
-                await asyncio.create_subprocess_exec(
-                    *COMMAND, cwd=ROOT, env=environment(), stdin=pipe, stdout=pipe
-                )
-            )
+    with ExitStack() as stack:
+        started = [stack.enter_context(running("racer")) for _ in range(count)]
         for process in started:
-            assert process.stdout is not None
-            assert await process.stdout.readline() == b"ready\n"
+            assert process.stdout.readline() == "ready\n"
         yield [Racer(process) for process in started]
-    finally:
-        for process in started:
-            if process.returncode is None:
-                process.kill()
-            await process.wait()
 
 
 async def assert_kept(folder: Path, answers: Sequence[Answer]) -> None:
@@ -87,7 +72,7 @@ def assert_names_holder(refused: str, folder: Path, pids: Sequence[int]) -> None
 async def test_a_first_start_is_made_by_one_at_a_time(tmp_path: Path, attempts: int) -> None:
     """Of several that open a new folder at once each has it alone, or is told who has it."""
     chance, folder, refusals = random.Random(2), tmp_path / "store", 0
-    async with racers(TOGETHER) as several:
+    with racers(TOGETHER) as several:
         for _ in range(attempts):
             for place, racer in enumerate(several):
                 delay = chance.choice((0.0, 0.0, chance.uniform(0.0, 0.3)))
@@ -112,18 +97,19 @@ async def test_a_host_writes_on_whoever_else_comes(tmp_path: Path, intruders: in
     """Whatever is tried on a store in use is refused, and harms nothing that its host writes."""
     chance, folder = random.Random(4), tmp_path / "store"
     kept: list[Answer] = []
-    async with racers(2) as several, Souffleur.open(settings(folder)) as memory:
-        for attempt in range(0, intruders, len(several)):
-            for place, racer in enumerate(several):
-                do = ("open", "list", "doctor")[(attempt + place) % 3]
-                racer.start(Order(str(folder), "intruder", do, chance.uniform(0.0, 0.02)))
-            coming = asyncio.gather(*(racer.answer() for racer in several))
-            while not coming.done():
-                kept.append(await keep(memory, f"user{len(kept)}"))
-                assert await memory.flush()
-            for answer in await coming:
-                assert (answer.turn, answer.code in {0, IN_USE}) == ("", True)
-                assert_names_holder(answer.refused, folder, [os.getpid()])
+    with racers(2) as several:
+        async with Souffleur.open(settings(folder)) as memory:
+            for attempt in range(0, intruders, len(several)):
+                for place, racer in enumerate(several):
+                    do = ("open", "list", "doctor")[(attempt + place) % 3]
+                    racer.start(Order(str(folder), "intruder", do, chance.uniform(0.0, 0.02)))
+                coming = asyncio.gather(*(racer.answer() for racer in several))
+                while not coming.done():
+                    kept.append(await keep(memory, f"user{len(kept)}"))
+                    assert await memory.flush()
+                for answer in await coming:
+                    assert (answer.turn, answer.code in {0, IN_USE}) == ("", True)
+                    assert_names_holder(answer.refused, folder, [os.getpid()])
     assert all(one.turn and one.memory and not one.refused for one in kept)
     await assert_kept(folder, kept)
 
@@ -137,10 +123,10 @@ async def test_a_killed_holder_leaves_the_folder_free(tmp_path: Path, kills: int
     folder = tmp_path / "store"
     kept: list[Answer] = []
     for place in range(kills):
-        async with racers(1) as (holder,):
+        with racers(1) as (holder,):
             holder.start(Order(str(folder), f"user{place}", "hold"))
             kept.append(await holder.answer())
             holder.process.kill()
-            await holder.process.wait()
+            holder.process.wait()
         assert kept[-1].turn
         await assert_kept(folder, kept)

@@ -21,8 +21,8 @@ from souffleur.knowledge.upkeep import watermarks
 from souffleur.knowledge.upkeep.watermarks import LEASE, Lease, Watermark
 from souffleur.runs.schedule import WAKE_INTERVAL
 from tests.build import NOW, fill, open_base
+from tests.faults.child import ROOT, environment
 from tests.faults.keeper import JOB, let_pass, plans, prepare
-from tests.faults.test_kill import ROOT, environment
 from tests.faults.test_kill_runs import live
 from tests.place import in_folder, variables
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
-from tests.faults.test_kill import ROOT, environment
+from tests.faults.child import ROOT, environment
 from tests.place import SERVER, prefix
 from tests.scripted import SKIP, add, answer
 from tests.stub import Behaviour, Body, Response, say, slow

@@ -35,7 +35,7 @@ from souffleur.knowledge.finding.search import Found, Query
 from souffleur.knowledge.operation import Actor, ActorKind
 from tests.blocking_methods import TARGET, generate, shape
 from tests.build import NOW
-from tests.faults.test_kill import ROOT, environment
+from tests.faults.child import ROOT, environment
 from tests.scripted import SKIP, Scripted, add, answer
 
 ME: dict[str, Any] = {"user_id": "ann", "session_id": "s1"}

@@ -1,0 +1,157 @@
+"""Processes that are killed: forked from one that has loaded what they run, so they start at once.
+
+Each is a process of its own, as `python -m` makes one, with a store of its own to open; only the
+second of a processor is saved that it would load modules for.
+"""
+
+import gc
+import importlib
+import json
+import os
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from select import select
+from typing import IO
+
+ROOT = Path(__file__).parent.parent.parent
+LOADED = ("souffleur.agent_wiring", "souffleur.wiring", "souffleur.knowledge.engine.edge")
+"""What most of them load later."""
+LONGEST = 1 << 16
+"""Bytes of an order."""
+
+
+def environment() -> dict[str, str]:
+    """Of a child process that is to find the tests, and is not measured: it dies anyway."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("COVERAGE_")}
+    return {**kept, "PYTHONPATH": str(ROOT)}
+
+
+class Child:
+    """A process that runs a module."""
+
+    def __init__(self, stdin: IO[str], stdout: IO[str], told: IO[str]) -> None:
+        self.stdin, self.stdout, self._told = stdin, stdout, told
+        self.pid = int(told.readline())
+        self._ended: int | None = None
+
+    def send(self, line: str) -> None:
+        """Write a line to its standard input."""
+        self.stdin.write(f"{line}\n")
+        self.stdin.flush()
+
+    def has_ended(self) -> bool:
+        """Return whether it has ended by itself."""
+        if self._ended is None and select([self._told], [], [], 0)[0]:
+            self.wait()
+        return self._ended is not None
+
+    def kill(self) -> None:
+        """Kill it, if it lives."""
+        if self._ended is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> int:
+        """Wait until it has ended; its exit code, or the negative number of a signal."""
+        if self._ended is None:
+            self._ended = int(self._told.readline())
+        return self._ended
+
+    def close(self) -> None:
+        """Kill it, wait, and close its streams."""
+        self.kill()
+        self.wait()
+        for stream in (self.stdout, self._told, self.stdin):
+            with suppress(BrokenPipeError):
+                stream.close()
+
+
+@contextmanager
+def running(module: str, *words: object) -> Iterator[Child]:
+    """`python -m tests.faults.…` with these words, as a process; killed at the end."""
+    (its_stdin, stdin), (stdout, its_stdout), (told, telling) = os.pipe(), os.pipe(), os.pipe()
+    order = [f"tests.faults.{module}", *map(str, words)]
+    theirs = [its_stdin, its_stdout, telling]
+    socket.send_fds(_nursery(), [json.dumps(order).encode()], theirs)
+    for one in theirs:
+        os.close(one)
+    child = Child(os.fdopen(stdin, "w"), os.fdopen(stdout), os.fdopen(told))
+    try:
+        yield child
+    finally:
+        child.close()
+
+
+@cache
+def _nursery() -> socket.socket:
+    """The way to the process that starts them, which ends with this one."""
+    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    command = [sys.executable, "-P", "-m", "tests.faults.child", str(its.fileno())]
+    process = subprocess.Popen(command, cwd=ROOT, env=environment(), pass_fds=[its.fileno()])
+    its.close()
+    process.returncode = 0  # nobody waits for it
+    return ours
+
+
+def _start(order: list[str], streams: list[int]) -> None:
+    """Start one, and end when it does; say its id, then how it ended."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    stdin, stdout, telling = streams
+    child = os.fork()
+    if child == 0:
+        os.dup2(stdin, 0)
+        os.dup2(stdout, 1)
+        for one in streams:
+            os.close(one)
+        _run(*order)
+    for one in (stdin, stdout):
+        os.close(one)
+    os.write(telling, f"{child}\n".encode())
+    _, status = os.waitpid(child, 0)
+    os.write(telling, f"{os.waitstatus_to_exitcode(status)}\n".encode())
+    os._exit(0)
+
+
+def _run(module: str, *words: str) -> None:
+    code = 0
+    sys.argv = [module, *words]
+    sys.modules.pop(module)  # it is run, and not imported
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except BaseException:  # noqa: BLE001  it ends here
+        traceback.print_exc()
+        code = 1
+    sys.stdout.flush()
+    os._exit(code)
+
+
+def main() -> None:
+    """Start what is ordered, until nobody is there to order."""
+    orders = socket.socket(fileno=int(sys.argv[1]))
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    for module in LOADED:
+        importlib.import_module(module)
+    while True:
+        line, streams, _, _ = socket.recv_fds(orders, LONGEST, 3)
+        if not line:
+            return
+        order = json.loads(line)
+        importlib.import_module(order[0])
+        gc.freeze()
+        if os.fork() == 0:
+            orders.close()
+            _start(order, streams)
+        for one in streams:
+            os.close(one)
+
+
+if __name__ == "__main__":
+    main()

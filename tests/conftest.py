@@ -18,6 +18,8 @@ from tests.place import SERVER, drop
 from tests.stores import STORES, empty_base
 from tests.stub import Behaviour, Stub
 
+gc.disable()  # until all is collected: modules and tests are no garbage
+
 for name in list(os.environ):
     ours = name.startswith("SOUFFLEUR_") and not name.startswith("SOUFFLEUR_TEST_")
     if ours or name.startswith(("OPENAI_", "LANGCHAIN_")) or name.lower().endswith("_proxy"):
@@ -58,6 +60,7 @@ def pytest_collection_finish() -> None:
     """Let garbage collections skip all modules and tests, which stay."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

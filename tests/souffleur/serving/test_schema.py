@@ -21,7 +21,7 @@ from tests.served import served
 
 # The server's thread uses that module, no strategy does.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
-FEW, MANY, PARTS = 4, 300, 8
+FEW, MANY, PARTS = 2, 300, 8
 PORTRAIT = ("Ann is one of us.", "Ann likes tea.", "Ann is well.")
 CHECKS = [not_a_server_error, response_schema_conformance]
 

@@ -1,4 +1,4 @@
-"""Processes that are killed: forked from one that has loaded what they run, so they start at once.
+"""Processes to be killed or stopped: forked from one that has loaded what they run.
 
 Each is a process of its own, as `python -m` makes one, with a store of its own to open; only the
 second of a processor is saved that it would load modules for.
@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -53,11 +53,15 @@ class Child:
             self.wait()
         return self._ended is not None
 
-    def kill(self) -> None:
-        """Kill it, if it lives."""
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send it a signal, if it lives."""
         if self._ended is None:
             with suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Kill it, if it lives."""
+        self.send_signal(signal.SIGKILL)
 
     def wait(self) -> int:
         """Wait until it has ended; its exit code, or the negative number of a signal."""
@@ -75,10 +79,18 @@ class Child:
 
 
 @contextmanager
-def running(module: str, *words: object) -> Iterator[Child]:
-    """`python -m tests.faults.…` with these words, as a process; killed at the end."""
+def running(
+    module: str,
+    *words: object,
+    env: Mapping[str, str] | None = None,
+    loads: Sequence[str] = (),
+) -> Iterator[Child]:
+    """`python -m` of a module with these words, as a process; killed at the end.
+
+    `loads` are modules that it imports later, to be loaded beforehand.
+    """
     (its_stdin, stdin), (stdout, its_stdout), (told, telling) = os.pipe(), os.pipe(), os.pipe()
-    order = [f"tests.faults.{module}", *map(str, words)]
+    order = [{**(env or environment())}, [*loads, module], *map(str, words)]
     theirs = [its_stdin, its_stdout, telling]
     socket.send_fds(_nursery(), [json.dumps(order).encode()], theirs)
     for one in theirs:
@@ -101,7 +113,7 @@ def _nursery() -> socket.socket:
     return ours
 
 
-def _start(order: list[str], streams: list[int]) -> None:
+def _start(env: dict[str, str], module: str, words: list[str], streams: list[int]) -> None:
     """Start one, and end when it does; say its id, then how it ended."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     stdin, stdout, telling = streams
@@ -109,9 +121,12 @@ def _start(order: list[str], streams: list[int]) -> None:
     if child == 0:
         os.dup2(stdin, 0)
         os.dup2(stdout, 1)
+        sys.stdin, sys.stdout = os.fdopen(0), os.fdopen(1, "w")
         for one in streams:
             os.close(one)
-        _run(*order)
+        os.environ.clear()
+        os.environ.update(env)
+        _run(module, *words)
     for one in (stdin, stdout):
         os.close(one)
     os.write(telling, f"{child}\n".encode())
@@ -123,9 +138,12 @@ def _start(order: list[str], streams: list[int]) -> None:
 def _run(module: str, *words: str) -> None:
     code = 0
     sys.argv = [module, *words]
-    sys.modules.pop(module)  # it is run, and not imported
+    if not hasattr(sys.modules[module], "__path__"):
+        del sys.modules[module]  # it is run, and not imported
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        code = int(end.code or 0)
     except BaseException:  # noqa: BLE001  it ends here
         traceback.print_exc()
         code = 1
@@ -143,12 +161,13 @@ def main() -> None:
         line, streams, _, _ = socket.recv_fds(orders, LONGEST, 3)
         if not line:
             return
-        order = json.loads(line)
-        importlib.import_module(order[0])
+        env, modules, *words = json.loads(line)
+        for module in modules:
+            importlib.import_module(module)
         gc.freeze()
         if os.fork() == 0:
             orders.close()
-            _start(order, streams)
+            _start(env, modules[-1], words, streams)
         for one in streams:
             os.close(one)
 

@@ -65,7 +65,7 @@ class Host:
 @contextmanager
 def host(folder: Path) -> Iterator[Host]:
     """A host of the store in a folder; killed at the end."""
-    with running("filler", folder) as process:
+    with running("tests.faults.filler", folder) as process:
         yield Host(process)
 
 

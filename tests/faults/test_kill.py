@@ -17,7 +17,7 @@ from tests.faults.replayer import TURNS
 
 def live(folder: Path, seconds: float | None) -> str:
     """Run the host, and kill it that long after it has opened its store; None: let it finish."""
-    with running("replayer", folder) as child:
+    with running("tests.faults.replayer", folder) as child:
         assert child.stdout.readline() == "open\n"
         if seconds is not None:
             time.sleep(seconds)

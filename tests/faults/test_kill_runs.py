@@ -25,7 +25,7 @@ def live(
 
     Returns whether it came to its end.
     """
-    with running(child, folder, writes, seed) as process:
+    with running(f"tests.faults.{child}", folder, writes, seed) as process:
         if seconds is not None:
             assert process.stdout.readline() == "open\n"
             time.sleep(seconds)

@@ -21,7 +21,7 @@ MOST = 60
 
 def live(folder: Path, writes: int, seed: int) -> str:
     """Run the host until it dies before that write; negative: until it is done."""
-    with running("teller", folder, writes, seed) as child:
+    with running("tests.faults.teller", folder, writes, seed) as child:
         said = child.stdout.read()
         assert child.wait() in {0, -9}
         return said

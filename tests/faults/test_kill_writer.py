@@ -15,7 +15,7 @@ from tests.faults.writer import LAYOUT
 def live(folder: Path, log: Path, seed: int, seconds: float) -> None:
     """Run the writer, and kill it that long after its first accepted write."""
     before = log.stat().st_size
-    with running("writer", folder, log, seed) as child:
+    with running("tests.faults.writer", folder, log, seed) as child:
         while log.stat().st_size == before:
             assert not child.has_ended()
             time.sleep(0.005)

@@ -42,7 +42,7 @@ class Racer:
 def racers(count: int) -> Iterator[list[Racer]]:
     """So many processes, ready; killed at the end."""
     with ExitStack() as stack:
-        started = [stack.enter_context(running("racer")) for _ in range(count)]
+        started = [stack.enter_context(running("tests.faults.racer")) for _ in range(count)]
         for process in started:
             assert process.stdout.readline() == "ready\n"
         yield [Racer(process) for process in started]

@@ -21,7 +21,7 @@ from souffleur.knowledge.upkeep import watermarks
 from souffleur.knowledge.upkeep.watermarks import LEASE, Lease, Watermark
 from souffleur.runs.schedule import WAKE_INTERVAL
 from tests.build import NOW, fill, open_base
-from tests.faults.child import ROOT, environment
+from tests.faults.child import ROOT, Child, environment, running
 from tests.faults.keeper import JOB, let_pass, plans, prepare
 from tests.faults.test_kill_runs import live
 from tests.place import in_folder, variables
@@ -35,23 +35,18 @@ def beside(folder: Path) -> dict[str, str]:
 
 
 @contextmanager
-def scheduled(folder: Path) -> Iterator[subprocess.Popen[str]]:
+def scheduled(folder: Path) -> Iterator[Child]:
     """`souffleur schedule` as a process that has begun what is due; killed at the end."""
-    with subprocess.Popen(
-        COMMAND, cwd=ROOT, env=beside(folder), stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            assert process.stdout is not None
-            assert process.stdout.readline().startswith("scheduled: decay")
-            yield process
-        finally:
-            process.kill()
+    loads = ("souffleur.runs.jobs", "souffleur.runs.schedule")
+    with running("souffleur.cli", "schedule", env=beside(folder), loads=loads) as process:
+        assert process.stdout.readline().startswith("scheduled: decay")
+        yield process
 
 
-def stop(process: subprocess.Popen[str]) -> int:
+def stop(process: Child) -> int:
     """Interrupt it, and wait until what it has begun is done; its exit code."""
     process.send_signal(signal.SIGTERM)
-    return process.wait(timeout=300)
+    return process.wait()
 
 
 def turned_away(folder: Path) -> tuple[int, str]:
@@ -104,7 +99,7 @@ async def test_a_second_process_is_turned_away_and_a_third_takes_over(tmp_path: 
         assert code == 4
         assert f"The store at '{tmp_path}' is in use by process {first.pid}" in said
         assert "SOUFFLEUR_QDRANT_URL" in said
-        assert first.poll() is None
+        assert not first.has_ended()
         first.kill()
         assert first.wait() == -signal.SIGKILL
     mark, lease = await assert_gone_once(tmp_path, made)

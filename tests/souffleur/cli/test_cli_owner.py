@@ -1,9 +1,11 @@
 """Local commands while `souffleur serve` has the store: they work through it."""
 
+import os
 import socket
 import stat
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,18 +16,29 @@ from souffleur.runtime import Souffleur
 from souffleur.serving.server import owned, owner_socket
 from souffleur.settings import Settings
 from tests.command import Run, data
+from tests.faults.child import running
 from tests.scripted import episode, portrait
 from tests.souffleur.cli.test_cli import DIALOGUE, ME
-from tests.souffleur.cli.test_cli_serve import serving
 from tests.souffleur.cli.test_companion import keeps_tea, model
 from tests.stub import Stub, say
+
+LOADED = ("souffleur.serving.app", "souffleur.serving.whole", "souffleur.mcp.server", "uvicorn")
+
+
+@contextmanager
+def serving(folder: Path, *words: str) -> Iterator[str]:
+    """A process that serves the store in a folder; what it says first."""
+    env = {**os.environ, "SOUFFLEUR_PATH": str(folder), "SOUFFLEUR_EMBEDDER": "hash:64"}
+    command = ("serve", "--port", "0", *words)
+    with running("souffleur.cli", *command, env=env, loads=LOADED) as child:
+        yield child.stdout.readline()
 
 
 @pytest.fixture
 def served(tmp_path: Path, run: Run) -> Iterator[Path]:
     """A store that another process serves."""
     assert run("remember", "Me likes tea.")[0] == 0
-    with serving(tmp_path / "store", "--no-schedule") as (_, said):
+    with serving(tmp_path / "store", "--no-schedule") as said:
         assert said.startswith("serving at ")
         yield tmp_path / "store"
 
@@ -109,7 +122,7 @@ def test_turns_and_episodes_of_the_owner(
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(say("no idea")).base_url)
     assert run("replay", str(dialogue), "--keep")[0] == 0
     monkeypatch.setenv("SOUFFLEUR_BASE_URL", stub(answers).base_url)
-    with serving(tmp_path / "store") as (_, said):
+    with serving(tmp_path / "store") as said:
         assert said.startswith("serving at ")
         failed = data(run, "list", "--failed")
         assert [turn["tries"] for turn in failed] == [3, 3]

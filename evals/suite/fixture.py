@@ -19,11 +19,14 @@ from souffleur.knowledge.migration import put_memories
 from souffleur.knowledge.operation import Change, LedgerEntry, derive_id
 from souffleur.knowledge.plan import category_of
 from souffleur.knowledge.policy import Policy
+from souffleur.knowledge.store import Opener
+from souffleur.opening import Opening
 from souffleur.replay import StageClock
 from souffleur.runs.jobs import RUNS
 from souffleur.runs.run import RunOptions
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
+from souffleur.time_source import from_clock
 
 
 @dataclass
@@ -91,13 +94,14 @@ def script_settings(script: Script, settings: Settings) -> Settings:
 
 @asynccontextmanager
 async def open_fixture(
-    script: Script, settings: Settings, chat: Chat
+    script: Script, settings: Settings, chat: Chat, opener: Opener | None = None
 ) -> AsyncIterator[tuple[Souffleur, StageClock]]:
     """Open the real runtime over a fresh temporary store that holds the script's known memories."""
     clock = StageClock(script.sessions[0].at)
     with scratch() as folder:
         fresh = script_settings(script, settings).model_copy(update={"path": folder})
-        async with Souffleur.open(fresh, chat=chat, clock=clock) as memory:
+        times = from_clock(clock)
+        async with Opening(Souffleur, fresh, chat, times, opener=opener) as memory:
             await _put(memory, script)
             yield memory, clock
 

@@ -23,6 +23,7 @@ from souffleur.evals.suite.result import Run, ScriptResult
 from souffleur.evals.suite.script import Script, read_script
 from souffleur.evals.suite.script_runner import play
 from souffleur.evals.suite.scripted_chat import BY_HAND, ScriptedChat, no_model
+from souffleur.knowledge.store import Opener
 from souffleur.replay import AS_SAID, as_recorded
 from souffleur.settings import Settings, default_settings
 
@@ -48,12 +49,14 @@ class EvalSetup:
     llm_judge: Chat
     """The model that decides what no pattern can."""
     timed: bool = False
+    opener: Opener | None = None
+    """Opens the stores; `None` makes a new one for each script."""
 
 
 async def evaluate(script: Script, setup: EvalSetup) -> Evaluated:
     """Play and mark one script. Raises RecordingError, and what the LLM judge's model raises."""
     listener = Listener(ScriptedChat(script, setup.chat), setup.timed)
-    played = await play(script, setup.settings, listener)
+    played = await play(script, setup.settings, listener, setup.opener)
     judge = StructuredChat(setup.llm_judge, form=setup.settings.answer_form)
     return await mark(script, played, judge), listener.rules
 
@@ -75,13 +78,15 @@ def run_recorded(
     *,
     processes: int | None = None,
     together: int = 1,
+    opener: Opener | None = None,
     step: Progress = lambda done, total: None,
 ) -> Run:
     """Run a suite with recorded answers, in several processes; in this one if it takes only one.
 
-    `together` is the number of turns of a session that are judged in one call.
+    `together` is the number of turns of a session that are judged in one call. `opener` opens the
+    stores; without one, each script has a new one.
     """
-    work = partial(_recorded, recordings=recordings, together=together)
+    work = partial(_recorded, recordings=recordings, together=together, opener=opener)
     count = processes or min(os.cpu_count() or 1, len(files))
     played: list[tuple[ScriptResult, Rules, str]] = []
     if count == 1:
@@ -194,7 +199,9 @@ def _stale(said: str, name: str) -> str:
     return f"{why}{seen}: record it with `souffleur eval record --only {name}` (see --recordings)"
 
 
-def _recorded(file: Path, recordings: Path, together: int) -> tuple[ScriptResult, Rules, str]:
+def _recorded(
+    file: Path, recordings: Path, together: int, opener: Opener | None
+) -> tuple[ScriptResult, Rules, str]:
     """Evaluate one recorded script in a process of its own."""
     path = recording_of(file, recordings)
 
@@ -203,12 +210,12 @@ def _recorded(file: Path, recordings: Path, together: int) -> tuple[ScriptResult
             settings = default_settings().model_copy(
                 update={"model": BY_HAND, "retry_pause": 0.0, **AS_SAID}
             )
-            return await evaluate(script, EvalSetup(settings, no_model, no_model))
+            return await evaluate(script, EvalSetup(settings, no_model, no_model, opener=opener))
         player = Player(path)
         # A recorded failure is the same at every try.
         update = {**as_recorded(player), "tries": 1, "judge_every": together}
         settings = default_settings().model_copy(update=update)
-        return await evaluate(script, EvalSetup(settings, player, player))
+        return await evaluate(script, EvalSetup(settings, player, player, opener=opener))
 
     played, rules = asyncio.run(_guarded(file, one))
     model = ""

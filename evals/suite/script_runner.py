@@ -8,18 +8,21 @@ from souffleur.evals.suite.result import ScriptResult, Step
 from souffleur.evals.suite.script import Ask, RunPart, Script, TalkPart
 from souffleur.knowledge.finding.search import Found
 from souffleur.knowledge.memory import NARRATIVE, Category
+from souffleur.knowledge.store import Opener
 from souffleur.knowledge.talk.turn import Turn, TurnState
 from souffleur.replay import StageClock, replay
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 
 
-async def play(script: Script, settings: Settings, listener: Listener) -> ScriptResult:
+async def play(
+    script: Script, settings: Settings, listener: Listener, opener: Opener | None = None
+) -> ScriptResult:
     """Play every step of a script; the result is not marked yet.
 
     Raises RecordingError if a recorded model has no answer.
     """
-    async with open_fixture(script, settings, listener) as (memory, clock):
+    async with open_fixture(script, settings, listener, opener) as (memory, clock):
         player = _Player(script, memory, clock, listener)
         steps = [step async for step in player.steps()]
         left = await memory.knowledge.list(script.user.id, now=clock.at)

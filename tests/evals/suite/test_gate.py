@@ -6,6 +6,7 @@ judged several turns to a call has its own recording, and so has what is played 
 categories refused: docs/evals.md says how they are made.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from souffleur.evals.suite.expectation import occurs
 from souffleur.evals.suite.result import ErrorType, OpStatus, Run, read_result
 from souffleur.evals.suite.runner import run_recorded
 from souffleur.evals.suite.script import find_scripts, read_script
+from tests.stores import STORES
 
 EVALS = Path(__file__).parent.parent.parent.parent / "evals"
 
@@ -26,11 +28,19 @@ AT_LEAST = {
 }
 
 
+def recorded(files: Sequence[Path], recordings: Path, together: int = 1) -> Run:
+    """A run in this process, over empty stores that are used again."""
+    return run_recorded(files, recordings, processes=1, together=together, opener=STORES.open)
+
+
 @pytest.fixture(scope="module")
 def suite() -> Run:
     """The shipped scripts, by the shipped answers of a real model."""
     return run_recorded(
-        find_scripts(EVALS / "dialogues"), EVALS / "recordings" / "suite", processes=1
+        find_scripts(EVALS / "dialogues"),
+        EVALS / "recordings" / "suite",
+        processes=1,
+        opener=STORES.open,
     )
 
 
@@ -73,7 +83,9 @@ def test_it_is_no_worse_than_it_was(suite: Run) -> None:
 def test_turns_judged_together_are_judged_as_well() -> None:
     """Eleven turns in three calls, by a recording of its own: nothing is missed or wrong."""
     files = [EVALS / "dialogues" / "echo_en.yaml"]
-    run = run_recorded(files, EVALS / "recordings" / "together", processes=1, together=10)
+    run = run_recorded(
+        files, EVALS / "recordings" / "together", processes=1, opener=STORES.open, together=10
+    )
     assert run.troubles == []
     (script,) = run.scripts
     assert all(one.judged.is_clean and not one.judged.breaches for one in script.steps)
@@ -85,7 +97,7 @@ def test_turns_judged_together_are_judged_as_well() -> None:
 def special() -> Run:
     """The scripts on special categories, by the shipped answers of a real model."""
     files = find_scripts(EVALS / "special")
-    return run_recorded(files, EVALS / "recordings" / "special", processes=1)
+    return recorded(files, EVALS / "recordings" / "special")
 
 
 def test_special_categories_are_told_from_what_sounds_like_them(special: Run) -> None:
@@ -118,7 +130,7 @@ def test_special_categories_are_in_nothing_that_is_written(special: Run) -> None
 
 def test_a_careless_judge_does_no_harm() -> None:
     """What it invents, mixes up, repeats, obeys or keeps secret never comes to stand."""
-    run = run_recorded(find_scripts(EVALS / "careless"), EVALS / "none", processes=1)
+    run = recorded(find_scripts(EVALS / "careless"), EVALS / "none")
     assert run.troubles == []
     for one in run.scripts:
         assert one.end == ()

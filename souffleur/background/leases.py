@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 from weakref import WeakSet
 
@@ -39,7 +39,7 @@ class Leases:
         self._knowledge = knowledge
         self._period = timedelta(seconds=seconds)
         self._times = times
-        self._cut_off = WeakSet[asyncio.Task[object]]()
+        self._cut_off = WeakSet[asyncio.Task[Any]]()
         """Tasks that were cancelled because another process has taken the lease."""
         self.adopt()
 
@@ -108,12 +108,12 @@ class Leases:
     def _raise_if_lost(self, user_id: str) -> None:
         """Raise LeaseLostError if the running task is cancelled for that alone."""
         task = asyncio.current_task()
-        if task in self._cut_off and not task.uncancel():
+        if task and task in self._cut_off and not task.uncancel():
             self._cut_off.discard(task)
             lost = f"another process judges {user_id!r} now, and this was broken off: try again"
             raise LeaseLostError(lost) from None
 
-    def _end(self, task: asyncio.Task[object], user_id: str) -> None:
+    def _end(self, task: asyncio.Task[Any], user_id: str) -> None:
         """Break off work under a lease that another process has taken."""
         logger.bind(user=user_id).warning("another process judges this user now")
         self._cut_off.add(task)

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, cast
 
 import pytest
@@ -55,7 +55,7 @@ async def test_nothing_is_written_after_a_task_was_cancelled(
     """It ends once what it has sent is carried out: what is done next comes after it."""
     client, collection = slow
     point = Point(ID, {"revision": 1, "written_by": "me", "type": "turn"}, (1.0, 0.0))
-    writes = {
+    writes: dict[str, Callable[[], Awaitable[object]]] = {
         "put": lambda: collection.put([point]),
         "swap": lambda: collection.swap([point], {}),
         "merge": lambda: collection.merge_payload([ID], {"type": "gone"}),

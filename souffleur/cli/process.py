@@ -81,7 +81,7 @@ def _open_closed() -> None:
     """Open the streams that a shell has closed: a file of the store would have their numbers."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  for good
 
 
 def _on_sigterm(handler: Any) -> Any:

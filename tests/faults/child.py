@@ -104,8 +104,11 @@ def running(
 
 @cache
 def _nursery() -> socket.socket:
-    """The way to the process that starts them, which ends with this one."""
-    ours, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    """The way to the process that starts them, which ends with this one.
+
+    An order is sent only when the one before was answered.
+    """
+    ours, its = socket.socketpair()
     command = [sys.executable, "-P", "-m", "tests.faults.child", str(its.fileno())]
     process = subprocess.Popen(command, cwd=ROOT, env=environment(), pass_fds=[its.fileno()])
     its.close()

@@ -36,12 +36,7 @@ def recorded(files: Sequence[Path], recordings: Path, together: int = 1) -> Run:
 @pytest.fixture(scope="module")
 def suite() -> Run:
     """The shipped scripts, by the shipped answers of a real model."""
-    return run_recorded(
-        find_scripts(EVALS / "dialogues"),
-        EVALS / "recordings" / "suite",
-        processes=1,
-        opener=STORES.open,
-    )
+    return recorded(find_scripts(EVALS / "dialogues"), EVALS / "recordings" / "suite")
 
 
 def test_the_suite_is_whole(suite: Run) -> None:
@@ -83,9 +78,7 @@ def test_it_is_no_worse_than_it_was(suite: Run) -> None:
 def test_turns_judged_together_are_judged_as_well() -> None:
     """Eleven turns in three calls, by a recording of its own: nothing is missed or wrong."""
     files = [EVALS / "dialogues" / "echo_en.yaml"]
-    run = run_recorded(
-        files, EVALS / "recordings" / "together", processes=1, opener=STORES.open, together=10
-    )
+    run = recorded(files, EVALS / "recordings" / "together", together=10)
     assert run.troubles == []
     (script,) = run.scripts
     assert all(one.judged.is_clean and not one.judged.breaches for one in script.steps)

@@ -16,7 +16,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -105,11 +105,14 @@ class BackupWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if not self._points.closed:
-            self._points.close()
-        self._zip.close()
-        self._out.close()
-        self._part.unlink(missing_ok=True)
+        try:
+            # Closing writes, too: where that fails, what is raised already says why.
+            with suppress(OSError), closing(self._out), closing(self._zip):
+                self._points.close()
+        finally:
+            self._part.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise BackupError(f"{self._file} cannot be written: {error.strerror}") from None
 
     def write(self, collection: str, points: Sequence[Point], gone: Sequence[str] = ()) -> None:
         """Write points of a collection, and the ids of those that were deleted meanwhile."""

@@ -147,6 +147,8 @@ def _made_whole(file: Path) -> Iterator[IO[bytes]]:
             out.flush()
             os.fsync(out.fileno())
         Path(name).replace(file)
+    except OSError as error:
+        raise TransferError(f"{file} cannot be written: {error.strerror}") from None
     finally:
         Path(name).unlink(missing_ok=True)
     sync_folder(file.parent)

@@ -4,6 +4,7 @@ Exit codes: 0 done; 1 it failed, or a file cannot be written; 2 a wrong option o
 of that name was found; 4 the store is in use by another process.
 """
 
+import errno
 import sys
 from typing import Annotated
 
@@ -129,6 +130,10 @@ EXIT_CODES: tuple[tuple[type[SouffleurError], int], ...] = (
 )
 
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What a file that has no room is refused with; writing names no file."""
+
+
 def main() -> None:
     """Run the console script."""
     try:
@@ -138,6 +143,9 @@ def main() -> None:
         print(f"souffleur: {error}", file=sys.stderr)
         sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
     except OSError as error:
+        if error.errno in FULL:
+            print(f"souffleur: {error.filename or 'the output'}: {error.strerror}", file=sys.stderr)
+            sys.exit(1)
         if error.filename is None:
             raise
         print(f"souffleur: {error.filename}: {error.strerror}: name another file", file=sys.stderr)

@@ -6,14 +6,19 @@ import random
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import disk_usage
 
 import pytest
 
+from souffleur.errors import BackupError, TransferError
 from souffleur.knowledge.engine.disk import BYTES_TO_OPEN, BYTES_TO_WRITE, MB
-from tests.build import open_base
+from souffleur.parts import Parts
+from souffleur.runtime import Souffleur
+from souffleur.settings import Settings
+from souffleur.time_source import from_clock
+from tests.build import NOW, open_base, turn
 from tests.faults.child import Child, running
 from tests.faults.filler import Answer
 from tests.place import in_folder
@@ -95,6 +100,24 @@ def test_too_small_a_disk_is_told(tmp_path: Path) -> None:
         told = one.answer().trouble
         assert f"has 94 MB left and {BYTES_TO_OPEN // MB} MB are needed: make room" in told
         assert one.process.wait() == 0
+
+
+async def test_a_file_that_has_no_room_is_told(tmp_path: Path) -> None:
+    """Neither a backup nor an export leaves anything there, and the error names the file."""
+    base = await open_base(tmp_path / "store", dimension=16)
+    base.journal.record(turn("hello", "hi"))
+    memory = Souffleur(Parts(base, times=from_clock(lambda: NOW)), Settings())
+    with disk(tmp_path / "small", 64 * 1024) as small:
+        ballast = small / "ballast"
+        with suppress(OSError), ballast.open("wb", buffering=0) as out:
+            while out.write(b"." * 4096):
+                pass
+        with pytest.raises(BackupError, match=r"b\.zip cannot be written: No space left"):
+            await memory.backup(small / "b.zip")
+        with pytest.raises(TransferError, match=r"e\.jsonl cannot be written: No space left"):
+            await memory.export(small / "e.jsonl")
+        assert {one.name for one in small.iterdir()} == {"ballast"}
+    await memory.close()
 
 
 @in_folder

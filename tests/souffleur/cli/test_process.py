@@ -84,7 +84,7 @@ def test_output_that_cannot_be_written(tmp_path: Path) -> None:
         done = subprocess.run(shell, env=env, capture_output=True, text=True, check=False)
         return done.returncode, done.stderr
 
-    full = "souffleur: standard output: No space left on device: name another file\n"
+    full = "souffleur: standard output: No space left on device\n"
     assert told("> /dev/full") == (1, full)
     assert told("<&- >&- 2>&-") == (0, "")
 

@@ -200,8 +200,29 @@ class Souffleur:
         `introduce_persona`. With `incognito` nothing is looked up, nor if the user prefers that:
         see `set_preferences`.
         """
-        if incognito or (wanted := await self._wanted(user_id)).keeps_out:
+        if incognito:
             return Recall()
+        within = self.settings.recall_timeout + self.settings.recall_deadline
+        try:
+            async with asyncio.timeout(within):
+                wanted = await self._wanted(user_id)
+                if wanted.keeps_out:
+                    return Recall()
+                return await self._recall_watched(user_id, session_id, text, agent_id, at, wanted)
+        except TimeoutError:
+            late = f"nothing was recalled within {within:g} s (SOUFFLEUR_RECALL_DEADLINE)"
+            logger.bind(user=user_id, session=session_id).warning("{}", late)
+            return Recall(error=late)
+
+    async def _recall_watched(
+        self,
+        user_id: str,
+        session_id: str,
+        text: Content,
+        agent_id: str,
+        at: Moment | None,
+        wanted: Preferences,
+    ) -> Recall:
         shown = wanted.show_references
         shows = self.settings.show_references if shown is None else shown
         named = {"user": user_id, "session": session_id, "persona": agent_id}

@@ -159,6 +159,9 @@ class Settings(BaseModel):
     what matters most; as far as the same budget leaves room."""
     recall_timeout: float = Field(default=1.0, gt=0)
     """Seconds that `recall` waits for an embedder; after that, it searches by words alone."""
+    recall_deadline: float = Field(default=5.0, gt=0)
+    """Seconds besides these after which `recall` gives up, and says so in `Recall.error`: a server
+    may hang."""
     recall_episodes: int = Field(default=5, ge=0)
     """Number of the latest episodes that are included in every recall."""
     core_tokens: int = Field(default=200, ge=0)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from souffleur.errors import EndpointError
+from souffleur.knowledge.engine.collection import Collection
 from souffleur.knowledge.operation import ActorKind, Promote
 from souffleur.knowledge.talk.turn import Turn, TurnState
 from souffleur.opening import Opening
@@ -310,6 +311,35 @@ async def test_the_embedder_is_asked_now_and_then(tmp_path: Path, stub: Start) -
         assert await memory.flush()
         assert [turn.state for turn in await turns(memory)] == [TurnState.JUDGED]
         assert memory.error == ""
+
+
+class Hung:
+    """A collection of a server that hangs: no read of it ends."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._collection = collection
+        self.begun = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._collection, name)
+
+    async def search(self, queries: Any) -> Any:
+        self.begun += 1
+        await asyncio.Event().wait()
+
+
+async def test_a_reply_does_not_wait_for_a_store_that_hangs(tmp_path: Path) -> None:
+    """Recall gives up and says so; once the store answers again, so does recall."""
+    chosen = settings(tmp_path, recall_timeout=0.1, recall_deadline=0.2)
+    async with open_empty(chosen, clock=lambda: NOW) as memory:
+        await memory.remember("Ann likes green tea.", user_id="ann")
+        base, store = memory.knowledge, memory.knowledge.memories
+        base.memories = hung = Hung(store)
+        whisper = await memory.recall(user_id="ann", text="which green tea?")
+        assert (hung.begun, whisper.text) == (1, "")
+        assert whisper.error == "nothing was recalled within 0.3 s (SOUFFLEUR_RECALL_DEADLINE)"
+        base.memories = store
+        assert "green tea" in (await memory.recall(user_id="ann", text="which green tea?")).text
 
 
 @pytest.mark.parametrize("refused", [fail(400, "no"), send("<p>no</p>", "text/html")])

@@ -204,6 +204,7 @@ class Souffleur:
             return Recall()
         within = self.settings.recall_timeout + self.settings.recall_deadline
         try:
+            self.knowledge.memories.check_usable()  # a forked process has no loop that times it
             async with asyncio.timeout(within):
                 wanted = await self._wanted(user_id)
                 if wanted.keeps_out:
@@ -213,6 +214,9 @@ class Souffleur:
             late = f"nothing was recalled within {within:g} s (SOUFFLEUR_RECALL_DEADLINE)"
             logger.bind(user=user_id, session=session_id).warning("{}", late)
             return Recall(error=late)
+        except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
+            trace_bug(logger, error)
+            return Recall(error=describe(error))
 
     async def _recall_watched(
         self,

@@ -209,7 +209,9 @@ class Souffleur:
                 wanted = await self._wanted(user_id)
                 if wanted.keeps_out:
                     return Recall()
-                return await self._recall_watched(user_id, session_id, text, agent_id, at, wanted)
+                shown = wanted.show_references
+                shows = self.settings.show_references if shown is None else shown
+                return await self._recall(user_id, session_id, text, agent_id, at, shows)
         except TimeoutError:
             late = f"nothing was recalled within {within:g} s (SOUFFLEUR_RECALL_DEADLINE)"
             logger.bind(user=user_id, session=session_id).warning("{}", late)
@@ -217,25 +219,6 @@ class Souffleur:
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
             trace_bug(logger, error)
             return Recall(error=describe(error))
-
-    async def _recall_watched(
-        self,
-        user_id: str,
-        session_id: str,
-        text: Content,
-        agent_id: str,
-        at: Moment | None,
-        wanted: Preferences,
-    ) -> Recall:
-        shown = wanted.show_references
-        shows = self.settings.show_references if shown is None else shown
-        named = {"user": user_id, "session": session_id, "persona": agent_id}
-        watched = self.parts.telemetry("recall", **named, asked=lambda: str(text))
-        with logger.contextualize(user=user_id, session=session_id), watched as work:
-            recalled = await self._recall(user_id, session_id, text, agent_id, at, shows)
-            work.note(ids=len(recalled.ids), tokens=recalled.tokens, error=recalled.error)
-            work.note(whispered=lambda: recalled.text)
-        return recalled
 
     async def _recall(
         self,
@@ -246,18 +229,25 @@ class Souffleur:
         at: Moment | None,
         shows: bool,
     ) -> Recall:
-        try:
-            words = read_content(text)
-            people = self.knowledge.at_hand.people
-            asked, odd = await self._asked(user_id, session_id, words, agent_id, at, people)
-            whisper = await whisper_for(
-                self.knowledge.at_hand, self.settings, asked, self._count, with_references=shows
-            )
-        except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
-            trace_bug(logger, error)
-            return Recall(error=describe(error))
-        self._pairing.note(user_id, session_id, whisper)
-        return whisper.with_error(odd).with_error(self._backstage.error_for(user_id))
+        named = {"user": user_id, "session": session_id, "persona": agent_id}
+        watched = self.parts.telemetry("recall", **named, asked=lambda: str(text))
+        with logger.contextualize(user=user_id, session=session_id), watched as work:
+            try:
+                words, hand = read_content(text), self.knowledge.at_hand
+                asked, odd = await self._asked(
+                    user_id, session_id, words, agent_id, at, hand.people
+                )
+                whisper = await whisper_for(
+                    hand, self.settings, asked, self._count, with_references=shows
+                )
+                self._pairing.note(user_id, session_id, whisper)
+                recalled = whisper.with_error(odd).with_error(self._backstage.error_for(user_id))
+            except Exception as error:  # noqa: BLE001  it is noted with the rest
+                trace_bug(logger, error)
+                recalled = Recall(error=describe(error))
+            work.note(ids=len(recalled.ids), tokens=recalled.tokens, error=recalled.error)
+            work.note(whispered=lambda: recalled.text)
+        return recalled
 
     def observe(
         self,

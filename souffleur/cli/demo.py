@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from souffleur.cli.event_loop import run_async
-from souffleur.cli.options import STANDARD_OUTPUT
+from souffleur.cli.page_file import write_page
 
 if TYPE_CHECKING:
     from souffleur.agents.recording import Player
@@ -83,14 +83,8 @@ async def _show(
                     if not html:
                         printer.scene(part, len(scenes))
                 elif html:
-                    _write(html, to_html(dialogue, scenes, part, words, source=source))
+                    write_page(
+                        to_html(dialogue, scenes, part, words, source=source), html, str(html)
+                    )
                 else:
                     printer.ending(part, *source)
-
-
-def _write(file: Path, page: str) -> None:
-    if file == STANDARD_OUTPUT:
-        print(page)
-        return
-    file.write_text(page, encoding="utf-8")
-    print(file)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from souffleur.cli.event_loop import inspect, with_memory, with_store
-from souffleur.cli.options import STANDARD_OUTPUT, AnyUser, AsJson
+from souffleur.cli.options import AnyUser, AsJson
+from souffleur.cli.page_file import write_page
 
 if TYPE_CHECKING:
     from souffleur.cli.event_loop import Memory
@@ -41,11 +42,7 @@ def report(
     async def write(memory: "Memory") -> None:
         assert html is not None
         page = await inspect(memory).page(user_id=user)
-        if html == STANDARD_OUTPUT:
-            print(page)
-            return
-        html.write_text(page, encoding="utf-8")
-        typer.echo(f"written to {html}")
+        write_page(page, html, f"written to {html}")
 
     with_memory(write if html else work)
 

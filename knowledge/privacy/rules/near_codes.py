@@ -16,6 +16,8 @@ from souffleur.knowledge.privacy.vocabulary import alternatives, words
 
 _LOCK, _CODE = "a door or lock code", "a code"
 _L, _R = "(?<![A-Za-z0-9])", "(?![A-Za-z0-9])"
+_NO_CODE = words("other_code", "price_or_year")
+_NO_CODE_OR_NUMBER = words("other_code", "price_or_year", "other_number")
 _SIDE = alternatives("turned")
 _TURNED_TO = (
     rf"(?i:((?:{_SIDE})[a-z ]{{0,16}}+[0-9]{{1,2}}+"
@@ -47,7 +49,7 @@ _OF_ALARM = near(
 )
 
 _NOT_OF_LOCK = (
-    rf"{words('other_code', 'price_or_year')}|{words('no_code_follows')}[\s.]{{0,2}}{VALUE}"
+    rf"{_NO_CODE}|{words('no_code_follows')}[\s.]{{0,2}}{VALUE}"
     rf"|{VALUE}\s?[番号號寝]"
 )
 _SOON_AFTER_LOCK = near(
@@ -153,7 +155,7 @@ CODES = (
             across=True,
             before=120,
             after=40,
-            unless=words("other_code", "price_or_year"),
+            unless=_NO_CODE,
         ),
     ),
     Rule(
@@ -167,7 +169,7 @@ CODES = (
             across=True,
             before=140,
             after=30,
-            unless=words("other_code", "price_or_year"),
+            unless=_NO_CODE,
         ),
     ),
     Rule(
@@ -177,7 +179,7 @@ CODES = (
         near(
             rf"\A(?s:(?=.*{words('texted')})(?=.*{words('login_with_code')}))",
             weak=True,
-            unless=words("other_code", "price_or_year", "other_number"),
+            unless=_NO_CODE_OR_NUMBER,
         ),
     ),
     Rule(
@@ -202,7 +204,7 @@ CODES = (
         near(
             rf"{words('code')}[^\n0-9]{{0,40}}(?:{alternatives('it_is')}|[:=])\s{VALUE}",
             weak=True,
-            unless=words("other_code", "price_or_year"),
+            unless=_NO_CODE,
         ),
         has_four_signs,
     ),
@@ -213,7 +215,7 @@ CODES = (
         near(
             rf"{words('code', 'one_time_code')}[^\n0-9.!?]{{0,32}}{VALUE}",
             weak=True,
-            unless=words("other_code", "price_or_year", "other_number"),
+            unless=_NO_CODE_OR_NUMBER,
         ),
     ),
     Rule(

@@ -31,6 +31,8 @@ CODE = (
     rf"(?:{_NAME}(?:\.[a-z0-9_]{{1,64}}+){{1,8}}+[\[(]|[a-z]{{1,32}}+(?:_[a-z]{{1,32}}+){{1,8}}+\("
     rf"|{_NAME}[\[(][\"']|(?:process\.env|os\.environ)(?![a-z0-9_])|</?[a-z]"
     rf"|\$?\{{{{1,2}}\s?[a-z0-9_.]{{1,64}}+\s?\}}{{1,2}}{_TO_END}|[a-z][a-z0-9+.-]{{1,15}}+://"
+    rf"|\$[a-z_][a-z0-9_]{{2,40}}+{_TO_END}|[a-z0-9_-]{{1,16}}+\.{{3}}{_TO_END}"
+    rf"|[a-z0-9_-]{{1,12}}+[._-]example{_TO_END}"
     rf"|(?:your|my)_(?:[a-z0-9]{{1,16}}+_){{0,3}}?(?:key|password|token|secret)(?:_here)?{_TO_END})"
 )
 """Code that reads a password, an address that contains one, or a placeholder for one."""

@@ -19,6 +19,7 @@ _NO_PASSWORD = re.compile(
     r"|[a-z][a-z0-9+.-]*://.*|www\..*|[\w.+-]+@[\w-]+\.[\w.-]+"  # an address
     r"|.*\.(?:[a-z]{2,4}|mp[34]|7z|html|json|docx|xlsx|pptx|jpeg)|.*[\\/].*"  # a file
     r"|[#@].*"  # a tag, a user
+    r"|aaaa[bce][0-9]nza.*"  # a public key
     r"|(?:[a-z]+[_-]?)?v?[0-9]+(?:\.[0-9a-z]+)+"  # a version
     r"|[a-z]+-?[0-9]{1,2}(?:-?(?:pro|max|plus|mini|ultra|x|s))?"  # a device
     r"|(?:[a-z]+-)+(?:[0-9]{1,3}|(?:19|20)[0-9]{2})|[0-9]{1,4}(?:-[a-z]+)+"  # "top-10", "8-digit"

@@ -59,5 +59,11 @@ SEED_PHRASES = (
         rf"(?i:(?>{in_text('stated_seed')}))[^\n{HIDDEN}]{{0,24}}?(?<![a-z])"
         rf"((?i:(?:{_SEED_WORD}[\s,.;:0-9-]{{1,6}}+){{11,23}}+{_SEED_WORD}))",
     ),
+    Rule(
+        "a recovery phrase",
+        "復元フレーズは「⟦あてな よけい ぐうたら たおす つもる おんがく うつる こころ"
+        " たれんと せんぱい そうき あいだ⟧」",
+        r"((?:[\u3041-\u309f]{2,8}+[ \u3000]){11,23}+[\u3041-\u309f]{2,8}+)",
+    ),
 )
 """Twelve to twenty-four words after their label."""

@@ -124,7 +124,7 @@ CHECKED = (
     Rule(
         _SOCIAL,
         "social insurance ⟦123-456-782⟧",
-        _labelled(r"social\sinsurance", "[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{3}"),
+        _labelled(r"social\sinsurance|sin", "[0-9]{3}[ -]?[0-9]{3}[ -]?[0-9]{3}"),
         check=valid("luhn"),
     ),
     Rule(

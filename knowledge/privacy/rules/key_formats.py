@@ -74,12 +74,13 @@ PREFIXED = (
     r"|maker\.ifttt\.com/trigger|hook\.[a-z0-9.]{2,8}\.make\.com"
     r"|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/v2/hook|chat\.googleapis\.com/v1/spaces)"
     r"/[\w./@?=&%-]{16,}+",
-    r"(?:nfp_|vc[a-z]_|rnd_|napi_|npg_|tfp_|re_|dckr_pat_|csk-|pcsk_|tvly-|fc-|jina_|pa-|fw_"
+    r"(?:nfp_|vc[a-z]_|rnd_|napi_|npg_|tfp_|dckr_pat_|csk-|pcsk_|tvly-|fc-|jina_|pa-|fw_"
     r"|lsv2_(?:pt|sk)_|wandb_v1_|hca?ik_|hcxi?k_|sq[apu]_|bkua_|pnu_"
     r"|(?:rzp|shippo|duffel|lob)_(?:live|test)_|apify_api_|sgp_|snyk_|nrf_|dsn_|phc_|phx_|ops_"
     r"|tskey-[a-z]{2,10}-|ctx7sk-|eyJrIjoi|xkeysib-|glrt-|secret-token:|mlsn\.|MLSN\."
     r"|key_live_|tk_live_|live_|prod_|sess-|st-|pckey_)"
     r"(?=[A-Za-z0-9_-]{0,40}?[0-9])(?=[A-Za-z0-9_-]{0,40}?[A-Za-z])[A-Za-z0-9_-]{20,}+",
+    r"re_[A-Za-z0-9]{6,10}_[A-Za-z0-9]{16,}+",  # Resend; without the second part, a refund
     r"c[ks]_[0-9a-f]{40}(?![A-Za-z0-9])",  # WooCommerce
     r"RGAPI-[0-9a-f]{8}(?:-[0-9a-f]{4,12}){4}",  # Riot
     r"AGE-SECRET-KEY-1[A-Z0-9]{50,}+",
@@ -103,7 +104,7 @@ IN_ADDRESS = (
     r"(?i:[?&](?:x-amz-(?:signature|security-token)|(?:access_|auth_|refresh_|id_|api_|x-)?token"
     r"|sig|signature|(?:client_)?secret|(?:(?:api|access)[_-]?)?key|password|pwd|code|auth)=)"
     r"(?=[^\s&\"'<>#\x00]{0,64}?[0-9])((?>[^\s&\"'<>#\x00.,;)]|[.,;)](?=[A-Za-z0-9])){12,512}+)",
-    r"(?:AccountKey|SharedAccessKey|SharedSecretValue|(?:(?<=[;\s])(?i:pwd)))=([^\s;\"'\x00]{6,}+)",
+    r"(?:AccountKey|SharedAccessKey|SharedSecretValue|(?:(?<=[;\s])(?i:pwd)))=(?![<{[$])([^\s;\"'\x00]{6,}+)",
     r"WIFI:(?:[A-Z]:[^;\n\x00]{0,64}+;){0,4}?P:([^;\n\x00]{4,64}+)",
 )
 """Values in addresses, connection strings and WiFi codes; the groups match the secret."""

@@ -13,6 +13,8 @@ _EXAMPLE = (
     r"|(?:[a-z]{1,12}?[_-]?+)??(?:token|key)s?(?![a-z0-9_.~+/=-]))"
 )
 """Excludes what only shows where a key belongs."""
+_WORD_FOR_ONE = "(?!(?i:passw(?:or)?d|pass|pwd|secret)@)"
+"""Excludes the word that stands for a password in the form of an address."""
 _KEY_BODY = r"(?:[^-]|-(?!----))"
 _KEY_END = r"-----END (?:[A-Z0-9]{2,10}+ ){0,2}?PRIVATE KEY(?: BLOCK)?+-----"
 _WORDS = r"(?!(?!proj-|ant-|live|test)[a-z]{1,15}+(?:[-_][a-z]{1,15}+){1,8}+(?![A-Za-z0-9_-]))"
@@ -30,7 +32,7 @@ PRIVATE_KEYS = (
 )
 KEYS = (
     Rule("an API key", "", rf"{_L}(?:sk|pk|rk)[-_]{_WORDS}[A-Za-z0-9_-]{{12,}}+"),
-    Rule("an AWS key", "", rf"{_L}(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{{16}}{_R}"),
+    Rule("an AWS key", "", rf"{_L}(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)(?!X{{8}})[A-Z0-9]{{16}}{_R}"),
     Rule(
         "an AWS key",
         "",
@@ -81,7 +83,7 @@ IN_USER_INFO = (
     Rule(
         "a password in an address",
         "postgres://ann:⟦tea4two⟧@db.example.org/tea",
-        rf"(?<=[a-z0-9])://[^\s:/@\"'<>{HIDDEN}]{{0,64}}+:(?i:{_EXAMPLE})"
+        rf"(?<=[a-z0-9])://[^\s:/@\"'<>{HIDDEN}]{{0,64}}+:(?i:{_EXAMPLE}){_WORD_FOR_ONE}"
         rf"([^\s/\"'<>{HIDDEN}]{{1,128}})@(?=[A-Za-z0-9\[])",
     ),
 )

@@ -231,6 +231,18 @@ CODES = (
     ),
     Rule(
         _CODE,
+        "the building's code is ⟦C4471⟧",
+        LOCK_NUMBER,
+        near(
+            rf"{words('lock')}[^\n.!?]{{0,24}}{_LABELLED}",
+            rf"(?<![a-z])building[^\n.!?]{{0,12}}{_LABELLED}",
+            weak=True,
+            unless=_NO_CODE,
+        ),
+        has_four_signs,
+    ),
+    Rule(
+        _CODE,
         "the code is ⟦4471⟧",
         NUMBER,
         near(_LABELLED, weak=True, unless=words("other_code")),

@@ -11,9 +11,12 @@ _NO_DASH, _NO_DASH_AFTER = "(?<![A-Za-z0-9-])", "(?![A-Za-z0-9-])"
 
 _NO_KEY = (
     r"(?!AAAA[BCE][0-9]Nza|eyJ|iVBOR|(?:[13][1-9A-HJ-NP-Za-km-z]{25,33}|Qm[1-9A-HJ-NP-Za-km-z]{44})"
-    r"(?![A-Za-z0-9]))"
+    r"(?![A-Za-z0-9])|(?>(?:[a-z0-9-]{1,32}+\.){1,3}?(?:com|org|net|io|dev|app|be|co|me|ai|gl|so)/)"
+    r"|(?:pi|re|ch|cus|in|sub|evt|seti|pm|txn|po|acct|price|prod|cs_(?:live|test)|src)_[A-Za-z0-9]{14,64}"
+    r"(?![A-Za-z0-9_])|(?:AC|CA|CF|MG|MM|PN|RE|SM|US|ZS)[0-9a-f]{32}(?![0-9a-f]))"
 )
-"""Public keys, headers of tokens, pictures, public addresses of coins and files."""
+"""Public keys, headers of tokens, pictures, public addresses of coins, files and pages, and the
+numbers of payments and messages."""
 
 LONG = (
     Rule(
@@ -137,7 +140,7 @@ _NO_SEED = (
     "(?!(?:the|and|for|with|was|are|who|has|have|from|not|but|his|her|she|they|that|this|then|when"
     "|words?|because)(?![a-z]))"
 )
-_SEED_WORD = rf"{_NO_SEED}[a-z]{{3,8}}+(?![A-Za-z])"
+_SEED_WORD = rf"{_NO_SEED}[a-z\u00e0-\u00ff]{{3,8}}+(?![A-Za-z\u00c0-\u00ff])"
 _BETWEEN = "[ ,;]{1,3}(?:[0-9]{1,2}[.)]? ?)?"
 SEEDS = (
     Rule(

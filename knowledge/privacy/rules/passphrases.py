@@ -25,6 +25,13 @@ PASSPHRASES = (
     ),
     Rule(
         _KIND,
+        "gpg passphrase ⟦Kein-Bier-vor-Vier!⟧",
+        rf"(?i:{_L}(?>{in_text('passphrase')}){_R})(?:(?:\s(?!{_IS})[^\s.:;\x00]{{1,14}}+){{0,5}}\s(?i:{own_in_text('passphrase_is')})|\s?[:?])?"
+        rf"\s[\"']?((?=[^\s\x00]{{0,60}}?[A-Z\u00c0-\u00de\u0410-\u042f])"
+        rf"[{LETTERS}]{{2,14}}+(?:[-_.][{LETTERS}]{{2,14}}+){{2,7}}+[!?*#]?)",
+    ),
+    Rule(
+        _KIND,
         'the passphrase 4 my diary app is "⟦purple kettles never apologise⟧"',
         rf"(?i:(?>{_L}(?:{own_in_text('passphrase')}|{own_in_text('password_label')})|{alternatives('passphrase_spelt')})"
         rf"[^\n.\"“「『\x00]{{0,32}}?(?:{_IS}|[,(はをに是为]|が)\s{{0,2}}+[\"'「『“«](?!(?:{in_text('no_quoted_password')})[\s\"'])"

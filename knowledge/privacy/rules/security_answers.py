@@ -45,9 +45,34 @@ ANSWERS = (
     ),
     Rule(
         _KIND,
+        "when they ask for your first pet, say ⟦Waldemar⟧",
+        rf"(?i:{_L}(?>{in_text('asks')})\s(?>[^\n.\x00]{{0,16}}?{_L}(?>{in_text('security_question')}))"
+        rf"(?>[^\n.\x00]{{0,8}}?{_L}(?>{in_text('reply_with')}))\s[\"'“]?){_ANSWER}",
+    ),
+    Rule(
+        _KIND,
+        "mother's maiden name: ⟦Kowalczyk⟧",
+        rf"(?i:{_L}(?>{in_text('maiden_name')})\s?+:\s{{0,2}}[\"'“]?){_ANSWER}",
+    ),
+    Rule(
+        _KIND,
+        "I set my mother's maiden name as ⟦Kowalczyk⟧",
+        rf"(?i:{_L}(?>set|have|put|use|used|chose)\s(?>{in_text('maiden_name')})\s(?>as|to)\s"
+        rf"[\"'“]?){_ANSWER}",
+    ),
+    Rule(
+        _KIND,
+        "мой секретный вопрос про бабушку, ответ: ⟦пирог с ревенём⟧",
+        rf"(?i:{_L}(?>{in_text('asked_for_security')})[^\n.\x00]{{0,60}}?{_L}(?>{in_text('answer')})"
+        rf"\s?:\s[\"'“]?((?!{COMMON_WORD})[{LETTERS}]{{2,20}}+(?:\s[{LETTERS}]{{1,20}}+){{0,3}}+)"
+        r"(?=[\"'”]?\s{0,2}(?:[,.;!)\n]|\Z)))",
+    ),
+    Rule(
+        _KIND,
         "my secret answer is ⟦thunderbolt⟧",
         rf"(?i:{_L}(?>{in_text('secret_answer')})\s?(?>:|(?>{in_text('answer_is')})(?=\s))"
-        rf"\s{{1,2}}[\"']?(?!{own_in_text('said_of_password')}|{COMMON_WORD})([{LETTERS}]{{4,24}}+)"
+        rf"\s{{1,2}}[\"']?(?!{own_in_text('said_of_password')}|{COMMON_WORD})([{LETTERS}]{{4,24}}+"
+        rf"(?:\s(?!{COMMON_WORD})[{LETTERS}]{{3,24}}+)?)"
         r"(?=[\"']?\s{0,2}(?:[,.;!)\n]|\Z)))",
     ),
     Rule(

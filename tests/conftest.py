@@ -60,6 +60,7 @@ def pytest_collection_finish() -> None:
     """Let garbage collections skip all modules and tests, which stay."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 20, 20)  # a test leaves little, and a process is short-lived
     gc.enable()
 
 

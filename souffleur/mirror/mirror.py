@@ -130,7 +130,7 @@ class Mirror:
             synced, aside = await self._carry_out(wishes)
             wrote = await self._write(texts, aside)
             there = await self._there()
-            await self._clear_backups(there)
+            await self._clear_backups(there, erased=erased)
             self._is_ours |= bool(there)
             return replace(synced, written=wrote)
 
@@ -289,10 +289,15 @@ class Mirror:
         """Return the ids of all memories in the store, in any state."""
         return {one.id for one in await self._memory.list(user_id=self._user, state=None)}
 
-    async def _clear_backups(self, there: set[str]) -> None:
-        """Delete the copies of former versions that show what was erased since."""
+    async def _clear_backups(self, there: set[str], *, erased: bool) -> None:
+        """Delete the copies of former versions that show what was erased since.
+
+        With `erased`, all of them: the erased words may be former ones of a memory that is there.
+        """
         for name in NAMES:
             copy = self._folder / f"{name}.bak"
+            if erased:
+                copy.unlink(missing_ok=True)
             if (text := files.read_text(copy)) is None:
                 continue
             if any(one.mark and one.id not in there for one in parse_page(text).entries):

@@ -356,6 +356,22 @@ async def test_what_is_erased_is_gone_from_the_files_at_once(tmp_path: Path) -> 
     await alone.close()
 
 
+async def test_erased_words_of_a_memory_that_stays_are_in_no_copy(tmp_path: Path) -> None:
+    """The file as it was before an edit goes, too, when the edited words are erased."""
+    settings = Settings(path=tmp_path / "store", mirror=tmp_path / "notes", embedder="hash:64")
+    file = tmp_path / "notes" / "wim" / "MEMORY.md"
+    async with Souffleur.open(settings, clock=lambda: NOW) as host:
+        (id,) = (await host.remember("Wim met Ben in Oslo.", user_id="wim"))[0].memory_ids
+        await until(lambda: file.exists() and "Oslo" in file.read_text("utf-8"))
+        await host.edit(id, "Wim likes travel.", user_id="wim")
+        await until(lambda: "travel" in file.read_text("utf-8"))
+        assert "Oslo" in file.with_name("MEMORY.md.bak").read_text("utf-8")
+        preview = await host.preview_topic("Ben", user_id="wim")
+        await host.forget_topic("Ben", user_id="wim", ids=preview.ids)
+        assert [one for one in files_in(file.parent) if b"Oslo" in one.read_bytes()] == []
+        assert await contents(host, "wim") == ["Wim likes travel."]
+
+
 async def test_both_sides_are_watched(memory: Souffleur, mirror: Make, tmp_path: Path) -> None:
     """A change of either side shows on the other within a moment."""
     file = tmp_path / "MEMORY.md"

@@ -77,6 +77,8 @@ def render(entry: Entry) -> str:
 def parse(heading: str, body: str, *, archived: bool = False) -> Entry:
     """Return the entry of a heading and the lines below it. Raises ValueError, which says why.
 
+    A heading with its comment may have any kind: the memory that it names has its own.
+
     >>> parse("### fact", "Ann has a dog.").content
     'Ann has a dog.'
     """
@@ -84,7 +86,8 @@ def parse(heading: str, body: str, *, archived: bool = False) -> Entry:
     if found is None:
         raise ValueError("the heading is not of the form '### [id] kind'")
     word, *rest = (part.strip() for part in found["rest"].split("|"))
-    if word.lower() not in list(Kind):
+    known = word.lower() in list(Kind)
+    if not known and not found["mark"]:
         raise ValueError(f"{word!r} is no kind of memory: write one of {_KINDS}")
     content = unescape(body).strip()
     if not content:
@@ -93,7 +96,7 @@ def parse(heading: str, body: str, *, archived: bool = False) -> Entry:
     value, day, uses = [*rest, "", "", ""][:3]
     return Entry(
         content,
-        Kind(word.lower()),
+        Kind(word.lower()) if known else Kind.FACT,
         id=found["id"] or ("" if short.lower() == NEW else short),
         value=float(value) if re.fullmatch(r"\d+(\.\d+)?", value) else 0.0,
         used_on=_day(day),

@@ -372,6 +372,25 @@ async def test_erased_words_of_a_memory_that_stays_are_in_no_copy(tmp_path: Path
         assert await contents(host, "wim") == ["Wim likes travel."]
 
 
+async def test_a_heading_with_a_word_that_is_no_kind_forgets_nothing(
+    memory: Souffleur, mirror: Make, tmp_path: Path
+) -> None:
+    """The heading is written as it is in the store, and changed words below it are taken over."""
+    file, one = tmp_path / "MEMORY.md", mirror("xia")
+    await memory.remember("Xia likes tea.", user_id="xia", kind=Kind.PREFERENCE)
+    await one.sync()
+    before = file.read_text("utf-8")
+    change(file, "] preference |", "] taste |")
+    synced = await one.sync()
+    assert (synced.removed, synced.aside) == (0, ())
+    assert file.read_text("utf-8") == before
+    change(file, "] preference |", "] |")
+    change(file, "Xia likes tea.", "Xia likes cocoa.")
+    assert (await one.sync()).edited == 1
+    (left,) = await memory.list(user_id="xia", state=None)
+    assert (left.content, left.kind) == ("Xia likes cocoa.", Kind.PREFERENCE)
+
+
 async def test_both_sides_are_watched(memory: Souffleur, mirror: Make, tmp_path: Path) -> None:
     """A change of either side shows on the other within a moment."""
     file = tmp_path / "MEMORY.md"

@@ -19,9 +19,11 @@ NEW = "new"
 """What stands in place of an id in an entry written by hand; nothing does as well."""
 
 _HEADING = re.compile(
-    r"###(?!#)\s*(?:\[(?P<short>[^\]]*)\])?(?P<rest>.*?)"
+    r"#{1,6}(?!#)\s*(?:\[(?P<short>[^\]]*)\])?(?P<rest>.*?)"
     r"(?:<!--\s*(?P<id>[0-9a-f-]{36})(?:\s+(?P<mark>[0-9a-f]{12}))?\s*-->)?\s*"
 )
+_MARKED = re.compile(r"#{1,6}(?!#).*<!--\s*[0-9a-f-]{36}\s+[0-9a-f]{12}\s*-->\s*")
+"""A heading with its comment, whatever its level: one in the words has a backslash before it."""
 _KINDS = ", ".join(Kind)
 
 # Editors trim lines, and take some characters for the end of a line.
@@ -64,7 +66,8 @@ def mark_of(content: str) -> str:
 
 def is_heading(line: str) -> bool:
     """Return whether an entry begins with this line."""
-    return line.startswith("###") and not line.startswith("####")
+    plain = line.startswith("###") and not line.startswith("####")
+    return plain or _MARKED.fullmatch(line) is not None
 
 
 def render(entry: Entry) -> str:

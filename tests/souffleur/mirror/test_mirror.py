@@ -391,6 +391,23 @@ async def test_a_heading_with_a_word_that_is_no_kind_forgets_nothing(
     assert (left.content, left.kind) == ("Xia likes cocoa.", Kind.PREFERENCE)
 
 
+@pytest.mark.parametrize("level", ["##", "####"])
+async def test_a_heading_of_another_level_is_still_that_of_its_entry(
+    memory: Souffleur, mirror: Make, tmp_path: Path, level: str
+) -> None:
+    """Its entry is not taken for more words of the one above it."""
+    file, user = tmp_path / "MEMORY.md", f"yan{len(level)}"
+    for text in ("Yan likes tea.", "Yan bakes bread."):
+        await memory.remember(text, user_id=user)
+    one = mirror(user)
+    await one.sync()
+    before, told = file.read_text("utf-8"), await contents(memory, user)
+    file.write_text(before.replace("### [", f"{level} ["), "utf-8")
+    synced = await one.sync()
+    assert (synced.removed, synced.edited, synced.aside) == (0, 0, ())
+    assert (file.read_text("utf-8"), await contents(memory, user)) == (before, told)
+
+
 async def test_both_sides_are_watched(memory: Souffleur, mirror: Make, tmp_path: Path) -> None:
     """A change of either side shows on the other within a moment."""
     file = tmp_path / "MEMORY.md"

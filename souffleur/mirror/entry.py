@@ -19,11 +19,12 @@ NEW = "new"
 """What stands in place of an id in an entry written by hand; nothing does as well."""
 
 _HEADING = re.compile(
-    r"#{1,6}(?!#)\s*(?:\[(?P<short>[^\]]*)\])?(?P<rest>.*?)"
+    r" {0,3}#{1,6}(?!#)\s*(?:\[(?P<short>[^\]]*)\])?(?P<rest>.*?)"
     r"(?:<!--\s*(?P<id>[0-9a-f-]{36})(?:\s+(?P<mark>[0-9a-f]{12}))?\s*-->)?\s*"
 )
-_MARKED = re.compile(r"#{1,6}(?!#).*<!--\s*[0-9a-f-]{36}\s+[0-9a-f]{12}\s*-->\s*")
-"""A heading with its comment, whatever its level: one in the words has a backslash before it."""
+_MARKED = re.compile(r" {0,3}#{1,6}(?!#).*<!--\s*[0-9a-f-]{36}\s+[0-9a-f]{12}\s*-->\s*")
+"""A heading with its comment, whatever its level and up to three spaces before it, as in Markdown:
+one in the words has a backslash before it."""
 _KINDS = ", ".join(Kind)
 
 # Editors trim lines, and take some characters for the end of a line.
@@ -31,7 +32,7 @@ _DELICATE = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029\ufeff]|[^\S\n](?=\n|\Z)|&(?=(?:amp;)*#x[0-9a-f]+;)"
 )
 _ENCODED = re.compile(r"&amp;(?=(?:amp;)*#x[0-9a-f]+;)|&#x(?P<code>[0-9a-f]{1,6});")
-_BEGINS = r"(?:#|<!--|[<|>]{7}(?:\s|$))"
+_BEGINS = r"(?: {0,3}#|<!--|[<|>]{7}(?:\s|$))"
 _STRUCTURE = re.compile(rf"^(?=\\*{_BEGINS})", re.MULTILINE)
 _ESCAPED = re.compile(rf"^\\(?=\\*{_BEGINS})", re.MULTILINE)
 

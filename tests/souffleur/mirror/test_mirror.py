@@ -391,7 +391,7 @@ async def test_a_heading_with_a_word_that_is_no_kind_forgets_nothing(
     assert (left.content, left.kind) == ("Xia likes cocoa.", Kind.PREFERENCE)
 
 
-@pytest.mark.parametrize("level", ["##", "####"])
+@pytest.mark.parametrize("level", ["##", "####", "   ###"])
 async def test_a_heading_of_another_level_is_still_that_of_its_entry(
     memory: Souffleur, mirror: Make, tmp_path: Path, level: str
 ) -> None:

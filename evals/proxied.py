@@ -34,6 +34,8 @@ WITHIN = 5.0
 """Seconds within which many streams begin."""
 REST = 0.05
 """Seconds between two requests, in which what the last one left to do is done."""
+WORD = 0.02
+"""Seconds before each of the two chunks of a single request: the first is not the end of it."""
 READY = 120.0
 """Seconds that a process may take to start."""
 _RECALL = re.compile(rb"recall;dur=([0-9.]+)")
@@ -120,7 +122,7 @@ async def _first_chunks(direct: str, proxied: str, rounds: int, earlier: int) ->
             for url, (reader, writer) in ((direct, one), (proxied, other)):
                 await asyncio.sleep(REST)
                 said = f"What do I like in Lyon, number {count}?"
-                asked = _request(said, chunks=2, pause=0.0, earlier=earlier)
+                asked = _request(said, chunks=2, pause=WORD, earlier=earlier)
                 start = time.perf_counter()
                 writer.write(asked)
                 head = await reader.readuntil(b"data: ")

@@ -36,6 +36,9 @@ from souffleur.knowledge.privacy.rules import (
 )
 from souffleur.knowledge.privacy.surroundings import SearchedText
 
+_CROSSED = re.compile(r"(?i:x{8}|\*{6})")
+"""What stands in the place of a value that was taken out, or is to be put in."""
+
 
 @dataclass(frozen=True)
 class Secret:
@@ -65,6 +68,8 @@ class Secret:
     def holds(self, text: SearchedText, start: int, end: int) -> bool:
         """Return whether what the pattern found at these places of the text is one."""
         check, near = self.rule.check, self.rule.near
+        if _CROSSED.search(text.plain, start, end):
+            return False
         if check is not None and not check(text.plain[start:end]):
             return False
         return near is None or near.hold(text, start, end)

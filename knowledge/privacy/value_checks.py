@@ -39,7 +39,7 @@ _PREFIXED = re.compile(
     r"[A-Za-z][A-Za-z0-9]{0,11}(?:[-_.~][A-Za-z0-9]{1,8}){0,3}[-_.~]([A-Za-z0-9]{20,})"
 )
 _ID_PREFIX = re.compile(
-    r"(?i:(?:sha[0-9]*|md5|commit|rev|hash|blake2?[bs]?|cid|uuid|id|cus|price|prod|pi|ch|in|sub|evt|acct|txn|req"
+    r"(?i:(?:sha[0-9]*|md5|commit|rev|hash|blake2?[bs]?|cid|uuid|id|cus|price|prod|pi|po|re|pm|seti|src|ch|in|sub|evt|acct|txn|req"
     r"|user|usr|org|msg|run|thread|asst|file|chatcmpl|call|order|build|img|image|video|post|item)[-_.])"
 )
 """What joined to digits made by chance is the number of a thing, and opens nothing."""

@@ -61,6 +61,12 @@ CHECKED = (
         check=valid("fr.nir"),
     ),
     Rule(
+        _SOCIAL,
+        "DELMAS;⟦295109912611193⟧",
+        rf"{_L}([12][0-9]{{2}}(?:0[1-9]|1[0-2])[0-9]{{10}}){_R}",
+        check=valid("fr.nir"),
+    ),
+    Rule(
         _TAX,
         "Steuer-ID ⟦36 574 261 809⟧",
         _labelled(r"steuer-?id|(?:steuer|steuerliche\s)identifikationsnummer|idnr", _ELEVEN),

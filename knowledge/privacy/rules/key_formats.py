@@ -65,7 +65,7 @@ PREFIXED = (
     r"EZ[AT]K[A-Za-z0-9]{50,}+",  # EasyPost
     r"CCIPAT_[\w-]{30,}+",  # CircleCI
     r"CFPAT-[\w-]{40,}+",  # Contentful
-    r"AC[0-9a-f]{32}:[0-9a-f]{32}",  # Twilio, with its token
+    r"AC[0-9a-f]{32}[\"', :]{1,6}[0-9a-f]{32}",  # Twilio, with its token
     r"access-(?:sandbox|development|production)-[0-9a-f]{8}(?:-[0-9a-f]{4,12}){4}",  # Plaid
     r"A{20}[A-Za-z0-9%]{60,}+",  # X (Twitter)
     r"oauth:[a-z0-9]{30}(?![a-z0-9])",  # Twitch

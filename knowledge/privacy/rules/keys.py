@@ -6,6 +6,7 @@ Most have no example here, as those who scan commits for keys would take it for 
 from souffleur.knowledge.privacy.rule import Rule
 from souffleur.knowledge.privacy.rules.key_formats import IN_ADDRESS, PREFIXED, WALLET
 from souffleur.knowledge.privacy.stated_values import HIDDEN
+from souffleur.knowledge.privacy.value_checks import has_both
 
 _L, _R = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
 _EXAMPLE = (
@@ -72,6 +73,8 @@ BEARERS = (
 )
 OF_PROVIDERS = (
     Rule(_TOKEN, "", rf"{_L}(?:{'|'.join(PREFIXED)})"),
+    Rule(_TOKEN, "", rf"{_L}[a-z2-7]{{52}}{_R}", check=has_both),  # Azure DevOps
+    Rule(_TOKEN, "", r"(?<=/bot)[0-9]{8,10}:AA[\w-]{32,}+"),  # Telegram
     Rule("a Google API key", "", rf"{_L}AIza[\w-]{{30,}}+"),
 )
 ADDRESSED = tuple(Rule("a secret in an address", "", one) for one in IN_ADDRESS)

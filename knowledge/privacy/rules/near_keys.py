@@ -99,7 +99,7 @@ ASSIGNED = (
         "a password",
         "DB_PASSWORD_PROD = '⟦BkBIDac43a+MEz⟧'",
         r"(?i:(?<![a-z0-9?&])[a-z0-9_]{0,30}?(?>secret|token|passw(?:or)?d|passwd|pass|pwd"
-        r"|api_?key|private_?key|access_?key|signing_?key|encryption_?key|credentials?)"
+        r"|api_?key|psk|wpa_passphrase|private_?key|access_?key|signing_?key|encryption_?key|credentials?)"
         r"(?>_[a-z0-9_]{1,20}+)?[\"']?\s?[=:]\s?[\"']?)(?![$<{\[])"
         r"([A-Za-z0-9!#$%&*+=?@^_~./|\\-]{8,256}+)(?![(\[])",
         check=has_many_sorts,
@@ -140,7 +140,7 @@ _NO_SEED = (
     "(?!(?:the|and|for|with|was|are|who|has|have|from|not|but|his|her|she|they|that|this|then|when"
     "|words?|because)(?![a-z]))"
 )
-_SEED_WORD = rf"{_NO_SEED}[a-z\u00e0-\u00ff]{{3,8}}+(?![A-Za-z\u00c0-\u00ff])"
+_SEED_WORD = rf"{_NO_SEED}[a-z\u00e0-\u00ff]{{3,9}}+(?![A-Za-z\u00c0-\u00ff])"
 _BETWEEN = "[ ,;]{1,3}(?:[0-9]{1,2}[.)]? ?)?"
 SEEDS = (
     Rule(

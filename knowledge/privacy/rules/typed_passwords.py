@@ -11,7 +11,9 @@ COMMANDS = (
     Rule(
         _KIND,
         "curl -u ann:⟦tea4two⟧ https://example.org",
-        rf"(?:curl|https?|wget)\s{_SOON}(?>-u|--user)[\s=][\w.@-]{{1,40}}+:({_NO_SPACE}{{4,64}}+)",
+        rf"(?:curl|https?|wget)\s{_SOON}(?>-u|--user)[\s=][\w.@-]{{1,40}}+:"
+        r"(?!(?i:passw(?:or)?d|pass|passwort|mdp|motdepasse|senha|contrase(?:ñ|n)a|parola)(?!\S))"
+        rf"({_NO_SPACE}{{4,64}}+)",
     ),
     Rule(
         _KIND,

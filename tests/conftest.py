@@ -4,6 +4,7 @@ import gc
 import ipaddress
 import os
 import shutil
+import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
@@ -25,6 +26,9 @@ for name in list(os.environ):
     if ours or name.startswith(("OPENAI_", "LANGCHAIN_")) or name.lower().endswith("_proxy"):
         del os.environ[name]
 os.environ["LANGSMITH_TRACING"] = "false"
+
+# What a script starts in the background ignores interrupts, and so would the tests of them.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A disk takes half a second for a new store; what is killed is a process, no machine. In memory,
 # where pages that were read take room, a store is 80 MB and 300 MB once it was opened again; at

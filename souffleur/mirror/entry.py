@@ -22,9 +22,6 @@ _HEADING = re.compile(
     r" {0,3}#{1,6}(?!#)\s*(?:\[(?P<short>[^\]]*)\])?(?P<rest>.*?)"
     r"(?:<!--\s*(?P<id>[0-9a-f-]{36})(?:\s+(?P<mark>[0-9a-f]{12}))?\s*-->)?\s*"
 )
-_MARKED = re.compile(r" {0,3}#{1,6}(?!#).*<!--\s*[0-9a-f-]{36}\s+[0-9a-f]{12}\s*-->\s*")
-"""A heading with its comment, whatever its level and up to three spaces before it, as in Markdown:
-one in the words has a backslash before it."""
 _KINDS = ", ".join(Kind)
 
 # Editors trim lines, and take some characters for the end of a line.
@@ -66,9 +63,15 @@ def mark_of(content: str) -> str:
 
 
 def is_heading(line: str) -> bool:
-    """Return whether an entry begins with this line."""
-    plain = line.startswith("###") and not line.startswith("####")
-    return plain or _MARKED.fullmatch(line) is not None
+    """Return whether an entry begins with this line.
+
+    With its comment it does at any level, and up to three spaces in, as in Markdown: such a line in
+    the words has a backslash before it.
+    """
+    if line.startswith("###") and not line.startswith("####"):
+        return True
+    found = _HEADING.fullmatch(line)
+    return found is not None and found["mark"] is not None
 
 
 def render(entry: Entry) -> str:

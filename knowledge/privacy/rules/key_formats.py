@@ -4,6 +4,7 @@ The formats are facts published by the providers, collected in the rules of gitl
 (https://github.com/gitleaks/gitleaks, config/gitleaks.toml, MIT). These are parts of one pattern.
 """
 
+TELEGRAM = r"[0-9]{8,10}:AA[\w-]{32,}+"
 PREFIXED = (
     r"LTAI[A-Za-z0-9]{12,}+",  # Alibaba Cloud
     r"gl(?:pat|dt|rt|ptt|ft|soat|imt|cbt|oas|agent|ffct)-(?=[\w.-]{0,40}?[A-Z0-9])[\w.-]{20,}+",
@@ -12,7 +13,7 @@ PREFIXED = (
     r"(?:https://)?(?:[a-z]{2,8}\.)?discord(?:app)?\.com/api/webhooks/[0-9]{15,20}+/[\w-]{40,}+",
     r"[MNO][\w-]{22,27}\.[\w-]{6}\.[\w-]{27,}+",  # Discord
     r"(?:https://)?hooks\.zapier\.com/hooks/catch/[0-9]{4,12}+/[\w/]{6,}+",
-    r"[0-9]{8,10}:AA[\w-]{32,}+",  # Telegram
+    TELEGRAM,
     r"whsec_[A-Za-z0-9+/=]{24,}+",
     r"GOCSPX-[\w-]{20,}+",
     r"1//0[\w-]{30,}+",  # Google's refresh tokens

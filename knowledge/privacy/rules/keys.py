@@ -4,7 +4,7 @@ Most have no example here, as those who scan commits for keys would take it for 
 """
 
 from souffleur.knowledge.privacy.rule import Rule
-from souffleur.knowledge.privacy.rules.key_formats import IN_ADDRESS, PREFIXED, WALLET
+from souffleur.knowledge.privacy.rules.key_formats import IN_ADDRESS, PREFIXED, TELEGRAM, WALLET
 from souffleur.knowledge.privacy.stated_values import HIDDEN
 from souffleur.knowledge.privacy.value_checks import has_both
 
@@ -33,7 +33,7 @@ PRIVATE_KEYS = (
 )
 KEYS = (
     Rule("an API key", "", rf"{_L}(?:sk|pk|rk)[-_]{_WORDS}[A-Za-z0-9_-]{{12,}}+"),
-    Rule("an AWS key", "", rf"{_L}(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)(?!X{{8}})[A-Z0-9]{{16}}{_R}"),
+    Rule("an AWS key", "", rf"{_L}(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{{16}}{_R}"),
     Rule(
         "an AWS key",
         "",
@@ -74,7 +74,7 @@ BEARERS = (
 OF_PROVIDERS = (
     Rule(_TOKEN, "", rf"{_L}(?:{'|'.join(PREFIXED)})"),
     Rule(_TOKEN, "", rf"{_L}[a-z2-7]{{52}}{_R}", check=has_both),  # Azure DevOps
-    Rule(_TOKEN, "", r"(?<=/bot)[0-9]{8,10}:AA[\w-]{32,}+"),  # Telegram
+    Rule(_TOKEN, "", rf"(?<=/bot){TELEGRAM}"),
     Rule("a Google API key", "", rf"{_L}AIza[\w-]{{30,}}+"),
 )
 ADDRESSED = tuple(Rule("a secret in an address", "", one) for one in IN_ADDRESS)

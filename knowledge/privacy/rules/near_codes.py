@@ -235,7 +235,7 @@ CODES = (
         LOCK_NUMBER,
         near(
             rf"{words('lock')}[^\n.!?]{{0,24}}{_LABELLED}",
-            rf"(?<![a-z])building[^\n.!?]{{0,12}}{_LABELLED}",
+            rf"{words('house')}[^\n.!?]{{0,12}}{_LABELLED}",
             weak=True,
             unless=_NO_CODE,
         ),

@@ -57,7 +57,7 @@ ANSWERS = (
     Rule(
         _KIND,
         "I set my mother's maiden name as ⟦Kowalczyk⟧",
-        rf"(?i:{_L}(?>set|have|put|use|used|chose)\s(?>{in_text('maiden_name')})\s(?>as|to)\s"
+        rf"(?i:{_L}(?>{in_text('set_answer')})\s(?>{in_text('maiden_name')})\s(?>{in_text('set_to')})\s"
         rf"[\"'“]?){_ANSWER}",
     ),
     Rule(

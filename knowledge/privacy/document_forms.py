@@ -16,7 +16,7 @@ from souffleur.knowledge.privacy.vocabulary import spell, words
 _SEPARATOR = re.compile("[ ./-]")
 _NO_DATE = r"(?!(?:19|20)[0-9]{2}[-./ ]?(?:0[1-9]|1[0-2])[-./ ]?[0-3][0-9](?![0-9]))"
 NO_DATE_OF_EIGHT = "(?!(?:19|20)[0-9]{6}(?![0-9]))"
-_END = r"(?![A-Za-z0-9]|[.,:-][0-9])"
+_END = r"(?![A-Za-z0-9]|[.,:-][0-9]|-[0-9a-f]{4}-)"
 _NOT_OF_OTHERS = rf"{words('other_number')}[^\n]{{0,12}}{VALUE}"
 
 

@@ -16,7 +16,8 @@ _NO_UNIT = re.compile(
     rf"|\s+(?:{_END_OR_OTHER_SCRIPT}|\d|(?:{alternatives('no_unit')})(?!\w)))"
 )
 _TOLD = re.compile(
-    rf"(?:{words('telling')}|{words('pin', 'password')}[^\n0-9.!?]{{0,20}}|[:=是为はが는은])"
+    rf"(?:{words('telling', 'typed', 'dialled_in_story', 'told_aloud')}"
+    rf"|{words('pin', 'password')}[^\n0-9.!?]{{0,20}}|[:=是为はが는은])"
     r"[\s\"']{0,2}$"
 )
 _NUMBERED = re.compile(

@@ -31,6 +31,8 @@ from souffleur.knowledge.privacy.rules import (
     password_phrases,
     plain_passwords,
     security_answers,
+    seed_words,
+    stories,
     told_numbers,
     typed_passwords,
 )
@@ -102,6 +104,7 @@ _SECRETS: tuple[tuple[tuple[Rule, ...], Hint | None], ...] = (
     (keys.OF_PROVIDERS, hints.has_long_run),
     (keys.ADDRESSED, hints.has_value_sign),
     (keys.WALLETS, hints.has_long_run),
+    (seed_words.SEED_WORDS, hints.has_many_words),
     (keys.WEB_TOKENS, hints.has_long_run),
     (keys.IN_USER_INFO, hints.any_of("://")),
     (typed_passwords.COMMANDS, hints.has_command),
@@ -117,6 +120,7 @@ _SECRETS: tuple[tuple[tuple[Rule, ...], Hint | None], ...] = (
 )
 _DOCUMENTS = (
     (cards.CARDS, hints.has_many_digits),
+    (cards.CHECK_CODES, hints.has_many_digits),
     (document_numbers.CHECKED, hints.has_many_digits),
     (document_numbers.STATED, hints.has_many_digits),
 )
@@ -125,6 +129,7 @@ _SECRETS_NEAR = (
     (near_passwords.PASSWORDS, hints.has_digit),
     (near_codes.LOCK_CODES, hints.has_digit),
     (near_codes.CODES, hints.has_digit),
+    (stories.STORIES, hints.has_digit),
     (told_numbers.TOLD_NUMBERS, hints.tells_numbers),
     (near_passwords.SIGNED, hints.has_inner_sign),
     (near_passwords.JOINED, hints.names_passphrase),
@@ -138,6 +143,7 @@ _DOCUMENTS_NEAR = (
     (near_documents.NATIONAL, hints.has_digits_of_document),
     (near_country_numbers.COUNTRY_NUMBERS, hints.names_country_number),
     (near_documents.PASSPORTS_AND_LICENCES, hints.has_digits_of_document),
+    (stories.DOCUMENTS, hints.has_digits_of_document),
 )
 _CONTACTS = (
     (contacts.PHONES, hints.has_many_digits),

@@ -34,6 +34,7 @@ CODE = (
     rf"|\$[a-z_][a-z0-9_]{{2,40}}+{_TO_END}|[a-z0-9_-]{{1,16}}+\.{{3}}{_TO_END}"
     rf"|[a-z0-9_-]{{1,12}}+[._-]example{_TO_END}"
     rf"|(?:votre|tu|su|tua|sua|seu|dein|deine|ihr)_[a-z0-9_]{{2,32}}+{_TO_END}"
+    rf"|(?:[a-z]{{1,12}}+[-_]){{1,4}}+(?:here|aqu[ií]|ici|hier){_TO_END}"
     rf"|(?:your|my)_(?:[a-z0-9]{{1,16}}+_){{0,3}}?(?:key|password|token|secret)(?:_here)?{_TO_END})"
 )
 """Code that reads a password, an address that contains one, or a placeholder for one."""

@@ -19,7 +19,7 @@ _NO_PASSWORD = re.compile(
     r"|[a-z][a-z0-9+.-]*://.*|www\..*|[\w.+-]+@[\w-]+\.[\w.-]+"  # an address
     r"|.*\.(?:[a-z]{2,4}|mp[34]|7z|html|json|docx|xlsx|pptx|jpeg)|.*[\\/].*"  # a file
     r"|[#@].*"  # a tag, a user
-    r"|aaaa[bce][0-9]nza.*"  # a public key
+    r"|aaaa[bce][0-9]nza.*|sha(?:1|256|512):.*"  # a public key, the sum of a file or a key
     r"|(?:[a-z]+[_-]?)?v?[0-9]+(?:\.[0-9a-z]+)+"  # a version
     r"|[a-z]+-?[0-9]{1,2}(?:-?(?:pro|max|plus|mini|ultra|x|s))?"  # a device
     r"|(?:[a-z]+-)+(?:[0-9]{1,3}|(?:19|20)[0-9]{2})|[0-9]{1,4}(?:-[a-z]+)+"  # "top-10", "8-digit"
@@ -40,7 +40,7 @@ _PREFIXED = re.compile(
 )
 _ID_PREFIX = re.compile(
     r"(?i:(?:sha[0-9]*|md5|commit|rev|hash|blake2?[bs]?|cid|uuid|id|cus|price|prod|pi|po|re|pm|seti|src|ch|in|sub|evt|acct|txn|req"
-    r"|user|usr|org|msg|run|thread|asst|file|chatcmpl|call|order|build|img|image|video|post|item)[-_.])"
+    r"|user|usr|org|d|tpl|batch|ftjob|resp|msg|run|thread|asst|file|chatcmpl|call|order|build|img|image|video|post|item)[-_.])"
 )
 """What joined to digits made by chance is the number of a thing, and opens nothing."""
 _READ = re.compile(
@@ -244,11 +244,15 @@ def is_random(found: str) -> bool:
 
     >>> is_random("cfxV7V40RY7AQbPENDZ1vMYF"), is_random("internationalisation-2024-Overview")
     (True, False)
+    >>> is_random("run_Fi7PgIMUUhkRqIsp9OdBuBfS")
+    False
     """
     sorts = sum(bool(re.search(sort, found)) for sort in ("[a-z]", "[A-Z]", "[0-9]"))
     changes = len(
         re.findall("(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])", found)
     )
+    if _ID_PREFIX.match(found):
+        return False
     return sorts == 3 and changes >= len(found) / 6 and _entropy(found) >= 3.4
 
 

@@ -26,7 +26,7 @@ _SIGN = r"[A-Za-z0-9\u00c0-\u024f\u0300-\u036f!#$%&*+=?@^_~|\\-]"
 def _token(least: int, has: str = "") -> str:
     return (
         rf"(?<!{_SIGN})(?<![./\\])((?=[A-Za-z0-9!$%&*]){has}"
-        rf"(?>{_SIGN}|[./:](?=[A-Za-z0-9])){{{least},64}}+)(?![(\[])"
+        rf"(?>{_SIGN}|[./:](?=[A-Za-z0-9])){{{least},64}}+)(?![(\[]|{_SIGN})"
     )
 
 

@@ -79,7 +79,7 @@ PREFIXED = (
     r"|lsv2_(?:pt|sk)_|wandb_v1_|hca?ik_|hcxi?k_|sq[apu]_|bkua_|pnu_"
     r"|(?:rzp|shippo|duffel|lob)_(?:live|test)_|apify_api_|sgp_|snyk_|nrf_|dsn_|phc_|phx_|ops_"
     r"|tskey-[a-z]{2,10}-|ctx7sk-|eyJrIjoi|xkeysib-|glrt-|secret-token:|mlsn\.|MLSN\."
-    r"|key_live_|tk_live_|live_|prod_|sess-|st-|pckey_)"
+    r"|key_live_|tk_live_|(?<!pk_)live_|prod_|sess-|st-|pckey_)"
     r"(?=[A-Za-z0-9_-]{0,40}?[0-9])(?=[A-Za-z0-9_-]{0,40}?[A-Za-z])[A-Za-z0-9_-]{20,}+",
     r"re_[A-Za-z0-9]{6,10}_[A-Za-z0-9]{16,}+",  # Resend; without the second part, a refund
     r"c[ks]_[0-9a-f]{40}(?![A-Za-z0-9])",  # WooCommerce

@@ -32,7 +32,11 @@ PRIVATE_KEYS = (
     ),
 )
 KEYS = (
-    Rule("an API key", "", rf"{_L}(?:sk|pk|rk)[-_]{_WORDS}[A-Za-z0-9_-]{{12,}}+"),
+    Rule(
+        "an API key",
+        "",
+        rf"{_L}(?:sk|pk|rk)[-_]{_WORDS}(?=[A-Za-z0-9_-]{{0,48}}?[A-Za-z0-9]{{12}})[A-Za-z0-9_-]{{12,}}+",
+    ),
     Rule("an AWS key", "", rf"{_L}(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{{16}}{_R}"),
     Rule(
         "an AWS key",

@@ -15,6 +15,8 @@ from souffleur.knowledge.privacy.vocabulary import spell, words
 _SOCIAL, _TAX = "a social security number", "a tax number"
 _HEALTH, _BANK = "a health insurance number", "a bank account number"
 
+_KOREAN_BANK = spell("신한 | 국민 | 우리 | 하나 | 농협 | 카카오(뱅크)? | 토스 | 기업 | 새마을")
+
 SOCIAL_SECURITY = (
     Rule(
         _SOCIAL,
@@ -22,6 +24,17 @@ SOCIAL_SECURITY = (
         exactly("[0-9]{3}[ -][0-9]{2}[ -][0-9]{4}"),
         wide("social | ssn | soc( sec)? | itin | seguro social | tax(payer)? id"),
         valid("us.ssn", "us.itin", "us.atin"),
+    ),
+    Rule(
+        _SOCIAL,
+        "social for the W-4 is ⟦418584417⟧",
+        digits(9, 9),
+        near(
+            rf"{words('social_security')}(?:\s(?:for|on)\s[^\n.!?]{{1,20}})?"
+            rf"(?:'s|\s(?:is|was|number)|\s?[:#=是])[\s:]{{0,2}}{VALUE}",
+            before=50,
+        ),
+        valid("us.ssn"),
     ),
     Rule(
         _SOCIAL,
@@ -100,7 +113,7 @@ TAX = (
         valid("pt.nif"),
     ),
     Rule(
-        _TAX, "инн ⟦123456789047⟧", digits(10, 12), wide("инн | inn | …налогов…"), valid("ru.inn")
+        _TAX, "инн ⟦123456789047⟧", digits(12, 12), wide("инн | inn | …налогов…"), valid("ru.inn")
     ),
     Rule(
         _TAX,
@@ -185,6 +198,21 @@ BANK = (
             before=40,
             unless=words("other_number"),
         ),
+    ),
+    Rule(
+        _BANK,
+        "Itaú, agência 0428, conta ⟦85068-9⟧",
+        exactly("[0-9]{3,12}-?[0-9xX]"),
+        near(
+            rf"{spell('ag[êe]ncia | ag')}[\s.:]{{1,3}}[0-9]{{3,5}}[^\n0-9]{{1,16}}{VALUE}",
+            before=40,
+        ),
+    ),
+    Rule(
+        _BANK,
+        "회비는 신한 ⟦110-680-328318⟧ 여기로 보내줘",
+        exactly("[0-9]{2,6}(?:-[0-9]{2,8}){1,3}"),
+        near(rf"{_KOREAN_BANK}(?:은행)?\s?{VALUE}", before=16),
     ),
     Rule(_BANK, "the bsb is ⟦062-000⟧", exactly("[0-9]{3}-[0-9]{3}"), named("bsb")),
     Rule(_BANK, "⟦1234 1234 16 1234567890⟧", digits(20, 20, " -"), None, valid("es.ccc")),

@@ -24,7 +24,7 @@ LONG = (
         "the token is ⟦cfxV7V40RY7AQbPENDZ1vMYF⟧",
         rf"{_NO_PATH}(?<![?&][a-z]=)(?<![?&]id=){_NO_KEY}((?=[A-Za-z0-9])(?>[A-Za-z0-9_+/~-]"
         r"|=(?![A-Za-z0-9])|\.(?=[A-Za-z0-9])){20,256}+)(?!\$)",
-        near(words("key", "password"), unless=words("hash")),
+        near(words("key", "password"), unless=words("hash", "named_public")),
         is_random,
     ),
     Rule(

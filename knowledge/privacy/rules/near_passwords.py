@@ -166,6 +166,30 @@ TOKENS = (
     ),
     Rule(
         _KIND,
+        "VPN at work: user rdiaz, ⟦Thursday$Lasagne9⟧, it locks after 3 tries",
+        DIGIT_TOKEN,
+        near(
+            rf"(?<![a-z])(?:user(?: ?name)?|usuario|utente|benutzer|login)[\s:=]{{1,2}}"
+            rf"[^\s,]{{2,24}}[,;/]\s(?:pass\s)?{VALUE}",
+            rf"(?<![a-z])pass[\s:=]{{1,2}}{VALUE}",
+            before=50,
+            after=4,
+        ),
+        has_letters_and_digits,
+    ),
+    Rule(
+        _KIND,
+        "for the library computer I type ⟦bluewhale62⟧, all lowercase, and that password works",
+        DIGIT_TOKEN,
+        near(
+            rf"{words('typed')}\s[\"']?{VALUE}[^\n]{{0,50}}{words('password')}",
+            before=16,
+            unless=words("user_name"),
+        ),
+        is_word_with_digits,
+    ),
+    Rule(
+        _KIND,
         "if I get hit by a bus, the till tablet unlocks using ⟦Marzipan?1974⟧, tell Joan",
         DIGIT_TOKEN,
         near(
@@ -203,7 +227,12 @@ PASSWORDS = (
         _KIND,
         "⟦7350⟧ is, by the way, the pin of my card",
         NUMBER,
-        near(words("password", "pin"), weak=True, before=50),
+        near(
+            words("password", "pin"),
+            weak=True,
+            before=50,
+            unless=rf"{words('price_or_year', 'postal')}[^\n]{{0,12}}{VALUE}",
+        ),
     ),
     Rule(
         _KIND,
@@ -225,6 +254,15 @@ PASSWORDS = (
             weak=True,
             across=True,
             unless=words("other_code"),
+        ),
+    ),
+    Rule(
+        _KIND,
+        "pour déverrouiller le vieux Samsung c'est ⟦0614⟧, la date de la fête de Maman",
+        NUMBER,
+        near(
+            rf"{words('unlocking')}[^\n0-9.!?]{{0,48}}(?:{_IS}|{words('with', 'typed')})\s{VALUE}",
+            weak=True,
         ),
     ),
     Rule(

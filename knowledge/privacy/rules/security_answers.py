@@ -51,6 +51,12 @@ ANSWERS = (
     ),
     Rule(
         _KIND,
+        "Security question 2: mother's maiden name?\nAnswer: ⟦Kowalczyk⟧",
+        rf"(?i:(?>{_L}(?:{in_text('asked_for_security')}))[^\n\x00]{{0,80}}?\n"
+        rf"{_L}(?>{in_text('answer')})\s?:\s[\"']?){_ANSWER}",
+    ),
+    Rule(
+        _KIND,
         "mother's maiden name: ⟦Kowalczyk⟧",
         rf"(?i:{_L}(?>{in_text('maiden_name')})\s?+:\s{{0,2}}[\"'“]?){_ANSWER}",
     ),

@@ -76,12 +76,18 @@ function menu(current) {
       h("b", { dir: "auto" }, session.user), h("span", {}, t("leave.other"))) : "");
 }
 
-// Whoever uses the keyboard stays where they were, as near as what is drawn anew allows.
+// Whoever uses the keyboard stays where they were: in the same card, else as near as what is drawn anew allows.
 function keepFocus(root, change) {
-  const among = () => [...root.querySelectorAll(FOCUSABLE)];
-  const place = among().indexOf(document.activeElement);
+  const among = (place) => [...place.querySelectorAll(FOCUSABLE)];
+  const held = document.activeElement;
+  const place = among(root).indexOf(held);
+  const id = place >= 0 && held.closest("[data-id]")?.dataset.id;
   change();
-  if (place >= 0) (among()[Math.min(place, among().length - 1)] ?? main).focus({ preventScroll: true });
+  if (place < 0) return;
+  const card = id && root.querySelector(`[data-id="${id}"]`);
+  const there = card ? among(card) : among(root);
+  const same = card ? there.find((one) => one.textContent === held.textContent) ?? there[0] : there[Math.min(place, there.length - 1)];
+  (same ?? main).focus({ preventScroll: true });
 }
 
 // After a view was chosen: its search, if a slash was pressed, else its beginning.

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -20,6 +21,20 @@ const card = [...document.querySelectorAll(".card")].find(one => one.textContent
 [...card.querySelectorAll("button")].find(one => one.textContent === name).focus();
 """
 """Leads the focus to a button of the card with these words."""
+WRITTEN = "Ann plays the oboe. And the flute."
+
+
+@contextmanager
+def slow(page: Page) -> Iterator[None]:
+    """Let the server's answers take a second."""
+    page.browser.execute_cdp_cmd("Network.enable", {})
+    usual = {"offline": False, "downloadThroughput": -1, "uploadThroughput": -1}
+    for latency in (1000, 0):
+        page.browser.execute_cdp_cmd(
+            "Network.emulateNetworkConditions", {**usual, "latency": latency}
+        )
+        if latency:
+            yield
 
 
 @pytest.fixture(scope="module")
@@ -46,3 +61,32 @@ def test_the_focus_stays_in_its_card(page: Page, scene: Scene) -> None:
     page.see(".cards", "Ann sails on lakes.")
     held = page.browser.execute_script(FOCUSED)
     assert held == ["Forget", "Ann keeps bees."]
+
+
+def test_an_edit_that_has_begun_stays(page: Page, scene: Scene) -> None:
+    """What was read before it does not take the place of what is being written."""
+    geese = scene.call(scene.memory.remember("Ann keeps geese.", user_id="ann"))
+    page.show(scene.secrets["ann"], f"memory/{geese[0].changes[0].after.id}")
+    with slow(page):
+        page.browser.execute_script("dispatchEvent(new Event('changed'))")
+        scene.call(asyncio.sleep(0.3))
+        page.press(".buttons button", "Edit")
+        page.see("form.editing textarea").send_keys(" And hens.")
+        scene.call(asyncio.sleep(2))
+    assert page.see("form.editing textarea").get_property("value") == "Ann keeps geese. And hens."
+
+
+def test_words_that_were_not_taken_stay(page: Page, scene: Scene) -> None:
+    """A question reworded here that was answered elsewhere meanwhile leaves what was written."""
+    scene.call(scene.memory.set_preferences(user_id="ann", auto_extract=False))
+    scene.say("ann", "I play the oboe")
+    page.show(scene.secrets["ann"], "asked")
+    page.press(".question button", "Edit")
+    page.see("form.editing textarea").send_keys(" And the flute.")
+    scene.call(scene.memory.reject_all(user_id="ann"))
+    scene.call(asyncio.sleep(0.3))
+    page.press("form.editing button", "Save")
+    page.see(".notice", "already forgotten")
+    assert page.see("form.editing textarea").get_property("value") == WRITTEN
+    page.press("form.editing button", "Cancel")
+    scene.call(scene.memory.set_preferences(user_id="ann", auto_extract=True))

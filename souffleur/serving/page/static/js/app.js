@@ -97,6 +97,9 @@ function focusFirst() {
   (search || main).focus({ preventScroll: true });
 }
 
+// What would be lost if the view were drawn anew.
+const busy = () => main.querySelector("form.editing, .why .list > *, .settings");
+
 async function draw(moved) {
   const [name, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
   const view = VIEWS.includes(name) || name in BEYOND ? name : "portrait";
@@ -113,9 +116,9 @@ async function draw(moved) {
     const known = fresh ? home : null;
     fresh = false;
     const again = await show(place, { caller, home, known, rest, signal });
-    if (signal.aborted) return;
+    if (signal.aborted || (!moved && busy())) return;
     if (!moved) keepFocus(main, () => main.replaceChildren(place));
-    refresh = again ?? (() => (main.querySelector("form.editing, .why .list > *, .settings") ? null : draw(false)));
+    refresh = again ?? (() => (busy() ? null : draw(false)));
     if (moved) focusFirst();
   } catch (error) {
     if (signal.aborted) return;

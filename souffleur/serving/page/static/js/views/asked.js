@@ -34,9 +34,9 @@ function reword(one, words) {
     class: "editing",
     onsubmit: async (event) => {
       event.preventDefault();
+      if (!await edit(one.memory_id, area.value)) return;
       form.remove();
       words.hidden = false;
-      await edit(one.memory_id, area.value);
     },
   }, area, h("div", { class: "buttons" }, h("button", { class: "chief" }, t("save")), button(t("cancel"), () => {
     form.remove();

@@ -5,9 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from selenium.webdriver.common.keys import Keys
 
+from souffleur.serving.tokens import Role, digest_of
 from tests.browser import needs_browser, open_browser
-from tests.page_scene import Page, Scene, opened
+from tests.build import NOW
+from tests.page_scene import SWITCH, Page, Scene, opened
 
 pytestmark = needs_browser
 FOCUSED = """
@@ -90,3 +93,49 @@ def test_words_that_were_not_taken_stay(page: Page, scene: Scene) -> None:
     assert page.see("form.editing textarea").get_property("value") == WRITTEN
     page.press("form.editing button", "Cancel")
     scene.call(scene.memory.set_preferences(user_id="ann", auto_extract=True))
+
+
+def test_who_signs_in_anew_begins_anew(page: Page, scene: Scene) -> None:
+    """After a token was revoked the next one shows its user alone, and what happens to them."""
+    secret = scene.tokens.make(Role.USER, "ann", now=NOW)
+    page.show(secret, "memories")
+    page.see("input[type=search]").send_keys("oolong")
+    page.see(".window .words", "Ann likes oolong tea in the evening.")
+    scene.tokens.revoke(digest_of(secret))
+    page.browser.execute_script("location.hash = '#/days'")
+    page.see("[role=alert]", "This token is unknown.")
+    page.see("input[type=password]").send_keys(scene.secrets["ben"], Keys.ENTER)
+    page.see("nav")
+    page.go("memories")
+    page.see(".window .words", "Ben plays the cello.")
+    scene.call(asyncio.sleep(0.3))
+    scene.call(scene.memory.remember("Ben sings.", user_id="ben"))
+    page.see(".window .words", "Ben sings.")
+
+
+def test_a_token_that_no_header_can_carry_is_unknown(page: Page, scene: Scene) -> None:
+    """It is told as any wrong one, and another one can be entered after it."""
+    page.browser.execute_script(SWITCH, "")
+    page.browser.get(page.url)
+    page.see("input[type=password]").send_keys("我的令牌", Keys.ENTER)
+    page.see("[role=alert]", "This token is unknown.")
+    page.browser.refresh()
+    page.see("input[type=password]").send_keys(scene.secrets["ann"], Keys.ENTER)
+    page.see("nav")
+
+
+def test_that_all_was_erased_is_told_once(page: Page, scene: Scene) -> None:
+    """Whoever signs in after it is not told that all of theirs is gone."""
+    scene.call(scene.memory.remember("Cy has a cat.", user_id="cy"))
+    secret = scene.tokens.make(Role.ADMIN, "", now=NOW)
+    page.enter(secret, ".users")
+    page.press(".users button", "cy")
+    page.see("nav")
+    page.go("settings")
+    page.see("form input[autocomplete=off]").send_keys("cy")
+    page.press("form button.danger:enabled")
+    page.see("input[type=password]")
+    page.see("[role=status]", "Everything about you has been erased.")
+    page.see("input[type=password]").send_keys(secret, Keys.ENTER)
+    page.see(".users button", "ann")
+    assert [one.text for one in page.all("main [role=status]")] == []

@@ -11,7 +11,7 @@ export class Refused extends Error {
 }
 
 export function keep(changes) {
-  Object.assign(session, changes);
+  Object.assign(session, { erased: undefined }, changes);
   sessionStorage.setItem(KEY, JSON.stringify(session));
 }
 
@@ -22,7 +22,7 @@ export function leave({ token, erased } = {}) {
   location.reload();
 }
 
-export function open(path, { query = {}, ...rest } = {}) {
+export async function open(path, { query = {}, ...rest } = {}) {
   const url = new URL(`/api${path}`, location.origin);
   if (session.user) url.searchParams.set("user_id", session.user);
   for (const [name, value] of Object.entries(query)) {
@@ -31,6 +31,7 @@ export function open(path, { query = {}, ...rest } = {}) {
     }
   }
   const headers = { ...rest.headers };
+  if (/[^\x20-\x7e]/.test(session.token)) throw new Refused(401); // no header can carry it
   if (session.token) headers.Authorization = `Bearer ${session.token}`;
   return fetch(url, { ...rest, headers, cache: "no-store" });
 }

@@ -41,7 +41,8 @@ function signIn(why) {
       onsubmit: (event) => {
         event.preventDefault();
         keep({ token: token.value.trim() });
-        start();
+        if (caller) location.reload(); // nothing is left of who was here before
+        else start();
       },
     }, token, h("button", {}, t("sign.go"))));
 }

@@ -28,16 +28,14 @@ WRITTEN = "Ann plays the oboe. And the flute."
 
 
 @contextmanager
-def slow(page: Page) -> Iterator[None]:
-    """Let the server's answers take a second."""
+def connected(page: Page, *, offline: bool = False, latency: int = 0) -> Iterator[None]:
+    """Let nothing of the server arrive, or later by so many milliseconds."""
+    usual = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
     page.browser.execute_cdp_cmd("Network.enable", {})
-    usual = {"offline": False, "downloadThroughput": -1, "uploadThroughput": -1}
-    for latency in (1000, 0):
-        page.browser.execute_cdp_cmd(
-            "Network.emulateNetworkConditions", {**usual, "latency": latency}
-        )
-        if latency:
-            yield
+    changed = {**usual, "offline": offline, "latency": latency}
+    page.browser.execute_cdp_cmd("Network.emulateNetworkConditions", changed)
+    yield
+    page.browser.execute_cdp_cmd("Network.emulateNetworkConditions", usual)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +68,7 @@ def test_an_edit_that_has_begun_stays(page: Page, scene: Scene) -> None:
     """What was read before it does not take the place of what is being written."""
     geese = scene.call(scene.memory.remember("Ann keeps geese.", user_id="ann"))
     page.show(scene.secrets["ann"], f"memory/{geese[0].changes[0].after.id}")
-    with slow(page):
+    with connected(page, latency=1000):
         page.browser.execute_script("dispatchEvent(new Event('changed'))")
         scene.call(asyncio.sleep(0.3))
         page.press(".buttons button", "Edit")
@@ -139,3 +137,24 @@ def test_that_all_was_erased_is_told_once(page: Page, scene: Scene) -> None:
     page.see("input[type=password]").send_keys(secret, Keys.ENTER)
     page.see(".users button", "ann")
     assert [one.text for one in page.all("main [role=status]")] == []
+
+
+def test_a_view_comes_when_the_server_is_back(page: Page, scene: Scene) -> None:
+    """A view that was chosen while the server was away appears once it is there again."""
+    page.show(scene.secrets["ann"], "memories")
+    page.see(".window .words")
+    scene.call(asyncio.sleep(0.3))
+    with connected(page, offline=True):
+        page.browser.execute_script("location.hash = '#/names'")
+        page.see("main [role=alert]", "The server cannot be reached just now.")
+    page.see(".list-of-names", "Kyoto")
+
+
+def test_why_the_page_cannot_begin_stays_on_it(page: Page, scene: Scene) -> None:
+    """It is the content of the page, not a notice that goes and leaves nothing."""
+    page.show(scene.secrets["ann"], "portrait")
+    kept = scene.tokens.file.read_bytes()
+    scene.tokens.file.write_text("damaged", "utf-8")
+    page.browser.refresh()
+    page.see("main [role=alert]", "The memory cannot be reached just now")
+    scene.tokens.file.write_bytes(kept)

@@ -9,6 +9,7 @@ import { speak, t } from "./words.js";
 
 const VIEWS = ["portrait", "memories", "names", "days", "why", "settings"];
 const BEYOND = { memory: "memories", asked: "asked", topic: "settings", figures: "settings" };
+const AGAIN = 2000; // milliseconds after which a view is asked for again
 const FOCUSABLE = "a[href], button, input, select, textarea, [tabindex='0']";
 const main = document.getElementById("main");
 const head = document.getElementById("head");
@@ -123,8 +124,10 @@ async function draw(moved) {
     if (moved) focusFirst();
   } catch (error) {
     if (signal.aborted) return;
-    if (error instanceof Refused && error.status === 401) signIn(wordsOf(error));
-    else main.replaceChildren(h("p", { role: "alert" }, wordsOf(error)));
+    refresh = () => draw(false);
+    if (error instanceof Refused && error.status === 401) return signIn(wordsOf(error));
+    main.replaceChildren(h("p", { role: "alert" }, wordsOf(error)));
+    if (!(error instanceof Refused) || error.status >= 429) setTimeout(() => signal.aborted || refresh(), AGAIN);
   }
 }
 
@@ -144,7 +147,8 @@ async function start() {
   } catch (error) {
     await speaking;
     if (error instanceof Refused && error.status < 500) signIn(wordsOf(error));
-    else complain(error);
+    else if (main.childElementCount) complain(error);
+    else main.replaceChildren(h("p", { role: "alert" }, wordsOf(error)));
   }
 }
 

@@ -34,7 +34,7 @@ function tell({ notice: told, type, memory, entry_id: entry }) {
 
 async function read(signal) {
   const answer = await open("/events", { query: { after: last }, signal });
-  if (!answer.ok) return answer.status < 500;
+  if (!answer.ok) return [401, 403].includes(answer.status);
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {

@@ -64,6 +64,17 @@ def test_the_focus_stays_in_its_card(page: Page, scene: Scene) -> None:
     assert held == ["Forget", "Ann keeps bees."]
 
 
+def test_the_focus_stays_in_the_menu(page: Page, scene: Scene) -> None:
+    """What appears by itself leaves the focus on the way that is just being chosen."""
+    page.show(scene.secrets["ann"], "portrait")
+    page.see(".cards", "Ann")
+    scene.call(asyncio.sleep(0.3))
+    page.browser.execute_script("document.querySelector('nav a[href=\"#/days\"]').focus()")
+    scene.call(scene.memory.remember("Ann skis in winter.", user_id="ann"))
+    page.see(".cards", "Ann skis in winter.")
+    assert page.browser.execute_script(FOCUSED)[0] == "Days"
+
+
 def test_an_edit_that_has_begun_stays(page: Page, scene: Scene) -> None:
     """What was read before it does not take the place of what is being written."""
     geese = scene.call(scene.memory.remember("Ann keeps geese.", user_id="ann"))

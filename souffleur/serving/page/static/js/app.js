@@ -108,7 +108,7 @@ async function draw(moved) {
   leaving.abort();
   leaving = new AbortController();
   const { signal } = leaving;
-  menu(BEYOND[view] ?? view);
+  keepFocus(head, () => menu(BEYOND[view] ?? view));
   document.title = `${t(`view.${view}`)} · Souffleur`;
   main.dataset.view = view;
   try {

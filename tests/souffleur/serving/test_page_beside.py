@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from souffleur.serving.tokens import Role, digest_of
@@ -169,3 +170,16 @@ def test_why_the_page_cannot_begin_stays_on_it(page: Page, scene: Scene) -> None
     page.browser.refresh()
     page.see("main [role=alert]", "The memory cannot be reached just now")
     scene.tokens.file.write_bytes(kept)
+
+
+def test_only_what_was_changed_of_a_person_is_set(page: Page, scene: Scene) -> None:
+    """Who sets the time zone alone is not called by their id from then on."""
+    page.show(scene.tokens.make(Role.USER, "u-17", now=NOW), "settings")
+    zone = page.see(".settings label", "Time zone").find_element(By.TAG_NAME, "input")
+    zone.clear()
+    zone.send_keys("Asia/Tokyo")
+    page.press(".settings form button", "Save")
+    page.see(".notice", "Saved.")
+    cast = scene.call(scene.memory.cast())
+    assert str(cast.zone("u-17")) == "Asia/Tokyo"
+    assert cast.persona("u-17").user == cast.usual.user

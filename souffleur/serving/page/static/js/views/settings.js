@@ -45,10 +45,15 @@ function person(home) {
   speech.value = home.language ?? "";
   const title = h("input", { value: home.title, maxlength: 60 });
   const zone = h("input", { value: home.timezone, maxlength: 60 });
+  const fields = { title, timezone: zone, language: speech };
+  const known = { title: home.title, timezone: home.timezone, language: home.language ?? "" };
+  // Only what was changed, as what was never chosen is shown, too: an id as the name, the program's time zone.
   const keep = async (event) => {
     event.preventDefault();
+    const chosen = Object.entries(fields).map(([name, one]) => [name, one.value]).filter(([name, value]) => value !== known[name]);
     try {
-      await put("/person", { title: title.value, timezone: zone.value, language: speech.value || null });
+      if (chosen.length) await put("/person", Object.fromEntries(chosen));
+      Object.assign(known, Object.fromEntries(chosen));
       notice(t("saved"));
     } catch (error) {
       complain(error);

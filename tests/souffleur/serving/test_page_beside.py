@@ -3,15 +3,17 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from souffleur.knowledge.memory import Category, Kind
 from souffleur.serving.tokens import Role, digest_of
 from tests.browser import needs_browser, open_browser
-from tests.build import NOW
-from tests.page_scene import SWITCH, Page, Scene, opened
+from tests.build import NOW, days, memory as a_memory
+from tests.page_scene import SWITCH, Page, Scene, opened, put
 
 pytestmark = needs_browser
 FOCUSED = """
@@ -183,3 +185,16 @@ def test_only_what_was_changed_of_a_person_is_set(page: Page, scene: Scene) -> N
     cast = scene.call(scene.memory.cast())
     assert str(cast.zone("u-17")) == "Asia/Tokyo"
     assert cast.persona("u-17").user == cast.usual.user
+
+
+def test_days_are_marked_however_many_talks_there_are(page: Page, scene: Scene) -> None:
+    """A talk beyond the latest five hundred is in the month in which it was held."""
+    told: dict[str, Any] = {"category": Category.EPISODE, "kind": Kind.MOMENT, "user_id": "dee"}
+    latest: dict[str, Any] = {"valid_from": NOW, "created_at": NOW, "updated_at": NOW}
+    before = NOW - days(31)
+    first: dict[str, Any] = {"valid_from": before, "created_at": before, "updated_at": before}
+    talks = [a_memory(f"Talk {n}.", **told, **latest) for n in range(500)]
+    scene.call(put(scene.memory, [*talks, a_memory("The first talk.", **told, **first)]))
+    page.show(scene.tokens.make(Role.USER, "dee", now=NOW), "days")
+    page.press(".turning button", "‹")
+    page.see(".days .words", "The first talk.")

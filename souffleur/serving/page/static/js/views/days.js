@@ -37,9 +37,19 @@ function grid(talks, go) {
     h("div", { class: "grid" }, weekdays().map((one) => h("span", { class: "day small", "aria-hidden": "true" }, one)), blank, days));
 }
 
+async function talks() {
+  const found = [];
+  let cursor;
+  do {
+    const page = await get("/memories", { category: "episode", state: "any", order: "newest", limit: 500, cursor });
+    found.push(...page.items);
+    cursor = page.next;
+  } while (cursor);
+  return found;
+}
+
 export async function show(main) {
-  const page = await get("/memories", { category: "episode", state: "any", order: "newest", limit: 500 });
-  const every = page.items.map((one) => ({ ...one, at: new Date(one.valid_from ?? one.created_at) }));
+  const every = (await talks()).map((one) => ({ ...one, at: new Date(one.valid_from ?? one.created_at) }));
   shown ??= every[0]?.at ?? new Date();
   const draw = () => {
     const here = every.filter((one) => one.at.getMonth() === shown.getMonth() && one.at.getFullYear() === shown.getFullYear());

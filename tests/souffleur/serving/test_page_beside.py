@@ -198,3 +198,19 @@ def test_days_are_marked_however_many_talks_there_are(page: Page, scene: Scene) 
     page.show(scene.tokens.make(Role.USER, "dee", now=NOW), "days")
     page.press(".turning button", "‹")
     page.see(".days .words", "The first talk.")
+
+
+def test_a_refusal_is_in_the_readers_language(page: Page, scene: Scene) -> None:
+    """An edit that changes nothing, and what is no longer allowed, are told in Japanese."""
+    yaks = scene.call(scene.memory.remember("Ann keeps yaks.", user_id="ann"))
+    secret = scene.tokens.make(Role.USER, "ann", now=NOW)
+    page.show(secret, f"memory/{yaks[0].changes[0].after.id}")
+    page.browser.execute_script("localStorage.setItem('souffleur-language', 'ja')")
+    page.browser.refresh()
+    page.press(".buttons button", "編集")
+    page.press("form.editing button", "保存")
+    page.see(".notice", "何も変わらない")
+    page.go("settings")
+    scene.tokens.revoke(digest_of(secret))
+    page.press("button", "すべてをダウンロード")
+    page.see(".notice", "このトークン")

@@ -45,12 +45,14 @@ async function ask(method, path, query, body) {
   return read(await open(path, rest));
 }
 
-async function read(answer) {
-  if (answer.ok) return answer.json();
+async function checked(answer) {
+  if (answer.ok) return answer;
   const told = await answer.json().catch(() => null);
   throw new Refused(answer.status, told?.error ?? { message: answer.statusText });
 }
 
+const read = async (answer) => (await checked(answer)).json();
+export const load = async (path) => checked(await open(path));
 export const get = (path, query) => ask("GET", path, query);
 export const post = (path, body, query) => ask("POST", path, query, body);
 export const patch = (path, body) => ask("PATCH", path, {}, body);

@@ -1,6 +1,6 @@
 // What a person does to a memory. Each change can be taken back from its notice.
 import { patch, post, remove } from "./api.js";
-import { complain, notice } from "./notice.js";
+import { complain, notice, refusal } from "./notice.js";
 import { t } from "./words.js";
 
 export const ours = new Set();
@@ -10,7 +10,7 @@ async function make(work, told) {
   try {
     const entry = await work();
     ours.add(entry.id);
-    if (entry.refused) notice(entry.detail);
+    if (entry.refused) notice(refusal(entry));
     else notice(t(told), [t("undo"), () => undo(entry.id)]);
     changed();
     return !entry.refused;

@@ -1,5 +1,5 @@
 // Everything of a person as a file, and memories from a file of another program.
-import { open, send } from "./api.js";
+import { load, send } from "./api.js";
 import { changed } from "./changes.js";
 import { button, h } from "./dom.js";
 import { complain } from "./notice.js";
@@ -9,8 +9,7 @@ async function download(said, pressed) {
   pressed.target.disabled = true;
   said.textContent = t("files.exporting");
   try {
-    const answer = await open("/export");
-    if (!answer.ok) throw new Error(answer.statusText);
+    const answer = await load("/export");
     const link = h("a", { href: URL.createObjectURL(await answer.blob()), download: `souffleur-${new Date().toISOString().slice(0, 10)}.jsonl` });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);

@@ -1,6 +1,6 @@
 // Notices at the foot of the page: what has just happened, and what can be done about it.
 import { button, h } from "./dom.js";
-import { has, t } from "./words.js";
+import { has, spoken, t } from "./words.js";
 
 const SECONDS = 9;
 const place = document.getElementById("notices");
@@ -36,5 +36,9 @@ export function wordsOf(error) {
   const key = error instanceof TypeError ? "error.offline" : [`error.${error.type}`, `error.${error.status}`].find(has);
   return key ? t(key) : error.message;
 }
+
+// Why something was not done: the server tells it in English, at more length.
+export const refusal = (entry) =>
+  (spoken() === "en" && entry.detail ? entry.detail : t(`refused.${entry.refused}`));
 
 export const complain = (error) => notice(wordsOf(error));

@@ -2,14 +2,14 @@
 import { get, post } from "../api.js";
 import { changed, edit, ours, undo } from "../changes.js";
 import { button, h, twice } from "../dom.js";
-import { complain, notice } from "../notice.js";
+import { complain, notice, refusal } from "../notice.js";
 import { ago, minute, t } from "../words.js";
 
 async function answer(one, said) {
   try {
     const entry = await post(`/pending/${one.id}/${said}`);
     ours.add(entry.id);
-    if (entry.refused && said === "confirm") notice(entry.detail);
+    if (entry.refused && said === "confirm") notice(refusal(entry));
     else notice(t(said === "confirm" ? "asked.done" : "asked.dropped"), ...(entry.refused ? [] : [[t("undo"), () => undo(entry.id)]]));
   } catch (error) {
     complain(error);

@@ -2,7 +2,7 @@
 import { get } from "../api.js";
 import { confirm, edit, erase, forget, pin, restore, undo } from "../changes.js";
 import { button, h, twice } from "../dom.js";
-import { complain } from "../notice.js";
+import { complain, refusal } from "../notice.js";
 import { ago, date, has, minute, number, t } from "../words.js";
 
 const named = (key, otherwise) => (has(key) ? t(key) : otherwise);
@@ -51,7 +51,7 @@ function step(entry, id) {
     entry.reason && h("p", { dir: "auto" }, because(entry.reason)),
     entry.quote && h("blockquote", { dir: "auto" }, entry.quote),
     reworded && h("p", { class: "soft", dir: "auto" }, h("del", {}, before)),
-    entry.refused && h("p", { class: "soft" }, t("refused"), " ", entry.detail),
+    entry.refused && h("p", { class: "soft" }, t("refused"), " ", refusal(entry)),
     free && button(t("undo"), () => undo(entry.id), { class: "quiet" }));
 }
 

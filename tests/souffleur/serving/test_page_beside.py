@@ -107,6 +107,22 @@ def test_words_that_were_not_taken_stay(page: Page, scene: Scene) -> None:
     scene.call(scene.memory.set_preferences(user_id="ann", auto_extract=True))
 
 
+def test_what_came_while_one_wrote_is_seen_after_it(page: Page, scene: Scene) -> None:
+    """Whoever breaks off an edit is at its button again, of the memory as it is now."""
+    ducks = scene.call(scene.memory.remember("Ann keeps ducks.", user_id="ann"))
+    id = ducks[0].changes[0].after.id
+    page.show(scene.secrets["ann"], f"memory/{id}")
+    page.see(".buttons button", "Edit").click()
+    page.press("form.editing button", "Cancel")
+    assert page.browser.execute_script(FOCUSED)[0] == "Edit"
+    page.press(".buttons button", "Edit")
+    page.see("form.editing")
+    scene.call(scene.memory.forget(id, user_id="ann"))
+    scene.call(asyncio.sleep(0.5))
+    page.press("form.editing button", "Cancel")
+    page.see(".buttons button", "Restore")
+
+
 def test_who_signs_in_anew_begins_anew(page: Page, scene: Scene) -> None:
     """After a token was revoked the next one shows its user alone, and what happens to them."""
     secret = scene.tokens.make(Role.USER, "ann", now=NOW)

@@ -28,20 +28,21 @@ async function answerAll(said) {
   changed();
 }
 
-function reword(one, words) {
+function reword(one, words, pressed) {
+  const end = () => {
+    form.remove();
+    words.hidden = false;
+    pressed.focus();
+    changed(); // what came meanwhile was not drawn
+  };
   const area = h("textarea", { rows: 3, maxlength: 2000, "aria-label": t("edit"), value: one.after });
   const form = h("form", {
     class: "editing",
     onsubmit: async (event) => {
       event.preventDefault();
-      if (!await edit(one.memory_id, area.value)) return;
-      form.remove();
-      words.hidden = false;
+      if (await edit(one.memory_id, area.value)) end();
     },
-  }, area, h("div", { class: "buttons" }, h("button", { class: "chief" }, t("save")), button(t("cancel"), () => {
-    form.remove();
-    words.hidden = false;
-  }, { class: "quiet" })));
+  }, area, h("div", { class: "buttons" }, h("button", { class: "chief" }, t("save")), button(t("cancel"), end, { class: "quiet" })));
   words.hidden = true;
   words.after(form);
   area.focus();
@@ -60,7 +61,7 @@ function question(one) {
     h("div", { class: "buttons" },
       button(t("asked.yes"), () => answer(one, "confirm"), { class: "chief" }),
       one.memory_id ? button(t("asked.no"), no) : twice(t("asked.no"), t("asked.no.sure"), no),
-      one.memory_id && button(t("edit"), () => reword(one, words), { class: "quiet" })));
+      one.memory_id && button(t("edit"), ({ target }) => reword(one, words, target), { class: "quiet" })));
 }
 
 export async function show(main) {

@@ -339,6 +339,15 @@ def test_every_word_is_in_every_language() -> None:
     assert {f"{name}.{one}" for name, kinds in named.items() for one in kinds} <= keys["en"]
 
 
+def test_what_a_run_did_is_in_every_language() -> None:
+    """Each outcome that a run tells of a memory has words on the page."""
+    keys = json.loads((ROOT / "souffleur/serving/page/static/strings/en.json").read_text("utf-8"))
+    sources = [file.read_text("utf-8") for file in (ROOT / "souffleur/runs").glob("*.py")]
+    told = {one for text in sources for one in re.findall(r'"([A-Z]{4,})"', text)}
+    assert {"FAILED", "WAITS", "PORTRAY", "PURGE"} <= told
+    assert [one for one in sorted(told) if f"op.{one}" not in keys] == []
+
+
 def test_why_a_trace_goes_is_in_every_language() -> None:
     """Each reason that a preview of a topic gives has words on the page."""
     keys = json.loads((ROOT / "souffleur/serving/page/static/strings/en.json").read_text("utf-8"))

@@ -21,7 +21,7 @@ from souffleur.serving import paging
 MAX_FOUND = 200
 """Maximum cards that a search, or the order by strength, brings."""
 MAX_SCANNED = 5000
-"""Maximum memories no longer in use whose words are looked through for a text."""
+"""Maximum memories, of certain kinds or no longer in use, whose words are looked through."""
 _SCANNED_AT_ONCE = 500
 WEAK = 0.2
 """Relevance below which a search on the page shows nothing."""
@@ -126,13 +126,23 @@ async def strongest(memory: Souffleur, wanted: Wanted) -> Cards:
 
 
 async def matching(memory: Souffleur, wanted: Wanted, text: str) -> Cards:
-    """Return the cards that a text finds, best first; those not in use by their words alone."""
+    """Return the cards that a text finds, best first.
+
+    Those not in use, and of certain kinds those that are not among the nearest, are found by their
+    words alone.
+    """
     found: list[Memory] = []
     if not wanted.states or MemoryState.ACTIVE in wanted.states:
         found += await _searched(memory, wanted, text)
-    rest = tuple(one for one in wanted.states or MemoryState if one != MemoryState.ACTIVE)
+    rest = tuple(
+        one
+        for one in wanted.states or MemoryState
+        if one != MemoryState.ACTIVE or wanted.kinds  # of the nearest, few may be of these kinds
+    )
     if rest:
-        found += await _scanned(memory, replace(wanted, states=rest), text)
+        known = {one.id for one in found}
+        scanned = await _scanned(memory, replace(wanted, states=rest), text)
+        found += [one for one in scanned if one.id not in known]
     return _whole(cards_of(memory, found[:MAX_FOUND]))
 
 

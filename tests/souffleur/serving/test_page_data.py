@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from souffleur.knowledge.memory import Memory, Relation
+from souffleur.knowledge.finding.browsing import Wanted
+from souffleur.knowledge.memory import Kind, Memory, Relation
 from souffleur.knowledge.memory_codec import to_point
 from souffleur.knowledge.operation import Contradict, Merge
 from souffleur.knowledge.upkeep import run_log
 from souffleur.runtime import Souffleur
 from souffleur.serving.page.asked import asked
+from souffleur.serving.page.cards import matching
 from souffleur.serving.page.figures import figures_of
 from souffleur.serving.page.home import chosen_of
 from souffleur.serving.page.names import Tie, names_in, names_of, ties_between
@@ -111,3 +113,13 @@ async def test_what_holds_is_chosen_or_set(memory: Souffleur) -> None:
     found = await chosen_of(memory, "hal")
     assert (found.memory, found.auto_extract, found.incognito) == (True, True, True)
     assert not found.show_references
+
+
+async def test_a_search_of_one_kind_finds_it_among_many_of_others(memory: Souffleur) -> None:
+    """A memory of a kind that has the words is found, however many others are nearer to them."""
+    films = [a_memory(f"Leo saw film {n}.", user_id="leo", kind=Kind.MOMENT) for n in range(400)]
+    words = "Leo never wants to be asked about the sad end of the film that he saw in May."
+    boundary = a_memory(words, user_id="leo", kind=Kind.BOUNDARY)
+    await put(memory, *films, boundary)
+    found = await matching(memory, Wanted("leo", kinds=(Kind.BOUNDARY,), now=NOW), "saw film")
+    assert [one.content for one in found.items] == [words]

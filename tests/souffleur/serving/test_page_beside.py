@@ -180,6 +180,21 @@ def test_a_view_comes_when_the_server_is_back(page: Page, scene: Scene) -> None:
     page.see(".list-of-names", "Kyoto")
 
 
+def test_what_was_erased_is_gone_from_another_tab(page: Page, scene: Scene) -> None:
+    """Words that were erased while nobody looked at a tab are not on it when it is shown again."""
+    told = scene.call(scene.memory.remember("Ann keeps goats.", user_id="ann"))
+    page.show(scene.secrets["ann"], "memories")
+    page.see(".window .words", "Ann keeps goats.")
+    scene.call(asyncio.sleep(0.3))
+    first = page.browser.current_window_handle
+    page.browser.switch_to.new_window("tab")
+    page.until(lambda: not scene.memory.knowledge.journal._watchers)
+    scene.call(scene.memory.erase_memory(told[0].changes[0].after.id, user_id="ann"))
+    page.browser.close()
+    page.browser.switch_to.window(first)
+    page.until(lambda: "Ann keeps goats." not in page.text)
+
+
 def test_why_the_page_cannot_begin_stays_on_it(page: Page, scene: Scene) -> None:
     """It is the content of the page, not a notice that goes and leaves nothing."""
     page.show(scene.secrets["ann"], "portrait")

@@ -32,9 +32,10 @@ function tell({ notice: told, type, memory, entry_id: entry }) {
   else if (TOLD[type]) notice(t(TOLD[type], { what: memory.content.slice(0, 120) }), see(`#/memory/${memory.id}`), back);
 }
 
-async function read(signal) {
+async function read(signal, again) {
   const answer = await open("/events", { query: { after: last }, signal });
   if (!answer.ok) return [401, 403].includes(answer.status);
+  if (again) changed(); // of what was erased meanwhile no event tells
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
@@ -62,13 +63,13 @@ function looked() {
 }
 
 export async function follow() {
-  for (;;) {
+  for (let again = false; ; again = true) {
     await looked();
     const away = new AbortController();
     const leave = () => seen() || away.abort();
     document.addEventListener("visibilitychange", leave);
     addEventListener("pagehide", () => away.abort(), { signal: away.signal });
-    const over = await read(away.signal).catch(() => false);
+    const over = await read(away.signal, again).catch(() => false);
     document.removeEventListener("visibilitychange", leave);
     if (over) return;
     if (!away.signal.aborted) await new Promise((go) => setTimeout(go, 2000));

@@ -15,6 +15,7 @@ from souffleur.knowledge.export_file import BEGIN, FORMAT, MACHINERY, ExportEnd,
 from souffleur.knowledge.operation import LedgerEntry, entry_id, is_id
 from souffleur.knowledge.people import Person, PersonaCard, person_id, persona_id
 from souffleur.knowledge.policy import POLICIES
+from souffleur.knowledge.preferences import Preferences, preferences_id
 from souffleur.knowledge.sharing.numbers import Highest
 from souffleur.knowledge.talk.session import Segment, Session, segment_id, session_point_id
 from souffleur.knowledge.talk.turn import Turn, turn_point_id
@@ -162,5 +163,7 @@ def _id_of(record: object) -> str:
             return person_id(record.user_id)
         case PersonaCard():
             return persona_id(record.agent_id)
+        case Preferences():
+            return preferences_id(record.user_id)
     assert hasattr(record, "id")  # of a memory, an item, a note on a portrait, a run
     return str(record.id)

@@ -38,8 +38,9 @@ def opened(folder: Path, **fields: Any) -> Any:
 
 
 async def filled(memory: Souffleur) -> None:
-    """Have two users, with memories, history, turns, items and introductions."""
+    """Have two users, with memories, history, turns, items, introductions and preferences."""
     await memory.introduce(user_id="ann", title="Annie")
+    await memory.set_preferences(user_id="ann", show_references=True)
     await memory.introduce_persona(agent_id="luna", knows="own")
     await memory.define(agent_id="luna", what=["Luna is an owl."])
     (first,) = await memory.remember(f"Ann likes tea. {UGLY}", user_id="ann")
@@ -100,6 +101,7 @@ async def test_what_is_exported_is_imported(memory: Souffleur, file: Path, tmp_p
             "memory": 4,
             "person": 1,
             "persona": 1,
+            "preferences": 1,
             "session": 2,
             "turn": 2,
         }
@@ -112,6 +114,7 @@ async def test_what_is_exported_is_imported(memory: Souffleur, file: Path, tmp_p
         assert await everything(new) == before
         assert (await new.export(again)).counts == done.new
         assert lines_of(again) == lines_of(file)
+        assert (await new.preferences(user_id="ann")).show_references
         tea = next(one for one in await new.list(user_id="ann") if "oolong" in one.content)
         assert [one.op for one in await new.history(tea.id, user_id="ann")] == ["ADD", "EDIT"]
         assert [one.memory.content for one in await new.search("sails", user_id="ben")] == [
@@ -123,7 +126,8 @@ async def test_one_user_alone(memory: Souffleur, tmp_path: Path) -> None:
     """Nothing of another is in the file, and the other's own is refused for that user."""
     file = tmp_path / "ann.jsonl"
     made = await memory.export(file, user_id="ann")
-    assert made.counts == {"entry": 5, "memory": 2, "person": 1, "session": 1, "turn": 1}
+    told = {"entry": 5, "memory": 2, "session": 1, "turn": 1}
+    assert made.counts == {**told, "person": 1, "preferences": 1}
     assert b"sails" not in read(file)
     with pytest.raises(TransferError, match="has records of others than 'ben'"):
         await memory.import_file(file, user_id="ben")

@@ -18,7 +18,7 @@ from tests.page_scene import SWITCH, Page, Scene, opened, put
 pytestmark = needs_browser
 FOCUSED = """
 const one = document.activeElement;
-return [one.textContent, one.closest("[data-id]")?.querySelector(".words").textContent];
+return [one.textContent, one.closest("[data-id]")?.querySelector(".words")?.textContent];
 """
 """What has the focus, and the words of its card."""
 HOLD = """
@@ -76,6 +76,15 @@ def test_the_focus_stays_in_the_menu(page: Page, scene: Scene) -> None:
     scene.call(scene.memory.remember("Ann skis in winter.", user_id="ann"))
     page.see(".cards", "Ann skis in winter.")
     assert page.browser.execute_script(FOCUSED)[0] == "Days"
+
+
+def test_the_focus_goes_to_no_button_that_forgets(page: Page, scene: Scene) -> None:
+    """After a memory was pinned by the keyboard, another Enter does not forget it."""
+    told = scene.call(scene.memory.remember("Ann keeps hens.", user_id="ann"))
+    page.show(scene.secrets["ann"], f"memory/{told[0].changes[0].after.id}")
+    page.see(".buttons button", "Pin").send_keys(Keys.ENTER)
+    page.see(".life", "Now always in mind")
+    assert page.browser.execute_script("return document.activeElement.textContent") == "Edit"
 
 
 def test_an_edit_that_has_begun_stays(page: Page, scene: Scene) -> None:

@@ -77,7 +77,7 @@ function writing(memory, words, pressed) {
 function buttons(memory, words) {
   const used = memory.state === "active" || memory.state === "pending";
   const gone = memory.state === "forgotten" || memory.state === "archived";
-  return h("div", { class: "buttons" },
+  return h("div", { class: "buttons", "data-id": memory.id },
     used && button(t("edit"), ({ target }) => writing(memory, words, target)),
     used && !memory.verified && button(t("confirm"), () => confirm(memory.id), { title: t("confirm.about") }),
     memory.state === "active" && memory.category !== "core" && button(t("pin"), () => pin(memory.id), { title: t("pin.about") }),

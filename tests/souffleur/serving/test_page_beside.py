@@ -27,6 +27,11 @@ const card = [...document.querySelectorAll(".card")].find(one => one.textContent
 [...card.querySelectorAll("button")].find(one => one.textContent === name).focus();
 """
 """Leads the focus to a button of the card with these words."""
+NAME = """
+const session = JSON.parse(sessionStorage.getItem("souffleur"));
+sessionStorage.setItem("souffleur", JSON.stringify({...session, user: arguments[0]}));
+"""
+"""Has an admin look at a user."""
 WRITTEN = "Ann plays the oboe. And the flute."
 
 
@@ -158,6 +163,17 @@ def test_a_token_that_no_header_can_carry_is_unknown(page: Page, scene: Scene) -
     page.see("[role=alert]", "This token is unknown.")
     page.browser.refresh()
     page.see("input[type=password]").send_keys(scene.secrets["ann"], Keys.ENTER)
+    page.see("nav")
+
+
+def test_what_is_no_id_is_told_and_another_chosen(page: Page, scene: Scene) -> None:
+    """An admin who has named a user that cannot be is not asked for a token, but for a user."""
+    page.enter(scene.tokens.make(Role.ADMIN, "", now=NOW), ".users")
+    for named, why in (("x" * 600, "at most 512 characters"), ("  ", "blank")):
+        page.browser.execute_script(NAME, named)
+        page.browser.refresh()
+        page.see(".notice", why)
+    page.press(".users button", "ann")
     page.see("nav")
 
 

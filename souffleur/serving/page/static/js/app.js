@@ -146,7 +146,11 @@ async function start() {
     }
   } catch (error) {
     await speaking;
-    if (error instanceof Refused && error.status < 500) signIn(wordsOf(error));
+    if (error.status === 422 && session.user) { // what was entered is no id: another can be
+      keep({ user: undefined });
+      await start();
+      complain(error);
+    } else if (error instanceof Refused && error.status < 500) signIn(wordsOf(error));
     else if (main.childElementCount) complain(error);
     else main.replaceChildren(h("p", { role: "alert" }, wordsOf(error)));
   }

@@ -74,6 +74,7 @@ from souffleur.knowledge.proposals import (
     dropped,
     edited,
     lapsed,
+    replaced,
     seen,
 )
 from souffleur.knowledge.reading import read_each, read_matching
@@ -286,10 +287,7 @@ class KnowledgeBase:
         for entry in await self.journal.entries(user_id, waits=True):
             if entry.at > before or entry.user_id in resting:
                 continue
-            carried_out = await self.journal.get_entries([agreed_id(entry)])
-            over = entry.model_copy(update={"waits": False}) if carried_out else lapsed(entry)
-            await self.journal.rewrite(over)
-            done.append(over)
+            done.append(await self._withdraw(entry, lapsed))
         for memory in await self.list(user_id, states=(MemoryState.PENDING,)):
             if memory.created_at <= before and memory.user_id not in resting:
                 done += await self.apply(dropped(memory, now))
@@ -341,7 +339,7 @@ class KnowledgeBase:
         turn had replaced holds again. Raises NotFoundError if this user has no such turn.
         """
         turn = await erasing.find_turn(self.journal, turn_id, user_id)
-        for entry in reversed(await self.journal.entries(user_id, turn_id=turn.id)):
+        for entry in await self._resting_on(turn):
             if entry.op == "UPDATE" and undo.can_undo(entry):
                 with suppress(UndoError):  # it was changed again since: the later words hold
                     await self.undo(entry.id, user_id=user_id, by=by, now=now)
@@ -453,12 +451,39 @@ class KnowledgeBase:
         return list(dict.fromkeys(filter(None, said)))
 
     async def undo_turn(self, turn: Turn, *, by: Actor, now: datetime) -> LedgerEntries:
-        """Undo all changes that a turn caused and that can still be undone, newest first."""
+        """Undo all changes that a turn caused and that can still be undone, newest first.
+
+        Its proposals wait no more. What rests on a turn that was judged together with it stays.
+        """
         undone = []
-        for entry in reversed(await self.journal.entries(turn.user_id, turn_id=turn.id)):
-            if entry.op != "UNDO" and undo.can_undo(entry):
-                undone.append(await self.undo(entry.id, user_id=turn.user_id, by=by, now=now))
+        for entry in await self._resting_on(turn):
+            if entry.waits:
+                await self._withdraw(entry, replaced)
+            elif entry.op != "UNDO" and undo.can_undo(entry):
+                with suppress(UndoError):  # it was changed again since: the later words hold
+                    undone.append(await self.undo(entry.id, user_id=turn.user_id, by=by, now=now))
         return undone
+
+    async def _resting_on(self, turn: Turn) -> LedgerEntries:
+        """Return the entries that rest on a turn, the newest first."""
+        found = await self.journal.entries(turn.user_id, turn_id=turn.id)
+        ids = {id for entry in found for id in entry.turn_ids if id != turn.id}
+        others = {one.id: one for one in await self.journal.get_turns(sorted(ids))}
+
+        def is_elsewhere(entry: LedgerEntry) -> bool:
+            beside = [others[id] for id in entry.turn_ids if id in others]
+            return undo.rests_elsewhere(entry, turn.id, beside)
+
+        return [entry for entry in reversed(found) if not is_elsewhere(entry)]
+
+    async def _withdraw(
+        self, proposal: LedgerEntry, over: Callable[[LedgerEntry], LedgerEntry]
+    ) -> LedgerEntry:
+        """Let a proposal wait no more; what was carried out before a crash keeps its outcome."""
+        carried_out = await self.journal.get_entries([agreed_id(proposal)])
+        ended = proposal.model_copy(update={"waits": False}) if carried_out else over(proposal)
+        await self.journal.rewrite(ended)
+        return ended
 
     async def search(self, query: Query) -> list[Found]:
         """Return what matches the query within its scope, best first."""

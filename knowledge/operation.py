@@ -404,7 +404,7 @@ class Refusal(StrEnum):
     REJECTED = "rejected"
     """The op waited for the user's consent and the user declined."""
     LAPSED = "lapsed"
-    """The op waited for the user's consent and the user did not answer."""
+    """The op waited for consent, and the user did not answer, or its turn was replaced."""
     CONFLICT = "conflict"
     """The memory was changed by another process between judging and writing."""
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from pydantic import TypeAdapter, ValidationError
 
 from souffleur.errors import MessageError
+from souffleur.knowledge.identity import COMMON
 from souffleur.knowledge.memory import Memory, Speaker
 from souffleur.knowledge.operation import (
     Actor,
@@ -31,8 +32,8 @@ _OPS: TypeAdapter[Op] = TypeAdapter(Op)
 def agreed(entry: LedgerEntry, turns: Sequence[Turn], *, by: Actor, now: datetime) -> Verdict:
     """Return the verdict that carries out a proposal, with the words that it was based on.
 
-    `turns` are the turns of the entry, as far as their words are kept. The same entry always gives
-    the same verdict, so that it is carried out once.
+    `turns` are the turns of the entry, as far as they are kept: what it adds lies where they do.
+    The same entry always gives the same verdict, so that it is carried out once.
     """
     details = {key: value for key, value in entry.details.items() if key != "seen"}
     fields = {"op": entry.op, **details, "reason": entry.reason}
@@ -53,6 +54,7 @@ def agreed(entry: LedgerEntry, turns: Sequence[Turn], *, by: Actor, now: datetim
         id=derive_id("agreed", entry.id),
         user_id=entry.user_id,
         agent_id=entry.agent_id,
+        sphere=turns[0].sphere if turns else COMMON,
         by=by,
         at=now,
         reason=f"agreed to what {entry.by.who} proposed",
@@ -87,7 +89,7 @@ def edited(memory: Memory, content: str, *, by: Actor, now: datetime) -> Verdict
     except ValidationError as error:
         raise MessageError(f"this cannot be remembered: {describe_faults(error)}") from None
     return Verdict(
-        id=derive_id("edit", memory.id, memory.revision, op.content),
+        id=derive_id("edit", memory.id, memory.revision, op.content, now.isoformat()),
         user_id=memory.user_id,
         agent_id=memory.agent_id,
         sphere=memory.sphere,
@@ -100,6 +102,12 @@ def edited(memory: Memory, content: str, *, by: Actor, now: datetime) -> Verdict
 def lapsed(entry: LedgerEntry) -> LedgerEntry:
     """Return the entry after the user has not answered in time."""
     why = f"the user did not answer within {LAPSES_AFTER.days} days"
+    return entry.model_copy(update={"waits": False, "refused": Refusal.LAPSED, "detail": why})
+
+
+def replaced(entry: LedgerEntry) -> LedgerEntry:
+    """Return the entry after its turn was observed with other words, which are judged anew."""
+    why = "its turn was replaced, and is judged again"
     return entry.model_copy(update={"waits": False, "refused": Refusal.LAPSED, "detail": why})
 
 

@@ -1,14 +1,16 @@
 """Undo: the changes that reverse a ledger entry. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
 from souffleur.errors import UndoError
 from souffleur.knowledge import decay
+from souffleur.knowledge.language.text_match import find_quote
 from souffleur.knowledge.memory import Memory, MemoryState
 from souffleur.knowledge.operation import Actor, Change, LedgerEntry, derive_id
 from souffleur.knowledge.policy import Policy
+from souffleur.knowledge.talk.turn import Turn
 
 T = TypeVar("T")
 
@@ -16,6 +18,21 @@ T = TypeVar("T")
 def can_undo(entry: LedgerEntry) -> bool:
     """Return whether an entry changed something and has not been undone."""
     return bool(entry.changes) and entry.refused is None and entry.undone_by is None
+
+
+def rests_elsewhere(entry: LedgerEntry, turn_id: str, others: Sequence[Turn]) -> bool:
+    """Return whether an entry rests on another turn than this one, as several are judged together.
+
+    `others` are the other turns of the entry. Their words may have expired: then the evidence of
+    what it made tells. A BOOST, which quotes nothing, rests on the turn with the whisper.
+    """
+    if not entry.quote:
+        return any(id in other.injected for other in others for id in entry.memory_ids)
+    made = (change.after for change in entry.changes if change.before is None)
+    sources = {item.turn_id for memory in made for item in memory.evidence}
+    return not sources.isdisjoint({*entry.turn_ids} - {turn_id}) or any(
+        find_quote(entry.quote, said.text) for other in others for said in other.said()
+    )
 
 
 def plan_undo(

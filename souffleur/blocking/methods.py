@@ -95,7 +95,8 @@ class SouffleurMethods(Face):
 
         `user` and `assistant` are texts, lists of content parts, or messages (see `remember`). The
         same `turn_id` with the same words is one turn. With another reply (swipe, regenerate), the
-        changes made for the first are undone and the turn is judged again. `whisper` is the recall
+        changes made for the first are undone, if nothing was made of them since, and the turn is
+        judged again. `whisper` is the recall
         that the reply was written with, or its `judgeable_ids`, which may come from another
         process; by default, the latest recall of the session in this process.
         May be called from any thread. With `incognito` nothing is stored, nor if the user prefers
@@ -821,7 +822,10 @@ class KnowledgeMethods(Face):
         return found
 
     def undo_turn(self, turn: Turn, *, by: Actor, now: datetime) -> LedgerEntries:
-        """Undo all changes that a turn caused and that can still be undone, newest first."""
+        """Undo all changes that a turn caused and that can still be undone, newest first.
+
+        Its proposals wait no more. What rests on a turn that was judged together with it stays.
+        """
         found: LedgerEntries = self._wait(self._inner.undo_turn, turn, by=by, now=now)
         return found
 

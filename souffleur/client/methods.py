@@ -96,7 +96,8 @@ class Methods(_Calls):
 
         `user` and `assistant` are texts, lists of content parts, or messages (see `remember`). The
         same `turn_id` with the same words is one turn. With another reply (swipe, regenerate), the
-        changes made for the first are undone and the turn is judged again. `whisper` is the recall
+        changes made for the first are undone, if nothing was made of them since, and the turn is
+        judged again. `whisper` is the recall
         that the reply was written with, or its `judgeable_ids`, which may come from another
         process; by default, the latest recall of the session in this process.
         May be called from any thread. With `incognito` nothing is stored, nor if the user prefers
@@ -692,7 +693,8 @@ class AsyncMethods(_Awaits):
 
         `user` and `assistant` are texts, lists of content parts, or messages (see `remember`). The
         same `turn_id` with the same words is one turn. With another reply (swipe, regenerate), the
-        changes made for the first are undone and the turn is judged again. `whisper` is the recall
+        changes made for the first are undone, if nothing was made of them since, and the turn is
+        judged again. `whisper` is the recall
         that the reply was written with, or its `judgeable_ids`, which may come from another
         process; by default, the latest recall of the session in this process.
         May be called from any thread. With `incognito` nothing is stored, nor if the user prefers

@@ -10,12 +10,12 @@ from souffleur.agents.chat import Reply, Request
 from souffleur.errors import NotFoundError
 from souffleur.knowledge.engine.collection import Filter, read_all
 from souffleur.knowledge.memory import Category, MemoryState
-from souffleur.knowledge.operation import Actor, ActorKind, Forget
+from souffleur.knowledge.operation import Actor, ActorKind, Forget, Update
 from souffleur.knowledge.talk.turn import TurnState
 from souffleur.knowledge.upkeep import run_log
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
-from tests.build import NOW, by_hand, keep, open_base, turn, words_of
+from tests.build import NOW, by_hand, keep, open_base, turn, verdict, words_of
 from tests.place import at_once, where
 from tests.scripted import SKIP, Answer, Scripted, add, answer, by_name, episode, portrait, update
 from tests.stage import Stage, staged
@@ -173,6 +173,23 @@ async def test_a_quote_is_taken_out_of_what_has_another_source(tmp_path: Path) -
     assert "tea, always" not in await words_of(base)
     (left,) = await base.list("ann", states=tuple(MemoryState))
     assert [item.quote for item in left.evidence] == ["I like tea"]
+    await base.close()
+
+
+async def test_what_another_turn_of_the_same_call_has_changed_stays(tmp_path: Path) -> None:
+    """Of turns that were judged together, only the erased one's change is taken back."""
+    base = await open_base(tmp_path, dimension=16)
+    old = await keep(base, "Ann likes tea.")
+    first, second = turn("milk, by now", turn_id="1"), turn("so hot today", turn_id="2")
+    for one in (first, second):
+        base.journal.record(one)
+    change = {"reason": "r", "quote": "milk", "content": "Ann likes milk."}
+    told = verdict(Update(target=old.id, **change), said=first.said())
+    await base.apply(told, turns=[first, second])
+    await base.erase_turn("2", user_id="ann", by=Actor(who=ActorKind.USER), now=NOW)
+    assert [one.content for one in await base.list("ann")] == ["Ann likes milk."]
+    await base.erase_turn("1", user_id="ann", by=Actor(who=ActorKind.USER), now=NOW)
+    assert [one.content for one in await base.list("ann")] == ["Ann likes tea."]
     await base.close()
 
 

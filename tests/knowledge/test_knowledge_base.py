@@ -71,6 +71,16 @@ async def test_an_update_keeps_history(base: KnowledgeBase) -> None:
     assert [memory.content for memory in await base.list("ann")] == ["Ann uses React."]
 
 
+async def test_an_edit_that_was_refused_can_be_made_later(base: KnowledgeBase) -> None:
+    """Words that another memory had are taken once that one is forgotten."""
+    milk, tea = await keep(base, "Ann likes milk."), await keep(base, "Ann likes tea.")
+    first = await base.edit(milk.id, "Ann likes tea.", user_id="ann", by=USER, now=NOW)
+    await by_hand(base, Forget(target=tea.id, reason="r"))
+    at = NOW + days(1)
+    second = await base.edit(milk.id, "Ann likes tea.", user_id="ann", by=USER, now=at)
+    assert (first.refused, second.refused) == (Refusal.DUPLICATE, None)
+
+
 async def test_what_was_true_then_can_be_asked(base: KnowledgeBase) -> None:
     """`as_of` finds the superseded memory before the change, and the new one after it."""
     old = await keep(base, "Ann uses Vue for the web.")

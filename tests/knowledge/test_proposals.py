@@ -231,6 +231,26 @@ async def test_a_memory_changed_since(tmp_path: Path) -> None:
         assert await known(memory) == ["Ann likes cocoa."]
 
 
+async def test_a_replaced_turn_proposes_anew(tmp_path: Path) -> None:
+    """What its first version proposed waits no more, nor once nothing is proposed any more."""
+    milk = answer(update("m1", "Ann likes milk.", "milk"))
+    async with opened(tmp_path, by_name(monitor=lambda _: script.pop(0))) as memory:
+        script = [milk, milk, answer()]
+        await memory.remember("Ann likes tea.", **ME)
+        waiting = []
+        for reply in ("ok", "Fine!", "Really?"):
+            memory.observe(**ME, user="not tea, milk", assistant=reply, turn_id="t")
+            await memory.flush()
+            waiting.append(await memory.proposals(**ME))
+        ((first,), (second,), none) = waiting
+        assert (first.id != second.id, none) == (True, [])
+        for entry in await memory.knowledge.journal.get_entries([first.id, second.id]):
+            assert (entry.refused, entry.detail) == (
+                Refusal.LAPSED,
+                "its turn was replaced, and is judged again",
+            )
+
+
 async def test_a_reworded_proposal(tmp_path: Path) -> None:
     """What is listed after a new memory was reworded can be confirmed or rejected by its id."""
     told = answer(add("Ann likes milk.", "milk"), add("Ann has a cow.", "cow"))

@@ -109,6 +109,34 @@ async def test_another_reply_undoes_the_first(tmp_path: Path) -> None:
         assert [m.content for m in await memory.knowledge.list("ann")] == ["Ann likes milk."]
 
 
+async def test_another_reply_leaves_what_the_user_has_changed_since(tmp_path: Path) -> None:
+    """A turn of which something was edited is judged again all the same, and the edit stays."""
+    async with opened(tmp_path, [answer(add("Ann likes tea.", "tea")), SKIP]) as memory:
+        memory.observe(**ME, user="tea or milk", assistant="tea!", turn_id="t")
+        await memory.flush()
+        (tea,) = await memory.list(user_id="ann")
+        await memory.edit(tea.id, "Ann likes green tea.", user_id="ann")
+        memory.observe(**ME, user="tea or milk", assistant="milk!", turn_id="t")
+        await memory.flush()
+        assert (await memory.health()).set_aside == 0
+        assert [one.content for one in await memory.list(user_id="ann")] == ["Ann likes green tea."]
+
+
+async def test_another_reply_leaves_what_other_turns_told(tmp_path: Path) -> None:
+    """Of turns that were judged together, only what rests on the replaced one is taken back."""
+    both = [add("Ann has a cat.", "a cat"), add("Ann has a dog.", "a dog"), boost("m1")]
+    async with opened(tmp_path, [answer(*both), SKIP]) as memory:
+        (known,) = await memory.remember("Ann is shy.", user_id="ann", at=NOW - days(1))
+        (id,) = known.memory_ids
+        memory.observe(**ME, user="I have a cat", assistant="ok", turn_id="1", whisper=[id])
+        memory.observe(**ME, user="I have a dog", assistant="ok", turn_id="2")
+        await memory.flush()
+        memory.observe(**ME, user="I have a dog", assistant="Aw!", turn_id="2")
+        await memory.flush()
+        left = {one.content: one.uses for one in await memory.list(user_id="ann")}
+        assert left == {"Ann has a cat.": 0, "Ann is shy.": 1}
+
+
 async def test_a_reply_replaced_while_it_is_judged(tmp_path: Path) -> None:
     """The new version is judged after the old one, whose memories are taken back."""
     asked, gate = asyncio.Event(), asyncio.Event()

@@ -157,6 +157,24 @@ async def test_news_about_what_is_shared_stays_with_the_persona_that_was_told(
         assert "Rex" in own.text
 
 
+async def test_news_that_the_user_agrees_to_stay_with_the_persona_that_was_told(
+    tmp_path: Path,
+) -> None:
+    """A change of a shared memory that waited for the user's yes is known to that persona alone."""
+    news = answer(update("m1", "Ann has a dog called Rex.", "my dog Rex"))
+    async with staged(tmp_path, [news], language="en", auto_extract=False) as stage:
+        await stage.memory.introduce_persona(agent_id=LUNA, knows="own")
+        (kept,) = await stage.memory.remember("Ann has a dog.", user_id="ann", agent_id=LUNA)
+        await stage.memory.share(kept.changes[0].after.id, user_id="ann")
+        stage.memory.observe(user_id="ann", agent_id=LUNA, user="my dog Rex", assistant="Aw.")
+        await stage.memory.flush()
+        (agreed,) = await stage.memory.confirm_all(user_id="ann")
+        assert agreed.refused is None
+        assert "Rex" not in (await stage.memory.recall(user_id="ann", text="dog")).text
+        own = await stage.memory.recall(user_id="ann", agent_id=LUNA, text="dog")
+        assert "Rex" in own.text
+
+
 async def test_what_was_whispered_to_one_is_no_echo_for_another(tmp_path: Path) -> None:
     """A host that recalls for one persona and observes for another lets nothing slip."""
     kept = answer(add("Ann has a dog.", "a dog"))

@@ -5,6 +5,7 @@ the user saw it, and the way from there to the root is what is read.
 """
 
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -53,7 +54,13 @@ def read_chatgpt(file: Path) -> Iterator[Chat]:
             where = f"{name}, conversation {number}"
             if not isinstance(found, dict) or not isinstance(found.get("mapping"), dict):
                 raise TransferError(f"{where} has no messages below `mapping`")
-            yield _chat(found, where)
+            try:
+                chat = _chat(found, where)
+            except (TypeError, ValueError, AttributeError):
+                raise TransferError(
+                    f"{where} has a field of another form than ChatGPT writes"
+                ) from None
+            yield chat
 
 
 def _texts(file: Path) -> Iterator[tuple[str, str]]:
@@ -72,7 +79,7 @@ def _texts(file: Path) -> Iterator[tuple[str, str]]:
                 yield f"{file}: {one.filename}", archive.read(one).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise TransferError(f"{file} is no JSON in UTF-8") from None
-    except (BadZipFile, RuntimeError, NotImplementedError, EOFError) as error:
+    except (BadZipFile, zlib.error, RuntimeError, NotImplementedError, EOFError) as error:
         raise TransferError(f"{file} cannot be unpacked: {error}") from None
 
 
@@ -98,6 +105,8 @@ def _conversations(text: str, name: str) -> Iterator[tuple[int, Any]]:
         ) from None
     except RecursionError:
         raise TransferError(f"{name}, conversation {number}: nested too deeply") from None
+    except ValueError:  # of more digits than Python reads
+        raise TransferError(f"{name}, conversation {number}: a number is too long") from None
     if many and text[place : place + 1] != "]":
         raise TransferError(f"{name} ends after conversation {number}: it was cut")
 

@@ -8,8 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from souffleur.errors import IdentityError, MessageError, TransferError
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.importing import Imported
@@ -90,6 +88,7 @@ def _verdict(record: Mapping[str, Any], user_id: str | None, now: datetime) -> V
             return "expired"
         since = _time(record.get("created_at"), now)
         metadata, topics = record.get("metadata"), record.get("categories") or ()
+        topics = (topics,) if isinstance(topics, str) else topics
         add = Add(
             reason="imported from mem0",
             quote="",
@@ -99,6 +98,7 @@ def _verdict(record: Mapping[str, Any], user_id: str | None, now: datetime) -> V
             expires_at=until,
             data={"metadata": metadata} if metadata else {},
         )
+        add.model_dump_json()  # as the ledger holds it: half a character and depth are told here
         return Verdict(
             id=derive_id("import", "mem0", whose, record["id"]),
             user_id=whose,
@@ -107,7 +107,7 @@ def _verdict(record: Mapping[str, Any], user_id: str | None, now: datetime) -> V
             at=now,
             ops=(add,),
         )
-    except (ValidationError, IdentityError, MessageError, TypeError):
+    except (ValueError, IdentityError, MessageError, TypeError):
         return "blank, too long, or with a field that cannot be read"
 
 

@@ -48,6 +48,8 @@ def _messages(file: Path) -> list[Any]:
         raise TransferError(f"{file}, line {error.lineno}: this is no JSON") from None
     except RecursionError:
         raise TransferError(f"{file} is nested too deeply") from None
+    except ValueError:  # of more digits than Python reads
+        raise TransferError(f"{file}: a number is too long") from None
     if isinstance(found, dict):
         found = found.get("messages")
     if not isinstance(found, list):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from souffleur.errors import MessageError, TransferError
+from souffleur.knowledge.language.plain_text import mend
 from souffleur.knowledge.operation import derive_id
 from souffleur.moments import read_moment
 from souffleur.moving.chats import Chat, ChatMessage, fields_of
@@ -68,12 +69,12 @@ def read_date(value: object) -> datetime | None:
     ('2023-06-19 14:20:00', '2024-07-12 01:31:37')
     >>> str(read_date("2024-6-5 @14h 56m 50s 682ms")), str(read_date(1687184400123))
     ('2024-06-05 14:56:50.682000', '2023-06-19 14:20:00.123000+00:00')
-    >>> str(read_date("2025-10-01T08:30:00.000Z")), read_date("yesterday"), read_date(None)
+    >>> str(read_date("2025-10-01T08:30:00.000Z")), read_date("yesterday"), read_date("²")
     ('2025-10-01 08:30:00+00:00', None, None)
     """
-    if isinstance(value, str) and value.isdigit():
-        value = int(value)
     try:
+        if isinstance(value, str) and value.isdigit():
+            value = int(value)
         if isinstance(value, int | float):
             return read_moment(value / 1000)
         if isinstance(value, str):
@@ -116,7 +117,8 @@ def _lines(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _session_id(first: Mapping[str, Any]) -> str:
     """Return the same id for a chat and its branches, whatever their files are called."""
-    return f"sillytavern-{derive_id('sillytavern', first.get('name'), first.get('send_date'))}"
+    name, date = (mend(str(first.get(field))) for field in ("name", "send_date"))
+    return f"sillytavern-{derive_id('sillytavern', name, date)}"
 
 
 def _unsaid(message: Mapping[str, Any]) -> str:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from souffleur.background.intake import Receipt, Said, turn_of
-from souffleur.errors import StoreError
+from souffleur.errors import IdentityError, StoreError, TransferError
+from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.importing import DIFFERS, Imported
 from souffleur.knowledge.talk.turn import Turn, digest_of, turn_point_id
 from souffleur.moving.chats import Chat, ChatTurn, in_order, turns_of
@@ -103,9 +104,22 @@ def _read(
     chats: list[Sequence[ChatTurn]] = []
     for chat in read(file):
         turns, left_out = turns_of(chat, zone=zone, now=now)
+        _check_ids(file, turns)
         chats.append(turns)
         skipped += left_out
     return [*in_order(chats)], skipped
+
+
+def _check_ids(file: Path, turns: Sequence[ChatTurn]) -> None:
+    """Raise TransferError for a turn that could not be observed by its ids."""
+    for turn in turns:
+        try:
+            check_id(turn.session_id, "session_id")
+            check_id(turn.turn_id, "turn_id")
+        except IdentityError as error:
+            raise TransferError(
+                f"{file}: {error}; it is the session {turn.session_id[:40]!r}"
+            ) from None
 
 
 def _point_id(listener: Listener, turn: ChatTurn) -> str:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from zipfile import ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -157,6 +157,9 @@ WHOLE = json.dumps([conversation(node("1", "root", "user", "hi"))], indent=1)
         (WHOLE.replace('"parent": "root"', '"parent": "9"'), "conversation 1: .* no message"),
         (WHOLE.replace('"parent": "root"', '"parent": "1"'), "conversation 1: .* to itself"),
         (WHOLE.replace('"parts"', '"bits"'), "message 1 has no list of parts"),
+        (WHOLE.replace('"parent": "root"', '"parent": ["root"]'), "conversation 1 has a field of"),
+        (WHOLE.replace('"text"', '["text"]'), "conversation 1 has a field of another form"),
+        (WHOLE.replace(f"{BEGUN}", "9" * 5000), "conversation 1: a number is too long"),
         ("[" * 100_000, "conversation 1: nested too deeply"),
     ],
 )
@@ -175,6 +178,13 @@ def test_a_broken_archive(tmp_path: Path) -> None:
         list(read_chatgpt(file))
     file.write_bytes(b"PK" + file.read_bytes()[30:])
     with pytest.raises(TransferError):
+        list(read_chatgpt(file))
+    with ZipFile(file, "w", ZIP_DEFLATED) as archive:
+        archive.writestr("conversations.json", WHOLE)
+    whole = bytearray(file.read_bytes())
+    whole[48:60] = b"\xff" * 12  # within what is packed
+    file.write_bytes(whole)
+    with pytest.raises(TransferError, match="cannot be unpacked"):
         list(read_chatgpt(file))
 
 

@@ -130,6 +130,29 @@ async def test_chats_at_once() -> None:
     assert [turn.turn_id for turn in in_order([evening, [between]])] == ["1", "3", "5"]
 
 
+@pytest.mark.parametrize(
+    ("id", "why"), [("s" * 600, "has 600 characters"), (" ", "blank"), ("a\ud800", "half of a")]
+)
+async def test_an_id_that_no_turn_may_have(
+    memory: Souffleur, tmp_path: Path, id: str, why: str
+) -> None:
+    """It is told before anything is written, in a dry run as well."""
+    said = [{"role": "user", "content": f"I am {n}.", "session_id": n} for n in ("well", id)]
+    file = written(tmp_path, said, "messages.json")
+    for dry_run in (True, False):
+        with pytest.raises(TransferError, match=f"session_id .*{why}"):
+            await memory.import_file(file, user_id="ida", dry_run=dry_run)
+    assert await memory.knowledge.journal.turns(user_id="ida") == []
+
+
+async def test_a_number_of_endless_digits(memory: Souffleur, tmp_path: Path) -> None:
+    """It is told as such."""
+    file = tmp_path / "messages.json"
+    file.write_text(f'[{{"role": "user", "content": "hi", "at": {"9" * 5000}}}]')
+    with pytest.raises(TransferError, match="a number is too long"):
+        await memory.import_file(file, user_id="ann")
+
+
 async def test_an_import_that_was_cut_off(tmp_path: Path) -> None:
     """It goes on where it was; what is wrong in the file is found before anything is written."""
     talks = [

@@ -87,6 +87,22 @@ async def test_for_one_user(memory: Souffleur, tmp_path: Path) -> None:
     assert [one.content for one in await memory.list(user_id="zoe")] == ["Somebody skis."]
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+async def test_what_no_store_can_hold(memory: Souffleur, tmp_path: Path, dry_run: bool) -> None:
+    """A memory with half a character beside its words, or nested without end, is left out."""
+    deep = "[" * 300 + "]" * 300
+    file = tmp_path / "mem0.json"
+    file.write_text(
+        '[{"id": "a\\ud800", "memory": "Ann likes tea."}, {"id": "b", "memory": "Ann likes milk.", '
+        '"metadata": {"a": "\\ud800"}}, {"id": "c", "memory": "Ann likes beer.", "metadata": '
+        f'{{"a": {deep}}}}}, {{"id": "d", "memory": "Ann likes ale.", "categories": "drinks"}}]'
+    )
+    taken = await memory.import_file(file, user_id="ann", dry_run=dry_run)
+    assert (taken.new, list(taken.skipped.values())) == ({"memory": 1}, [3])
+    kept = await memory.list(user_id="ann")
+    assert [one.topics for one in kept] == ([] if dry_run else [("drinks",)])
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

@@ -83,6 +83,13 @@ def test_ids_outlive_what_changes(tmp_path: Path) -> None:
     assert len(set(ids)) == len(ids)
 
 
+def test_a_name_that_was_cut(tmp_path: Path) -> None:
+    """A chat whose first speaker's name holds half a character is read as any other."""
+    lines = [{**one, "name": "Lun\ud83d"} for one in CHAT]
+    (chat,) = read_sillytavern(written(tmp_path, lines))
+    assert chat.messages
+
+
 def test_a_group(tmp_path: Path) -> None:
     """A group's chat needs no first line of its own, and says which character speaks."""
     told = [

@@ -75,7 +75,7 @@ class People:
         self, old: Introduced, fields: Mapping[str, str | None], now: datetime
     ) -> Introduced:
         for name, words in fields.items():
-            if words and (secret := find_secret(words)):
+            if isinstance(words, str) and (secret := find_secret(words)):
                 raise SettingsError(f"this introduction is invalid: {name} holds {secret}")
         new = next_version(old, fields, now)
         if new is not old:

@@ -149,8 +149,7 @@ def _single(op: Op, old: Memory, context: PlanContext) -> Memory:
         case Archive():
             return old.model_copy(update={"state": MemoryState.ARCHIVED})
         case Restore():
-            update = {"state": MemoryState.ACTIVE, "anchor_at": now, "superseded_by": None}
-            return old.model_copy(update={**update, "valid_until": None})
+            return _restored(old, now, context.policy)
         case Share():
             return old.model_copy(update={"sphere": SHARED})
         case Confirm():
@@ -165,6 +164,14 @@ def _single(op: Op, old: Memory, context: PlanContext) -> Memory:
             return old.model_copy(update={**update, "anchor_at": now})
         case _:
             raise TypeError(f"no plan for {op.op}")
+
+
+def _restored(old: Memory, now: datetime, policy: Policy) -> Memory:
+    """Return a memory in use again, also if its time was over: it would be gone at once."""
+    over = old.expires_at is not None and old.expires_at <= now
+    until = decay.gone_at(old.category, now, policy) if over else old.expires_at
+    update = {"state": MemoryState.ACTIVE, "anchor_at": now, "superseded_by": None}
+    return old.model_copy(update={**update, "valid_until": None, "expires_at": until})
 
 
 def _added(op: Add, context: PlanContext) -> Memory:

@@ -519,6 +519,8 @@ class Souffleur:
         them. Raises MessageError for an invalid sentence.
         """
         system = {"category": Category.SYSTEM}
+        if isinstance(what, str):  # each of its characters would be a sentence
+            raise MessageError("what a persona is must be a list of sentences, not one text")
         adds = [_add("defined by the host", one, Kind.FACT, Importance.HIGH) for one in what]
         sphere = own_sphere(check_id(agent_id, "agent_id"))
         known = await self.knowledge.list(PERSONAS, category=Category.SYSTEM, sphere=sphere)
@@ -820,7 +822,10 @@ class Souffleur:
     async def restore_memory(
         self, memory_id: str, *, user_id: str, reason: str = "told to restore"
     ) -> LedgerEntry:
-        """Make a forgotten or archived memory active again; undoable. Raises NotFoundError."""
+        """Make a forgotten or archived memory active again; undoable. Raises NotFoundError.
+
+        If its time was over, it ends no more.
+        """
         memory = await self.get(memory_id, user_id=user_id)
         op = Restore(target=memory.id, reason=reason)
         return (await self._decide([op], user_id, memory.agent_id, None))[0]

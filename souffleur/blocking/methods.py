@@ -481,7 +481,10 @@ class SouffleurMethods(Face):
     def restore_memory(
         self, memory_id: str, *, user_id: str, reason: str = "told to restore"
     ) -> LedgerEntry:
-        """Make a forgotten or archived memory active again; undoable. Raises NotFoundError."""
+        """Make a forgotten or archived memory active again; undoable. Raises NotFoundError.
+
+        If its time was over, it ends no more.
+        """
         found: LedgerEntry = self._wait(
             self._inner.restore_memory, memory_id, user_id=user_id, reason=reason
         )

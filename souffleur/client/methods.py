@@ -471,7 +471,10 @@ class Methods(_Calls):
     def restore_memory(
         self, memory_id: str, *, user_id: str, reason: str = "told to restore"
     ) -> LedgerEntry:
-        """Make a forgotten or archived memory active again; undoable. Raises NotFoundError."""
+        """Make a forgotten or archived memory active again; undoable. Raises NotFoundError.
+
+        If its time was over, it ends no more.
+        """
         found: LedgerEntry = self._call(
             "restore_memory", memory_id=memory_id, user_id=user_id, reason=reason
         )
@@ -1070,7 +1073,10 @@ class AsyncMethods(_Awaits):
     async def restore_memory(
         self, memory_id: str, *, user_id: str, reason: str = "told to restore"
     ) -> LedgerEntry:
-        """Make a forgotten or archived memory active again; undoable. Raises NotFoundError."""
+        """Make a forgotten or archived memory active again; undoable. Raises NotFoundError.
+
+        If its time was over, it ends no more.
+        """
         found: LedgerEntry = await self._call(
             "restore_memory", memory_id=memory_id, user_id=user_id, reason=reason
         )

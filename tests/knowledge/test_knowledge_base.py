@@ -144,6 +144,22 @@ async def test_a_forgotten_memory_can_be_restored(base: KnowledgeBase) -> None:
     assert {one.id, old.id} <= {memory.id for memory in await base.list("ann")}
 
 
+async def test_what_is_restored_after_its_time_is_there(base: KnowledgeBase) -> None:
+    """A plan that was archived when it expired is in use again, one that lies ahead as before."""
+    past, ahead = NOW + days(7), NOW + days(90)
+    plans = [
+        await keep(base, f"Ann flies on day {n}.", expires_at=until)
+        for n, until in enumerate((past, ahead))
+    ]
+    later = NOW + days(30)
+    for plan, until in zip(plans, (None, ahead), strict=True):
+        await by_hand(base, Archive(target=plan.id, reason="it is over"))
+        op = Restore(target=plan.id, reason="r")
+        back = (await by_hand(base, op, at=later)).changes[0].after
+        assert back.expires_at == until
+    assert {one.id for one in await base.list("ann", now=later)} == {one.id for one in plans}
+
+
 async def test_a_merge_links_and_archives_the_originals(base: KnowledgeBase) -> None:
     """Several become one; nothing of where they came from is lost."""
     first, second = await keep(base, "Ann likes tea."), await keep(base, "Ann drinks tea daily.")

@@ -43,8 +43,10 @@ async def test_a_definition_says_all(tmp_path: Path) -> None:
         assert {one.content for one in await defined(stage.memory)} == {CAT, "Luna is old."}
         assert before in await defined(stage.memory)
         assert await stage.memory.define(agent_id="luna", what=[CAT, "Luna is old."]) == []
-        with pytest.raises(MessageError):
-            await stage.memory.define(agent_id="luna", what=[" "])
+        for wrong in ([" "], CAT, ""):
+            with pytest.raises(MessageError):
+                await stage.memory.define(agent_id="luna", what=wrong)
+        assert len(await defined(stage.memory)) == 2
 
 
 @pytest.mark.parametrize("who", [who for who in ActorKind if who is not ActorKind.HOST])

@@ -136,12 +136,13 @@ async def test_who_speaks_japanese_is_whispered_of_in_japanese(tmp_path: Path) -
         ({"title": "A" * 61}, "title: must have at most 60 characters"),
         ({"title": "\ud83d"}, "title: holds half of a character"),
         ({"timezone": "Mars/Base"}, "timezone: there is no time zone 'Mars/Base'"),
+        ({"title": 7}, "title: Input should be a valid string"),
         ({"timezone": "../UTC"}, "timezone: there is no time zone"),
         ({"language": "tlh"}, "language: Input should be 'en', 'zh' or 'ja'"),
     ],
 )
 async def test_what_cannot_be_right_is_refused(
-    base: KnowledgeBase, fields: dict[str, str], why: str
+    base: KnowledgeBase, fields: dict[str, Any], why: str
 ) -> None:
     """The error names the field and what to do, and nothing is kept."""
     with pytest.raises(SettingsError, match=why):

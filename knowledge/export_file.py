@@ -37,8 +37,8 @@ BEGIN = b'{"souffleur":'
 """How the first and the last line begin, and no other."""
 FORMAT = 1
 """Version of the lines; the schema of the records has its own."""
-MACHINERY = ("meta", "watermark", "lease", "arrivals", "user lease", "draft", "spending")
-"""Types of records by which a store is run: they say nothing of anybody, and stay."""
+MACHINERY = ("meta", "watermark", "lease", "arrivals", "user lease", "draft", "spending", "removal")
+"""Types of records by which a store is run: they stay, with what is just being removed."""
 
 
 class ExportHead(Frozen):

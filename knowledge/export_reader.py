@@ -16,6 +16,7 @@ from souffleur.knowledge.operation import LedgerEntry, entry_id, is_id
 from souffleur.knowledge.people import Person, PersonaCard, person_id, persona_id
 from souffleur.knowledge.policy import POLICIES
 from souffleur.knowledge.preferences import Preferences, preferences_id
+from souffleur.knowledge.removal import order as removal
 from souffleur.knowledge.sharing.numbers import Highest
 from souffleur.knowledge.talk.session import Segment, Session, segment_id, session_point_id
 from souffleur.knowledge.talk.turn import Turn, turn_point_id
@@ -157,13 +158,15 @@ def _id_of(record: object) -> str:
             return segment_id(session, record.number)
         case LedgerEntry(undoes=str(undone)):
             return undo_id_of(undone)
+        case LedgerEntry(op=removal.PURGE):
+            return record.verdict_id
         case LedgerEntry():
             return entry_id(record.verdict_id, record.position)
         case Person():
             return person_id(record.user_id)
-        case PersonaCard():
-            return persona_id(record.agent_id)
         case Preferences():
             return preferences_id(record.user_id)
+        case PersonaCard():
+            return persona_id(record.agent_id)
     assert hasattr(record, "id")  # of a memory, an item, a note on a portrait, a run
     return str(record.id)

@@ -27,6 +27,7 @@ from souffleur.knowledge.operation import (
 )
 from souffleur.knowledge.people import to_person, to_persona
 from souffleur.knowledge.preferences import to_preferences
+from souffleur.knowledge.removal.order import to_order
 from souffleur.knowledge.sharing.arrivals import to_arrivals
 from souffleur.knowledge.sharing.user_lease import to_user_lease
 from souffleur.knowledge.talk.talk_codec import (
@@ -54,6 +55,7 @@ _READERS: dict[str, Callable[[Point], object]] = {
     "arrivals": to_arrivals,
     "user lease": to_user_lease,
     "draft": to_entry,
+    "removal": to_order,
     "meta": lambda point: point.payload["made_with"],
 }
 """The reader of each type of record in the journal."""

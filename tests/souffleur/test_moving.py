@@ -14,8 +14,10 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from souffleur.errors import NotFoundError, StoreMismatchError, TransferError
 from souffleur.knowledge.engine.collection import Filter, read_all
 from souffleur.knowledge.migration import put_memories
-from souffleur.knowledge.operation import derive_id
+from souffleur.knowledge.operation import Actor, ActorKind, derive_id
 from souffleur.knowledge.policy import EVERBOT
+from souffleur.knowledge.removal.order import make_order
+from souffleur.knowledge.upkeep.repair import find_broken
 from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, memory as a_memory
@@ -38,7 +40,7 @@ def opened(folder: Path, **fields: Any) -> Any:
 
 
 async def filled(memory: Souffleur) -> None:
-    """Have two users, with memories, history, turns, items, introductions and preferences."""
+    """Have two users, with memories, history, turns, items and introductions."""
     await memory.introduce(user_id="ann", title="Annie")
     await memory.set_preferences(user_id="ann", show_references=True)
     await memory.introduce_persona(agent_id="luna", knows="own")
@@ -114,7 +116,6 @@ async def test_what_is_exported_is_imported(memory: Souffleur, file: Path, tmp_p
         assert await everything(new) == before
         assert (await new.export(again)).counts == done.new
         assert lines_of(again) == lines_of(file)
-        assert (await new.preferences(user_id="ann")).show_references
         tea = next(one for one in await new.list(user_id="ann") if "oolong" in one.content)
         assert [one.op for one in await new.history(tea.id, user_id="ann")] == ["ADD", "EDIT"]
         assert [one.memory.content for one in await new.search("sails", user_id="ben")] == [
@@ -126,13 +127,49 @@ async def test_one_user_alone(memory: Souffleur, tmp_path: Path) -> None:
     """Nothing of another is in the file, and the other's own is refused for that user."""
     file = tmp_path / "ann.jsonl"
     made = await memory.export(file, user_id="ann")
-    told = {"entry": 5, "memory": 2, "session": 1, "turn": 1}
-    assert made.counts == {**told, "person": 1, "preferences": 1}
+    alone = {"person": 1, "preferences": 1, "session": 1, "turn": 1}
+    assert made.counts == {"entry": 5, "memory": 2, **alone}
     assert b"sails" not in read(file)
     with pytest.raises(TransferError, match="has records of others than 'ben'"):
         await memory.import_file(file, user_id="ben")
     with pytest.raises(NotFoundError, match="nothing is known of 'zoe'"):
         await memory.export(file, user_id="zoe")
+
+
+async def test_what_was_erased_and_what_a_user_wants_is_moved(tmp_path: Path) -> None:
+    """The receipts of removals and the preferences of users come with the rest."""
+    file, again = tmp_path / "all.jsonl", tmp_path / "again.jsonl"
+    kept = chosen(tmp_path / "old")  # its files are rewritten
+    async with Souffleur.open(kept, clock=lambda: NOW) as old:
+        for words in ("Ann likes tea.", "Ann sails."):
+            (told,) = await old.remember(words, user_id="ann")
+        await old.erase_memory(told.memory_ids[0], user_id="ann")
+        await old.set_preferences(user_id="ann", auto_extract=False)
+        await old.set_preferences(user_id="zoe", memory=False)
+        made = await old.export(file)
+    async with opened(tmp_path / "new") as new:
+        assert (await new.import_file(file)).new == made.counts
+        assert not (await new.preferences(user_id="zoe")).memory
+        assert (await new.preferences(user_id="ann")).auto_extract is False
+        ops = [one.entry.op for one in await new.ledger(user_id="ann")]
+        assert ops == ["ADD", "ADD", "PURGE"]
+        await new.export(again)
+    assert lines_of(again) == lines_of(file)
+
+
+async def test_what_is_being_removed_is_not_moved(tmp_path: Path) -> None:
+    """The order of a removal, which knows what it is about, is in no export, and is no damage."""
+    file = tmp_path / "all.jsonl"
+    async with opened(tmp_path / "store") as memory:
+        await filled(memory)
+        removals, by = memory.knowledge.removals, Actor(who=ActorKind.USER)
+        traces = (await memory.preview_topic("dogs", user_id="ann")).traces
+        subject = await removals.subject("ann", "dogs", traces)
+        order = make_order("ann", traces, subject, by=by, now=NOW, retell=False)
+        await removals.begin(order)
+        await memory.export(file)
+        assert b'"removal"' not in read(file)
+        assert await find_broken(memory.knowledge) == []
 
 
 async def test_what_is_there_stays(file: Path, tmp_path: Path) -> None:

@@ -133,7 +133,11 @@ class ConversationSummarizer:
         if await knowledge.exists(episode_id):  # a crash came between it and the segment
             return episode_id
         turns = [turn for turn in await knowledge.sessions.turns(segment) if not turn.hidden]
-        if sum(turn.messages for turn in turns) < MIN_EPISODE_MESSAGES:
+        short = sum(turn.messages for turn in turns) < MIN_EPISODE_MESSAGES
+        in_part = short or any(turn.expunged for turn in turns)
+        if in_part and (former := await _former(knowledge, segment)):
+            return former.id  # what is left of its words does not tell it anew
+        if short:
             return None
         state = await run_graph(self.graph, {"segment": segment, "turns": turns}, self.context)
         made = [entry for entry in state["outcomes"] if entry.op in {"ADD", "UPDATE"}]

@@ -172,8 +172,12 @@ class Sessions:
         await self._collection.put([segment_point(segment) for segment in segments])
 
     async def requeue(self, segments: Iterable[Segment]) -> None:
-        """Queue segments to be summarised again, even if they are being summarised right now."""
+        """Queue segments to be summarised again, even if they are being summarised right now.
+
+        Words may have come to them, which expire then.
+        """
         fresh = {"state": SegmentState.WAITING, "tries": 0, "retry_at": None, "error": ""}
+        fresh |= {"expunged": False}
         await self.save(
             [
                 segment.model_copy(update={**fresh, "version": segment.version + 1})

@@ -435,6 +435,24 @@ async def test_without_raw_days_words_go_with_their_summary(tmp_path: Path) -> N
         assert not stage.memory.observe(**ME, user="hi", assistant="ho", turn_id="t").new
 
 
+async def test_a_reply_replaced_after_the_words_went(tmp_path: Path) -> None:
+    """Its words go as well, and what was told of all of them is not told anew from them alone."""
+    told = [TEA, episode("Mo said milk."), episode("Mo said beer.")]
+    script = by_name(episode=lambda _: told.pop(0))
+    async with staged(tmp_path, script, raw_days=0, kept=True) as stage:
+        for id in ("1", "2", "3"):
+            stage.memory.observe(**ME, user=f"hi {id}", assistant="ho", turn_id=id)
+        await stage.end()
+        (tea,) = await stage.episodes()
+        for id in ("2", "3"):
+            stage.memory.observe(**ME, user=f"hi {id}", assistant="hey", turn_id=id)
+        await stage.memory.flush()
+        assert {turn.user for turn in await stage.knowledge.journal.turns()} == {""}
+        assert await stage.episodes() == [tea]
+        await stage.memory.erase_turn("1", user_id="ann")
+        assert await stage.episodes() == []
+
+
 async def test_words_not_judged_yet_do_not_expire(tmp_path: Path) -> None:
     """Told but not judged, they stay, with 0 days as well; once judged they go."""
     failing = ["no idea"] * 4

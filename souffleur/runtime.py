@@ -409,8 +409,10 @@ class Souffleur:
         """Record the steps by which something was done, and how it went, as a skill.
 
         The same steps again strengthen it, other steps under that name replace it. Raises
-        MessageError if there is no name or no step, or if it is too long.
+        MessageError if there is no name or no step, or if it is too long, MemoryOffError if the
+        user wants nothing to be stored.
         """
+        await self._need_memory(user_id)
         data = skill_data(name, workflow, outcome)
         known = await self.list(user_id=user_id, agent_id=agent_id, kind=Kind.SKILL)
         former = next((one for one in known if one.data.get("skill") == data["skill"]), None)
@@ -563,9 +565,11 @@ class Souffleur:
     async def write_portrait(self, *, user_id: str, agent_id: str = "default") -> Memory:
         """Write a new portrait of a user, due or not. Raises SettingsError without a model.
 
-        A persona that knows only its own has a portrait of its own: name it.
+        A persona that knows only its own has a portrait of its own: name it. Raises MemoryOffError
+        if the user's memory is off.
         """
         narrator, user = self.parts.needed_agents.narrator, check_id(user_id)
+        await self._need_memory(user, incognito=True)
         _, sphere = await self._who(user, agent_id)
         return await self._backstage.do(lambda: narrator.write_portrait(user, "asked for", sphere))
 
@@ -923,6 +927,8 @@ class Souffleur:
 
         async def retell(portraits: Memories) -> None:
             try:
+                if not (await self.knowledge.choices.find(user_id)).memory:
+                    return  # no model reads of this user; what waits is written once it is on
                 async with asyncio.timeout(RETELL_SECONDS):
                     await agents.narrator.run(user_id)
                     for one in portraits:
@@ -1131,9 +1137,10 @@ class Souffleur:
         except SouffleurError:
             return False
 
-    async def _need_memory(self, user_id: str) -> None:
+    async def _need_memory(self, user_id: str, *, incognito: bool = False) -> None:
+        """Raise MemoryOffError for a user with the memory off, and unless allowed if incognito."""
         wanted = await self.knowledge.choices.find(user_id)
-        if wanted.keeps_out:
+        if wanted.keeps_out and not (incognito and wanted.memory):
             what = "memory is off" if not wanted.memory else "turns are incognito"
             raise MemoryOffError(
                 f"the {what} for {user_id!r}, who can change that: see `set_preferences`"

@@ -192,7 +192,8 @@ class SouffleurMethods(Face):
         """Record the steps by which something was done, and how it went, as a skill.
 
         The same steps again strengthen it, other steps under that name replace it. Raises
-        MessageError if there is no name or no step, or if it is too long.
+        MessageError if there is no name or no step, or if it is too long, MemoryOffError if the
+        user wants nothing to be stored.
         """
         found: LedgerEntry = self._wait(
             self._inner.record_skill, name, workflow, outcome, user_id=user_id, agent_id=agent_id
@@ -330,7 +331,8 @@ class SouffleurMethods(Face):
     def write_portrait(self, *, user_id: str, agent_id: str = "default") -> Memory:
         """Write a new portrait of a user, due or not. Raises SettingsError without a model.
 
-        A persona that knows only its own has a portrait of its own: name it.
+        A persona that knows only its own has a portrait of its own: name it. Raises MemoryOffError
+        if the user's memory is off.
         """
         found: Memory = self._wait(self._inner.write_portrait, user_id=user_id, agent_id=agent_id)
         return found

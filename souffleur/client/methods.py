@@ -185,7 +185,8 @@ class Methods(_Calls):
         """Record the steps by which something was done, and how it went, as a skill.
 
         The same steps again strengthen it, other steps under that name replace it. Raises
-        MessageError if there is no name or no step, or if it is too long.
+        MessageError if there is no name or no step, or if it is too long, MemoryOffError if the
+        user wants nothing to be stored.
         """
         found: LedgerEntry = self._call(
             "record_skill",
@@ -324,7 +325,8 @@ class Methods(_Calls):
     def write_portrait(self, *, user_id: str, agent_id: str = "default") -> Memory:
         """Write a new portrait of a user, due or not. Raises SettingsError without a model.
 
-        A persona that knows only its own has a portrait of its own: name it.
+        A persona that knows only its own has a portrait of its own: name it. Raises MemoryOffError
+        if the user's memory is off.
         """
         found: Memory = self._call("write_portrait", user_id=user_id, agent_id=agent_id)
         return found
@@ -785,7 +787,8 @@ class AsyncMethods(_Awaits):
         """Record the steps by which something was done, and how it went, as a skill.
 
         The same steps again strengthen it, other steps under that name replace it. Raises
-        MessageError if there is no name or no step, or if it is too long.
+        MessageError if there is no name or no step, or if it is too long, MemoryOffError if the
+        user wants nothing to be stored.
         """
         found: LedgerEntry = await self._call(
             "record_skill",
@@ -924,7 +927,8 @@ class AsyncMethods(_Awaits):
     async def write_portrait(self, *, user_id: str, agent_id: str = "default") -> Memory:
         """Write a new portrait of a user, due or not. Raises SettingsError without a model.
 
-        A persona that knows only its own has a portrait of its own: name it.
+        A persona that knows only its own has a portrait of its own: name it. Raises MemoryOffError
+        if the user's memory is off.
         """
         found: Memory = await self._call("write_portrait", user_id=user_id, agent_id=agent_id)
         return found

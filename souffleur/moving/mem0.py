@@ -44,6 +44,8 @@ async def import_mem0(
             skipped[f"memory: {verdict}"] += 1
         elif await knowledge.journal.get_entries([entry_id(verdict.id, 0)]):
             known["memory"] += 1
+        elif (await knowledge.choices.find(verdict.user_id)).keeps_out:
+            skipped["memory: of a user who wants none"] += 1
         elif dry_run:
             new["memory"] += 1
         else:

@@ -87,6 +87,19 @@ async def test_for_one_user(memory: Souffleur, tmp_path: Path) -> None:
     assert [one.content for one in await memory.list(user_id="zoe")] == ["Somebody skis."]
 
 
+async def test_a_user_who_wants_no_memory_gets_none(memory: Souffleur, tmp_path: Path) -> None:
+    """What is theirs is counted as left out, what is others' is taken."""
+    file = tmp_path / "mem0.json"
+    told = [{"id": name, "memory": f"{name} sails.", "user_id": name} for name in ("cleo", "bo")]
+    file.write_text(json.dumps(told))
+    await memory.set_preferences(user_id="cleo", memory=False)
+    for dry_run in (True, False):
+        taken = await memory.import_file(file, dry_run=dry_run)
+        assert taken.new == {"memory": 1}
+        assert taken.skipped == {"memory: of a user who wants none": 1}
+    assert await memory.list(user_id="cleo") == []
+
+
 @pytest.mark.parametrize("dry_run", [True, False])
 async def test_what_no_store_can_hold(memory: Souffleur, tmp_path: Path, dry_run: bool) -> None:
     """A memory with half a character beside its words, or nested without end, is left out."""

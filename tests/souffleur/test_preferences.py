@@ -14,7 +14,7 @@ from souffleur.settings import Settings
 from souffleur.whispering.whisper import Recall
 from tests.build import NOW, days
 from tests.place import where
-from tests.scripted import Scripted, add, answer, by_name
+from tests.scripted import Scripted, add, answer, by_name, episode
 from tests.stage import staged
 
 ANN: dict[str, Any] = {"user_id": "ann"}
@@ -42,6 +42,25 @@ async def test_off_and_on(tmp_path: Path) -> None:
         await memory.set_preferences(**ANN, memory=True)
         assert "likes tea" in (await memory.recall(**S1, text="some tea?")).text
         assert memory.observe(**S1, user="I like tea and milk").new
+
+
+async def test_no_model_is_asked_while_it_is_off(tmp_path: Path) -> None:
+    """Off, no skill is recorded and no portrait written, nor what is left of a topic told anew."""
+    script = by_name(monitor=TEA, episode=episode("Ann talked of tea. She likes rain."))
+    async with staged(tmp_path, script, kept=True) as stage:
+        memory = stage.memory
+        await stage.say("I like tea", "rain is nice", "so nice")
+        await stage.end()
+        asked = len(stage.chat.requests)
+        await memory.set_preferences(**ANN, memory=False)
+        with pytest.raises(MemoryOffError, match="memory is off for 'ann'"):
+            await memory.write_portrait(**ANN)
+        with pytest.raises(MemoryOffError, match="memory is off for 'ann'"):
+            await memory.record_skill("tea", ["boil water"], **ANN)
+        found = await memory.preview_topic("tea", **ANN)
+        await memory.forget_topic("tea", **ANN, ids=[one.id for one in found.traces])
+        assert len(stage.chat.requests) == asked
+        assert ["tea" in one.content for one in await memory.list(**ANN)] == [False]
 
 
 async def test_what_waits_is_judged_once_it_is_on(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from souffleur.agents.behalf import on_behalf_of
 from souffleur.errors import (
     AnswerError,
     EndpointError,
+    SettingsError,
     SouffleurError,
     StoreError,
     is_outage,
@@ -62,7 +63,7 @@ class RunOptions:
     """What a run is asked to do."""
 
     now: datetime
-    """The time of the run."""
+    """The time of the run, with a time zone."""
     user_id: str | None = None
     """The user whose memories are due; `None` means every user."""
     limits: RunLimits = RunLimits()
@@ -75,6 +76,11 @@ class RunOptions:
     """Called with the number of memories done, and the total."""
     resting: frozenset[str] = frozenset()
     """Users whose memory is off: nothing of theirs is read."""
+
+    def __post_init__(self) -> None:
+        """Check the time. Raises SettingsError if it has no time zone."""
+        if self.now.utcoffset() is None:
+            raise SettingsError("the time of a run has no time zone: give datetime.now(UTC)")
 
 
 @explain_fields

@@ -13,7 +13,7 @@ from souffleur.agents.exchange import Persona
 from souffleur.agents.reviewer import MemoryReviewer
 from souffleur.agents.rounds import Context
 from souffleur.agents.structured_chat import StructuredChat
-from souffleur.errors import EndpointError, StoreError
+from souffleur.errors import EndpointError, SettingsError, StoreError
 from souffleur.knowledge.engine.collection import Filter
 from souffleur.knowledge.knowledge_base import KnowledgeBase
 from souffleur.knowledge.memory import Category, Due, Kind, Memory, MemoryState
@@ -82,6 +82,12 @@ async def test_without_a_reviewer_faded_facts_go_at_the_last_threshold(tmp_path:
         assert ops(early) == ["WAITS"]
         late = await run_decay(base, RunOptions(NOW + days(32)), has_reviewer=False)
         assert ops(late) == ["FORGET"]
+
+
+def test_the_time_of_a_run_has_a_zone() -> None:
+    """A time without one is told before anything is done."""
+    with pytest.raises(SettingsError, match="has no time zone: give"):
+        RunOptions(NOW.replace(tzinfo=None))
 
 
 async def test_a_dry_run_changes_nothing(tmp_path: Path) -> None:

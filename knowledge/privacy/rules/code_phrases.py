@@ -40,7 +40,7 @@ CODES = (
     Rule(
         _KIND,
         "backup codes: ⟦4f7a-91bc, 77de-02af⟧",
-        rf"(?i:(?>{in_text('stated_recovery_code')}){_LINK}((?=[a-z0-9-]{{0,24}}?[0-9]){_GROUPED}"
+        rf"(?i:(?>{in_text('stated_recovery_code')})(?:\s?\([^)\n]{{1,40}}+\))?+{_LINK}((?=[a-z0-9-]{{0,24}}?[0-9]){_GROUPED}"
         rf"(?:[\s,;]{{1,3}}+{_GROUPED}){{0,15}}+))",
     ),
 )

@@ -231,7 +231,8 @@ PASSWORDS = (
             words("password", "pin"),
             weak=True,
             before=50,
-            unless=rf"{words('price_or_year', 'postal')}[^\n]{{0,12}}{VALUE}",
+            unless=rf"{words('price_or_year', 'postal')}[^\n]{{0,12}}{VALUE}"
+            rf"|[>\w.]:{VALUE}/|_[a-z]{{2,16}}:\s{VALUE}",
         ),
     ),
     Rule(

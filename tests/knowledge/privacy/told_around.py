@@ -506,6 +506,9 @@ SECRETS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "on the back of the photo stood ⟦legal winner thank year wave sausage worth useful legal winner thank yellow⟧, in pencil",
             "für den Schrank: ⟦1. legal 2. winner 3. thank 4. year 5. wave 6. sausage 7. worth 8. useful 9. legal 10. winner 11. thank 12. yellow⟧",
             "los monté en la pared: ⟦relevo duro fértil inmune pista gesto gordo acusar auge mozo carpeta mármol⟧, qué bonito",
+            "my backup codes (each works once)\n⟦k4fd-p9qs⟧\n⟦w2zv-8rtb⟧",
+            "github recovery: ⟦41d39-7be6f⟧",
+            "загран: ⟦72 4915306⟧, запомни",
         ),
     ),
 )
@@ -690,4 +693,9 @@ LOOKALIKES: tuple[str, ...] = (
     'the example says OPENAI_API_KEY="sua-chave-aqui", of course',
     "ИНН организации на чеке 7725586628, сметана снова кислая",
     "手机摔了，维修报价2680，我看着锁屏发呆",
+    "DATABASE_URL=postgres://<user>:<password>@<host>:6432/<name> is the form of it",
+    "password_hash_iterations: 480000 stands in the file",
+    "hoy pinté la puerta de entrada con el color 7016, gris antracita",
+    "와이파이 이름은 KT_GiGA_5G_B2C4인데 너무 느려",
+    "복구하다가 오류 번호: 4013",
 )

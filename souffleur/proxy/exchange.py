@@ -103,7 +103,7 @@ class Prompter:
         whole = join(turn.so_far, turn.joint, said)
         so_far = replace(turn, so_far=whole, joint="\n")
         self._threads.close(so_far, reply.id if reply.complete else "", said)
-        whole_said = reply.complete or reply.ended
+        whole_said = reply.complete or (reply.ended and not reply.failed)
         if not said or (reply.calls_tools and whole_said):
             return None
         if whole_said:

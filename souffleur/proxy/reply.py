@@ -35,6 +35,8 @@ class Reply:
         """Whether the companion waits for tools, and says the rest afterwards."""
         self.ended = False
         """Whether the companion has said why it stopped."""
+        self.failed = False
+        """Whether the upstream has told of an error in its midst: then it has no end."""
         self.id = ""
         """The id of the response."""
         self._said: dict[object, list[str]] = {}
@@ -73,7 +75,7 @@ class Reply:
         elif (body := parse_object(self._held)) is not None:
             self._read(self, body)
         self._held = bytearray()
-        self.complete |= self.ended
+        self.complete |= self.ended and not self.failed
 
     def say(self, part: object, text: object, *, whole: bool = False) -> None:
         """Note what was said in a part of the reply: more of it, or the `whole`."""
@@ -88,7 +90,7 @@ class Reply:
             return
         data = line[5:].strip()
         if data == b"[DONE]":
-            self.complete = True
+            self.complete = not self.failed
         elif (event := parse_object(data)) is not None:
             self._read(self, event)
 
@@ -96,6 +98,7 @@ class Reply:
 def _read_chat(reply: Reply, body: Mapping[str, Any]) -> None:
     """Read a completion, or a chunk of one; of several choices the first."""
     reply.id = str(body.get("id") or reply.id)
+    reply.failed |= bool(body.get("error"))
     for choice in _mappings(body.get("choices")):
         if choice.get("index", 0):
             continue
@@ -105,6 +108,7 @@ def _read_chat(reply: Reply, body: Mapping[str, Any]) -> None:
             reply.say("refusal", message.get("refusal"))
             if message.get("tool_calls") or message.get("function_call"):
                 reply.calls_tools = True
+        reply.failed |= bool(choice.get("error")) or choice.get("finish_reason") == "error"
         reply.ended |= bool(choice.get("finish_reason") or choice.get("message"))
 
 
@@ -112,6 +116,7 @@ def _read_response(reply: Reply, body: Mapping[str, Any]) -> None:
     """Read a response, or an event of one."""
     kind = str(body.get("type") or "")
     part = (body.get("output_index"), body.get("content_index"))
+    reply.failed |= kind in ("error", "response.failed")
     if kind in ("response.output_text.delta", "response.refusal.delta"):
         reply.say(part, body.get("delta"))
     elif kind in ("response.output_text.done", "response.refusal.done"):

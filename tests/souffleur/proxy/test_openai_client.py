@@ -13,6 +13,7 @@ import pytest_asyncio
 from tests.souffleur.proxy.endpoint import (
     Answer,
     calling,
+    events,
     refusal,
     responded,
     response_events,
@@ -152,6 +153,16 @@ async def test_endpoint_breaks_off(scene: Scene) -> None:
     with pytest.raises(openai.APIConnectionError):
         await hear(scene, "u8", user("A story!"))
     await until(scene, "u8", [("A story!", "Once [aborted]")])
+
+
+async def test_endpoint_fails_in_the_midst(scene: Scene) -> None:
+    """An error that comes as an event of a reply ends it: what was said is kept as aborted."""
+    once, *_ = streamed("Once ").parts
+    told = events({"error": {"message": "overloaded", "code": 503}}, "[DONE]")
+    scene.endpoint.will(Answer((once, *told.parts), headers=told.headers, chunked=True))
+    with pytest.raises(openai.APIError, match="overloaded"):
+        await hear(scene, "u27", user("A story!"))
+    await until(scene, "u27", [("A story!", "Once [aborted]")])
 
 
 async def test_regenerated(scene: Scene) -> None:

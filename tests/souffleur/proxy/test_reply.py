@@ -82,3 +82,26 @@ def test_without_an_end() -> None:
     chunk: Any = {"choices": [{"delta": {"content": "Hi"}}]}
     assert not read(events(chunk)).complete
     assert read(events(chunk, {"choices": [{"delta": {}, "finish_reason": "stop"}]})).complete
+
+
+BROKEN = {"error": {"message": "overloaded", "code": 503}}
+GONE = {"choices": [{"index": 0, "delta": {}, "finish_reason": "error"}]}
+FAILED = {"type": "response.failed", "response": {"id": "r", "status": "failed", "output": []}}
+
+
+@pytest.mark.parametrize(
+    ("error", "api"),
+    [
+        (BROKEN, "chat"),
+        (GONE, "chat"),
+        ({**GONE, **BROKEN}, "chat"),
+        ({"type": "error", "code": "server_error", "message": "overloaded"}, "responses"),
+        (FAILED, "responses"),
+    ],
+)
+def test_an_error_in_its_midst(error: object, api: Api) -> None:
+    """A reply in whose midst the upstream tells of an error is not whole, whatever follows."""
+    begun = streamed("Once ") if api == "chat" else response_events("Once ")
+    told = events(error, "[DONE]")
+    reply = read(Answer((begun.parts[0], *told.parts), headers=told.headers), api)
+    assert (reply.text, reply.complete, reply.failed) == ("Once ", False, True)

@@ -14,7 +14,14 @@ from souffleur.proxy.injection import Api, inject
 from souffleur.proxy.json_text import parse_object
 from souffleur.proxy.notes import Mode, Notes
 from souffleur.proxy.reply import ABORTED, Reply
-from souffleur.proxy.speaker import Admit, Headers, Speaker, find_speaker, is_incognito
+from souffleur.proxy.speaker import (
+    Admit,
+    Headers,
+    Speaker,
+    find_conversation,
+    find_speaker,
+    is_incognito,
+)
 from souffleur.proxy.talk import Talk, join, read_talk
 from souffleur.proxy.tasks import is_task
 from souffleur.proxy.threads import Latest, OpenTurn, Threads
@@ -81,7 +88,7 @@ class Prompter:
             return Exchange(body, api)
         speaker = find_speaker(headers, asked, query, admit)
         try:
-            turn = self._open(speaker, asked, messages)
+            turn = self._open(api, speaker, asked, messages)
             if turn is None:
                 return Exchange(body, api)
             start = time.perf_counter()
@@ -134,12 +141,15 @@ class Prompter:
             logger.error("turn {} is not kept yet: {}", turn.turn_id, receipt.error)
 
     def _open(
-        self, speaker: Speaker, asked: Mapping[str, Any], messages: list[Any]
+        self, api: Api, speaker: Speaker, asked: Mapping[str, Any], messages: list[Any]
     ) -> OpenTurn | None:
         """Return the turn that is asked for; `None` if the request has no word of a user."""
         talk: Talk | None = read_talk(messages)
         if isinstance(former := asked.get("previous_response_id"), str):
             return self._threads.follow(speaker, talk, former)
+        conversation = find_conversation(asked) if api == "responses" else None
+        if conversation and (talk is None or talk.is_first):  # else it brings its history itself
+            return self._threads.go_on(speaker, talk, conversation)
         return self._threads.open(speaker, talk) if talk else None
 
     async def _recall(self, turn: OpenTurn) -> Recall:

@@ -91,7 +91,7 @@ def find_speaker(headers: Headers, body: Mapping[str, Any], query: str, admit: A
     user_id, agent_id = admit(
         find(USER_HEADERS, USER_FIELDS, "user"), find(PERSONA_HEADERS, PERSONA_FIELDS)
     )
-    session_id = find(SESSION_HEADERS, SESSION_FIELDS) or _conversation(body)
+    session_id = find(SESSION_HEADERS, SESSION_FIELDS) or find_conversation(body)
     turn_id = find(TURN_HEADERS, TURN_FIELDS)
     return Speaker(
         check_sent_id(user_id),
@@ -117,7 +117,7 @@ def is_incognito(headers: Headers) -> bool:
     return headers.get("x-openwebui-chat-id", "").startswith(TEMPORARY_CHATS)
 
 
-def _conversation(body: Mapping[str, Any]) -> str | None:
+def find_conversation(body: Mapping[str, Any]) -> str | None:
     """Return the id of the conversation that a request to `/responses` belongs to."""
     given = body.get("conversation")
     found = given.get("id") if isinstance(given, Mapping) else given

@@ -1,6 +1,7 @@
 """Threads: to which session a request belongs if it names none, and which turn of it is meant."""
 
 import time
+import uuid
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
@@ -41,6 +42,8 @@ class OpenTurn:
     """What the companion has said already."""
     joint: str = ""
     """What stands between that and the rest of the reply."""
+    conversation: str = ""
+    """The conversation that the upstream holds, of which requests have the newest part alone."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,8 @@ class Threads:
         self._beginnings: Latest[tuple[str, str, str], tuple[_Beginning, ...]] = Latest()
         self._responses: Latest[str, OpenTurn] = Latest()
         """The turn of each response of `/responses`, by its id; `so_far` is all that was said."""
+        self._conversations: Latest[tuple[str, str, str], str] = Latest()
+        """The latest response of each conversation, by user, persona and its id."""
 
     def open(self, speaker: Speaker, talk: Talk) -> OpenTurn:
         """Return the turn that the reply to a request will complete."""
@@ -98,7 +103,7 @@ class Threads:
             session_id, turn_id = self._begin(speaker, talk)
         else:
             session_id, turn_id = speaker.session_id or known or _derived(talk), talk.place
-            self._go_on(speaker, talk, session_id)
+            self._note_going_on(speaker, talk, session_id)
         return _turn(speaker, talk, session_id, turn_id)
 
     def follow(self, speaker: Speaker, talk: Talk | None, former: str) -> OpenTurn | None:
@@ -114,6 +119,21 @@ class Threads:
         session_id = speaker.session_id or (known.session_id if known else digest([former]))
         return _turn(speaker, talk, session_id, digest(["after", former]))
 
+    def go_on(self, speaker: Speaker, talk: Talk | None, conversation: str) -> OpenTurn | None:
+        """Return the turn that follows the latest response of a conversation, as `follow` does.
+
+        Words said before are new ones here, unless what was replied to them was broken off.
+        """
+        key = (speaker.user_id, speaker.agent_id, conversation)
+        latest = self._conversations.get(key)
+        if latest is None:  # what was said before a restart is not known
+            latest = uuid.uuid4().hex
+            self._conversations.put(key, latest)
+        turn = self.follow(speaker, talk, latest)
+        if turn and talk and not speaker.turn_id:
+            turn = replace(turn, turn_id=digest(["after", latest, talk.user]))
+        return turn and replace(turn, conversation=conversation)
+
     def close(self, turn: OpenTurn, response_id: str = "", said: str = "") -> None:
         """Remember what was replied in a turn, so that what follows finds its session.
 
@@ -128,6 +148,9 @@ class Threads:
             self._replies.put(key, (turn.session_id, *others)[:MAX_SESSIONS])
         if response_id:
             self._responses.put(response_id, turn)
+        if response_id and turn.conversation:
+            key = (turn.user_id, turn.agent_id, turn.conversation)
+            self._conversations.put(key, response_id)
 
     def _begin(self, speaker: Speaker, talk: Talk) -> tuple[str, str]:
         """Return session and turn of a first message: the same as before if it was edited."""
@@ -144,7 +167,7 @@ class Threads:
         self._beginnings.put(key, (*kept, fresh))
         return fresh.session_id, fresh.turn_id
 
-    def _go_on(self, speaker: Speaker, talk: Talk, session_id: str) -> None:
+    def _note_going_on(self, speaker: Speaker, talk: Talk, session_id: str) -> None:
         """Note that a session has gone on: its first message is not edited any more."""
         key = _key(speaker, talk)
         known = self._beginnings.get(key)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 import openai
@@ -275,6 +275,48 @@ async def test_response_regenerated(scene: Scene) -> None:
         for _ in range(2):
             await client.responses.create(model="m", input="So?", previous_response_id="a")
     assert await scene.said("u17") == [("Hi", "One."), ("So?", "Three.")]
+
+
+async def test_conversation(scene: Scene) -> None:
+    """Each message of a conversation that the endpoint holds is a turn, also if it was said so."""
+    client: Any = scene.client("u28")
+    scene.endpoint.will(*(responded(f"{n}.", f"c{n}") for n in range(5)))
+    said = ["Good night", "I bought 3 apples", "I bought 4 apples", "Good night", "Good night"]
+    async with client:
+        for text in said:
+            await client.responses.create(model="m", input=text, conversation="conv_1")
+    assert await scene.said("u28") == [(text, f"{n}.") for n, text in enumerate(said)]
+    assert {turn.session_id for turn in await scene.turns("u28")} == {"conv_1"}
+
+
+async def test_conversation_broken_off(scene: Scene) -> None:
+    """The same message again replaces one whose reply was broken off, another one does not."""
+    client: Any = scene.client("u30")
+    cut = response_events("Once ", "upon", break_after=1)
+    whole_ones = response_events("Once.", id="b1"), response_events("I see.", id="b2")
+    scene.endpoint.will(cut, whole_ones[0], cut, whole_ones[1])
+    async with client:
+        for text in ("A story!", "A story!", "More!", "No, wait"):
+            with suppress(openai.APIConnectionError):
+                stream = await client.responses.create(
+                    model="m", input=text, conversation="conv_3", stream=True
+                )
+                assert [event async for event in stream]
+    kept = [("A story!", "Once."), ("More!", "Once [aborted]"), ("No, wait", "I see.")]
+    await until(scene, "u30", kept)
+
+
+async def test_conversation_with_tools(scene: Scene) -> None:
+    """What a conversation replies after a call of a tool completes the turn that called it."""
+    client: Any = scene.client("u29")
+    call = {"type": "function_call", "name": "f", "arguments": "{}", "call_id": "k"}
+    body = {**json.loads(responded("", "t1").parts[0]), "output": [call]}
+    scene.endpoint.will(Answer((json.dumps(body).encode(),)), responded("Rain.", "t2"))
+    output = [{"type": "function_call_output", "call_id": "k", "output": "rain"}]
+    async with client:
+        for given in ("How is the weather?", output):
+            await client.responses.create(model="m", input=given, conversation={"id": "conv_2"})
+    assert await scene.said("u29") == [("How is the weather?", "Rain.")]
 
 
 async def test_other_paths_pass(scene: Scene) -> None:

@@ -23,6 +23,8 @@ from souffleur.mcp.whose import Who
 
 REASON = "asked for through MCP"
 MAX_PAGE = 200
+_ENTRIES = 500
+"""Ledger entries that are read at a time."""
 
 MemoryId = Annotated[str, Field(description="The id of a memory.")]
 Limit = Annotated[int, Field(ge=1, le=MAX_PAGE, description="Maximum number of results.")]
@@ -135,6 +137,7 @@ class Tools:
         self, who: Who, change_id: Annotated[str, Field(description="The id of a change.")]
     ) -> ChangeRecord:
         """Take back one change, by the id that the change or `history` has."""
+        await self._need_known_change(who, change_id)
         return change_record(await self._memory.undo(change_id, user_id=who.user_id))
 
     async def ask(
@@ -160,6 +163,17 @@ class Tools:
     async def _forget(self, who: Who, memory_id: str) -> ChangeRecord:
         entries = await self._memory.forget(memory_id, user_id=who.user_id, reason=REASON)
         return change_record(entries[0])
+
+    async def _need_known_change(self, who: Who, change_id: str) -> None:
+        """Raise NotFoundError for a change of a memory that the persona may not know."""
+        after, more = 0, who.agent_id is not None
+        while more:
+            read = await self._memory.ledger(user_id=who.user_id, after=after, limit=_ENTRIES)
+            for entry in (one.entry for one in read if one.entry.id == change_id):
+                for memory_id in entry.memory_ids:
+                    await self._known(who, memory_id)
+                return
+            after, more = (read[-1].seq, True) if len(read) == _ENTRIES else (after, False)
 
     async def _known(self, who: Who, memory_id: str) -> Memory:
         """Return a memory that the user has and the persona may know. Raises NotFoundError."""

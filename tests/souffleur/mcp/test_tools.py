@@ -171,14 +171,18 @@ async def test_a_persona_that_knows_only_its_own(stage: Stage) -> None:
         calling(stage, user_id="two") as usual,
         calling(stage, user_id="two", agent_id="luna") as luna,
     ):
-        (id,) = (await usual("add_memory", text="Ann likes tea."))["memory_ids"]
-        await luna("add_memory", text="Ann fears the sea.")
+        added = await usual("add_memory", text="Ann likes tea.")
+        (id,) = added["memory_ids"]
+        own = await luna("add_memory", text="Ann fears the sea.")
         assert (await luna("get_memories"))["total"] == 1
         found = (await luna("search_memories", query="tea"))["results"]
         assert "Ann likes tea." not in [one["text"] for one in found]
         assert "there is no memory" in await luna.error("get_memory", memory_id=id)
         assert "there is no memory" in await luna.error("delete_memory", memory_id=id)
+        assert "there is no memory" in await luna.error("undo", change_id=added["id"])
         assert (await usual("get_memories"))["total"] == 2
+        assert (await luna("undo", change_id=own["id"]))["done"]
+        assert (await usual("get_memories"))["total"] == 1
 
 
 async def test_what_the_tools_say_of_themselves(stage: Stage) -> None:

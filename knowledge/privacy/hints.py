@@ -103,9 +103,9 @@ def names_country_number(lowered: str) -> bool:
     return bool(has_digits_of_document(lowered) and _names_country_number(lowered))
 
 
-has_many_words = re.compile(r"(?:(?:[^\W\d_]|[\u0300-\u036f])++[\s,;.):0-9]{1,6}+){11}").search
+has_many_words = re.compile(r"(?:[^\s0-9!-/:-@\[-`{-~]{1,12}+[\s,;.):0-9]{1,6}+){11}").search
 has_groups = re.compile("[0-9][a-z]{0,3}[ -]?[a-z0-9]{2}").search
-has_inner_sign = re.compile("[a-z0-9][!#$%&*+=?^~@|]+[a-z0-9]").search
+has_inner_sign = re.compile("[a-z0-9][!#$%&*+=?^~@|]{1,16}+[a-z0-9]").search
 is_assigned = any_of("=", ":")
 has_value_sign = any_of("=", "wifi:")
 has_at = any_of("@")

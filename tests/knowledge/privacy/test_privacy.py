@@ -3,6 +3,7 @@
 import gc
 import re
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from types import FrameType
 from typing import Any
@@ -114,6 +115,22 @@ def test_no_pattern_looks_far(secret: Secret) -> None:
     """At each place of a text the steps are bounded, so that all of them grow as the text does."""
     tree = import_module("re._parser").parse(secret.pattern.pattern, secret.pattern.flags)
     assert _bound(tree, last=True)[1] < FARTHEST
+
+
+def test_no_hint_looks_far() -> None:
+    """The patterns that are searched first are bounded, too."""
+    found = [search.__self__ for search in _searches() if isinstance(search.__self__, re.Pattern)]
+    assert len(found) > 5
+    for pattern in found:
+        tree = import_module("re._parser").parse(pattern.pattern, pattern.flags)
+        assert _bound(tree, last=True)[1] < 10 * FARTHEST, pattern.pattern
+
+
+def _searches() -> Iterator[Any]:
+    """Return the methods that hints are, or call."""
+    for hint in {one.hint for one in (*SECRETS, *CONTACTS) if one.hint}:
+        cells = [cell.cell_contents for cell in getattr(hint, "__closure__", None) or ()]
+        yield from (one for one in (hint, *cells) if hasattr(one, "__self__"))
 
 
 @pytest.mark.parametrize(

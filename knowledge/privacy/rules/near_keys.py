@@ -11,7 +11,7 @@ _NO_DASH, _NO_DASH_AFTER = "(?<![A-Za-z0-9-])", "(?![A-Za-z0-9-])"
 
 _NO_KEY = (
     r"(?!AAAA[BCE][0-9]Nza|eyJ|iVBOR|(?:[13][1-9A-HJ-NP-Za-km-z]{25,33}|Qm[1-9A-HJ-NP-Za-km-z]{44})"
-    r"(?![A-Za-z0-9])|(?>(?:[a-z0-9-]{1,32}+\.){1,3}?(?:com|org|net|io|dev|app|be|co|me|ai|gl|so)/)"
+    r"(?![A-Za-z0-9])|0x[0-9A-Fa-f]{40}(?![0-9A-Fa-f])|(?>(?:[a-z0-9-]{1,32}+\.){1,3}?(?:com|org|net|io|dev|app|be|co|me|ai|gl|so)/)"
     r"|(?:pi|re|ch|cus|in|sub|evt|seti|pm|txn|po|acct|price|prod|cs_(?:live|test)|src)_[A-Za-z0-9]{14,64}"
     r"(?![A-Za-z0-9_])|(?:AC|CA|CF|MG|MM|PN|RE|SM|US|ZS)[0-9a-f]{32}(?![0-9a-f]))"
 )

@@ -3,7 +3,7 @@
 from souffleur.knowledge.privacy.rule import Rule
 from souffleur.knowledge.privacy.seed_lists import are_seed_words
 
-_NO_SEED = "(?!(?:the|and|for|was|are|has|from|not|but|his|her|she|words?)(?![a-z]))"
+_NO_SEED = "(?!(?:the|and|for|was|are|has|from|not|but|his|her|she|words)(?![a-z]))"
 """The commonest words that no list has."""
 _WORD = (
     rf"(?>{_NO_SEED}[a-zA-Z\u00c0-\u017f\u0300-\u036f]{{3,10}}+"

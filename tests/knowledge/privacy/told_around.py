@@ -504,6 +504,7 @@ SECRETS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "My passport was under the sofa, of all places, and the travel agent was waiting on the line. I crawled out and dictated ⟦K48260713⟧, dust in my hair.",
             "typed my card 4111 1111 1111 1111 into the form, then 09/29, and then ⟦914⟧ from the back",
             "on the back of the photo stood ⟦legal winner thank year wave sausage worth useful legal winner thank yellow⟧, in pencil",
+            "⟦erupt ride spoil topple glance economy silk avoid word napkin until body⟧ is what the plate says",
             "für den Schrank: ⟦1. legal 2. winner 3. thank 4. year 5. wave 6. sausage 7. worth 8. useful 9. legal 10. winner 11. thank 12. yellow⟧",
             "los monté en la pared: ⟦relevo duro fértil inmune pista gesto gordo acusar auge mozo carpeta mármol⟧, qué bonito",
             "my backup codes (each works once)\n⟦k4fd-p9qs⟧\n⟦w2zv-8rtb⟧",
@@ -698,4 +699,5 @@ LOOKALIKES: tuple[str, ...] = (
     "hoy pinté la puerta de entrada con el color 7016, gris antracita",
     "와이파이 이름은 KT_GiGA_5G_B2C4인데 너무 느려",
     "복구하다가 오류 번호: 4013",
+    "0xde0B295669a9FD93d5F28D9Ec85E40f4cb697BAe is public",
 )

@@ -145,7 +145,7 @@ class Prompter:
     ) -> OpenTurn | None:
         """Return the turn that is asked for; `None` if the request has no word of a user."""
         talk: Talk | None = read_talk(messages)
-        if isinstance(former := asked.get("previous_response_id"), str):
+        if isinstance(former := asked.get("previous_response_id"), str) and former:
             return self._threads.follow(speaker, talk, former)
         conversation = find_conversation(asked) if api == "responses" else None
         if conversation and (talk is None or talk.is_first):  # else it brings its history itself

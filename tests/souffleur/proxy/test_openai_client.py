@@ -277,6 +277,16 @@ async def test_response_regenerated(scene: Scene) -> None:
     assert await scene.said("u17") == [("Hi", "One."), ("So?", "Three.")]
 
 
+async def test_an_empty_id_names_no_response(scene: Scene) -> None:
+    """Requests that fill in the field with nothing are turns of their own."""
+    client: Any = scene.client("u31")
+    scene.endpoint.will(responded("Hello.", "e1"), responded("Green.", "e2"))
+    async with client:
+        for text in ("Hi", "Which tea?"):
+            await client.responses.create(model="m", input=text, previous_response_id="")
+    assert await scene.said("u31") == [("Hi", "Hello."), ("Which tea?", "Green.")]
+
+
 async def test_conversation(scene: Scene) -> None:
     """Each message of a conversation that the endpoint holds is a turn, also if it was said so."""
     client: Any = scene.client("u28")

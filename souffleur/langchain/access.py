@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Callable, Coroutine
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from souffleur.blocking.memory import BlockingSouffleur
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
 
     AnyMemory = Souffleur | BlockingSouffleur | AsyncClient | Client
 
+PATIENCE = 5.0
+"""Seconds; usually a loop goes on after some milliseconds."""
+BLOCKED = (
+    "a synchronous call cannot wait for a memory of its own event loop: use the asynchronous form "
+    "(`ainvoke`, `aget`), or `open_blocking` or `Client` instead"
+)
 Work = Callable[[Any], Any]
 """What to do with a Souffleur; may return an awaitable."""
 
@@ -21,9 +28,13 @@ Work = Callable[[Any], Any]
 class Access:
     """Does work on a memory, in its own event loop, whichever way a host calls."""
 
-    def __init__(self, memory: "AnyMemory") -> None:
-        """Make it, or use it first, in the event loop of a Souffleur or an AsyncClient."""
+    def __init__(self, memory: "AnyMemory", patience: float = PATIENCE) -> None:
+        """Make it, or use it first, in the event loop of a Souffleur or an AsyncClient.
+
+        `patience`: seconds after which an event loop that does not go on counts as blocked.
+        """
         self.memory: Any = memory
+        self._patience = patience
         self._blocking = not inspect.iscoroutinefunction(memory.recall)
         self._loop = None if self._blocking else _running_loop()
 
@@ -46,11 +57,16 @@ class Access:
         if self._blocking:
             return _driven(_done(work, _Awaited(self.memory)))
         if self._loop is None or self._loop is _running_loop():
-            raise BlockingError(
-                "a synchronous call cannot wait for a memory of its own event loop: use the "
-                "asynchronous form (`ainvoke`, `aget`), or `open_blocking` or `Client` instead"
-            )
-        return asyncio.run_coroutine_threadsafe(_done(work, self.memory), self._loop).result()
+            raise BlockingError(BLOCKED)
+        waiting = asyncio.run_coroutine_threadsafe(_done(work, self.memory), self._loop)
+        turned = Event()
+        self._loop.call_soon_threadsafe(turned.set)
+        if not turned.wait(
+            self._patience
+        ):  # as when `invoke` runs in that loop, and a tool beside it
+            waiting.cancel()
+            raise BlockingError(BLOCKED)
+        return waiting.result()
 
 
 class _Awaited:

@@ -1,5 +1,6 @@
 """Shapes: memories and changes as mem0's interface shows them, and the bodies that it sends."""
 
+import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Annotated, Any
@@ -20,8 +21,25 @@ EVENTS = {
     "FORGET": "DELETE",
 }
 """The ops that mem0 has a name for; others change no words."""
-Nested = Annotated[dict[str, Any], AfterValidator(check_depth)]
+
+
+def check_whole(given: Any) -> Any:
+    r"""Return it. Raises ValueError for half a character, which no answer could show again.
+
+    >>> check_whole({"a": "🍵"})
+    {'a': '🍵'}
+    """
+    try:
+        json.dumps(given, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError("half a character (a lone surrogate) is no text: send it whole") from None
+    return given
+
+
+Nested = Annotated[dict[str, Any], AfterValidator(check_depth), AfterValidator(check_whole)]
 """An object of the caller's own."""
+OwnText = Annotated[str, AfterValidator(check_whole)]
+"""A text of the caller's own."""
 Own = Mapping[str, Any]
 """What mem0 keeps beside a memory and we do not: `metadata`, `run_id`, `app_id`."""
 
@@ -37,8 +55,8 @@ class Named(Body):
 
     user_id: str | None = None
     agent_id: str | None = None
-    run_id: str | None = None
-    app_id: str | None = None
+    run_id: OwnText | None = None
+    app_id: OwnText | None = None
     filters: Nested | None = Field(default=None, examples=[{"user_id": "ann"}])
 
 

@@ -1,6 +1,7 @@
 """`recall_memory`: what an agent looks up, and about whom."""
 
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -9,8 +10,9 @@ import pytest_asyncio
 from langchain.agents import create_agent
 from langchain_core.messages import ToolMessage
 
-from souffleur import IdentityError
+from souffleur import BlockingError, IdentityError
 from souffleur.langchain import SouffleurMiddleware, Talk, recall_tool
+from souffleur.langchain.access import Access
 from souffleur.langchain.recalling import IN_TROUBLE, NO_TIME, NOTHING
 from tests.scripted import by_name
 from tests.souffleur.langchain.agents import calls, scripted
@@ -88,3 +90,10 @@ async def test_a_memory_in_trouble(stage: Stage) -> None:
     async with staged(stage.memory.settings.path / "other", by_name(), kept=True) as other:
         await other.knowledge.memories.close()
         assert await looked_up(other, query="tea") == IN_TROUBLE
+
+
+async def test_a_synchronous_run_in_the_loop_of_the_memory_is_told(stage: Stage) -> None:
+    """A tool of `invoke`, in a thread beside the loop that it blocks, does not wait for ever."""
+    access = Access(stage.memory, patience=0.1)
+    with ThreadPoolExecutor(1) as beside, pytest.raises(BlockingError, match="ainvoke"):
+        beside.submit(access.wait, lambda held: held.list(user_id="ann")).result(timeout=20)

@@ -323,3 +323,14 @@ async def _run(command: list[str]) -> "subprocess.CompletedProcess[str]":
     return await asyncio.to_thread(
         subprocess.run, command, capture_output=True, text=True, env=env, timeout=120, check=False
     )
+
+
+@pytest.mark.parametrize("field", ['"metadata": {"a": "\\ud800"}', '"run_id": "\\ud800"'])
+async def test_half_a_character_is_refused(http: httpx2.AsyncClient, field: str) -> None:
+    """It is told at once, and the user's memories can be listed afterwards."""
+    body = f'{{"messages": "Sue sails.", "user_id": "sue", "infer": false, {field}}}'
+    kind = {"content-type": "application/json"}
+    answer = await http.post("/v3/memories/add/", content=body, headers=kind)
+    assert answer.status_code == 422
+    listed = await http.post("/v3/memories/", json={"filters": {"user_id": "sue"}})
+    assert listed.json()["results"] == []

@@ -4,7 +4,8 @@ import re
 import unicodedata
 from functools import cache
 
-_WORD = re.compile(r"[^\W\d_]+(?:[\u0300-\u036f\u3099\u309a]+[^\W\d_]*)*")
+_BETWEEN = re.compile(r"[\s,;.):0-9]+")
+"""What stands between words, which may be numbered."""
 
 
 def are_seed_words(found: str) -> bool:
@@ -17,7 +18,7 @@ def are_seed_words(found: str) -> bool:
     >>> are_seed_words("relevo duro fértil inmune"), are_seed_words("爆 颗 仰 崇")
     (True, True)
     """
-    words = {_spelt(word) for word in _WORD.findall(found)}
+    words = set(_BETWEEN.split(_spelt(found)))
     return any(words <= listed for listed in _lists())
 
 
@@ -29,5 +30,5 @@ def _lists() -> tuple[frozenset[str], ...]:
     return tuple(frozenset(map(_spelt, Mnemonic(one).wordlist)) for one in languages)
 
 
-def _spelt(word: str) -> str:
-    return unicodedata.normalize("NFKD", word).lower()
+def _spelt(text: str) -> str:
+    return unicodedata.normalize("NFKD", text).lower()

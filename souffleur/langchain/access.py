@@ -61,9 +61,8 @@ class Access:
         waiting = asyncio.run_coroutine_threadsafe(_done(work, self.memory), self._loop)
         turned = Event()
         self._loop.call_soon_threadsafe(turned.set)
-        if not turned.wait(
-            self._patience
-        ):  # as when `invoke` runs in that loop, and a tool beside it
+        # It is blocked if `invoke` runs in that loop: tools run in threads beside it.
+        if not turned.wait(self._patience):
             waiting.cancel()
             raise BlockingError(BLOCKED)
         return waiting.result()

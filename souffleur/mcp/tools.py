@@ -166,14 +166,15 @@ class Tools:
 
     async def _need_known_change(self, who: Who, change_id: str) -> None:
         """Raise NotFoundError for a change of a memory that the persona may not know."""
-        after, more = 0, who.agent_id is not None
-        while more:
-            read = await self._memory.ledger(user_id=who.user_id, after=after, limit=_ENTRIES)
-            for entry in (one.entry for one in read if one.entry.id == change_id):
+        if who.agent_id is None:
+            return
+        after = 0
+        while page := await self._memory.ledger(user_id=who.user_id, after=after, limit=_ENTRIES):
+            for entry in (one.entry for one in page if one.entry.id == change_id):
                 for memory_id in entry.memory_ids:
                     await self._known(who, memory_id)
                 return
-            after, more = (read[-1].seq, True) if len(read) == _ENTRIES else (after, False)
+            after = page[-1].seq
 
     async def _known(self, who: Who, memory_id: str) -> Memory:
         """Return a memory that the user has and the persona may know. Raises NotFoundError."""

@@ -22,6 +22,7 @@ from souffleur.errors import (
 from souffleur.field_docs import explain_fields
 from souffleur.knowledge.memory import Memory
 from souffleur.knowledge.upkeep.run_log import RunRecord
+from souffleur.moments import lacks_zone
 from souffleur.telemetry.log_lines import describe, trace_bug
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         """Check the time. Raises SettingsError if it has no time zone."""
-        if self.now.utcoffset() is None:
+        if lacks_zone(self.now):
             raise SettingsError("the time of a run has no time zone: give datetime.now(UTC)")
 
 

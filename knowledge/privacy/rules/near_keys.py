@@ -32,14 +32,14 @@ LONG = (
         "this one for the bot: ⟦cfxV7V40RY7AQbPENDZ1vMYF9xQ2⟧",
         rf"{_NO_PATH}(?<![?&][a-z]=)(?<![?&]id=){_NO_KEY}"
         r"((?=[A-Za-z0-9])(?>[A-Za-z0-9_+/~-]|=(?![A-Za-z0-9+/])|\.(?=[A-Za-z0-9])){24,256}+)(?![$@(\[])",
-        near("", before=40, after=30, unless=words("hash", "public_key")),
+        near("", before=40, after=30, unless=words("hash", "named_public", "public_key")),
         is_random,
     ),
     Rule(
         "an access token",
         "the new one is ⟦tgp_v1_8f3k2m9q7x1z8f3k2m9q7x1z⟧",
         rf"{_NO_PATH}((?=[A-Za-z])[A-Za-z0-9_.~-]{{24,256}}+)(?![$@(\[/])",
-        near("", before=40, after=30, unless=words("hash", "public_key")),
+        near("", before=40, after=30, unless=words("hash", "named_public", "public_key")),
         is_prefixed_key,
     ),
     Rule(

@@ -27,20 +27,21 @@ _ALONE = (
 """The value is a clause of its own."""
 
 
-def _after(concept: str, *told: str, unless: str | None = None) -> Surroundings:
-    """Return the surroundings of a value that is told so after words for what asks for it."""
-    asked = rf"{concept}[^\x00]*"
+def _after(*concepts: str, unless: str | None = None, weak: bool = True) -> Surroundings:
+    """Return the surroundings of a value that is told after words for what asks for it."""
+    asked = words(*concepts)
     return near(
-        *(rf"{asked}(?:{one})" for one in told),
+        rf"{asked}[^\x00]*(?:{_UTTERED})",
+        rf"{asked}[^\x00]*(?:{_ALONE})",
         before=_BEFORE,
         after=_AFTER,
-        weak=True,
-        across=True,
+        weak=weak,
+        across=weak,
         unless=unless,
     )
 
 
-_LOCKED = words("dial_lock", "alarm", "pin", "lock_before_code", "asks_for_code")
+_LOCKED = ("dial_lock", "alarm", "pin", "lock_before_code", "asks_for_code")
 _NO_CODE = rf"{words('other_code', 'price_or_year')}[^\n]{{0,24}}{VALUE}"
 
 STORIES = (
@@ -49,49 +50,46 @@ STORIES = (
         "The keypad at the gate wanted something. I held up my phone for light and punched in"
         " ⟦4471#⟧ like the owner had told us.",
         LOCK_NUMBER,
-        _after(_LOCKED, _UTTERED, _ALONE, unless=_NO_CODE),
+        _after(*_LOCKED, unless=_NO_CODE),
         has_four_signs,
     ),
     Rule(
         "a door or lock code",
         "That safe was locked for years. She turned the dial herself, ⟦14-09-71⟧, and it opened.",
         rf"{START}([0-9]{{1,2}}(?:-[0-9]{{1,2}}){{2,3}}+|[0-9](?:[ -][0-9]){{3,5}}+){END}",
-        _after(_LOCKED, _UTTERED, _ALONE),
+        _after(*_LOCKED),
     ),
     Rule(
         "a code",
         "The page wanted the three little digits from the back. I had to scratch off a sticker to"
         " see them, ⟦407⟧, and by then it was gone.",
         rf"{START}([0-9]{{3}}){END}",
-        _after(words("card_check_code"), _UTTERED, _ALONE),
+        _after("card_check_code"),
     ),
     Rule(
         "a code",
         "The bank wants me to prove that it's me. Right, here it comes, they've texted ⟦482907⟧ and"
         " it says five minutes.",
         rf"{START}((?:G-)?[0-9]{{6,8}}|{THREES}){END}",
-        _after(words("one_time_code", "asks_for_proof"), _UTTERED, _ALONE, unless=_NO_CODE),
+        _after("one_time_code", "asks_for_proof", unless=_NO_CODE),
     ),
     Rule(
         "a password",
         "I was fighting with the login screen for an hour, until it came to me in the bath."
         " ⟦marmalade_neko88⟧, like the cat.",
         DIGIT_TOKEN,
-        near(
-            *(
-                rf"{words('password', 'login', 'wifi', 'pin')}[^\x00]*(?:{told})"
-                for told in (_UTTERED, _ALONE)
-            ),
-            before=_BEFORE,
-            after=_AFTER,
-            unless=words("user_name"),
-        ),
+        _after("password", "login", "wifi", "pin", unless=words("user_name"), weak=False),
         is_announced,
     ),
 )
 """Codes and passwords that somebody types or says, sentences after what asks for them."""
 
-_NO_OTHER_NUMBER = rf"{words('other_number')}[^\n]{{0,24}}{VALUE}"
+
+def _since(document: str) -> Surroundings:
+    """Return the surroundings of a document's number, which is not told as that of an order."""
+    other = rf"{words('other_number')}[^\n]{{0,24}}{VALUE}"
+    return near(words(document), before=_BEFORE, after=120, unless=other)
+
 
 DOCUMENTS = (
     Rule(
@@ -99,21 +97,21 @@ DOCUMENTS = (
         "The accountant needed our socials, and I still know his by heart. I said ⟦432-70-9378⟧ at"
         " once, and he stared at me.",
         exactly("[0-9]{3}[ -][0-9]{2}[ -][0-9]{4}"),
-        near(words("social_security"), before=_BEFORE, after=120, unless=_NO_OTHER_NUMBER),
+        _since("social_security"),
     ),
     Rule(
         "a driving licence number",
         "Meine Führerscheinnummer konnte er nicht lesen, weil die Karte so abgegriffen ist. Da hab"
         " ich sie ihm buchstabiert, ⟦B069E866U52⟧, mit Berta.",
         exactly("[A-Z][0-9]{7,8}|(?=(?:[A-Z]{0,9}[0-9]){4})[A-Z][A-Z0-9]{10}"),
-        near(words("driving_licence"), before=_BEFORE, after=120, unless=_NO_OTHER_NUMBER),
+        _since("driving_licence"),
     ),
     Rule(
         "a passport number",
         "The airline wants all of the passport, and mine was at the bottom of the suitcase. I"
         " unpacked the lot. ⟦A04837770⟧, and then I sat on it again.",
         exactly("[A-Z]{1,2}[0-9]{6,8}"),
-        near(words("passport"), before=_BEFORE, after=120, unless=_NO_OTHER_NUMBER),
+        _since("passport"),
     ),
 )
 """Numbers of documents that are unlike others, sentences after the document."""

@@ -1,5 +1,6 @@
 // What a person does to a memory. Each change can be taken back from its notice.
 import { patch, post, remove } from "./api.js";
+import { button, h } from "./dom.js";
 import { complain, notice, refusal } from "./notice.js";
 import { t } from "./words.js";
 
@@ -34,7 +35,27 @@ export const forget = (id) => make(() => remove(`/memories/${id}`), "forgotten")
 export const restore = (id) => make(() => post(`/memories/${id}/restore`), "restored");
 export const pin = (id) => make(() => post(`/memories/${id}/pin`), "pinned");
 export const confirm = (id) => make(() => post(`/pending/${id}/confirm`), "confirmed");
-export const edit = (id, content) => make(() => patch(`/memories/${id}`, { content }), "edited");
+const edit = (id, content) => make(() => patch(`/memories/${id}`, { content }), "edited");
+
+// A form in the place of the words of a memory, until they are saved or it is broken off.
+export function write(id, text, words, pressed, rows = 4) {
+  const end = () => {
+    form.replaceWith(words);
+    pressed.focus();
+    changed(); // what came meanwhile was not drawn
+  };
+  const area = h("textarea", { rows, maxlength: 2000, "aria-label": t("edit"), value: text });
+  const form = h("form", {
+    class: "editing",
+    onsubmit: async (event) => {
+      event.preventDefault();
+      if (await edit(id, area.value)) end();
+    },
+  }, area, h("div", { class: "buttons" }, h("button", { class: "chief" }, t("save")),
+    button(t("cancel"), end, { class: "quiet" })));
+  words.replaceWith(form);
+  area.focus();
+}
 
 // For good: there is nothing to undo, and nothing more to see.
 export async function erase(id, { target }) {

@@ -1,6 +1,6 @@
 // What a model would change, and waits for the person's answer.
 import { get, post } from "../api.js";
-import { changed, edit, ours, undo } from "../changes.js";
+import { changed, ours, undo, write } from "../changes.js";
 import { button, h, twice } from "../dom.js";
 import { complain, notice, refusal } from "../notice.js";
 import { ago, minute, t } from "../words.js";
@@ -28,26 +28,6 @@ async function answerAll(said) {
   changed();
 }
 
-function reword(one, words, pressed) {
-  const end = () => {
-    form.remove();
-    words.hidden = false;
-    pressed.focus();
-    changed(); // what came meanwhile was not drawn
-  };
-  const area = h("textarea", { rows: 3, maxlength: 2000, "aria-label": t("edit"), value: one.after });
-  const form = h("form", {
-    class: "editing",
-    onsubmit: async (event) => {
-      event.preventDefault();
-      if (await edit(one.memory_id, area.value)) end();
-    },
-  }, area, h("div", { class: "buttons" }, h("button", { class: "chief" }, t("save")), button(t("cancel"), end, { class: "quiet" })));
-  words.hidden = true;
-  words.after(form);
-  area.focus();
-}
-
 function question(one) {
   const words = h("p", { class: "words", dir: "auto" }, one.after);
   const no = () => answer(one, "reject");
@@ -61,7 +41,7 @@ function question(one) {
     h("div", { class: "buttons" },
       button(t("asked.yes"), () => answer(one, "confirm"), { class: "chief" }),
       one.memory_id ? button(t("asked.no"), no) : twice(t("asked.no"), t("asked.no.sure"), no),
-      one.memory_id && button(t("edit"), ({ target }) => reword(one, words, target), { class: "quiet" })));
+      one.memory_id && button(t("edit"), ({ target }) => write(one.memory_id, one.after, words, target, 3), { class: "quiet" })));
 }
 
 export async function show(main) {

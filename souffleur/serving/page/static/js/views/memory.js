@@ -1,6 +1,6 @@
 // One memory: its words, what it rests on, and its life.
 import { get } from "../api.js";
-import { changed, confirm, edit, erase, forget, pin, restore, undo } from "../changes.js";
+import { confirm, erase, forget, pin, restore, undo, write } from "../changes.js";
 import { button, h, twice } from "../dom.js";
 import { complain, refusal } from "../notice.js";
 import { ago, date, has, minute, number, t } from "../words.js";
@@ -55,30 +55,11 @@ function step(entry, id) {
     free && button(t("undo"), () => undo(entry.id), { class: "quiet" }));
 }
 
-function writing(memory, words, pressed) {
-  const end = () => {
-    form.replaceWith(words);
-    pressed.focus();
-    changed(); // what came meanwhile was not drawn
-  };
-  const area = h("textarea", { rows: 4, maxlength: 2000, "aria-label": t("edit"), value: memory.content });
-  const form = h("form", {
-    class: "editing",
-    onsubmit: async (event) => {
-      event.preventDefault();
-      if (await edit(memory.id, area.value)) end();
-    },
-  }, area, h("div", { class: "buttons" }, h("button", { class: "chief" }, t("save")),
-    button(t("cancel"), end, { class: "quiet" })));
-  words.replaceWith(form);
-  area.focus();
-}
-
 function buttons(memory, words) {
   const used = memory.state === "active" || memory.state === "pending";
   const gone = memory.state === "forgotten" || memory.state === "archived";
   return h("div", { class: "buttons", "data-id": memory.id },
-    used && button(t("edit"), ({ target }) => writing(memory, words, target)),
+    used && button(t("edit"), ({ target }) => write(memory.id, memory.content, words, target)),
     used && !memory.verified && button(t("confirm"), () => confirm(memory.id), { title: t("confirm.about") }),
     memory.state === "active" && memory.category !== "core" && button(t("pin"), () => pin(memory.id), { title: t("pin.about") }),
     gone && button(t("restore"), () => restore(memory.id), { title: t("restore.about") }),

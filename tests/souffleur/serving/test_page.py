@@ -21,7 +21,7 @@ from souffleur.knowledge.upkeep import run_log
 from souffleur.runs import RunOptions
 from souffleur.runs.jobs import RUNS
 from souffleur.serving.tokens import Role
-from tests.browser import logged, needs_browser, open_browser, set_width
+from tests.browser import logged, needs_browser, set_width
 from tests.build import NOW, memory as a_memory
 from tests.page_scene import EVIL, Page, Scene, opened, put
 
@@ -45,12 +45,6 @@ ROOT = Path(__file__).parents[3]
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     with opened(tmp_path_factory.mktemp("page"), many=MANY) as found:
         yield found
-
-
-@pytest.fixture(scope="module")
-def page(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with open_browser(tmp_path_factory.mktemp("profile"), scene.url) as browser:
-        yield Page(browser, scene.url)
 
 
 def test_the_portrait_comes_first(page: Page, scene: Scene) -> None:

@@ -11,7 +11,7 @@ from selenium.webdriver.common.keys import Keys
 
 from souffleur.knowledge.memory import Category, Kind
 from souffleur.serving.tokens import Role, digest_of
-from tests.browser import needs_browser, open_browser
+from tests.browser import needs_browser
 from tests.build import NOW, days, memory as a_memory
 from tests.page_scene import SWITCH, Page, Scene, opened, put
 
@@ -50,12 +50,6 @@ def connected(page: Page, *, offline: bool = False, latency: int = 0) -> Iterato
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     with opened(tmp_path_factory.mktemp("page")) as found:
         yield found
-
-
-@pytest.fixture(scope="module")
-def page(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with open_browser(tmp_path_factory.mktemp("profile"), scene.url) as browser:
-        yield Page(browser, scene.url)
 
 
 def test_the_focus_stays_in_its_card(page: Page, scene: Scene) -> None:

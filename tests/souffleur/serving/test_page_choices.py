@@ -11,7 +11,7 @@ from selenium.webdriver.common.keys import Keys
 from souffleur.errors import NotFoundError
 from souffleur.knowledge.memory import MemoryState
 from souffleur.knowledge.operation import Delete, Update
-from tests.browser import needs_browser, open_browser
+from tests.browser import needs_browser
 from tests.build import memory as a_memory, verdict
 from tests.page_scene import Page, Scene, opened, put
 
@@ -23,12 +23,6 @@ ANN: dict[str, Any] = {"user_id": "ann"}
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     with opened(tmp_path_factory.mktemp("choices")) as found:
         yield found
-
-
-@pytest.fixture(scope="module")
-def page(scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with open_browser(tmp_path_factory.mktemp("profile"), scene.url) as browser:
-        yield Page(browser, scene.url)
 
 
 def test_each_preference_is_a_switch(page: Page, scene: Scene) -> None:

@@ -117,15 +117,13 @@ class Proxy:
         exchange = Exchange(body, api)
         if "content-encoding" not in headers:
             exchange = await self._prompter.begin(api, body, headers, query, self._admit(scope))
-        replaced = {b"content-length"} | ({b"accept-encoding"} if exchange.turn else set())
-        raw = [(name, value) for name, value in scope["headers"] if name not in replaced]
-        raw.append((b"content-length", str(len(exchange.body)).encode()))
         if exchange.turn is None:
-            asked = Asked("POST", path, query, raw, exchange.body)
+            asked = Asked("POST", path, query, scope["headers"], b"").with_body(exchange.body)
             await pass_on(self._upstream, asked, client)
             return
+        raw = [(name, value) for name, value in scope["headers"] if name != b"accept-encoding"]
         raw.append((b"accept-encoding", b"identity"))  # what comes back is read on its way
-        asked = Asked("POST", path, _without_own(query), raw, exchange.body)
+        asked = Asked("POST", path, _without_own(query), raw, b"")
         await pass_reply(self._upstream, asked, client, exchange, self._prompter)
 
     def _may(self, headers: Headers) -> bool:

@@ -10,9 +10,10 @@ from loguru import logger
 
 from souffleur.marks import unmarked_json
 from souffleur.notices import Notice
-from souffleur.proxy.injection import Api, inject
+from souffleur.proxy.injection import Api, Place, inject
 from souffleur.proxy.json_text import parse_object
 from souffleur.proxy.notes import Mode, Notes
+from souffleur.proxy.places import Places
 from souffleur.proxy.reply import ABORTED, Reply
 from souffleur.proxy.speaker import (
     Admit,
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 APIS: Mapping[str, Api] = {"/chat/completions": "chat", "/responses": "responses"}
 """Paths whose requests ask for a reply."""
+MAX_NAME = 200
+"""Characters by which a model is known."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class Exchange:
     """A request as it goes to the upstream, and the turn that its reply completes."""
 
     body: bytes
-    """The request with the whisper."""
+    """The request with the whisper, if it has one."""
     api: Api
     turn: OpenTurn | None = None
     """`None` if it is no turn: nothing is whispered, and nothing observed."""
@@ -50,6 +53,25 @@ class Exchange:
     """What the user is shown beside the reply."""
     seconds: float = 0.0
     """How long the whisper took."""
+    model: str = ""
+    """The model that is asked."""
+    plain: bytes = b""
+    """The request without a whisper."""
+    place: Place = "nowhere"
+    """Where the whisper stands."""
+
+    def placed(self, place: Place) -> "Exchange":
+        """Return this with its whisper at another place, or without one if there is no such."""
+        body = inject(self.plain.decode(), self.whisper.text, self.api, place).encode()
+        if body != self.plain:
+            return replace(self, body=body, place=place)
+        return replace(
+            self,
+            whisper=Recall(),
+            notes=replace(self.notes, references=()),
+            body=self.plain,
+            place="nowhere",
+        )
 
 
 @dataclass(frozen=True)
@@ -74,6 +96,8 @@ class Prompter:
         """The place in the ledger up to which a user knows the notices, by user and persona."""
         self._patience = patience
         self._threads = Threads()
+        self.places = Places()
+        """Where the models of the upstream take a whisper."""
 
     async def begin(
         self, api: Api, body: bytes, headers: Headers, query: str, admit: Admit
@@ -94,9 +118,10 @@ class Prompter:
             start = time.perf_counter()
             whisper = await self._recall(turn)
             taken = time.perf_counter() - start
-            text = inject(body.decode(), whisper.text, api)
             notes = Notes() if self.mode == "off" else await self._notes(turn, whisper)
-            return Exchange(text.encode(), api, turn, whisper, notes, taken)
+            model = str(asked.get("model", ""))[:MAX_NAME]
+            found = Exchange(body, api, turn, whisper, notes, taken, model, plain=body)
+            return found.placed(self.places.first(model, len(body)))
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
             logger.error("a request goes on without memory: {}", describe(error))
             trace_bug(logger, error)

@@ -9,6 +9,7 @@ from loguru import logger
 from souffleur.proxy.client import Client
 from souffleur.proxy.exchange import Exchange, Prompter
 from souffleur.proxy.notes import Carrier
+from souffleur.proxy.places import REFUSALS, Places, after
 from souffleur.proxy.reply import Reply
 from souffleur.proxy.upstream import Asked, RawHeaders, Upstream, end_to_end
 
@@ -33,7 +34,7 @@ async def pass_reply(
     If client or upstream hang up on the way, as much is kept as was said. Raises httpx2.HTTPError
     if nothing comes back.
     """
-    response = await upstream.send(asked)
+    response, exchange = await _ask(upstream, asked, exchange, prompter.places)
     try:
         encoding = response.headers.get("content-encoding", "")
         carrier = None
@@ -79,6 +80,26 @@ def headers_of(exchange: Exchange) -> RawHeaders:
         (b"x-souffleur-memories", str(len(exchange.whisper.ids)).encode()),
         (b"server-timing", f"recall;dur={1000 * exchange.seconds:.1f}".encode()),
     ]
+
+
+async def _ask(
+    upstream: Upstream, asked: Asked, exchange: Exchange, places: Places
+) -> tuple[httpx2.Response, Exchange]:
+    """Return the response, and the exchange with its whisper where it was taken.
+
+    A request that may have been refused because of its whisper is sent again with that elsewhere,
+    and at last without it; then what comes back is what the client would have had without us.
+    """
+    response = await upstream.send(asked.with_body(exchange.body))
+    if response.status_code not in REFUSALS or exchange.place == "nowhere":
+        return response, exchange
+    while not response.is_success and exchange.place != "nowhere":
+        await response.aclose()
+        exchange = exchange.placed(after(exchange.place))
+        response = await upstream.send(asked.with_body(exchange.body))
+    if response.is_success:
+        places.learn(exchange.model, len(exchange.plain), exchange.place)
+    return response, exchange
 
 
 async def _bring(

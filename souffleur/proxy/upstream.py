@@ -2,7 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import AsyncIterable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.request import getproxies, proxy_bypass
 
@@ -51,6 +51,12 @@ class Asked:
     headers: RawHeaders
     """The client's headers."""
     body: bytes | AsyncIterable[bytes]
+
+    def with_body(self, body: bytes) -> "Asked":
+        """Return the request with another body, and its length."""
+        others = [header for header in self.headers if header[0].lower() != b"content-length"]
+        length = (b"content-length", str(len(body)).encode())
+        return replace(self, headers=[*others, length], body=body)
 
 
 class Upstream:

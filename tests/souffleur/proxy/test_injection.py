@@ -1,12 +1,12 @@
 """Injection: the whisper enters a request in one place, and nothing else changes."""
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from souffleur.proxy.injection import Api, inject
+from souffleur.proxy.injection import Api, Place, inject
 
 WHISPER = 'Ann said: "tea"\n- 茶 \\ '
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=8)
@@ -30,19 +30,38 @@ STYLES = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=40)
-@given(rest=REST, messages=MESSAGES, style=STYLES)
-def test_chat(rest: dict[str, Any], messages: list[dict[str, Any]], style: dict[str, Any]) -> None:
-    """One piece of text is added to a request however it is written, and it is the system's."""
+@settings(max_examples=80)
+@given(
+    rest=REST, messages=MESSAGES, style=STYLES, place=st.sampled_from(get_args(Place)), text=TEXTS
+)
+def test_chat(
+    rest: dict[str, Any],
+    messages: list[dict[str, Any]],
+    style: dict[str, Any],
+    place: Place,
+    text: str,
+) -> None:
+    """One piece of text is added to a request however it is written, in one message of a role."""
+    whisper = WHISPER + text
     body = json.dumps({**rest, "messages": messages}, **style)
-    changed = inject(body, WHISPER, "chat")
-    assert is_one_insertion(body, changed)
+    changed = inject(body, whisper, "chat", place)
+    assert is_one_change(body, changed)
     got = json.loads(changed)
-    first, *others = got.pop("messages")
-    assert first["role"] in ("system", "developer")
-    assert WHISPER in texts(first)
-    assert others == messages[len(messages) - len(others) :]
+    told = got.pop("messages")
     assert got == {name: value for name, value in rest.items() if name != "messages"}
+    new = [one for one in told if one not in messages]
+    if place == "nowhere":
+        assert new == []
+    elif new:
+        (one,) = new
+        assert whisper in texts(one)
+        assert (one["role"] == "user") == (place == "user")
+        has = [at for at, each in enumerate(messages) if fits(each, place)]
+        at = (has[-1] if place == "user" else has[0]) if has else 0
+        assert told == [*messages[:at], one, *messages[at + bool(has) :]]
+    else:
+        assert place == "user"
+        assert not any(fits(each, place) for each in messages)
 
 
 @settings(max_examples=40)
@@ -71,8 +90,16 @@ def texts(message: dict[str, Any]) -> str:
     return content if isinstance(content, str) else "".join(part["text"] for part in content)
 
 
-def is_one_insertion(before: str, after: str) -> bool:
-    """Whether the one is the other with one piece more."""
+def fits(message: dict[str, Any], place: Place) -> bool:
+    """Whether a message has a content that takes a whisper."""
+    if place == "user":
+        return message["role"] == "user" and message.get("content") is not None
+    return message["role"] in ("system", "developer") and "content" in message
+
+
+def is_one_change(before: str, after: str) -> bool:
+    """Whether the one is the other with one piece more, at most in the place of a `null`."""
     pairs = enumerate(zip(before, after, strict=False))
     place = next((at for at, (one, other) in pairs if one != other), len(before))
-    return after.endswith(before[place:])
+    rest = before[place:]
+    return after.endswith(rest) or (rest.startswith("null") and after.endswith(rest[4:]))

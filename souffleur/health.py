@@ -6,6 +6,14 @@ from datetime import datetime
 from souffleur.field_docs import explain_fields
 
 
+@dataclass
+class Replies:
+    """What the proxy has last found of the replies that it passes on."""
+
+    error: str = ""
+    """Why the latest one was not read, or in part; empty if it was."""
+
+
 @explain_fields
 @dataclass(frozen=True)
 class Health:
@@ -31,12 +39,14 @@ class Health:
     """When the latest judgement ended; `None` if there was none yet."""
     budget_error: str = ""
     """Whose budget of the day is used up, so that turns wait for the next; empty if nobody's."""
+    reply_error: str = ""
+    """Why the latest reply through the proxy was not read, or in part; empty if it was."""
 
     @property
     def error(self) -> str:
         """All errors in one line; empty if there are none."""
-        each = (self.judging_error, self.budget_error, self.embedder_error, self.store_error)
-        return "; ".join(filter(None, each))
+        others = (self.embedder_error, self.store_error, self.reply_error)
+        return "; ".join(filter(None, (self.judging_error, self.budget_error, *others)))
 
     @property
     def is_ok(self) -> bool:

@@ -9,6 +9,7 @@ from souffleur.background.budget import Budget
 from souffleur.background.endpoints import Endpoints
 from souffleur.background.hands import Hands
 from souffleur.errors import SettingsError
+from souffleur.health import Replies
 from souffleur.knowledge.breaker import Breaker
 from souffleur.knowledge.watching import UNWATCHED, Watch
 from souffleur.time_source import Clock, TimeSource
@@ -58,6 +59,8 @@ class Parts:
     """How many judged turns compute at a time."""
     budget: Budget | None = None
     """What may be asked of the model on a day; `None` if nothing is limited."""
+    replies: Replies = field(default_factory=Replies)
+    """Whether the proxy can read the replies that it passes on."""
 
     @property
     def clock(self) -> Clock:

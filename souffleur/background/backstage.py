@@ -238,6 +238,7 @@ class Backstage:
             set_aside=await journal.count_turns(TurnState.FAILED),
             judged_at=latest.at if latest else None,
             budget_error=self._budget.summary if self._budget else "",
+            reply_error=self._parts.replies.error,
         )
 
     async def _flush(self, seconds: float | None) -> bool:

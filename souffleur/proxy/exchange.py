@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
 from loguru import logger
@@ -136,12 +137,25 @@ class Prompter:
         so_far = replace(turn, so_far=whole, joint="\n")
         self._threads.close(so_far, reply.id if reply.complete else "", said)
         whole_said = reply.complete or (reply.ended and not reply.failed)
-        if not said or (reply.calls_tools and whole_said):
+        self._memory.parts.replies.error = self._unread(turn, reply)
+        if reply.calls_tools and whole_said:
             return None
+        if not said:  # what the user says is kept, whatever was replied
+            return Said(turn, whole, exchange.whisper) if reply.unread else None
         if whole_said:
             return Said(turn, whole, exchange.whisper)
         logger.info("turn {} was aborted: what was said so far is kept", turn.turn_id)
         return Said(turn, f"{whole.rstrip()} {ABORTED}", exchange.whisper)
+
+    def _unread(self, turn: OpenTurn, reply: Reply) -> str:
+        """Return and log why a reply is not kept as it was said; empty if it is."""
+        if not reply.unread:
+            return ""
+        why = f"not all of its reply was read, which was passed on: {reply.unread}"
+        bound = logger.bind(user=turn.user_id, session=turn.session_id, turn=turn.turn_id)
+        bound.warning("turn {}: {}", turn.turn_id, why)
+        at = self._memory.clock().astimezone(UTC)
+        return f"turn {turn.turn_id}, {at:%Y-%m-%d %H:%M} UTC: {why}"
 
     def show(self, exchange: Exchange) -> None:
         """Note that the user has been shown the notes of an exchange."""

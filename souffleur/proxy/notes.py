@@ -1,20 +1,20 @@
 """Notes: what a user is shown beside a reply, and how the bytes of the response carry it."""
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from souffleur.marks import marked
 from souffleur.notices import Notice
+from souffleur.proxy.events import BLANK, read_event, split_events
 from souffleur.proxy.injection import Api
-from souffleur.proxy.json_text import find_items, find_members, insert, parse_object
+from souffleur.proxy.json_text import find_items, find_members, insert
+from souffleur.proxy.reply import Form
 from souffleur.whispering.references import Reference
 
 Mode = Literal["off", "append", "event"]
 """Whether notes are appended to the text of a reply, or go beside it, or not at all."""
-_EVENT_END = re.compile(rb"\r?\n\r?\n")
 _CALLING = ("tool_calls", "function_call")
 """Why a reply ends that goes on after a call of tools."""
 
@@ -57,30 +57,31 @@ class Carrier:
         self._notes = notes
         self._appends = mode == "append" and api == "chat"
         self._held = b""
+        self._form: Form = ""
 
-    def take(self, part: bytes) -> bytes:
-        """Return some bytes of a stream as they are to be sent."""
-        if not self._appends:
-            return part if self.done else self._comment() + part
-        if self.done:
+    def take(self, part: bytes, form: Form) -> bytes:
+        """Return some bytes as they are to be sent; `form` is what is known of the response."""
+        if self.done or not form:
             return part
+        self._form = form
+        if form == "events" and not self._appends:
+            return self._with_comment(part)
+        before = len(self._held)
         self._held += part
-        sent, begin = b"", 0
-        for end in _EVENT_END.finditer(self._held):
-            sent += self._event(self._held[begin : end.end()])
-            begin = end.end()
-        self._held = self._held[begin:]
+        if form == "whole":
+            return b""
+        events, self._held = split_events(self._held, before)
+        sent = b"".join(map(self._event, events))
         if self.done:
             sent, self._held = sent + self._held, b""
         return sent
 
     def finish(self) -> bytes:
-        """Return what is left of a stream."""
+        """Return what is left."""
         left, self._held = self._held, b""
-        return left
+        return self._whole(left) if self._form == "whole" else left
 
-    def whole(self, body: bytes) -> bytes:
-        """Return a response that is no stream as it is to be sent."""
+    def _whole(self, body: bytes) -> bytes:
         try:
             text = body.decode()
             new = self._into_chat(text) if self._appends else self._beside(text)
@@ -89,13 +90,16 @@ class Carrier:
         self.done = new != text
         return new.encode()
 
-    def _comment(self) -> bytes:
+    def _with_comment(self, part: bytes) -> bytes:
+        """Return the first part of a stream with a comment before its first line."""
         self.done = True
-        return f": souffleur {self._notes.data}\n\n".encode()
+        begin = len(part) - len(part.lstrip(BLANK))
+        comment = f": souffleur {self._notes.data}\n\n".encode()
+        return part[:begin] + comment + part[begin:]
 
     def _event(self, event: bytes) -> bytes:
         """Return an event, with the notes before it if it is the last of the reply."""
-        chunk = _data(event)
+        chunk = next(iter(read_event(event).data), {})
         choice = _first(chunk.get("choices"))
         reason = choice.get("finish_reason")
         if self.done or not reason or reason in _CALLING:
@@ -123,12 +127,6 @@ class Carrier:
         members = find_members(text)
         member = f'"souffleur": {self._notes.data}'
         return insert(text, text.index("{") + 1, f"{member}, " if members else member)
-
-
-def _data(event: bytes) -> Mapping[str, Any]:
-    """Return the data of an event; nothing if they are no JSON object."""
-    lines = [line[5:] for line in event.splitlines() if line.startswith(b"data:")]
-    return parse_object(b"\n".join(lines)) or {}
 
 
 def _first(choices: object) -> Mapping[str, Any]:

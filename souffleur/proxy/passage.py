@@ -43,7 +43,7 @@ async def pass_reply(
             carrier = Carrier(exchange.notes, prompter.mode, exchange.api)
             raw = [(name, value) for name, value in raw if name.lower() != b"content-length"]
         await client.begin(response.status_code, raw + headers_of(exchange))
-        reply = Reply(exchange.api, response.headers.get("content-type", ""), encoding)
+        reply = Reply(exchange.api, encoding)
         if response.is_success:
             await _bring(response, client, reply, exchange, prompter, carrier)
             if carrier and carrier.done:
@@ -91,11 +91,11 @@ async def _ask(
     and at last without it; then what comes back is what the client would have had without us.
     """
     response = await upstream.send(asked.with_body(exchange.body))
-    if response.status_code not in REFUSALS or exchange.place == "nowhere":
+    if response.status_code not in REFUSALS:
         return response, exchange
-    while not response.is_success and exchange.place != "nowhere":
+    while not response.is_success and (place := after(exchange.place)):
         await response.aclose()
-        exchange = exchange.placed(after(exchange.place))
+        exchange = exchange.placed(place)
         response = await upstream.send(asked.with_body(exchange.body))
     if response.is_success:
         places.learn(exchange.model, len(exchange.plain), exchange.place)
@@ -110,32 +110,30 @@ async def _bring(
     prompter: Prompter,
     carrier: Carrier | None,
 ) -> None:
-    held: list[bytes] = []
     kept = False
+    left = int(response.headers.get("content-length", -1))
 
     async def keep() -> None:
         nonlocal kept
-        kept = True
-        if said := prompter.end(exchange, reply):
-            await asyncio.to_thread(prompter.keep, said)
+        if not kept:
+            kept = True
+            if said := prompter.end(exchange, reply):
+                await asyncio.to_thread(prompter.keep, said)
 
     try:
         async for part in response.aiter_raw():
             reply.take(part)
-            if reply.complete and not kept:
+            left -= len(part)
+            if left == 0:  # so the client will not wait for more
+                reply.finish()
+            if reply.complete:
                 await keep()
-            if reply.is_streamed:
-                await client.tell(carrier.take(part) if carrier else part)
-            else:
-                held.append(part)
+            await client.tell(carrier.take(part, reply.form) if carrier else part)
         reply.finish()
     except httpx2.HTTPError as error:
         logger.warning("the upstream has broken off a reply: {}", type(error).__name__)
         raise
     finally:
-        if not kept:
-            await keep()
-    body = b"".join(held)
+        await keep()
     if carrier:
-        body = carrier.finish() if reply.is_streamed else carrier.whole(body)
-    await client.tell(body)
+        await client.tell(carrier.finish())

@@ -59,10 +59,10 @@ class Places:
         return limit if self._steady() < until else float("inf")
 
 
-def after(place: Place) -> Place:
-    """Return the next best place.
+def after(place: Place) -> Place | None:
+    """Return the next best place; `None` if there is none.
 
-    >>> after("system"), after("user")
-    ('user', 'nowhere')
+    >>> after("system"), after("user"), after("nowhere")
+    ('user', 'nowhere', None)
     """
-    return ORDER[ORDER.index(place) + 1]
+    return next(iter(ORDER[ORDER.index(place) + 1 :]), None)

@@ -1,34 +1,44 @@
 """The reply: what a companion said, read from the bytes of a response while they pass."""
 
 import re
-import zlib
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
 
 from souffleur.contents import readable_content
+from souffleur.proxy.decoding import Decode, UndecodableError, make_decoder
+from souffleur.proxy.events import BLANK, read_event, split_events
 from souffleur.proxy.injection import Api
 from souffleur.proxy.json_text import parse_object
 
 ABORTED = "[aborted]"
 """What stands at the end of a reply that was not written to its end."""
 MAX_BODY = 64 << 20
-"""Bytes of a response that is not streamed which are read; a longer one is not observed."""
+"""Bytes of a response, or of one of its events, which are read; a longer one is not observed."""
 _THOUGHTS = re.compile(r"\s*<think(?:ing)?>.*?(?:</think(?:ing)?>\s*|$)", re.DOTALL)
 _CALLS = frozenset(
     {"function_call", "custom_tool_call", "computer_call", "local_shell_call", "shell_call"}
     | {"apply_patch_call", "mcp_approval_request"}
 )
 """Items of a response that wait for the client: the reply comes with a later one."""
-_ENCODINGS = frozenset({"gzip", "x-gzip", "deflate"})
-_GZIP_OR_DEFLATE = zlib.MAX_WBITS | 32
-"""Has zlib read either header."""
+NOT_KNOWN = "it is no reply of OpenAI's interface"
+NO_JSON = "it is neither events nor one JSON object"
+ODD_EVENT = "one of its events is no JSON object"
+TOO_LONG = f"it is longer than {MAX_BODY >> 20} MB"
+"""Why a reply, or a part of it, is not read."""
+
+Form = Literal["", "events", "whole"]
+"""How a response comes: as events, or as one JSON object; empty until its first byte tells."""
 
 
 class Reply:
     """Takes the bytes of a response and gives what was said; what it cannot read, it leaves out."""
 
-    def __init__(self, api: Api, content_type: str, encoding: str = "") -> None:
-        """`content_type` and `encoding` are headers of the response."""
+    def __init__(self, api: Api, encoding: str = "") -> None:
+        """Read a response with this `Content-Encoding`."""
+        self.form: Form = ""
+        """How it comes, as its body tells, whatever its header says."""
+        self.unread = ""
+        """Why it, or a part of it, is not read; empty if all is."""
         self.complete = False
         """Whether the reply has come to its end."""
         self.calls_tools = False
@@ -37,13 +47,20 @@ class Reply:
         """Whether the companion has said why it stopped."""
         self.failed = False
         """Whether the upstream has told of an error in its midst: then it has no end."""
+        self.known = False
+        """Whether something in it has the form of a reply."""
+        self.grows = False
+        """Whether what was said has come piece by piece."""
         self.id = ""
         """The id of the response."""
         self._said: dict[object, list[str]] = {}
         self._held = bytearray()
         self._read = _read_chat if api == "chat" else _read_response
-        self._streamed = content_type.startswith("text/event-stream")
-        self._decode = _decoder(encoding)
+        self._decode: Decode = _nothing
+        try:
+            self._decode = make_decoder(encoding)
+        except UndecodableError as error:
+            self._give_up(str(error))
 
     @property
     def text(self) -> str:
@@ -51,30 +68,23 @@ class Reply:
         texts = filter(None, ("".join(part) for part in self._said.values()))
         return _THOUGHTS.sub("", "\n".join(texts), count=1)
 
-    @property
-    def is_streamed(self) -> bool:
-        """Whether it comes as events."""
-        return self._streamed
-
     def take(self, data: bytes) -> None:
         """Read some bytes of the response."""
-        self._held += self._decode(data)
-        if self._streamed:
-            *lines, rest = self._held.split(b"\n")
-            self._held = rest
-            for line in lines:
-                self._take_line(line)
-        elif len(self._held) > MAX_BODY:
-            self._held.clear()
-            self._decode = _nothing
+        try:
+            for part in self._decode(data):
+                self._take_decoded(part)
+        except UndecodableError as error:
+            self._give_up(str(error))
 
     def finish(self) -> None:
         """Read what is left: the response has come to its end."""
-        if self._streamed:
-            self._take_line(self._held)
-        elif (body := parse_object(self._held)) is not None:
-            self._read(self, body)
-        self._held = bytearray()
+        left, self._held = bytes(self._held.lstrip(BLANK)), bytearray()
+        if left and self.form == "events":
+            self._take_event(left)
+        elif left:
+            self._take_whole(left)
+        if not (self.known or self.failed or self.unread):
+            self.unread = NOT_KNOWN
         self.complete |= self.ended and not self.failed
 
     def say(self, part: object, text: object, *, whole: bool = False) -> None:
@@ -85,38 +95,92 @@ class Reply:
                 said.clear()
             said.append(text)
 
-    def _take_line(self, line: bytes | bytearray) -> None:
-        if not line.startswith(b"data:"):
-            return
-        data = line[5:].strip()
-        if data == b"[DONE]":
+    def say_all(self, parts: Mapping[object, str]) -> None:
+        """Note all that was said, part by part."""
+        self._said = {part: [text] for part, text in parts.items()}
+
+    def _take_decoded(self, part: bytes) -> None:
+        seen = len(self._held)
+        self._held += part
+        if not self.form and (begin := self._held.lstrip(BLANK)):
+            self.form = "whole" if begin.startswith((b"{", b"[")) else "events"
+        if self.form == "events" and (b"\n" in part or b"\r" in part):
+            events, rest = split_events(bytes(self._held), seen)
+            self._held = bytearray(rest)
+            for event in events:
+                self._take_event(event)
+        if len(self._held) > MAX_BODY:
+            self._give_up(TOO_LONG)
+
+    def _take_whole(self, body: bytes) -> None:
+        found = parse_object(body)
+        if found is None:
+            self.unread = NO_JSON
+        else:
+            self._take_object(found)
+
+    def _take_event(self, event: bytes) -> None:
+        found = read_event(event)
+        self.failed |= found.name == "error"
+        for one in found.data:
+            self._take_object(one)
+        if found.is_odd and found.name != "error":
+            self.unread = ODD_EVENT
+        if found.is_last:
             self.complete = not self.failed
-        elif (event := parse_object(data)) is not None:
-            self._read(self, event)
+
+    def _take_object(self, body: Mapping[str, Any]) -> None:
+        self.failed |= tells_of_error(body)
+        self._read(self, body)
+
+    def _give_up(self, why: str) -> None:
+        self.unread, self._decode = why, _nothing
+        self._held.clear()
+
+
+def tells_of_error(body: Mapping[str, Any]) -> bool:
+    """Return whether an object tells of an error: as OpenAI's, as vLLM's, or without a frame.
+
+    >>> tells_of_error({"error": {"message": "…"}}), tells_of_error({"object": "error"})
+    (True, True)
+    >>> tells_of_error({"code": 500, "message": "…"}), tells_of_error({"choices": []})
+    (True, False)
+    """
+    named = "error" in (body.get("object"), body.get("type"))
+    bare = "choices" not in body and "message" in body and body.get("code") not in (None, 0, 200)
+    return named or bare or bool(body.get("error") or body.get("error_code"))
 
 
 def _read_chat(reply: Reply, body: Mapping[str, Any]) -> None:
-    """Read a completion, or a chunk of one; of several choices the first."""
+    """Read a completion, or a chunk of one; of several choices the first.
+
+    Some have the whole message in their last chunk, or in each, besides what is new of it.
+    """
     reply.id = str(body.get("id") or reply.id)
-    reply.failed |= bool(body.get("error"))
+    reply.known |= isinstance(body.get("choices"), list)
     for choice in _mappings(body.get("choices")):
         if choice.get("index", 0):
             continue
-        message = choice.get("delta") or choice.get("message")
-        if isinstance(message, Mapping):
-            reply.say("content", readable_content(message.get("content")))
-            reply.say("refusal", message.get("refusal"))
-            if message.get("tool_calls") or message.get("function_call"):
-                reply.calls_tools = True
-        reply.failed |= bool(choice.get("error")) or choice.get("finish_reason") == "error"
-        reply.ended |= bool(choice.get("finish_reason") or choice.get("message"))
+        more, whole = _mapping(choice.get("delta")), _mapping(choice.get("message"))
+        for part in ("content", "refusal"):
+            if text := readable_content(more.get(part)):
+                reply.grows = True
+                reply.say(part, text)
+            else:
+                reply.say(part, readable_content(whole.get(part)), whole=reply.grows)
+        calls = (one.get(name) for one in (more, whole) for name in ("tool_calls", "function_call"))
+        reply.calls_tools |= any(calls)
+        reason = choice.get("finish_reason")
+        reply.failed |= bool(choice.get("error")) or reason == "error"
+        reply.ended |= bool(reason or (whole and not more))
 
 
 def _read_response(reply: Reply, body: Mapping[str, Any]) -> None:
     """Read a response, or an event of one."""
     kind = str(body.get("type") or "")
+    reply.known |= kind.startswith("response.") or "output" in body
     part = (body.get("output_index"), body.get("content_index"))
-    reply.failed |= kind in ("error", "response.failed")
+    reply.failed |= kind == "response.failed"
     if kind in ("response.output_text.delta", "response.refusal.delta"):
         reply.say(part, body.get("delta"))
     elif kind in ("response.output_text.done", "response.refusal.done"):
@@ -132,12 +196,14 @@ def _read_response(reply: Reply, body: Mapping[str, Any]) -> None:
 
 def _read_output(reply: Reply, response: Mapping[str, Any]) -> None:
     """Read the output of a response that is at its end."""
+    said: dict[object, str] = {}
     for index, item in enumerate(_mappings(response.get("output"))):
         reply.calls_tools |= item.get("type") in _CALLS
         if item.get("type") == "message":
             for place, part in enumerate(_mappings(item.get("content"))):
-                said = part.get("text") or part.get("refusal")
-                reply.say((index, place), said, whole=True)
+                said[index, place] = str(part.get("text") or part.get("refusal") or "")
+    if any(said.values()):
+        reply.say_all(said)
     reply.complete = True
 
 
@@ -145,22 +211,9 @@ def _mappings(given: object) -> list[Mapping[str, Any]]:
     return [one for one in given if isinstance(one, Mapping)] if isinstance(given, list) else []
 
 
-def _decoder(encoding: str) -> Callable[[bytes], bytes]:
-    """Return what reads bytes of an encoding; nothing of one that is not known."""
-    if encoding in ("", "identity"):
-        return bytes
-    if encoding not in _ENCODINGS:
-        return _nothing
-    inflate = zlib.decompressobj(_GZIP_OR_DEFLATE)
-
-    def decode(data: bytes) -> bytes:
-        try:
-            return inflate.decompress(data)
-        except zlib.error:
-            return b""
-
-    return decode
+def _mapping(given: object) -> Mapping[str, Any]:
+    return given if isinstance(given, Mapping) else {}
 
 
-def _nothing(_: bytes) -> bytes:
-    return b""
+def _nothing(_: bytes) -> Iterator[bytes]:
+    return iter(())

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,6 +43,8 @@ class Answer:
     """After so many parts, nothing comes until the client hangs up."""
     break_after: int | None = None
     """After so many parts, the connection is closed."""
+    ready: Callable[[int], Awaitable[object]] | None = None
+    """Awaited before each part but the first, with the number of bytes that were sent."""
 
 
 Answering = Callable[[Sent], Answer]
@@ -104,6 +106,8 @@ class Endpoint:
                 self.gone.set()
                 return False
             await asyncio.sleep(answer.pause)
+            if index and answer.ready:
+                await answer.ready(sum(map(len, answer.parts[:index])))
             writer.write(b"%x\r\n%s\r\n" % (len(part), part) if answer.chunked else part)
             await writer.drain()
         if answer.chunked:

@@ -1,6 +1,7 @@
 """Notes of the proxy: shown beside the reply if that is set, never taken for what was said."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,17 @@ import pytest
 import pytest_asyncio
 
 from souffleur.marks import BEGIN, marked, unmarked, unmarked_json
+from souffleur.proxy.notes import Carrier, Mode, Notes
+from souffleur.proxy.reply import Reply
+from souffleur.whispering.references import Reference
 from tests.souffleur.proxy.endpoint import calling, response_events, streamed, whole
 from tests.souffleur.proxy.scene import Scene, open_scene
+from tests.souffleur.proxy.streams import STREAMS
 from tests.souffleur.proxy.test_wire import body_of, request, talk
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 Saying = dict[str, str]
+NOTE = re.compile(rb": souffleur .*\n\n|data: [^\r\n]*%s[^\r\n]*\n\n" % BEGIN.encode())
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -128,3 +134,24 @@ async def test_observed_by_a_host(scene: Scene) -> None:
     """A host that observes a reply as its front end shows it has what was said alone."""
     scene.memory.observe(user_id="bo", user="hi", assistant="Hello" + marked("Remembered: x"))
     assert await scene.said("bo") == [("hi", "Hello")]
+
+
+@pytest.mark.parametrize("mode", ["append", "event"])
+@pytest.mark.parametrize("name", [name for name, one in STREAMS.items() if not one.encoding])
+async def test_in_streams_of_all_kinds(name: str, mode: Mode) -> None:
+    """A stream has notes beside what it was, and no event of it waits for another one."""
+    carrier = Carrier(Notes((Reference("m", "Ann loves tea", "fact", "now"),)), mode, "chat")
+    stream, reply, sent, came = STREAMS[name], Reply("chat"), b"", 0
+    for part in stream.body.splitlines(keepends=True):
+        reply.take(part)
+        came += len(part)
+        sent += carrier.take(part, reply.form)
+        if reply.form == "events" and stream.body[:came].endswith((b"\n\n", b"\r\r", b"\n\r\n")):
+            assert len(sent) >= came
+    sent += carrier.finish()
+    if reply.form == "events":
+        assert NOTE.sub(b"", sent) == stream.body
+    told = Reply("chat")
+    told.take(sent)
+    told.finish()
+    assert unmarked(told.text) == stream.said.removesuffix(" [aborted]")

@@ -1,12 +1,14 @@
 """The reply: what was said, from bytes that may be cut anywhere."""
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from souffleur.proxy.injection import Api
-from souffleur.proxy.reply import Reply
+from souffleur.proxy.reply import MAX_BODY, TOO_LONG, Reply
 from tests.souffleur.proxy.endpoint import (
     Answer,
     calling,
@@ -16,11 +18,12 @@ from tests.souffleur.proxy.endpoint import (
     streamed,
     whole,
 )
+from tests.souffleur.proxy.streams import STREAMS
 
 
 def read(answer: Answer, api: Api = "chat", size: int = 10_000) -> Reply:
     """Read an answer in pieces of so many bytes."""
-    reply = Reply(api, dict(answer.headers)["content-type"])
+    reply = Reply(api)
     body = b"".join(answer.parts)
     for place in range(0, len(body), size):
         reply.take(body[place : place + size])
@@ -105,3 +108,35 @@ def test_an_error_in_its_midst(error: object, api: Api) -> None:
     told = events(error, "[DONE]")
     reply = read(Answer((begun.parts[0], *told.parts), headers=told.headers), api)
     assert (reply.text, reply.complete, reply.failed) == ("Once ", False, True)
+
+
+@pytest.mark.parametrize("name", STREAMS)
+@given(cuts=st.lists(st.integers(0, 700), max_size=6))
+@settings(max_examples=15)
+def test_streams_of_all_kinds(name: str, cuts: list[int]) -> None:
+    """Wherever the bytes of a stream are cut, it says the same, or what of it is not read."""
+    stream = STREAMS[name]
+    reply = Reply("chat", stream.encoding)
+    for begin, end in pairwise([0, *sorted(cuts), len(stream.body)]):
+        reply.take(stream.body[begin:end])
+    reply.finish()
+    assert reply.text == stream.said.removesuffix(" [aborted]")
+    assert reply.complete == (not stream.said.endswith("]") and bool(stream.said))
+    assert (stream.unread in reply.unread) if stream.unread else not reply.unread
+
+
+def test_a_response_is_said_once() -> None:
+    """What the end of a response repeats replaces its pieces, though they had no place in it."""
+    pieces = [{"type": "response.output_text.delta", "delta": text} for text in ("Hel", "lo.")]
+    end = response_events("Hello.").parts[-1]
+    answer = events(*pieces)
+    assert read(Answer((*answer.parts, end), headers=answer.headers), "responses").text == "Hello."
+
+
+def test_a_long_body_is_not_read() -> None:
+    """What would fill the memory is let go, and that is told."""
+    reply = Reply("chat")
+    for part in (b'{"choices": "', *[b"x" * (MAX_BODY // 4)] * 4):
+        reply.take(part)
+    reply.finish()
+    assert (reply.text, reply.complete, reply.unread) == ("", False, TOO_LONG)

@@ -53,7 +53,7 @@ class Reply:
         """Whether what was said has come piece by piece."""
         self.id = ""
         """The id of the response."""
-        self._said: dict[object, list[str]] = {}
+        self._said: dict[str, list[str]] = {}
         self._held = bytearray()
         self._read = _read_chat if api == "chat" else _read_response
         self._decode: Decode = _nothing
@@ -87,7 +87,7 @@ class Reply:
             self.unread = NOT_KNOWN
         self.complete |= self.ended and not self.failed
 
-    def say(self, part: object, text: object, *, whole: bool = False) -> None:
+    def say(self, part: str, text: object, *, whole: bool = False) -> None:
         """Note what was said in a part of the reply: more of it, or the `whole`."""
         if isinstance(text, str) and text:
             said = self._said.setdefault(part, [])
@@ -95,7 +95,7 @@ class Reply:
                 said.clear()
             said.append(text)
 
-    def say_all(self, parts: Mapping[object, str]) -> None:
+    def say_all(self, parts: Mapping[str, str]) -> None:
         """Note all that was said, part by part."""
         self._said = {part: [text] for part, text in parts.items()}
 
@@ -179,14 +179,14 @@ def _read_response(reply: Reply, body: Mapping[str, Any]) -> None:
     """Read a response, or an event of one."""
     kind = str(body.get("type") or "")
     reply.known |= kind.startswith("response.") or "output" in body
-    part = (body.get("output_index"), body.get("content_index"))
+    part = f"{body.get('output_index')} {body.get('content_index')}"
     reply.failed |= kind == "response.failed"
     if kind in ("response.output_text.delta", "response.refusal.delta"):
         reply.say(part, body.get("delta"))
     elif kind in ("response.output_text.done", "response.refusal.done"):
         reply.say(part, body.get("text") or body.get("refusal"), whole=True)
     elif kind == "response.output_item.done" and isinstance(body.get("item"), Mapping):
-        reply.calls_tools |= body["item"].get("type") in _CALLS
+        reply.calls_tools |= str(body["item"].get("type")) in _CALLS
     whole = body.get("response") if kind else body
     if isinstance(whole, Mapping):
         reply.id = str(whole.get("id") or reply.id)
@@ -196,12 +196,12 @@ def _read_response(reply: Reply, body: Mapping[str, Any]) -> None:
 
 def _read_output(reply: Reply, response: Mapping[str, Any]) -> None:
     """Read the output of a response that is at its end."""
-    said: dict[object, str] = {}
+    said: dict[str, str] = {}
     for index, item in enumerate(_mappings(response.get("output"))):
-        reply.calls_tools |= item.get("type") in _CALLS
+        reply.calls_tools |= str(item.get("type")) in _CALLS
         if item.get("type") == "message":
             for place, part in enumerate(_mappings(item.get("content"))):
-                said[index, place] = str(part.get("text") or part.get("refusal") or "")
+                said[f"{index} {place}"] = str(part.get("text") or part.get("refusal") or "")
     if any(said.values()):
         reply.say_all(said)
     reply.complete = True

@@ -125,6 +125,21 @@ def test_streams_of_all_kinds(name: str, cuts: list[int]) -> None:
     assert (stream.unread in reply.unread) if stream.unread else not reply.unread
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"type": "response.output_text.delta", "output_index": [], "delta": "x"},
+        {"type": "response.output_item.done", "item": {"type": []}},
+        {"status": "completed", "output": [{"type": {}}, {"type": "message", "content": [{}]}]},
+        {"choices": [{"index": [], "delta": [], "message": 7, "finish_reason": {}}], "code": []},
+    ],
+)
+@pytest.mark.parametrize("api", ["chat", "responses"])
+def test_odd_values(api: Api, odd: object) -> None:
+    """No value of a response, in whatever place, keeps it from being passed on."""
+    assert read(events(odd), api).text in ("", "x")
+
+
 def test_a_response_is_said_once() -> None:
     """What the end of a response repeats replaces its pieces, though they had no place in it."""
     pieces = [{"type": "response.output_text.delta", "delta": text} for text in ("Hel", "lo.")]

@@ -6,7 +6,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import SecretStr
 
 from souffleur.errors import SettingsError
-from souffleur.knowledge.privacy.addresses import bare_address
+from souffleur.knowledge.privacy.addresses import api_base, bare_address
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,8 @@ class Address:
 def split_address(base_url: str) -> tuple[str, str, tuple[str, str] | None]:
     """Return the address without user name, password and query; its host; and the first two.
 
-    Raises SettingsError if it is no web address.
+    The URL of a method, such as …/v1/chat/completions, is taken for its base. Raises SettingsError
+    if it is no web address.
 
     >>> split_address("https://me:secret@API.openai.com:443/v1?a=b")
     ('https://API.openai.com:443/v1', 'api.openai.com', ('me', 'secret'))
@@ -34,7 +35,7 @@ def split_address(base_url: str) -> tuple[str, str, tuple[str, str] | None]:
         parts = urlsplit(base_url)
         if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
             login = unquote(parts.username or ""), unquote(parts.password or "")
-            return bare_address(base_url), parts.hostname, login if any(login) else None
+            return api_base(bare_address(base_url)), parts.hostname, login if any(login) else None
     except ValueError:
         pass
     raise SettingsError(

@@ -18,7 +18,7 @@ from souffleur.agents.extra_body import check_extra_body
 from souffleur.agents.failures import Call, translate, unreadable
 from souffleur.agents.fields import shorten
 from souffleur.errors import AnswerError, EndpointError, SettingsError
-from souffleur.knowledge.certificates import trusted
+from souffleur.knowledge.connections import connection
 from souffleur.knowledge.language.plain_text import mend
 
 _MILLION = 1_000_000
@@ -65,8 +65,8 @@ class Endpoint:
         once the endpoint has refused it by name. `extra_body` holds fields that only this provider
         knows; it may hold none of ours, except `max_completion_tokens`, which is sent in place of
         `max_tokens`. With `trace`, LangSmith sees the calls if the environment asks for it. Raises
-        SettingsError if `base_url` is not a URL, if the key cannot be sent in a header, or if
-        `extra_body` holds what it may not.
+        SettingsError if `base_url` is not a URL or the environment bars the way to it, if the key
+        cannot be sent in a header, or if `extra_body` holds what it may not.
         """
         import httpx2
         from langchain_openai.chat_models.base import BaseChatOpenAI
@@ -81,8 +81,9 @@ class Endpoint:
         limit = {} if _OTHER_LIMIT in extra else _limit(host, max_tokens)
         self._extra = {**limit, **extra}
         # A connection kept alive belongs to the event loop that opened it, and kills the next one.
+        way = connection(bare)
         self._http = httpx2.AsyncClient(
-            verify=trusted(),
+            **way,
             timeout=timeout,
             limits=httpx2.Limits(max_keepalive_connections=0),
             auth=httpx2.BasicAuth(*login) if login else None,
@@ -100,7 +101,8 @@ class Endpoint:
             cache=False,
             openai_proxy="",
             http_async_client=self._http,
-            http_client=httpx2.Client(verify=trusted()),  # never used; its own would read them anew
+            http_client=httpx2.Client(**way),  # never used; its own would read certificates anew
+            http_socket_options=(),  # else it warns of every proxy in the environment
         )
         # Its advice is for with_structured_output, which is not used here.
         advice = "(This model does not support|Invalid schema for) OpenAI's structured output"

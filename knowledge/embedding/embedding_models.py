@@ -9,10 +9,10 @@ from typing import Any
 from pydantic import SecretStr
 
 from souffleur.errors import EmbedderError, SettingsError, is_outage_status
-from souffleur.knowledge.certificates import trusted
+from souffleur.knowledge.connections import connection
 from souffleur.knowledge.embedding.embeddings import Embeddings
 from souffleur.knowledge.http_failures import causes_of, hint_for, is_time_out, is_unreachable
-from souffleur.knowledge.privacy.addresses import bare_address
+from souffleur.knowledge.privacy.addresses import api_base, bare_address
 from souffleur.knowledge.privacy.redaction import redact
 
 OPENAI = "https://api.openai.com/v1"
@@ -33,7 +33,7 @@ def openai_embeddings(
 ) -> Embeddings:
     """Return a model behind an OpenAI-compatible endpoint. `timeout` is in seconds per request.
 
-    Raises SettingsError if no endpoint is configured or the address is not a URL.
+    Raises SettingsError if no endpoint is configured or cannot be reached by its address.
     """
     import httpx2
     from langchain_openai import OpenAIEmbeddings
@@ -43,8 +43,9 @@ def openai_embeddings(
             "The embedder openai:… has no endpoint: set SOUFFLEUR_BASE_URL (any OpenAI-compatible "
             "one), or SOUFFLEUR_API_KEY for OpenAI's own."
         )
+    url = api_base(base_url or OPENAI)
     try:
-        httpx2.URL(base_url or OPENAI)
+        httpx2.URL(url)
     except httpx2.InvalidURL as error:
         raise SettingsError(
             f"{bare_address(str(base_url))!r} is no address of an embedder: write it like"
@@ -55,10 +56,11 @@ def openai_embeddings(
     warnings.filterwarnings("ignore", message=message, category=UserWarning)
     # A connection kept alive belongs to the event loop that opened it, and kills the next one.
     limits = httpx2.Limits(max_keepalive_connections=0)
-    http = httpx2.AsyncClient(verify=trusted(), timeout=timeout, limits=limits)
+    way = connection(url)
+    http = httpx2.AsyncClient(**way, timeout=timeout, limits=limits)
     return OpenAIEmbeddings(
         model=model,
-        openai_api_base=base_url or OPENAI,
+        openai_api_base=url,
         openai_api_key=SecretStr(api_key or "not-needed"),
         request_timeout=timeout,
         max_retries=1,
@@ -68,7 +70,7 @@ def openai_embeddings(
         model_kwargs={"encoding_format": "float"},
         openai_proxy="",
         http_async_client=http,
-        http_client=httpx2.Client(verify=trusted()),  # never used; its own would read them anew
+        http_client=httpx2.Client(**way),  # never used; its own would read certificates anew
     )
 
 

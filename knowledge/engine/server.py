@@ -14,6 +14,7 @@ from qdrant_client import QdrantClient, models
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from souffleur.errors import StoreError
+from souffleur.knowledge.connections import connection
 from souffleur.knowledge.engine.cancellation import carry_through
 from souffleur.knowledge.engine.changes import Changes
 from souffleur.knowledge.engine.collection import (
@@ -462,7 +463,8 @@ def _threads() -> ThreadPoolExecutor:
 
 
 def connect(url: str, api_key: str | None, timeout: int) -> QdrantClient:
-    """Return a client that has not connected yet."""
+    """Return a client that has not connected yet. Raises SettingsError if the way is barred."""
+    way = connection(url)
     # The key as a header and no check of versions: both would warn instead of raising.
     with client_errors("open", "", bare_address(url)):
         return QdrantClient(
@@ -471,6 +473,7 @@ def connect(url: str, api_key: str | None, timeout: int) -> QdrantClient:
             headers={"api-key": api_key} if api_key else None,
             timeout=timeout,
             check_compatibility=False,
+            **way,
         )
 
 

@@ -3,6 +3,11 @@
 import re
 from urllib.parse import urlsplit, urlunsplit
 
+_METHOD = re.compile(
+    r"(?<=[^/:])/++(?:(?:chat/)?completions|responses|embeddings)?/*+(?=[?#]|\Z)", re.IGNORECASE
+)
+"""The end of a URL that is copied from an example of a request."""
+
 
 def bare_address(url: str) -> str:
     """Return the address without user name, password, query and fragment.
@@ -18,6 +23,15 @@ def bare_address(url: str) -> str:
     except ValueError:
         pass
     return re.split(r"[?#]", url.rpartition("@")[2])[0]
+
+
+def api_base(url: str) -> str:
+    """Return the base URL of an OpenAI-compatible interface, of which the URL of a method is given.
+
+    >>> api_base("http://localhost:1234/v1/chat/completions/"), api_base("https://a.example/v1")
+    ('http://localhost:1234/v1', 'https://a.example/v1')
+    """
+    return _METHOD.sub("", url)
 
 
 def host_of(url: str) -> str:

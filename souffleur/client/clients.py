@@ -14,6 +14,7 @@ from souffleur.client.conversation import Asked, ask, converse
 from souffleur.client.errors import error_of
 from souffleur.client.methods import AsyncMethods, Methods
 from souffleur.errors import RemoteError, SettingsError
+from souffleur.knowledge.connections import connection
 from souffleur.knowledge.identity import check_id
 from souffleur.knowledge.language.plain_text import mend
 from souffleur.knowledge.privacy.addresses import bare_address
@@ -48,9 +49,9 @@ class Client(Methods):
         `timeout` is the time limit of a call in seconds; `recall` has 5, and what asks a model any.
         Raises SettingsError for an address or a token that cannot be one.
         """
-        transport = httpx2.HTTPTransport(uds=str(socket)) if socket else None
         self._http = httpx2.Client(
-            transport=transport, **_options(url, token, socket, timeout), trust_env=not socket
+            **_options(url, token, socket, timeout),
+            transport=httpx2.HTTPTransport(**_way(url, socket)),
         )
         self.clock: Clock = TimeSource().now
         """Returns the time of this machine."""
@@ -120,9 +121,9 @@ class AsyncClient(AsyncMethods):
         timeout: float = 60.0,
     ) -> None:
         """Use the server at `url`, or the process that listens on `socket`, as `Client` does."""
-        transport = httpx2.AsyncHTTPTransport(uds=str(socket)) if socket else None
         self._http = httpx2.AsyncClient(
-            transport=transport, **_options(url, token, socket, timeout), trust_env=not socket
+            **_options(url, token, socket, timeout),
+            transport=httpx2.AsyncHTTPTransport(**_way(url, socket)),
         )
         self.clock: Clock = TimeSource().now
         """Returns the time of this machine."""
@@ -196,6 +197,15 @@ def _options(url: str, token: str | None, socket: Path | None, timeout: float) -
         "headers": headers,
         "timeout": timeout,
     }
+
+
+def _way(url: str, socket: Path | None) -> dict[str, Any]:
+    """Return the arguments of a transport to a server, or to the process that listens on a socket.
+
+    >>> _way(DEFAULT_URL, Path("owner.sock"))["uds"]
+    'owner.sock'
+    """
+    return connection(DEFAULT_URL) | {"uds": str(socket)} if socket else connection(url)
 
 
 def _checked(url: str) -> str:

@@ -1,0 +1,150 @@
+"""Connections: how our HTTP clients reach an address, and what bars the way to it.
+
+The environment names proxies and certificates, often those of another day or another program.
+"""
+
+import os
+import ssl
+from functools import cache
+from importlib.util import find_spec
+from ipaddress import ip_address, ip_network
+from typing import Any
+from urllib.request import getproxies, proxy_bypass
+
+from souffleur.errors import SettingsError
+from souffleur.knowledge.privacy.addresses import bare_address, host_of
+
+_SOCKS = ("socks5", "socks5h")
+
+
+def connection(url: str) -> dict[str, Any]:
+    """Return the arguments of a client or transport of httpx2, or httpx, that is to reach a URL.
+
+    What is on this machine is reached directly. Raises SettingsError for a variable that is on the
+    way and cannot be right.
+    """
+    proxy = _proxy(url)
+    plain = url.lower().startswith("http://")
+    if proxy and proxy.lower().startswith("https://"):
+        trusted()  # its certificate is checked as well
+    return {"proxy": proxy, "verify": _nobody() if plain else trusted(), "trust_env": False}
+
+
+@cache
+def trusted() -> ssl.SSLContext:
+    """Return the context of every TLS connection. Reading it takes about 20 ms of a processor.
+
+    SSL_CERT_FILE and SSL_CERT_DIR say whom to trust, as they are when it is first asked for. Raises
+    SettingsError if they name none.
+    """
+    import httpx2
+
+    folders = os.environ.get("SSL_CERT_DIR", "")
+    if os.environ.get("SSL_CERT_FILE"):
+        folders = ""  # it is not looked at then
+    if folders and not any(map(os.path.isdir, folders.split(os.pathsep))):
+        raise _untrusted("SSL_CERT_DIR", "there is no such folder")
+    try:
+        return httpx2.create_ssl_context()
+    except OSError as error:
+        raise _untrusted("SSL_CERT_FILE", str(error.strerror or error)) from None
+
+
+@cache
+def _nobody() -> ssl.SSLContext:
+    """Return a context that trusts nobody, for connections without TLS: it reads no file."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _untrusted(variable: str, why: str) -> SettingsError:
+    return SettingsError(
+        f"{variable} is {os.environ.get(variable)!r}, where no certificates can be read ({why}):"
+        " correct it, or unset it to trust whom the system trusts."
+    )
+
+
+def _proxy(url: str) -> str | None:
+    """Return the proxy that the environment has on the way to a URL; `None` for none."""
+    named = getproxies()
+    kind = next((kind for kind in (url.partition(":")[0].lower(), "all") if named.get(kind)), "")
+    if not kind or _is_exempt(host_of(url), named.get("no", "")):
+        return None
+    proxy = named[kind] if "://" in named[kind] else f"http://{named[kind]}"
+    if fault := _fault(proxy):
+        raise SettingsError(
+            f"{_variable(kind)} is {bare_address(named[kind])!r}: {fault}. Correct it, unset it, or"
+            f" name {host_of(url)} in NO_PROXY."
+        )
+    return proxy
+
+
+def _is_exempt(host: str, exempt: str) -> bool:
+    """Return whether a host is reached directly: this machine, or what NO_PROXY names.
+
+    >>> [_is_exempt(host, "10.0.0.0/8") for host in ("10.1.2.3", "localhost", "a.example")]
+    [True, True, False]
+    """
+    if is_here(host) or proxy_bypass(host):
+        return True
+    names = [name.strip() for name in exempt.split(",")]
+    return "*" in names or any(_is_within(host, name) for name in names if "/" in name)
+
+
+def _is_within(host: str, network: str) -> bool:
+    try:
+        return ip_address(host) in ip_network(network, strict=False)
+    except ValueError:
+        return False
+
+
+def is_here(host: str) -> bool:
+    """Return whether a host is this machine, which no proxy reaches.
+
+    >>> [is_here(host) for host in ("localhost", "127.0.0.2", "::1", "0.0.0.0", "localhost.org")]
+    [True, True, True, True, False]
+    """
+    name = host.lower().rstrip(".")
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        address = ip_address(name)
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None) or address
+    return bool(mapped.is_loopback or mapped.is_unspecified)
+
+
+def _fault(proxy: str) -> str:
+    """Return why an address of a proxy cannot be used; empty if it can be.
+
+    >>> _fault("http://proxy.example:3128"), _fault("http://:3128")
+    ('', 'that is no address of a proxy: write it like http://proxy.example:3128')
+    """
+    scheme = proxy.partition(":")[0].lower()
+    if scheme in _SOCKS:
+        if find_spec("socksio"):
+            return ""
+        return "for a SOCKS proxy, the package socksio is missing: run `pip install socksio`"
+    if scheme.startswith("socks"):
+        return (
+            "no such SOCKS proxy can be used: write socks5:// (with the package socksio), or the"
+            " http:// address of the same proxy if it has one"
+        )
+    if scheme not in ("http", "https") or not _is_address(proxy):
+        return "that is no address of a proxy: write it like http://proxy.example:3128"
+    return ""
+
+
+def _is_address(url: str) -> bool:
+    import httpx2
+
+    try:
+        return bool(httpx2.URL(url).host)
+    except httpx2.InvalidURL:
+        return False
+
+
+def _variable(kind: str) -> str:
+    """Return the variable that names the proxy for a kind of URL, as it is written there."""
+    names = (f"{kind}_proxy", f"{kind}_proxy".upper())
+    return next((name for name in names if os.environ.get(name)), "The system's proxy")

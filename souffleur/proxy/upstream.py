@@ -4,12 +4,12 @@ from base64 import b64encode
 from collections.abc import AsyncIterable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
-from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
 from souffleur.errors import SettingsError
-from souffleur.knowledge.privacy.addresses import bare_address, host_of
+from souffleur.knowledge.connections import connection
+from souffleur.knowledge.privacy.addresses import api_base, bare_address, host_of
 
 if TYPE_CHECKING:
     from souffleur.settings import Settings
@@ -63,8 +63,11 @@ class Upstream:
     """Sends requests to the endpoint behind the proxy, and returns its responses as they begin."""
 
     def __init__(self, url: str, key: str | None = None, *, with_theirs: bool = True) -> None:
-        """`key` replaces what clients send as theirs, which is sent only `with_theirs`."""
-        self._url = url.rstrip("/")
+        """`key` replaces what clients send as theirs, which is sent only `with_theirs`.
+
+        Raises SettingsError if the environment bars the way: see `connection`.
+        """
+        self._url = api_base(url)
         self._key = key
         self._with_theirs = with_theirs and key is None
         self._login = _login(httpx2.URL(self._url))
@@ -72,7 +75,7 @@ class Upstream:
             max_connections=None, max_keepalive_connections=MAX_IDLE, keepalive_expiry=IDLE
         )
         # A client adds cookies, redirects and logins, which are not ours and take time.
-        self._transport = httpx2.AsyncHTTPTransport(limits=limits, proxy=_way(self._url))
+        self._transport = httpx2.AsyncHTTPTransport(**connection(self._url), limits=limits)
 
     @property
     def address(self) -> str:
@@ -132,15 +135,6 @@ def _login(url: httpx2.URL) -> str:
     """
     named = f"{url.username}:{url.password}"
     return f"Basic {b64encode(named.encode()).decode()}" if len(named) > 1 else ""
-
-
-def _way(url: str) -> str | None:
-    """Return the HTTP proxy that the environment has on the way to a URL; `None` for none."""
-    scheme, named = httpx2.URL(url).scheme, getproxies()
-    found = named.get(scheme) or named.get("all")
-    if not found or proxy_bypass(host_of(url)):
-        return None
-    return found if "://" in found else f"http://{found}"
 
 
 def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> RawHeaders:

@@ -1092,12 +1092,13 @@ class Souffleur:
         return [one for one in turns if one.state is TurnState.FAILED]
 
     def _make_keeper(self) -> "Keeper | None":
-        if not self.settings.mirror:
+        folder = self.settings.mirror_folder
+        if not folder:
             return None
         from souffleur.knowledge.policy import POLICIES
         from souffleur.mirror.keeping import Keeper
 
-        return Keeper(self, self.settings.mirror.expanduser(), POLICIES[self.settings.policy])
+        return Keeper(self, folder, POLICIES[self.settings.policy])
 
     async def _decide(
         self,

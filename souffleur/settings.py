@@ -354,7 +354,12 @@ class Settings(BaseModel):
     @property
     def tokens_file(self) -> Path:
         """The file with the tokens of `souffleur serve`."""
-        return self.tokens.expanduser() if self.tokens else self.folder / "tokens.json"
+        return _at_home("tokens", self.tokens) if self.tokens else self.folder / "tokens.json"
+
+    @property
+    def mirror_folder(self) -> Path | None:
+        """`mirror` with ~ expanded."""
+        return _at_home("mirror", self.mirror) if self.mirror else None
 
     @property
     def owner_socket(self) -> Path:
@@ -363,8 +368,18 @@ class Settings(BaseModel):
 
     @property
     def folder(self) -> Path:
-        """`path` with ~ expanded."""
-        return self.path.expanduser()
+        """`path` with ~ expanded. Raises SettingsError where there is no home folder."""
+        return _at_home("path", self.path)
+
+
+def _at_home(name: str, path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        raise SettingsError(
+            f"{variable_of(name)} is {path}, and this user has no home folder: set it to a whole"
+            " path, such as /data/souffleur"
+        ) from None
 
 
 def shown_value(name: str, value: Any) -> Any:
@@ -398,14 +413,15 @@ def load_settings(**overrides: object) -> Settings:
 def read_environment() -> dict[str, str | None]:
     """Return the settings that the environment gives, not checked yet.
 
-    Upper and lower case are one; "none" is `None` where a setting may be that.
+    Upper and lower case are one; "none" is `None` where a setting may be that. An empty variable,
+    as compose makes of one that nobody set, counts as not set.
     """
     fields = {variable_of(name): name for name in Settings.model_fields}
     given = {name.upper(): value for name, value in os.environ.items()}
     return {
         name: None if value.casefold() == "none" and _may_be_none(name) else value
         for variable, name in fields.items()
-        if (value := given.get(variable)) is not None
+        if (value := given.get(variable))
     }
 
 

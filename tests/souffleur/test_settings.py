@@ -8,7 +8,14 @@ import pytest
 from souffleur.agents.chat import Message, Request
 from souffleur.errors import SettingsError
 from souffleur.runtime import Souffleur
-from souffleur.settings import OPENAI_URL, Settings, change_settings, load_settings, need_model
+from souffleur.settings import (
+    OPENAI_URL,
+    Settings,
+    change_settings,
+    load_settings,
+    need_model,
+    variable_of,
+)
 from souffleur.wiring import make_endpoint
 from tests.stub import Stub
 
@@ -52,6 +59,21 @@ def test_what_cannot_be_right_is_named(
     monkeypatch.setenv(name, value)
     with pytest.raises(SettingsError, match=message):
         load_settings()
+
+
+@pytest.mark.parametrize("name", Settings.model_fields)
+def test_an_empty_variable_is_none(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A variable that compose has made of nothing changes nothing, whichever it is."""
+    monkeypatch.setenv(variable_of(name), "")
+    assert load_settings() == Settings()
+
+
+@pytest.mark.parametrize("name", ["path", "tokens", "mirror"])
+def test_no_home_is_told(name: str) -> None:
+    """Where a user has no home, as many in containers, the variable to set is named."""
+    settings = Settings(**{name: Path("~nobody-here/x")})
+    with pytest.raises(SettingsError, match=f"SOUFFLEUR_{name.upper()} is ~.*no home folder"):
+        _ = settings.folder, settings.tokens_file, settings.mirror_folder
 
 
 def test_no_secret_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:

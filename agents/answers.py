@@ -12,6 +12,7 @@ from souffleur.agents.fields import MAX_ECHO_LENGTH, shorten
 from souffleur.agents.lines import parse_lines
 from souffleur.errors import AnswerError
 from souffleur.knowledge.language.plain_text import mend
+from souffleur.knowledge.language.thinking import without_thinking
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -21,17 +22,10 @@ MAX_ANSWER_LENGTH = 65_536
 _MAX_FAULTS = 8
 """Maximum number of faults listed in one message."""
 
-# A tag at the start of a line is never inside a JSON string, whose line ends are escaped.
-_THOUGHTS = re.compile(
-    r"^[ \t]*+<(think|thinking|thought)>.*?(?:</\1>|\Z)", re.DOTALL | re.MULTILINE | re.IGNORECASE
-)
-# Some chat templates open the thoughts in the prompt: then only their end is heard.
-_HEADLESS = re.compile(
-    r"\A.*</(?:think|thinking|thought)>(?=[^\S\n]*+(?:[{\[`［【]|\n|\Z))", re.DOTALL | re.IGNORECASE
-)
 _FENCE = re.compile(r"\A```\w*+\s*+(.*)```\Z", re.DOTALL)
-_OBJECT = re.compile(r'\{\s*+"')
-_ARRAY = re.compile(r"\[\s*+\{")
+_OBJECT = re.compile(r'(?:\[\s*+)?\{\s*+"')
+"""Where an object begins, or a list of them."""
+_STRING_OR_COMMA = re.compile(r'("(?:[^"\\]|\\.?)*+"?)|,(?=\s*+[}\]])', re.DOTALL)
 _ESCAPES = re.compile(r"((?:\\u[0-9a-fA-F]{4})++)|\\.", re.DOTALL)
 
 
@@ -71,18 +65,16 @@ def _whole(escapes: re.Match[str]) -> str:
     return json.dumps(mend(json.loads(f'"{escapes[1]}"')))[1:-1]
 
 
-def _data(text: str, lines: bool) -> dict[str, Any]:
+def _data(text: str, lines: bool) -> Any:
     bare = _bare(text)
     # Whole JSON is tried first: what stands in its strings is not ours to take away.
     for candidate in (text.strip(), bare):
-        if isinstance(whole := _json(candidate), dict):
+        if isinstance(whole := _json(candidate), dict | list):
             return whole
-    if _ARRAY.match(bare):
-        raise AnswerError("The answer must be one JSON object, not an array.", answer=text)
-    found: dict[str, Any] | None = None
+    found: object = None
     for span in _objects(bare):
         value = _json(span)
-        if not isinstance(value, dict):
+        if value is None:
             raise AnswerError(_broken(span), answer=text)
         if found is not None and value != found:
             raise AnswerError("The answer holds different JSON objects: give one.", answer=text)
@@ -95,29 +87,42 @@ def _data(text: str, lines: bool) -> dict[str, Any]:
 
 
 def _bare(text: str) -> str:
-    """Return the text without a model's thoughts and the fence around the rest.
+    """Return the text without a model's thinking and the fence around the rest.
 
     >>> _bare("<think>{hm}</think>\\n```json\\n{}\\n```"), _bare("and so on.</think>{}")
     ('{}', '{}')
+    >>> _bare('So: {"a": "wrote <think>"}')
+    'So: {"a": "wrote <think>"}'
     """
-    thoughtless = _THOUGHTS.sub("", text)
-    if thoughtless == text:
-        thoughtless = _HEADLESS.sub("", text)
-    thoughtless = thoughtless.strip()
-    fenced = _FENCE.match(thoughtless)
-    return fenced[1].rstrip() if fenced else thoughtless
+    start = _OBJECT.search(text)
+    end = _end(text, start.start()) if start else None
+    around = text[: start.start()] + text[end:] if start and end else text
+    # Marks in the strings of an answer are words of it.
+    said = text.strip() if without_thinking(around) is around else without_thinking(text)
+    fenced = _FENCE.match(said)
+    return fenced[1].rstrip() if fenced else said
 
 
 def _objects(text: str) -> Iterator[str]:
-    """Yield each outermost {…} that begins as a JSON object does; the last may lack its end."""
-    end = 0
-    while start := _OBJECT.search(text, end):
-        end = _end(text, start.start())
-        yield text[start.start() : end]
+    """Yield each outermost {…} that begins as a JSON object does, or list of them, without commas
+    that nothing follows; the last may lack its end.
+
+    >>> list(_objects('So {"a": [1,], "b": "x,]",} or {"a": 1}.'))
+    ['{"a": [1], "b": "x,]"}', '{"a": 1}']
+    """
+    place = 0
+    while start := _OBJECT.search(text, place):
+        begin = start.start()
+        end = _end(text, begin)
+        if end is None:
+            text, begin = _STRING_OR_COMMA.sub(r"\1", text[begin:]), 0
+            end = _end(text, begin) or len(text)
+        yield text[begin:end]
+        place = end
 
 
-def _end(text: str, start: int) -> int:
-    """Return where the object that begins at `start` ends; the text's end if it is incomplete.
+def _end(text: str, start: int) -> int | None:
+    """Return where the object that begins at `start` ends; `None` if it is incomplete.
 
     >>> _end('{"a": "}"} and so on', 0)
     10
@@ -125,7 +130,7 @@ def _end(text: str, start: int) -> int:
     try:
         return json.JSONDecoder().raw_decode(text, start)[1]
     except (ValueError, RecursionError):
-        return len(text)
+        return None
 
 
 def _json(text: str) -> object:
@@ -152,6 +157,8 @@ def _fault(detail: ErrorDetails, data: object) -> str:
     For example `ops.0.importance: must be one of low, medium, high (was 'huge')`.
     """
     path, kind, context = _path(detail, data), detail["type"], detail.get("ctx", {})
+    if kind == "model_type" and not detail["loc"]:
+        return "The answer must be one JSON object, not an array."
     if kind == "missing":
         return f"{path}: is missing"
     if kind.startswith("union_tag"):

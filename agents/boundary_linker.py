@@ -14,7 +14,7 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.chat import Message, Usage
-from souffleur.agents.fields import Handle, Remark
+from souffleur.agents.fields import Handle, Many, Remark
 from souffleur.agents.handles import Shown, by_handle
 from souffleur.agents.rounds import (
     Context,
@@ -49,7 +49,7 @@ class SpokenOf(BaseModel):
 
     id: Handle
     reason: Remark
-    memories: list[Handle]
+    memories: Many[Handle]
 
 
 class BoundariesAnswer(BaseModel):
@@ -58,7 +58,7 @@ class BoundariesAnswer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     reason: Remark
-    boundaries: list[SpokenOf]
+    boundaries: Many[SpokenOf]
 
 
 class LinkState(TypedDict, total=False):

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,6 +14,15 @@ _MAX_TOKENS = 10**12
 _MAX_DIGITS = 15
 _MAX_NAME_LENGTH = 100
 """Characters of the name of a model or of a finish reason."""
+_ANSWERS = ("content", "reasoning_content", "reasoning", "reasoning_details", "thinking")
+"""Where an answer stands in a message: servers that tell thinking by a model's marks put all of it
+there if the marks are missing. In the later ones, only an object counts as an answer."""
+_WORDS = ("text", "summary", "content")
+"""Where the words of a part stand."""
+_UNSAID = frozenset({"thinking", "reasoning", "redacted_thinking", "reasoning.encrypted"})
+"""Types of parts of a content that are no answer."""
+_MAX_DEPTH = 3
+_OBJECT = re.compile(r'\{\s*+"')
 
 
 @dataclass(frozen=True)
@@ -45,6 +55,9 @@ def read_completion(body: object) -> Completion | None:
 
     >>> read_completion({"choices": [{"message": {"content": "ok"}}], "usage": "?"}).text
     'ok'
+    >>> thought = {"content": "", "reasoning_content": 'So: {"ops": []}'}
+    >>> read_completion({"choices": [{"message": thought}]}).text
+    'So: {"ops": []}'
     """
     choices = _part(body, "choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
@@ -55,7 +68,7 @@ def read_completion(body: object) -> Completion | None:
     taken = _count(_part(usage, "prompt_tokens"))
     cached = _count(_part(_part(usage, "prompt_tokens_details"), "cached_tokens"))
     return Completion(
-        text=_text(message.get("content")),
+        text=_answer(message),
         refusal=_text(message.get("refusal")),
         finish=_name(_part(choice, "finish_reason")),
         model=_name(_part(body, "model")),
@@ -69,12 +82,22 @@ def _part(value: object, key: str) -> object:
     return value.get(key) if isinstance(value, Mapping) else None
 
 
-def _text(content: object) -> str:
+def _answer(message: Mapping[str, object]) -> str:
+    said, *thought = (_text(message.get(place)) for place in _ANSWERS)
+    return said if said.strip() else next(filter(_OBJECT.search, thought), said)
+
+
+def _text(content: object, depth: int = 0) -> str:
     """Return the text of a message, or of its parts."""
+    if isinstance(content, str):
+        return mend(content)
+    if depth > _MAX_DEPTH:
+        return ""
     if isinstance(content, list):
-        texts = [part for part in content if _part(part, "type") in (None, "text")]
-        content = "".join(str(_part(part, "text") or "") for part in texts)
-    return mend(content) if isinstance(content, str) else ""
+        said = (part for part in content if _part(part, "type") not in _UNSAID)
+        return "".join(_text(part, depth + 1) for part in said)
+    texts = (_text(_part(content, name), depth + 1) for name in _WORDS)
+    return next(filter(None, texts), "")
 
 
 def _name(value: object) -> str:

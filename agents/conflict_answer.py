@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from souffleur.agents.fields import Handle, Remark, Since, starts
+from souffleur.agents.fields import Handle, Many, Remark, Since, starts
 from souffleur.agents.handles import Shown
 from souffleur.knowledge.language.plain_text import single_line
 from souffleur.knowledge.memory import Category, Memory, Speaker
@@ -49,7 +49,7 @@ class RulingAnswer(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    pairs: list[PairAnswer]
+    pairs: Many[PairAnswer]
 
     def of(self, handle: str) -> PairAnswer:
         """Return the judgement of the first memory and this one; requires no `faults`."""

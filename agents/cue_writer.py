@@ -13,7 +13,7 @@ from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict
 
 from souffleur.agents.chat import Message, Usage
-from souffleur.agents.fields import MAX_CUE_LENGTH, Cues, Handle, Remark
+from souffleur.agents.fields import MAX_CUE_LENGTH, Cues, Handle, Many, Remark
 from souffleur.agents.handles import Shown, by_handle
 from souffleur.agents.rounds import (
     Context,
@@ -55,7 +55,7 @@ class CuesAnswer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     reason: Remark
-    memories: list[MemoryCues]
+    memories: Many[MemoryCues]
 
 
 class CueState(TypedDict, total=False):

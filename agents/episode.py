@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict
 
-from souffleur.agents.fields import Cues, Names, Note, Remark
+from souffleur.agents.fields import Cues, Many, Names, Note, Remark
 from souffleur.knowledge.language import counting
 from souffleur.knowledge.language.plain_text import is_blank, single_line
 from souffleur.knowledge.memory import Category, Kind, Memory
@@ -32,7 +32,7 @@ class EpisodeAnswer(BaseModel):
     topics: Names = []
     intent: Remark = ""
     tone: Remark = ""
-    key_facts: list[str] = []
+    key_facts: Many[str] = []
     unresolved: Note = None
     cues: Cues = []
 

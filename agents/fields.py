@@ -3,7 +3,7 @@
 import re
 from calendar import monthrange
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BeforeValidator
@@ -11,6 +11,8 @@ from pydantic import AfterValidator, BeforeValidator
 from souffleur.knowledge.language.plain_text import is_blank, single_line
 from souffleur.knowledge.privacy.handling import EVERYTHING
 from souffleur.knowledge.privacy.secrets import find_secret
+
+T = TypeVar("T")
 
 MAX_QUOTE_LENGTH = 2000
 """Characters of a quotation; a longer one takes seconds to find in what was said."""
@@ -34,6 +36,7 @@ _BARE_YEAR = re.compile(r"\d{4}")
 """A date without its month."""
 _YEAR = re.compile(r"(\d{4,6})(?:-|\Z)")
 _NULLS = {"", "null", "none"}
+_TO_HYPHENS = str.maketrans({"/": "-", ".": "-", "年": "-", "月": "-", "日": None})
 
 
 def shorten(text: str, limit: int) -> str:
@@ -107,10 +110,22 @@ def _handle(value: Any) -> Any:
     return shorten(value.strip().strip("[]【】*#").casefold(), _MAX_HANDLE_LENGTH)
 
 
+def _written_out(day: str) -> str:
+    """Return a date that begins with the year, as ISO 8601 writes it; anything else as it is.
+
+    >>> _written_out("2026/3/16"), _written_out("2026年3月"), _written_out("03/16/2026")
+    ('2026-03-16', '2026-03', '03/16/2026')
+    """
+    year, *others = day.translate(_TO_HYPHENS).rstrip("-").split("-")
+    if len(year) == 4 and len(others) < 3 and all(part.isdecimal() for part in (year, *others)):
+        return "-".join((year, *(part.zfill(2) for part in others)))
+    return day
+
+
 def _since(value: str | None) -> str | None:
     if value is None or value.strip().casefold() in _NULLS:
         return None
-    day = value.strip()
+    day = _written_out(value.strip())
     try:
         start = starts(day, ZoneInfo("UTC"))
     except ValueError:
@@ -135,15 +150,25 @@ def _never(day: str) -> bool:
     return year > YEARS[-1]
 
 
+def _or_none_of_it(value: Any) -> Any:
+    return [] if value is None else value
+
+
+def _or_nothing(value: Any) -> Any:
+    return "" if value is None else value
+
+
+Many = Annotated[list[T], BeforeValidator(_or_none_of_it)]
+"""A list, which may be null where it is empty."""
 Quote = Annotated[str, AfterValidator(_quote)]
 """A quotation of what somebody said."""
-Remark = Annotated[str, AfterValidator(_remark)]
-"""A model's reasoning, cut to `MAX_REMARK_LENGTH`."""
+Remark = Annotated[str, BeforeValidator(_or_nothing), AfterValidator(_remark)]
+"""A model's reasoning, cut to `MAX_REMARK_LENGTH`; null means that there is none."""
 Note = Annotated[str | None, AfterValidator(_note)]
 """A remark that may be left out; `None` if it is blank."""
-Names = Annotated[list[str], AfterValidator(_names)]
+Names = Annotated[Many[str], AfterValidator(_names)]
 """Names or topics; unusable ones are left out."""
-Cues = Annotated[list[str], AfterValidator(_cues)]
+Cues = Annotated[Many[str], AfterValidator(_cues)]
 """Situations in which a memory should come to mind; unusable ones, and those that hold a secret,
 are left out: a memory is not refused for its cues."""
 Handle = Annotated[str, BeforeValidator(_handle)]

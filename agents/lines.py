@@ -55,7 +55,9 @@ _FIELDS: dict[str, dict[str, Any]] = {
 """The fields of each operation, and their values if the model gives none."""
 
 _HEAD = re.compile(r"^[\s*•-]*+(?:\d{1,2}[.)][\s*]*+)?[\[［【]([^\]］】]{1,300})[\]］】](.*)$")
-_NAME = re.compile(r"^\s*+(add|update|boost|delete|skip)(?![^\s:])\s*+:?(.*)$", re.IGNORECASE)
+_NAME = re.compile(
+    r"^\s*+(add|update|boost|delete|skip|noop|none)(?![^\s:])\s*+:?(.*)$", re.IGNORECASE
+)
 _FIELD = re.compile(r"^\s*+(?:[-*•]\s*+)?([A-Za-z]{2,12})\s*+[:：](.*)$")
 _QUOTES = ('""', "''", "“”", "‘’", "「」", "『』", "《》")
 _NOTHING = {"", "-", "none", "null", "n/a", "无", "無"}
@@ -89,7 +91,7 @@ def _operation(line: str) -> dict[str, Any] | None:
     name = head and _NAME.match(unicodedata.normalize("NFKC", head[1]))
     if not head or not name:
         return None
-    kind = name[1].upper()
+    kind = name[1].upper() if name[1].upper() in OPS else "SKIP"
     op = {"op": kind} | {
         key: list(value) if isinstance(value, list) else value
         for key, value in _FIELDS[kind].items()

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from souffleur.agents.fields import Remark
+from souffleur.agents.fields import Many, Remark
 from souffleur.agents.handles import Shown
 from souffleur.knowledge import decay
 from souffleur.knowledge.language.details import missing
@@ -50,8 +50,8 @@ class MergingAnswer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     reason: Remark
-    merged: list[Merged]
-    left: list[str] = []
+    merged: Many[Merged]
+    left: Many[str] = []
     """Handles of memories that should stay as they are."""
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from souffleur.agents.fields import Note, Remark
+from souffleur.agents.fields import Many, Note, Remark
 from souffleur.knowledge.forgetting import mentions
 from souffleur.knowledge.language import counting
 from souffleur.knowledge.language.details import Detail, find_details, missing
@@ -42,8 +42,8 @@ class PortraitAnswer(BaseModel):
     name: Note = None
     occupation: Note = None
     paragraphs: list[str]
-    changes: list[Remark] = []
-    dropped: list[Dropped] = []
+    changes: Many[Remark] = []
+    dropped: Many[Dropped] = []
 
     @property
     def text(self) -> str:

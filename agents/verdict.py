@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from souffleur.agents.fields import (
     Cues,
     Handle,
+    Many,
     Names,
     Quote,
     Remark,
@@ -30,16 +31,37 @@ def _fold(value: Any) -> Any:
     return value.strip().casefold() if isinstance(value, str) else value
 
 
+def _or_no(value: Any) -> Any:
+    return False if value is None else value
+
+
+def _rated(value: Any) -> Any:
+    """Return an importance; of what is clearly a part of 1, the third in which it lies.
+
+    >>> [_rated(value) for value in (0.2, 0.5, 0.9, 1, 7, "High ")]
+    ['low', 'medium', 'high', 1, 7, 'high']
+    """
+    if isinstance(value, float) and 0 < value < 1:
+        return ("low", "medium", "high")[int(value * 3)]
+    return _fold(value)
+
+
+_NO_OPS = {"NOOP", "NO_OP", "NO-OP", "NONE"}
+"""What models call a SKIP that have read of other memories."""
+
+
 def _named_in_capitals(ops: Any) -> Any:
     """Return operations with `op` in capitals, as the discriminator wants it: "add" will do."""
-    if not isinstance(ops, list):
-        return ops
-    return [
-        {**part, "op": part["op"].strip().upper()}
-        if isinstance(part, dict) and isinstance(part.get("op"), str)
-        else part
-        for part in ops
-    ]
+    if ops is None:
+        return []
+    return [_named(part) for part in ops] if isinstance(ops, list) else ops
+
+
+def _named(part: Any) -> Any:
+    if not isinstance(part, dict) or not isinstance(part.get("op"), str):
+        return part
+    name = part["op"].strip().upper()
+    return {**part, "op": "SKIP" if name in _NO_OPS else name}
 
 
 class _Part(BaseModel):
@@ -54,7 +76,7 @@ class AddAnswer(_Part):
     quote: Quote
     content: Content
     kind: Annotated[Kind, BeforeValidator(_fold)]
-    importance: Annotated[Importance, BeforeValidator(_fold)]
+    importance: Annotated[Importance, BeforeValidator(_rated)]
     entities: Names = []
     since: Since = None
     until: Until = None
@@ -70,7 +92,7 @@ class UpdateAnswer(_Part):
     quote: Quote
     content: Content
     kind: Annotated[Kind | None, BeforeValidator(_fold)] = None
-    importance: Annotated[Importance | None, BeforeValidator(_fold)] = None
+    importance: Annotated[Importance | None, BeforeValidator(_rated)] = None
     entities: Names = []
     since: Since = None
     until: Until = None
@@ -110,11 +132,20 @@ class MonitorAnswer(_Part):
     """A whole answer: the argument first, then the operations."""
 
     reason: Remark
-    big: bool = False
+    big: Annotated[bool, BeforeValidator(_or_no)] = False
     """It changes who the user is: the portrait is to be written anew."""
-    next: list[Handle] = []
+    next: Many[Handle] = []
     """Known memories that the next message will likely need."""
     ops: Annotated[list[OpAnswer], BeforeValidator(_named_in_capitals)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole(cls, given: Any) -> Any:
+        """Take operations alone for an answer without an argument."""
+        if isinstance(given, list):
+            return {"reason": "", "ops": given}
+        alone = isinstance(given, dict) and "op" in given and "ops" not in given
+        return {"reason": "", "ops": [given]} if alone else given
 
 
 def _category(value: Any) -> Any:

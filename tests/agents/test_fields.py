@@ -12,10 +12,10 @@ from pydantic import BaseModel, ValidationError
 from souffleur.agents.answers import read_answer
 from souffleur.agents.conflict_answer import RulingAnswer
 from souffleur.agents.fields import MAX_QUOTE_LENGTH, MAX_REMARK_LENGTH, Until
-from souffleur.agents.verdict import MonitorAnswer, ParseContext, to_ops
+from souffleur.agents.verdict import AddAnswer, MonitorAnswer, ParseContext, to_ops
 from souffleur.errors import AnswerError
 from souffleur.knowledge.memory import MAX_CONTENT_LENGTH
-from souffleur.knowledge.operation import Add, Update
+from souffleur.knowledge.operation import Add, Skip, Update
 from tests.build import NOW
 from tests.scripted import add, answer, update
 
@@ -138,3 +138,72 @@ def test_names_are_names() -> None:
     (op,) = to_ops(read(add("x", "q", entities=[str(n) for n in range(50)])), SHANGHAI)
     assert isinstance(op, Add)
     assert len(op.entities) == 20
+
+
+@pytest.mark.parametrize(
+    ("written", "day"),
+    [
+        ("2026/11/01", "2026-11-01"),
+        ("2026/3/6", "2026-03-06"),
+        ("2026-3-6", "2026-03-06"),
+        ("2026.11", "2026-11"),
+        ("2026年3月6日", "2026-03-06"),
+        ("2026年3月", "2026-03"),
+        ("2026年", "2026"),
+    ],
+)
+def test_a_date_that_begins_with_the_year_is_read(written: str, day: str) -> None:
+    """However its parts are divided, such a date has one meaning."""
+    (part,) = read(add("x", "q", since=written)).ops
+    assert isinstance(part, AddAnswer)
+    assert part.since == day
+
+
+@pytest.mark.parametrize("written", ["03/01/2026", "1/2/26", "2026/13/01", "2026-1-2-3", "26/1/2"])
+def test_a_date_that_may_be_another_is_told(written: str) -> None:
+    """What could be read in two ways, or in none, goes back to the model."""
+    assert "ops.0.since: must be a date such as" in refused(add("x", "q", since=written))
+
+
+def test_null_is_an_empty_list() -> None:
+    """A list that is null is empty, a flag no, and a remark is left out."""
+    op = {**add("x", "q"), "entities": None, "cues": None, "reason": None}
+    read_ = read_answer(
+        json.dumps({"reason": None, "big": None, "next": None, "ops": [op]}),
+        MonitorAnswer,
+        lines=True,
+    )
+    assert read_ == MonitorAnswer(reason="", ops=[AddAnswer(**{**add("x", "q"), "reason": ""})])
+    nothing = read_answer('{"reason": "no", "ops": null}', MonitorAnswer, lines=True)
+    assert to_ops(nothing, SHANGHAI) == (Skip(reason="no"),)
+
+
+@pytest.mark.parametrize(
+    "dress", ["{}", "```json\n{}\n```", "Here it is: {}", "<think>hm</think>{}"]
+)
+def test_operations_alone_are_an_answer(dress: str) -> None:
+    """A list of operations, or a single one, lacks nothing but an argument."""
+    ops = [add("x", "q"), update("m1", "y", "q")]
+    several = read_answer(dress.format(json.dumps(ops)), MonitorAnswer, lines=True)
+    assert several == MonitorAnswer(reason="", ops=ops)
+    one = read_answer(dress.format(json.dumps(ops[0])), MonitorAnswer, lines=True)
+    assert one == MonitorAnswer(reason="", ops=ops[:1])
+
+
+@pytest.mark.parametrize("name", ["NOOP", "none", " No-Op ", "NO_OP"])
+def test_no_operation_is_a_skip(name: str) -> None:
+    """What other memories call a SKIP is one here."""
+    said = json.dumps({"reason": "", "ops": [{"op": name, "reason": "small talk"}]})
+    for text in (said, f"[{name}] small talk") if name in ("NOOP", "none") else (said,):
+        answered = read_answer(text, MonitorAnswer, lines=True)
+        assert to_ops(answered, SHANGHAI) == (Skip(reason="small talk"),)
+
+
+@pytest.mark.parametrize(("rated", "meant"), [(0.8, "high"), (0.5, "medium"), (0.1, "low")])
+def test_a_part_of_one_is_an_importance(rated: float, meant: str) -> None:
+    """A fraction says in which third it lies; a mark on an unknown scale goes back."""
+    (part,) = read(add("x", "q", importance=rated)).ops
+    assert isinstance(part, AddAnswer)
+    assert part.importance == meant
+    for odd in (1, 3, 0.0, 7.5, "4/5"):
+        assert "importance: must be one of" in refused(add("x", "q", importance=odd))

@@ -2,10 +2,10 @@
 
 import asyncio
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pydantic import SecretStr
@@ -14,17 +14,16 @@ from souffleur.agents.address import Address, read_key, split_address
 from souffleur.agents.answers import MAX_ANSWER_LENGTH
 from souffleur.agents.chat import Message, Reply, Request, Usage
 from souffleur.agents.completion import Completion, parse_body, read_completion
+from souffleur.agents.concessions import Asker, Limit, Manner
 from souffleur.agents.extra_body import check_extra_body
 from souffleur.agents.failures import Call, translate, unreadable
 from souffleur.agents.fields import shorten
-from souffleur.errors import AnswerError, EndpointError, SettingsError
+from souffleur.errors import AnswerError, SettingsError
 from souffleur.knowledge.connections import connection
 from souffleur.knowledge.language.plain_text import mend
 
 _MILLION = 1_000_000
-_REFUSALS = {400, 422}
-"""The statuses of a request with a field that the model does not take."""
-_OTHER_LIMIT = "max_completion_tokens"
+_OTHER_LIMIT: Limit = "max_completion_tokens"
 """What some hosts call `max_tokens`."""
 
 _heard: ContextVar[list[Any]] = ContextVar("heard")
@@ -61,12 +60,12 @@ class Endpoint:
         """Prepare the connection; nothing is sent yet.
 
         `timeout` is in seconds for a whole call, retries included. `temperature` and `max_tokens`
-        are not sent if they are `None`, as some models demand; a temperature is not sent any more
-        once the endpoint has refused it by name. `extra_body` holds fields that only this provider
-        knows; it may hold none of ours, except `max_completion_tokens`, which is sent in place of
-        `max_tokens`. With `trace`, LangSmith sees the calls if the environment asks for it. Raises
-        SettingsError if `base_url` is not a URL or the environment bars the way to it, if the key
-        cannot be sent in a header, or if `extra_body` holds what it may not.
+        are not sent if they are `None`, as some models demand; what the endpoint refuses by name is
+        sent otherwise from then on, see `concessions`. `extra_body` holds fields that only this
+        provider knows; it may hold none of ours, except `max_completion_tokens`, which is sent in
+        place of `max_tokens`. With `trace`, LangSmith sees the calls if the environment asks for
+        it. Raises SettingsError if `base_url` is not a URL or the environment bars the way to it,
+        if the key cannot be sent in a header, or if `extra_body` holds what it may not.
         """
         import httpx2
         from langchain_openai.chat_models.base import BaseChatOpenAI
@@ -78,8 +77,10 @@ class Endpoint:
         self._prices = prices or Prices()
         self._trace = trace
         extra = _checked(extra_body or {})
-        limit = {} if _OTHER_LIMIT in extra else _limit(host, max_tokens)
-        self._extra = {**limit, **extra}
+        limit = None if max_tokens is None or _OTHER_LIMIT in extra else _limit(host)
+        self._extra = extra
+        self._temperature, self._max_tokens = temperature, max_tokens
+        self._asker = Asker(Manner("text", temperature is not None, limit, system=True))
         # A connection kept alive belongs to the event loop that opened it, and kills the next one.
         way = connection(bare)
         self._http = httpx2.AsyncClient(
@@ -96,7 +97,7 @@ class Endpoint:
             model=model,
             timeout=timeout,
             max_retries=max_retries,
-            temperature=temperature,
+            temperature=None,  # that and the limit are sent by `_ask`, as the endpoint takes them
             use_responses_api=False,
             cache=False,
             openai_proxy="",
@@ -111,28 +112,19 @@ class Endpoint:
     async def __call__(self, request: Request) -> Reply:
         """Ask. Raises EndpointError; AnswerError if the answer is cut off, withheld or empty.
 
-        An endpoint that refuses the temperature by name is asked again without one, within the same
-        time; if it answers, no later call sends one.
+        An endpoint that refuses a part by name is asked again without it, within the same time.
         """
         until = asyncio.get_running_loop().time() + self._address.timeout
-        try:
-            return await self._call(request, self._model, until)
-        except EndpointError as error:
-            if self._model.temperature is None or not _refuses_temperature(error):
-                raise
-        without = self._model.model_copy(update={"temperature": None})
-        reply = await self._call(request, without, until)
-        self._model = without
-        return reply
+        return await self._asker.ask(lambda manner: self._call(request, manner, until))
 
-    async def _call(self, request: Request, model: Any, until: float) -> Reply:
+    async def _call(self, request: Request, manner: Manner, until: float) -> Reply:
         call = Call(self._address, request)
         heard: list[Any] = []
         token = _heard.set(heard)
         try:
             with self._tracing():
                 async with asyncio.timeout_at(until):
-                    await self._ask(request, model)
+                    await self._ask(request, manner)
         except Exception as error:
             # The boundary: whatever the libraries raise, now or in their next version, ends here.
             # They stumble over usage, roles and ids of a good answer, too.
@@ -146,13 +138,18 @@ class Endpoint:
         """Close the connections. Idempotent."""
         await self._http.aclose()
 
-    async def _ask(self, request: Request, model: Any) -> None:
+    async def _ask(self, request: Request, manner: Manner) -> None:
+        fields = {**self._extra, **_response_format(request)}
+        if manner.temperature:
+            fields["temperature"] = self._temperature
+        if manner.limit:
+            fields[manner.limit] = self._max_tokens
         # Callbacks of a graph we happen to run in would stream these words to its user. (A model
         # after `bind` would drop the empty list, and hear them again.)
-        await model.ainvoke(
-            [_wire(message) for message in request.messages],
+        await self._model.ainvoke(
+            [_wire(message) for message in _arranged(request.messages, manner)],
             {"callbacks": []},
-            extra_body={**self._extra, **_response_format(request)},
+            extra_body=fields,
         )
 
     def _tracing(self) -> AbstractContextManager[None]:
@@ -209,8 +206,19 @@ def _wire(message: Message) -> dict[str, str]:
     return {"role": message.role, "content": mend(message.content)}
 
 
-def _refuses_temperature(error: EndpointError) -> bool:
-    return error.status in _REFUSALS and "temperature" in str(error).casefold()
+def _arranged(messages: Sequence[Message], manner: Manner) -> Sequence[Message]:
+    """Return the messages; without the role `system`, the rules at the head of the user's first.
+
+    >>> _arranged([Message("system", "Judge."), Message("user", "Tea?")], Manner(system=False))
+    [Message(role='user', content='Judge.\\n\\nTea?')]
+    """
+    if manner.system:
+        return messages
+    rules = [message.content for message in messages if message.role == "system"]
+    said = [message for message in messages if message.role != "system"]
+    if not rules or not said:
+        return [replace(message, role="user") for message in messages]
+    return [replace(said[0], content="\n\n".join((*rules, said[0].content))), *said[1:]]
 
 
 def _checked(extra_body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -221,16 +229,14 @@ def _checked(extra_body: Mapping[str, Any]) -> Mapping[str, Any]:
     return extra_body
 
 
-def _limit(host: str, max_tokens: int | None) -> dict[str, int]:
-    """Return the token limit under the name that the host knows it by.
+def _limit(host: str) -> Limit:
+    """Return the name by which a host knows the token limit, as far as is known.
 
-    >>> _limit("localhost", 99), _limit("api.openai.com", 99), _limit("localhost", None)
-    ({'max_tokens': 99}, {'max_completion_tokens': 99}, {})
+    >>> _limit("localhost"), _limit("api.openai.com")
+    ('max_tokens', 'max_completion_tokens')
     """
-    if max_tokens is None:
-        return {}
     # OpenAI's newer models refuse max_tokens; most other servers know nothing else.
-    return {_OTHER_LIMIT if host == "api.openai.com" else "max_tokens": max_tokens}
+    return _OTHER_LIMIT if host == "api.openai.com" else "max_tokens"
 
 
 def _response_format(request: Request) -> dict[str, Any]:

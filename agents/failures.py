@@ -13,6 +13,7 @@ from typing import Any
 from souffleur.agents.address import Address
 from souffleur.agents.chat import Request, Usage
 from souffleur.agents.completion import parse_body
+from souffleur.agents.concessions import refuses
 from souffleur.agents.fields import shorten
 from souffleur.errors import EndpointError
 from souffleur.knowledge.http_failures import causes_of, hint_for, is_time_out, is_unreachable
@@ -25,6 +26,9 @@ MAX_RETRY_AFTER = 300.0
 _MAX_DETAIL_LENGTH = 300
 """Maximum characters repeated of an endpoint's error message."""
 
+_MAX_DEPTH = 6
+_TELLING = ("error", "message", "detail", "metadata", "raw", "param", "code")
+"""Fields of an error in which servers say what is wrong, in the order in which it reads best."""
 _RETRYABLE = {408, 409, 425, 429}
 _TOO_LONG = re.compile(
     r"context.?(length|window|size)|prompt is too long|too many tokens", re.IGNORECASE
@@ -108,6 +112,7 @@ def unreadable(response: Any, call: Call) -> EndpointError:
         f" {hint}{detail}.",
         status=code,
         retryable=_retryable(code, detail),
+        outage=_outage(code, detail, call),
     )
 
 
@@ -161,6 +166,7 @@ def _refused(response: Any, call: Call) -> EndpointError:
         status=status,
         retryable=_retryable(status, detail),
         retry_after=retry_after(response.headers),
+        outage=_outage(status, detail, call),
     )
 
 
@@ -168,6 +174,11 @@ def _retryable(status: int, detail: str) -> bool:
     if "insufficient_quota" in detail:
         return False
     return status in _RETRYABLE or (status >= 500 and status != 501)
+
+
+def _outage(status: int, detail: str, call: Call) -> bool | None:
+    """Return False for a refusal of the form alone: in another one, it can be asked."""
+    return False if call.request.form != "text" and refuses("form", status, detail) else None
 
 
 def _status(fault: object) -> int | None:
@@ -187,14 +198,26 @@ def _said(response: Any, call: Call) -> str:
     return f" (it said: {text})" if text else ""
 
 
-def _message(body: object) -> str:
-    """Return the message in an error's body, with its subject; empty if it has no usual form."""
-    if isinstance(body, Mapping) and "error" in body:
-        body = body["error"]
-    if isinstance(body, Mapping):
-        parts = [body.get(key) for key in ("message", "detail", "param", "code")]
-        return ", ".join(str(part) for part in parts if part and isinstance(part, int | str))
-    return body if isinstance(body, str) else ""
+def _message(body: object, depth: int = 0) -> str:
+    """Return the message in an error's body, with its subject; empty if it has no usual form.
+
+    Aggregators say no more than that their provider refused, and hand on what it said as text.
+
+    >>> said = '{"error": {"message": "no temperature here"}}'
+    >>> _message({"error": {"message": "Provider returned error", "metadata": {"raw": said}}})
+    'Provider returned error, no temperature here'
+    """
+    if isinstance(body, str) and body.lstrip().startswith(("{", "[")):
+        try:
+            return _message(parse_body(body.encode("utf-8", "replace")), depth) or body
+        except ValueError:
+            return body
+    if isinstance(body, list) and len(body) == 1:
+        return _message(body[0], depth)
+    if not isinstance(body, Mapping) or depth > _MAX_DEPTH:
+        return str(body) if isinstance(body, int | str) and body else ""
+    parts = [_message(body.get(key), depth + 1) for key in _TELLING]
+    return ", ".join(dict.fromkeys(filter(None, parts)))
 
 
 def _kind(response: Any) -> str:

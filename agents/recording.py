@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from souffleur.agents.chat import Chat, Form, Reply, Request, Usage, request_key
+from souffleur.agents.concessions import FORM_LADDER
 from souffleur.agents.fields import shorten
-from souffleur.agents.structured_chat import FORM_LADDER
 from souffleur.errors import AnswerError, RecordingError
 
 RECORDING_FORMAT = 1

@@ -1,7 +1,6 @@
 """Asks a model for answers of a given type, and accepts nothing else; agents have no other way."""
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Generic, TypeVar
@@ -10,19 +9,13 @@ from pydantic import BaseModel
 
 from souffleur.agents.answers import MAX_ANSWER_LENGTH, read_answer
 from souffleur.agents.chat import Chat, Form, Message, Reply, Request, Usage
+from souffleur.agents.concessions import Asker, Manner
 from souffleur.agents.fields import shorten
 from souffleur.agents.lines import INSTRUCTION, OPS, SPECIAL
 from souffleur.agents.schema import Schema, portable_schema
-from souffleur.errors import AnswerError, EndpointError
+from souffleur.errors import AnswerError
 
 T = TypeVar("T", bound=BaseModel)
-
-FORM_LADDER: tuple[Form, ...] = ("json_schema", "json_object", "text")
-
-_REFUSALS = {400, 404, 422, 501}
-_NAMES_THE_FORM = re.compile(
-    r"response.?format|json.?(schema|object|mode)|structured.?output|schema|grammar", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True)
@@ -42,39 +35,34 @@ class StructuredChat:
 
     def __init__(self, chat: Chat, *, form: Form = "json_schema") -> None:
         self._chat = chat
-        self._rung = FORM_LADDER.index(form)
+        self._asker = Asker(Manner(form=form))
 
     @property
     def form(self) -> Form:
         """The form of the next request."""
-        return FORM_LADDER[self._rung]
+        return self._asker.manner.form
 
     async def ask(self, messages: Sequence[Message], answer: type[T], *, name: str) -> Parsed[T]:
         """Return one answer of the type `answer`, which is called `name` in the request.
 
-        Asks once; again only if the endpoint refuses the form, which from then on is one rung
-        lower. Raises EndpointError; AnswerError if the answer does not fit, with a message that may
-        be sent back to the model for its repair, and the usage of the call. No part of such an
-        answer is used.
+        Asks once; again only if the endpoint refuses the form. Raises EndpointError; AnswerError if
+        the answer does not fit, with a message that may be sent back to the model for its repair,
+        and the usage of the call. No part of such an answer is used.
         """
         schema = portable_schema(answer)
         lines = _speaks_lines(schema)
-        while True:
-            rung = self._rung
-            request = _request(messages, name, schema, FORM_LADDER[rung], lines)
-            try:
-                reply = await self._chat(request)
-            except EndpointError as error:
-                if not _refuses_form(error) or rung + 1 == len(FORM_LADDER):
-                    raise
-                self._rung = max(self._rung, rung + 1)
-                continue
-            try:
-                value = _read(reply, answer, lines)
-            except AnswerError as error:
-                error.usage = asdict(reply.usage)
-                raise
-            return Parsed(value, reply.text, reply.usage, reply.model, request.form)
+
+        async def question(manner: Manner) -> tuple[Reply, Form]:
+            request = _request(messages, name, schema, manner.form, lines)
+            return await self._chat(request), request.form
+
+        reply, form = await self._asker.ask(question)
+        try:
+            value = _read(reply, answer, lines)
+        except AnswerError as error:
+            error.usage = asdict(reply.usage)
+            raise
+        return Parsed(value, reply.text, reply.usage, reply.model, form)
 
 
 def _read(reply: Reply, answer: type[T], lines: bool) -> T:
@@ -105,10 +93,6 @@ def _instructed(messages: Sequence[Message], instruction: str) -> tuple[Message,
     last = messages[indices[-1]]
     instructed = replace(last, content=f"{last.content.rstrip()}\n\n{instruction}")
     return (*messages[: indices[-1]], instructed, *messages[indices[-1] + 1 :])
-
-
-def _refuses_form(error: EndpointError) -> bool:
-    return error.status in _REFUSALS and bool(_NAMES_THE_FORM.search(str(error)))
 
 
 def _speaks_lines(schema: Schema) -> bool:

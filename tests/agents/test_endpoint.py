@@ -163,6 +163,104 @@ async def test_what_is_refused_all_the_same_is_an_error(stub: Start, sent: float
     assert ["temperature" in body for body in server.requests] == [True, False][sent is None :]
 
 
+NO_LIMIT = "Unsupported parameter: 'max_tokens' is not supported with this model."
+NO_SYSTEM = [
+    fail(400, "System role not supported"),
+    fail(500, "Jinja Exception: Conversation roles must alternate user/assistant/user/..."),
+    fail(400, "Only user and assistant roles are supported!"),
+    fail(400, "Unsupported value: 'messages[0].role' does not support 'system' with this model."),
+    fail(400, "Developer instruction is not enabled for models/gemma-3-27b-it"),
+]
+
+
+async def test_a_refused_name_of_the_limit_is_sent_no_more(stub: Start) -> None:
+    """Any host that knows the limit by its other name, or by none, is sent that from then on."""
+
+    def refuse(body: Body) -> Response:
+        return (fail(400, NO_LIMIT) if "max_tokens" in body else say("ok"))(body)
+
+    def refuse_all(body: Body) -> Response:
+        name = next((name for name in body if name.startswith("max_")), None)
+        return (fail(400, f"Unsupported parameter: {name}") if name else say("ok"))(body)
+
+    server = stub(refuse)
+    model = endpoint(server, max_tokens=99)
+    assert [(await model(QUESTION)).text for _ in range(2)] == ["ok", "ok"]
+    assert [body.get("max_completion_tokens") for body in server.requests] == [None, 99, 99]
+    assert (await endpoint(stub(refuse_all), max_tokens=99)(QUESTION)).text == "ok"
+
+
+async def test_a_limit_that_is_too_high_is_no_wrong_name(stub: Start) -> None:
+    """What would be refused under another name as well is not asked again."""
+    server = stub(fail(400, "max_tokens is too large: 9999. This model takes at most 4096."))
+    with pytest.raises(EndpointError, match="too large"):
+        await endpoint(server)(QUESTION)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("refusal", NO_SYSTEM)
+async def test_rules_go_to_the_user_s_message(stub: Start, refusal: Behaviour) -> None:
+    """A model without a system role gets the rules at the head of the first message."""
+
+    def respond(body: Body) -> Response:
+        system = any(message["role"] == "system" for message in body["messages"])
+        return (refusal if system else say("ok"))(body)
+
+    server = stub(respond)
+    model = endpoint(server)
+    asked = Request((*QUESTION.messages, Message("assistant", "?"), Message("user", "!")), "x")
+    assert [(await model(one)).text for one in (QUESTION, asked)] == ["ok", "ok"]
+    said = [[(one["role"], one["content"]) for one in body["messages"]] for body in server.requests]
+    assert said[1:] == [
+        [("user", "You judge.\n\n茶?")],
+        [("user", "You judge.\n\n茶?"), ("assistant", "?"), ("user", "!")],
+    ]
+
+
+async def test_several_refusals_lead_to_one_answer(stub: Start) -> None:
+    """Each part that is refused is left out in its turn, whatever was left out before it."""
+
+    def respond(body: Body) -> Response:
+        if "temperature" in body:
+            return fail(422, NO_ZERO)(body)
+        if "max_tokens" in body:
+            return fail(400, NO_LIMIT)(body)
+        return (NO_SYSTEM[0] if len(body["messages"]) > 1 else say("ok"))(body)
+
+    server = stub(respond)
+    model = endpoint(server)
+    assert [(await model(QUESTION)).text for _ in range(2)] == ["ok", "ok"]
+    assert len(server.requests) == 5
+
+
+def relayed(reason: object, status: int = 400, **more: Any) -> Behaviour:
+    """What OpenRouter makes of its provider's refusal."""
+    metadata = {"raw": reason, "provider_name": "Together"}
+    error = {"message": "Provider returned error", "code": status, "metadata": metadata}
+    return send({"error": error, "user_id": "u"}, status=status, **more)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        json.dumps({"error": {"message": NO_ZERO, "type": "invalid_request_error"}}),
+        json.dumps([{"error": {"message": NO_ZERO}}]),
+        json.dumps({"error": {"metadata": {"raw": json.dumps({"message": NO_ZERO})}}}),
+        {"error": {"message": NO_ZERO}},
+        NO_ZERO,
+        f'{{"error": {{"message": "{NO_ZERO}',
+    ],
+    ids=["JSON", "list", "twice relayed", "object", "text", "cut off"],
+)
+async def test_a_provider_s_reason_is_read(stub: Start, raw: object) -> None:
+    """What an aggregator hands on of its provider's words is heeded, and told."""
+    server = stub(relayed(raw), say("ok"))
+    assert (await endpoint(server)(QUESTION)).text == "ok"
+    assert ["temperature" in body for body in server.requests] == [True, False]
+    with pytest.raises(EndpointError, match=r"Provider returned error.*does not support 0"):
+        await endpoint(stub(relayed(raw)), temperature=None)(QUESTION)
+
+
 async def test_both_attempts_share_one_time_out(stub: Start) -> None:
     """Asking again without a temperature does not make a call last longer than it may."""
     server = stub(slow(0.3, fail(400, NO_ZERO)), slow(1.2, say("late")))
@@ -287,6 +385,44 @@ async def test_unusable_answer_is_an_answer_error(
     with pytest.raises(AnswerError, match=words) as caught:
         await endpoint(stub(behaviour))(QUESTION)
     assert text in caught.value.answer
+
+
+OBJECT = '{"ops": []}'
+ELSEWHERE = {
+    "reasoning_content": {"reasoning_content": OBJECT},
+    "reasoning": {"reasoning": OBJECT},
+    "details": {"reasoning_details": [{"type": "reasoning.text", "text": OBJECT}]},
+    "a summary": {"reasoning_details": [{"type": "reasoning.summary", "summary": OBJECT}]},
+    "two details": {"reasoning_details": [{"text": '{"ops": '}, {"text": "[]}"}]},
+    "thinking": {"thinking": OBJECT},
+    "blank content": {"content": " \n", "reasoning_content": OBJECT},
+    "empty parts": {"content": [{"type": "text", "text": ""}], "reasoning": OBJECT},
+    "parts": {"content": [{"type": "text", "text": OBJECT}], "reasoning": '{"ops": "draft"}'},
+    "output text": {"content": [{"type": "output_text", "text": OBJECT}]},
+    "a thinking part": {
+        "content": [
+            {"type": "thinking", "thinking": [{"type": "text", "text": '{"ops": "draft"}'}]},
+            {"type": "text", "text": OBJECT},
+        ]
+    },
+    "strings": {"content": ['{"ops": ', "[]}"]},
+}
+
+
+@pytest.mark.parametrize("fields", ELSEWHERE.values(), ids=ELSEWHERE.keys())
+async def test_an_answer_is_read_where_servers_put_it(stub: Start, fields: dict[str, Any]) -> None:
+    """The content counts if it says anything; else an object among the thoughts."""
+    message = {"role": "assistant", "content": "", **fields}
+    body = completion(choices=[{"message": message, "finish_reason": "stop"}])
+    assert (await endpoint(stub(send(body)))(QUESTION)).text == OBJECT
+
+
+@pytest.mark.parametrize("thought", ["I would {not} say.", "[DELETE:m1]", "", 7, [[[[["deep"]]]]]])
+async def test_thoughts_alone_are_no_answer(stub: Start, thought: object) -> None:
+    """Without an object in them, they stay what the model thinks."""
+    message = {"role": "assistant", "content": "", "reasoning_content": thought}
+    with pytest.raises(AnswerError, match="empty"):
+        await endpoint(stub(send(completion(choices=[{"message": message}]))))(QUESTION)
 
 
 NO_COMPLETION = [

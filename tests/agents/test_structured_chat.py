@@ -20,7 +20,18 @@ from souffleur.agents.chat import Form, Message, Reply, Request, Usage
 from souffleur.agents.endpoint import Endpoint
 from souffleur.agents.structured_chat import StructuredChat
 from souffleur.errors import AnswerError, EndpointError
-from tests.stub import Behaviour, Stub, chatty, fail, fenced, say, takes, thoughtful, truncated
+from tests.stub import (
+    Behaviour,
+    Stub,
+    chatty,
+    fail,
+    fenced,
+    say,
+    send,
+    takes,
+    thoughtful,
+    truncated,
+)
 
 Start = Callable[..., Stub]
 
@@ -196,9 +207,12 @@ async def test_late_refusal_does_not_climb_back() -> None:
         "This response_format type is unavailable now",
         "failed to parse grammar",
         "extra fields not permitted: json_schema",
+        "Failed to initialize samplers: failed to parse grammar",
+        "failed to load model vocabulary required for format",
+        "guided decoding is not available",
     ],
 )
-@pytest.mark.parametrize("status", [400, 404, 422, 501])
+@pytest.mark.parametrize("status", [400, 404, 422, 500, 501])
 async def test_refused_form_steps_down(stub: Start, status: int, message: str) -> None:
     """A refusal that names the form leads one rung down."""
     judged = await judge(stub(fail(status, message), say(WORDS))).ask(
@@ -214,9 +228,10 @@ async def test_refused_form_steps_down(stub: Start, status: int, message: str) -
         fail(401, "json_schema"),
         fail(404, "model 'm' not found"),
         fail(429, "schema"),
-        fail(500, "response_format"),
+        fail(500, "CUDA out of memory"),
+        fail(503, "response_format"),
     ],
-    ids=["other parameter", "key", "model", "rate", "server"],
+    ids=["other parameter", "key", "model", "rate", "server", "busy"],
 )
 async def test_other_refusals_do_not(stub: Start, behaviour: Behaviour) -> None:
     """A refusal for another reason is raised, and the form is kept."""
@@ -225,6 +240,36 @@ async def test_other_refusals_do_not(stub: Start, behaviour: Behaviour) -> None:
     with pytest.raises(EndpointError):
         await asker.ask(MESSAGES, Verdict, name="verdict")
     assert (len(server.requests), asker.form) == (1, "json_schema")
+
+
+async def test_a_relayed_refusal_steps_down(stub: Start) -> None:
+    """A form that an aggregator's provider refuses is not asked for again."""
+    raw = json.dumps({"error": {"message": "response_format json_schema is not supported"}})
+    error = {"message": "Provider returned error", "code": 400, "metadata": {"raw": raw}}
+    server = stub(send({"error": error}, status=400), say(WORDS))
+    asker = judge(server)
+    for _ in range(2):
+        assert (await asker.ask(MESSAGES, Verdict, name="verdict")).form == "json_object"
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("status", [400, 404, 500, 501])
+async def test_a_refused_form_is_no_outage(stub: Start, status: int) -> None:
+    """Where another form can be asked for, the endpoint is in no trouble; where none, it may be."""
+    endpoint = Endpoint(base_url=stub(fail(status, "failed to parse grammar")).base_url, model="m")
+    for form, outage in (("json_schema", False), ("json_object", False), ("text", status != 400)):
+        with pytest.raises(EndpointError) as caught:
+            await endpoint(Request(MESSAGES, "verdict", None, form))
+        assert caught.value.outage is outage
+
+
+async def test_a_form_is_given_up_only_for_one_that_is_answered(stub: Start) -> None:
+    """An endpoint that refuses every form, for whatever reason, is asked for the best one again."""
+    server = stub(*[fail(400, "response_format")] * 3, say(WORDS))
+    asker = judge(server)
+    with pytest.raises(EndpointError):
+        await asker.ask(MESSAGES, Verdict, name="verdict")
+    assert (await asker.ask(MESSAGES, Verdict, name="verdict")).form == "json_schema"
 
 
 async def test_ladder_has_an_end(stub: Start) -> None:
@@ -243,10 +288,11 @@ async def test_ladder_has_an_end(stub: Start) -> None:
         (say("I would rather not."), "no JSON object"),
         (say("<think>" + WORDS), "no JSON object"),
         (say(f"[{WORDS}]"), "not an array"),
+        (say(f"So: [{WORDS}, {WORDS}]"), "not an array"),
         (say(f'{WORDS} or {{"ops": []}}'), "different JSON objects"),
         (say('{"ops": [{"op": "ADD", "content": NaN}]}'), "broken"),
     ],
-    ids=["truncated", "broken", "prose", "only thoughts", "array", "two", "nan"],
+    ids=["truncated", "broken", "prose", "only thoughts", "array", "array in prose", "two", "nan"],
 )
 async def test_unusable_answer_fails_closed(stub: Start, behaviour: Behaviour, words: str) -> None:
     """Of an answer that is not whole, or not one, nothing is used; what was said is kept."""
@@ -313,6 +359,15 @@ def test_long_list_of_faults_is_cut() -> None:
         f"{WORDS}\n\n{WORDS}",
         f"Using {{braces}}: {WORDS}",
         f"```json\n{WORDS}\n```\nDone.",
+        f'[THINK]{{"ops": []}}[/THINK]{WORDS}',
+        f'<seed:think>{{"ops": []}}</seed:think>{WORDS}',
+        f'◁think▷{{"ops": []}}◁/think▷{WORDS}',
+        f'So {{"ops": []}}? No.<|channel|>final<|message|>{WORDS}<|return|>',
+        f'<|channel|>analysis<|message|>{{"ops": []}}<|end|><|start|>assistant<|channel|>final'
+        f"<|message|>{WORDS}",
+        f'I say <reasoning>{{"ops": []}}</reasoning>\n```json\n{WORDS}\n```',
+        f"{WORDS[:-1]},}}",
+        f"So: {WORDS.replace(']', ', ]')} That is it.",
     ],
 )
 def test_wrappings_are_taken_off(text: str) -> None:
@@ -326,6 +381,12 @@ def test_words_inside_the_answer_are_left_alone(said: str) -> None:
     verdict = Verdict(ops=[Add(op="ADD", content=f"wrote {said}")])
     assert read(verdict.model_dump_json()) == verdict
     assert read(f"Here:\n{verdict.model_dump_json(indent=1)}") == verdict
+
+
+def test_commas_in_words_are_left_alone() -> None:
+    """A comma that nothing follows is none of the answer's, unless it stands in a string."""
+    words = '{"ops": [{"op": "ADD", "content": "\\"a,]\\" and b, }",},]}'
+    assert read(words) == Verdict(ops=[Add(op="ADD", content='"a,]" and b, }')])
 
 
 def test_whole_json_is_taken_as_it_is() -> None:

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from souffleur.moments import YEARS
+
 Clock = Callable[[], datetime]
 
 
@@ -26,5 +28,20 @@ class TimeSource:
 
 
 def from_clock(clock: Clock) -> TimeSource:
-    """Return a time source whose steady seconds follow the given clock."""
-    return TimeSource(clock, lambda: clock().timestamp())
+    """Return a time source whose steady seconds follow the given clock.
+
+    A clock out of order, in the year 1 or 9999, shows the nearest moment that may be said.
+    """
+    return TimeSource(lambda: _in_range(clock()), lambda: clock().timestamp())
+
+
+def _in_range(moment: datetime) -> datetime:
+    """Return the moment, or the nearest one of `YEARS`, with room for weeks before and after.
+
+    >>> str(_in_range(datetime.min.replace(tzinfo=UTC)))
+    '1900-02-01 00:00:00+00:00'
+    """
+    if moment.year in YEARS:
+        return moment
+    first = moment.year < YEARS[0]
+    return moment.replace(year=YEARS[0 if first else -1], month=2 if first else 12, day=1)

@@ -257,7 +257,8 @@ async def test_a_relayed_refusal_steps_down(stub: Start) -> None:
 async def test_a_refused_form_is_no_outage(stub: Start, status: int) -> None:
     """Where another form can be asked for, the endpoint is in no trouble; where none, it may be."""
     endpoint = Endpoint(base_url=stub(fail(status, "failed to parse grammar")).base_url, model="m")
-    for form, outage in (("json_schema", False), ("json_object", False), ("text", status != 400)):
+    expected: dict[Form, bool] = {"json_schema": False, "json_object": False}
+    for form, outage in {**expected, "text": status != 400}.items():
         with pytest.raises(EndpointError) as caught:
             await endpoint(Request(MESSAGES, "verdict", None, form))
         assert caught.value.outage is outage

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any
 from souffleur.errors import SettingsError
 
 if TYPE_CHECKING:
-    from souffleur.mcp.server import http_app, make_server, request_of
+    from souffleur.mcp.server import http_app, make_server, method_of, request_of
     from souffleur.mcp.whose import Who
 
 _HOMES = {
     "Who": "souffleur.mcp.whose",
     "http_app": "souffleur.mcp.server",
     "make_server": "souffleur.mcp.server",
+    "method_of": "souffleur.mcp.server",
     "request_of": "souffleur.mcp.server",
 }
 
-__all__ = ["Who", "http_app", "make_server", "request_of"]
+__all__ = ["Who", "http_app", "make_server", "method_of", "request_of"]
 
 
 def __getattr__(name: str) -> Any:

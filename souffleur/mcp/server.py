@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -40,17 +41,28 @@ def _changes(title: str, *, destroys: bool = False, again: bool = False) -> Tool
     )
 
 
-TOOLS: dict[str, ToolAnnotations] = {
-    "add_memory": _changes("Remember something", again=True),
-    "search_memories": _reads("Search memories"),
-    "get_memories": _reads("List memories"),
-    "get_memory": _reads("Get a memory"),
-    "update_memory": _changes("Correct a memory", destroys=True, again=True),
-    "delete_memory": _changes("Forget a memory", destroys=True, again=True),
-    "delete_all_memories": _changes("Forget everything", destroys=True, again=True),
-    "history": _reads("History of a memory"),
-    "undo": _changes("Undo a change", destroys=True),
-    "ask": _reads("Ask about the past"),
+@dataclass(frozen=True)
+class About:
+    """What is known of a tool beside its function."""
+
+    method: str
+    """The method of Souffleur that it is, which decides who may call it."""
+    hints: ToolAnnotations
+
+
+TOOLS: dict[str, About] = {
+    "add_memory": About("remember", _changes("Remember something", again=True)),
+    "search_memories": About("search", _reads("Search memories")),
+    "get_memories": About("list", _reads("List memories")),
+    "get_memory": About("get", _reads("Get a memory")),
+    "update_memory": About("edit", _changes("Correct a memory", destroys=True, again=True)),
+    "delete_memory": About("forget", _changes("Forget a memory", destroys=True, again=True)),
+    "delete_all_memories": About(
+        "forget", _changes("Forget everything", destroys=True, again=True)
+    ),
+    "history": About("history", _reads("History of a memory")),
+    "undo": About("undo", _changes("Undo a change", destroys=True)),
+    "ask": About("ask", _reads("Ask about the past")),
 }
 
 
@@ -66,8 +78,8 @@ def make_server(
     `memory` is a Souffleur, or a client with its methods. All calls are about `user_id`; without
     it, each call must name its user. `agent_id` is the persona that asks; `None` means all that is
     known of a user. `resolve` finds both in the request instead, for many users behind tokens: a
-    call may then name a user, and is refused by any SouffleurError. Raises IdentityError for an
-    invalid id.
+    call may then name a user, and is refused by any SouffleurError. Who may change what a persona
+    knows, it decides too: see `method_of`. Raises IdentityError for an invalid id.
     """
     if resolve is not None and (user_id, agent_id) != (None, None):
         raise IdentityError("`resolve` finds user and persona: give no ids beside it")
@@ -84,9 +96,11 @@ def make_server(
             version=souffleur.__version__,
             tools=[
                 _strict(
-                    Tool.from_function(whose.bind(getattr(tools, name)), name, annotations=hints)
+                    Tool.from_function(
+                        whose.bind(getattr(tools, name)), name, annotations=about.hints
+                    )
                 )
-                for name, hints in TOOLS.items()
+                for name, about in TOOLS.items()
             ],
         )
 
@@ -155,3 +169,9 @@ def request_of(context: Context[Any, Any]) -> Any:
     if request is None:
         raise IdentityError("there is no HTTP request to find the user in: name the user")
     return request
+
+
+def method_of(context: Context[Any, Any]) -> str:
+    """Return the method of Souffleur that a call of a tool is, such as `forget`."""
+    called = context.request_context.params or {}
+    return TOOLS[called["name"]].method

@@ -1,9 +1,11 @@
-"""Access: what the caller of a request may do, and the dependencies by which routes ask for it.
+"""Access: who may call which method, and for whom, whatever door a call comes in by.
 
-Every route depends on one of `Owner`, `OwnerOrAll`, `Talker`, `TalkerOrAll` and `Admin`, so that
-none can be called for another.
+A route is named like its method, a tool names it, and the proxy is `observe`: each door asks
+`Access.need` first, and `Access.user` or `Access.talk` whose memories are meant. What is not in
+`METHODS` nobody may call.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, NamedTuple, cast
 
@@ -13,6 +15,43 @@ from souffleur.knowledge.identity import MAX_ID_LENGTH, PERSONAS, check_sent_id
 from souffleur.runtime import Souffleur
 from souffleur.serving.problems import RequestError
 from souffleur.serving.tokens import Role, Token
+
+ADMINS = frozenset({Role.ADMIN})
+OWNERS = ADMINS | {Role.USER}
+"""Admins, and the user whose memories they are."""
+TALKERS = OWNERS | {Role.PERSONA}
+"""These, and a persona that talks with the user."""
+
+METHODS: Mapping[str, frozenset[Role]] = {
+    **dict.fromkeys(
+        (
+            *("alive", "ask", "cast", "end_session", "episodes", "list", "observe", "portrait"),
+            *("preferences", "recall", "record_skill", "remember", "search", "write_portrait"),
+        ),
+        TALKERS,
+    ),
+    **dict.fromkeys(
+        (
+            *("confirm", "confirm_all", "edit", "erase_memory", "erase_turn", "erase_user"),
+            *("events", "export", "forget", "forget_topic", "get", "history", "import_file"),
+            *("introduce", "known_users", "ledger", "matches", "notices", "person", "pin", "ping"),
+            *("preview_topic", "proposals", "reject", "reject_all", "restore_memory"),
+            *("set_preferences", "share", "stats", "undo"),
+            # of the person's own page
+            *("cards", "figures", "home", "me", "names", "questions", "turn", "turns", "why"),
+        ),
+        OWNERS,
+    ),
+    **dict.fromkeys(
+        (
+            *("backup", "compact", "define", "export_to_path", "flush", "health", "import_export"),
+            *("import_from_path", "inspect", "introduce_persona", "metrics", "personas", "report"),
+            *("retry", "run", "users"),
+        ),
+        ADMINS,
+    ),
+}
+"""Who may call each method, of whichever door: those of Souffleur, and what only a server does."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +69,19 @@ class Access:
         """Return what a token allows."""
         return cls(token.role, token.who, token.digest)
 
+    def need(self, method: str) -> None:
+        """Raise RequestError (403) if the caller may not call a method, whoever it is about."""
+        if self.role not in METHODS[method]:
+            user = "the user or of " if Role.USER in METHODS[method] else ""
+            raise RequestError(403, f"this needs a token of {user}an admin: see `souffleur token`")
+
     def user(self, named: str | None) -> str:
         """Return the user whose memories are meant, with all that every persona knows.
 
         Raises RequestError: 400 if nobody is named, 403 if the caller may not.
         """
         if self.role is Role.PERSONA:
-            raise RequestError(403, "this needs a token of the user or of an admin")
+            raise RequestError(403, "a token of a persona opens what that persona may know alone")
         return self._of(named)
 
     def talk(self, named: str | None, agent_id: str | None) -> tuple[str, str | None]:
@@ -46,11 +91,6 @@ class Access:
         if agent_id not in (None, self.who):
             raise RequestError(403, f"this token is for the persona {self.who!r} alone")
         return self._of(named), self.who
-
-    def need_admin(self) -> None:
-        """Raise RequestError (403) if the caller is no admin."""
-        if self.role is not Role.ADMIN:
-            raise RequestError(403, "this needs a token of an admin: `souffleur token --admin`")
 
     def _of(self, named: str | None) -> str:
         if self.role is Role.USER and named in (None, self.who):
@@ -99,6 +139,13 @@ def memory_of(request: Request) -> Souffleur:
     return cast(Souffleur, request.app.state.memory)
 
 
+def check_method(request: Request) -> None:
+    """Raise RequestError (403) if the caller may not call the method that the route is named by."""
+    caller: Access | None = request.state.access
+    if caller is not None:  # anybody may ask for a path that is open
+        caller.need(request.scope["route"].name)
+
+
 Caller = Annotated[Access, Depends(access_of)]
 Memory = Annotated[Souffleur, Depends(memory_of)]
 
@@ -123,10 +170,6 @@ def _talker_or_all(
     return None if everybody else _talker(caller, user_id, agent_id)
 
 
-def _admin(caller: Caller) -> None:
-    caller.need_admin()
-
-
 Owner = Annotated[str, Depends(_owner)]
 """The id of the user whose memories are meant: for that user and admins."""
 OwnerOrAll = Annotated[str | None, Depends(_owner_or_all)]
@@ -135,5 +178,3 @@ Talker = Annotated[Whose, Depends(_talker)]
 """The user and the persona of a talk: for that user, that persona and admins."""
 TalkerOrAll = Annotated[Whose | None, Depends(_talker_or_all)]
 """Likewise; `None`, for everybody, if an admin names nobody."""
-Admin = Annotated[None, Depends(_admin)]
-"""Nothing: for admins alone."""

@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Lifespan
 
 import souffleur
 from souffleur.runtime import Souffleur
+from souffleur.serving.access import check_method
 from souffleur.serving.guard import Guard, Rate
 from souffleur.serving.mem0 import routes as mem0
 from souffleur.serving.page import assets
@@ -43,7 +44,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     page.router,
     mem0.router,
 )
-"""The routes of every server. A route of `routers` finds its user by `serving.access`, too."""
+"""The routes of every server, each named like its method in `serving.access`."""
 
 _UNTRACED: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 """FastAPI would trace queries and log errors with their texts, whatever the settings say."""
@@ -76,7 +77,7 @@ def make_app(
         docs_url=None,  # its page loads scripts from elsewhere
         redoc_url=None,
         lifespan=lifespan,
-        dependencies=[Depends(_BEARER), Depends(check_query)],
+        dependencies=[Depends(_BEARER), Depends(check_method), Depends(check_query)],
         responses=RESPONSES,
     )
     app.state.memory = memory

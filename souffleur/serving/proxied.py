@@ -22,6 +22,7 @@ def make_mounted(memory: "Souffleur", settings: "Settings") -> Proxy:
 
     def admit(scope: Scope) -> Admit:
         access: Access = scope["state"]["access"]
+        access.need("observe")
         usual = None if access.role is Role.USER else settings.proxy_user
         return lambda user_id, agent_id: access.talk(user_id or usual, agent_id)
 

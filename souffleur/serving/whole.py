@@ -12,6 +12,7 @@ from starlette.types import ASGIApp
 
 from souffleur.errors import IdentityError
 from souffleur.runtime import Souffleur
+from souffleur.serving.access import Access
 from souffleur.serving.app import make_app
 from souffleur.serving.problems import RequestError
 from souffleur.serving.proxied import make_mounted, undated
@@ -52,11 +53,13 @@ def make_whole_app(memory: Souffleur, settings: Settings, *, tokens: TokenFile |
 
 
 def _make_tools(memory: Souffleur, stopping: asyncio.Event) -> Any:
-    from souffleur.mcp import Who, http_app, make_server, request_of
+    from souffleur.mcp import Who, http_app, make_server, method_of, request_of
 
     def whose(context: Any, named: str | None) -> "Who":
+        access: Access = request_of(context).state.access
         try:
-            return Who(*request_of(context).state.access.talk(named, None))
+            access.need(method_of(context))
+            return Who(*access.talk(named, None))
         except RequestError as error:  # the model is told, as of any id that is wrong
             raise IdentityError(str(error)) from None
 

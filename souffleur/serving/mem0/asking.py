@@ -40,7 +40,7 @@ class Asker:
         """Return the users that the address means. Raises RequestError (400, 403)."""
         if not self.means_everybody:
             return [self.user()]
-        self.access.need_admin()
+        self.access.need("users")
         return [one.user_id for one in await memory.users()]
 
     async def owner(self, memory: Souffleur, memory_id: str) -> str:

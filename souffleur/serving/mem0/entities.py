@@ -14,13 +14,13 @@ router = APIRouter()
 
 
 @router.get("/v1/entities/")
-async def users(memory: Memory, ask: Ask) -> dict[str, Any]:
+async def known_users(memory: Memory, ask: Ask) -> dict[str, Any]:
     """List users: all of them for an admin, otherwise the caller alone."""
     lines = [{"name": one.user_id, **_show(one)} for one in await _known(memory, ask)]
     return {"count": len(lines), "next": None, "previous": None, "results": lines}
 
 
-@router.get("/entities")
+@router.get("/entities", name="known_users")
 async def list_users(memory: Memory, ask: Ask) -> list[dict[str, Any]]:
     """List users: all of them for an admin, otherwise the caller alone."""
     return [_show(one) for one in await _known(memory, ask)]

@@ -56,7 +56,7 @@ async def ping(ask: Ask) -> dict[str, str]:
 @router.post("/v3/memories/add/")
 @router.post("/v1/memories/")
 @router.post("/memories")
-async def add(memory: Memory, ask: Ask, body: AddBody) -> dict[str, Any]:
+async def remember(memory: Memory, ask: Ask, body: AddBody) -> dict[str, Any]:
     """Have messages judged now or, with `infer` false, remember each of them as it is."""
     user_id = ask.user(body)
     filters = body.filters or {}
@@ -93,8 +93,8 @@ async def search(memory: Memory, ask: Ask, body: SearchBody) -> dict[str, Any]:
     return {"results": enough[:wanted]}
 
 
-@router.post("/v3/memories/")
-@router.post("/v2/memories/")
+@router.post("/v3/memories/", name="list")
+@router.post("/v2/memories/", name="list")
 async def list_memories(
     memory: Memory,
     ask: Ask,
@@ -118,8 +118,8 @@ async def list_memories(
     }
 
 
-@router.get("/v1/memories/")
-@router.get("/memories")
+@router.get("/v1/memories/", name="list")
+@router.get("/memories", name="list")
 async def list_all(
     memory: Memory,
     ask: Ask,
@@ -143,7 +143,7 @@ async def get(memory: Memory, ask: Ask, memory_id: str) -> dict[str, Any]:
 
 @router.put("/v1/memories/{memory_id}/")
 @router.put("/memories/{memory_id}")
-async def update(memory: Memory, ask: Ask, memory_id: str, body: UpdateBody) -> dict[str, Any]:
+async def edit(memory: Memory, ask: Ask, memory_id: str, body: UpdateBody) -> dict[str, Any]:
     """Change the words or the metadata of a memory; can be undone."""
     user_id = await ask.owner(memory, memory_id)
     return await change(memory, user_id, memory_id, body)
@@ -151,15 +151,15 @@ async def update(memory: Memory, ask: Ask, memory_id: str, body: UpdateBody) -> 
 
 @router.delete("/v1/memories/{memory_id}/")
 @router.delete("/memories/{memory_id}")
-async def delete(memory: Memory, ask: Ask, memory_id: str) -> dict[str, str]:
+async def forget(memory: Memory, ask: Ask, memory_id: str) -> dict[str, str]:
     """Forget a memory; can be undone."""
     user_id = await ask.owner(memory, memory_id)
     await memory.forget(memory_id, user_id=user_id)
     return {"message": "Memory deleted successfully!"}
 
 
-@router.delete("/v1/memories/")
-@router.delete("/memories")
+@router.delete("/v1/memories/", name="forget")
+@router.delete("/memories", name="forget")
 async def delete_all(
     memory: Memory,
     ask: Ask,
@@ -193,7 +193,7 @@ async def history(memory: Memory, ask: Ask, memory_id: str) -> list[dict[str, An
     return [show_history(one, memory_id) for one in entries if memory_id in one.memory_ids]
 
 
-@router.put("/v1/batch/")
+@router.put("/v1/batch/", name="edit")
 async def update_batch(memory: Memory, ask: Ask, body: BatchBody) -> dict[str, str]:
     """Change several memories; none if one of them is not there."""
     owners = [await ask.owner(memory, one.memory_id) for one in body.memories]
@@ -204,7 +204,7 @@ async def update_batch(memory: Memory, ask: Ask, body: BatchBody) -> dict[str, s
     return {"message": f"Successfully updated {len(body.memories)} memories"}
 
 
-@router.delete("/v1/batch/")
+@router.delete("/v1/batch/", name="forget")
 async def delete_batch(memory: Memory, ask: Ask, body: BatchBody) -> dict[str, str]:
     """Forget several memories; none if one of them is not there."""
     owners = [await ask.owner(memory, one.memory_id) for one in body.memories]

@@ -33,7 +33,7 @@ MAX_PAGE = 500
 State = MemoryState | Literal["any"]
 
 
-@router.get("")
+@router.get("", name="list")
 async def list_memories(
     memory: Memory,
     whose: Talker,
@@ -84,7 +84,7 @@ async def remember(memory: Memory, whose: Talker, body: RememberBody) -> Entries
     )
 
 
-@router.post("/extract")
+@router.post("/extract", name="remember")
 async def extract(memory: Memory, whose: Talker, body: ExtractBody) -> Entries:
     """Have messages judged now; without a model they are stored and wait."""
     return await memory.remember(
@@ -153,7 +153,7 @@ async def edit(memory: Memory, user_id: Owner, memory_id: str, body: EditBody) -
     return await memory.edit(memory_id, body.content, user_id=user_id)
 
 
-@router.delete("/{memory_id}")
+@router.delete("/{memory_id}", name="forget")
 async def delete(memory: Memory, user_id: Owner, memory_id: str) -> LedgerEntry:
     """Forget a memory; it can be restored, or the change undone."""
     found = await memory.get(memory_id, user_id=user_id)

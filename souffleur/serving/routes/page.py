@@ -81,7 +81,7 @@ async def cards(
     return await page_of(memory, wanted, limit=limit, cursor=cursor, newest_first=newest)
 
 
-@router.post("/cards/search")
+@router.post("/cards/search", name="cards")
 async def found(memory: Memory, wanted: Filtered, body: CardsBody) -> Cards:
     """List the memories that a text finds as cards, on one page."""
     return await matching(memory, wanted, body.text)

@@ -11,7 +11,7 @@ from souffleur.knowledge.memory import Memory as OneMemory
 from souffleur.knowledge.people import Person, PersonaCard
 from souffleur.knowledge.preferences import Preferences
 from souffleur.knowledge.users import UserSummary
-from souffleur.serving.access import Admin, Memory, Owner, Talker, TalkerOrAll
+from souffleur.serving.access import Memory, Owner, Talker, TalkerOrAll
 from souffleur.serving.problems import RequestError
 from souffleur.serving.schemas import (
     DefinitionBody,
@@ -26,7 +26,7 @@ PersonaId = Annotated[str, Query(max_length=MAX_ID_LENGTH, alias="agent_id", exa
 
 
 @router.get("/users")
-async def users(memory: Memory, _: Admin) -> list[UserSummary]:
+async def users(memory: Memory) -> list[UserSummary]:
     """List all users with a memory or a turn, those who were seen last first."""
     return await memory.users()
 
@@ -81,21 +81,19 @@ async def set_preferences(memory: Memory, user_id: Owner, body: PreferencesBody)
 
 
 @router.get("/personas")
-async def personas(memory: Memory, _: Admin) -> list[PersonaCard]:
+async def personas(memory: Memory) -> list[PersonaCard]:
     """List the personas that were introduced."""
     return list((await memory.cast()).introduced.personas.values())
 
 
 @router.put("/personas")
-async def introduce_persona(
-    memory: Memory, _: Admin, agent_id: PersonaId, body: PersonaBody
-) -> PersonaCard:
+async def introduce_persona(memory: Memory, agent_id: PersonaId, body: PersonaBody) -> PersonaCard:
     """Set a persona's display name and what it knows."""
     return await memory.introduce_persona(agent_id=agent_id, name=body.name, knows=body.knows)
 
 
 @router.put("/personas/definition")
-async def define(memory: Memory, _: Admin, agent_id: PersonaId, body: DefinitionBody) -> Entries:
+async def define(memory: Memory, agent_id: PersonaId, body: DefinitionBody) -> Entries:
     """Define a persona: sentences that are whispered only with it, for every user."""
     return await memory.define(agent_id=agent_id, what=body.what)
 

@@ -4,7 +4,7 @@ from fastapi import APIRouter
 
 from souffleur.knowledge.removal.order import Forgotten
 from souffleur.knowledge.removal.trace import TopicPreview
-from souffleur.serving.access import Admin, Memory, Owner
+from souffleur.serving.access import Memory, Owner
 from souffleur.serving.schemas import EraseBody, TopicBody, TopicPreviewBody
 
 router = APIRouter(prefix="/api", tags=["removal"])
@@ -32,6 +32,6 @@ async def erase_memory(
 
 
 @router.post("/compact")
-async def compact(memory: Memory, _: Admin) -> list[str]:
+async def compact(memory: Memory) -> list[str]:
     """Rewrite the files of the store; return where bytes of what is deleted stay nevertheless."""
     return await memory.compact()

@@ -10,7 +10,7 @@ from souffleur.health import Health
 from souffleur.knowledge.upkeep.quality import Quality
 from souffleur.moments import moment
 from souffleur.runs.run import RunLimits, RunOptions, RunResult
-from souffleur.serving.access import Admin, Memory, UserId
+from souffleur.serving.access import Memory, UserId
 from souffleur.serving.problems import RequestError
 from souffleur.serving.schemas import (
     Alive,
@@ -34,13 +34,13 @@ async def alive() -> Alive:
 
 
 @router.get("/api/health")
-async def health(memory: Memory, _: Admin) -> Health:
+async def health(memory: Memory) -> Health:
     """Show whether turns are judged and stored; asks no endpoint."""
     return await memory.health()
 
 
 @router.get("/metrics", response_class=PlainTextResponse)
-async def metrics(memory: Memory, _: Admin) -> PlainTextResponse:
+async def metrics(memory: Memory) -> PlainTextResponse:
     """Show the metrics, as Prometheus reads them."""
     kept = memory.parts.metrics
     if kept is None:
@@ -50,13 +50,13 @@ async def metrics(memory: Memory, _: Admin) -> PlainTextResponse:
 
 
 @router.get("/api/report")
-async def report(memory: Memory, _: Admin, user_id: UserId = None) -> Quality:
+async def report(memory: Memory, user_id: UserId = None) -> Quality:
     """Report on the store, or one user's part of it, in numbers: reads all of it."""
     return await memory.report(user_id=user_id)
 
 
 @router.post("/api/runs/{name}")
-async def run(memory: Memory, _: Admin, name: RunName, body: RunBody | None = None) -> RunAnswer:
+async def run(memory: Memory, name: RunName, body: RunBody | None = None) -> RunAnswer:
     """Do what is due now of one kind; waits until it is done."""
     from souffleur.runs.jobs import RUNS
 
@@ -70,13 +70,13 @@ async def run(memory: Memory, _: Admin, name: RunName, body: RunBody | None = No
 
 
 @router.post("/api/retry")
-async def retry(memory: Memory, _: Admin, body: RetryBody | None = None) -> Counted:
+async def retry(memory: Memory, body: RetryBody | None = None) -> Counted:
     """Have turns that were set aside as failed judged again; return their number."""
     return Counted(await memory.retry(user_id=body.of_user if body else None))
 
 
 @router.post("/api/flush")
-async def flush(memory: Memory, _: Admin, body: FlushBody | None = None) -> Answered:
+async def flush(memory: Memory, body: FlushBody | None = None) -> Answered:
     """Wait until everything due is judged, summarised and on disk. Whether it is."""
     return Answered(await memory.flush(body.seconds if body else None))
 

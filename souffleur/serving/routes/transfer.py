@@ -35,6 +35,7 @@ async def export(memory: Memory, user_id: OwnerOrAll) -> StreamingResponse:
 
 @router.post(
     "/import",
+    name="import_file",
     openapi_extra={"requestBody": {"content": {"application/octet-stream": _FILE}}},
 )
 async def import_(
@@ -58,7 +59,7 @@ async def import_(
         try:
             found = source_of(file, source)
             if found is ImportSource.SOUFFLEUR:
-                caller.need_admin()
+                caller.need("import_export")
             return await memory.import_file(
                 file,
                 user_id=user_id,

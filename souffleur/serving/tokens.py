@@ -5,11 +5,14 @@ import hmac
 import json
 import os
 import secrets
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
+import portalocker
 from pydantic import AwareDatetime, TypeAdapter, ValidationError, model_validator
 
 from souffleur.errors import SettingsError
@@ -110,15 +113,26 @@ class TokenFile:
             check_id(who, "user_id" if role is Role.USER else "agent_id")
         secret = PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
         made = Token(digest=digest_of(secret), role=role, who=who, label=label, made_at=now)
-        self._write([*self.tokens, made])
+        with self._alone() as tokens:
+            self._write([*tokens, made])
         return secret
 
     def revoke(self, beginning: str) -> list[Token]:
         """Remove the tokens whose hash begins so; return them."""
-        gone = [one for one in self.tokens if beginning and one.digest.startswith(beginning)]
-        if gone:
-            self._write([one for one in self.tokens if one not in gone])
+        with self._alone() as tokens:
+            gone = [one for one in tokens if beginning and one.digest.startswith(beginning)]
+            if gone:
+                self._write([one for one in tokens if one not in gone])
         return gone
+
+    @contextmanager
+    def _alone(self) -> Iterator[list[Token]]:
+        """Yield the tokens, read anew, while nobody else may change them. Raises SettingsError."""
+        self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = self.file.with_name(f"{self.file.name}.lock")
+        with os.fdopen(os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)) as held:
+            portalocker.lock(held, portalocker.LOCK_EX)  # until it is closed
+            yield self._read() if self.is_there else []
 
     def _stamp(self) -> tuple[int, int, int] | None:
         try:
@@ -144,9 +158,8 @@ class TokenFile:
 
     def _write(self, tokens: Sequence[Token]) -> None:
         """Replace the file, readable by its owner alone."""
-        self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        beside = self.file.with_name(f"{self.file.name}.{os.getpid()}.new")
         text = json.dumps([one.model_dump(mode="json") for one in tokens], indent=1)
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        handle, beside = tempfile.mkstemp(prefix=f".{self.file.name}.", dir=self.file.parent)
+        with os.fdopen(handle, "w") as file:  # mkstemp made it, readable by its owner alone
             file.write(text)
-        beside.replace(self.file)
+        Path(beside).replace(self.file)

@@ -125,14 +125,14 @@ async def calls(
         for verb in sorted((route.methods or set()) - {"HEAD"}):
             who = {"user_id": "ann", "turn_id": memory_id, "after": "0"}
             sent = {"params": taken(app, verb, path, who), "json": body_of(app, verb, path)}
-            found.append((route.original_route.name, verb, path.format(**names), sent))
+            found.append((str(route.name), verb, path.format(**names), sent))
     return found
 
 
 async def test_every_door_names_methods_of_the_table(scene: Scene) -> None:
     """A new route or tool fails here until the table says who may call it; it has no other row."""
     by_socket = make_app(scene.memory, routers=[owner.router])
-    named = {one.original_route.name for app in (scene.app, by_socket) for one in routes(app)}
+    named = {one.name for app in (scene.app, by_socket) for one in routes(app)}
     of_tools = {about.method for about in TOOLS.values()}
     assert named | of_tools | ONLY_ASKED == METHODS.keys()
     every = {str(one.path) for one in iter_route_contexts(scene.app.routes)}

@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -19,7 +20,7 @@ from souffleur.runtime import Souffleur
 from souffleur.serving.app import make_app
 from souffleur.serving.listening import bind
 from souffleur.serving.server import check_exposure
-from souffleur.serving.tokens import Role, TokenFile
+from souffleur.serving.tokens import Role, TokenFile, digest_of
 from souffleur.settings import Settings, change_settings
 from tests.build import NOW
 
@@ -117,6 +118,30 @@ async def test_the_file_holds_no_token(tmp_path: Path) -> None:
     assert tokens.find("\ud800") is None
     with pytest.raises(IdentityError, match="agent_id is blank"):
         tokens.make(Role.PERSONA, " ", now=NOW)
+
+
+async def test_tokens_that_are_made_at_once(tmp_path: Path) -> None:
+    """None is lost, none that is revoked meanwhile comes back, and no link is written through."""
+    file, others = tmp_path / "tokens.json", tmp_path / "others"
+    others.write_text("theirs")
+    (tmp_path / f"tokens.json.{os.getpid()}.new").symlink_to(others)
+    former = [TokenFile(file).make(Role.USER, f"former{n}", now=NOW) for n in range(8)]
+
+    def make_and_revoke(n: int) -> str:
+        made = TokenFile(file).make(Role.USER, f"u{n}", now=NOW)
+        TokenFile(file).revoke(digest_of(former[n]))
+        return made
+
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(make_and_revoke, range(8)))
+    held = TokenFile(file)
+    assert {one.digest for one in held.tokens} == set(map(digest_of, made))
+    assert others.read_text() == "theirs"
+    left = {"tokens.json", "tokens.json.lock", f"tokens.json.{os.getpid()}.new"}
+    assert {one.name for one in tmp_path.glob("*tokens.json*")} == left
+    file.unlink()  # by hand, to revoke all of them
+    held.make(Role.ADMIN, now=NOW)
+    assert [one.role for one in TokenFile(file).tokens] == [Role.ADMIN]
 
 
 async def test_too_many_requests(memory: Souffleur, tmp_path: Path) -> None:

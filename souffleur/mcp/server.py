@@ -19,6 +19,7 @@ from souffleur.errors import IdentityError
 from souffleur.mcp.streams import EndedStreams
 from souffleur.mcp.tools import Tools
 from souffleur.mcp.whose import Resolve, fixed, resolved, said
+from souffleur.serving.hosts import CONTAINER_HOSTS
 
 INSTRUCTIONS = (
     "A long-term memory of the user. Before you answer, search_memories for what could matter. "
@@ -149,15 +150,19 @@ def http_app(
 ) -> Any:
     """Return a server as an ASGI app, of Starlette, for streamable HTTP at `path`.
 
-    Only requests to a loopback address are answered, unless the app is `guarded` by another that
-    checks who may call. Clients keep a stream open: set `stopping` when the server is to stop,
-    which would wait for them otherwise. Mounted in another app, its lifespan must run with that
+    Only requests to this machine are answered, unless the app is `guarded` by another that checks
+    who may call. Clients keep a stream open: set `stopping` when the server is to stop, which would
+    wait for them otherwise. Mounted in another app, its lifespan must run with that
     app's: `app.router.lifespan_context(app)`.
     """
-    open_to_all = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    app = server.streamable_http_app(
-        streamable_http_path=path, transport_security=open_to_all if guarded else None
+    hosts = [f"{name}:*" for name in ("127.0.0.1", "localhost", "[::1]", *CONTAINER_HOSTS)]
+    security = TransportSecuritySettings(
+        enable_dns_rebinding_protection=not guarded,
+        allowed_hosts=hosts,
+        allowed_origins=[f"http://{host}" for host in hosts],
     )
+    app = server.streamable_http_app(streamable_http_path=path, transport_security=security)
+    app.router.redirect_slashes = False  # it would lead to whatever host a request names
     if stopping:
         app.add_middleware(EndedStreams, stopping=stopping)
     return app

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from souffleur.errors import SettingsError
 from souffleur.proxy.app import make_proxy
 from souffleur.proxy.upstream import find_url
-from souffleur.serving.guard import is_local
+from souffleur.serving.hosts import is_local
 from souffleur.serving.listening import address, bind, listening
 
 if TYPE_CHECKING:

@@ -76,6 +76,7 @@ def make_app(
         version=souffleur.__version__,
         docs_url=None,  # its page loads scripts from elsewhere
         redoc_url=None,
+        redirect_slashes=False,  # to whatever host and scheme a request names
         lifespan=lifespan,
         dependencies=[Depends(_BEARER), Depends(check_method), Depends(check_query)],
         responses=RESPONSES,

@@ -1,7 +1,5 @@
 """The guard before every route: who is calling, from where, and how often."""
 
-import ipaddress
-import re
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 
@@ -11,6 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from souffleur.errors import SettingsError
 from souffleur.serving.access import Access
+from souffleur.serving.hosts import is_local, means_this_machine, named_host
 from souffleur.serving.page.assets import FOLDER
 from souffleur.serving.problems import TOO_LARGE, RequestError, answer
 from souffleur.serving.tokens import TokenFile
@@ -21,7 +20,6 @@ OPEN_FOLDER = f"{FOLDER}/"
 """What the paths of the files of the page begin with, which tell of nobody either."""
 NO_TOKEN = "this needs a token: send `Authorization: Bearer TOKEN`; see `souffleur token`"
 UNKNOWN_TOKEN = "this token is unknown: it may be revoked; `souffleur token` makes another one"
-_HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]]*)(?::\d*)?")
 _SCHEMES = ("bearer", "token")
 MAX_CALLERS = 10_000
 """Callers whose rate is remembered; those unheard of for longest are let go."""
@@ -54,9 +52,11 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, with `request.state.access`, or answer it."""
-        if scope["type"] != "http":
-            if scope["type"] == "lifespan":
-                await self._app(scope, receive, send)
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":  # a handshake of WebSocket: closed, it is answered 403
+            await send({"type": "websocket.close", "code": 1000, "reason": "not supported"})
             return
         try:
             scope.setdefault("state", {})["access"] = self._admit(scope)
@@ -109,10 +109,12 @@ class Guard:
     def _check_local(self, scope: Scope, headers: Headers) -> None:
         """Raise RequestError for other machines, and for pages that a browser here shows."""
         origin, client = headers.get("origin"), scope.get("client")
-        for host in (client[0] if client else "", named_host(headers.get("host", ""))):
-            if not is_local(host):
-                why = f"without tokens only this machine may call, not {host!r}"
-                raise RequestError(403, f"{why}: make one with `souffleur token`")
+        at, named = client[0] if client else "", named_host(headers.get("host", ""))
+        if not (is_local(at) and means_this_machine(named)):
+            why = (
+                f"without tokens only this machine may call, not {named if is_local(at) else at!r}"
+            )
+            raise RequestError(403, f"{why}: make one with `souffleur token`")
         own = f"{scope['scheme']}://{headers.get('host', '')}"  # the page that this server shows
         if origin and not {origin, "*"} & {*self._origins, own}:
             raise RequestError(403, f"pages of {origin} may not call: set SOUFFLEUR_CORS_ORIGINS")
@@ -159,29 +161,6 @@ def is_open(path: str) -> bool:
     (True, True, False)
     """
     return path in OPEN_PATHS or path.startswith(OPEN_FOLDER)
-
-
-def is_local(host: str) -> bool:
-    """Return whether a host name or address means this machine.
-
-    >>> is_local("localhost"), is_local("127.0.0.1"), is_local("[::1]"), is_local("0.0.0.0")
-    (True, True, True, False)
-    """
-    name = host.strip("[]").lower()
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return name == "localhost" or name.endswith(".localhost")
-
-
-def named_host(header: str) -> str:
-    """Return the host that a Host header names: a page on a name that leads here has another.
-
-    >>> named_host("localhost:80"), named_host("[::1]:80"), named_host("[::1"), named_host("")
-    ('localhost', '[::1]', '', '')
-    """
-    found = _HOST.fullmatch(header)
-    return found[1] if found else ""
 
 
 def _secret(headers: Headers) -> str:

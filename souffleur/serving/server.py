@@ -10,7 +10,7 @@ from loguru import logger
 from souffleur.errors import SettingsError
 from souffleur.runtime import Souffleur
 from souffleur.serving.app import make_app
-from souffleur.serving.guard import is_local
+from souffleur.serving.hosts import is_local
 from souffleur.serving.listening import listening
 from souffleur.serving.routes import owner
 from souffleur.serving.tokens import TokenFile

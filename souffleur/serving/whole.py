@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from souffleur.errors import IdentityError
 from souffleur.runtime import Souffleur
@@ -64,4 +64,19 @@ def _make_tools(memory: Souffleur, stopping: asyncio.Event) -> Any:
             raise IdentityError(str(error)) from None
 
     server = make_server(memory, resolve=whose)
-    return http_app(server, path=TOOLS, guarded=True, stopping=stopping)
+    tools = http_app(server, path=TOOLS, guarded=True, stopping=stopping)
+    tools.add_middleware(_owned_sessions)
+    return tools
+
+
+def _owned_sessions(app: ASGIApp) -> ASGIApp:
+    """Return the tools; a session of theirs is for the token alone that it was begun with."""
+    from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+    from mcp.server.auth.provider import AccessToken
+
+    async def owned(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (digest := scope["state"]["access"].token):
+            scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=digest, scopes=[]))
+        await app(scope, receive, send)
+
+    return owned

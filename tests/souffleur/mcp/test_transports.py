@@ -85,6 +85,10 @@ async def test_http(tmp_path: Path) -> None:
             foreign = {"host": "evil.example", "content-type": "application/json"}
             answer = await plain.post(f"{url}/mcp", headers=foreign, json={})
             assert answer.status_code == 421
+            led = await plain.post(f"{url}/mcp/", headers=foreign, json={})
+            assert (led.status_code, "location" in led.headers) == (404, False)
+            container = {**foreign, "host": "host.docker.internal:8322"}
+            assert (await plain.post(f"{url}/mcp", headers=container, json={})).status_code != 421
 
 
 async def test_a_server_that_stops_ends_the_streams_of_its_clients(tmp_path: Path) -> None:

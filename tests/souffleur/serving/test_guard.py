@@ -23,8 +23,15 @@ from souffleur.serving.server import check_exposure
 from souffleur.serving.tokens import Role, TokenFile, digest_of
 from souffleur.settings import Settings, change_settings
 from tests.build import NOW
+from tests.served import served
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+HANDSHAKE = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+}
 LIST = "/api/memories?user_id=ann"
 
 
@@ -47,6 +54,10 @@ def calling(
     return httpx2.AsyncClient(transport=transport, base_url="http://localhost:8321")
 
 
+def names(folder: Path, part: str) -> set[str]:
+    return {one.name for one in folder.iterdir() if part in one.name}
+
+
 def bearer(secret: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {secret}"}
 
@@ -64,6 +75,9 @@ async def test_before_there_is_a_token(memory: Souffleur, tmp_path: Path) -> Non
         assert (await http.get(LIST, headers=other)).status_code == 403
         assert (await http.get(LIST, headers={"Host": "evil.example"})).status_code == 403
         assert (await http.get(LIST, headers={"Host": "[::1"})).status_code == 403
+        assert (await http.get(LIST, headers={"Host": ""})).status_code == 403
+        container = {"Host": "host.docker.internal:8321"}
+        assert (await http.get(LIST, headers=container)).status_code == 200
         assert (await http.get("/mounted/")).text == "in"
     async with calling(memory, tokens, at="10.0.0.7") as http:
         refused = await http.get(LIST)
@@ -138,7 +152,7 @@ async def test_tokens_that_are_made_at_once(tmp_path: Path) -> None:
     assert {one.digest for one in held.tokens} == set(map(digest_of, made))
     assert others.read_text() == "theirs"
     left = {"tokens.json", "tokens.json.lock", f"tokens.json.{os.getpid()}.new"}
-    assert {one.name for one in tmp_path.glob("*tokens.json*")} == left
+    assert names(tmp_path, "tokens.json") == left
     file.unlink()  # by hand, to revoke all of them
     held.make(Role.ADMIN, now=NOW)
     assert [one.role for one in TokenFile(file).tokens] == [Role.ADMIN]
@@ -157,6 +171,29 @@ async def test_too_many_requests(memory: Souffleur, tmp_path: Path) -> None:
         assert (await http.get(LIST, headers=bearer(second))).status_code == 200
         for wanted in (401, 401, 429):
             assert (await http.get(LIST, headers=bearer("guess"))).status_code == wanted
+
+
+async def test_nobody_is_led_to_another_host(memory: Souffleur, tmp_path: Path) -> None:
+    """A slash too many or too few is a 404, never a redirect to the host that a request names."""
+    tokens = TokenFile(tmp_path / "tokens.json")
+    secret = tokens.make(Role.ADMIN, now=NOW)
+    async with calling(memory, tokens) as http:
+        for path in ("/api/memories/", "/me/", "/v1/memories", "/mounted", "/health/"):
+            for headers in (bearer(secret), bearer("guess")):
+                answer = await http.get(path, headers={"Host": "evil.example", **headers})
+                assert answer.status_code in (401, 404), path
+                assert "location" not in answer.headers
+
+
+async def test_a_handshake_of_websocket_is_refused(memory: Souffleur, tmp_path: Path) -> None:
+    """With 403, by whatever path, and with or without a token: nothing here speaks it."""
+    tokens = TokenFile(tmp_path / "tokens.json")
+    secret = tokens.make(Role.ADMIN, now=NOW)
+    async with served(memory, tokens=tokens.file) as url, httpx2.AsyncClient(base_url=url) as http:
+        for path in ("/", "/api/events", "/nothing"):
+            for headers in ({}, bearer(secret)):
+                answer = await http.get(path, headers={**HANDSHAKE, **headers})
+                assert answer.status_code == 403, path
 
 
 async def test_too_large_a_body(memory: Souffleur) -> None:

@@ -22,12 +22,13 @@ CALL = {
         "clientInfo": {"name": "test", "version": "1"},
     },
 }
+PING = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
 SAID = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 
 
 @asynccontextmanager
 async def whole(folder: Path) -> AsyncIterator[httpx2.AsyncClient]:
-    """Yield a client of a whole app that nothing is behind, with the token of Ann."""
+    """Yield a client of a whole app that nothing is behind, with a token of Ann's."""
     chosen = Settings(path=folder / "store", embedder="hash:64", upstream_url="http://[::1]:9/v1")
     tokens = TokenFile(folder / "tokens.json")
     secret = tokens.make(Role.USER, "ann", now=NOW)
@@ -57,6 +58,21 @@ async def test_all_are_behind_the_guard(tmp_path: Path) -> None:
         tools = await client.post("/mcp", json=CALL)
         assert (tools.status_code, "serverInfo" in tools.text) == (200, True)
         assert (await client.get("/metrics")).status_code == 403
+
+
+async def test_a_session_is_for_its_token(tmp_path: Path) -> None:
+    """Another one, of the same user too, finds no session of that id, and cannot end it."""
+    async with whole(tmp_path) as client:
+        tokens = TokenFile(tmp_path / "tokens.json")
+        session = {
+            "mcp-session-id": (await client.post("/mcp", json=CALL)).headers["mcp-session-id"]
+        }
+        for role, who in ((Role.USER, "ann"), (Role.USER, "ben"), (Role.ADMIN, "")):
+            other = {**session, "Authorization": f"Bearer {tokens.make(role, who, now=NOW)}"}
+            assert (await client.post("/mcp", json=PING, headers=other)).status_code == 404
+            assert (await client.delete("/mcp", headers=other)).status_code == 404
+        assert (await client.post("/mcp", json=PING, headers=session)).status_code == 200
+        assert (await client.delete("/mcp", headers=session)).status_code == 200
 
 
 async def test_what_is_not_there_is_told_as_elsewhere(tmp_path: Path) -> None:

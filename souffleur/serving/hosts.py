@@ -1,0 +1,42 @@
+"""Hosts: by which names and addresses a request may call this machine."""
+
+import ipaddress
+import re
+
+CONTAINER_HOSTS = frozenset(
+    {"host.docker.internal", "gateway.docker.internal", "host.containers.internal"}
+)
+"""Names by which containers of Docker and Podman call the machine that they run on."""
+_HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[^:\[\]]*)(?::\d*)?")
+
+
+def is_local(host: str) -> bool:
+    """Return whether a host name or address means this machine.
+
+    >>> is_local("localhost"), is_local("127.0.0.1"), is_local("[::1]"), is_local("0.0.0.0")
+    (True, True, True, False)
+    """
+    name = host.strip("[]").lower()
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost" or name.endswith(".localhost")
+
+
+def means_this_machine(name: str) -> bool:
+    """Return whether a name in a request means this machine; nobody else can have such a name.
+
+    >>> [means_this_machine(one) for one in ("[::1]", "host.docker.internal", "ours.example", "")]
+    [True, True, False, False]
+    """
+    return is_local(name) or name.lower() in CONTAINER_HOSTS
+
+
+def named_host(header: str) -> str:
+    """Return the host that a Host header names: a page on a name that leads here has another.
+
+    >>> named_host("localhost:80"), named_host("[::1]:80"), named_host("[::1"), named_host("")
+    ('localhost', '[::1]', '', '')
+    """
+    found = _HOST.fullmatch(header)
+    return found[1] if found else ""

@@ -230,7 +230,8 @@ class Settings(BaseModel):
     tokens: Path | None = None
     """File with the tokens of `souffleur serve`. `None` means `tokens.json` in `path`."""
     cors_origins: str | None = None
-    """Origins of web pages that may call `souffleur serve`, separated by commas; `*` means all."""
+    """Origins of web pages that may call `souffleur serve` and `souffleur proxy`, separated by
+    commas; `*` means all."""
     max_body: int = Field(default=1 << 20, ge=1024)
     """Maximum bytes of the body of a request to `souffleur serve`."""
     max_import: int = Field(default=256 << 20, ge=1024)

@@ -5,7 +5,7 @@ It is written without a framework, so that bytes pass as they come and nothing s
 
 import asyncio
 import hmac
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
@@ -19,7 +19,8 @@ from souffleur.proxy.exchange import APIS, Exchange, Prompter
 from souffleur.proxy.passage import pass_on, pass_reply, while_there
 from souffleur.proxy.speaker import QUERY_FIELDS, Admit, Headers, usually
 from souffleur.proxy.upstream import Asked, Upstream, find_url, readable
-from souffleur.serving.guard import is_local, named_host
+from souffleur.serving.cors import origins_of, with_cors
+from souffleur.serving.hosts import means_this_machine, named_host
 
 if TYPE_CHECKING:
     from souffleur.runtime import Souffleur
@@ -40,12 +41,16 @@ class Proxy:
         token: str | None = None,
         *,
         local_only: bool = False,
+        origins: Sequence[str] = (),
     ) -> None:
         """With a `token`, only requests that have it are answered; `admit` says who is speaking.
 
-        With `local_only`, pages from elsewhere are refused that a browser on this machine shows.
+        Pages of `origins` may call it; with `local_only`, pages from elsewhere are refused that a
+        browser on this machine shows.
         """
         self._local_only = local_only
+        self._origins = origins
+        self._app = with_cors(self._admit_or_refuse, origins)
         self._upstream = upstream
         self._prompter = prompter
         self._admit = admit
@@ -54,6 +59,9 @@ class Proxy:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
+        await self._app(scope, receive, send)
+
+    async def _admit_or_refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1000, "reason": "not supported"})
         if scope["type"] != "http":
@@ -63,7 +71,7 @@ class Proxy:
         if not self._may(headers):
             message = "the token is missing or wrong: send it in the header X-Souffleur-Token"
             await client.refuse(401, message, "invalid_token")
-        elif self._local_only and (stranger := _stranger(headers)):
+        elif self._local_only and (stranger := _stranger(headers, self._origins)) is not None:
             message = f"{stranger!r} is not this machine: set SOUFFLEUR_PROXY_TOKEN for others"
             await client.refuse(403, message, "not_local")
         elif path is None:
@@ -144,7 +152,8 @@ def make_proxy(
     """Return the proxy that the settings describe. Raises SettingsError without an upstream.
 
     `admit` is for a server that knows its callers by their tokens, and mounts the proxy: it says
-    for whom a request may speak, and keys of requests are then not passed to the upstream.
+    for whom a request may speak, and keys of requests are then not passed to the upstream. That
+    server also says which pages may call.
     """
     key, token = settings.upstream_api_key, settings.proxy_token
     usual = usually(settings.proxy_user)
@@ -156,6 +165,7 @@ def make_proxy(
         admit or (lambda _: usual),
         token.get_secret_value() if token and admit is None else None,
         local_only=token is None and admit is None,
+        origins=origins_of(settings) if admit is None else (),
     )
 
 
@@ -175,18 +185,19 @@ def _path(scope: Scope) -> str | None:
     return inner if root.endswith("/v1") else None
 
 
-def _stranger(headers: Headers) -> str:
-    """Return the host or the page that is not of this machine; empty if all are.
+def _stranger(headers: Headers, origins: Sequence[str] = ()) -> str | None:
+    """Return the host or the page that is not of this machine; `None` if all are.
 
-    >>> _stranger({"host": "evil.example"}), _stranger({"host": "[::1]:80"})
-    ('evil.example', '')
+    >>> [_stranger({"host": host}) for host in ("evil.example", "", "[::1]:80")]
+    ['evil.example', '', None]
     >>> _stranger({"host": "localhost:80", "origin": "https://evil.example"})
     'https://evil.example'
     """
-    if not is_local(named_host(headers.get("host", ""))):
-        return headers.get("host", "")
-    origin = headers.get("origin", "")
-    return "" if not origin or is_local(host_of(origin)) else origin
+    host, origin = headers.get("host", ""), headers.get("origin", "")
+    if not means_this_machine(named_host(host)):
+        return host
+    allowed = not origin or means_this_machine(host_of(origin)) or {origin, "*"} & {*origins}
+    return None if allowed else origin
 
 
 def _query(scope: Scope) -> str:

@@ -7,12 +7,12 @@ from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.security import HTTPBearer
-from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Lifespan
 
 import souffleur
 from souffleur.runtime import Souffleur
 from souffleur.serving.access import check_method
+from souffleur.serving.cors import origins_of, with_cors
 from souffleur.serving.guard import Guard, Rate
 from souffleur.serving.mem0 import routes as mem0
 from souffleur.serving.page import assets
@@ -91,7 +91,7 @@ def make_app(
     app.router.routes.extend(assets.ROUTES)
     for path, mounted in (mounts or {}).items():
         app.mount(path, mounted)
-    origins = [one.strip() for one in (chosen.cors_origins or "").split(",") if one.strip()]
+    origins = origins_of(chosen)
     rate = Rate(chosen.rate_limit, time.monotonic) if tokens and chosen.rate_limit else None
     app.add_middleware(
         Guard,
@@ -101,8 +101,5 @@ def make_app(
         max_body=chosen.max_body,
         larger={transfer.IMPORT: chosen.max_import},
     )
-    if origins:  # outermost, so that pages can read refusals, too
-        app.add_middleware(
-            CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"]
-        )
+    app.add_middleware(with_cors, origins)  # outermost, so that pages can read refusals, too
     return app

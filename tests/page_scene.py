@@ -82,6 +82,13 @@ class Scene:
         self.call(self.memory.knowledge.apply(asked))
         self.say("ann", "I play the oboe")
 
+    @contextmanager
+    def below(self, path: str) -> Iterator[str]:
+        """Yield the address at which a reverse proxy has the server below a path."""
+        server = served(self.memory, tokens=self.tokens.file, below=path, rate_limit=0)
+        yield self.call(server.__aenter__())
+        self.call(server.__aexit__(None, None, None))
+
     def start(self) -> None:
         ready = asyncio.Event()
         self.serving = asyncio.run_coroutine_threadsafe(self._serve(ready), self.loop)

@@ -1,4 +1,4 @@
-"""The page while something happens beside it: another window, a lost connection, another token."""
+"""The page while something happens beside it: another window, token, address, no connection."""
 
 import asyncio
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from selenium.webdriver.common.keys import Keys
 
 from souffleur.knowledge.memory import Category, Kind
 from souffleur.serving.tokens import Role, digest_of
-from tests.browser import needs_browser
+from tests.browser import needs_browser, requested
 from tests.build import NOW, days, memory as a_memory
 from tests.page_scene import SWITCH, Page, Scene, opened, put
 
@@ -264,3 +264,21 @@ def test_a_refusal_is_in_the_readers_language(page: Page, scene: Scene) -> None:
     scene.tokens.revoke(digest_of(secret))
     page.press("button", "すべてをダウンロード")
     page.see(".notice", "このトークン")
+
+
+def test_the_page_is_whole_below_a_path(page: Page, scene: Scene) -> None:
+    """Where a reverse proxy has it there, it shows and follows all, and asks for nothing above."""
+    with scene.below("/our/own/page") as url:
+        beneath = Page(page.browser, url)
+        page.browser.get(f"{url}/")
+        requested(page.browser)
+        beneath.enter(scene.secrets["ann"])
+        beneath.see(".narrative", "Ann draws at night.")
+        beneath.go("memories")
+        scene.call(scene.memory.remember("Ann keeps wasps.", user_id="ann"))
+        beneath.see(".words", "Ann keeps wasps.")  # an event has told it
+        beneath.show(scene.secrets["ann"], "settings")
+        asked = {one for one in requested(page.browser) if one.startswith("http")}
+        assert {one for one in asked if not one.startswith(f"{url}/")} == {url}
+        parts = {one.removeprefix(f"{url}/").partition("/")[0] for one in asked - {url}}
+        assert parts >= {"page", "api"}

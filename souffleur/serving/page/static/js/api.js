@@ -1,5 +1,6 @@
 // Requests to the server, as whoever has signed in.
 const KEY = "souffleur";
+const BASE = new URL("../../", import.meta.url); // a reverse proxy may have the page below a path
 export const session = JSON.parse(sessionStorage.getItem(KEY) ?? "{}");
 
 export class Refused extends Error {
@@ -23,7 +24,7 @@ export function leave({ token, erased } = {}) {
 }
 
 export async function open(path, { query = {}, ...rest } = {}) {
-  const url = new URL(`/api${path}`, location.origin);
+  const url = new URL(`api${path}`, BASE);
   if (session.user) url.searchParams.set("user_id", session.user);
   for (const [name, value] of Object.entries(query)) {
     for (const one of [value].flat()) {

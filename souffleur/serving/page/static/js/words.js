@@ -9,7 +9,7 @@ const usual = () => {
 };
 
 export async function speak(wanted = usual()) {
-  const answer = await fetch(`/page/strings/${wanted}.json`);
+  const answer = await fetch(new URL(`../strings/${wanted}.json`, import.meta.url));
   words = await answer.json();
   language = wanted;
   document.documentElement.lang = wanted;

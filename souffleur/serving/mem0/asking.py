@@ -24,12 +24,13 @@ class Asker:
 
     def user(self, body: Named | None = None) -> str:
         """Return the user whose memories are meant. Raises RequestError (400, 403)."""
-        in_body = (body.user_id or user_in(body.filters)) if body else None
-        if in_body and self._named and in_body != self._named:
-            raise RequestError(400, "the address and the body name two users: name one")
-        if (in_body or self._named) == ANY:
+        said = (self._named, body.user_id, user_in(body.filters)) if body else (self._named,)
+        named = {one for one in said if one}
+        if len(named) > 1:
+            raise RequestError(400, "address, body and filters name several users: name one")
+        if ANY in named:
             raise RequestError(400, ONE_USER)
-        return self.access.user(in_body or self._named)
+        return self.access.user(next(iter(named), self._named))
 
     @property
     def means_everybody(self) -> bool:

@@ -54,14 +54,14 @@ def user_in(filters: Any) -> str | None:
     """Return the one user that a filter asks for; `None` if it names none.
 
     An alternative beside the user is looked for among that user's memories. Raises RequestError
-    (400) if the filter could mean several users.
+    (400) if the filter could mean several users, or nobody.
 
     >>> user_in({"AND": [{"user_id": "ann"}, {"categories": {"contains": "fact"}}]})
     'ann'
     >>> user_in({"OR": [{"user_id": "ann"}, {"agent_id": "luna"}]})
     'ann'
     """
-    named = {str(one) for one in _users(filters)}
+    named = set(_users(filters))
     if len(named) > 1 or ANY in named or (named and _is_user_denied(filters)):
         raise RequestError(400, ONE_USER)
     return next(iter(named), None)
@@ -83,7 +83,9 @@ def _is_one_met(key: str, wanted: Any, shown: Shown) -> bool:
     if key in ("AND", "OR", "NOT"):
         parts = [is_met(part, shown) for part in _parts(wanted)]
         return {"AND": all(parts), "OR": any(parts), "NOT": not any(parts)}[key]
-    if key == "metadata" and isinstance(wanted, Mapping):
+    if key == "metadata" and wanted != ANY:
+        if not isinstance(wanted, Mapping):
+            raise RequestError(400, "metadata in a filter is an object: {'metadata': {'k': 'v'}}")
         held = shown.get("metadata") or {}
         met = [_fits(held.get(name), value) for name, value in wanted.items()]
         return all(met)
@@ -121,8 +123,8 @@ def _check_ops(wanted: Any) -> None:
         raise RequestError(400, f"a filter knows no {sorted(unknown)[0]!r}: use one of {known}")
 
 
-def _users(filters: Any) -> Iterable[Any]:
-    """Yield the users that a filter names, wherever in it."""
+def _users(filters: Any) -> Iterable[str]:
+    """Yield the users that a filter names, wherever in it. Raises RequestError (400)."""
     if not isinstance(filters, Mapping):
         return
     for key, wanted in filters.items():
@@ -130,7 +132,7 @@ def _users(filters: Any) -> Iterable[Any]:
             for part in _parts(wanted):
                 yield from _users(part)
         elif key == "user_id":
-            yield from _values(wanted)
+            yield from _users_of(wanted)
 
 
 def _is_user_denied(filters: Any) -> bool:
@@ -142,12 +144,17 @@ def _is_user_denied(filters: Any) -> bool:
     return denied or any(_is_user_denied(part) for part in joined)
 
 
-def _values(wanted: Any) -> Iterable[Any]:
-    if isinstance(wanted, Mapping):
-        for value in wanted.values():
-            yield from _each(value)
-    else:
-        yield wanted
+def _users_of(wanted: Any) -> Sequence[str]:
+    """Return the users that a condition names. Raises RequestError (400) if it may mean others."""
+    op, value = "eq", wanted
+    if isinstance(wanted, Mapping) and len(wanted) == 1:
+        ((op, value),) = wanted.items()
+    named = [value] if op == "eq" else value
+    if op not in ("eq", "in") or not isinstance(named, list) or not named:
+        raise RequestError(400, ONE_USER)
+    if not all(isinstance(one, str) and one for one in named):
+        raise RequestError(400, ONE_USER)
+    return named
 
 
 def _parts(wanted: Any) -> Sequence[Any]:

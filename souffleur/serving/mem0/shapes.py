@@ -36,6 +36,19 @@ def check_whole(given: Any) -> Any:
     return given
 
 
+def check_kept(filters: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return the filters of an add. Raises ValueError for what cannot be kept beside a memory.
+
+    >>> check_kept({"run_id": "r1", "metadata": {"n": 2}})
+    {'run_id': 'r1', 'metadata': {'n': 2}}
+    """
+    for name in ("agent_id", "run_id", "app_id", "metadata"):
+        kind = dict if name == "metadata" else str
+        if not isinstance((filters or {}).get(name), kind | None):
+            raise ValueError(f"{name} must be {'an object' if kind is dict else 'a text'}")
+    return filters
+
+
 Nested = Annotated[dict[str, Any], AfterValidator(check_depth), AfterValidator(check_whole)]
 """An object of the caller's own."""
 OwnText = Annotated[str, AfterValidator(check_whole)]
@@ -63,6 +76,7 @@ class Named(Body):
 class AddBody(Named):
     """Messages to remember."""
 
+    filters: Annotated[Nested | None, AfterValidator(check_kept)] = None
     messages: list[dict[str, Any]] | dict[str, Any] | str
     metadata: Nested | None = None
     infer: bool | None = None

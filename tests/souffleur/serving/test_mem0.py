@@ -12,6 +12,7 @@ import httpx2
 import pytest
 import pytest_asyncio
 
+from souffleur.knowledge.items import Item
 from souffleur.runtime import Souffleur
 from souffleur.serving.app import make_app
 from souffleur.serving.mem0.filters import is_met, user_in
@@ -334,3 +335,110 @@ async def test_half_a_character_is_refused(http: httpx2.AsyncClient, field: str)
     assert answer.status_code == 422
     listed = await http.post("/v3/memories/", json={"filters": {"user_id": "sue"}})
     assert listed.json()["results"] == []
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {"user_id": None},
+        {"user_id": ""},
+        {"user_id": 7},
+        {"user_id": {}},
+        {"user_id": ["sam"]},
+        {"user_id": {"ne": "sam"}},
+        {"user_id": {"nin": ["sam"]}},
+        {"user_id": {"contains": "sam"}},
+        {"user_id": {"in": []}},
+        {"user_id": {"in": ["sam", None]}},
+        {"user_id": {"eq": "sam", "ne": "tom"}},
+        {"AND": [{"user_id": "sam"}, {"user_id": None}]},
+        {"OR": [{"user_id": {"gte": "sam"}}]},
+    ],
+)
+async def test_a_filter_that_names_nobody(http: httpx2.AsyncClient, filters: Any) -> None:
+    """It is refused, to be put right, whatever is asked with it; nothing is remembered."""
+    for path in ("/v3/memories/", "/v3/memories/search/", "/search"):
+        answer = await http.post(path, json={"filters": filters, "query": "x"})
+        assert (answer.status_code, "filter" in answer.text) == (400, True), answer.text
+    said = {"filters": filters, "messages": "Sam sings.", "infer": False}
+    assert (await http.post("/v3/memories/add/", json=said)).status_code == 400
+    listed = await http.post("/v3/memories/", json={"filters": {"user_id": {"in": ["sam"]}}})
+    assert listed.json()["results"] == []
+
+
+@pytest.mark.parametrize("metadata", ["tea", None, ["tea"], 7])
+async def test_a_filter_by_metadata_that_is_no_object(
+    http: httpx2.AsyncClient, metadata: Any
+) -> None:
+    """It is refused wherever in the filter it is, also of a user without memories."""
+    for part in ({"metadata": metadata}, {"OR": [{"metadata": metadata}, {"run_id": "r"}]}):
+        asked = {"filters": {"AND": [{"user_id": "tess"}, part]}, "query": "x"}
+        for path in ("/v3/memories/", "/v3/memories/search/"):
+            answer = await http.post(path, json=asked)
+            assert (answer.status_code, "is an object" in answer.text) == (400, True)
+
+
+async def test_two_users_in_one_request(http: httpx2.AsyncClient) -> None:
+    """Address, body and filters must name the same one, for no door takes one of them silently."""
+    both = {"user_id": "sam", "filters": {"user_id": {"eq": "tom"}}, "query": "x"}
+    added = {**both, "messages": "Sam sings.", "infer": False}
+    for path, body in (
+        ("/v3/memories/", both),
+        ("/search", both),
+        ("/memories", added),
+        ("/search?user_id=sam", {"query": "x", "filters": {"user_id": "tom"}}),
+        ("/search?user_id=sam", {"query": "x", "user_id": "tom"}),
+    ):
+        answer = await http.post(path, json=body)
+        assert (answer.status_code, "several users" in answer.text) == (400, True)
+    same = {"user_id": "sam", "filters": {"user_id": {"in": ["sam"]}}, "query": "x"}
+    assert (await http.post("/search?user_id=sam", json=same)).json() == {"results": []}
+
+
+@pytest.mark.parametrize("name", ["metadata", "run_id", "app_id", "agent_id"])
+async def test_what_cannot_be_kept(http: httpx2.AsyncClient, name: str) -> None:
+    """An add is refused before anything is remembered, if its filters name it as another kind."""
+    for odd in ("tea" if name == "metadata" else {"in": ["tea"]}, 7, ["tea"]):
+        filters = {"user_id": "uma", name: odd}
+        said = {"messages": "Uma sings.", "infer": False, "filters": filters}
+        answer = await http.post("/v3/memories/add/", json=said)
+        assert (answer.status_code, f"{name} must be" in answer.text) == (422, True)
+    listed = await http.post("/v3/memories/", json={"filters": {"user_id": "uma"}})
+    assert listed.json()["results"] == []
+
+
+async def test_metadata_is_merged(http: httpx2.AsyncClient) -> None:
+    """Keys that an update does not name stay, with new words or without, and in a batch."""
+    kept = await added(http, "vera", "Vera sings.", metadata={"a": 1, "b": {"c": 2}}, run_id="r1")
+    path = f"/v1/memories/{kept}/"
+    told = (await http.put(path, json={"metadata": {"b": {"d": 3}, "e": None}})).json()
+    assert (told["metadata"], told["run_id"]) == ({"a": 1, "b": {"d": 3}, "e": None}, "r1")
+    told = (await http.put(path, json={"text": "Vera hums.", "metadata": {}})).json()
+    assert (told["memory"], told["metadata"]["a"]) == ("Vera hums.", 1)
+    batch = {"memories": [{"memory_id": kept, "metadata": {"a": 4}}]}
+    assert (await http.put("/v1/batch/", json=batch)).status_code == 200
+    assert (await http.get(path)).json()["metadata"] == {"a": 4, "b": {"d": 3}, "e": None}
+
+
+async def test_what_an_import_left_beside_a_memory(
+    memory: Souffleur, http: httpx2.AsyncClient
+) -> None:
+    """Halves of characters and metadata of another kind are read, filtered and changed."""
+    half, text = [await added(http, "wim", f"Wim {verb}.") for verb in ("sings", "hums")]
+    values: tuple[dict[str, Any], ...] = (
+        {"metadata": {"a\ud800": ["\udfff", 1]}, "run_id": "r\ud800"},
+        {"metadata": "tea", "app_id": None},
+    )
+    items = [
+        Item(namespace=("wim", "mem0"), key=key, value=value, created_at=NOW, updated_at=NOW)
+        for key, value in zip((half, text), values, strict=True)
+    ]
+    await memory.knowledge.items.put(items)
+    listed = (await http.post("/v3/memories/", json={"user_id": "wim"})).json()["results"]
+    found = {one["id"]: (one["metadata"], one["run_id"]) for one in listed}
+    assert found == {half: ({"a\ufffd": ["\ufffd", 1]}, "r\ufffd"), text: ({}, None)}
+    within = {"user_id": "wim", "metadata": {"a\ufffd": "*"}}
+    assert (await http.post("/v3/memories/", json={"filters": within})).json()["count"] == 1
+    for key in (half, text):
+        changed = await http.put(f"/v1/memories/{key}/", json={"metadata": {"b": 2}})
+        assert changed.json()["metadata"]["b"] == 2

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
 from typing import Any
 from urllib.parse import quote
@@ -67,6 +67,13 @@ class Call:
     def adapter(self) -> TypeAdapter[Any]:
         """What reads the answer."""
         return TypeAdapter(self.answers)
+
+    @cached_property
+    def fields(self) -> frozenset[str]:
+        """The fields of the answer, if it is one object: our server leaves none of them out."""
+        if is_dataclass(self.answers):
+            return frozenset(one.name for one in fields(self.answers))
+        return frozenset(getattr(self.answers, "model_fields", ()))
 
 
 @dataclass(frozen=True)

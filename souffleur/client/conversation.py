@@ -6,6 +6,7 @@ from typing import Any
 import httpx2
 from loguru import logger
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from souffleur.client.arguments import with_turn_id
 from souffleur.client.calls import CALLS, Call, Given, Request, request_of
@@ -54,7 +55,13 @@ def _read(call: Call, response: httpx2.Response) -> Any:
     if not response.is_success:
         raise error_of(response.status_code, response.headers, response.content)
     try:
-        return call.adapter.validate_json(response.content)
+        answer = call.adapter.validate_json(response.content)
+        if call.fields and not call.fields <= from_json(response.content).keys():
+            raise RemoteError(
+                f"the answer to {call.verb} {call.path} lacks what each has: is it `souffleur "
+                "serve`, of the same version?"
+            )
+        return answer
     except ValidationError as error:
         if error.errors(include_input=False)[0]["type"] == "json_invalid":
             raise RemoteError(

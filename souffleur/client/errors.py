@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 
 from souffleur import errors
+from souffleur.agents.failures import retry_after
 from souffleur.errors import RemoteError, SouffleurError
 
 
@@ -29,6 +30,4 @@ def error_of(status: int, headers: Mapping[str, str], content: bytes) -> Souffle
         kind, message = str(told["type"]), str(told["message"])
     except (ValueError, KeyError, TypeError):
         kind, message = "", f"the server answered {status}: is it `souffleur serve`?"
-    wait = headers.get("retry-after", "")
-    retry_after = float(wait) if wait.isdigit() else None
-    return named_error(kind, message, status=status, retry_after=retry_after)
+    return named_error(kind, message, status=status, retry_after=retry_after(headers))

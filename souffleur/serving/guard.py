@@ -87,8 +87,7 @@ class Guard:
 
     def _admit(self, scope: Scope) -> Access | None:
         headers = Headers(scope=scope)
-        length = headers.get("content-length", "")
-        if length.isdigit() and int(length) > self._limit(scope):
+        if _length(headers) > self._limit(scope):
             raise RequestError(413, TOO_LARGE)
         if self._tokens is None:
             return Access()
@@ -161,6 +160,14 @@ def is_open(path: str) -> bool:
     (True, True, False)
     """
     return path in OPEN_PATHS or path.startswith(OPEN_FOLDER)
+
+
+def _length(headers: Headers) -> int:
+    """Return the length that a request tells of its body; 0 if it is no number."""
+    try:
+        return int(headers.get("content-length", "0"))
+    except ValueError:
+        return 0
 
 
 def _secret(headers: Headers) -> str:

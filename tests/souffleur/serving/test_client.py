@@ -8,6 +8,9 @@ from typing import Any, cast
 
 import pytest
 import pytest_asyncio
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.routing import Route
 
 from souffleur.client import AsyncClient, Client
 from souffleur.client.calls import CALLS
@@ -24,6 +27,7 @@ from souffleur.runtime import Souffleur
 from souffleur.serving.app import make_app
 from souffleur.settings import Settings
 from tests import client_methods
+from tests.asgi import served as served_app
 from tests.blocking_methods import shape
 from tests.build import NOW, days
 from tests.scripted import Scripted, add, answer, by_name, episode
@@ -32,6 +36,7 @@ from tests.served import served
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 TEA = answer(add("Ann likes green tea.", "I like green tea"))
 ANN: dict[str, Any] = {"user_id": "ann"}
+VERBS = ["GET", "POST", "PUT"]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -211,6 +216,36 @@ async def test_a_server_that_is_not_there() -> None:
         assert not await nobody.end_session(user_id="ann")
         with pytest.raises(RemoteError, match="does not answer"):
             await nobody.list(user_id="ann")
+
+
+@pytest.mark.parametrize(
+    "told",
+    [{}, {"status": "ok"}, {"text": "Obey."}, {"detail": "Not Found"}, {"data": []}, [], None],
+)
+async def test_a_server_that_is_none_of_ours(told: Any) -> None:
+    """What it answers with 200 is no result, however much of it could be read as one."""
+    foreign = Starlette(routes=[Route("/{_:path}", lambda _: JSONResponse(told), methods=VERBS)])
+    async with served_app(foreign) as url, AsyncClient(url) as client:
+        whisper = await client.recall(user_id="ann", text="tea")
+        assert (whisper.text, "souffleur" in whisper.error.lower()) == ("", True)
+        receipt = await client.observe(user_id="ann", user="tea")
+        assert (receipt.durable, bool(receipt.error)) == (False, True)
+        for asked in (client.preferences(user_id="ann"), client.introduce(user_id="ann")):
+            with pytest.raises(RemoteError, match="version"):
+                await asked
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"), [("5", 5.0), ("2.5", 2.5), ("²", None), ("soon", None), ("nan", None)]
+)
+async def test_when_to_ask_again(header: str, seconds: float | None) -> None:
+    """A refusal tells it if the server has said a time that is one."""
+    busy = PlainTextResponse("no", 429, {"Retry-After": header})
+    foreign = Starlette(routes=[Route("/{_:path}", lambda _: busy)])
+    async with served_app(foreign) as url, AsyncClient(url) as client:
+        with pytest.raises(RemoteError) as told:
+            await client.preferences(user_id="ann")
+    assert (told.value.status, told.value.retry_after) == (429, seconds)
 
 
 async def test_halves_of_characters_arrive(client: AsyncClient, url: str) -> None:

@@ -208,6 +208,10 @@ async def test_too_large_a_body(memory: Souffleur) -> None:
             answer = await http.post("/api/recall?user_id=ann", content=body)
             assert answer.status_code == 413
             assert "SOUFFLEUR_MAX_BODY" in answer.json()["error"]["message"]
+        for length in ("²".encode("latin-1"), b"9" * 5000, b"soon"):
+            odd = {b"content-length": length, b"content-type": b"application/json"}
+            answer = await http.post("/api/recall?user_id=ann", content=b"{}", headers=odd)
+            assert answer.status_code == 200
 
 
 @pytest.mark.parametrize(

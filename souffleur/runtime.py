@@ -261,6 +261,7 @@ class Souffleur:
         turn_id: str | None = None,
         at: Moment | None = None,
         incognito: bool = False,
+        rewound: Sequence[str] = (),
     ) -> Receipt:
         """Store a turn durably, and have it judged in the background. Never raises.
 
@@ -269,7 +270,9 @@ class Souffleur:
         changes made for the first are undone, if nothing was made of them since, and the turn is
         judged again. `whisper` is the recall
         that the reply was written with, or its `judgeable_ids`, which may come from another
-        process; by default, the latest recall of the session in this process.
+        process; by default, the latest recall of the session in this process. `rewound` are ids of
+        turns of the session that the talk went back over: they count as not said, and what they
+        brought is undone.
         May be called from any thread. With `incognito` nothing is stored, nor if the user prefers
         that: see `set_preferences`. A secret in `turn_id` is stored as a hash; other ids are stored
         as they are.
@@ -280,7 +283,7 @@ class Souffleur:
         named = {"user": user_id, "session": session_id, "persona": agent_id, "turn_id": name}
         with self.parts.telemetry("observe", **named) as work:
             said = Said(user_id, session_id, agent_id, name, user, assistant, at)
-            receipt = self._observe(user_id, session_id, said, whisper, work)
+            receipt = self._observe(user_id, session_id, said, whisper, rewound, work)
             work.note(new=receipt.new, durable=receipt.durable, error=receipt.error)
         return receipt
 
@@ -290,7 +293,13 @@ class Souffleur:
         return without_secret(turn_id) if redacts else turn_id
 
     def _observe(
-        self, user_id: str, session_id: str, said: Said, whisper: Whisper, work: Work
+        self,
+        user_id: str,
+        session_id: str,
+        said: Said,
+        whisper: Whisper,
+        rewound: Sequence[str],
+        work: Work,
     ) -> Receipt:
         name, at = said.turn_id, said.at
         try:
@@ -307,7 +316,10 @@ class Souffleur:
                 return Receipt(name, new=False)
             work.note(turn=turn.id, user_said=lambda: turn.user, replied=lambda: turn.assistant)
             error = self._backstage.error_for(user_id)
-            return with_error(self._backstage.take(turn), odd, odd_whisper, error)
+            ids = [rewound] if isinstance(rewound, str) else rewound
+            left = [self._backstage.take(turn.unsaid(self._stored_id(id))) for id in ids]
+            receipt = self._backstage.take(turn)
+            return with_error(receipt, odd, odd_whisper, error, *(one.error for one in left))
         except Exception as error:  # noqa: BLE001  a reply must never fail for want of memory
             bound = logger.bind(user=user_id, session=session_id, turn=name)
             bound.error("a turn cannot be kept: {}", describe(error))

@@ -31,7 +31,7 @@ class Scene:
     """The turn as it is stored."""
     session: Session | None
     unwanted: bool = False
-    """Whether its user wants no turn to be stored."""
+    """Whether its user wants no turn to be stored, or it takes back what was never stored."""
 
     @property
     def session_id(self) -> str:
@@ -67,6 +67,7 @@ def scene_of(turn: Turn, found: Mapping[str, Point]) -> Scene:
     id = session_point_id(turn.user_id, turn.session_id, sphere)
     chosen = found.get(preferences_id(turn.user_id))
     unwanted = any(one.keeps_out for one in read_each([chosen] if chosen else [], to_preferences))
+    unwanted = unwanted or (old is None and not turn.messages)
     return Scene(turn, old, to_session(found[id]) if id in found else None, unwanted)
 
 

@@ -77,7 +77,8 @@ class Turn(Frozen):
     embedded: bool = False
     """Whether its vectors, which are written in the background, are stored."""
     hidden: bool = False
-    """Whether it repeats something forgotten on request: never found, never summarised."""
+    """Whether it repeats something forgotten on request, or was taken back: never found, never
+    summarised."""
     expunged: bool = False
     """Whether its words have expired or were deleted."""
 
@@ -108,6 +109,13 @@ class Turn(Frozen):
         """Return the turn with all sensitive data of these groups in its words masked."""
         user, assistant = mask_together(self.user, self.assistant, groups=groups)
         return self.model_copy(update={"user": user, "assistant": assistant})
+
+    def unsaid(self, turn_id: str) -> "Turn":
+        """Return another turn of the same session as one that was taken back: it has no words."""
+        id = turn_point_id(self.user_id, self.agent_id, self.session_id, turn_id)
+        bare: dict[str, Any] = {"user": "", "assistant": "", "injected": ()}
+        gone = {"hidden": True, "expunged": True}
+        return self.model_copy(update={"id": id, "turn_id": turn_id, **bare, **gone})
 
     def said(self) -> tuple[Said, ...]:
         """Return its messages in order; empty ones are left out."""

@@ -390,12 +390,13 @@ class Backstage:
 
     async def _judge_together(self, waiting: Sequence[Turn]) -> None:
         knowledge = self._knowledge
-        turns = [await self._with_own(turn.clipped()) for turn in waiting]
-        for turn in turns:
-            if turn.version:
-                by = Actor(who=ActorKind.HOST)
-                await knowledge.undo_turn(turn, by=by, now=self._parts.clock())
-                await knowledge.sessions.requeue(await knowledge.sessions.segments_with([turn.id]))
+        if any(turn.version for turn in waiting):
+            await self._take_back(waiting[0].user_id)
+        unsaid = [turn for turn in waiting if not turn.messages]
+        await knowledge.journal.mark(unsaid, state=TurnState.JUDGED, error="")
+        turns = [await self._with_own(turn.clipped()) for turn in waiting if turn.messages]
+        if not turns:
+            return
         limit = self._settings.window
         earlier = await knowledge.known.journal.messages_before(turns[0], limit=limit)
         state = await self._parts.needed_agents.monitor.run(turns, earlier)
@@ -405,6 +406,19 @@ class Backstage:
             await knowledge.sessions.save_portrait_status(upkeep.model_copy(update={"big": True}))
         for turn in turns:
             await knowledge.note_recalled(turn.injected)
+
+    async def _take_back(self, user_id: str) -> None:
+        """Undo what turns brought that wait to be judged again, the newest first.
+
+        What a later one made of it would otherwise stay, or be known when an earlier one is judged.
+        """
+        by = Actor(who=ActorKind.HOST)
+        again = [turn for turn in await self._knowledge.journal.waiting(user_id) if turn.version]
+        for turn in reversed(again):
+            await self._knowledge.undo_turn(turn, by=by, now=self._parts.clock())
+        ids = [turn.id for turn in again]
+        sessions = self._knowledge.sessions
+        await sessions.requeue(await sessions.segments_with(ids))
 
     async def _with_own(self, turn: Turn) -> Turn:
         """Return the turn without whispered ids that its persona cannot know: hosts may err."""

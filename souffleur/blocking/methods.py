@@ -90,6 +90,7 @@ class SouffleurMethods(Face):
         turn_id: str | None = None,
         at: Moment | None = None,
         incognito: bool = False,
+        rewound: Sequence[str] = (),
     ) -> Receipt:
         """Store a turn durably, and have it judged in the background. Never raises.
 
@@ -98,7 +99,9 @@ class SouffleurMethods(Face):
         changes made for the first are undone, if nothing was made of them since, and the turn is
         judged again. `whisper` is the recall
         that the reply was written with, or its `judgeable_ids`, which may come from another
-        process; by default, the latest recall of the session in this process.
+        process; by default, the latest recall of the session in this process. `rewound` are ids of
+        turns of the session that the talk went back over: they count as not said, and what they
+        brought is undone.
         May be called from any thread. With `incognito` nothing is stored, nor if the user prefers
         that: see `set_preferences`. A secret in `turn_id` is stored as a hash; other ids are stored
         as they are.
@@ -113,6 +116,7 @@ class SouffleurMethods(Face):
             turn_id=turn_id,
             at=at,
             incognito=incognito,
+            rewound=rewound,
         )
         return found
 

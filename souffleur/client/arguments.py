@@ -63,7 +63,10 @@ def of_observe(given: dict[str, Any]) -> dict[str, Any]:
     whisper = given["whisper"]
     ids = getattr(whisper, "judgeable_ids", whisper)
     said = {name: words(given[name], name) for name in ("user", "assistant")}
-    return checked({**given, **said, "whisper": None if ids is None else list(ids)})
+    rewound = given["rewound"]
+    back = [rewound] if isinstance(rewound, str) else list(rewound)
+    whispered = None if ids is None else list(ids)
+    return checked({**given, **said, "whisper": whispered, "rewound": back})
 
 
 def with_turn_id(given: dict[str, Any]) -> dict[str, Any]:

@@ -57,6 +57,8 @@ class ObserveBody(Body):
     turn_id: Id | None = None
     at: At = None
     incognito: bool = False
+    rewound: list[Id] = []
+    """Turns of the session that the talk went back over: what they brought is undone."""
 
 
 class SessionBody(Body):

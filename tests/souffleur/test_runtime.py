@@ -18,7 +18,7 @@ from souffleur.runtime import Souffleur
 from souffleur.settings import Settings
 from tests.build import NOW, days
 from tests.place import at_once, where
-from tests.scripted import SKIP, Script, Scripted, add, answer, boost
+from tests.scripted import SKIP, Script, Scripted, add, answer, boost, update
 from tests.simulated_time import SimulatedTime
 from tests.stores import open_empty
 from tests.stub import Stub, say
@@ -155,6 +155,49 @@ async def test_a_reply_replaced_while_it_is_judged(tmp_path: Path) -> None:
         gate.set()
         await memory.flush()
         assert [m.content for m in await memory.knowledge.list("ann")] == ["Ann likes milk."]
+
+
+async def test_rewound_turns_are_taken_back(tmp_path: Path) -> None:
+    """What they said and brought is gone before what stands in their place is judged."""
+
+    def judge(request: Any) -> Any:
+        said = request.messages[1].content.rpartition("Ann: ")[2]
+        if "berry" in said:
+            return answer(update("m1", "Ann likes tea with berries.", "berry"))
+        if "milk" in said:
+            return answer(add("Ann likes milk.", "milk"))
+        return answer(add("Ann likes tea.", "tea")) if "tea" in said else SKIP
+
+    chat = Scripted(judge)
+    async with open_empty(settings(tmp_path), chat=chat) as memory:
+        memory.observe(**ME, user="hello", assistant="ho", turn_id="t1")
+        for id, said in (("t2", "I like tea"), ("t3", "a berry in my tea")):
+            memory.observe(**ME, user=said, assistant="ok", turn_id=id)
+            await memory.flush()
+        asked = len(chat.requests)
+        memory.observe(
+            **ME, user="I like milk", assistant="so", turn_id="t2", rewound=["t3", "never"]
+        )
+        await memory.flush()
+        assert [m.content for m in await memory.knowledge.list("ann")] == ["Ann likes milk."]
+        assert len(chat.requests) == asked + 1
+        turns = await memory.knowledge.journal.turns(user_id="ann")
+        assert [turn.user for turn in turns] == ["hello", "I like milk", ""]
+        assert not (await memory.recall(**ME, text="berry")).text.count("berry")
+
+
+async def test_a_rewound_turn_may_come_again(tmp_path: Path) -> None:
+    """Said once more, it is judged as any other."""
+    async with opened(tmp_path, keep_all) as memory:
+        for said in ("I like tea", "I like milk"):
+            memory.observe(**ME, user=said, assistant="ok", turn_id=said)
+            await memory.flush()
+        memory.observe(**ME, user="I like rum", assistant="ok", rewound="I like milk")
+        await memory.flush()
+        assert len(await memory.knowledge.list("ann")) == 2
+        memory.observe(**ME, user="I like milk", assistant="ok", turn_id="I like milk")
+        await memory.flush()
+        assert len(await memory.knowledge.list("ann")) == 3
 
 
 async def test_observed_from_another_thread_a_turn_waits_for_flush(tmp_path: Path) -> None:

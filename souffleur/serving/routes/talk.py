@@ -44,6 +44,7 @@ async def observe(memory: Memory, whose: Talker, body: ObserveBody) -> Receipt:
         turn_id=body.turn_id,
         at=body.at,
         incognito=body.incognito,
+        rewound=body.rewound,
     )
 
 

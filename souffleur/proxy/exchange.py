@@ -11,9 +11,12 @@ from loguru import logger
 
 from souffleur.marks import unmarked_json
 from souffleur.notices import Notice
+from souffleur.proxy.chains import Chains
 from souffleur.proxy.injection import Api, Place, inject
 from souffleur.proxy.json_text import parse_object
+from souffleur.proxy.latest import Latest
 from souffleur.proxy.notes import Mode, Notes
+from souffleur.proxy.open_turn import OpenTurn
 from souffleur.proxy.places import Places
 from souffleur.proxy.reply import ABORTED, Reply
 from souffleur.proxy.speaker import (
@@ -26,7 +29,7 @@ from souffleur.proxy.speaker import (
 )
 from souffleur.proxy.talk import Talk, join, read_talk
 from souffleur.proxy.tasks import is_task
-from souffleur.proxy.threads import Latest, OpenTurn, Threads
+from souffleur.proxy.threads import Threads
 from souffleur.telemetry.log_lines import describe, trace_bug
 from souffleur.whispering.whisper import Recall
 
@@ -97,6 +100,7 @@ class Prompter:
         """The place in the ledger up to which a user knows the notices, by user and persona."""
         self._patience = patience
         self._threads = Threads()
+        self._chains = Chains()
         self.places = Places()
         """Where the models of the upstream take a whisper."""
 
@@ -135,7 +139,9 @@ class Prompter:
             return None
         whole = join(turn.so_far, turn.joint, said)
         so_far = replace(turn, so_far=whole, joint="\n")
-        self._threads.close(so_far, reply.id if reply.complete else "", said)
+        self._threads.close(so_far, said)
+        if reply.complete and reply.id:
+            self._chains.close(so_far, reply.id)
         whole_said = reply.complete or (reply.ended and not reply.failed)
         self._memory.parts.replies.error = self._unread(turn, reply)
         if reply.calls_tools and whole_said:
@@ -175,6 +181,7 @@ class Prompter:
             user=turn.user,
             assistant=said.assistant,
             whisper=said.whisper,
+            rewound=turn.rewound,
         )
         if not receipt.durable:
             logger.error("turn {} is not kept yet: {}", turn.turn_id, receipt.error)
@@ -185,10 +192,10 @@ class Prompter:
         """Return the turn that is asked for; `None` if the request has no word of a user."""
         talk: Talk | None = read_talk(messages)
         if isinstance(former := asked.get("previous_response_id"), str) and former:
-            return self._threads.follow(speaker, talk, former)
+            return self._chains.follow(speaker, talk, former)
         conversation = find_conversation(asked) if api == "responses" else None
         if conversation and (talk is None or talk.is_first):  # else it brings its history itself
-            return self._threads.go_on(speaker, talk, conversation)
+            return self._chains.go_on(speaker, talk, conversation)
         return self._threads.open(speaker, talk) if talk else None
 
     async def _recall(self, turn: OpenTurn) -> Recall:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from loguru import logger
 
 from souffleur.proxy.injection import Place
-from souffleur.proxy.threads import Latest
+from souffleur.proxy.latest import Latest
 
 REFUSALS = frozenset({400, 422})
 """How upstreams answer messages that they, or the template of a model, cannot take: vLLM, LM Studio

@@ -4,7 +4,8 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import dropwhile, islice
+from functools import cached_property
+from itertools import chain, dropwhile, islice
 from typing import Any
 
 from souffleur.contents import content_of, readable_content
@@ -23,10 +24,8 @@ _SOURCES = re.compile(
 )
 _ATTACHED = re.compile(r"^<attached_files>\n(?:<file .*/>\n)+</attached_files>\s*", re.MULTILINE)
 """What Open WebUI puts before a message: documents and results of a search, and names of files."""
-NEAR = 2
-"""Earlier turns from which the id of a turn is derived."""
-REPLIES = 8
-"""Replies before the user's message by which a session is known again."""
+SAID = 16
+"""Messages before the user's by which a talk is known again."""
 _BY_ANOTHER = re.compile(r"\[?Write the next reply only as\b", re.IGNORECASE)
 _IN_A_GROUP = re.compile(r"\[?Start a new group chat\b", re.IGNORECASE)
 _CONTINUED = re.compile(r"\[?Continue\b", re.IGNORECASE)
@@ -51,7 +50,7 @@ class Talk:
     earlier: tuple[Exchanged, ...]
     """The turns before, oldest first, as far as the request has them."""
     replies: tuple[str, ...]
-    """What was replied before the user's message, message by message, the latest first."""
+    """What replies before the user's message are known by, each of its own, the latest first."""
     opening: str
     """A digest of the greeting, and of the system's first words; of a group, of its members."""
     greeted: bool
@@ -67,11 +66,15 @@ class Talk:
         """What the user said first, as far as the request tells."""
         return next((turn.user for turn in self.earlier if turn.user), self.user)
 
-    @property
-    def place(self) -> str:
-        """A digest of the turns before; an edited, repeated or continued turn has the same."""
-        near = self.earlier[-NEAR:]
-        return digest(text for turn in near for text in (gist(turn.user), gist(turn.assistant)))
+    @cached_property
+    def said(self) -> tuple[str, ...]:
+        """What the messages since the user's first are known by, the latest first.
+
+        The replies of a group are one; of a long talk, these are the latest messages.
+        """
+        turns = (turn for turn in reversed(self.earlier) if turn.user)
+        both = ((reply_gist(turn.assistant), gist(turn.user)) for turn in turns)
+        return tuple(islice(chain.from_iterable(both), SAID))
 
 
 def read_talk(messages: Sequence[Any]) -> Talk | None:
@@ -99,7 +102,7 @@ def read_talk(messages: Sequence[Any]) -> Talk | None:
         so_far=now.assistant,
         joint="" if in_its_midst or not now.assistant else "\n",
         earlier=tuple(earlier),
-        replies=tuple(islice(_replies(said), REPLIES)),
+        replies=tuple(islice(map(reply_gist, _replies(said)), SAID // 2)),
         opening=digest([gist(greeting), gist(beginning)]),
         greeted=bool(greeting),
     )
@@ -150,13 +153,13 @@ def digest(texts: Iterable[str]) -> str:
     return hashlib.sha256("\x1f".join(texts).encode()).hexdigest()[:16]
 
 
-def without_name(text: str) -> str:
-    """Return a reply without the name before it.
+def reply_gist(text: str) -> str:
+    """Return what a reply is known again by, whether the name of a group's member is before it.
 
-    >>> without_name("Luna: Meow."), without_name("Meow.")
-    ('Meow.', 'Meow.')
+    >>> reply_gist("Luna: Meow."), reply_gist("Meow.")
+    ('meow', 'meow')
     """
-    return _NAME.sub("", text)
+    return gist(_NAME.sub("", text))
 
 
 def _any(pattern: re.Pattern[str], texts: Iterable[str]) -> bool:

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import example, given, strategies as st
 
+from souffleur.proxy.chains import Chains
+from souffleur.proxy.open_turn import opened
 from souffleur.proxy.speaker import Speaker
 from souffleur.proxy.talk import GIST, Talk, gist, join, own_words, read_talk
 from souffleur.proxy.threads import EDITED_WITHIN, Threads
@@ -47,6 +49,48 @@ def test_same_turns_before_same_turn() -> None:
     short = threads.open(ANN, talk("1", "b", "2", "c", "now, edited"))
     other = threads.open(ANN, talk("0", "a", "2", "c", "now"))
     assert long.turn_id == short.turn_id != other.turn_id
+
+
+STEPS = st.tuples(
+    st.integers(0, 3),  # which talk
+    st.sampled_from(["say", "say", "hi", "swipe", "edit", "fail"]),
+    st.sampled_from(["Hello!", "Sure."]),
+    st.integers(0, 3),  # exchanges that an edit leaves
+)
+
+
+@given(st.lists(STEPS, max_size=20), st.booleans(), st.sampled_from(["", "Hello!"]))
+def test_no_talk_takes_from_another(steps: list[Any], named: bool, greeting: str) -> None:
+    """All is kept that one of some talks shows that begin alike; in named ones, nothing else is."""
+    threads = Threads(lambda: 0.0)
+    talks: list[list[str]] = [[greeting] * bool(greeting) for _ in range(4)]
+    kept: dict[tuple[str, str], str] = {}
+    for number, (which, act, reply, left) in enumerate(steps):
+        shown, begin = talks[which], len(talks[which]) % 2 and 1
+        text = (
+            "hi" if act == "hi" else f"{'Tell me a joke' if number % 2 else 'I keep bees'} {number}"
+        )
+        if act == "edit" and not named:
+            continue
+        if act in ("swipe", "edit") and len(shown) > begin + 2:
+            end = len(shown) - 2 if act == "swipe" else min(begin + 2 + 2 * left, len(shown) - 2)
+            text = shown[end] if act == "swipe" else text
+            shown = shown[:end]
+        roles = ("assistant", "user") if begin else ("user", "assistant")
+        said = [{"role": roles[n % 2], "content": one} for n, one in enumerate([*shown, text])]
+        asked = read_talk(said)
+        assert asked
+        turn = threads.open(replace(ANN, session_id=f"s{which}" if named else None), asked)
+        if act == "fail":
+            continue
+        threads.close(replace(turn, so_far=reply), reply)
+        for id in turn.rewound:
+            kept.pop((turn.session_id, id), None)
+        kept[turn.session_id, turn.turn_id] = text
+        talks[which] = [*shown, text, reply]
+    shown_at_last = {one for talk in talks for one in talk[bool(greeting) :: 2]}
+    assert shown_at_last <= set(kept.values())
+    assert not named or set(kept.values()) <= {*shown_at_last, "hi"}
 
 
 GREETED = [("assistant", "Luna: Meow."), ("assistant", "Sera: You wake up.")]
@@ -125,15 +169,15 @@ def test_a_sentence_after_a_whole_one_begins_a_line() -> None:
 
 def test_responses_of_others_are_unknown() -> None:
     """The id of somebody else's response does not lead into their session."""
-    threads = Threads()
-    turn = threads.open(ANN, talk("Hi"))
-    threads.close(turn, "resp_1")
+    chains = Chains()
+    turn = opened(ANN, talk("Hi"), "s", "t")
+    chains.close(turn, "resp_1")
     eve = Speaker("eve", "default", None, None)
-    followed = threads.follow(eve, talk("So?"), "resp_1")
+    followed = chains.follow(eve, talk("So?"), "resp_1")
     assert followed
     assert followed.user_id == "eve"
     assert followed.session_id != turn.session_id
-    assert threads.follow(eve, None, "resp_1") is None
+    assert chains.follow(eve, None, "resp_1") is None
 
 
 SOURCES = (
@@ -154,9 +198,9 @@ def test_documents_are_not_said(template: str) -> None:
     """Of a message with documents before it, only the message is the user's; it stays one turn."""
     plain = talk("I was in Rome", "Nice.", "Who is this?")
     found = talk("I was in Rome", "Nice.", f"{template}\nWho is this?")
-    assert (found.user, found.place) == (plain.user, plain.place)
-    first, alone = Threads(), talk(f"{template}\nWho is this?")
-    assert first.open(ANN, alone) == Threads().open(ANN, talk("Who is this?"))
+    assert (found.user, found.said) == (plain.user, plain.said)
+    threads, alone = Threads(), talk(f"{template}\nWho is this?")
+    assert threads.open(ANN, alone) == threads.open(ANN, talk("Who is this?"))
 
 
 def test_files_alone_say_nothing() -> None:

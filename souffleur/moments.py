@@ -1,12 +1,13 @@
 """Moments: when something was said, as hosts write it."""
 
+import re
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo
 
 from souffleur.errors import MessageError
 
 Moment = datetime | str | float
-"""A datetime, an ISO 8601 string, or seconds since 1970."""
+"""A datetime, an ISO 8601 string, or seconds, milli-, micro- or nanoseconds since 1970."""
 
 YEARS = range(1900, 2200)
 """Calendar years in which something can have been said."""
@@ -14,7 +15,13 @@ MAX_ZONES = 10_000
 """Number of users whose time zone is remembered."""
 NOW_TAKEN = "; now was taken"
 """How a warning about a time ends that was replaced by now."""
-_FORMS = "a datetime, an ISO 8601 string or seconds since 1970"
+_FORMS = "a datetime, an ISO 8601 string or seconds or milliseconds since 1970"
+_LATEST = datetime(YEARS.stop, 1, 1, tzinfo=UTC).timestamp()
+"""Seconds since 1970 that are no time any more: such a number counts smaller parts."""
+_PARTS = (1, 10**3, 10**6, 10**9)
+"""How many parts of a second are counted by those who count since 1970."""
+_COUNTED = re.compile(r"[+-]?[0-9]{9,19}(?:\.[0-9]*)?")
+"""A number of seconds or parts of them in a text; eight digits are a day by ISO 8601."""
 
 
 class KnownZones:
@@ -41,8 +48,8 @@ def read_moment(value: object) -> datetime:
 
     >>> str(read_moment("2026-01-03T10:00Z")), str(read_moment("2026-01-03 10:00"))
     ('2026-01-03 10:00:00+00:00', '2026-01-03 10:00:00')
-    >>> str(read_moment(1767434400))
-    '2026-01-03 10:00:00+00:00'
+    >>> str(read_moment(1767434400)), str(read_moment("1767434400000"))
+    ('2026-01-03 10:00:00+00:00', '2026-01-03 10:00:00+00:00')
     """
     moment = parse(value)
     if moment is None:
@@ -96,18 +103,41 @@ def lacks_zone(value: object) -> bool:
     return found is not None and found.utcoffset() is None
 
 
+def is_moment(value: object) -> bool:
+    """Return whether a value names a moment in one of `YEARS`.
+
+    >>> is_moment("2026-01-03"), is_moment("today"), is_moment(None)
+    (True, False, False)
+    """
+    found = parse(value)
+    return found is not None and found.year in YEARS
+
+
 def parse(value: object) -> datetime | None:
     """Return the moment that a value names, without a time zone if it has none; `None` if none."""
     if isinstance(value, datetime):
         return value
     try:
+        if isinstance(value, str) and _COUNTED.fullmatch(value.strip()):
+            return _since_1970(float(value))
         if isinstance(value, str):
             return datetime.fromisoformat(value.strip())
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return datetime.fromtimestamp(value, UTC)
+            return _since_1970(value)
     except (ValueError, OverflowError, OSError):
         return None
     return None
+
+
+def _since_1970(number: float) -> datetime | None:
+    """Return the moment of a number of seconds, or of such parts as its size tells.
+
+    >>> {str(_since_1970(1767434400 * parts)) for parts in _PARTS}
+    {'2026-01-03 10:00:00+00:00'}
+    """
+    found = (number / parts for parts in _PARTS if abs(number) < _LATEST * parts)
+    seconds = next(found, None)
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
 
 
 def _shown(value: object) -> str:

@@ -13,7 +13,7 @@ from souffleur.runtime import Souffleur
 from souffleur.serving.problems import RequestError
 from souffleur.serving.schemas import Page
 
-_TIMES = "2026-11-23, 2026-11-23T10:00:00Z or seconds since 1970"
+_TIMES = "2026-11-23, 2026-11-23T10:00:00Z, or seconds or milliseconds since 1970"
 Since = Annotated[
     str | None,
     Query(

@@ -20,7 +20,10 @@ from souffleur.runs.run import RunItem, RunLimits
 Id = Annotated[str, Field(max_length=MAX_ID_LENGTH)]
 At = Annotated[
     datetime | str | float | None,
-    Field(description="ISO 8601, or seconds since 1970; default: now.", examples=["2026-01-03"]),
+    Field(
+        description="ISO 8601, or seconds or milliseconds since 1970; default: now.",
+        examples=["2026-01-03"],
+    ),
 ]
 Message = Annotated[
     Any,

@@ -58,7 +58,11 @@ def test_the_same_messages_have_the_same_ids() -> None:
 
 
 def test_when_it_was_said_is_read() -> None:
-    """A datetime, an ISO string or seconds since 1970, under the names that hosts use."""
+    """A datetime, an ISO string or a number since 1970, under the names that hosts use."""
+    seconds = NOW.timestamp()
+    for time in (seconds, seconds * 1000, int(seconds) * 10**9, f"{seconds * 1000:.0f}"):
+        (turn,) = to_turns([says("user", "a", timestamp=time)])
+        assert turn.at == NOW
     said = [
         says("user", "a", timestamp="2026-01-03T10:00:00Z"),
         says("assistant", "b"),

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
 from typing import Any, NamedTuple
 
+from souffleur.moments import parse
 from souffleur.serving.problems import RequestError
 
 DATED = frozenset({"created_at", "updated_at", "expiration_date"})
@@ -18,21 +19,22 @@ class Span(NamedTuple):
 
 
 def read_span(value: object) -> Span:
-    """Return what an ISO 8601 day or time means; UTC if it names no zone.
+    """Return what a day or a time means; UTC if it names no zone.
 
     Raises RequestError (400).
 
     >>> [str(one) for one in read_span("2026-11-23")]
     ['2026-11-23 00:00:00+00:00', '2026-11-23 23:59:59.999999+00:00']
     """
-    try:
-        if not isinstance(value, str):
-            raise TypeError
-        return _day(value) or _moment(value)
-    except (TypeError, ValueError):
+    if isinstance(value, str) and (day := _day(value)):
+        return day
+    found = parse(value)
+    if found is None:
         raise RequestError(
             400, f"{str(value)[:40]!r} is no date: write '2026-11-23' or '2026-11-23T10:00:00Z'"
-        ) from None
+        )
+    at = found if found.utcoffset() is not None else found.replace(tzinfo=UTC)
+    return Span(at, at)
 
 
 def is_dated_so(held: str | None, wanted: Mapping[str, Any]) -> bool:
@@ -68,9 +70,3 @@ def _day(text: str) -> Span | None:
     except ValueError:
         return None
     return Span(datetime.combine(day, time.min, UTC), datetime.combine(day, time.max, UTC))
-
-
-def _moment(text: str) -> Span:
-    found = datetime.fromisoformat(text.strip())
-    at = found if found.utcoffset() is not None else found.replace(tzinfo=UTC)
-    return Span(at, at)

@@ -80,7 +80,7 @@ class AddBody(Named):
     messages: list[dict[str, Any]] | dict[str, Any] | str
     metadata: Nested | None = None
     infer: bool | None = None
-    timestamp: float | None = None
+    timestamp: float | str | None = None
 
 
 class SearchBody(Named):

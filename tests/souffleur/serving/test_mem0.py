@@ -134,6 +134,18 @@ async def test_messages_are_judged(http: httpx2.AsyncClient, memory: Souffleur) 
     assert (turn.user, turn.state) == ("I am vegan.", "judged")
 
 
+@pytest.mark.parametrize("time", [1704276000, 1704276000123, "1704276000123", "2024-01-03T10:00Z"])
+async def test_when_it_was_said(http: httpx2.AsyncClient, memory: Souffleur, time: Any) -> None:
+    """Seconds or milliseconds since 1970, or ISO 8601; filters take them as well."""
+    user = f"tim {time}"
+    body = {"messages": [{"role": "user", "content": "hi"}], "user_id": user, "timestamp": time}
+    assert (await http.post("/v3/memories/add/", json=body)).status_code == 200
+    (turn,) = await memory.knowledge.journal.turns(user_id=user)
+    assert f"{turn.at:%Y-%m-%d %H:%M}" == "2024-01-03 10:00"
+    filters = {"user_id": user, "created_at": {"lt": time}}
+    assert (await http.post("/v3/memories/", json={"filters": filters})).json()["count"] == 0
+
+
 async def test_users_are_listed_and_erased(http: httpx2.AsyncClient) -> None:
     """An erased user is in no list any more, nor is what mem0 kept beside the memories."""
     await added(http, "dora", "Dora sings.", metadata={"secret": 1})
